@@ -1,0 +1,443 @@
+"""Every setting once: its type, default, description and where else it may come from.
+
+`Settings` is a frozen tree; `load` merges layers of plain mappings (environment, initializationOptions,
+`workspace/configuration`, …) over the defaults and returns the problems it met: a bad value never stops the
+program, it names itself and the default stands in. The editors' settings pages are generated from here.
+
+Not here: reading the layers from the outside world (`server/`, `cli`).
+"""
+
+from __future__ import annotations
+
+import os
+import types
+import typing
+from collections.abc import Iterator, Mapping
+from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass, replace
+from typing import Any, Literal, NamedTuple
+
+from codeagent_lsp.errors import SettingError
+
+Auto = Literal["auto"]
+
+
+def _setting(
+    default: Any,
+    description: str,
+    *,
+    env: str = "",
+    restricted: bool = False,
+    secret: bool = False,
+    minimum: float | None = None,
+    maximum: float | None = None,
+) -> Any:
+    """A field of the tree.
+
+    `env` names an environment variable; `restricted` marks what an untrusted workspace must not set;
+    `secret` values are never shown or logged; `minimum` and `maximum` bound numbers.
+    """
+    metadata = {
+        "description": description,
+        "env": env,
+        "restricted": restricted,
+        "secret": secret,
+        "minimum": minimum,
+        "maximum": maximum,
+    }
+    if isinstance(default, dict):
+        return field(default_factory=lambda: dict(default), metadata=metadata)
+    return field(default=default, metadata=metadata)
+
+
+@dataclass(frozen=True)
+class ModelSettings:
+    """`codeagent.model.*`"""
+
+    provider: Literal["auto", "openai", "llamacpp", "embedded", "scripted"] = _setting(
+        "auto", "Which kind of model endpoint to use; `auto` looks for one.", restricted=True
+    )
+    base_url: str | None = _setting(
+        None,
+        "URL of the model server, for instance `http://127.0.0.1:8080/v1`.",
+        env="CODEAGENT_BASE_URL",
+        restricted=True,
+    )
+    name: str | None = _setting(
+        None,
+        "Name of the model; for the provider `scripted`, the path of the script.",
+        env="CODEAGENT_MODEL",
+        restricted=True,
+    )
+    api_key: str | None = _setting(
+        None,
+        "API key, better set in the environment; never logged or shown.",
+        env="CODEAGENT_API_KEY",
+        restricted=True,
+        secret=True,
+    )
+    api_mode: Literal["chat", "completion"] = _setting(
+        "chat", "`chat` for OpenAI-compatible servers, `completion` for llama.cpp's raw endpoint."
+    )
+    tool_calling: Literal["auto", "native", "constrained", "text"] = _setting(
+        "auto", "How the model calls tools; `auto` probes once per model and remembers."
+    )
+    temperature: float = _setting(0.0, "Sampling temperature.", minimum=0, maximum=2)
+    max_tokens: int | Auto = _setting("auto", "Most tokens of one reply.", minimum=1)
+    context_window: int | Auto = _setting("auto", "Size of the model's window in tokens.", minimum=1024)
+    timeout_seconds: int = _setting(
+        300, "Longest wait for the first token of a reply, in seconds.", minimum=1, maximum=3600
+    )
+
+
+@dataclass(frozen=True)
+class AgentSettings:
+    """`codeagent.agent.*`"""
+
+    planning: Literal["auto", "always", "never"] = _setting(
+        "auto", "Whether a task is planned in steps first; `auto` lets the model decide."
+    )
+    intent_gate: bool = _setting(True, "Tell questions from tasks before planning.")
+    max_iterations: int = _setting(20, "Most model calls per run or per plan step.", minimum=1, maximum=500)
+
+
+@dataclass(frozen=True)
+class ContextSettings:
+    """`codeagent.context.*`"""
+
+    max_messages: int = _setting(30, "Most messages of history that are sent.", minimum=4)
+    focused_files_max_chars: int = _setting(
+        100_000, "Most characters of file text kept in front of the model.", minimum=1000
+    )
+    compact_at: float = _setting(
+        0.8, "Share of the window at which old turns are summarised.", minimum=0.2, maximum=0.95
+    )
+
+
+@dataclass(frozen=True)
+class EditsSettings:
+    """`codeagent.edits.*`"""
+
+    apply: Literal["review", "auto", "live"] = _setting(
+        "review",
+        "`review` asks once with all changes, `auto` applies without asking, "
+        "`live` applies each edit when it is made.",
+        restricted=True,
+    )
+    save_after_apply: bool = _setting(False, "Save the files that an accepted change touched.")
+
+
+@dataclass(frozen=True)
+class PermissionsSettings:
+    """`codeagent.permissions.*`"""
+
+    mode: Literal["ask", "acceptEdits", "readOnly", "bypass"] = _setting(
+        "ask", "What the agent may do without asking.", restricted=True
+    )
+    allow: tuple[str, ...] = _setting((), "Rules `tool(pattern)` that allow.", restricted=True)
+    ask: tuple[str, ...] = _setting((), "Rules `tool(pattern)` that ask.", restricted=True)
+    deny: tuple[str, ...] = _setting((), "Rules `tool(pattern)` that deny.", restricted=True)
+
+
+@dataclass(frozen=True)
+class ShellSettings:
+    """`codeagent.shell.*`"""
+
+    isolation: Literal["auto", "overlay", "copy", "direct"] = _setting(
+        "auto", "How commands are kept from your files.", restricted=True
+    )
+    confirm: Literal["always", "unisolated", "never"] = _setting(
+        "unisolated", "When a command needs your approval.", restricted=True
+    )
+    allow_network: bool = _setting(False, "Whether commands may use the network.", restricted=True)
+    timeout_seconds: int = _setting(300, "Time limit of one command, in seconds.", minimum=1, maximum=600)
+    max_output_bytes: int = _setting(16 * 1024 * 1024, "Output limit of one command.", minimum=1024)
+    readable: tuple[str, ...] = _setting(
+        (), "Folders of the home that commands may read besides the workspace.", restricted=True
+    )
+
+
+@dataclass(frozen=True)
+class ToolsSettings:
+    """`codeagent.tools.*`"""
+
+    disabled: tuple[str, ...] = _setting((), "Names of tools that are switched off.")
+    max_output_bytes: int = _setting(51_200, "Longest tool result given to the model.", minimum=1024)
+    timeout_seconds: int = _setting(30, "Time limit of one tool call, in seconds.", minimum=1)
+
+
+@dataclass(frozen=True)
+class CircuitBreakerSettings:
+    """`codeagent.circuitBreaker.*`"""
+
+    failure_threshold: int = _setting(
+        3, "Failures in a row after which a tool rests.", env="CIRCUIT_FAILURE_THRESHOLD", minimum=1
+    )
+    recovery_timeout_seconds: int = _setting(
+        300, "How long such a tool rests, in seconds.", env="CIRCUIT_RECOVERY_TIMEOUT", minimum=1
+    )
+
+
+@dataclass(frozen=True)
+class McpSettings:
+    """`codeagent.mcp.*`"""
+
+    servers: Mapping[str, Any] = _setting({}, "MCP servers by name.", restricted=True)
+
+
+@dataclass(frozen=True)
+class WebSettings:
+    """`codeagent.web.*`"""
+
+    search_provider: str = _setting("auto", "Which web search to use.", restricted=True)
+    cache_url: str | None = _setting(
+        None, "Where web results are cached; empty for a local file.", restricted=True
+    )
+    allowed_hosts: tuple[str, ...] = _setting(
+        (), "Hosts that may be fetched without asking.", restricted=True
+    )
+
+
+@dataclass(frozen=True)
+class RepoMapSettings:
+    """`codeagent.repoMap.*`"""
+
+    max_tokens: int | Auto = _setting("auto", "Budget of the repo map in tokens.", minimum=0)
+
+
+@dataclass(frozen=True)
+class IndexSettings:
+    """`codeagent.index.*`"""
+
+    enabled: bool = _setting(True, "Build the code index.")
+    semantic: bool | Auto = _setting("auto", "Add vectors to the code search.")
+    uri: str | None = _setting(
+        None, "Where the index lives; empty for the local state folder.", restricted=True
+    )
+    embeddings_base_url: str | None = _setting(None, "URL of an embeddings server.", restricted=True)
+
+
+@dataclass(frozen=True)
+class TraceSettings:
+    """`codeagent.trace.*`"""
+
+    enabled: bool = _setting(True, "Record events and model calls for reproduction.")
+    sanitize: bool = _setting(True, "Mask secrets in records.", env="TRACE_SANITIZE")
+
+
+@dataclass(frozen=True)
+class SkillsSettings:
+    """`codeagent.skills.*`"""
+
+    paths: tuple[str, ...] = _setting((), "More folders with skills.", restricted=True)
+
+
+@dataclass(frozen=True)
+class MemorySettings:
+    """`codeagent.memory.*`"""
+
+    enabled: bool = _setting(True, "Remember conventions and decisions of this workspace.")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The whole section `codeagent`."""
+
+    model: ModelSettings = field(default_factory=ModelSettings)
+    agent: AgentSettings = field(default_factory=AgentSettings)
+    context: ContextSettings = field(default_factory=ContextSettings)
+    edits: EditsSettings = field(default_factory=EditsSettings)
+    permissions: PermissionsSettings = field(default_factory=PermissionsSettings)
+    shell: ShellSettings = field(default_factory=ShellSettings)
+    tools: ToolsSettings = field(default_factory=ToolsSettings)
+    circuit_breaker: CircuitBreakerSettings = field(default_factory=CircuitBreakerSettings)
+    mcp: McpSettings = field(default_factory=McpSettings)
+    web: WebSettings = field(default_factory=WebSettings)
+    repo_map: RepoMapSettings = field(default_factory=RepoMapSettings)
+    index: IndexSettings = field(default_factory=IndexSettings)
+    trace: TraceSettings = field(default_factory=TraceSettings)
+    skills: SkillsSettings = field(default_factory=SkillsSettings)
+    memory: MemorySettings = field(default_factory=MemorySettings)
+    language: Literal["auto", "en", "zh-cn"] = _setting(
+        "auto", "Language of messages; `auto` follows the editor."
+    )
+
+
+class Setting(NamedTuple):
+    """One leaf of the tree, for generators: its public key, type, default and metadata."""
+
+    key: str
+    path: tuple[str, ...]
+    type: Any
+    default: Any
+    metadata: Mapping[str, Any]
+
+
+def catalogue() -> tuple[Setting, ...]:
+    """All settings in declaration order."""
+    return tuple(_walk(Settings, (), ()))
+
+
+def load(*layers: Mapping[str, Any]) -> tuple[Settings, list[SettingError]]:
+    """Defaults with each layer merged over them, later ones winning, and what was wrong with them.
+
+    A layer has the shape of the section: nested by the dots of the keys, or flat with dotted keys.
+    """
+    settings = Settings()
+    problems: list[SettingError] = []
+    known = {setting.key: setting for setting in catalogue()}
+    for layer in layers:
+        for key, value in _flatten(layer, known):
+            setting = known.get(key)
+            if setting is None:
+                problems.append(SettingError("setting.unknown", key=f"codeagent.{key}"))
+            elif value is not None:
+                settings = _assign(settings, setting, value, problems)
+    return settings, problems
+
+
+def environment_layer(environ: Mapping[str, str] | None = None) -> dict[str, Any]:
+    """The layer that environment variables make; text is converted to the setting's type where it can be."""
+    environ = os.environ if environ is None else environ
+    return {
+        setting.key: _from_text(setting.type, environ[name])
+        for setting in catalogue()
+        if (name := setting.metadata["env"]) and environ.get(name)
+    }
+
+
+def public_dict(settings: Settings) -> dict[str, Any]:
+    """Every key with its value, secrets masked; safe to show."""
+    return {
+        setting.key: "***" if setting.metadata["secret"] and value else value
+        for setting in catalogue()
+        for value in [_get(settings, setting.path)]
+    }
+
+
+def allowed(setting: Setting) -> str:
+    """What a setting accepts, in words a user understands."""
+    words = " | ".join(_type_words(setting.type))
+    low, high = setting.metadata["minimum"], setting.metadata["maximum"]
+    if low is not None and high is not None:
+        return f"{words} ({low:g} … {high:g})"
+    return f"{words} (≥ {low:g})" if low is not None else words
+
+
+def _walk(cls: type, keys: tuple[str, ...], path: tuple[str, ...]) -> Iterator[Setting]:
+    hints = typing.get_type_hints(cls)
+    for item in fields(cls):
+        hint = hints[item.name]
+        here = (*keys, _camel(item.name))
+        if is_dataclass(hint):
+            yield from _walk(typing.cast(type, hint), here, (*path, item.name))
+        else:
+            yield Setting(".".join(here), (*path, item.name), hint, _default(item), item.metadata)
+
+
+def _default(item: Field[Any]) -> Any:
+    return item.default if item.default_factory is MISSING else item.default_factory()
+
+
+def _camel(name: str) -> str:
+    head, *tail = name.split("_")
+    return head + "".join(word.title() for word in tail)
+
+
+def _flatten(layer: Mapping[str, Any], known: Mapping[str, Setting]) -> Iterator[tuple[str, Any]]:
+    pending: list[tuple[str, Any]] = [(str(key), value) for key, value in layer.items()]
+    while pending:
+        key, value = pending.pop(0)
+        inside = any(name.startswith(f"{key}.") for name in known)
+        if inside and isinstance(value, Mapping):
+            pending[:0] = [(f"{key}.{name}", item) for name, item in value.items()]
+        else:
+            yield key, value
+
+
+def _assign(settings: Settings, setting: Setting, value: Any, problems: list[SettingError]) -> Settings:
+    try:
+        return typing.cast(Settings, _set(settings, setting.path, _coerce(setting, value)))
+    except ValueError:
+        shown = "***" if setting.metadata["secret"] else repr(value)[:80]
+        problems.append(
+            SettingError(
+                "setting.bad",
+                key=f"codeagent.{setting.key}",
+                value=shown,
+                allowed=allowed(setting),
+                default=repr(setting.default),
+            )
+        )
+        return settings
+
+
+def _coerce(setting: Setting, value: Any) -> Any:
+    """`value` as the setting's type, or ValueError."""
+    for option in _options(setting.type):
+        if (result := _match(option, value)) is not None:
+            return _bounded(setting, result)
+    raise ValueError(setting.key)
+
+
+def _match(option: Any, value: Any) -> Any:
+    """`value` as one alternative of a type; None when it does not fit."""
+    if typing.get_origin(option) is Literal:
+        return value if isinstance(value, str) and value in typing.get_args(option) else None
+    if option is float:
+        return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+    if option in (bool, str, int):
+        return value if type(value) is option else None
+    if typing.get_origin(option) is tuple:
+        fits = isinstance(value, list | tuple) and all(isinstance(item, str) for item in value)
+        return tuple(value) if fits else None
+    return dict(value) if isinstance(value, Mapping) else None
+
+
+def _bounded(setting: Setting, value: Any) -> Any:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return value
+    low, high = setting.metadata["minimum"], setting.metadata["maximum"]
+    if (low is not None and not value >= low) or (high is not None and not value <= high):
+        raise ValueError(setting.key)
+    return value
+
+
+def _options(hint: Any) -> tuple[Any, ...]:
+    if typing.get_origin(hint) in (typing.Union, types.UnionType):
+        return tuple(option for option in typing.get_args(hint) if option is not type(None))
+    return (hint,)
+
+
+def _type_words(hint: Any) -> Iterator[str]:
+    names = {bool: "true | false", str: "text", int: "whole number", float: "number"}
+    for option in _options(hint):
+        if typing.get_origin(option) is Literal:
+            yield from typing.get_args(option)
+        elif typing.get_origin(option) is tuple:
+            yield "list of texts"
+        else:
+            yield names.get(option, "object")
+
+
+def _from_text(hint: Any, value: str) -> Any:
+    for option in _options(hint):
+        if option is bool and value.lower() in ("1", "true", "yes", "on", "0", "false", "no", "off"):
+            return value.lower() in ("1", "true", "yes", "on")
+        if option in (int, float):
+            try:
+                return option(value)
+            except ValueError:
+                continue
+    return value
+
+
+def _get(settings: Any, path: tuple[str, ...]) -> Any:
+    for name in path:
+        settings = getattr(settings, name)
+    return settings
+
+
+def _set(node: Any, path: tuple[str, ...], value: Any) -> Any:
+    name, *rest = path
+    inner = _set(getattr(node, name), tuple(rest), value) if rest else value
+    return replace(node, **{name: inner})

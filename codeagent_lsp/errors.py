@@ -1,0 +1,287 @@
+"""Every error this program raises on purpose, as one tree, and the codes they carry.
+
+Not here: the sentences shown to the user (`texts.py`) and the mapping to JSON-RPC codes (`server/`).
+
+    CodeAgentError
+    ├── UserError                 rendered from the catalogue, English or Chinese
+    │   ├── UsageError            a bad argument of a command or of the command line
+    │   ├── SettingError          a setting with a bad value
+    │   ├── SessionError          a session or run that does not exist, or is busy
+    │   ├── EditorError           the editor refused, failed or did not answer
+    │   └── ModelError            anything between us and the language model
+    │       ├── ModelNotFound         no endpoint, no such model, weights not fetched
+    │       ├── ModelUnreachable      connect, DNS, TLS, reset
+    │       ├── ModelRejected         401, 403, 400: a retry changes nothing
+    │       ├── ModelBusy             429, 5xx: a retry may help
+    │       ├── ModelTimeout          connect, first token or silence limit passed
+    │       ├── ModelStreamBroken     cut, garbled, or an error inside the stream
+    │       ├── ModelReplyInvalid     finished, but not usable
+    │       └── ContextOverflow       the prompt does not fit the window
+    └── AgentError                plain English, read by the model
+        ├── FileRefused           missing, binary, too large, a folder
+        ├── PathRefused           outside the workspace, or protected
+        ├── EditRefused           the edit engine found no single safe place
+        ├── PatchRefused          a patch that does not apply as a whole
+        ├── ToolFailed            tell the model, go on
+        ├── ToolRetry             tell the model what to correct
+        ├── PermissionDenied      the user or a rule said no
+        └── CircuitOpen           the tool failed too often and rests
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import NamedTuple
+
+from codeagent_lsp.texts import text
+
+
+class ErrorType(StrEnum):
+    """The coarse kind of an error: what a caller can do about it."""
+
+    PARAM = "param_error"
+    PARSE = "parse_error"
+    NETWORK = "network_error"
+    EXECUTION = "execution_error"
+    PERMISSION = "permission_error"
+    CANCELLED = "cancelled"
+
+
+class Advice(NamedTuple):
+    """What a code means: its type, and whether the same call may succeed later."""
+
+    type: ErrorType
+    retry: bool
+
+
+class ErrorCode(StrEnum):
+    """Every code that can appear in a tool result, an event or a command's answer."""
+
+    INVALID_PARAM = "INVALID_PARAM"
+    NOT_FOUND = "NOT_FOUND"
+    PERMISSION_DENIED = "PERMISSION_DENIED"
+    EXECUTION_ERROR = "EXECUTION_ERROR"
+    TIMEOUT = "TIMEOUT"
+    CIRCUIT_OPEN = "CIRCUIT_OPEN"
+    CANCELLED = "CANCELLED"
+    PARSE_ERROR = "PARSE_ERROR"
+    NETWORK_ERROR = "NETWORK_ERROR"
+    EDIT_REFUSED = "EDIT_REFUSED"
+    CONTEXT_OVERFLOW = "CONTEXT_OVERFLOW"
+    LOOP_DETECTED = "LOOP_DETECTED"
+    TOOL_DISABLED = "TOOL_DISABLED"
+    EDITOR_ERROR = "EDITOR_ERROR"
+    MCP_PARAM_ERROR = "MCP_PARAM_ERROR"
+    MCP_PARSE_ERROR = "MCP_PARSE_ERROR"
+    MCP_EXECUTION_ERROR = "MCP_EXECUTION_ERROR"
+    MCP_NETWORK_ERROR = "MCP_NETWORK_ERROR"
+    MCP_TIMEOUT = "MCP_TIMEOUT"
+    MCP_NOT_FOUND = "MCP_NOT_FOUND"
+    CONNECTION_ERROR = "CONNECTION_ERROR"
+    TIMEOUT_ERROR = "TIMEOUT_ERROR"
+    PARAMETER_ERROR = "PARAMETER_ERROR"
+    VALIDATION_ERROR = "VALIDATION_ERROR"
+    PERMISSION_ERROR = "PERMISSION_ERROR"
+    SANDBOX_EXECUTION_ERROR = "SANDBOX_EXECUTION_ERROR"
+    SANDBOX_NOT_FOUND = "SANDBOX_NOT_FOUND"
+    SANDBOX_TERMINATED = "SANDBOX_TERMINATED"
+
+    @property
+    def advice(self) -> Advice:
+        """The type of this code and whether a retry makes sense."""
+        return _ADVICE[self]
+
+
+_ADVICE: dict[ErrorCode, Advice] = {
+    ErrorCode.INVALID_PARAM: Advice(ErrorType.PARAM, retry=False),
+    ErrorCode.NOT_FOUND: Advice(ErrorType.PARAM, retry=False),
+    ErrorCode.PERMISSION_DENIED: Advice(ErrorType.PERMISSION, retry=False),
+    ErrorCode.EXECUTION_ERROR: Advice(ErrorType.EXECUTION, retry=False),
+    ErrorCode.TIMEOUT: Advice(ErrorType.EXECUTION, retry=True),
+    ErrorCode.CIRCUIT_OPEN: Advice(ErrorType.EXECUTION, retry=True),
+    ErrorCode.CANCELLED: Advice(ErrorType.CANCELLED, retry=False),
+    ErrorCode.PARSE_ERROR: Advice(ErrorType.PARSE, retry=True),
+    ErrorCode.NETWORK_ERROR: Advice(ErrorType.NETWORK, retry=True),
+    ErrorCode.EDIT_REFUSED: Advice(ErrorType.PARAM, retry=False),
+    ErrorCode.CONTEXT_OVERFLOW: Advice(ErrorType.PARAM, retry=False),
+    ErrorCode.LOOP_DETECTED: Advice(ErrorType.EXECUTION, retry=False),
+    ErrorCode.TOOL_DISABLED: Advice(ErrorType.PERMISSION, retry=False),
+    ErrorCode.EDITOR_ERROR: Advice(ErrorType.EXECUTION, retry=True),
+    ErrorCode.MCP_PARAM_ERROR: Advice(ErrorType.PARAM, retry=False),
+    ErrorCode.MCP_PARSE_ERROR: Advice(ErrorType.PARSE, retry=False),
+    ErrorCode.MCP_EXECUTION_ERROR: Advice(ErrorType.EXECUTION, retry=False),
+    ErrorCode.MCP_NETWORK_ERROR: Advice(ErrorType.NETWORK, retry=True),
+    ErrorCode.MCP_TIMEOUT: Advice(ErrorType.EXECUTION, retry=True),
+    ErrorCode.MCP_NOT_FOUND: Advice(ErrorType.PARAM, retry=False),
+    ErrorCode.CONNECTION_ERROR: Advice(ErrorType.NETWORK, retry=True),
+    ErrorCode.TIMEOUT_ERROR: Advice(ErrorType.EXECUTION, retry=True),
+    ErrorCode.PARAMETER_ERROR: Advice(ErrorType.PARAM, retry=False),
+    ErrorCode.VALIDATION_ERROR: Advice(ErrorType.PARAM, retry=False),
+    ErrorCode.PERMISSION_ERROR: Advice(ErrorType.PERMISSION, retry=False),
+    ErrorCode.SANDBOX_EXECUTION_ERROR: Advice(ErrorType.EXECUTION, retry=False),
+    ErrorCode.SANDBOX_NOT_FOUND: Advice(ErrorType.PARAM, retry=False),
+    ErrorCode.SANDBOX_TERMINATED: Advice(ErrorType.EXECUTION, retry=False),
+}
+
+
+class CodeAgentError(Exception):
+    """Root of the tree. `str(error)` is one English sentence that says what to do next."""
+
+    code = ErrorCode.EXECUTION_ERROR
+
+
+class UserError(CodeAgentError):
+    """An error for the user: a key of the catalogue and the values of its placeholders."""
+
+    def __init__(self, key: str, /, **values: object) -> None:
+        super().__init__(text(key, "en", **values))
+        self.key = key
+        self.values = values
+
+    def localized(self, language: str) -> str:
+        """The sentence in `language` (`en` or `zh-cn`)."""
+        return text(self.key, language, **self.values)
+
+
+class UsageError(UserError):
+    """A command or a command line with an argument that is missing, unknown or wrong."""
+
+    code = ErrorCode.INVALID_PARAM
+
+
+class SettingError(UserError):
+    """A setting whose value cannot be used; the default stands in."""
+
+    code = ErrorCode.INVALID_PARAM
+
+
+class SessionError(UserError):
+    """A session or a run that does not exist, or is in the wrong state for the request."""
+
+    code = ErrorCode.NOT_FOUND
+
+
+class EditorError(UserError):
+    """The editor refused a request, failed, or did not answer in time."""
+
+    code = ErrorCode.EDITOR_ERROR
+
+
+class ModelError(UserError):
+    """Anything that goes wrong between us and the language model."""
+
+    code = ErrorCode.EXECUTION_ERROR
+
+
+class ModelNotFound(ModelError):
+    """No endpoint answers, the model name is unknown, or the weights are not here."""
+
+    code = ErrorCode.NOT_FOUND
+
+
+class ModelUnreachable(ModelError):
+    """Connection refused, reset, name not resolved, TLS failed."""
+
+    code = ErrorCode.NETWORK_ERROR
+
+
+class ModelRejected(ModelError):
+    """The endpoint understood and said no: bad key, bad request."""
+
+    code = ErrorCode.INVALID_PARAM
+
+
+class ModelBusy(ModelError):
+    """Rate limit or server failure. `retry_after` is in seconds, None when unsaid."""
+
+    code = ErrorCode.NETWORK_ERROR
+
+    def __init__(self, key: str, /, *, retry_after: float | None = None, **values: object) -> None:
+        super().__init__(key, **values)
+        self.retry_after = retry_after
+
+
+class ModelTimeout(ModelError):
+    """The limit for connecting, for the first token or for silence has passed."""
+
+    code = ErrorCode.TIMEOUT
+
+
+class ModelStreamBroken(ModelError):
+    """The reply was cut before its end, garbled, or carried an error. Nothing of it is used."""
+
+    code = ErrorCode.NETWORK_ERROR
+
+
+class ModelReplyInvalid(ModelError):
+    """The reply ended normally but is empty or cannot be understood."""
+
+    code = ErrorCode.PARSE_ERROR
+
+
+class ContextOverflow(ModelError):
+    """The prompt does not fit the model's window."""
+
+    code = ErrorCode.CONTEXT_OVERFLOW
+
+
+class AgentError(CodeAgentError):
+    """An error for the model: plain English, precise, with the next step in it."""
+
+
+class FileRefused(AgentError):
+    """A file that cannot be read as text: missing, binary, too large, or a folder."""
+
+    code = ErrorCode.NOT_FOUND
+
+
+class PathRefused(AgentError):
+    """A path outside the workspace, or one that needs the user's own approval."""
+
+    code = ErrorCode.PERMISSION_DENIED
+
+
+class EditRefused(AgentError):
+    """No single safe place for an edit.
+
+    `reason` is `not_found`, `ambiguous`, `already_applied` or `empty`; the message names the closest
+    place with line numbers and says what differs.
+    """
+
+    code = ErrorCode.EDIT_REFUSED
+
+    def __init__(self, reason: str, message: str) -> None:
+        super().__init__(message)
+        self.reason = reason
+
+
+class PatchRefused(AgentError):
+    """A patch that is malformed or does not apply as a whole; no file was changed."""
+
+    code = ErrorCode.EDIT_REFUSED
+
+
+class ToolFailed(AgentError):
+    """A tool could not do its work; the model is told and goes on."""
+
+    def __init__(self, message: str, code: ErrorCode = ErrorCode.EXECUTION_ERROR) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+class ToolRetry(AgentError):
+    """A call that would work once corrected; the message tells the model what to correct."""
+
+    code = ErrorCode.INVALID_PARAM
+
+
+class PermissionDenied(AgentError):
+    """A rule, the mode or the user said no to this call."""
+
+    code = ErrorCode.PERMISSION_DENIED
+
+
+class CircuitOpen(AgentError):
+    """The tool failed too often in a row and rests until its recovery time is over."""
+
+    code = ErrorCode.CIRCUIT_OPEN

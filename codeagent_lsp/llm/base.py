@@ -1,0 +1,93 @@
+"""What every model backend offers: one streaming call, token counts, and a description of itself.
+
+Not here: HTTP, tool-call dialects, retries. A backend yields text while it arrives and ends with exactly one
+`Reply`; whoever stops reading closes the generator, and that cancels the request.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+from codeagent_lsp.messages import Message, ToolCall, ToolSpec, Usage
+
+FinishReason = Literal["stop", "length", "tool_calls"]
+ToolCalling = Literal["native", "constrained", "text"]
+
+
+@dataclass(frozen=True, slots=True)
+class ModelInfo:
+    """Who answers: `context_window` is in tokens, None when the endpoint does not say."""
+
+    name: str
+    provider: str
+    url: str = ""
+    context_window: int | None = None
+    tool_calling: ToolCalling = "text"
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRequest:
+    """One call. `messages` start with the system message; `max_tokens` None means the backend's choice.
+
+    `response_schema` asks for one JSON object of that schema where the backend can constrain it.
+    """
+
+    messages: tuple[Message, ...]
+    tools: tuple[ToolSpec, ...] = ()
+    temperature: float = 0.0
+    max_tokens: int | None = None
+    stop: tuple[str, ...] = ()
+    response_schema: dict[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TextChunk:
+    """A piece of the answer, to be shown as it comes."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReasoningChunk:
+    """A piece of the model's thinking; watched by the guards, never sent back."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """The finished answer, always the last item of a stream.
+
+    `problem` says in plain English what was wrong with a tool call that could not be understood; the loop
+    hands it back to the model. `timings` are the server's own numbers where it gives them (milliseconds).
+    """
+
+    text: str
+    tool_calls: tuple[ToolCall, ...] = ()
+    finish_reason: FinishReason = "stop"
+    usage: Usage = field(default_factory=Usage)
+    reasoning: str = ""
+    problem: str = ""
+    timings: dict[str, float] = field(default_factory=dict)
+
+
+StreamItem = TextChunk | ReasoningChunk | Reply
+
+
+class Model(Protocol):
+    """A language model that can be asked."""
+
+    @property
+    def info(self) -> ModelInfo:
+        """Who answers."""
+
+    def stream(self, request: ModelRequest) -> AsyncGenerator[StreamItem, None]:
+        """The answer as it comes; errors are `errors.ModelError`."""
+
+    async def count_tokens(self, text: str) -> int:
+        """Tokens of `text`, exact where the endpoint offers it, else an estimate on the safe side."""
+
+    async def close(self) -> None:
+        """Give back connections and child processes."""
