@@ -119,8 +119,7 @@ class EditsSettings:
 
     apply: Literal["review", "auto", "live"] = _setting(
         "review",
-        "`review` asks once with all changes, `auto` applies without asking, "
-        "`live` applies each edit when it is made.",
+        "`review` asks once with all changes, `auto` applies without asking, `live` applies each edit when it is made.",
         restricted=True,
     )
     save_after_apply: bool = _setting(False, "Save the files that an accepted change touched.")
@@ -189,12 +188,8 @@ class WebSettings:
     """`codeagent.web.*`"""
 
     search_provider: str = _setting("auto", "Which web search to use.", restricted=True)
-    cache_url: str | None = _setting(
-        None, "Where web results are cached; empty for a local file.", restricted=True
-    )
-    allowed_hosts: tuple[str, ...] = _setting(
-        (), "Hosts that may be fetched without asking.", restricted=True
-    )
+    cache_url: str | None = _setting(None, "Where web results are cached; empty for a local file.", restricted=True)
+    allowed_hosts: tuple[str, ...] = _setting((), "Hosts that may be fetched without asking.", restricted=True)
 
 
 @dataclass(frozen=True)
@@ -210,9 +205,7 @@ class IndexSettings:
 
     enabled: bool = _setting(True, "Build the code index.")
     semantic: bool | Auto = _setting("auto", "Add vectors to the code search.")
-    uri: str | None = _setting(
-        None, "Where the index lives; empty for the local state folder.", restricted=True
-    )
+    uri: str | None = _setting(None, "Where the index lives; empty for the local state folder.", restricted=True)
     embeddings_base_url: str | None = _setting(None, "URL of an embeddings server.", restricted=True)
 
 
@@ -257,9 +250,7 @@ class Settings:
     trace: TraceSettings = field(default_factory=TraceSettings)
     skills: SkillsSettings = field(default_factory=SkillsSettings)
     memory: MemorySettings = field(default_factory=MemorySettings)
-    language: Literal["auto", "en", "zh-cn"] = _setting(
-        "auto", "Language of messages; `auto` follows the editor."
-    )
+    language: Literal["auto", "en", "zh-cn"] = _setting("auto", "Language of messages; `auto` follows the editor.")
 
 
 class Setting(NamedTuple):

@@ -18,10 +18,337 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
         "Setting {key} does not exist; it is ignored. `codeagent-lsp schema settings` lists all.",
         "设置 {key} 不存在，已忽略。运行 `codeagent-lsp schema settings` 查看全部设置。",
     ),
+    # --- quick rewrites
+    "rewrite.too_large": (
+        "The selection does not fit the model's window of {tokens} tokens. Select less.",
+        "所选内容超出模型 {tokens} 个词元的窗口。请缩小选择范围。",
+    ),
+    "rewrite.cut": (
+        "The model's rewrite was cut short, so nothing was changed. Select less, or raise model.maxTokens.",
+        "模型的改写被截断，未作任何更改。请缩小选择范围，或增大 model.maxTokens。",
+    ),
+    "rewrite.empty": (
+        "The model's rewrite was empty, so nothing was changed. Try again or say it in other words.",
+        "模型的改写为空，未作任何更改。请重试或换一种说法。",
+    ),
+    "rewrite.loop": (
+        "The model repeated itself, so its rewrite was not used. Try again or say it in other words.",
+        "模型在重复输出，改写未被采用。请重试或换一种说法。",
+    ),
+    # --- runs, sessions, changes
+    "run.cancelled": ("Cancelled. What was staged waits for your decision.", "已取消。暂存的更改等待您的决定。"),
+    "run.internal": (
+        "Something went wrong inside the agent. The log has the details; your files are as they were.",
+        "代理内部出错。详情见日志；您的文件未受影响。",
+    ),
+    "run.limit": (
+        "Stopped after {count} model calls without an answer. Raise agent.maxIterations, or split the task.",
+        "调用模型 {count} 次后仍无答案，已停止。请增大 agent.maxIterations，或拆分任务。",
+    ),
+    "run.anomaly": (
+        "Stopped, because the model went in circles. Try other words, or another model.",
+        "模型陷入循环，已停止。请换一种说法，或换一个模型。",
+    ),
+    "run.unknown": ("There is no run {run}.", "没有运行 {run}。"),
+    "session.unknown": (
+        "There is no session {session}. `codeagent.session.list` shows all.",
+        "没有会话 {session}。`codeagent.session.list` 可列出全部。",
+    ),
+    "session.busy": (
+        "Session {session} is open in another window. Close it there, or start a new session.",
+        "会话 {session} 已在另一个窗口中打开。请在那里关闭，或新建会话。",
+    ),
+    "question.closed": (
+        "The question {request} is not open any more; it was answered or its time was over.",
+        "问题 {request} 已关闭：已有答案或已超时。",
+    ),
+    "question.choices": ("The answer must be one of: {choices}.", "答案必须是以下之一：{choices}。"),
+    "question.one": ("Exactly one answer is needed.", "需要且仅需要一个答案。"),
+    "changes.none": ("There are no such staged changes.", "没有这样的暂存更改。"),
+    "changes.one": ("Apply changes to {name}, +{added} −{removed}?", "应用对 {name} 的更改，+{added} −{removed}？"),
+    "changes.many": ("Apply {count} files, +{added} −{removed}?", "应用 {count} 个文件，+{added} −{removed}？"),
+    "undo.nothing": ("There is nothing to undo.", "没有可撤销的更改。"),
+    "undo.label": ("Undo: {title}", "撤销：{title}"),
+    "choice.review": ("Review", "查看"),
+    "choice.apply": ("Apply", "应用"),
+    "choice.discard": ("Discard", "放弃"),
+    "choice.keep": ("Keep", "保留"),
+    "choice.delete": ("Delete", "删除"),
+    "changes.unsaved": (
+        "{name} has unsaved text. Delete it all the same?",
+        "{name} 有未保存的文本。仍要删除吗？",
+    ),
+    # --- in the editor
+    "choice.enough": ("That is all", "就这些"),
+    "question.open": (
+        "A question waits for you: {title} Answer it by code lens or with codeagent.respond.",
+        "有问题等待您回答：{title} 请使用代码镜头或 codeagent.respond 回答。",
+    ),
+    "answer.head": (
+        "Write your answer below this comment and save the file.",
+        "请在此注释下方写下答案并保存文件。",
+    ),
+    "document.at": ("The agent's answer is in {place}", "代理的回答在 {place}"),
+    "progress.thinking": ("thinking", "思考中"),
+    "progress.writing": ("writing", "书写中"),
+    "progress.waiting": ("waiting for you", "等待您的回答"),
+    "progress.ask": ("Asking", "提问"),
+    "outcome.full": ("Applied {count} file(s).", "已应用 {count} 个文件。"),
+    "outcome.partial": (
+        "Applied in part, {count} file(s). What conflicts with your text was left out; see the review.",
+        "部分应用，{count} 个文件。与您的文本冲突的部分未应用，请查看审阅。",
+    ),
+    "outcome.unknown": (
+        "The editor did not confirm the changes. Check {count} file(s) before you go on.",
+        "编辑器未确认更改。请先检查 {count} 个文件。",
+    ),
+    "outcome.kept": (
+        "Done. The changes wait for your decision (Apply or Discard).",
+        "完成。更改等待您的决定（应用或放弃）。",
+    ),
+    "outcome.none": ("Nothing could be applied: {reason}", "无法应用任何更改：{reason}"),
+    "outcome.conflict": (
+        "You changed the same lines meanwhile, so this was left out: {places}",
+        "您同时修改了相同的行，因此未应用：{places}",
+    ),
+    "outcome.undone": ("Undone in {count} file(s).", "已在 {count} 个文件中撤销。"),
+    "ended.completed": ("Done.", "完成。"),
+    "ended.failed": ("Failed.", "失败。"),
+    "ended.cancelled": ("Cancelled.", "已取消。"),
+    "ended.stopped": ("Stopped without an answer.", "已停止，没有答案。"),
+    "ended.rejected": ("Discarded.", "已放弃。"),
+    "lens.changes": ("Agent: {count} changed file(s) ·", "代理：{count} 个已更改文件 ·"),
+    "lens.question": ("Agent asks: {title} ·", "代理提问：{title} ·"),
+    "action.explain": ("Agent: Explain", "代理：解释"),
+    "action.fix": ("Agent: Fix", "代理：修复"),
+    "action.refactor": ("Agent: Refactor", "代理：重构"),
+    "action.document": ("Agent: Add documentation", "代理：添加文档"),
+    "action.test": ("Agent: Add tests", "代理：添加测试"),
+    "action.edit": ("Agent: Edit with an instruction…", "代理：按指令编辑…"),
+    "action.ask": ("Agent: Ask about this…", "代理：就此提问…"),
+    "action.fix_diagnostic": ("Agent: Fix: {message}", "代理：修复：{message}"),
+    "action.file.explain": ("Agent: Explain this file", "代理：解释此文件"),
+    "action.file.document": ("Agent: Document this file", "代理：为此文件添加文档"),
+    "action.file.test": ("Agent: Add tests for this file", "代理：为此文件添加测试"),
+    "ask.instruction": ("What shall be changed here?", "这里要改什么？"),
+    "ask.question": ("What do you want to know?", "您想知道什么？"),
+    "command.arguments": (
+        "{command} takes one JSON object of arguments.",
+        "{command} 需要一个 JSON 对象作为参数。",
+    ),
+    "command.unknown_key": (
+        "{command} has no argument {name}. It takes: {known}.",
+        "{command} 没有参数 {name}。可用：{known}。",
+    ),
+    "command.missing": ("{command} needs the argument {name}.", "{command} 需要参数 {name}。"),
+    "command.kind": (
+        "{command}: the argument {name} must be {kind}.",
+        "{command}：参数 {name} 必须是 {kind}。",
+    ),
+    "command.unknown": ("There is no command {command}.", "没有命令 {command}。"),
+    "command.not_open": (
+        "{uri} is neither open nor a file of this workspace.",
+        "{uri} 未打开，也不是此工作区的文件。",
+    ),
+    "store.failed": (
+        "Cannot record this session ({reason}). The agent goes on, but cannot resume it later.",
+        "无法记录此会话（{reason}）。代理会继续，但以后无法恢复它。",
+    ),
+    "title.ask": ("Ask", "提问"),
+    "title.edit": ("Edit", "编辑"),
+    "title.explain": ("Explain", "解释"),
+    "title.fix": ("Fix", "修复"),
+    "title.refactor": ("Refactor", "重构"),
+    "title.document": ("Document", "添加文档"),
+    "title.test": ("Add tests", "添加测试"),
+    # --- doctor
+    "doctor.missing": ("{name} is not installed", "未安装 {name}"),
+    "doctor.ripgrep": (
+        "Install ripgrep for a faster search; the built-in one works too.",
+        "安装 ripgrep 可加快搜索；内置搜索也可用。",
+    ),
+    "doctor.git": ("Install git if the agent shall use it.", "如需让代理使用 git，请安装它。"),
+    "doctor.model": (
+        "Start a model server and set model.baseUrl, or run `codeagent-lsp model pull` for the embedded model.",
+        "启动模型服务器并设置 model.baseUrl，或运行 `codeagent-lsp model pull` 获取内置模型。",
+    ),
+    "doctor.model_slow": ("The model did not answer in time", "模型未及时响应"),
+    "doctor.state": (
+        "This folder cannot be written: sessions will not be recorded. Set CODEAGENT_STATE_DIR.",
+        "此文件夹不可写：会话将不会被记录。请设置 CODEAGENT_STATE_DIR。",
+    ),
+    # --- approvals
+    "choice.deny": ("Deny", "拒绝"),
+    "choice.once": ("Allow once", "允许一次"),
+    "choice.session": ("Allow for this session", "本会话内允许"),
+    "approval.tool": ("Allow {tool}: {subject}?", "允许 {tool}：{subject}？"),
+    # --- the editor
+    "editor.timeout": (
+        "The editor did not answer {method} within {seconds} s. Look at what is open there, then try again.",
+        "编辑器在 {seconds} 秒内没有回应 {method}。请查看编辑器中的状态后重试。",
+    ),
+    "editor.error": (
+        "The editor refused {method}: {message}",
+        "编辑器拒绝了 {method}：{message}",
+    ),
+    "editor.gone": (
+        "The connection to the editor ended before it answered {method}.",
+        "与编辑器的连接在其回应 {method} 之前已断开。",
+    ),
     # --- models
     "model.unreachable": (
         "Cannot reach the model at {url}: {reason}. Is the server running? Check the setting model.baseUrl.",
         "无法连接模型 {url}：{reason}。服务器在运行吗？请检查设置 model.baseUrl。",
+    ),
+    "model.dns": (
+        "The host of {url} is not known to the name service: {reason}. Check the setting model.baseUrl.",
+        "域名服务找不到 {url} 的主机：{reason}。请检查设置 model.baseUrl。",
+    ),
+    "model.tls": (
+        "No secure connection to {url}: {reason}. Check the address, the certificate and the clock.",
+        "无法与 {url} 建立安全连接：{reason}。请检查地址、证书和系统时间。",
+    ),
+    "model.reset": (
+        "The model server {url} broke the connection: {reason}. Look at its log, then try again.",
+        "模型服务器 {url} 中断了连接：{reason}。请查看它的日志后重试。",
+    ),
+    "model.bad_url": (
+        "model.baseUrl {url} cannot be used: {reason}. Give an address such as http://127.0.0.1:8080/v1.",
+        "model.baseUrl {url} 无法使用：{reason}。请填写类似 http://127.0.0.1:8080/v1 的地址。",
+    ),
+    "model.not_found": (
+        "No language model was found. Start a llama.cpp, Ollama, LM Studio or vLLM server, set "
+        "model.baseUrl, or run `pip install 'codeagent-lsp[local]'` and then `codeagent-lsp model pull`.",
+        "没有找到语言模型。请启动 llama.cpp、Ollama、LM Studio 或 vLLM 服务器，或设置 model.baseUrl，"
+        "或运行 `pip install 'codeagent-lsp[local]'` 后再运行 `codeagent-lsp model pull`。",
+    ),
+    "model.unknown": (
+        "{url} has no model {name}. It offers: {available}. Set model.name to one of these.",
+        "{url} 没有模型 {name}。可用：{available}。请把 model.name 设为其中之一。",
+    ),
+    "model.no_endpoint": (
+        "{url} answers, but has no chat endpoint there (404). Check the path in model.baseUrl, often /v1.",
+        "{url} 有应答，但该处没有对话接口（404）。请检查 model.baseUrl 的路径，通常为 /v1。",
+    ),
+    "model.name_needed": (
+        "{url} offers several models or does not say which: {available}. Set model.name.",
+        "{url} 提供多个模型或没有说明：{available}。请设置 model.name。",
+    ),
+    "model.unauthorized": (
+        "{url} refused the API key ({status}): {reason}. Set CODEAGENT_API_KEY or the setting model.apiKey.",
+        "{url} 拒绝了 API 密钥（{status}）：{reason}。请设置 CODEAGENT_API_KEY 或 model.apiKey。",
+    ),
+    "model.quota": (
+        "{url} says that the account has no credit left: {reason}. Top it up or choose another model.",
+        "{url} 表示账户余额不足：{reason}。请充值或更换模型。",
+    ),
+    "model.rejected": (
+        "{url} refused the request ({status}): {reason}. Check model.name and the other model settings.",
+        "{url} 拒绝了请求（{status}）：{reason}。请检查 model.name 等模型设置。",
+    ),
+    "model.redirected": (
+        "{url} redirects to {target}, which is not followed. Set model.baseUrl to the address you trust.",
+        "{url} 重定向到 {target}，不会跟随。请把 model.baseUrl 设为你信任的地址。",
+    ),
+    "model.busy": (
+        "The model server {url} is overloaded or failing: {reason}. Wait a little and try again.",
+        "模型服务器 {url} 过载或出错：{reason}。请稍后重试。",
+    ),
+    "model.busy_wait": (
+        "The model server {url} asks to wait {seconds} s ({reason}), longer than is waited here. Try again then.",
+        "模型服务器 {url} 要求等待 {seconds} 秒（{reason}），超过等待上限。请届时重试。",
+    ),
+    "model.timeout_connect": (
+        "{url} did not accept a connection within {seconds} s. Is the server running and reachable?",
+        "{url} 在 {seconds} 秒内未接受连接。服务器在运行且可达吗？",
+    ),
+    "model.timeout_first": (
+        "The model at {url} said nothing for {seconds} s. Raise model.timeoutSeconds or use a smaller model.",
+        "{url} 的模型 {seconds} 秒内没有回应。请增大 model.timeoutSeconds 或使用更小的模型。",
+    ),
+    "model.timeout_silence": (
+        "The model at {url} stopped in the middle of its reply for {seconds} s. Try again.",
+        "{url} 的模型在回复途中停顿了 {seconds} 秒。请重试。",
+    ),
+    "model.stream_cut": (
+        "The reply of {url} was cut before its end; nothing of it was used. Try again.",
+        "{url} 的回复在结束前被中断，其内容未被使用。请重试。",
+    ),
+    "model.stream_error": (
+        "The model server {url} failed during its reply: {reason}. Nothing of it was used. Try again.",
+        "模型服务器 {url} 在回复途中出错：{reason}。其内容未被使用。请重试。",
+    ),
+    "model.stream_garbled": (
+        "{url} answered with something that is not a model's reply: {reason}. Check model.baseUrl.",
+        "{url} 的应答不是模型回复：{reason}。请检查 model.baseUrl。",
+    ),
+    "model.reply_too_long": (
+        "The reply of {url} is longer than {limit} and was stopped. Set model.maxTokens or ask for less.",
+        "{url} 的回复超过 {limit}，已停止。请设置 model.maxTokens 或缩小请求。",
+    ),
+    "model.empty": (
+        "The model {name} answered with nothing, twice. Try again, rephrase, or choose another model.",
+        "模型 {name} 连续两次返回空回复。请重试、换种说法或更换模型。",
+    ),
+    "model.server_parse": (
+        "The model server {url} could not parse the model's own tool call: {reason}. "
+        "Set model.toolCalling to text or constrained.",
+        "模型服务器 {url} 无法解析模型的工具调用：{reason}。请把 model.toolCalling 设为 text 或 constrained。",
+    ),
+    "model.filtered": (
+        "The model server {url} withheld the reply by its content filter. Rephrase the task.",
+        "模型服务器 {url} 的内容过滤器拦截了回复。请换种说法。",
+    ),
+    "model.overflow": (
+        "The conversation does not fit the model's window: {reason}. Start a new one or use a larger window.",
+        "对话超出模型窗口：{reason}。请新建对话或使用更大的窗口。",
+    ),
+    "model.script_unreadable": (
+        "The script {path} cannot be read: {reason}. With the provider scripted, model.name is its path.",
+        "无法读取脚本 {path}：{reason}。使用 scripted 时 model.name 是脚本路径。",
+    ),
+    "model.script_bad": (
+        "The script {path} is not a list of replies: {reason}. Correct it and try again.",
+        "脚本 {path} 不是回复列表：{reason}。请修正后重试。",
+    ),
+    "model.script_expected": (
+        "Reply {number} of the script expected {expected!r} in the last user message, which was {got!r}. "
+        "Correct the script.",
+        "脚本第 {number} 条回复期望最后一条用户消息包含 {expected!r}，实际为 {got!r}。请修正脚本。",
+    ),
+    "model.local_missing": (
+        "The embedded model needs the extra `local`. Run `pip install 'codeagent-lsp[local]'`.",
+        "内置模型需要附加组件 `local`。请运行 `pip install 'codeagent-lsp[local]'`。",
+    ),
+    "model.weights_missing": (
+        "The weights of the embedded model are not here ({path}). Run `codeagent-lsp model pull`.",
+        "内置模型的权重不在 {path}。请运行 `codeagent-lsp model pull`。",
+    ),
+    "model.embedded_failed": (
+        "The embedded model server did not start: {reason}. Run `codeagent-lsp doctor` to see why.",
+        "内置模型服务器未能启动：{reason}。请运行 `codeagent-lsp doctor` 查看原因。",
+    ),
+    "model.pull_space": (
+        "Not enough disk space in {path}: {needed} needed, {free} free. Free some, or set CODEAGENT_MODELS_DIR.",
+        "{path} 磁盘空间不足：需要 {needed}，剩余 {free}。请清理空间或设置 CODEAGENT_MODELS_DIR。",
+    ),
+    "model.pull_folder": (
+        "The folder {path} cannot be written: {reason}. Set CODEAGENT_MODELS_DIR to one that can.",
+        "无法写入文件夹 {path}：{reason}。请把 CODEAGENT_MODELS_DIR 设为可写的文件夹。",
+    ),
+    "model.pull_busy": (
+        "Another `model pull` is running (lock {path}). Wait until it is done.",
+        "另一个 `model pull` 正在运行（锁 {path}）。请等它完成。",
+    ),
+    "model.pull_failed": (
+        "The weights could not be fetched: {reason}. Check the network and run `codeagent-lsp model pull` "
+        "again; what has arrived is kept.",
+        "无法下载权重：{reason}。请检查网络后再次运行 `codeagent-lsp model pull`；已下载的部分会保留。",
+    ),
+    "model.pull_checksum": (
+        "The weights arrived damaged (checksum {got}, expected {expected}) and were removed. "
+        "Run `codeagent-lsp model pull` again.",
+        "权重已损坏（校验和 {got}，应为 {expected}），已删除。请再次运行 `codeagent-lsp model pull`。",
     ),
 }
 

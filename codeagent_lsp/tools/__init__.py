@@ -1,0 +1,32 @@
+"""The tools of the agent. `BUILTIN` lists them in reading order; there is no other registration."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from codeagent_lsp.tools.base import Tool
+from codeagent_lsp.tools.builtin.asking import AskUser
+from codeagent_lsp.tools.builtin.editing import BatchEdit, EditFile, PreviewEdit, WriteFile
+from codeagent_lsp.tools.builtin.moving import DeleteFile, MoveFile
+from codeagent_lsp.tools.builtin.patching import ApplyPatch, UndoPatch
+from codeagent_lsp.tools.builtin.reading import ListDir, ReadFile
+from codeagent_lsp.tools.builtin.searching import GlobFileSearch, Grep
+from codeagent_lsp.tools.builtin.todo import TodoRead, TodoWrite
+
+BUILTIN: tuple[type[Tool[Any]], ...] = (
+    ListDir,
+    ReadFile,
+    GlobFileSearch,
+    Grep,
+    EditFile,
+    WriteFile,
+    ApplyPatch,
+    UndoPatch,
+    MoveFile,
+    DeleteFile,
+    BatchEdit,
+    PreviewEdit,
+    AskUser,
+    TodoRead,
+    TodoWrite,
+)

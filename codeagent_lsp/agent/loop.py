@@ -1,0 +1,176 @@
+"""The page to read first: how a model with tools does a task.
+
+Ask the model; if it answers, we are done; if it calls tools, run them, tell it the results, ask again; until an
+answer, a limit, a stop or a failure. Everything else is elsewhere: what tools may do (`tools/executor.py`), what
+fits the window (`context.py`), going in circles (`guards.py`), what becomes of the changes (`session/run.py`).
+
+Cancelling is cancelling the task this runs in; however it ends, the history it leaves is well-formed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import Literal
+
+from codeagent_lsp import events
+from codeagent_lsp.agent.context import estimate_tokens, fit, size
+from codeagent_lsp.agent.guards import Anomaly, LoopGuard
+from codeagent_lsp.agent.history import History
+from codeagent_lsp.errors import ContextOverflow
+from codeagent_lsp.llm.base import Model, ModelRequest, Reply, TextChunk
+from codeagent_lsp.messages import Message, ToolCall, ToolResult, ToolSpec
+from codeagent_lsp.tools.executor import ToolExecutor
+
+Ending = Literal["answered", "limit", "anomaly"]
+
+NUDGE = (
+    "You are repeating yourself: {detail}. Step back. What do you know, and what is still missing? "
+    "Do something different, or give your answer now."
+)
+DEFAULT_WINDOW = 8192
+
+
+@dataclass(frozen=True, slots=True)
+class LoopLimits:
+    """`iterations` are model calls; `messages` and `window` bound what is sent (window in tokens)."""
+
+    iterations: int = 20
+    messages: int = 30
+    window: int = DEFAULT_WINDOW
+    reply_tokens: int = 2048
+    temperature: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class LoopResult:
+    """How it ended, and the model's last words."""
+
+    ending: Ending
+    text: str
+
+
+async def nothing() -> None:
+    """The default of `after_tools`."""
+
+
+class AgentLoop:
+    """One run of the loop. `after_tools` is awaited when the calls of one reply are done."""
+
+    def __init__(
+        self,
+        model: Model,
+        executor: ToolExecutor,
+        history: History,
+        tools: Callable[[], tuple[ToolSpec, ...]],
+        emit: Callable[[events.Event], None],
+        limits: LoopLimits,
+        after_tools: Callable[[], Awaitable[None]] = nothing,
+    ) -> None:
+        self._model = model
+        self._executor = executor
+        self._history = history
+        self._tools = tools
+        self._emit = emit
+        self._limits = limits
+        self._after_tools = after_tools
+        self._guard = LoopGuard()
+        self._nudged = False
+
+    async def run(self) -> LoopResult:
+        """Work until an answer, the limit, or the second time the model goes in circles."""
+        try:
+            return await self._iterate()
+        finally:
+            self._history.close_open_calls()
+
+    async def _iterate(self) -> LoopResult:
+        text = ""
+        for _ in range(self._limits.iterations):
+            reply, anomaly = await self._ask()
+            text = reply.text or text
+            self._history.append(Message("assistant", reply.text, reply.tool_calls))
+            if reply.tool_calls:
+                anomaly = await self._call_tools(reply.tool_calls) or anomaly
+                await self._after_tools()
+            elif reply.problem:
+                self._history.append(Message("user", reply.problem))
+            elif anomaly is None:
+                return LoopResult("answered", reply.text)
+            if anomaly is not None and self._stop_after(anomaly):
+                return LoopResult("anomaly", text)
+        return LoopResult("limit", text)
+
+    async def _ask(self) -> tuple[Reply, Anomaly | None]:
+        """One model call; on overflow once more with half the window."""
+        try:
+            return await self._stream(self._request(self._limits.window))
+        except ContextOverflow:
+            request = self._request(self._limits.window // 2)
+            self._emit(events.ContextCompacted(before=size(self._history.messages), after=size(request.messages)))
+            return await self._stream(request)
+
+    async def _stream(self, request: ModelRequest) -> tuple[Reply, Anomaly | None]:
+        """The reply, its text passed on as it comes; cut short when it repeats itself."""
+        self._guard.new_reply()
+        shown: list[str] = []
+        async with aclosing(self._model.stream(request)) as stream:
+            async for item in stream:
+                if isinstance(item, Reply):
+                    self._emit(usage_event(item))
+                    return item, None
+                if isinstance(item, TextChunk):
+                    shown.append(item.text)
+                    self._emit(events.Token(content=item.text))
+                anomaly = self._guard.observe_text(item.text)
+                if anomaly is not None:
+                    return Reply("".join(shown)), anomaly
+        return Reply("".join(shown)), None
+
+    def _request(self, window: int) -> ModelRequest:
+        tools = self._tools()
+        fixed = sum(estimate_tokens(str(tool)) for tool in tools) + self._limits.reply_tokens
+        budget = max(512, window - fixed)
+        messages = fit(self._history.messages, budget, self._limits.messages)
+        return ModelRequest(messages, tools, temperature=self._limits.temperature, max_tokens=self._limits.reply_tokens)
+
+    async def _call_tools(self, calls: tuple[ToolCall, ...]) -> Anomaly | None:
+        self._emit(events.ToolCalls(calls=tuple(call_data(call) for call in calls)))
+        results = await self._executor.execute_batch(calls)
+        anomaly = None
+        for call, result in zip(calls, results, strict=True):
+            self._history.append(Message("tool", result.text, tool_call_id=call.id, name=call.name))
+            self._emit(result_event(call, result))
+            anomaly = self._guard.observe_call(call.name, call.arguments, result.text) or anomaly
+        return anomaly
+
+    def _stop_after(self, anomaly: Anomaly) -> bool:
+        """Nudge the first time; the second time it is over."""
+        stop, self._nudged = self._nudged, True
+        action: Literal["nudge", "stop"] = "stop" if stop else "nudge"
+        self._emit(events.AnomalyDetected(kind=anomaly.kind, detail=anomaly.detail, action=action))
+        if not stop:
+            self._history.append(Message("user", NUDGE.format(detail=anomaly.detail)))
+        return stop
+
+
+def call_data(call: ToolCall) -> dict[str, object]:
+    """A tool call as the events carry it."""
+    return {"id": call.id, "name": call.name, "arguments": dict(call.arguments)}
+
+
+def result_event(call: ToolCall, result: ToolResult) -> events.ToolFinished:
+    """A tool result as the events carry it."""
+    error = None if result.error is None else result.error.message
+    return events.ToolFinished(tool=call.name, success=result.ok, output=result.text, error=error, call_id=call.id)
+
+
+def usage_event(reply: Reply) -> events.UsageReported:
+    """The tokens of a reply as the events carry them."""
+    usage = reply.usage
+    return events.UsageReported(
+        prompt_tokens=usage.prompt_tokens,
+        cached_tokens=usage.cached_tokens,
+        completion_tokens=usage.completion_tokens,
+    )

@@ -1,0 +1,124 @@
+"""The command line `codeagent-lsp`: reads arguments, calls one function. Imports what a subcommand needs, then."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+from codeagent_lsp import __version__
+
+EXIT_USAGE = 2
+EXIT_INTERRUPTED = 130
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one subcommand; the exit code."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    if not arguments or (arguments[0].startswith("--") and arguments[0] not in ("--help", "--version")):
+        arguments.insert(0, "serve")
+    options = _parser().parse_args(arguments)
+    try:
+        code: int = options.run(options)
+    except KeyboardInterrupt:
+        code = EXIT_INTERRUPTED
+    return code
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="codeagent-lsp", description="A coding agent that speaks only the Language Server Protocol."
+    )
+    parser.add_argument("--version", action="version", version=f"codeagent-lsp {__version__}")
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    _add_serve(commands)
+    _add_run(commands)
+    _add_small(commands)
+    return parser
+
+
+def _add_serve(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    serve = commands.add_parser("serve", help="the language server (the default command)")
+    serve.add_argument("--stdio", action="store_true", help="serve on standard input and output (the default)")
+    serve.add_argument("--tcp", metavar="HOST:PORT", help="serve one client on a TCP port instead")
+    serve.add_argument("--log-file", metavar="FILE", help="write the log to a file instead of standard error")
+    serve.add_argument("--log-level", metavar="LEVEL", default="warning", help="debug, info, warning or error")
+    serve.set_defaults(run=_serve)
+
+
+def _add_run(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    run = commands.add_parser("run", help="let the agent do a task in a folder, from the terminal")
+    run.add_argument("task", metavar="TASK")
+    run.add_argument("--workspace", metavar="DIR", default=".", help="the folder to work in")
+    run.add_argument("--mode", choices=("auto", "direct", "plan"), default="auto")
+    run.add_argument("--apply", choices=("review", "auto"), default="review", help="ask before changing files")
+    run.add_argument("--yes", action="store_true", help="accept everything")
+    run.add_argument("--json", action="store_true", help="print one event per line")
+    run.set_defaults(run=_run)
+
+
+def _add_small(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    doctor = commands.add_parser("doctor", help="what works here, and what to do about what does not")
+    doctor.add_argument("--workspace", metavar="DIR", default=".")
+    doctor.add_argument("--json", action="store_true")
+    doctor.set_defaults(run=_doctor)
+    model = commands.add_parser("model", help="the embedded local model")
+    model.add_argument("action", choices=("list", "pull", "serve"))
+    model.add_argument("--port", type=int, default=0, help="for serve: the port on loopback")
+    model.set_defaults(run=_model)
+    schema = commands.add_parser("schema", help="JSON Schemas, generated from the code")
+    schema.add_argument("subject", choices=("settings", "events"))
+    schema.set_defaults(run=_schema)
+
+
+def _serve(options: argparse.Namespace) -> int:  # noqa: RET503 - serving ends the process
+    from codeagent_lsp.app import create_server  # late, as all below: each subcommand loads only its own parts
+
+    _configure_logging(options)
+    server = create_server()
+    if options.tcp is None:
+        server.serve_stdio()  # never returns
+    host, _, port = options.tcp.rpartition(":")
+    if not port.isdigit():
+        sys.stderr.write(f"--tcp needs HOST:PORT, for instance 127.0.0.1:2087, not {options.tcp!r}\n")
+        return EXIT_USAGE
+    server.serve_tcp(host or "127.0.0.1", int(port))
+
+
+def _configure_logging(options: argparse.Namespace) -> None:
+    import logging
+
+    level = logging.getLevelName(options.log_level.upper())
+    logging.basicConfig(
+        filename=options.log_file,
+        level=level if isinstance(level, int) else logging.WARNING,
+        format="%(asctime)s %(levelname)s %(name)s: %(message)s",
+    )
+
+
+def _run(options: argparse.Namespace) -> int:
+    from codeagent_lsp.terminal.run import run_task
+
+    return run_task(options)
+
+
+def _doctor(options: argparse.Namespace) -> int:
+    from codeagent_lsp.terminal.reports import print_doctor
+
+    return print_doctor(options.workspace, as_json=options.json)
+
+
+def _model(options: argparse.Namespace) -> int:
+    from codeagent_lsp.terminal.model import model_command
+
+    return model_command(options.action, options.port)
+
+
+def _schema(options: argparse.Namespace) -> int:
+    from codeagent_lsp.generate import print_schema
+
+    return print_schema(options.subject)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,76 @@
+"""What works here, and what to do about what does not: one list of checks for the command line and the editor."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import platform
+import shutil
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from codeagent_lsp import __version__
+from codeagent_lsp.config import Settings
+from codeagent_lsp.errors import ModelError
+from codeagent_lsp.llm.factory import open_model
+from codeagent_lsp.texts import text
+
+Verdict = Literal["ok", "warning", "failed"]
+MODEL_SECONDS = 20.0
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One finding: what was looked at, how it stands, and what to do when it is not `ok`."""
+
+    name: str
+    verdict: Verdict
+    detail: str
+    advice: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        return asdict(self)
+
+
+async def diagnose(settings: Settings, state: Path, language: str) -> list[Check]:
+    """All checks, in the order a user should read them. Takes seconds at most."""
+    return [
+        Check("version", "ok", f"codeagent-lsp {__version__}, Python {platform.python_version()}"),
+        await _model(settings, state, language),
+        _program("ripgrep", "rg", "doctor.ripgrep", language),
+        _program("git", "git", "doctor.git", language),
+        _state(state, language),
+    ]
+
+
+async def _model(settings: Settings, state: Path, language: str) -> Check:
+    try:
+        async with asyncio.timeout(MODEL_SECONDS):
+            model = await open_model(settings.model, state)
+    except ModelError as error:
+        return Check("model", "failed", error.localized(language), text("doctor.model", language))
+    except TimeoutError:
+        return Check("model", "failed", text("doctor.model_slow", language), text("doctor.model", language))
+    try:
+        info = model.info
+        window = f", {info.context_window} tokens" if info.context_window else ""
+        where = f" at {info.url}" if info.url else ""
+        return Check("model", "ok", f"{info.name} ({info.provider}{where}{window}, tool calls {info.tool_calling})")
+    finally:
+        await model.close()
+
+
+def _program(name: str, command: str, advice: str, language: str) -> Check:
+    found = shutil.which(command)
+    if found:
+        return Check(name, "ok", found)
+    return Check(name, "warning", text("doctor.missing", language, name=name), text(advice, language))
+
+
+def _state(state: Path, language: str) -> Check:
+    nearest = next((folder for folder in (state, *state.parents) if folder.exists()), Path("/"))
+    if os.access(nearest, os.W_OK):
+        return Check("state", "ok", str(state))
+    return Check("state", "warning", str(state), text("doctor.state", language))

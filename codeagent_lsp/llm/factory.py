@@ -1,0 +1,167 @@
+"""From the settings to a model that is ready to be asked.
+
+`open_model` is all that the rest of the program needs; everything below it is wired here. Not here: finding
+servers (`discovery`), probing (`probe`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from codeagent_lsp.config import ModelSettings
+from codeagent_lsp.errors import ModelNotFound
+from codeagent_lsp.llm import discovery, probe, weights
+from codeagent_lsp.llm.base import Model, ModelInfo, ToolCalling
+from codeagent_lsp.llm.embedded import CONTEXT_WINDOW, EmbeddedModel, engine_installed
+from codeagent_lsp.llm.endpoint import SILENCE_SECONDS, Endpoint, Limits, endpoint
+from codeagent_lsp.llm.llamacpp import LlamaCppModel, Props, read_props
+from codeagent_lsp.llm.openai import OpenAIModel, model_entries
+from codeagent_lsp.llm.openai import list_models as names_at
+from codeagent_lsp.llm.scripted import load_script
+from codeagent_lsp.llm.toolcalling import ToolCallingModel
+
+_ASK_SECONDS = 5.0
+_WINDOW_KEYS = ("max_model_len", "context_window", "context_length", "max_context_length", "n_ctx")
+_NOT_FOR_CHAT = ("embed", "rerank", "whisper", "tts", "moderation")
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What the machine around offers; tests put in their own."""
+
+    ports: Mapping[str, int] | None = None
+    weights: Path | None = None
+    embedded: bool | None = None
+
+
+async def open_model(settings: ModelSettings, state_dir: Path, *, around: Surroundings | None = None) -> Model:
+    """The model of `settings`, wrapped so that it calls tools. ModelError says what is missing."""
+    around = around or Surroundings()
+    backend = await _backend(settings, around)
+    if backend.info.provider == "scripted":
+        return backend
+    try:
+        mode = await _mode(settings, backend, state_dir)
+    except BaseException:
+        await backend.close()
+        raise
+    return ToolCallingModel(backend, mode)
+
+
+async def list_models(settings: ModelSettings, *, around: Surroundings | None = None) -> list[str]:
+    """The names of the models that the settings' server, or else this machine, offers."""
+    around = around or Surroundings()
+    if settings.base_url:
+        where = endpoint(settings.base_url, settings.api_key)
+        return await names_at(where, _limits(settings, quick=True))
+    found = await discovery.find_servers(around.ports)
+    names = [name for server in found for name in server.models]
+    return [*names, _weights(around).stem] if _has_embedded(around) else names
+
+
+async def _backend(settings: ModelSettings, around: Surroundings) -> Model:
+    match settings.provider:
+        case "scripted":
+            return load_script(Path(settings.name or ""))
+        case "embedded":
+            return _embedded(settings, around)
+        case "openai" | "llamacpp" if not settings.base_url:
+            return await _discovered(settings, around)
+        case "auto" if not settings.base_url:
+            return await _discovered(settings, around)
+    return await _server(settings, endpoint(settings.base_url or "", settings.api_key))
+
+
+async def _discovered(settings: ModelSettings, around: Surroundings) -> Model:
+    """A server on this machine, else the embedded model."""
+    found = await discovery.find_servers(around.ports)
+    if settings.provider == "llamacpp":
+        found = [server for server in found if server.is_llamacpp]
+    if settings.name:  # the first that has it, else the first
+        found.sort(key=lambda server: settings.name not in server.models)
+    if found:
+        return await _server(settings, found[0].where)
+    if settings.provider == "auto" and _has_embedded(around):
+        return _embedded(settings, around)
+    raise ModelNotFound("model.not_found")
+
+
+async def _server(settings: ModelSettings, where: Endpoint) -> Model:
+    quick = _limits(settings, quick=True)
+    props = None if settings.provider == "openai" else await read_props(where, quick)
+    entries = await model_entries(where, quick)
+    info = _info(settings, where, props, entries)
+    limits = _limits(settings)
+    longest = settings.max_tokens if isinstance(settings.max_tokens, int) else None
+    if settings.provider == "llamacpp" or props is not None:
+        return LlamaCppModel(where, info, api_mode=settings.api_mode, limits=limits, max_tokens=longest)
+    return OpenAIModel(where, info, limits=limits, max_tokens=longest)
+
+
+def _info(settings: ModelSettings, where: Endpoint, props: Props | None, entries: list[dict[str, Any]]) -> ModelInfo:
+    name = settings.name or _choose(where, props, entries)
+    entry = next((entry for entry in entries if entry["id"] == name), {})
+    window = props.context_window if props else _window(entry)
+    if isinstance(settings.context_window, int):
+        window = settings.context_window
+    provider = "llamacpp" if props else "openai"
+    return ModelInfo(name, provider, url=where.root, context_window=window)
+
+
+def _choose(where: Endpoint, props: Props | None, entries: list[dict[str, Any]]) -> str:
+    """The only model, or on this machine the first that can chat; a hosted list is the user's choice."""
+    names = [str(entry["id"]) for entry in entries]
+    able = [name for name in names if not any(word in name.lower() for word in _NOT_FOR_CHAT)]
+    if len(able) == 1 or (able and where.loopback):
+        return able[0]
+    if props is not None or (not names and where.loopback):
+        return "default"  # llama.cpp serves its one model under any name
+    raise ModelNotFound("model.name_needed", url=where.root, available=", ".join(names[:20]) or "?")
+
+
+def _window(entry: Mapping[str, Any]) -> int | None:
+    meta = entry.get("meta")
+    for source in (entry, meta if isinstance(meta, Mapping) else {}):
+        for key in _WINDOW_KEYS:
+            if type(source.get(key)) is int and source[key] > 0:
+                return int(source[key])
+    return None
+
+
+def _embedded(settings: ModelSettings, around: Surroundings) -> EmbeddedModel:
+    if not engine_installed():
+        raise ModelNotFound("model.local_missing")
+    path = _weights(around)
+    if not path.is_file():
+        raise ModelNotFound("model.weights_missing", path=path)
+    window = settings.context_window if isinstance(settings.context_window, int) else CONTEXT_WINDOW
+    longest = settings.max_tokens if isinstance(settings.max_tokens, int) else None
+    return EmbeddedModel(path, context_window=window, limits=_limits(settings), max_tokens=longest)
+
+
+def _has_embedded(around: Surroundings) -> bool:
+    present = around.weights.is_file() if around.weights else weights.installed()
+    return (engine_installed() and present) if around.embedded is None else around.embedded
+
+
+def _weights(around: Surroundings) -> Path:
+    return around.weights or weights.weights_path()
+
+
+async def _mode(settings: ModelSettings, backend: Model, state_dir: Path) -> ToolCalling:
+    """The mode of the settings; the embedded model's is known; others are probed once."""
+    raw = settings.api_mode == "completion"
+    if settings.tool_calling != "auto":
+        return "text" if raw and settings.tool_calling == "native" else settings.tool_calling
+    if backend.info.provider == "embedded" or (raw and backend.info.provider == "llamacpp"):
+        return "constrained"
+    return await probe.best_mode(backend, state_dir)
+
+
+def _limits(settings: ModelSettings, *, quick: bool = False) -> Limits:
+    if quick:
+        return Limits(first=_ASK_SECONDS, silence=_ASK_SECONDS)
+    return replace(Limits(), first=float(settings.timeout_seconds), silence=SILENCE_SECONDS)

@@ -1,0 +1,167 @@
+"""From what went wrong on the wire to the one typed error that says what to do.
+
+Pure functions over httpx exceptions, HTTP answers and error objects inside a stream. Not here: the decision
+to try again (`retry`).
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import socket
+import ssl
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+import httpx
+
+from codeagent_lsp.errors import (
+    ContextOverflow,
+    ModelBusy,
+    ModelError,
+    ModelNotFound,
+    ModelRejected,
+    ModelReplyInvalid,
+    ModelStreamBroken,
+    ModelTimeout,
+    ModelUnreachable,
+)
+from codeagent_lsp.llm.endpoint import Endpoint, Limits
+
+LONGEST_REASON = 300
+BODY_LIMIT = 64 * 1024
+
+_OVERFLOW = re.compile(
+    r"context[ _-]?(length|size|window)|maximum context|exceed_context|exceeds? the available context"
+    r"|too many (input )?tokens|prompt is too long|input is too long|token limit|larger than the .*context"
+    r"|reduce the length of the (messages|prompt)",
+    re.IGNORECASE,
+)
+_QUOTA = re.compile(r"insufficient[_ ](quota|credit|balance|funds)|billing|out of credits?", re.IGNORECASE)
+_NO_MODEL = re.compile(r"\bmodel\b", re.IGNORECASE)
+_SERVER_PARSE = re.compile(r"failed to parse", re.IGNORECASE)
+
+
+def from_exception(error: Exception, where: Endpoint, limits: Limits, *, started: bool = False) -> ModelError:
+    """The typed error for an exception of httpx; `started` when the answer had begun."""
+    url, reason = where.root, _short(where.redact(str(error))) or type(error).__name__
+    chain = list(_chain(error))
+    if isinstance(error, httpx.ConnectTimeout | httpx.PoolTimeout):
+        return ModelTimeout("model.timeout_connect", url=url, seconds=f"{limits.connect:g}")
+    if any(isinstance(link, ssl.SSLError) for link in chain):
+        return ModelUnreachable("model.tls", url=url, reason=reason)
+    if any(isinstance(link, socket.gaierror) for link in chain):
+        return ModelUnreachable("model.dns", url=url, reason=reason)
+    if isinstance(error, httpx.ConnectError | httpx.ProxyError):
+        return ModelUnreachable("model.unreachable", url=url, reason=reason)
+    if isinstance(error, httpx.DecodingError | httpx.LocalProtocolError | httpx.UnsupportedProtocol):
+        return ModelStreamBroken("model.stream_garbled", url=url, reason=reason)
+    if started:
+        return ModelStreamBroken("model.stream_cut", url=url)
+    if isinstance(error, httpx.RemoteProtocolError) and "disconnected" not in str(error):
+        return ModelStreamBroken("model.stream_garbled", url=url, reason=reason)
+    return ModelUnreachable("model.reset", url=url, reason=reason)
+
+
+def from_response(status: int, headers: Mapping[str, str], body: bytes, where: Endpoint) -> ModelError:
+    """The typed error for an HTTP answer that is not a success; `body` may be cut short."""
+    url, reason = where.root, where.redact(server_message(body, headers.get("content-type", "")))
+    reason = _short(reason) or f"HTTP {status}"
+    if 300 <= status < 400:
+        return ModelRejected("model.redirected", url=url, target=_short(headers.get("location", "?")))
+    if status in (402, 429) and (status == 402 or _QUOTA.search(reason)):
+        return ModelRejected("model.quota", url=url, reason=reason)
+    if status == 413 or (status in (400, 422, 500) and _OVERFLOW.search(reason)):
+        return ContextOverflow("model.overflow", reason=reason)
+    if status >= 500 and _SERVER_PARSE.search(reason):
+        return ModelReplyInvalid("model.server_parse", url=url, reason=reason)
+    if status in (401, 403):
+        return ModelRejected("model.unauthorized", url=url, status=status, reason=reason)
+    if status == 404:
+        return _missing(url, reason)
+    if status in (408, 409, 425, 429) or (status >= 500 and status != 501):
+        shown = reason if str(status) in reason else f"{status} {reason}"
+        return ModelBusy("model.busy", url=url, reason=shown, retry_after=retry_after(headers))
+    return ModelRejected("model.rejected", url=url, status=status, reason=reason)
+
+
+def from_event(error: Any, where: Endpoint) -> ModelError:
+    """The typed error for an error object inside a stream."""
+    reason = _short(where.redact(_message_of({"error": error}))) or "no reason given"
+    code = error.get("code", error.get("status")) if isinstance(error, dict) else None
+    if _OVERFLOW.search(reason):
+        return ContextOverflow("model.overflow", reason=reason)
+    if _SERVER_PARSE.search(reason):
+        return ModelReplyInvalid("model.server_parse", url=where.root, reason=reason)
+    if str(code).isdigit() and 400 <= int(str(code)) < 600:
+        return from_response(int(str(code)), {}, json.dumps({"error": reason}).encode(), where)
+    return ModelStreamBroken("model.stream_error", url=where.root, reason=reason)
+
+
+def retry_after(headers: Mapping[str, str], now: datetime | None = None) -> float | None:
+    """Seconds the server asks to wait (`retry-after-ms`, or `retry-after` in seconds or as a date)."""
+    if (wait := _number(headers.get("retry-after-ms", ""))) is not None:
+        return wait / 1000
+    value = headers.get("retry-after", "")
+    if (wait := _number(value)) is not None:
+        return wait
+    try:
+        moment = parsedate_to_datetime(value)
+    except (ValueError, TypeError):
+        return None
+    moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return max(0.0, (moment - (now or datetime.now(UTC))).total_seconds())
+
+
+def server_message(body: bytes, content_type: str) -> str:
+    """What the server itself said, as one line; an HTML page is only named."""
+    source = body.decode("utf-8", "replace").strip()
+    try:
+        return _message_of(json.loads(source))
+    except (ValueError, RecursionError):
+        pass
+    if "html" in content_type or source[:200].lower().lstrip().startswith(("<!doctype", "<html")):
+        title = re.search(r"<title[^>]*>([^<]{1,100})", source, re.IGNORECASE)
+        return f"an HTML page{f' ({title[1].strip()})' if title else ''}"
+    return source
+
+
+def _missing(url: str, reason: str) -> ModelError:
+    if _NO_MODEL.search(reason) and "html" not in reason.lower():
+        return ModelNotFound("model.unknown", url=url, name=f"({reason})", available="?")
+    return ModelNotFound("model.no_endpoint", url=url)
+
+
+def _message_of(value: Any) -> str:
+    """The sentence inside one of the usual shapes of an error object."""
+    for _ in range(4):
+        if isinstance(value, dict):
+            keys = ("error", "message", "detail", "msg", "error_message", "title", "type", "code")
+            value = next((value[key] for key in keys if value.get(key)), "")
+        elif isinstance(value, list):
+            value = value[0] if value else ""
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def _number(value: str) -> float | None:
+    try:
+        number = float(value)
+    except ValueError:
+        return None
+    return number if number >= 0 and math.isfinite(number) else None
+
+
+def _short(reason: str) -> str:
+    line = " ".join("".join(c if c.isprintable() else " " for c in reason).split())
+    return line if len(line) <= LONGEST_REASON else f"{line[: LONGEST_REASON - 1]}…"
+
+
+def _chain(error: BaseException | None) -> Any:
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        yield error
+        error = error.__cause__ or error.__context__

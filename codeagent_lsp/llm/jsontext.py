@@ -1,0 +1,69 @@
+"""JSON as models write it: strictly first, then mended, and never more than asked for.
+
+Not here: what the JSON means (`dialects`, `schema`).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import json_repair
+
+REPAIR_LIMIT = 1_000_000
+
+_BAD_ESCAPE = re.compile(r'\\(?!["\\/bfnrtu]|u[0-9a-fA-F]{4})')
+
+
+def loads(source: str, *, repair: bool = False) -> Any:
+    """The value of `source`; with `repair`, of the nearest thing that is JSON. ValueError if none."""
+    try:
+        return json.loads(source, strict=False)
+    except RecursionError as error:
+        raise ValueError("nested too deeply") from error
+    except ValueError:
+        if not repair or len(source) > REPAIR_LIMIT:
+            raise
+    try:
+        return json.loads(_BAD_ESCAPE.sub(r"\\\\", source), strict=False)
+    except (ValueError, RecursionError):
+        pass
+    try:
+        return json_repair.loads(source)
+    except (RecursionError, ValueError, IndexError, TypeError, AttributeError) as error:
+        raise ValueError("not JSON") from error
+
+
+def loads_object(source: str, *, repair: bool = False) -> dict[str, Any] | None:
+    """The JSON object in `source`, also one wrapped in a string once more; None when it is not one."""
+    try:
+        value = loads(source, repair=repair)
+        if isinstance(value, str):
+            value = loads(value, repair=repair)
+    except ValueError:
+        return None
+    if isinstance(value, dict) and (value or "{" in source):
+        return value
+    return None
+
+
+def span(source: str, start: int) -> int | None:
+    """Where the JSON object or array that begins at `start` ends; None when it never closes."""
+    depth, inside, position = 0, False, start
+    pattern = _STRUCTURE
+    while match := pattern.search(source, position):
+        position = match.end()
+        mark = match[0]
+        if mark[0] == "\\":
+            continue
+        if mark == '"':
+            inside = not inside
+        elif not inside:
+            depth += 1 if mark in "{[" else -1
+            if depth == 0:
+                return position
+    return None
+
+
+_STRUCTURE = re.compile(r'\\.|["{}\[\]]', re.DOTALL)

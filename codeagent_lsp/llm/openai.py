@@ -1,0 +1,239 @@
+"""`/v1/chat/completions` of any compatible server, streamed.
+
+Not here: what llama.cpp adds (`llamacpp`), tool calls for models without tools (`toolcalling`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator
+from contextlib import aclosing, asynccontextmanager
+from functools import partial
+from typing import Any
+
+import httpx
+
+from codeagent_lsp.errors import ModelError, ModelNotFound, ModelRejected, ModelStreamBroken
+from codeagent_lsp.llm import failures, retry, sse, wire
+from codeagent_lsp.llm.base import ModelInfo, ModelRequest, Reply, StreamItem
+from codeagent_lsp.llm.deltas import Assembler
+from codeagent_lsp.llm.endpoint import Endpoint, Limits, open_client
+from codeagent_lsp.llm.retry import RetryPolicy
+from codeagent_lsp.llm.sse import Clock
+
+# what a server may refuse without harm: left out, or written under its other name, on the second try
+_OPTIONAL = {"stream_options": "", "temperature": "", "max_tokens": "max_completion_tokens", "stop": ""}
+_JSON_BODY_LIMIT = 8 * 1024 * 1024
+
+
+class OpenAIModel:
+    """One model of one server. `max_tokens` is the limit for requests that name none."""
+
+    def __init__(
+        self,
+        where: Endpoint,
+        info: ModelInfo,
+        *,
+        limits: Limits | None = None,
+        policy: RetryPolicy | None = None,
+        max_tokens: int | None = None,
+    ) -> None:
+        self.served_model = ""
+        self._where = where
+        self._info = info
+        self._limits = limits or Limits()
+        self._policy = policy or RetryPolicy()
+        self._max_tokens = max_tokens
+        self._refused: set[str] = set()
+        self._client = open_client(where, self._limits)
+
+    @property
+    def info(self) -> ModelInfo:
+        """Who answers."""
+        return self._info
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamItem, None]:
+        """The answer; passing failures are retried while nothing was shown, an empty answer once."""
+        once = partial(self._exchange, request)
+        patient = partial(retry.patient, once, self._policy)
+        async with aclosing(retry.answered(patient, self._info.name)) as items:
+            async for item in items:
+                yield item
+
+    async def count_tokens(self, text: str) -> int:
+        """An estimate on the safe side."""
+        return estimate_tokens(text)
+
+    async def close(self) -> None:
+        """Closes the connections."""
+        await self._client.aclose()
+
+    def _body(self, request: ModelRequest) -> dict[str, Any]:
+        body: dict[str, Any] = {
+            "model": self._info.name,
+            "messages": wire.chat_messages(request.messages),
+            "stream": True,
+            "stream_options": {"include_usage": True},
+            "temperature": request.temperature,
+        }
+        if limit := request.max_tokens or self._max_tokens:
+            body["max_tokens"] = limit
+        if request.tools:
+            body["tools"] = wire.tool_list(request.tools)
+        if request.stop:
+            body["stop"] = list(request.stop)
+        if request.response_schema is not None:
+            schema = {"name": "reply", "schema": request.response_schema}
+            body["response_format"] = {"type": "json_schema", "json_schema": schema}
+        return body
+
+    def _acceptable(self, body: dict[str, Any]) -> dict[str, Any]:
+        """The body without what this server has refused before."""
+        for option in self._refused & body.keys():
+            value = body.pop(option)
+            if _OPTIONAL[option]:
+                body[_OPTIONAL[option]] = value
+        return body
+
+    async def _exchange(self, request: ModelRequest) -> AsyncGenerator[StreamItem, None]:
+        """One HTTP exchange; asked again at once, without it, when an optional parameter is refused."""
+        while True:
+            body = self._acceptable(self._body(request))
+            try:
+                async with aclosing(self._reply(body)) as items:
+                    async for item in items:
+                        yield item
+                return
+            except ModelRejected as error:
+                if not self._learn(error, body):
+                    raise
+
+    def _learn(self, error: ModelError, body: dict[str, Any]) -> bool:
+        reason = str(error.values.get("reason", "")) if error.key == "model.rejected" else ""
+        refused = {option for option in _OPTIONAL if option in reason and option in body}
+        self._refused |= refused
+        return bool(refused)
+
+    async def _reply(self, body: dict[str, Any], url: str = "") -> AsyncGenerator[StreamItem, None]:
+        clock = Clock.start(self._limits)
+        async with self._post(url or f"{self._where.api}/chat/completions", body, clock) as response:
+            if "json" in response.headers.get("content-type", ""):
+                async for item in self._whole(response):
+                    yield item
+                return
+            assembler = Assembler(self._where)
+            done = False
+            async with aclosing(sse.events(response, self._where, self._limits, clock)) as events:
+                async for data in events:
+                    done = data.strip() == "[DONE]"
+                    if done:
+                        break
+                    for item in assembler.feed(self._chunk(data)):
+                        yield item
+            if not clock.started:
+                raise ModelStreamBroken("model.stream_cut", url=self._where.root)
+        for item in assembler.flush():
+            yield item
+        yield self._finish(assembler, done_marker=done)
+
+    async def _whole(self, response: httpx.Response) -> AsyncGenerator[StreamItem, None]:
+        """A server that ignores `stream` and answers with one JSON body."""
+        raw = await sse.read_body(response, self._where, self._limits, _JSON_BODY_LIMIT)
+        value = _parse(raw.decode("utf-8", "replace"))
+        if value is None:
+            raise ModelStreamBroken("model.stream_cut", url=self._where.root)
+        assembler = Assembler(self._where)
+        for item in [*assembler.feed(value), *assembler.flush()]:
+            yield item
+        yield self._finish(assembler, done_marker=bool(value.get("choices")))
+
+    def _chunk(self, data: str) -> dict[str, Any]:
+        """The object of one event. What is no object at all (a ping) says nothing; a broken one may not be
+        skipped, for a piece of a file could be missing then."""
+        value = _parse(data)
+        if value is None and data.lstrip().startswith("{"):
+            raise ModelStreamBroken("model.stream_error", url=self._where.root, reason="a chunk is not JSON")
+        return value or {}
+
+    def _finish(self, assembler: Assembler, *, done_marker: bool) -> Reply:
+        reply = assembler.finish(done_marker=done_marker)
+        self.served_model = assembler.model or self.served_model
+        return reply
+
+    @asynccontextmanager
+    async def _post(self, url: str, body: dict[str, Any], clock: Clock) -> AsyncGenerator[httpx.Response, None]:
+        """The open answer to a request, its headers read. Every failure up to there is a ModelError."""
+        headers = {"Content-Type": "application/json", "Accept": "text/event-stream, application/json"}
+        request = self._client.build_request("POST", url, content=wire.encode(body), headers=headers)
+        try:
+            async with asyncio.timeout_at(clock.deadline):
+                response = await self._client.send(request, stream=True)
+        except TimeoutError as error:
+            raise sse.silence(self._where, self._limits, clock) from error
+        except (httpx.HTTPError, httpx.StreamError, httpx.InvalidURL) as error:
+            raise failures.from_exception(error, self._where, self._limits) from error
+        try:
+            if response.status_code != 200:
+                raise await self._refusal(response)
+            if "html" in response.headers.get("content-type", ""):
+                raise ModelStreamBroken("model.stream_garbled", url=self._where.root, reason="an HTML page")
+            yield response
+        finally:
+            await response.aclose()
+
+    async def _refusal(self, response: httpx.Response) -> ModelError:
+        body = await sse.read_body(response, self._where, self._limits, failures.BODY_LIMIT)
+        error = failures.from_response(response.status_code, response.headers, body, self._where)
+        if error.key != "model.unknown":
+            return error
+        names = await list_models(self._where, self._limits)
+        return ModelNotFound(
+            "model.unknown",
+            url=self._where.root,
+            name=self._info.name,
+            available=", ".join(names[:20]) or "?",
+        )
+
+
+async def list_models(where: Endpoint, limits: Limits) -> list[str]:
+    """The names that `/models` gives; empty when the server does not say."""
+    return [str(entry["id"]) for entry in await model_entries(where, limits)]
+
+
+async def model_entries(where: Endpoint, limits: Limits) -> list[dict[str, Any]]:
+    """The entries of `/models` that have an `id`; empty when the server does not answer with such a list."""
+    value = await fetch_json(where, f"{where.api}/models", limits)
+    data = value.get("data") if isinstance(value, dict) else None
+    entries = data if isinstance(data, list) else []
+    return [entry for entry in entries if isinstance(entry, dict) and isinstance(entry.get("id"), str)]
+
+
+async def fetch_json(where: Endpoint, url: str, limits: Limits) -> Any:
+    """The JSON that a GET gives within the limits; None for anything else."""
+    try:
+        async with (
+            asyncio.timeout(limits.first),
+            open_client(where, limits) as client,
+            client.stream("GET", url) as response,
+        ):
+            if response.status_code != 200:
+                return None
+            raw = await sse.read_body(response, where, limits, failures.BODY_LIMIT * 16)
+        return json.loads(raw)
+    except (TimeoutError, httpx.HTTPError, httpx.StreamError, OSError, ValueError, RecursionError):
+        return None
+
+
+def estimate_tokens(text: str) -> int:
+    """Tokens of `text` for any tokenizer, rather too many than too few."""
+    ascii_count = sum(1 for c in text if c.isascii())
+    return -(-ascii_count // 3) + -(-(len(text) - ascii_count) * 5 // 4)
+
+
+def _parse(data: str) -> dict[str, Any] | None:
+    try:
+        value = json.loads(data)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None

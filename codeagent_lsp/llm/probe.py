@@ -1,0 +1,99 @@
+"""Finds out once how a model can call tools, and remembers it in a file.
+
+Not here: calling tools in that way (`toolcalling`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import tempfile
+from contextlib import aclosing
+from pathlib import Path
+from typing import Any
+
+from codeagent_lsp.errors import ContextOverflow, ModelRejected, ModelReplyInvalid, ModelStreamBroken
+from codeagent_lsp.llm.base import Model, ModelInfo, ModelRequest, Reply, ToolCalling
+from codeagent_lsp.llm.toolcalling import ToolCallingModel
+from codeagent_lsp.messages import Message, ToolSpec
+
+FILE = "tool_calling.json"
+
+_MODES: tuple[ToolCalling, ...] = ("native", "constrained", "text")
+_SECONDS = 120.0
+_TOOL: ToolSpec = {
+    "name": "get_weather",
+    "description": "The weather of a city.",
+    "parameters": {
+        "type": "object",
+        "properties": {"city": {"type": "string"}},
+        "required": ["city"],
+    },
+}
+_QUESTION = (
+    Message("system", "You answer questions by calling tools."),
+    Message("user", "What is the weather in Paris? Call get_weather."),
+)
+
+
+async def best_mode(model: Model, state_dir: Path) -> ToolCalling:
+    """The mode that works for this model: as remembered, else the first that is seen to work.
+
+    Failures of the connection are raised and nothing is remembered.
+    """
+    path, key = state_dir / FILE, _key(model.info)
+    known = _read(path).get(key)
+    if known in _MODES:
+        mode: ToolCalling = known
+        return mode
+    found = await _find(model)
+    _remember(path, key, found)
+    return found
+
+
+async def _find(model: Model) -> ToolCalling:
+    for mode in ("native", "constrained"):
+        if await _works(model, mode):
+            return mode
+    return "text"
+
+
+async def _works(model: Model, mode: ToolCalling) -> bool:
+    """Whether one small question ends in the call it asks for, written in the mode's own way."""
+    asked = ModelRequest(_QUESTION, tools=(_TOOL,), max_tokens=100)
+    source = model if mode == "native" else ToolCallingModel(model, mode)
+    try:
+        async with asyncio.timeout(_SECONDS), aclosing(source.stream(asked)) as items:
+            async for item in items:
+                if isinstance(item, Reply):
+                    return any(
+                        call.name == "get_weather" and isinstance(call.arguments.get("city"), str)
+                        for call in item.tool_calls
+                    )
+    except (ModelRejected, ModelReplyInvalid, ModelStreamBroken, ContextOverflow, TimeoutError):
+        return False
+    return False
+
+
+def _key(info: ModelInfo) -> str:
+    return f"{info.url} {info.name}"
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        value = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def _remember(path: Path, key: str, mode: ToolCalling) -> None:
+    """Best effort: a folder that cannot be written only costs the next start a probe."""
+    with contextlib.suppress(OSError):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{FILE}")
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            json.dump({**_read(path), key: mode}, file, indent=1)
+        Path(name).replace(path)

@@ -1,0 +1,106 @@
+"""Server-sent events from an HTTP answer, bounded in time and size.
+
+httpx-sse splits the lines (at CR, LF, CRLF only, never at U+2028 as `Response.iter_lines` does) and joins the
+fields; here are the limits around it. Not here: what the events mean (`deltas`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
+from dataclasses import dataclass
+
+import httpx
+from httpx_sse import EventSource, ServerSentEvent
+
+from codeagent_lsp.errors import ModelReplyInvalid, ModelStreamBroken, ModelTimeout
+from codeagent_lsp.llm import failures
+from codeagent_lsp.llm.endpoint import Endpoint, Limits
+
+LINE_LIMIT = 2 * 1024 * 1024
+TOTAL_LIMIT = 64 * 1024 * 1024
+
+
+@dataclass
+class Clock:
+    """When the first event must be there, in the loop's time; `started` once one was."""
+
+    deadline: float
+    started: bool = False
+
+    @classmethod
+    def start(cls, limits: Limits) -> Clock:
+        """A clock for a request that is sent now."""
+        return cls(asyncio.get_running_loop().time() + limits.first)
+
+    def next_limit(self, limits: Limits) -> float:
+        """Until when the next bytes must have come."""
+        now = asyncio.get_running_loop().time()
+        return now + limits.silence if self.started else self.deadline
+
+
+async def events(response: httpx.Response, where: Endpoint, limits: Limits, clock: Clock) -> AsyncGenerator[str, None]:
+    """The data of each event. ModelTimeout, ModelStreamBroken, ModelReplyInvalid when a limit is passed."""
+    if "," in response.headers.get("content-encoding", ""):
+        raise ModelStreamBroken("model.stream_garbled", url=where.root, reason="nested compression")
+    async with aclosing(_bounded_bytes(response, where, limits, clock)) as chunks:
+        async for event in _decode(chunks):
+            if event.data:
+                clock.started = True
+                yield event.data
+
+
+async def read_body(response: httpx.Response, where: Endpoint, limits: Limits, limit: int) -> bytes:
+    """At most `limit` bytes of a body that is not a stream; what a broken connection left is returned."""
+    body = bytearray()
+    try:
+        async with asyncio.timeout(limits.silence):
+            async for chunk in response.aiter_bytes():
+                body += chunk
+                if len(body) > limit:
+                    break
+    except (TimeoutError, httpx.HTTPError):
+        pass  # the status line is what matters here; the message is a courtesy
+    return bytes(body[:limit])
+
+
+def silence(where: Endpoint, limits: Limits, clock: Clock) -> ModelTimeout:
+    """The error for a server that said nothing for too long."""
+    if clock.started:
+        return ModelTimeout("model.timeout_silence", url=where.root, seconds=f"{limits.silence:g}")
+    return ModelTimeout("model.timeout_first", url=where.root, seconds=f"{limits.first:g}")
+
+
+async def _bounded_bytes(
+    response: httpx.Response, where: Endpoint, limits: Limits, clock: Clock
+) -> AsyncGenerator[bytes, None]:
+    total = in_line = 0
+    chunks = response.aiter_bytes()
+    while True:
+        try:
+            async with asyncio.timeout_at(clock.next_limit(limits)):
+                chunk = await anext(chunks, None)
+        except TimeoutError as error:
+            raise silence(where, limits, clock) from error
+        except (httpx.HTTPError, httpx.StreamError) as error:
+            raise failures.from_exception(error, where, limits, started=True) from error
+        if chunk is None:
+            yield b"\n\n"  # a last event without its empty line is still an event
+            return
+        total += len(chunk)
+        end = max(chunk.rfind(b"\n"), chunk.rfind(b"\r"))
+        in_line = in_line + len(chunk) if end < 0 else len(chunk) - end
+        if total > TOTAL_LIMIT or in_line > LINE_LIMIT:
+            limit = TOTAL_LIMIT if total > TOTAL_LIMIT else LINE_LIMIT
+            raise ModelReplyInvalid("model.reply_too_long", url=where.root, limit=f"{limit >> 20} MiB")
+        yield chunk
+
+
+async def _decode(chunks: AsyncIterator[bytes]) -> AsyncGenerator[ServerSentEvent, None]:
+    """httpx-sse over our bounded bytes, always as UTF-8 whatever the server's header says."""
+    headers = {"content-type": "text/event-stream; charset=utf-8-sig"}
+    relay = httpx.Response(200, headers=headers, content=chunks)
+    async with aclosing(EventSource(relay).aiter_sse()) as stream:
+        async for event in stream:
+            yield event

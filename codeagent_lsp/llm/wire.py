@@ -1,0 +1,71 @@
+"""Conversation values as the JSON of `/chat/completions`.
+
+The same messages always give the same bytes, so that a prompt cache is hit. Not here: tool calls as text for
+models that have no tools (`history`).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+from uuid import uuid4
+
+from codeagent_lsp.messages import Message, ToolSpec
+
+
+def encode(body: dict[str, Any]) -> bytes:
+    """The body as UTF-8; lone surrogates, which no server accepts, become question marks."""
+    return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+
+
+def chat_messages(messages: Iterable[Message]) -> list[dict[str, Any]]:
+    """The messages as the API wants them, one system message at most."""
+    return [_message(message) for message in tidy(messages)]
+
+
+def tidy(messages: Iterable[Message]) -> list[Message]:
+    """One system message, first; later ones speak as the user; neighbours of the same role are one.
+
+    Many chat templates refuse anything else.
+    """
+    tidied: list[Message] = []
+    for message in messages:
+        if message.role == "system" and any(earlier.role != "system" for earlier in tidied):
+            message = replace(message, role="user")
+        previous = tidied[-1] if tidied else None
+        if previous and previous.role == message.role and message.role in ("system", "user"):
+            tidied[-1] = replace(previous, content=f"{previous.content}\n\n{message.content}")
+        else:
+            tidied.append(message)
+    return tidied
+
+
+def tool_list(tools: Iterable[ToolSpec]) -> list[dict[str, Any]]:
+    """Tool descriptions as the API wants them, in the given order."""
+    return [{"type": "function", "function": dict(tool)} for tool in tools]
+
+
+def new_call_id() -> str:
+    """An id for a call whose model gave none, unlike any other of the conversation."""
+    return f"call_{uuid4().hex[:12]}"
+
+
+def _message(message: Message) -> dict[str, Any]:
+    if message.role == "tool":
+        return {"role": "tool", "tool_call_id": message.tool_call_id, "content": message.content}
+    if not message.tool_calls:
+        return {"role": message.role, "content": message.content}
+    calls = [
+        {
+            "id": call.id,
+            "type": "function",
+            "function": {
+                "name": call.name,
+                "arguments": json.dumps(dict(call.arguments), ensure_ascii=False),
+            },
+        }
+        for call in message.tool_calls
+    ]
+    return {"role": "assistant", "content": message.content or None, "tool_calls": calls}

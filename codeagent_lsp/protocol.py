@@ -1,0 +1,151 @@
+"""Names of everything that goes over the wire beyond plain LSP: commands, custom methods, kinds, schemes, and
+the arguments each command takes. Once; clients' mirrors and the protocol page are generated from here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+Kind = Literal["string", "integer", "object", "array", "range", "uri", "any"]
+
+EVENT_METHOD = "codeagent/event"
+INPUT_METHOD = "codeagent/input"
+DIAGNOSTICS_METHOD = "codeagent/diagnostics"
+EXPERIMENTAL_KEY = "codeagent"
+DOCUMENT_SCHEME = "codeagent"
+SECTION = "codeagent"
+SOURCE = "codeagent"
+
+KIND_REWRITE = "refactor.rewrite.codeagent"
+KIND_QUICKFIX = "quickfix.codeagent"
+KIND_SOURCE = "source.codeagent"
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """One key of a command's argument object; `choices` limits a string."""
+
+    name: str
+    kind: Kind
+    required: bool = False
+    choices: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A command of `workspace/executeCommand`; `starts_run` ones answer `{"runId": …}`."""
+
+    name: str
+    summary: str
+    arguments: tuple[Argument, ...] = ()
+    starts_run: bool = False
+
+
+def _needs(name: str, kind: Kind = "string", *choices: str) -> Argument:
+    return Argument(name, kind, required=True, choices=choices)
+
+
+def _may(name: str, kind: Kind = "string", *choices: str) -> Argument:
+    return Argument(name, kind, choices=choices)
+
+
+_PLACE = (_may("uri", "uri"), _may("range", "range"))
+_SELECTION = (
+    _needs("uri", "uri"),
+    _needs("range", "range"),
+    _may("instruction"),
+    _may("diagnostics", "array"),
+    _may("sessionId"),
+)
+
+COMMANDS: tuple[Command, ...] = (
+    Command(
+        "codeagent.run",
+        "The agent works on a task.",
+        (_needs("task"), _may("mode", "string", "auto", "direct", "plan"), *_PLACE, _may("sessionId")),
+        starts_run=True,
+    ),
+    Command(
+        "codeagent.ask",
+        "Answers a question without any tool that writes or runs.",
+        (_may("question"), *_PLACE, _may("sessionId")),
+        starts_run=True,
+    ),
+    Command(
+        "codeagent.edit",
+        "One quick rewrite of the selection, without the tool loop.",
+        (_may("instruction"), _needs("uri", "uri"), _needs("range", "range"), _may("sessionId")),
+        starts_run=True,
+    ),
+    Command("codeagent.explain", "Explains the selection.", _SELECTION, starts_run=True),
+    Command("codeagent.fix", "Fixes the selection or a diagnostic.", _SELECTION, starts_run=True),
+    Command("codeagent.refactor", "Refactors the selection.", _SELECTION, starts_run=True),
+    Command("codeagent.document", "Adds documentation to the selection.", _SELECTION, starts_run=True),
+    Command("codeagent.test", "Writes tests for the selection.", _SELECTION, starts_run=True),
+    Command(
+        "codeagent.cancel",
+        "Stops a run within a second and keeps what was staged for a decision.",
+        (_may("runId"),),
+    ),
+    Command("codeagent.pending", "Open approvals and questions."),
+    Command(
+        "codeagent.respond",
+        "Answers an approval or a question; the first answer wins.",
+        (_needs("requestId"), _needs("answer", "any")),
+    ),
+    Command("codeagent.review", "Shows the changes of a run as a diff.", (_needs("runId"),)),
+    Command(
+        "codeagent.apply",
+        "Applies all changes of a run, some files or some hunks.",
+        (_needs("runId"), _may("files", "array"), _may("hunks", "array")),
+    ),
+    Command(
+        "codeagent.discard",
+        "Drops all changes of a run, some files or some hunks.",
+        (_needs("runId"), _may("files", "array"), _may("hunks", "array")),
+    ),
+    Command(
+        "codeagent.undo",
+        "Takes back what a run changed and keeps what the user typed since.",
+        (_may("runId"), _may("stepId")),
+    ),
+    Command("codeagent.session.new", "Starts a new session."),
+    Command("codeagent.session.list", "Lists the sessions of this workspace."),
+    Command("codeagent.session.resume", "Continues a session.", (_needs("sessionId"),)),
+    Command("codeagent.session.delete", "Deletes a session.", (_needs("sessionId"),)),
+    Command("codeagent.session.export", "Exports a session as Markdown.", (_may("sessionId"),)),
+    Command("codeagent.model.list", "Lists the models the endpoint offers."),
+    Command("codeagent.model.select", "Uses another model from now on.", (_needs("name"),)),
+    Command(
+        "codeagent.mode.set",
+        "Sets what the agent may do without asking.",
+        (_needs("mode", "string", "ask", "acceptEdits", "readOnly", "bypass"),),
+    ),
+    Command("codeagent.tools.list", "Lists the tools with their state."),
+    Command("codeagent.tools.enable", "Switches a tool on.", (_needs("name"),)),
+    Command("codeagent.tools.disable", "Switches a tool off.", (_needs("name"),)),
+    Command("codeagent.tools.stats", "Calls, errors and times of the tools.", (_may("name"),)),
+    Command("codeagent.doctor", "What works here, and what to do about what does not."),
+)
+
+
+def command(name: str) -> Command | None:
+    """The command of that name."""
+    return next((item for item in COMMANDS if item.name == name), None)
+
+
+def argument_schema(item: Command) -> dict[str, Any]:
+    """JSON Schema of a command's single argument object, for the generated protocol page."""
+    types = {"uri": "string", "range": "object", "any": ["string", "array", "object", "null"]}
+    properties: dict[str, Any] = {}
+    for argument in item.arguments:
+        properties[argument.name] = {"type": types.get(argument.kind, argument.kind)}
+        if argument.choices:
+            properties[argument.name]["enum"] = list(argument.choices)
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": [argument.name for argument in item.arguments if argument.required],
+        "additionalProperties": False,
+    }

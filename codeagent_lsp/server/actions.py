@@ -1,0 +1,86 @@
+"""Code actions on a selection, a diagnostic or a file: commands made from memory, well within 10 ms.
+
+No model, no parsing, no file is touched here: an empty range is widened to the symbol around it when the command
+runs. Not here: what the commands do (`commands.py`).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lsprotocol import types
+
+from codeagent_lsp.protocol import KIND_QUICKFIX, KIND_REWRITE, KIND_SOURCE
+from codeagent_lsp.server.clients import ClientPolicy
+from codeagent_lsp.server.lenses import Waiting, waiting_actions
+from codeagent_lsp.texts import text
+
+KINDS = (KIND_REWRITE, KIND_QUICKFIX, KIND_SOURCE)
+
+_ON_SELECTION = ("explain", "fix", "refactor", "document", "test")
+_ON_FILE = (("explain", "explain"), ("document", "document"), ("test", "test"))
+_TITLE_LENGTH = 80
+
+Answer = list[types.CodeAction | types.Command]
+
+
+def code_actions(
+    params: types.CodeActionParams,
+    policy: ClientPolicy,
+    waiting: tuple[Waiting, ...],
+    whole_file: types.Range | None,
+    language: str,
+) -> Answer:
+    """Everything offered at a place. `whole_file` is the range of the document, None when it is not open."""
+    wanted = [str(getattr(kind, "value", kind)) for kind in params.context.only or ()]
+    uri = params.text_document.uri
+    found: list[types.CodeAction] = []
+    for title, command, argument in waiting_actions(waiting, uri):
+        found.append(_action(title, KIND_QUICKFIX, command, argument, policy))
+    for diagnostic in params.context.diagnostics:
+        found.append(_fix(uri, diagnostic, policy, language))
+    place = {"uri": uri, "range": _range(params.range)}
+    for name in _ON_SELECTION:
+        kind = KIND_QUICKFIX if name == "fix" else KIND_REWRITE
+        found.append(_action(text(f"action.{name}", language), kind, f"codeagent.{name}", place, policy))
+    for name in ("edit", "ask"):
+        found.append(_action(text(f"action.{name}", language), KIND_REWRITE, f"codeagent.{name}", place, policy))
+    if whole_file is not None and any(_covers(kind, KIND_SOURCE) for kind in wanted):
+        place = {"uri": uri, "range": _range(whole_file)}
+        for name, command in _ON_FILE:
+            title = text(f"action.file.{name}", language)
+            found.append(_action(title, f"{KIND_SOURCE}.{name}", f"codeagent.{command}", place, policy))
+    chosen = [item for item in found if not wanted or any(_covers(kind, str(item.kind)) for kind in wanted)]
+    return list(chosen) if policy.action_literals else [item.command for item in chosen if item.command]
+
+
+def _fix(uri: str, diagnostic: types.Diagnostic, policy: ClientPolicy, language: str) -> types.CodeAction:
+    message = " ".join(diagnostic.message.split())
+    short = message if len(message) <= _TITLE_LENGTH else message[: _TITLE_LENGTH - 1] + "…"
+    argument = {
+        "uri": uri,
+        "range": _range(diagnostic.range),
+        "diagnostics": [{"message": diagnostic.message, "line": diagnostic.range.start.line + 1}],
+    }
+    title = text("action.fix_diagnostic", language, message=short)
+    action = _action(title, KIND_QUICKFIX, "codeagent.fix", argument, policy)
+    action.diagnostics = [diagnostic]
+    return action
+
+
+def _action(title: str, kind: str, command: str, argument: dict[str, Any], policy: ClientPolicy) -> types.CodeAction:
+    action = types.CodeAction(title=title, kind=kind, command=types.Command(title=title, command=command, arguments=[argument]))
+    if policy.action_tags:
+        action.tags = [types.CodeActionTag.LlmGenerated]
+    return action
+
+
+def _covers(wanted: str, kind: str) -> bool:
+    return kind == wanted or kind.startswith(f"{wanted}.")
+
+
+def _range(value: types.Range) -> dict[str, Any]:
+    return {
+        "start": {"line": value.start.line, "character": value.start.character},
+        "end": {"line": value.end.line, "character": value.end.character},
+    }

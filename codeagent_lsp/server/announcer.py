@@ -1,0 +1,132 @@
+"""Tells the user what happens: every event becomes progress, our clients' notification, transcript or a message.
+
+A stock client misses nothing: errors and one-line answers are messages, longer ones open the transcript.
+Not here: questions (`prompts.py`), pending changes (`lenses.py`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import TYPE_CHECKING, Any
+
+from lsprotocol import types
+
+from codeagent_lsp import events, protocol
+from codeagent_lsp.session.request import ANSWERS
+from codeagent_lsp.session.transcript import block
+from codeagent_lsp.texts import text
+
+if TYPE_CHECKING:
+    from codeagent_lsp.server.clients import ClientPolicy
+    from codeagent_lsp.server.progress import Progress
+    from codeagent_lsp.server.server import CodeAgentServer
+    from codeagent_lsp.server.virtual_documents import VirtualDocuments
+    from codeagent_lsp.workspace.editor import Applied
+
+SHORT_ANSWER = 160
+
+_LENS_EVENTS = (
+    events.ApprovalRequested,
+    events.ApprovalResolved,
+    events.QuestionAsked,
+    events.QuestionAnswered,
+    events.ChangesProposed,
+    events.ChangesApplied,
+    events.ChangesDiscarded,
+    events.RunCompleted,
+)
+
+
+class Announcer:
+    """The listener of all sessions."""
+
+    def __init__(
+        self,
+        server: CodeAgentServer,
+        policy: Callable[[], ClientPolicy],
+        progress: Progress,
+        documents: VirtualDocuments,
+        language: Callable[[], str],
+    ) -> None:
+        self._server = server
+        self._policy = policy
+        self._progress = progress
+        self._documents = documents
+        self._language = language
+        self._kinds: dict[str, str] = {}
+        self._tasks: set[asyncio.Task[Any]] = set()
+
+    def observe(self, event: events.Event) -> None:
+        """Pass one event on to everything that shows it."""
+        if isinstance(event, events.RunStarted):
+            self._kinds[event.run_id] = event.kind
+            self._progress.begin(event.run_id, event.title)
+        self._progress.observe(event)
+        if self._policy().events and not event.internal:
+            self._server.notify(protocol.EVENT_METHOD, events.to_dict(event))
+        if addition := block(event):
+            self._documents.append(transcript_name(event.session_id), addition)
+        if isinstance(event, events.RunCompleted):
+            self._finished(event)
+        if isinstance(event, _LENS_EVENTS):
+            self._refresh_lenses()
+
+    def tell(self, message: str, kind: types.MessageType = types.MessageType.Info) -> None:
+        """One line to the user."""
+        self._server.notify(types.WINDOW_SHOW_MESSAGE, types.ShowMessageParams(type=kind, message=message))
+
+    def tell_outcome(self, applied: Applied, name: Callable[[str], str], *, undo: bool = False) -> None:
+        """What the buffers now hold, in one line."""
+        if undo and applied.outcome == "full":
+            self.tell(text("outcome.undone", self._language(), count=len(applied.done.paths)))
+            return
+        kind = types.MessageType.Info if applied.outcome == "full" else types.MessageType.Warning
+        self.tell(outcome_line(applied, name, self._language()), kind)
+
+    def store_failed(self, error: OSError) -> None:
+        """A session cannot be recorded."""
+        reason = error.strerror or str(error)
+        self.tell(text("store.failed", self._language(), reason=reason), types.MessageType.Warning)
+
+    def _finished(self, event: events.RunCompleted) -> None:
+        """What a client without our events must still see."""
+        kind = self._kinds.pop(event.run_id, "run")
+        long = len(event.summary) > SHORT_ANSWER or "\n" in event.summary.strip()
+        if event.error:
+            self.tell(event.error, types.MessageType.Error)
+        elif event.status == "stopped":
+            self.tell(event.summary, types.MessageType.Warning)
+        elif event.status == "completed" and (kind in ANSWERS or long):
+            self._spawn(self._documents.show(transcript_name(event.session_id)))
+        elif event.status == "completed" and event.summary:
+            self.tell(event.summary)
+
+    def _refresh_lenses(self) -> None:
+        if self._policy().lens_refresh:
+            self._spawn(self._server.request(types.WORKSPACE_CODE_LENS_REFRESH, None, 5.0))
+
+    def _spawn(self, work: Coroutine[Any, Any, Any]) -> None:
+        task = asyncio.ensure_future(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._settled)
+
+    def _settled(self, task: asyncio.Task[Any]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled():
+            task.exception()  # a client that does not refresh or show is no reason for a message
+
+
+def transcript_name(session_id: str) -> str:
+    """The name of a session's transcript among our documents."""
+    return f"transcript/{session_id}.md"
+
+
+def outcome_line(applied: Applied, name: Callable[[str], str], language: str) -> str:
+    """What came of applying, in one line."""
+    if applied.conflicts:
+        places = ", ".join(f"{name(item.path)}:{item.line}" for item in applied.conflicts[:5])
+        return text("outcome.conflict", language, places=places)
+    if applied.outcome == "none":
+        return text("outcome.none", language, reason=applied.reason or "-")
+    return text(f"outcome.{applied.outcome}", language, count=len(applied.done.paths))

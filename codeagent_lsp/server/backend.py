@@ -1,0 +1,135 @@
+"""Everything behind the wire, built once the client is connected: sessions, tools, models, and what shows them.
+
+This is where the parts meet that must not be loaded at start-up. Not here: the wire and the capabilities
+(`features.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from codeagent_lsp import events
+from codeagent_lsp.agent.prompt import Environment
+from codeagent_lsp.doctor import diagnose
+from codeagent_lsp.server.announcer import Announcer
+from codeagent_lsp.server.commands import Commands
+from codeagent_lsp.server.editor import LspEditor
+from codeagent_lsp.server.lenses import Waiting, pending_changes, pending_question
+from codeagent_lsp.server.models import Models
+from codeagent_lsp.server.progress import Progress
+from codeagent_lsp.server.prompts import Prompts
+from codeagent_lsp.server.views import Views
+from codeagent_lsp.server.virtual_documents import VirtualDocuments
+from codeagent_lsp.session.inbox import Inbox
+from codeagent_lsp.session.manager import SessionManager
+from codeagent_lsp.session.run import Run
+from codeagent_lsp.session.services import Services
+from codeagent_lsp.session.store import SessionStore
+from codeagent_lsp.state import workspace_state
+from codeagent_lsp.tools import BUILTIN
+from codeagent_lsp.tools.permissions import Mode
+from codeagent_lsp.tools.registry import ToolRegistry
+from codeagent_lsp.workspace import uris
+
+if TYPE_CHECKING:
+    from codeagent_lsp.server.features import Front
+
+
+class Backend:
+    """The parts of one server. `front` is the wire's side: client, settings, policy."""
+
+    def __init__(self, front: Front) -> None:
+        self.front = front
+        self.documents = front.server.documents
+        self.state = workspace_state(front.folders())
+        self.registry = ToolRegistry((tool() for tool in BUILTIN), front.settings().tools.disabled)
+        self.models = Models(front.settings_link, self.state)
+        self.views = Views(front.folders, self.documents)
+        self.own_documents = VirtualDocuments(front.server, front.policy, lambda: self.state, front.language)
+        self.progress = Progress(front.server, front.policy, front.language)
+        self.announcer = Announcer(front.server, front.policy, self.progress, self.own_documents, front.language)
+        self.prompts = Prompts(front.server, front.policy, self.own_documents, front.language)
+        self.inbox = self.prompts.inbox = Inbox(self.prompts)
+        self._store = SessionStore(self.state / "sessions", self.announcer.store_failed)
+        self.manager = SessionManager(self._store, self._services(), [self.announcer.observe])
+        self.commands = Commands(self)
+
+    def set_mode(self, mode: Mode) -> dict[str, str]:
+        """Change the permission mode at once."""
+        self.front.settings_link.choose("permissions.mode", mode)
+        return {"mode": mode}
+
+    async def doctor(self) -> list[dict[str, Any]]:
+        """What works here, and a look at this client."""
+        checks = await diagnose(self.front.settings(), self.state, self.front.language())
+        return [*(check.to_dict() for check in checks), self.front.describe_client()]
+
+    def stored_events(self, session_id: str) -> Iterable[events.Event]:
+        """The events of a session as they were recorded."""
+        for record in self._store.load(session_id):
+            try:
+                yield events.from_dict(record)
+            except (KeyError, TypeError):
+                continue
+
+    def review_text(self, run_id: str) -> str:
+        """A run's changeset as a unified diff."""
+        proposal = self.manager.run(run_id).proposal
+        return proposal.changeset.diff(proposal.view.roots.relative)
+
+    async def show_review(self, run_id: str) -> None:
+        """Open the diff of a run."""
+        name = f"review/{run_id}.diff"
+        self.own_documents.put(name, self.review_text(run_id))
+        await self.own_documents.show(name)
+
+    async def apply(self, run: Run, files: frozenset[str] | None, hunks: Mapping[str, frozenset[int]] | None) -> None:
+        """Apply what the user chose outside of a prompt, and say what came of it."""
+        applied = await run.proposal.apply(files, hunks)
+        self.announcer.tell_outcome(applied, self.views.plain().roots.relative)
+
+    async def undo(self, run: Run) -> None:
+        """Take back a run and say what came of it."""
+        applied = await run.proposal.undo()
+        self.announcer.tell_outcome(applied, self.views.plain().roots.relative, undo=True)
+
+    def answer_saved(self, uri: str) -> None:
+        """An answer document was saved: send what it says."""
+        document = self.documents.get(uri)
+        found = self.own_documents.answer_in(uri, document.text if document else "")
+        if found is not None and found[1]:
+            self.inbox.respond(found[0], (found[1],))
+
+    def waiting(self) -> tuple[Waiting, ...]:
+        """Everything that waits for the user, for lenses and actions."""
+        language = self.front.language()
+        items: list[Waiting] = []
+        for item in self.inbox.open():
+            question = item.question
+            uri = None if question.path is None else uris.from_path(question.path)
+            items.append(pending_question(item.request_id, question.title, question.choices, uri, language))
+        for run in self.manager.runs():
+            if run.proposal.changeset:
+                items.extend(pending_changes(run.record.run_id, run.proposal.changeset.paths, language))
+        return tuple(items)
+
+    async def close(self) -> None:
+        """Stop everything."""
+        self.prompts.close()
+        await self.manager.close()
+        await self.models.close()
+
+    def _services(self) -> Services:
+        return Services(
+            settings=self.front.settings,
+            mode=lambda: self.front.settings().permissions.mode,
+            language=self.front.language,
+            environment=lambda: Environment(tuple(self.front.folders()), self.front.policy().name),
+            open_model=self.models.open,
+            view=self.views.over,
+            editor=LspEditor(self.front.server, self.front.policy, self.views.disk_text),
+            inbox=self.inbox,
+            registry=self.registry,
+            show_review=self.show_review,
+        )

@@ -1,0 +1,88 @@
+"""What this client can do and how it behaves: one small table from its capabilities and its name.
+
+The facts were tried on the real editors; each is a field here and a case in the tests. Not here: acting on them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from lsprotocol import types
+
+from codeagent_lsp.protocol import EXPERIMENTAL_KEY
+
+
+@dataclass(frozen=True, slots=True)
+class ClientPolicy:
+    """How to talk to one client.
+
+    `versioned_edits`: takes `documentChanges` with versions (Neovim does, though it does not say so).
+    `transactional`: applies the text edits of a request wholly or not at all, so several files may share one.
+    `creates`, `deletes`, `renames`: carries out that resource operation as the protocol means it.
+    """
+
+    name: str = ""
+    versioned_edits: bool = False
+    transactional: bool = False
+    creates: bool = False
+    deletes: bool = False
+    renames: bool = False
+    applies_edits: bool = False
+    shows_documents: bool = False
+    progress: bool = False
+    configuration: bool = False
+    action_literals: bool = False
+    action_tags: bool = False
+    lens_refresh: bool = False
+    text_content: bool = False
+    events: bool = False
+    input: bool = False
+
+
+def policy_of(params: types.InitializeParams) -> ClientPolicy:
+    """The policy for the client that sent these `initialize` parameters."""
+    capabilities = params.capabilities
+    name = params.client_info.name if params.client_info else ""
+    workspace = capabilities.workspace
+    edits = workspace.workspace_edit if workspace else None
+    operations = {str(getattr(kind, "value", kind)) for kind in (edits and edits.resource_operations) or ()}
+    failure = str(getattr(edits and edits.failure_handling, "value", (edits and edits.failure_handling) or ""))
+    window = capabilities.window
+    text_document = capabilities.text_document
+    action = text_document.code_action if text_document else None
+    ours = _experimental(capabilities.experimental)
+    return ClientPolicy(
+        name=name,
+        versioned_edits=bool(edits and edits.document_changes) or _is_neovim(name),
+        transactional=failure in ("transactional", "undo", "textOnlyTransactional"),
+        creates="create" in operations,
+        deletes="delete" in operations,
+        renames="rename" in operations,
+        applies_edits=bool(workspace and workspace.apply_edit),
+        shows_documents=bool(window and window.show_document and window.show_document.support),
+        progress=bool(window and window.work_done_progress),
+        configuration=bool(workspace and workspace.configuration),
+        action_literals=bool(action and action.code_action_literal_support),
+        action_tags=_supports_tags(action),
+        lens_refresh=bool(workspace and workspace.code_lens and workspace.code_lens.refresh_support),
+        text_content=bool(workspace and getattr(workspace, "text_document_content", None)),
+        events=bool(ours.get("event")),
+        input=bool(ours.get("input")),
+    )
+
+
+def _experimental(value: Any) -> dict[str, Any]:
+    ours = value.get(EXPERIMENTAL_KEY) if isinstance(value, dict) else getattr(value, EXPERIMENTAL_KEY, None)
+    if isinstance(ours, dict):
+        return ours
+    return {key: getattr(ours, key, None) for key in ("event", "input", "diagnostics")} if ours else {}
+
+
+def _is_neovim(name: str) -> bool:
+    return name.lower() == "neovim"
+
+
+def _supports_tags(action: Any) -> bool:
+    support = getattr(action, "tag_support", None)
+    return bool(support and support.value_set)

@@ -1,0 +1,119 @@
+"""The documents the client has open: what `didOpen`, `didChange` and `didClose` say, as snapshots.
+
+Clients differ and err (a change for a closed file, a second open), so nothing here raises: what cannot be
+applied is logged and left out. Listeners hear of every change, which is how one waits for a text to arrive.
+Not here: files on disk (`workspace/files.py`) and LSP types (`builtin_methods.py` converts).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable
+
+from codeagent_lsp.workspace import uris
+from codeagent_lsp.workspace.document import Change, Document
+from codeagent_lsp.workspace.position import Encoding
+
+Listener = Callable[[str, Document | None], None]
+
+_log = logging.getLogger(__name__)
+
+
+class Documents:
+    """The open buffers, by uri. `encoding` is the position encoding agreed on with the client."""
+
+    def __init__(self, encoding: Encoding = "utf-16") -> None:
+        self.encoding: Encoding = encoding
+        self._open: dict[str, Document] = {}
+        self._listeners: list[Listener] = []
+
+    def open(self, document: Document) -> None:
+        """Take a document in; a second open of the same one wins."""
+        key = uris.key(document.uri)
+        if key in self._open:
+            _log.warning("A document was opened twice; the second text is used.")
+        self._put(key, document)
+
+    def change(self, uri: str, version: int | None, changes: Iterable[Change]) -> Document | None:
+        """Apply changes in order and give the new snapshot; None when the document is not open.
+
+        A partial change is left out as a whole when it is older than what is known or a range is reversed:
+        applied, it would garble the text. A change of the full text is always taken.
+        """
+        key, changes = uris.key(uri), list(changes)
+        known = self._open.get(key)
+        if known is None:
+            _log.warning("A change for a document that is not open was left out.")
+            return None
+        if _is_older(version, known.version) and not (changes and changes[0].start is None):
+            _log.warning("A change to version %s came after version %s; left out.", version, known.version)
+            return known
+        try:
+            document = known
+            for change in changes:
+                document = document.apply(change, self.encoding, version=version)
+        except ValueError as error:
+            _log.warning("A change was left out: %s.", error)
+            return known
+        self._put(key, document)
+        return document
+
+    def close(self, uri: str) -> None:
+        """Forget a document; one that is not open is fine."""
+        key = uris.key(uri)
+        document = self._open.pop(key, None)
+        if document is not None:
+            self._tell(document.uri, None)
+
+    def get(self, uri: str) -> Document | None:
+        """The open document under any spelling of its uri."""
+        return self._open.get(uris.key(uri))
+
+    def by_path(self, path: str) -> Document | None:
+        """The open document of a file, by absolute path."""
+        return self._open.get(uris.key(uris.from_path(path)))
+
+    def all(self) -> tuple[Document, ...]:
+        """Every open document, in the order they were opened."""
+        return tuple(self._open.values())
+
+    def subscribe(self, listener: Listener) -> Callable[[], None]:
+        """Call `listener(uri, document or None when closed)` on every change; the result ends that."""
+        self._listeners.append(listener)
+        return lambda: self._listeners.remove(listener) if listener in self._listeners else None
+
+    async def wait_for(self, uri: str, digest: str, seconds: float) -> bool:
+        """Whether the text under `uri` has `digest` now or within `seconds`."""
+        arrived = asyncio.Event()
+
+        def look(_uri: str, _document: Document | None) -> None:
+            found = self.get(uri)
+            if found is not None and found.digest == digest:
+                arrived.set()
+
+        unsubscribe = self.subscribe(look)
+        try:
+            look(uri, None)
+            async with asyncio.timeout(seconds):
+                await arrived.wait()
+        except TimeoutError:
+            return False
+        finally:
+            unsubscribe()
+        return True
+
+    def _put(self, key: str, document: Document) -> None:
+        self._open[key] = document
+        self._tell(document.uri, document)
+
+    def _tell(self, uri: str, document: Document | None) -> None:
+        for listener in tuple(self._listeners):
+            try:
+                listener(uri, document)
+            except Exception:  # noqa: BLE001 (one bad listener shall not keep the text from the others)
+                _log.exception("A listener for document changes failed.")
+
+
+def _is_older(version: int | None, known: int | None) -> bool:
+    return version is not None and known is not None and version < known

@@ -1,0 +1,137 @@
+"""From the bytes of one body to a checked JSON-RPC message. Pure.
+
+Only the outermost object is looked at; `params` stay plain JSON, whatever keys they hold. Not here: LSP types
+(`params.py`) and who answers (`protocol_guard.py`).
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+from codeagent_lsp.server.framing import find_header
+
+PARSE_ERROR = -32700
+INVALID_REQUEST = -32600
+
+MessageId = str | int | float
+
+_SALVAGE_LIMIT = 1024 * 1024  # a longer broken body is not searched for the messages it swallowed
+_SPACE = " \t\r\n"
+_HEADER_NAME = b"content-length:"
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A message that wants exactly one answer."""
+
+    id: MessageId
+    method: str
+    raw: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Notification:
+    """A message that wants no answer."""
+
+    method: str
+    raw: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """The client's answer to a request of ours."""
+
+    id: Any
+    raw: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Malformed:
+    """Something that is answered with an error; `id` is None when none could be read."""
+
+    id: MessageId | None
+    code: int
+    reason: str
+
+
+Message = Request | Notification | Response | Malformed
+
+
+def read(body: bytes) -> tuple[Message, bytes]:
+    """The message in a body, and what stands behind it and belongs to the next one (usually nothing)."""
+    try:
+        text = body.decode("utf-8")
+    except UnicodeDecodeError:
+        return Malformed(None, PARSE_ERROR, "the message is not UTF-8"), _swallowed(body)
+    try:
+        value, tail = _decode(text)
+    except RecursionError:
+        return Malformed(None, PARSE_ERROR, "the message is nested too deeply"), b""
+    except ValueError:
+        return Malformed(None, PARSE_ERROR, "the message is not JSON"), _swallowed(body)
+    if not tail:
+        return classify(value), b""
+    if _begins_header(rest := tail.encode("utf-8")):
+        return classify(value), rest
+    return Malformed(None, PARSE_ERROR, "the message is not JSON"), _swallowed(body)
+
+
+def classify(value: Any) -> Message:
+    """What kind of message a JSON value is."""
+    if not isinstance(value, dict):
+        return Malformed(None, INVALID_REQUEST, "a message is one JSON object; there are no batches")
+    identity = value["id"] if is_id(value.get("id")) else None
+    if value.get("jsonrpc") != "2.0":
+        return Malformed(identity, INVALID_REQUEST, "the member jsonrpc must be 2.0")
+    if "method" not in value:
+        return _answer(value)
+    method = value["method"]
+    if not isinstance(method, str):
+        return Malformed(identity, INVALID_REQUEST, "the member method must be a string")
+    if "id" not in value:
+        return Notification(method, value)
+    if identity is None:
+        return Malformed(None, INVALID_REQUEST, "the member id must be a string or a number")
+    return Request(identity, method, value)
+
+
+def is_id(value: Any) -> bool:
+    """Whether a JSON value can be the id of a request."""
+    if isinstance(value, float):
+        return math.isfinite(value)
+    return isinstance(value, str | int) and not isinstance(value, bool)
+
+
+def _answer(value: dict[str, Any]) -> Message:
+    if "id" in value and ("result" in value or "error" in value):
+        return Response(value["id"], value)
+    identity = value["id"] if is_id(value.get("id")) else None
+    return Malformed(identity, INVALID_REQUEST, "a message has a method, or an id with a result or an error")
+
+
+def _decode(text: str) -> tuple[Any, str]:
+    """The first JSON value of `text` and the rest of it, without white space."""
+    start = len(text) - len(text.lstrip(_SPACE))
+    value, end = _DECODER.raw_decode(text, start)
+    return value, text[end:].strip(_SPACE) if end < len(text) else ""
+
+
+def _swallowed(body: bytes) -> bytes:
+    """The messages behind a broken one, when its length was announced too long."""
+    place = find_header(body) if len(body) <= _SALVAGE_LIMIT else -1
+    return body[place:] if place >= 0 else b""
+
+
+def _begins_header(tail: bytes) -> bool:
+    """Whether `tail` is the start of the next message's header, cut off by a length that was too long."""
+    return _HEADER_NAME.startswith(tail.lower()[: len(_HEADER_NAME)])
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is not JSON")
+
+
+_DECODER = json.JSONDecoder(parse_constant=_refuse)

@@ -1,0 +1,150 @@
+"""Cuts a stream of bytes into message bodies, and finds its way back after damage. Pure, no input or output.
+
+Legal is more than most servers take: any case of the header names, no space after the colon, bare line feeds,
+headers before and after `Content-Length`, which counts when it comes last. After damage everything is skipped
+up to the next `Content-Length` header. Such a header never stands inside valid JSON, where a string has no
+raw line end, so a body that contains one was announced too long and is cut there. Not here: JSON.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+MAX_BODY = 64 * 1024 * 1024
+MAX_LINE = 8 * 1024
+MAX_HEADERS = 32
+
+_HEADER = re.compile(rb"([!-9;-~]+)[ \t]*:[ \t]*([^\x00-\x08\x0a-\x1f]*)")
+_LENGTH = re.compile(rb"content-length[ \t]*:[ \t]*[0-9]{1,10}[ \t]*\r?\n", re.IGNORECASE)
+_NUMBER = re.compile(rb"[0-9]{1,10}")
+_SPELLINGS = (b"Content-Length", b"content-length")
+_OVERLAP = 64  # longer than any header the pattern accepts
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """The bytes of one message, whole as far as the framing tells."""
+
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Damage:
+    """The stream was not what it should be, and why; reading goes on behind it."""
+
+    reason: str
+
+
+class Framer:
+    """Feed bytes in, take frames out with `next` until it gives None."""
+
+    def __init__(self, max_body: int = MAX_BODY) -> None:
+        self.skipped = 0  # bytes thrown away since the last good header
+        self._max_body = max_body
+        self._buffer = bytearray()
+        self._searching = False
+        self._need: int | None = None  # length of the body being read
+        self._searched = 0  # how much of that body was looked through for a header
+        self._count = 0  # headers of the message being read
+        self._length: int | None = None  # the last Content-Length among them, -1 for a bad one
+        self._refused = False
+
+    def feed(self, data: bytes) -> None:
+        """Take bytes as they come."""
+        self._buffer += data
+
+    def unread(self, tail: bytes) -> None:
+        """Put back the end of the last body: it belongs to what follows."""
+        self._buffer[:0] = tail
+
+    def next(self) -> Body | Damage | None:
+        """The next frame, or None until more bytes are fed."""
+        while True:
+            if self._searching and not self._search():
+                return None
+            if self._need is not None:
+                return self._body(self._need)
+            line = self._line()
+            if not isinstance(line, bytes):
+                return line
+            if line:
+                self._header(line)
+            elif (damage := self._end_of_headers()) is not None:
+                return damage
+
+    def _line(self) -> bytes | Damage | None:
+        end = self._buffer.find(b"\n", 0, MAX_LINE + 1)
+        if end < 0:
+            return self._damage("a header line is too long") if len(self._buffer) > MAX_LINE else None
+        line = bytes(self._buffer[: end + 1])
+        match = _HEADER.fullmatch(line.rstrip(b"\r\n"))
+        length = _LENGTH.search(line)
+        if line.strip(b"\r\n") and (match is None or (length is not None and length.start() > 0)):
+            return self._damage("not a header")  # the line stays, a header may stand at its end
+        del self._buffer[: end + 1]
+        return line.rstrip(b"\r\n")
+
+    def _header(self, line: bytes) -> None:
+        name, _, value = line.partition(b":")
+        self._count += 1
+        if name.strip().lower() == b"content-length":
+            self._length = int(value) if _NUMBER.fullmatch(value.strip()) else -1
+
+    def _end_of_headers(self) -> Damage | None:
+        count, length = self._count, self._length
+        self._reset_headers()
+        if count == 0 or (length == 0 and count <= MAX_HEADERS):
+            return None  # an empty line between messages, or an empty message
+        if length is None or length < 0:
+            return self._damage("Content-Length is missing or not a number")
+        if length > self._max_body:
+            return self._damage(f"a message is larger than {self._max_body} bytes")
+        self._need, self._searched, self._refused = length, 0, count > MAX_HEADERS
+        return None
+
+    def _body(self, need: int) -> Body | Damage | None:
+        if len(self._buffer) >= need:
+            return self._take(need)
+        start = max(self._searched - _OVERLAP, 0)
+        self._searched = len(self._buffer)
+        if (place := find_header(self._buffer, start)) >= 0:
+            return self._take(place)
+        return None
+
+    def _take(self, size: int) -> Body | Damage:
+        data = bytes(memoryview(self._buffer)[:size])
+        del self._buffer[:size]
+        self._need = None
+        self.skipped = 0
+        return Damage(f"more than {MAX_HEADERS} headers") if self._refused else Body(data)
+
+    def _damage(self, reason: str) -> Damage:
+        self._reset_headers()
+        self._searching = True
+        return Damage(reason)
+
+    def _search(self) -> bool:
+        match = _LENGTH.search(self._buffer)
+        drop = match.start() if match else max(len(self._buffer) - _OVERLAP, 0)
+        del self._buffer[:drop]
+        self.skipped += drop
+        self._searching = match is None
+        return match is not None
+
+    def _reset_headers(self) -> None:
+        self._count = 0
+        self._length = None
+        self._refused = False
+
+
+def find_header(data: bytes | bytearray, start: int = 0) -> int:
+    """Where a complete `Content-Length` line begins in `data`, or -1. Fast, for the usual spellings."""
+    places = []
+    for spelling in _SPELLINGS:
+        place = data.find(spelling, start)
+        while place >= 0 and not _LENGTH.match(data, place):
+            place = data.find(spelling, place + 1)
+        if place >= 0:
+            places.append(place)
+    return min(places, default=-1)

@@ -1,0 +1,62 @@
+"""Code lenses and the actions for what waits for the user: pending changes and questions. From memory only."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from lsprotocol import types
+
+from codeagent_lsp.texts import text
+from codeagent_lsp.workspace import uris
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """Something that waits. `uri` is the document it is about, None when it is about no document."""
+
+    kind: str
+    title: str
+    uri: str | None
+    actions: tuple[tuple[str, str, dict[str, Any]], ...]
+
+
+def pending_changes(run_id: str, paths: tuple[str, ...], language: str) -> tuple[Waiting, ...]:
+    """What a staged changeset offers in each of its files: `actions` are (title, command, argument)."""
+    offers = (
+        (text("choice.review", language), "codeagent.review", {"runId": run_id}),
+        (text("choice.apply", language), "codeagent.apply", {"runId": run_id}),
+        (text("choice.discard", language), "codeagent.discard", {"runId": run_id}),
+    )
+    title = text("lens.changes", language, count=len(paths))
+    return tuple(Waiting("changes", title, uris.from_path(path), offers) for path in paths)
+
+
+def pending_question(request_id: str, title: str, choices: tuple[str, ...], uri: str | None, language: str) -> Waiting:
+    """What an open question offers: one action a choice."""
+    offers = tuple((choice, "codeagent.respond", {"requestId": request_id, "answer": choice}) for choice in choices[:5])
+    return Waiting("question", text("lens.question", language, title=title[:80]), uri, offers)
+
+
+def lenses(waiting: tuple[Waiting, ...], uri: str) -> list[types.CodeLens]:
+    """The lenses of a document, all on its first line; questions about no document show everywhere."""
+    top = types.Range(types.Position(0, 0), types.Position(0, 0))
+    key = uris.key(uri)
+    found = []
+    for item in waiting:
+        if item.uri is None or uris.key(item.uri) == key:
+            for number, (title, command, argument) in enumerate(item.actions):
+                label = f"{item.title} {title}" if number == 0 else title
+                found.append(types.CodeLens(top, types.Command(title=label, command=command, arguments=[argument])))
+    return found
+
+
+def waiting_actions(waiting: tuple[Waiting, ...], uri: str) -> list[tuple[str, str, dict[str, Any]]]:
+    """The same offers as (title, command, argument), for the code action menu."""
+    key = uris.key(uri)
+    return [
+        (f"{item.title} {title}", command, argument)
+        for item in waiting
+        if item.uri is None or uris.key(item.uri) == key
+        for title, command, argument in item.actions
+    ]

@@ -1,0 +1,69 @@
+"""The smallest text edits that turn one text into another, as LSP ranges. Pure.
+
+Lines that are the same are not touched, and in a changed run of lines the common beginning and end are not
+either, so that marks and cursors stay where they are.
+"""
+
+from __future__ import annotations
+
+from lsprotocol import types
+
+from codeagent_lsp.workspace import merge
+from codeagent_lsp.workspace.lines import split_lines
+from codeagent_lsp.workspace.position import Encoding, LineIndex, position_at
+
+
+def minimal_edits(old: str, new: str, encoding: Encoding) -> list[types.TextEdit]:
+    """Edits in ascending order, none overlapping another, with ranges in `old`."""
+    before, after = split_lines(old), split_lines(new)
+    index = LineIndex.of(old)
+    starts = _starts(before)
+    edits = []
+    for hunk in merge.hunks(old, new):
+        removed = "".join(before[hunk.old_start : hunk.old_end])
+        added = "".join(after[hunk.new_start : hunk.new_end])
+        lead, trail = _common(removed, added)
+        start = starts[hunk.old_start] + lead
+        end = starts[hunk.old_end] - trail
+        span = types.Range(_position(old, index, start, encoding), _position(old, index, end, encoding))
+        edits.append(types.TextEdit(span, added[lead : len(added) - trail]))
+    return edits
+
+
+def _starts(lines: list[str]) -> list[int]:
+    starts = [0]
+    for line in lines:
+        starts.append(starts[-1] + len(line))
+    return starts
+
+
+def _position(text: str, index: LineIndex, offset: int, encoding: Encoding) -> types.Position:
+    found = position_at(text, index, offset, encoding)
+    return types.Position(found.line, found.character)
+
+
+def _common(removed: str, added: str) -> tuple[int, int]:
+    """Lengths of the common beginning and end; never inside a line end or a pair of characters."""
+    limit = min(len(removed), len(added))
+    lead = 0
+    while lead < limit and removed[lead] == added[lead]:
+        lead += 1
+    while lead and (removed[lead - 1] == "\r" or _combines(removed, lead) or _combines(added, lead)):
+        lead -= 1
+    trail = 0
+    while trail < limit - lead and removed[-1 - trail] == added[-1 - trail]:
+        trail += 1
+    while trail and (_parts_line_end(removed, trail) or _parts_line_end(added, trail)):
+        trail -= 1
+    return lead, trail
+
+
+def _parts_line_end(text: str, trail: int) -> bool:
+    """Whether the common end would begin inside a CRLF or behind what it modifies."""
+    place = len(text) - trail
+    return (place > 0 and text[place - 1 : place + 1] == "\r\n") or _combines(text, place)
+
+
+def _combines(text: str, place: int) -> bool:
+    """Whether a cut at `place` would part a character from what modifies it."""
+    return place < len(text) and (0x300 <= ord(text[place]) <= 0x36F or text[place] in "\u200d\ufe0e\ufe0f")

@@ -1,0 +1,54 @@
+"""The model in use: opened when first needed, kept while the settings stay the same, closed with the server."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from codeagent_lsp.config import ModelSettings
+from codeagent_lsp.llm.base import Model
+from codeagent_lsp.llm.factory import list_models, open_model
+
+if TYPE_CHECKING:
+    from codeagent_lsp.server.settings import SettingsLink
+
+
+class Models:
+    """One open model at a time."""
+
+    def __init__(self, link: SettingsLink, state: Path) -> None:
+        self._link = link
+        self._state = state
+        self._lock = asyncio.Lock()
+        self._model: Model | None = None
+        self._opened_with: ModelSettings | None = None
+
+    async def open(self) -> Model:
+        """The model that the settings ask for."""
+        async with self._lock:
+            wanted = self._link.settings.model
+            if self._model is None or self._opened_with != wanted:
+                await self._drop()
+                self._model = await open_model(wanted, self._state)
+                self._opened_with = wanted
+            return self._model
+
+    async def list(self) -> list[str]:
+        """Names of the models that the endpoint offers."""
+        return await list_models(self._link.settings.model)
+
+    async def select(self, name: str) -> dict[str, str]:
+        """Use another model from the next run on."""
+        self._link.choose("model.name", name)
+        return {"name": name}
+
+    async def close(self) -> None:
+        """Give back connections and child processes."""
+        async with self._lock:
+            await self._drop()
+
+    async def _drop(self) -> None:
+        model, self._model = self._model, None
+        if model is not None:
+            await model.close()

@@ -1,0 +1,152 @@
+"""The queue of messages to the client and the one thread that writes it.
+
+A client that stops reading blocks this thread and nothing else. What may be lost is merged or dropped while
+it waits: of the reports of one progress token only the last is kept, of other passing news the newest. All
+else is kept up to a hard limit; past it the connection is given up. Not here: what the messages say.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+
+HARD_LIMIT = 64 * 1024 * 1024
+PASSING_LIMIT = 1024 * 1024
+
+
+@dataclass(slots=True)
+class _Item:
+    data: bytes
+    merge: Hashable | None
+    passing: bool
+
+
+class Outgoing:
+    """Thread-safe. `write` takes bytes and blocks until they are gone; it runs on a thread of its own.
+
+    `give_up` is called once, from any thread, with the reason why nothing more can be sent and the exit code
+    it asks for: 1 when the client closed its end, 3 when it does not read.
+    """
+
+    def __init__(
+        self,
+        write: Callable[[bytes], None],
+        give_up: Callable[[str, int], None],
+        *,
+        hard_limit: int = HARD_LIMIT,
+        passing_limit: int = PASSING_LIMIT,
+    ) -> None:
+        self._write = write
+        self._give_up = give_up
+        self._hard_limit = hard_limit
+        self._passing_limit = passing_limit
+        self._changed = threading.Condition()
+        self._items: dict[int, _Item] = {}  # in the order of sending
+        self._merged: dict[Hashable, int] = {}
+        self._next = 0
+        self._size = 0
+        self._passing_size = 0
+        self._writing = False
+        self._closed = False
+
+    def start(self) -> None:
+        """Start the writing thread; it ends with the process."""
+        threading.Thread(target=self._run, name="lsp-writer", daemon=True).start()
+
+    def send(
+        self,
+        body: bytes,
+        *,
+        merge: Hashable | None = None,
+        seal: Hashable | None = None,
+        passing: bool = False,
+    ) -> None:
+        """Queue one message body.
+
+        A waiting message with the same `merge` key is replaced; `seal` ends that for a key, so that later
+        messages go behind this one. A `passing` message may be dropped when too many wait.
+        """
+        data = b"Content-Length: %d\r\n\r\n%s" % (len(body), body)
+        with self._changed:
+            if self._closed:
+                return
+            self._merged.pop(seal, None)
+            if merge is not None and (place := self._merged.get(merge)) in self._items:
+                self._replace(place, data)
+                return
+            if self._size and self._size + len(data) > self._hard_limit:
+                self._closed = True
+            else:
+                self._append(_Item(data, merge, passing))
+                self._drop_passing()
+            self._changed.notify_all()
+            if not self._closed:
+                return
+        self._give_up(f"the client has not read {self._hard_limit} bytes", 3)
+
+    def flush(self, seconds: float) -> bool:
+        """Wait until everything is written, `seconds` at most; whether it is."""
+        deadline = time.monotonic() + seconds
+        with self._changed:
+            return self._changed.wait_for(
+                lambda: self._closed or not (self._items or self._writing), deadline - time.monotonic()
+            )
+
+    @property
+    def waiting(self) -> int:
+        """Bytes that wait to be written."""
+        return self._size
+
+    def _append(self, item: _Item) -> None:
+        self._items[self._next] = item
+        if item.merge is not None:
+            self._merged[item.merge] = self._next
+        self._next += 1
+        self._size += len(item.data)
+        self._passing_size += len(item.data) if item.passing else 0
+
+    def _replace(self, place: int, data: bytes) -> None:
+        item = self._items[place]
+        self._size += len(data) - len(item.data)
+        item.data = data
+
+    def _remove(self, place: int) -> _Item:
+        item = self._items.pop(place)
+        if item.merge is not None and self._merged.get(item.merge) == place:
+            del self._merged[item.merge]
+        self._size -= len(item.data)
+        self._passing_size -= len(item.data) if item.passing else 0
+        return item
+
+    def _drop_passing(self) -> None:
+        if self._passing_size <= self._passing_limit:
+            return
+        for place in [place for place, item in self._items.items() if item.passing]:
+            if self._passing_size <= self._passing_limit // 2:
+                return  # half at once, so that a flood does not scan the queue for every message
+            self._remove(place)
+
+    def _run(self) -> None:
+        while True:
+            with self._changed:
+                self._writing = False
+                self._changed.notify_all()
+                self._changed.wait_for(lambda: self._items or self._closed)
+                if self._closed:
+                    return
+                item = self._remove(next(iter(self._items)))
+                self._writing = True
+            try:
+                self._write(item.data)
+            except OSError:
+                self._stop()
+                return
+
+    def _stop(self) -> None:
+        with self._changed:
+            self._closed = True
+            self._items.clear()
+            self._changed.notify_all()
+        self._give_up("the client does not listen any more", 1)

@@ -1,0 +1,97 @@
+"""From plain JSON to the LSP types, strictly, and which key is wrong when that fails.
+
+Not here: the outermost object (`envelope.py`) and what a handler makes of its parameters.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import cattrs
+from cattrs.errors import AttributeValidationNote, IterableValidationNote
+from lsprotocol import converters, types
+from pygls.exceptions import JsonRpcInvalidParams
+
+_WORDS = {str: "a string", int: "a whole number", float: "a number", bool: "true or false"}
+
+
+def make_converter() -> cattrs.Converter:
+    """A converter for the LSP types that refuses a number where a string belongs, and the like."""
+    converter = cattrs.Converter()
+    # by identity: a hook for the class would also take the string enums of LSP
+    converter.register_structure_hook_func(lambda kind: kind in (str, int, float, bool), _strict)
+    return converters.get_converter(converter)
+
+
+def structure_params(converter: cattrs.Converter, method: str, raw: dict[str, Any]) -> Any:
+    """The `params` of a message as the type LSP gives them, or as plain JSON for methods LSP does not know.
+
+    Raises JsonRpcInvalidParams naming the wrong key, never the value.
+    """
+    known = types.METHOD_TO_TYPES.get(method)
+    if known is None:
+        return raw.get("params")
+    try:
+        return converter.structure({"id": 0, **raw}, known[0]).params
+    except RecursionError:
+        raise JsonRpcInvalidParams("Invalid params: nested too deeply") from None
+    except Exception as error:  # noqa: BLE001 (cattrs raises what the constructors raise)
+        raise JsonRpcInvalidParams(f"Invalid params: {wrong_key(error)}") from None
+
+
+def structure_result(converter: cattrs.Converter, method: str, result: Any) -> Any:
+    """A client's result as the type LSP gives it; ValueError when it is not one."""
+    known = types.METHOD_TO_TYPES.get(method)
+    if known is None or known[1] is None:
+        return result
+    try:
+        return converter.structure({"id": 0, "jsonrpc": "2.0", "result": result}, known[1]).result
+    except Exception as error:  # noqa: BLE001 (as above)
+        raise ValueError(wrong_key(error)) from None
+
+
+def wrong_key(error: BaseException) -> str:
+    """The path of the first wrong key and what is wrong with it."""
+    path = ""
+    while True:
+        path += _step(error)
+        inner = getattr(error, "exceptions", ())
+        if not inner:
+            return f"{path.lstrip('.') or 'params'} {_complaint(error)}"
+        error = inner[0]
+
+
+def _step(error: BaseException) -> str:
+    for note in getattr(error, "__notes__", ()):
+        if isinstance(note, AttributeValidationNote):
+            return f".{_camel(note.name)}"
+        if isinstance(note, IterableValidationNote):
+            return f"[{note.index}]"
+    return ""
+
+
+def _complaint(error: BaseException) -> str:
+    if isinstance(error, KeyError):
+        return "is missing"
+    if isinstance(error, _WrongType):
+        return f"must be {error}"
+    return "has a value of the wrong kind"
+
+
+def _camel(name: str) -> str:
+    head, *tail = name.strip("_").split("_")
+    return head + "".join(word.capitalize() for word in tail)
+
+
+class _WrongType(TypeError):
+    pass
+
+
+def _strict(value: Any, kind: type) -> Any:
+    if type(value) is kind:
+        return value
+    if kind is float and type(value) is int:
+        return float(value)
+    if kind is int and type(value) is float and value.is_integer():
+        return int(value)  # some JSON libraries know only floats
+    raise _WrongType(_WORDS[kind])

@@ -1,0 +1,154 @@
+"""Shows questions to the user: one at a time by `window/showMessageRequest`, free text by an answer document or
+the client's own input. Whatever the client does, the question stays in the inbox until it is answered or over.
+
+Not here: who asks and who waits (`session/inbox.py`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from lsprotocol import types
+
+from codeagent_lsp.errors import EditorError, SessionError
+from codeagent_lsp.protocol import INPUT_METHOD
+from codeagent_lsp.texts import text
+
+if TYPE_CHECKING:
+    from codeagent_lsp.server.clients import ClientPolicy
+    from codeagent_lsp.server.server import CodeAgentServer
+    from codeagent_lsp.server.virtual_documents import VirtualDocuments
+    from codeagent_lsp.session.inbox import Inbox, OpenQuestion
+
+PROMPT_SECONDS = 600.0
+METHOD_NOT_FOUND = -32601
+TITLE_LENGTH = 200
+
+
+class Prompts:
+    """The `Presenter` of the inbox."""
+
+    def __init__(
+        self,
+        server: CodeAgentServer,
+        policy: Callable[[], ClientPolicy],
+        documents: VirtualDocuments,
+        language: Callable[[], str],
+    ) -> None:
+        self.inbox: Inbox | None = None
+        self._server = server
+        self._policy = policy
+        self._documents = documents
+        self._language = language
+        self._queue: deque[OpenQuestion] = deque()
+        self._worker: asyncio.Task[None] | None = None
+        self._showing: asyncio.Task[None] | None = None
+        self._shown: OpenQuestion | None = None
+
+    def show(self, question: OpenQuestion) -> None:
+        """Queue a question; the next one is shown when this one is over."""
+        self._queue.append(question)
+        if self._worker is None or self._worker.done():
+            self._worker = asyncio.ensure_future(self._work())
+
+    def withdraw(self, question: OpenQuestion) -> None:
+        """It is over: do not show it, or stop waiting for the client's answer."""
+        if question in self._queue:
+            self._queue.remove(question)
+        if self._shown is question and self._showing is not None:
+            self._showing.cancel()
+
+    def close(self) -> None:
+        """Stop showing anything."""
+        self._queue.clear()
+        for task in (self._showing, self._worker):
+            if task is not None:
+                task.cancel()
+
+    async def _work(self) -> None:
+        while self._queue:
+            self._shown = self._queue.popleft()
+            self._showing = asyncio.ensure_future(self._present(self._shown))
+            await asyncio.wait([self._showing])
+            self._shown = self._showing = None
+
+    async def _present(self, item: OpenQuestion) -> None:
+        """Show one question to its end; an error of the client is a *no*, a missing method leaves it open."""
+        try:
+            answer = await self._answer(item)
+        except EditorError as error:
+            if error.values.get("code") == METHOD_NOT_FOUND:
+                self._tell(text("question.open", self._language(), title=item.question.title))
+                return
+            answer = None
+        except _StaysOpen:
+            return
+        self._respond(item, answer)
+
+    async def _answer(self, item: OpenQuestion) -> tuple[str, ...] | None:
+        question = item.question
+        if not question.choices:
+            return await self._free_text(item)
+        if question.multiple:
+            return await self._several(item)
+        title = await self._choose(item, _one_line(question.title), question.choices)
+        return None if title is None else (title,)
+
+    async def _several(self, item: OpenQuestion) -> tuple[str, ...] | None:
+        """Several choices as a sequence: pick one after the other, then say that it is enough."""
+        picked: list[str] = []
+        enough = text("choice.enough", self._language())
+        while len(picked) < len(item.question.choices):
+            left = [choice for choice in item.question.choices if choice not in picked]
+            shown = f"{item.question.title} [{', '.join(picked)}]" if picked else item.question.title
+            title = await self._choose(item, _one_line(shown), (enough, *left))
+            if title is None:
+                return None
+            if title == enough:
+                break
+            picked.append(title)
+        return tuple(picked)
+
+    async def _choose(self, item: OpenQuestion, message: str, choices: tuple[str, ...]) -> str | None:
+        kind = types.MessageType.Warning if item.question.danger else types.MessageType.Info
+        params = types.ShowMessageRequestParams(
+            type=kind, message=message, actions=[types.MessageActionItem(title=choice) for choice in choices]
+        )
+        answer = await self._server.request(types.WINDOW_SHOW_MESSAGE_REQUEST, params, PROMPT_SECONDS)
+        title = getattr(answer, "title", None)
+        return title if title in choices else None
+
+    async def _free_text(self, item: OpenQuestion) -> tuple[str, ...] | None:
+        if self._policy().input:
+            params = {"requestId": item.request_id, "title": item.question.title, "prompt": item.question.detail}
+            answer = await self._server.request(INPUT_METHOD, params, PROMPT_SECONDS)
+            value = answer.get("value") if isinstance(answer, dict) else getattr(answer, "value", None)
+            return (value,) if isinstance(value, str) and value else None
+        shown = await self._documents.open_answer(item.request_id, item.question.title, item.question.detail)
+        if not shown:
+            self._tell(text("question.open", self._language(), title=item.question.title))
+        raise _StaysOpen
+
+    def _respond(self, item: OpenQuestion, answer: tuple[str, ...] | None) -> None:
+        if self.inbox is not None:
+            try:
+                self.inbox.respond(item.request_id, answer)
+            except SessionError:
+                return  # somebody was faster
+
+    def _tell(self, message: str) -> None:
+        self._server.notify(
+            types.WINDOW_SHOW_MESSAGE, types.ShowMessageParams(type=types.MessageType.Info, message=message)
+        )
+
+
+class _StaysOpen(Exception):
+    """The question is shown in a way that answers later."""
+
+
+def _one_line(title: str) -> str:
+    line = " ".join(title.split())
+    return line if len(line) <= TITLE_LENGTH else line[: TITLE_LENGTH - 1] + "…"

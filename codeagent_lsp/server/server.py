@@ -1,0 +1,154 @@
+"""The language server: pygls' registry of features on our own wire, dispatcher, documents and way to leave.
+
+Features live in files of their own and are added by `register(server)` functions. This module and what it
+imports is the start-up path, so it stays light: whatever takes long to load belongs into `on_started`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+import sys
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Any, NoReturn
+
+from lsprotocol import types
+from pygls.exceptions import JsonRpcInvalidParams
+from pygls.lsp.server import LanguageServer
+
+from codeagent_lsp import __version__
+from codeagent_lsp.server import lifecycle
+from codeagent_lsp.server.builtin_methods import CodeAgentProtocol
+from codeagent_lsp.server.documents import Documents
+from codeagent_lsp.server.outgoing import Outgoing
+from codeagent_lsp.server.params import make_converter
+from codeagent_lsp.server.protocol_guard import Phase
+from codeagent_lsp.server.wire import Channel, Reader, socket_channel
+
+ExecuteCommand = Callable[[str, list[Any]], Awaitable[Any]]
+
+_THREADS = 16  # for handlers marked with `server.thread()`; the reader and the writer have their own
+_FLUSH_SECONDS = 0.2
+_REPLY_SECONDS = 0.5
+_START_SECONDS = 60.0
+
+_log = logging.getLogger(__name__)
+
+
+class CodeAgentServer(LanguageServer):
+    """One server for one client. `documents` holds the open buffers, `language` the language of messages."""
+
+    protocol: CodeAgentProtocol
+
+    def __init__(self) -> None:
+        self.documents = Documents()
+        self.language = "en"
+        self.execute_command: ExecuteCommand = _no_command
+        self.departure = lifecycle.Departure()
+        self._on_started: list[lifecycle.Callback] = []
+        self._on_close: list[lifecycle.Callback] = []
+        self._tasks: set[asyncio.Task[None]] = set()
+        super().__init__(
+            name="codeagent-lsp",
+            version=__version__,
+            text_document_sync_kind=types.TextDocumentSyncKind.Incremental,
+            protocol_cls=CodeAgentProtocol,
+            converter_factory=make_converter,
+            max_workers=_THREADS,
+        )
+
+    def offer_commands(self, names: Iterable[str], execute: ExecuteCommand) -> None:
+        """List `names` as commands of this server and have `execute(name, arguments)` run them."""
+        for name in names:
+            self.command(name)(_listed)
+        self.execute_command = execute
+
+    def on_started(self, callback: lifecycle.Callback) -> None:
+        """Call `callback` once the reply to `initialize` is out: the place for what takes long to load."""
+        self._on_started.append(callback)
+
+    def on_close(self, callback: lifecycle.Callback) -> None:
+        """Call `callback` before the process ends; all of them together have 1.5 s."""
+        self._on_close.append(callback)
+
+    async def request(self, method: str, params: Any, timeout: float) -> Any:  # noqa: ASYNC109
+        """Ask the client and wait `timeout` seconds at most; EditorError when there is no good answer."""
+        return await self.protocol.request(method, params, timeout)
+
+    def notify(self, method: str, params: Any = None) -> None:
+        """Tell the client something, from any thread."""
+        self.protocol.notify(method, params)
+
+    def leave(self, code: int, reason: str) -> None:
+        """End the process soon, from any thread; the first call counts."""
+        self.departure.begin(code, reason)
+
+    def serve_stdio(self) -> NoReturn:
+        """Serve the client on the standard streams; ends the process."""
+        self._serve(lifecycle.take_stdio())
+
+    def serve_tcp(self, host: str = "127.0.0.1", port: int = 0) -> NoReturn:
+        """Serve the first client that connects, refuse all others; ends the process."""
+        lifecycle.guard_stdio()
+        with socket.create_server((host, port), backlog=1) as listener:
+            sys.stderr.write(f"Listening on {host}:{listener.getsockname()[1]}\n")
+            sys.stderr.flush()
+            try:
+                connection, _ = listener.accept()
+            except KeyboardInterrupt:
+                lifecycle.end_process(130)
+        self._serve(socket_channel(connection))
+
+    def started(self, process_id: int | None) -> None:
+        """What follows a successful `initialize`; called by the protocol before the reply is sent."""
+        self._spawn(self._after_reply())
+        self._spawn(lifecycle.watch_parent(process_id, self.leave, self._end_code))
+
+    def report_server_error(self, error: Exception, source: Any) -> None:
+        """Nothing pops up at the user; pygls' own failures are logged by name."""
+        _log.error("The protocol failed: %s.", type(error).__name__)
+
+    def _serve(self, channel: Channel) -> NoReturn:
+        logging.getLogger("pygls").setLevel(logging.ERROR)  # below that it logs what users type
+        lifecycle.leave_on_signals(self.leave)
+        asyncio.run(self._main(channel))
+        lifecycle.end_process(self.departure.code or 0)
+
+    async def _main(self, channel: Channel) -> NoReturn:
+        loop = asyncio.get_running_loop()
+        self.departure.bind(loop)
+        outgoing = Outgoing(channel.write, self._lost)
+        outgoing.start()
+        self.protocol.outgoing = outgoing
+        Reader(channel, self.protocol.receive, self._lost).start(loop)
+        code = await self.departure.wait()
+        self.protocol.close()
+        await lifecycle.run_callbacks(self._on_close)
+        outgoing.flush(_FLUSH_SECONDS)
+        lifecycle.end_process(code)
+
+    def _lost(self, reason: str, code: int) -> None:
+        self.leave(self._end_code() if code == 1 else code, reason)
+
+    def _end_code(self) -> int:
+        return 0 if self.protocol.phase is Phase.SHUT else 1
+
+    async def _after_reply(self) -> None:
+        outgoing, rounds = self.protocol.outgoing, int(_REPLY_SECONDS / 0.001)
+        while outgoing is not None and outgoing.waiting and (rounds := rounds - 1):  # noqa: ASYNC110
+            await asyncio.sleep(0.001)
+        await lifecycle.run_callbacks(self._on_started, seconds=_START_SECONDS)
+
+    def _spawn(self, work: Any) -> None:
+        task: asyncio.Task[None] = asyncio.ensure_future(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+
+async def _no_command(name: str, arguments: list[Any]) -> Any:
+    raise JsonRpcInvalidParams(f"There is no command {name[:100]!r}")
+
+
+def _listed() -> None:
+    """Stands for a command in pygls' list, from which the capabilities are made; never called."""

@@ -1,0 +1,63 @@
+"""File views for the runs of a server: the open documents and the workspace folders behind them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
+
+from codeagent_lsp.workspace import uris
+from codeagent_lsp.workspace.document import Document
+from codeagent_lsp.workspace.files import FileView, StagedFile, StagedView
+from codeagent_lsp.workspace.paths import Roots
+
+if TYPE_CHECKING:
+    from codeagent_lsp.server.documents import Documents
+
+
+class Views:
+    """Makes views. `folders` are asked for at every view, since the client may add some."""
+
+    def __init__(self, folders: Callable[[], list[str]], documents: Documents) -> None:
+        self._folders = folders
+        self._documents = documents
+
+    def over(self, staged: StagedView) -> FileView:
+        """The files with something staged over them."""
+        return FileView(Roots(self._folders()), _OpenBuffers(self._documents), staged)
+
+    def plain(self) -> FileView:
+        """The files as the user has them."""
+        return self.over(_NothingStaged())
+
+    def disk_text(self, path: str) -> str | None:
+        """The text of a file on disk; None when there is none. FileRefused for what is no text."""
+        view = FileView(Roots(self._folders()), _NoBuffers(), _NothingStaged())
+        return view.read(path).text if view.exists(path) else None
+
+
+class _OpenBuffers:
+    def __init__(self, documents: Documents) -> None:
+        self._documents = documents
+
+    def get_by_path(self, path: str) -> Document | None:
+        return self._documents.by_path(path) if path.startswith("/") else self._documents.get(path)
+
+    def open_paths(self) -> Iterable[str]:
+        paths = (uris.to_path(document.uri) for document in self._documents.all())
+        return tuple(path for path in paths if path is not None)
+
+
+class _NoBuffers:
+    def get_by_path(self, path: str) -> Document | None:
+        return None
+
+    def open_paths(self) -> Iterable[str]:
+        return ()
+
+
+class _NothingStaged:
+    def lookup(self, path: str) -> StagedFile | None:
+        return None
+
+    def paths(self) -> Iterable[str]:
+        return ()

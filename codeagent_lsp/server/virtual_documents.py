@@ -1,0 +1,123 @@
+"""Documents of ours that the user can open: transcripts, reviews, reports, answers.
+
+Where the client reads `workspace/textDocumentContent` they are live under the scheme `codeagent`; elsewhere they
+are files in the state folder. They are opened without taking the focus. Not here: what stands in them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lsprotocol import types
+
+from codeagent_lsp.errors import EditorError
+from codeagent_lsp.protocol import DOCUMENT_SCHEME
+from codeagent_lsp.texts import text
+from codeagent_lsp.workspace import uris
+
+if TYPE_CHECKING:
+    from codeagent_lsp.server.clients import ClientPolicy
+    from codeagent_lsp.server.server import CodeAgentServer
+
+SHOW_SECONDS = 10.0
+REFRESH_METHOD = "workspace/textDocumentContent/refresh"
+
+
+class VirtualDocuments:
+    """Our documents by name, for instance `review/4f2a.diff`. `folder` is asked for when a file is needed."""
+
+    def __init__(
+        self,
+        server: CodeAgentServer,
+        policy: Callable[[], ClientPolicy],
+        folder: Callable[[], Path],
+        language: Callable[[], str],
+    ) -> None:
+        self._server = server
+        self._policy = policy
+        self._folder = folder
+        self._language = language
+        self._texts: dict[str, str] = {}
+        self._answers: dict[str, str] = {}
+
+    def content(self, uri: str) -> str:
+        """The text behind one of our URIs; empty for an unknown one."""
+        return self._texts.get(uri.removeprefix(f"{DOCUMENT_SCHEME}:").lstrip("/"), "")
+
+    def put(self, name: str, content: str) -> None:
+        """Change a document's text; one that is shown is refreshed."""
+        known = name in self._texts
+        self._texts[name] = content
+        if self._policy().text_content:
+            if known:
+                self._server.notify(REFRESH_METHOD, {"uri": self.uri(name)})
+        else:
+            self._write(name, content)
+
+    def append(self, name: str, content: str) -> None:
+        """Add to the end of a document."""
+        self.put(name, self._texts.get(name, "") + content)
+
+    def uri(self, name: str) -> str:
+        """Where the client finds a document."""
+        if self._policy().text_content:
+            return f"{DOCUMENT_SCHEME}:/{name}"
+        return uris.from_path(self._path(name))
+
+    async def show(self, name: str, *, take_focus: bool = False) -> bool:
+        """Open a document; where the client cannot, say where it is. True when the client opened it."""
+        if self._policy().shows_documents:
+            params = types.ShowDocumentParams(uri=self.uri(name), take_focus=take_focus)
+            try:
+                result = await self._server.request(types.WINDOW_SHOW_DOCUMENT, params, SHOW_SECONDS)
+                if result is not None and result.success:
+                    return True
+            except EditorError:
+                pass  # said below
+        message = text("document.at", self._language(), place=str(self._path(name)))
+        if self._policy().text_content:
+            self._write(name, self._texts.get(name, ""))
+        note = types.ShowMessageParams(type=types.MessageType.Info, message=message)
+        self._server.notify(types.WINDOW_SHOW_MESSAGE, note)
+        return False
+
+    async def open_answer(self, request_id: str, title: str, detail: str) -> bool:
+        """Open a file the user writes an answer into; it is sent when it is saved."""
+        name = f"answer/{request_id[:8]}.md"
+        head = text("answer.head", self._language())
+        body = f"<!-- {title}\n{detail}\n{head} -->\n".replace("-->\n", "-->\n\n", 1)
+        self._write(name, body)
+        uri = uris.from_path(self._path(name))
+        self._answers[uris.key(uri)] = request_id
+        if not self._policy().shows_documents:
+            return False
+        params = types.ShowDocumentParams(uri=uri, take_focus=True)
+        try:
+            result = await self._server.request(types.WINDOW_SHOW_DOCUMENT, params, SHOW_SECONDS)
+        except EditorError:
+            return False
+        return bool(result is not None and result.success)
+
+    def answer_in(self, uri: str, content: str) -> tuple[str, str] | None:
+        """The question an answer document belongs to and the answer in `content`; None for other documents."""
+        request_id = self._answers.get(uris.key(uri))
+        if request_id is None:
+            return None
+        return request_id, content.partition("-->")[2].strip()
+
+    def is_answer(self, uri: str) -> bool:
+        """Whether this is an answer document."""
+        return uris.key(uri) in self._answers
+
+    def _write(self, name: str, content: str) -> None:
+        path = Path(self._path(name))
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            path.write_text(content, "utf-8", "replace")
+        except OSError:
+            return  # a full disk or a read-only folder must not stop a run; what is shown says where it should be
+
+    def _path(self, name: str) -> str:
+        return str(self._folder() / "documents" / name)

@@ -1,0 +1,145 @@
+"""All sessions and runs of one server: start, cancel, find, resume. Runs are tasks of its own registry.
+
+Not here: the wire. Every run is a task; cancelling the task is the one way to stop a run.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections.abc import Iterable
+from typing import Any
+
+from codeagent_lsp.errors import SessionError
+from codeagent_lsp.session.replay import replay
+from codeagent_lsp.session.request import RunRequest
+from codeagent_lsp.session.run import Run
+from codeagent_lsp.session.services import Services
+from codeagent_lsp.session.session import Listener, RunRecord, Session
+from codeagent_lsp.session.store import SessionStore
+
+LEAVE_SECONDS = 1.0
+
+
+class SessionManager:
+    """Sessions by id; the current one takes requests that name none."""
+
+    def __init__(self, store: SessionStore, services: Services, listeners: Iterable[Listener] = ()) -> None:
+        self._store = store
+        self._services = services
+        self._listeners = tuple(listeners)
+        self._sessions: dict[str, Session] = {}
+        self._runs: dict[str, Run] = {}
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._current: Session | None = None
+
+    def new(self) -> Session:
+        """A new session, which becomes the current one."""
+        session = Session(uuid.uuid4().hex[:16], self._store, self._listeners)
+        self._sessions[session.session_id] = session
+        self._current = session
+        return session
+
+    def current(self) -> Session:
+        """The current session, made when there is none."""
+        return self._current or self.new()
+
+    def session(self, session_id: str | None) -> Session:
+        """The session of that id, loaded when needed; the current one for None."""
+        if session_id is None:
+            return self.current()
+        return self._sessions.get(session_id) or self.resume(session_id)
+
+    def resume(self, session_id: str) -> Session:
+        """Load a stored session and make it the current one."""
+        known = self._sessions.get(session_id)
+        if known is None:
+            known = Session(session_id, self._store, self._listeners)
+            replay(known, self._store.load(session_id))
+            self._sessions[session_id] = known
+            for record in known.runs.values():
+                self._runs[record.run_id] = Run(known, record, self._services)
+        self._current = known
+        return known
+
+    def list(self) -> list[dict[str, Any]]:
+        """Every session of the workspace, the newest first."""
+        stored = {item.session_id: item for item in self._store.list()}
+        rows = []
+        for session_id, item in stored.items():
+            session = self._sessions.get(session_id)
+            title = session.title if session else self._stored_title(session_id)
+            rows.append({"sessionId": session_id, "title": title, "modified": item.modified})
+        return rows
+
+    def delete(self, session_id: str) -> None:
+        """Stop a session's runs and remove it."""
+        session = self._sessions.pop(session_id, None)
+        for run_id in session.runs if session else ():
+            self._cancel(run_id)
+            self._runs.pop(run_id, None)
+        if session is self._current:
+            self._current = None
+        self._store.delete(session_id)
+
+    def start(self, request: RunRequest, session_id: str | None = None) -> str:
+        """Begin a run and return its id at once."""
+        session = self.session(session_id)
+        record = RunRecord(uuid.uuid4().hex[:16], request.kind, request.title)
+        session.begin(record)
+        run = Run(session, record, self._services)
+        self._runs[record.run_id] = run
+        task = asyncio.get_running_loop().create_task(run.execute(request), name=f"run {record.run_id}")
+        self._tasks[record.run_id] = task
+        task.add_done_callback(lambda _: self._tasks.pop(record.run_id, None))
+        return record.run_id
+
+    def run(self, run_id: str) -> Run:
+        """The run of that id, or SessionError."""
+        run = self._runs.get(run_id)
+        if run is None:
+            raise SessionError("run.unknown", run=run_id)
+        return run
+
+    def last_applied(self) -> Run:
+        """The latest run that has something to undo."""
+        for run in reversed(self._runs.values()):
+            if run.record.applied:
+                return run
+        raise SessionError("undo.nothing")
+
+    def runs(self) -> tuple[Run, ...]:
+        """All runs known here, oldest first."""
+        return tuple(self._runs.values())
+
+    def active(self) -> tuple[str, ...]:
+        """Ids of the runs at work."""
+        return tuple(self._tasks)
+
+    def cancel(self, run_id: str | None = None) -> tuple[str, ...]:
+        """Stop a run, or all; returns the ids of those that were at work."""
+        if run_id is not None:
+            self.run(run_id)
+        chosen = self.active() if run_id is None else tuple(name for name in self.active() if name == run_id)
+        for name in chosen:
+            self._cancel(name)
+        return chosen
+
+    async def close(self) -> None:
+        """Stop everything and close the files, within about a second."""
+        tasks = list(self._tasks.values())
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks, timeout=LEAVE_SECONDS)
+        self._store.close()
+
+    def _cancel(self, run_id: str) -> None:
+        task = self._tasks.get(run_id)
+        if task is not None:
+            task.cancel()
+
+    def _stored_title(self, session_id: str) -> str:
+        records = self._store.load(session_id)
+        titles = (record.get("title", "") for record in records if record.get("type") == "run_started")
+        return next(filter(None, titles), "")

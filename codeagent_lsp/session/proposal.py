@@ -1,0 +1,227 @@
+"""What a run wants to change, and what becomes of it: proposed, applied, discarded, undone.
+
+The user decides; whatever is not decided stays staged. Not here: how the changes come about (`run.py`) and how
+they reach the buffers (the editor).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from pathlib import PurePath
+
+from codeagent_lsp import events
+from codeagent_lsp.errors import FileRefused, SessionError
+from codeagent_lsp.session.services import Services
+from codeagent_lsp.session.session import RunRecord
+from codeagent_lsp.session.voice import Voice
+from codeagent_lsp.tools.asking import Question
+from codeagent_lsp.workspace.changeset import Changeset, FileChange
+from codeagent_lsp.workspace.editor import Applied
+from codeagent_lsp.workspace.files import FileText
+from codeagent_lsp.workspace.staging import Staging
+
+APPLY_GRACE_SECONDS = 0.8
+
+
+class Proposal:
+    """The changes of one run. `outcome` is what the last decision came to, None before any."""
+
+    def __init__(self, record: RunRecord, services: Services, voice: Voice) -> None:
+        self.record = record
+        self.outcome: events.Outcome | None = None
+        self._services = services
+        self._voice = voice
+        self.staging = Staging(self._base, self._changed, record.staged)
+        self.view = services.view(self.staging)
+        self._applying = asyncio.Lock()
+
+    @property
+    def changeset(self) -> Changeset:
+        """What is staged and not decided."""
+        return self.staging.changeset
+
+    async def decide(self, status: events.RunStatus) -> events.RunStatus:
+        """Ask once about the whole and do what the user says; no answer leaves it staged."""
+        if not self.changeset:
+            return status
+        self._propose()
+        if self._applies_unasked():
+            await self._apply_uninterrupted()
+            return status
+        review, apply, discard = (self._voice.text(f"choice.{name}") for name in ("review", "apply", "discard"))
+        title = self._question_title()
+        choices: tuple[str, ...] = (review, apply, discard)
+        while self.changeset:
+            question = Question("approval", title, choices, detail=self.changeset.diff(self.view.roots.relative))
+            answer = await self._voice.ask(question)
+            if answer == (review,):
+                await self._services.show_review(self.record.run_id)
+                choices = (apply, discard)
+            elif answer == (apply,):
+                await self._apply_uninterrupted()
+                return status
+            elif answer == (discard,):
+                self.discard()
+                return "rejected"
+            else:
+                break
+        if self.outcome is None:
+            self.outcome = "none"
+        return status
+
+    async def apply_live(self) -> None:
+        """In the style `live`, bring what a tool has just staged into the buffers."""
+        if self._services.settings().edits.apply == "live" and self.changeset:
+            await self._apply_uninterrupted()
+
+    async def apply(
+        self, files: frozenset[str] | None = None, hunks: Mapping[str, frozenset[int]] | None = None
+    ) -> Applied:
+        """Bring what is staged, or a part of it, into the buffers. The user has said yes."""
+        async with self._applying:
+            chosen, rest = self.changeset.split(files, hunks)
+            if not chosen:
+                raise SessionError("changes.none")
+            may_lose = await self._ask_about_unsaved(chosen)
+            applied = await self._services.editor.apply(chosen, self.record.title, may_lose)
+            self._note_applied(applied, undo=False)
+            left = rest
+            for change in applied.left:
+                left = left.with_change(change)
+            self.staging.reset(left)
+        self._services.inbox.settle(self.record.run_id)
+        return applied
+
+    def discard(
+        self, files: frozenset[str] | None = None, hunks: Mapping[str, frozenset[int]] | None = None
+    ) -> Changeset:
+        """Drop what is staged, or a part of it; returns what was dropped."""
+        chosen, _ = self.changeset.split(files, hunks)
+        if not chosen:
+            raise SessionError("changes.none")
+        kept = _without_part(self.changeset, files, hunks)
+        self._voice.emit(events.ChangesDiscarded(files_changed=chosen.paths))
+        self.staging.reset(kept)
+        self._services.inbox.settle(self.record.run_id)
+        return chosen
+
+    async def undo(self) -> Applied:
+        """Take back what this run has applied; what the user typed since stays."""
+        if not self.record.applied:
+            raise SessionError("undo.nothing")
+        async with self._applying:
+            inverse = combined(self.record.applied).inverse()
+            ours = frozenset(change.path for change in inverse if change.kind == "delete")
+            label = self._voice.text("undo.label", title=self.record.title)
+            applied = await self._services.editor.apply(inverse, label, ours)
+            if applied.outcome in ("full", "partial"):
+                self.record.applied.clear()
+            self._note_applied(applied, undo=True)
+        return applied
+
+    def _applies_unasked(self) -> bool:
+        return self._services.settings().edits.apply in ("auto", "live") or self._services.mode() in (
+            "acceptEdits",
+            "bypass",
+        )
+
+    async def _apply_uninterrupted(self) -> None:
+        """Apply; a cancel that comes meanwhile waits a moment, so that the outcome is known."""
+        work = asyncio.ensure_future(self.apply())
+        try:
+            await asyncio.shield(work)
+        except asyncio.CancelledError:
+            await asyncio.wait([work], timeout=APPLY_GRACE_SECONDS)
+            if not work.done():
+                work.cancel()
+                self.outcome = "unknown"
+            raise
+
+    def _propose(self) -> None:
+        added, removed = self.changeset.counts()
+        self._voice.emit(
+            events.ChangesProposed(
+                summary=self._question_title(),
+                files_changed=self.changeset.paths,
+                added=added,
+                removed=removed,
+            )
+        )
+
+    def _question_title(self) -> str:
+        added, removed = self.changeset.counts()
+        paths = self.changeset.paths
+        if len(paths) == 1:
+            name = PurePath(paths[0]).name
+            return self._voice.text("changes.one", name=name, added=added, removed=removed)
+        return self._voice.text("changes.many", count=len(paths), added=added, removed=removed)
+
+    async def _ask_about_unsaved(self, changeset: Changeset) -> frozenset[str]:
+        """The files that may be deleted with unsaved text in them: each has its own approval."""
+        allowed: list[str] = []
+        keep, delete = self._voice.text("choice.keep"), self._voice.text("choice.delete")
+        for change in changeset:
+            if change.kind == "delete" and self._services.editor.has_unsaved_text(change.path):
+                title = self._voice.text("changes.unsaved", name=PurePath(change.path).name)
+                answer = await self._voice.ask(Question("approval", title, (keep, delete), danger=True))
+                allowed.extend([change.path] if answer == (delete,) else [])
+        return frozenset(allowed)
+
+    def _note_applied(self, applied: Applied, *, undo: bool) -> None:
+        if applied.done and not undo:
+            self.record.applied.append(applied.done)
+        self.outcome = applied.outcome
+        conflicts = tuple(f"{conflict.path}:{conflict.line}" for conflict in applied.conflicts)
+        self._voice.emit(
+            events.ChangesApplied(
+                outcome=applied.outcome,
+                files_changed=applied.done.paths,
+                conflicts=conflicts,
+                undo=undo,
+                applied=tuple(change.to_dict() for change in applied.done),
+            )
+        )
+
+    def _base(self, path: str) -> FileText | None:
+        try:
+            return self.view.base(path)
+        except FileRefused:
+            return None
+
+    def _changed(self, path: str, change: FileChange | None) -> None:
+        self.record.staged = self.staging.changeset
+        self._voice.emit(events.FileChanged(path=path, change=None if change is None else change.to_dict()))
+
+
+def combined(applied: list[Changeset]) -> Changeset:
+    """Several applied changesets as one, from the first base to the last text."""
+    result = Changeset()
+    for changeset in applied:
+        for change in changeset:
+            known = result.get(change.moved_from or change.path)
+            if known is None:
+                result = result.with_change(change)
+            else:
+                origin = known.moved_from or (change.moved_from and known.path)
+                merged = FileChange(change.path, known.base, change.text, change.version, origin)
+                result = result.without([known.path]).with_change(merged)
+    return result
+
+
+def _without_part(
+    changeset: Changeset, files: frozenset[str] | None, hunks: Mapping[str, frozenset[int]] | None
+) -> Changeset:
+    """The changeset with the chosen part undone, still on its own bases."""
+    if files is None and not hunks:
+        return Changeset()
+    kept = changeset.without(files or ())
+    for path, chosen in (hunks or {}).items():
+        change = changeset.get(path)
+        if change is None or change.base is None or change.text is None:
+            kept = kept.without([path]) if chosen else kept
+            continue
+        others = frozenset(range(len(change.hunks()))) - chosen
+        part, _ = Changeset((change,)).split(None, {path: others})
+        kept = kept.without([path]).with_change(part.files[0]) if part else kept.without([path])
+    return kept

@@ -1,0 +1,45 @@
+"""What the user asked for, as a value: from a command or a code action to a run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+RunKind = Literal["run", "ask", "edit", "explain", "fix", "refactor", "document", "test"]
+
+REWRITES: tuple[RunKind, ...] = ("edit", "fix", "refactor", "document")
+ANSWERS: tuple[RunKind, ...] = ("ask", "explain")
+
+INSTRUCTIONS: dict[RunKind, str] = {
+    "explain": "Explain this code: what it does, how, and what to watch out for.",
+    "fix": "Fix the problem in this code. Change as little as possible.",
+    "refactor": "Refactor this code so that it is simpler and clearer. Its behaviour stays the same.",
+    "document": "Add documentation comments to this code, in the style of its language. Change nothing else.",
+    "test": "Write tests for this code, in the project's test framework and in the place where its tests are.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A place in a file: `start:end` are offsets into the text the user sees."""
+
+    path: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class RunRequest:
+    """One request. `title` is a short line for progress; `diagnostics` are messages with line numbers."""
+
+    kind: RunKind
+    task: str
+    title: str
+    target: Target | None = None
+    diagnostics: tuple[str, ...] = ()
+
+    @property
+    def instruction(self) -> str:
+        """What the model is told to do: the user's words, or the kind's own, or both."""
+        default = INSTRUCTIONS.get(self.kind, "")
+        return f"{default}\n{self.task}".strip() if default and self.task else self.task or default

@@ -1,0 +1,170 @@
+"""One run from the user's request to the decision about its changes.
+
+However it ends, `run_completed` is the last event, what was staged stays for a decision, and the conversation
+is well-formed. Not here: the model and tool loop (`agent/loop.py`), how changes reach the buffers (the editor).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+from codeagent_lsp import events
+from codeagent_lsp.agent.history import History
+from codeagent_lsp.agent.loop import DEFAULT_WINDOW, AgentLoop, LoopLimits
+from codeagent_lsp.agent.prompt import Selection, system_prompt, task_message
+from codeagent_lsp.agent.rewrite import RewriteLimits, RewriteRequest, rewrite
+from codeagent_lsp.errors import CodeAgentError
+from codeagent_lsp.llm.base import Model
+from codeagent_lsp.messages import Message, ToolSpec
+from codeagent_lsp.session.proposal import Proposal
+from codeagent_lsp.session.replay import message_to_dict
+from codeagent_lsp.session.request import ANSWERS, REWRITES, RunRequest, Target
+from codeagent_lsp.session.services import Services
+from codeagent_lsp.session.session import RunRecord, Session
+from codeagent_lsp.session.voice import Voice
+from codeagent_lsp.tools.base import ToolContext
+from codeagent_lsp.tools.executor import ToolExecutor
+from codeagent_lsp.tools.permissions import effects_of
+from codeagent_lsp.workspace.position import LineIndex
+
+logger = logging.getLogger(__name__)
+
+APPLY_GRACE_SECONDS = 0.8
+
+
+class Run:
+    """A run at work. `record` is its state as the session keeps it."""
+
+    def __init__(self, session: Session, record: RunRecord, services: Services) -> None:
+        self.session = session
+        self.record = record
+        self._services = services
+        self._voice = Voice(session, record, services)
+        self.proposal = Proposal(record, services, self._voice)
+        self._view = self.proposal.view
+
+    async def execute(self, request: RunRequest) -> None:
+        """Do the work and see to the decision; every ending is told by `run_completed`."""
+        self._voice.emit(events.RunStarted(task=request.task, title=request.title, kind=request.kind))
+        self._voice.emit(events.ResponseStart(mode="direct"))
+        status: events.RunStatus = "failed"
+        summary, error = "", None
+        try:
+            status, summary = await self._work(request)
+            self._voice.emit(events.ResponseEnd())
+            status = await self.proposal.decide(status)
+        except asyncio.CancelledError:
+            status, summary = "cancelled", self._voice.text("run.cancelled")
+            raise
+        except CodeAgentError as problem:
+            error = self._voice.explain(problem)
+        except Exception:
+            logger.exception("run failed")
+            error = self._voice.text("run.internal")
+        finally:
+            self._finish(status, summary, error)
+
+    async def _work(self, request: RunRequest) -> tuple[events.RunStatus, str]:
+        model = await self._services.open_model()
+        if request.kind in REWRITES and request.target is not None:
+            await self._rewrite(model, request, request.target)
+            return "completed", ""
+        return await self._loop(model, request)
+
+    async def _rewrite(self, model: Model, request: RunRequest, target: Target) -> None:
+        file = self._view.read(target.path)
+        settings = self._services.settings().model
+        name = self._view.roots.relative(target.path)
+        wanted = RewriteRequest(name, file.text, target.start, target.end, request.instruction, request.diagnostics)
+        window = model.info.context_window or DEFAULT_WINDOW
+        limits = RewriteLimits(window, _reply_tokens(settings.max_tokens, window), settings.temperature)
+        system = system_prompt("rewrite", self._services.environment())
+        new_text = await rewrite(model, wanted, system, limits, self._voice.emit)
+        if new_text != file.text:
+            self.proposal.staging.write({target.path: new_text})
+
+    async def _loop(self, model: Model, request: RunRequest) -> tuple[events.RunStatus, str]:
+        kind = "ask" if request.kind in ANSWERS else "system"
+        system = Message("system", system_prompt(kind, self._services.environment(), self._view))
+        history = History([system, *self.session.messages], self._remember)
+        history.append(Message("user", self._task(request)))
+        loop = AgentLoop(
+            model,
+            self._executor(),
+            history,
+            lambda: self._tools(request),
+            self._voice.emit,
+            self._limits(model),
+            self.proposal.apply_live,
+        )
+        result = await loop.run()
+        if result.ending == "answered":
+            return "completed", result.text
+        key = "run.limit" if result.ending == "limit" else "run.anomaly"
+        return "stopped", self._voice.text(key, count=self._services.settings().agent.max_iterations)
+
+    def _task(self, request: RunRequest) -> str:
+        target = request.target
+        if target is None:
+            return task_message(request.instruction, diagnostics=request.diagnostics)
+        whole = self._view.read(target.path).text
+        lines = LineIndex.of(whole)
+        first, last = lines.line_at(target.start) + 1, lines.line_at(max(target.start, target.end - 1)) + 1
+        name = self._view.roots.relative(target.path)
+        selection = Selection(name, first, last, whole[target.start : target.end])
+        return task_message(request.instruction, selection, request.diagnostics)
+
+    def _tools(self, request: RunRequest) -> tuple[ToolSpec, ...]:
+        effects = effects_of("readOnly" if request.kind in ANSWERS else self._services.mode())
+        return self._services.registry.specs(effects, ("core", "files"))
+
+    def _executor(self) -> ToolExecutor:
+        context = ToolContext(
+            self._view,
+            self.proposal.staging,
+            self._voice,
+            self.session.todos,
+            self._services.settings(),
+            lambda line: self._voice.emit(events.StatusChanged(message=line)),
+        )
+        return ToolExecutor(
+            self._services.registry,
+            context,
+            self._services.mode,
+            self.session.approvals,
+            self._services.language(),
+        )
+
+    def _limits(self, model: Model) -> LoopLimits:
+        settings = self._services.settings()
+        window = model.info.context_window or DEFAULT_WINDOW
+        return LoopLimits(
+            settings.agent.max_iterations,
+            settings.context.max_messages,
+            window,
+            _reply_tokens(settings.model.max_tokens, window),
+            settings.model.temperature,
+        )
+
+    def _finish(self, status: events.RunStatus, summary: str, error: str | None) -> None:
+        self.record.status = status
+        self.session.join(self.record)
+        files = tuple(path for changeset in self.record.applied for path in changeset.paths)
+        self._voice.emit(
+            events.RunCompleted(
+                status=status,
+                summary=summary,
+                error=error,
+                outcome=self.proposal.outcome,
+                files_changed=tuple(dict.fromkeys(files)),
+            )
+        )
+
+    def _remember(self, message: Message) -> None:
+        self.record.messages.append(message)
+        self._voice.emit(events.MessageAdded(message=message_to_dict(message)))
+
+
+def _reply_tokens(setting: int | str, window: int) -> int:
+    return setting if isinstance(setting, int) else max(512, min(4096, window // 4))

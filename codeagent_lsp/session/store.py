@@ -1,0 +1,138 @@
+"""Sessions on disk: one append-only JSON-lines file each, written before an effect is shown.
+
+A line counts once its newline is there. A torn last line is cut off before the first append; lines that are no
+JSON (a block of NULs after a power cut) are skipped. A full disk or a read-only folder is reported once and
+never stops a run. Not here: what the events mean (`replay.py`).
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from codeagent_lsp.errors import SessionError
+
+SUFFIX = ".jsonl"
+
+
+@dataclass(frozen=True, slots=True)
+class StoredSession:
+    """A session on disk: its id, when it was last written (seconds since the epoch), its size in bytes."""
+
+    session_id: str
+    modified: float
+    size: int
+
+
+class SessionStore:
+    """The session files of one workspace. `on_problem` is told when writing fails, once per session."""
+
+    def __init__(self, folder: Path, on_problem: Callable[[OSError], None] = lambda error: None) -> None:
+        self._folder = folder
+        self._on_problem = on_problem
+        self._files: dict[str, int] = {}
+        self._failed: set[str] = set()
+
+    def append(self, session_id: str, record: Mapping[str, Any]) -> None:
+        """Write one record and wait until it is on the disk."""
+        if session_id in self._failed:
+            return
+        line = json.dumps(record, ensure_ascii=True, separators=(",", ":")).encode() + b"\n"
+        try:
+            handle = self._open(session_id)
+            written = os.write(handle, line)
+            if written != len(line):
+                raise OSError("the disk is full")
+            os.fdatasync(handle)
+        except OSError as error:
+            self._failed.add(session_id)
+            self._on_problem(error)
+
+    def load(self, session_id: str) -> list[dict[str, Any]]:
+        """All complete records. SessionError when there is no such session."""
+        try:
+            data = self._path(session_id).read_bytes()
+        except FileNotFoundError:
+            raise SessionError("session.unknown", session=session_id) from None
+        return parse(data)
+
+    def list(self) -> list[StoredSession]:
+        """All sessions, the last written first."""
+        found = []
+        for path in self._folder.glob(f"*{SUFFIX}"):
+            stat = path.stat()
+            found.append(StoredSession(path.stem, stat.st_mtime, stat.st_size))
+        return sorted(found, key=lambda session: session.modified, reverse=True)
+
+    def delete(self, session_id: str) -> None:
+        """Remove a session's file."""
+        self.release(session_id)
+        try:
+            self._path(session_id).unlink()
+        except FileNotFoundError:
+            raise SessionError("session.unknown", session=session_id) from None
+
+    def release(self, session_id: str) -> None:
+        """Close a session's file, so that another process may write it."""
+        handle = self._files.pop(session_id, None)
+        if handle is not None:
+            os.close(handle)
+
+    def close(self) -> None:
+        """Close all files."""
+        for session_id in tuple(self._files):
+            self.release(session_id)
+
+    def _open(self, session_id: str) -> int:
+        handle = self._files.get(session_id)
+        if handle is None:
+            self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            handle = os.open(self._path(session_id), os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                os.close(handle)
+                raise SessionError("session.busy", session=session_id) from None
+            _cut_torn_tail(handle)
+            self._files[session_id] = handle
+        return handle
+
+    def _path(self, session_id: str) -> Path:
+        if not session_id or not all(char.isalnum() or char in "-_" for char in session_id):
+            raise SessionError("session.unknown", session=session_id)
+        return self._folder / f"{session_id}{SUFFIX}"
+
+
+def parse(data: bytes) -> list[dict[str, Any]]:
+    """The complete records of a file, whatever byte it was cut at."""
+    records: list[dict[str, Any]] = []
+    complete = data[: data.rfind(b"\n") + 1]
+    for line in complete.split(b"\n"):
+        try:
+            record = json.loads(line.strip(b"\0"))
+        except ValueError:
+            continue
+        if isinstance(record, dict):
+            records.append(record)
+    return records
+
+
+def _cut_torn_tail(handle: int) -> None:
+    """Drop bytes after the last newline: a record that was never finished was never acknowledged."""
+    size = os.fstat(handle).st_size
+    end = size
+    while end > 0:
+        start = max(0, end - 65536)
+        block = os.pread(handle, end - start, start)
+        position = block.rfind(b"\n")
+        if position >= 0:
+            end = start + position + 1
+            break
+        end = start
+    if end != size:
+        os.ftruncate(handle, end)

@@ -1,0 +1,62 @@
+"""A session as Markdown: what was asked, answered, done and decided. Pure; links and images are never made live."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from codeagent_lsp import events
+
+_SUBJECTS = ("path", "pattern", "question", "command")
+
+
+def render(stream: Iterable[events.Event]) -> str:
+    """The whole transcript."""
+    return "".join(part for event in stream if (part := block(event)))
+
+
+def block(event: events.Event) -> str:
+    """What one event adds to the transcript; empty for events that add nothing."""
+    match event:
+        case events.RunStarted():
+            return f"\n## {_line(event.title or event.task)}\n\n{_quoted(event.task)}"
+        case events.MessageAdded() if event.message.get("role") == "assistant":
+            content = str(event.message.get("content", "")).strip()
+            return f"{content}\n\n" if content else ""
+        case events.ToolCalls():
+            return "".join(f"- `{_call(call)}`\n" for call in event.calls)
+        case events.ToolFinished(success=False):
+            return f"  - failed: {_line(event.error or event.output)}\n"
+        case events.QuestionAnswered() | events.ApprovalResolved():
+            return f"\n> {event.answer if event.answer is not None else '(no answer)'}\n\n"
+        case events.QuestionAsked() | events.ApprovalRequested():
+            return f"\n**{_line(event.title)}**\n"
+        case events.ChangesApplied():
+            return f"\n*{'Undone' if event.undo else 'Applied'}: {event.outcome}, {_count(event.files_changed)}*\n\n"
+        case events.ChangesDiscarded():
+            return f"\n*Discarded: {_count(event.files_changed)}*\n\n"
+        case events.RunCompleted() if event.error:
+            return f"\n**{_line(event.error)}**\n\n"
+        case events.RunCompleted(status="completed"):
+            return ""
+        case events.RunCompleted():
+            return f"\n*{event.status}{': ' + event.summary if event.summary else ''}*\n\n"
+    return ""
+
+
+def _quoted(task: str) -> str:
+    return "".join(f"> {line}\n" for line in task.strip().split("\n")) + "\n" if task.strip() else ""
+
+
+def _line(value: str) -> str:
+    return " ".join(value.split())
+
+
+def _call(call: Mapping[str, Any]) -> str:
+    arguments = call.get("arguments", {})
+    subject = next((str(arguments[key]) for key in _SUBJECTS if arguments.get(key)), "")
+    return _line(f"{call.get('name', '')} {subject}").replace("`", "'")[:120]
+
+
+def _count(files: tuple[str, ...]) -> str:
+    return f"{len(files)} file{'' if len(files) == 1 else 's'}"

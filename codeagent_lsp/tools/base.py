@@ -1,0 +1,108 @@
+"""What a tool is: a name, a sentence for the model, pydantic parameters, an effect, and one coroutine.
+
+Not here: who may call it (`permissions.py`), how a call runs (`executor.py`), which tools exist (`registry.py`).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Generic, Literal, TypeVar
+
+from pydantic import BaseModel, ConfigDict
+
+from codeagent_lsp.config import Settings
+from codeagent_lsp.messages import ToolSpec
+from codeagent_lsp.tools.asking import Asker
+from codeagent_lsp.tools.todos import TodoList
+from codeagent_lsp.workspace.files import FileView
+from codeagent_lsp.workspace.staging import Staging
+
+Effect = Literal["read", "write", "run", "net", "ask"]
+
+
+class Parameters(BaseModel):
+    """Base of all parameter classes: unknown keys are an error, so that a model learns of its typo."""
+
+    model_config = ConfigDict(extra="forbid", str_strip_whitespace=False)
+
+
+class NoParameters(Parameters):
+    """For tools that take nothing."""
+
+
+P = TypeVar("P", bound=Parameters)
+
+
+@dataclass(frozen=True, slots=True)
+class ToolContext:
+    """What tools work on during one run. `note` sends a short status line to the user."""
+
+    view: FileView
+    staging: Staging
+    asker: Asker
+    todos: TodoList
+    settings: Settings
+    note: Callable[[str], None] = lambda line: None
+
+
+@dataclass(frozen=True, slots=True)
+class ToolOutput:
+    """What a tool gives: `text` for the model, `data` for programs."""
+
+    text: str
+    data: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class ToolTraits:
+    """The fixed facts of a tool. `timeout` is in seconds, None for a tool that waits for the user."""
+
+    name: str
+    description: str
+    effect: Effect
+    group: str = "core"
+    timeout: float | None = 30.0
+    path_parameters: tuple[str, ...] = field(default=())
+
+
+class Tool(ABC, Generic[P]):
+    """A tool; subclasses set `traits` and `parameters` and implement `run`."""
+
+    traits: ClassVar[ToolTraits]
+    parameters: ClassVar[type[Parameters]]
+
+    @abstractmethod
+    async def run(self, arguments: P, context: ToolContext) -> ToolOutput:
+        """Do the work; raise `errors.AgentError` with a sentence for the model when it cannot be done."""
+
+    def spec(self) -> ToolSpec:
+        """What the model is told, with a compact JSON Schema."""
+        return ToolSpec(
+            name=self.traits.name,
+            description=self.traits.description,
+            parameters=compact_schema(self.parameters.model_json_schema()),
+        )
+
+
+def compact_schema(schema: dict[str, Any]) -> dict[str, Any]:
+    """A pydantic JSON Schema without titles and defaults that say nothing, references resolved: fewer tokens."""
+    definitions = schema.get("$defs", {})
+
+    def clean(node: Any) -> Any:
+        if isinstance(node, list):
+            return [clean(item) for item in node]
+        if not isinstance(node, dict):
+            return node
+        if "$ref" in node:
+            return clean(definitions[node["$ref"].rsplit("/", 1)[-1]])
+        if "anyOf" in node and (single := [option for option in node["anyOf"] if option != {"type": "null"}]):
+            merged = {key: value for key, value in node.items() if key not in ("anyOf", "default")}
+            if len(single) == 1:
+                return clean({**single[0], **merged})
+        dropped = ("title", "$defs") if not isinstance(node.get("title"), dict) else ("$defs",)
+        return {key: clean(value) for key, value in node.items() if key not in dropped}
+
+    cleaned: dict[str, Any] = clean(schema)
+    return cleaned

@@ -1,0 +1,204 @@
+"""Runs tool calls: permission, argument repair and validation, time limit, output limit, record.
+
+Each concern is a small wrapper around the next. The executor never raises for what a tool or a model does
+wrong: it returns a result the model can read. Only cancellation passes through.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from pydantic import ValidationError
+
+from codeagent_lsp.errors import AgentError, ErrorCode, PermissionDenied, ToolFailed, ToolRetry
+from codeagent_lsp.messages import Status, ToolCall, ToolError, ToolResult
+from codeagent_lsp.texts import text
+from codeagent_lsp.tools.asking import Question
+from codeagent_lsp.tools.base import Tool, ToolContext, ToolOutput
+from codeagent_lsp.tools.permissions import Mode, decide, subjects_of
+from codeagent_lsp.tools.registry import ToolRegistry
+from codeagent_lsp.tools.truncation import truncate
+
+
+@dataclass(frozen=True, slots=True)
+class Invocation:
+    """One call on its way to the tool."""
+
+    call: ToolCall
+    tool: Tool[Any]
+
+
+Handler = Callable[[Invocation], Awaitable[ToolOutput]]
+
+
+class Approvals:
+    """What the user allowed for the rest of the session, by the exact call. Forgotten with the session."""
+
+    def __init__(self) -> None:
+        self._allowed: set[str] = set()
+
+    def remember(self, call: ToolCall) -> None:
+        """Allow this exact call from now on."""
+        self._allowed.add(fingerprint(call))
+
+    def covers(self, call: ToolCall) -> bool:
+        """Whether this exact call was allowed."""
+        return fingerprint(call) in self._allowed
+
+
+class ToolExecutor:
+    """Runs the calls of one run. `mode` is asked at every call, so that a change takes effect at once."""
+
+    def __init__(
+        self,
+        registry: ToolRegistry,
+        context: ToolContext,
+        mode: Callable[[], Mode],
+        approvals: Approvals,
+        language: str = "en",
+    ) -> None:
+        self._registry = registry
+        self._context = context
+        self._mode = mode
+        self._approvals = approvals
+        self._language = language
+        self._handler: Handler = self._with_permission(self._with_time_limit(self._run))
+
+    async def execute(self, call: ToolCall) -> ToolResult:
+        """The result of one call, whatever happens to it."""
+        started = time.perf_counter()
+        result = await self._guarded(call)
+        milliseconds = (time.perf_counter() - started) * 1000
+        if call.name in self._registry.names():
+            self._registry.count(call.name, ok=result.ok, milliseconds=milliseconds)
+        context = {"params_input": dict(call.arguments)}
+        return replace(
+            result,
+            text=truncate(result.text, self._context.settings.tools.max_output_bytes),
+            stats={"time_ms": round(milliseconds, 3)},
+            context=context,
+        )
+
+    async def execute_batch(self, calls: Sequence[ToolCall]) -> tuple[ToolResult, ...]:
+        """The results in order; calls that only read run at once, all others one after the other."""
+        if all(self._only_reads(call) for call in calls):
+            return tuple(await asyncio.gather(*(self.execute(call) for call in calls)))
+        return tuple([await self.execute(call) for call in calls])
+
+    async def _guarded(self, call: ToolCall) -> ToolResult:
+        try:
+            tool = self._registry.get(call.name)
+            output = await self._handler(Invocation(call, tool))
+        except PermissionDenied as error:
+            return _failure("denied", error.code, str(error))
+        except ToolRetry as error:
+            return _failure("retry", error.code, str(error))
+        except AgentError as error:
+            return _failure("failed", error.code, str(error))
+        except OSError as error:
+            return _failure("failed", ErrorCode.EXECUTION_ERROR, f"{type(error).__name__}: {error}")
+        return ToolResult("ok", output.text, output.data)
+
+    def _with_permission(self, handler: Handler) -> Handler:
+        async def permitted(invocation: Invocation) -> ToolOutput:
+            call, traits = invocation.call, invocation.tool.traits
+            settings = replace(self._context.settings.permissions, mode=self._mode())
+            decision = decide(traits, call.arguments, settings, self._context.view.roots)
+            if decision.verdict == "deny":
+                raise PermissionDenied(f"Not allowed: {decision.reason}")
+            if decision.verdict == "ask" and not (decision.remember and self._approvals.covers(call)):
+                await self._ask(call, traits.path_parameters and subjects_of(traits, call.arguments), decision.remember)
+            return await handler(invocation)
+
+        return permitted
+
+    async def _ask(self, call: ToolCall, subjects: Sequence[str], may_remember: bool) -> None:
+        deny, once, session = (text(key, self._language) for key in _APPROVAL_KEYS)
+        choices = (deny, once, session) if may_remember else (deny, once)
+        about = ", ".join(subjects)
+        title = text("approval.tool", self._language, tool=call.name, subject=about)
+        question = Question("approval", title, choices, detail=describe(call), danger=True)
+        answer = await self._context.asker.ask(question)
+        if answer is None or answer[0] not in (once, session):
+            raise PermissionDenied("The user did not allow this call. Do not try it again in another way.")
+        if answer[0] == session and may_remember:
+            self._approvals.remember(call)
+
+    def _with_time_limit(self, handler: Handler) -> Handler:
+        async def limited(invocation: Invocation) -> ToolOutput:
+            limit = invocation.tool.traits.timeout
+            if limit is not None:
+                limit = min(limit, self._context.settings.tools.timeout_seconds)
+            try:
+                async with asyncio.timeout(limit):
+                    return await handler(invocation)
+            except TimeoutError as error:
+                message = f"{invocation.call.name} took longer than {limit:g} s and was stopped."
+                raise ToolFailed(message, ErrorCode.TIMEOUT) from error
+
+        return limited
+
+    async def _run(self, invocation: Invocation) -> ToolOutput:
+        arguments = validated(invocation.tool, invocation.call.arguments)
+        return await invocation.tool.run(arguments, self._context)
+
+    def _only_reads(self, call: ToolCall) -> bool:
+        known = (entry.tool.traits for entry in self._registry.entries())
+        return any(traits.name == call.name and traits.effect == "read" for traits in known)
+
+
+_APPROVAL_KEYS = ("choice.deny", "choice.once", "choice.session")
+
+
+def validated(tool: Tool[Any], arguments: Mapping[str, Any]) -> Any:
+    """The tool's parameters, or ToolRetry naming each wrong one; texts that hold JSON are unpacked once."""
+    try:
+        return tool.parameters.model_validate(dict(arguments))
+    except ValidationError as first:
+        unpacked = {key: _unpacked(value) for key, value in arguments.items()}
+        try:
+            return tool.parameters.model_validate(unpacked)
+        except ValidationError:
+            raise ToolRetry(_explain(tool, first)) from first
+
+
+def fingerprint(call: ToolCall) -> str:
+    """A hash of the exact call: its name and its arguments."""
+    canonical = json.dumps([call.name, dict(call.arguments)], sort_keys=True, ensure_ascii=True, default=str)
+    return hashlib.sha256(canonical.encode()).hexdigest()
+
+
+def describe(call: ToolCall) -> str:
+    """The exact call for the user's eyes; invisible and bidirectional characters are escaped."""
+    shown = json.dumps(dict(call.arguments), indent=2, ensure_ascii=False, default=str)
+    return f"{call.name}\n{escape_invisible(shown)}"
+
+
+def escape_invisible(value: str) -> str:
+    """`value` with characters that cannot be seen, or that change the reading order, written as escapes."""
+    return "".join(char if char in "\n\t" or char.isprintable() else f"\\u{ord(char):04x}" for char in value)
+
+
+def _unpacked(value: Any) -> Any:
+    if isinstance(value, str) and value[:1] in ("[", "{"):
+        try:
+            return json.loads(value)
+        except ValueError:
+            return value
+    return value
+
+
+def _explain(tool: Tool[Any], error: ValidationError) -> str:
+    problems = [f"{'.'.join(map(str, item['loc'])) or 'arguments'}: {item['msg']}" for item in error.errors()]
+    names = ", ".join(tool.parameters.model_fields)
+    return f"Wrong arguments for {tool.traits.name}: {'; '.join(problems[:5])}. Parameters: {names or 'none'}."
+
+
+def _failure(status: Status, code: ErrorCode, message: str) -> ToolResult:
+    return ToolResult(status, message, error=ToolError(code.value, message, code.advice.type.value))

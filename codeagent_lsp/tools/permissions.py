@@ -1,0 +1,130 @@
+"""Who may do what: rules and modes become a decision for one exact call. Pure.
+
+Deny wins, then ask, then allow; what no rule names is decided by the mode and the tool's effect. Not here:
+asking the user (`executor.py`), the grammar of shell commands.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from codeagent_lsp.config import PermissionsSettings
+from codeagent_lsp.errors import AgentError
+from codeagent_lsp.tools.base import Effect, ToolTraits
+from codeagent_lsp.workspace.patch import paths_of
+from codeagent_lsp.workspace.paths import Roots
+
+Verdict = Literal["allow", "ask", "deny"]
+Mode = Literal["ask", "acceptEdits", "readOnly", "bypass"]
+
+_RULE = re.compile(r"^(?P<tool>[\w.*-]+)(?:\((?P<pattern>.*)\))?$", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What a call gets. `remember` says whether an approval may be kept for later calls."""
+
+    verdict: Verdict
+    reason: str
+    remember: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """`tool(pattern)`: a glob for the tool's name and one for what it works on."""
+
+    tool: str
+    pattern: str | None
+
+    @staticmethod
+    def parse(text: str) -> Rule | None:
+        """The rule, or None when the text is not one."""
+        match = _RULE.match(text.strip())
+        return Rule(match["tool"], match["pattern"]) if match else None
+
+    def covers(self, tool: str, subjects: Iterable[str]) -> bool:
+        """Whether the rule speaks about this tool and any of these subjects."""
+        if not fnmatch.fnmatchcase(tool, self.tool):
+            return False
+        return self.pattern is None or any(_matches(self.pattern, subject) for subject in subjects)
+
+    def covers_all(self, tool: str, subjects: Iterable[str]) -> bool:
+        """Whether the rule speaks about this tool and every one of these subjects."""
+        if not fnmatch.fnmatchcase(tool, self.tool):
+            return False
+        return self.pattern is None or all(_matches(self.pattern, subject) for subject in subjects)
+
+
+def effects_of(mode: Mode) -> tuple[Effect, ...]:
+    """The effects whose tools are offered at all in a mode."""
+    return ("read", "ask") if mode == "readOnly" else ("read", "write", "run", "net", "ask")
+
+
+def decide(
+    traits: ToolTraits,
+    arguments: Mapping[str, Any],
+    settings: PermissionsSettings,
+    roots: Roots,
+) -> Decision:
+    """The decision for one call, from the mode, the rules and what the call touches."""
+    mode = settings.mode
+    if traits.effect not in effects_of(mode):
+        return Decision("deny", f"The mode {mode} allows no tool that changes or runs anything.")
+    paths = resolved_paths(traits, arguments, roots)
+    subjects = tuple(map(roots.relative, paths)) or subjects_of(traits, arguments)
+    if any(rule.covers(traits.name, subjects) for rule in _rules(settings.deny)):
+        return Decision("deny", "A deny rule of the user covers this call.")
+    if traits.effect == "write" and any(map(roots.is_protected, paths)):
+        return Decision("ask", "This file can run code later.", remember=False)
+    if mode == "bypass":
+        return Decision("allow", "The mode bypass allows it.")
+    if any(rule.covers(traits.name, subjects) for rule in _rules(settings.ask)):
+        return Decision("ask", "An ask rule of the user covers this call.")
+    if any(rule.covers_all(traits.name, subjects) for rule in _rules(settings.allow)):
+        return Decision("allow", "An allow rule of the user covers this call.")
+    if any(map(roots.is_secret, paths)):
+        return Decision("ask", "This file usually holds secrets.")
+    if traits.effect in ("run", "net"):
+        return Decision("ask", "This call reaches beyond the workspace's text.")
+    return Decision("allow", "Reading and staging need no approval.")
+
+
+def subjects_of(traits: ToolTraits, arguments: Mapping[str, Any]) -> tuple[str, ...]:
+    """The paths of a call as the model wrote them; never empty."""
+    found: list[str] = []
+    for name in traits.path_parameters:
+        head, _, rest = name.partition(".")
+        value = arguments.get(head)
+        if name == "patch" and isinstance(value, str):
+            found.extend(paths_of(value))
+        elif rest and isinstance(value, list):
+            found.extend(str(item.get(rest)) for item in value if isinstance(item, Mapping))
+        elif isinstance(value, str):
+            found.append(value)
+    return tuple(found) or ("",)
+
+
+def resolved_paths(traits: ToolTraits, arguments: Mapping[str, Any], roots: Roots) -> tuple[str, ...]:
+    """The same as real paths; what leads outside is left to the tool, which refuses it."""
+    found = []
+    for subject in subjects_of(traits, arguments):
+        try:
+            found.append(roots.resolve(subject))
+        except AgentError:
+            continue
+    return tuple(found) if traits.path_parameters else ()
+
+
+def _rules(texts: Iterable[str]) -> list[Rule]:
+    return [rule for rule in map(Rule.parse, texts) if rule is not None]
+
+
+def _matches(pattern: str, subject: str) -> bool:
+    clean = subject[2:] if subject.startswith("./") else subject
+    if pattern.endswith("/**") and clean == pattern[:-3]:
+        return True
+    return fnmatch.fnmatchcase(clean, pattern)

@@ -1,0 +1,121 @@
+"""Which tools exist, which are on, and how they have done so far. One registry per server.
+
+Not here: running a call (`executor.py`) or who may make it (`permissions.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from codeagent_lsp.errors import ErrorCode, ToolFailed
+from codeagent_lsp.messages import ToolSpec
+from codeagent_lsp.tools.base import Effect, Tool
+
+ToolState = Literal["registered", "active", "disabled", "error"]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolStats:
+    """Numbers of one tool; times in milliseconds."""
+
+    calls: int = 0
+    errors: int = 0
+    total_ms: float = 0.0
+
+    @property
+    def mean_ms(self) -> float:
+        """Mean time of a call."""
+        return self.total_ms / self.calls if self.calls else 0.0
+
+    def counted(self, *, ok: bool, milliseconds: float) -> ToolStats:
+        """These numbers and one more call."""
+        return ToolStats(self.calls + 1, self.errors + (not ok), self.total_ms + milliseconds)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A tool with its state."""
+
+    tool: Tool[Any]
+    state: ToolState = "active"
+    reason: str = ""
+    stats: ToolStats = ToolStats()
+
+
+class ToolRegistry:
+    """Tools by name, in registration order. Changes take effect at the next model call."""
+
+    def __init__(self, tools: Iterable[Tool[Any]] = (), disabled: Iterable[str] = ()) -> None:
+        self._entries: dict[str, Entry] = {}
+        for tool in tools:
+            self.register(tool)
+        for name in disabled:
+            if name in self._entries:
+                self.disable(name, "switched off in the settings")
+
+    def register(self, tool: Tool[Any]) -> None:
+        """Add a tool; a name that is taken is refused, so that no tool shadows another."""
+        name = tool.traits.name
+        if name in self._entries:
+            raise ValueError(f"a tool named {name!r} is registered already")
+        self._entries[name] = Entry(tool)
+
+    def unregister(self, name: str) -> None:
+        """Take a tool away."""
+        self._entries.pop(self._known(name).tool.traits.name)
+
+    def enable(self, name: str) -> None:
+        """Switch a tool on."""
+        self._entries[name] = replace(self._known(name), state="active", reason="")
+
+    def disable(self, name: str, reason: str = "") -> None:
+        """Switch a tool off; the model is told why."""
+        self._entries[name] = replace(self._known(name), state="disabled", reason=reason)
+
+    def mark_error(self, name: str, reason: str) -> None:
+        """Note that a tool cannot work; it is not offered until it is enabled again."""
+        self._entries[name] = replace(self._known(name), state="error", reason=reason)
+
+    def get(self, name: str) -> Tool[Any]:
+        """The tool, or ToolFailed that says what there is."""
+        entry = self._entries.get(name)
+        if entry is None:
+            active = ", ".join(self.names("active"))
+            raise ToolFailed(f"There is no tool {name!r}. Tools: {active}.", ErrorCode.NOT_FOUND)
+        if entry.state != "active":
+            why = f": {entry.reason}" if entry.reason else ""
+            raise ToolFailed(f"The tool {name!r} is {entry.state}{why}.", ErrorCode.TOOL_DISABLED)
+        return entry.tool
+
+    def entries(self) -> tuple[Entry, ...]:
+        """All tools with their states."""
+        return tuple(self._entries.values())
+
+    def names(self, state: ToolState | None = None, group: str | None = None) -> tuple[str, ...]:
+        """Names by state and by group; None means any."""
+        return tuple(
+            name
+            for name, entry in self._entries.items()
+            if (state is None or entry.state == state) and (group is None or entry.tool.traits.group == group)
+        )
+
+    def specs(self, effects: Iterable[Effect], groups: Iterable[str]) -> tuple[ToolSpec, ...]:
+        """What a model is offered: active tools of these effects and groups, in registration order."""
+        wanted, members = frozenset(effects), frozenset(groups)
+        return tuple(
+            entry.tool.spec()
+            for entry in self._entries.values()
+            if entry.state == "active" and entry.tool.traits.effect in wanted and entry.tool.traits.group in members
+        )
+
+    def count(self, name: str, *, ok: bool, milliseconds: float) -> None:
+        """Add one call to a tool's numbers."""
+        entry = self._known(name)
+        self._entries[name] = replace(entry, stats=entry.stats.counted(ok=ok, milliseconds=milliseconds))
+
+    def _known(self, name: str) -> Entry:
+        if name not in self._entries:
+            raise ToolFailed(f"There is no tool {name!r}.", ErrorCode.NOT_FOUND)
+        return self._entries[name]

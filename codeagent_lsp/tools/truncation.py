@@ -1,0 +1,25 @@
+"""Keeps the head and the tail of text that is too long, and says how much is missing. Pure."""
+
+from __future__ import annotations
+
+
+def truncate(value: str, limit: int) -> str:
+    """At most about `limit` bytes of UTF-8: head and tail, cut at line ends where there are any."""
+    encoded = value.encode("utf-8", "surrogateescape")
+    if len(encoded) <= limit:
+        return value
+    head_size = limit * 2 // 3
+    head = _cut_back(encoded[:head_size].decode("utf-8", "ignore"))
+    tail = _cut_front(encoded[len(encoded) - (limit - head_size) :].decode("utf-8", "ignore"))
+    missing = len(value) - len(head) - len(tail)
+    return f"{head}\n[... {missing} characters left out ...]\n{tail}"
+
+
+def _cut_back(value: str) -> str:
+    position = value.rfind("\n")
+    return value[:position] if position > len(value) // 2 else value
+
+
+def _cut_front(value: str) -> str:
+    position = value.find("\n")
+    return value[position + 1 :] if 0 <= position < len(value) // 2 else value

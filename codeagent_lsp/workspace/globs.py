@@ -1,0 +1,115 @@
+"""Glob patterns over relative paths: `*`, `?`, `[...]`, `{a,b}` and `**` for any number of folders.
+
+A pattern without `/` fits a name at any depth. No pattern makes matching run
+away. Not here: ignore files, which have rules of their own (`ignore.py`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from codeagent_lsp.errors import ToolRetry
+
+_MAX_ALTERNATIVES = 64
+_MAX_LENGTH = 1000
+_PIECE = re.compile(r"\*+|\?|\[[!^]?\]?[^\]/]*\]|\\.|.", re.DOTALL)
+_BRACES = re.compile(r"\{([^{}]*,[^{}]*)\}")
+
+_END = re.compile("(?!)")  # fits no name
+
+_Segment = re.Pattern[str] | None  # None stands for `**`
+
+
+@dataclass(frozen=True, slots=True)
+class Glob:
+    """A compiled pattern."""
+
+    alternatives: tuple[tuple[_Segment, ...], ...]
+
+    def matches(self, path: str) -> bool:
+        """Whether `path`, relative and separated by '/', fits as a whole."""
+        parts = path.split("/")
+        return any(_fits(parts, segments) for segments in self.alternatives)
+
+
+def compile_glob(pattern: str) -> Glob:
+    """The pattern ready to match; ToolRetry if it is empty or too complicated."""
+    if not pattern.strip("/") or len(pattern) > _MAX_LENGTH:
+        raise ToolRetry("The glob pattern is empty or too long. Give one such as src/**/*.py.")
+    anywhere = "/" not in pattern.strip("/") and not pattern.startswith("/")
+    plain = pattern.removeprefix("./").strip("/")
+    whole = f"**/{plain}" if anywhere else plain
+    return Glob(tuple(_segments(option) for option in _expand(whole)))
+
+
+def _expand(pattern: str) -> list[str]:
+    """Every pattern that the innermost braces stand for, as a shell would."""
+    done: list[str] = []
+    pending = [pattern]
+    while pending:
+        option = pending.pop()
+        found = _BRACES.search(option)
+        if found is None:
+            done.append(option)
+        else:
+            pending += [option[: found.start()] + word + option[found.end() :] for word in found[1].split(",")]
+        if len(done) + len(pending) > _MAX_ALTERNATIVES:
+            raise ToolRetry("The glob pattern has too many alternatives in braces. Make several calls.")
+    return done
+
+
+def _segments(pattern: str) -> tuple[_Segment, ...]:
+    return tuple(None if part == "**" else _segment(part) for part in pattern.split("/") if part)
+
+
+def _segment(part: str) -> re.Pattern[str]:
+    """One name. Each star but the last takes the first fit and never looks back, so no pattern runs away."""
+    chunks: list[str] = [""]
+    for piece in _PIECE.findall(part):
+        if piece.startswith("*"):
+            chunks.append("")
+        else:
+            chunks[-1] += _piece(piece)
+    if len(chunks) == 1:
+        return re.compile(chunks[0], re.DOTALL)
+    head, *middle, last = chunks
+    return re.compile(head + "".join(f"(?>.*?{chunk})" for chunk in middle) + f".*{last}", re.DOTALL)
+
+
+def _piece(piece: str) -> str:
+    if piece == "?":
+        return "."
+    if piece.startswith("[") and len(piece) > 2:
+        return _char_class(piece[1:-1])
+    return re.escape(piece[1] if piece.startswith("\\") and len(piece) == 2 else piece)
+
+
+def _char_class(body: str) -> str:
+    sign, body = ("^", body[1:]) if body[0] in "!^" else ("", body)
+    escaped = re.sub(r"([\\\[\]^&~|])", r"\\\1", body)
+    try:
+        re.compile(f"[{sign}{escaped}]")
+    except re.error:
+        return re.escape(f"[{body}]")
+    return f"[{sign}{escaped}]"
+
+
+def _fits(parts: Sequence[str], segments: Sequence[_Segment]) -> bool:
+    """Wildcard matching with one point of return, the last `**` passed."""
+    at = seg = 0
+    back: tuple[int, int] | None = None
+    while at < len(parts):
+        segment = segments[seg] if seg < len(segments) else _END
+        if segment is None:
+            back = (at, seg + 1)
+            seg += 1
+        elif segment.fullmatch(parts[at]):
+            at, seg = at + 1, seg + 1
+        elif back is not None:
+            at, seg = back[0] + 1, back[1]
+            back = (at, seg)
+        else:
+            return False
+    return seg == len(segments)  # a closing `**` wants at least one name, so one still waiting does not fit

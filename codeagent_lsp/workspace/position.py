@@ -1,0 +1,161 @@
+"""Offsets and line/character positions of a text, in the three position encodings of LSP.
+
+An offset counts code points from the start of the text, as Python's slices do. A line ends at `\\n`, `\\r\\n`
+or `\\r` and at nothing else: form feeds and U+2028 are ordinary characters. Every function clamps the way LSP
+asks for and none raises on odd input. Not here: documents and their versions (`document.py`).
+"""
+
+from __future__ import annotations
+
+import re
+from array import array
+from bisect import bisect_left, bisect_right
+from itertools import accumulate
+from typing import Literal, NamedTuple
+
+Encoding = Literal["utf-8", "utf-16", "utf-32"]
+
+_LINE_END = re.compile(r"\r\n|\n|\r")
+_CODEC = {"utf-8": ("utf-8", 1), "utf-16": ("utf-16-le", 2), "utf-32": ("utf-32-le", 4)}
+
+
+class Position(NamedTuple):
+    """A zero-based line and a character counted in units of the encoding in use."""
+
+    line: int
+    character: int
+
+
+class LineIndex:
+    """Where the lines of one text start. Immutable; `spliced` gives the index after an edit."""
+
+    __slots__ = ("starts",)
+
+    def __init__(self, starts: array[int]) -> None:
+        self.starts = starts
+
+    @classmethod
+    def of(cls, text: str) -> LineIndex:
+        """The index of `text`; costs one pass over it."""
+        if "\r" in text:
+            starts = array("Q", [0])
+            starts.extend(match.end() for match in _LINE_END.finditer(text))
+        else:
+            lengths = (len(line) + 1 for line in text.split("\n"))
+            starts = array("Q", accumulate(lengths, initial=0))
+            starts.pop()  # behind the last line stands no line end
+        return cls(starts)
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    def line_at(self, offset: int) -> int:
+        """The line that holds `offset`."""
+        return bisect_right(self.starts, max(offset, 0)) - 1
+
+    def spliced(self, text: str, start: int, removed: int, inserted: int) -> LineIndex:
+        """The index of `text`, made by putting `inserted` characters for `removed` ones at `start`.
+
+        Whether a line starts at p depends on the characters p-1 and p alone, so only the starts from `start`
+        to the end of the insertion are looked for again; the others are kept or shifted.
+        """
+        end = start + inserted
+        head = self.starts[: max(1, bisect_left(self.starts, start))]
+        tail = self.starts[bisect_right(self.starts, start + removed) :]
+        window = max(start - 1, 0)
+        head.extend(
+            place
+            for match in _LINE_END.finditer(text, window, min(end + 1, len(text)))
+            if max(start, 1) <= (place := match.end()) <= end
+        )
+        shift = inserted - removed
+        head.extend(tail if shift == 0 else array("Q", [place + shift for place in tail]))
+        return LineIndex(head)
+
+
+def line_span(text: str, lines: LineIndex, line: int) -> tuple[int, int]:
+    """Start and end offset of line `line` (>= 0) without its line end; past the last line, the end twice."""
+    if line >= len(lines):
+        return len(text), len(text)
+    start = lines.starts[line]
+    if line + 1 == len(lines):
+        return start, len(text)
+    end = lines.starts[line + 1] - 1
+    return start, end - 1 if end > start and text[end] == "\n" and text[end - 1] == "\r" else end
+
+
+def offset_at(text: str, lines: LineIndex, position: tuple[int, int], encoding: Encoding) -> int:
+    """The offset of a position, clamped to its line and to the text, rounded down inside a character."""
+    line, character = position
+    if line < 0:
+        return 0
+    start, end = line_span(text, lines, line)
+    return start + _points(text, start, end, character, encoding)
+
+
+def offsets_of_range(
+    text: str, lines: LineIndex, start: tuple[int, int], end: tuple[int, int], encoding: Encoding
+) -> tuple[int, int]:
+    """The offsets of both ends of a range; an empty one, as typing makes it, is converted once."""
+    first = offset_at(text, lines, start, encoding)
+    if start == end:
+        return first, first
+    return first, offset_at(text, lines, end, encoding)
+
+
+def position_at(text: str, lines: LineIndex, offset: int, encoding: Encoding) -> Position:
+    """The position of an offset, clamped to the text. An offset inside a line end counts as its start."""
+    offset = min(max(offset, 0), len(text))
+    line = lines.line_at(offset)
+    start, end = line_span(text, lines, line)
+    return Position(line, units(text, start, min(offset, end), encoding))
+
+
+def units(text: str, start: int, end: int, encoding: Encoding) -> int:
+    """How many units of the encoding `text[start:end]` has."""
+    if encoding == "utf-32" or text.isascii():
+        return end - start
+    codec, size = _CODEC[encoding]
+    return len(text[start:end].encode(codec, "surrogatepass")) // size
+
+
+def _points(text: str, start: int, end: int, count: int, encoding: Encoding) -> int:
+    """How many code points of `text[start:end]` fit into `count` units."""
+    count = max(count, 0)
+    end = min(end, start + count)  # a code point has at least one unit
+    if encoding == "utf-32" or text.isascii():
+        return end - start
+    part = text[start:end]
+    if part.isascii():
+        return end - start
+    if encoding == "utf-8":
+        return _points_utf8(part, count)
+    return _points_utf16(part, count)
+
+
+def _points_utf8(part: str, count: int) -> int:
+    data = part.encode("utf-8", "surrogatepass")
+    if len(data) <= count:
+        return len(part)
+    while count > 0 and data[count] & 0xC0 == 0x80:
+        count -= 1
+    return len(data[:count].decode("utf-8", "surrogatepass"))
+
+
+def _points_utf16(part: str, count: int) -> int:
+    data = part.encode("utf-16-le", "surrogatepass")
+    if len(data) == 2 * len(part):
+        return min(count, len(part))  # nothing above U+FFFF, one unit each
+    if len(data) <= 2 * count:
+        return len(part)
+    if _is_high(data, count - 1) and _is_low(data, count):
+        count -= 1
+    return len(data[: 2 * count].decode("utf-16-le", "surrogatepass"))
+
+
+def _is_high(data: bytes, unit: int) -> bool:
+    return unit >= 0 and data[2 * unit + 1] & 0xFC == 0xD8
+
+
+def _is_low(data: bytes, unit: int) -> bool:
+    return data[2 * unit + 1] & 0xFC == 0xDC

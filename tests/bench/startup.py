@@ -1,0 +1,115 @@
+"""Start-up time and idle memory against a bare pygls server, and the latency of code actions.
+
+`python -m tests.bench.startup [--runs N] [--command ...]`. The bare server has one command and nothing else.
+Runs alternate, so that a busy machine slows both; the ratio is of the medians. Code actions are measured when
+the server offers them, whatever it answers.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from tests.server.rawclient import RawClient
+
+_BARE = """
+from pygls.lsp.server import LanguageServer
+server = LanguageServer("bare", "1")
+@server.command("bare.command")
+def command(*args):
+    return None
+server.start_io()
+"""
+_SERVER_ONLY = "from codeagent_lsp.server.server import CodeAgentServer; CodeAgentServer().serve_stdio()"
+_IDLE_SECONDS = 1.0
+_TEXT = "".join(f"def function_{n}(a, b):\n    return a + b * {n}\n\n\n" for n in range(250))
+
+
+class Start(NamedTuple):
+    """One start: seconds from spawn to the `initialize` reply, resident KiB when idle afterwards."""
+
+    seconds: float
+    kib: int
+
+
+def measure(command: Sequence[str], *, idle_seconds: float = _IDLE_SECONDS) -> Start:
+    """Start `command` once."""
+    begun = time.perf_counter()
+    with RawClient(command) as client:
+        client.result("initialize", {"processId": None, "rootUri": None, "capabilities": {}}, seconds=60)
+        seconds = time.perf_counter() - begun
+        client.notify("initialized", {})
+        time.sleep(idle_seconds)
+        return Start(seconds, _resident_kib(client.process.pid))
+
+
+def code_action_seconds(command: Sequence[str], *, requests: int = 200) -> list[float]:
+    """The time of each of `requests` code action requests at moving places; empty when none are offered."""
+    with tempfile.TemporaryDirectory() as folder, RawClient(command, cwd=Path.cwd()) as client:
+        root = Path(folder).as_uri()
+        result = client.initialize(rootUri=root, workspaceFolders=[{"uri": root, "name": "bench"}])
+        if not result["capabilities"].get("codeActionProvider"):
+            return []
+        item = {"uri": f"{root}/a.py", "languageId": "python", "version": 1, "text": _TEXT}
+        client.notify("textDocument/didOpen", {"textDocument": item})
+        return [_one_code_action(client, item["uri"], line % 1000) for line in range(requests)]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Print the figures."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--runs", type=int, default=10)
+    parser.add_argument("--command", nargs="+", default=_our_command())
+    options = parser.parse_args(arguments)
+    bare: list[Start] = []
+    ours: list[Start] = []
+    for _ in range(options.runs):
+        bare.append(measure([sys.executable, "-c", _BARE]))
+        ours.append(measure(options.command))
+    _print_ratio("spawn -> initialize, ms", [s.seconds * 1000 for s in bare], [s.seconds * 1000 for s in ours])
+    _print_ratio("idle memory, MiB", [s.kib / 1024 for s in bare], [s.kib / 1024 for s in ours])
+    actions = code_action_seconds(options.command)
+    if actions:
+        ordered = sorted(seconds * 1000 for seconds in actions)
+        p99 = ordered[int(len(ordered) * 0.99)]
+        print(f"code actions, ms: p50 {statistics.median(ordered):.2f}  p99 {p99:.2f}")
+    else:
+        print("code actions: not offered")
+    return 0
+
+
+def _our_command() -> list[str]:
+    if importlib.util.find_spec("codeagent_lsp.cli"):
+        return [sys.executable, "-m", "codeagent_lsp.cli", "serve"]
+    return [sys.executable, "-c", _SERVER_ONLY]
+
+
+def _one_code_action(client: RawClient, uri: str, line: int) -> float:
+    place = {"line": line, "character": 0}
+    params = {"textDocument": {"uri": uri}, "range": {"start": place, "end": place}, "context": {"diagnostics": []}}
+    begun = time.perf_counter()
+    client.request("textDocument/codeAction", params)
+    return time.perf_counter() - begun
+
+
+def _print_ratio(title: str, bare: Sequence[float], ours: Sequence[float]) -> None:
+    base, own = statistics.median(bare), statistics.median(ours)
+    print(f"{title}: bare {base:.1f}  ours {own:.1f}  ratio {own / base:.3f}")
+
+
+def _resident_kib(pid: int) -> int:
+    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+        if line.startswith("VmRSS:"):
+            return int(line.split()[1])
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
