@@ -10,6 +10,7 @@ from codeagent_lsp import __version__
 
 EXIT_USAGE = 2
 EXIT_INTERRUPTED = 130
+LOG_LEVELS = ("debug", "info", "warning", "error")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -40,20 +41,28 @@ def _parser() -> argparse.ArgumentParser:
 def _add_serve(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     serve = commands.add_parser("serve", help="the language server (the default command)")
     serve.add_argument("--stdio", action="store_true", help="serve on standard input and output (the default)")
-    serve.add_argument("--tcp", metavar="HOST:PORT", help="serve one client on a TCP port instead")
+    serve.add_argument("--tcp", metavar="HOST:PORT", type=_address, help="serve one client on a TCP port instead")
     serve.add_argument("--log-file", metavar="FILE", help="write the log to a file instead of standard error")
-    serve.add_argument("--log-level", metavar="LEVEL", default="warning", help="debug, info, warning or error")
+    serve.add_argument("--log-level", choices=LOG_LEVELS, default="warning", help="how much is logged")
     serve.set_defaults(run=_serve)
 
 
 def _add_run(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     run = commands.add_parser("run", help="let the agent do a task in a folder, from the terminal")
-    run.add_argument("task", metavar="TASK")
+    run.add_argument("task", metavar="TASK", help="what shall be done, in your words")
     run.add_argument("--workspace", metavar="DIR", default=".", help="the folder to work in")
-    run.add_argument("--mode", choices=("auto", "direct", "plan"), default="auto")
+    run.add_argument("--mode", choices=("auto", "direct", "plan"), default="auto", help="plan in steps first")
     run.add_argument("--apply", choices=("review", "auto"), default="review", help="ask before changing files")
     run.add_argument("--yes", action="store_true", help="accept everything")
-    run.add_argument("--json", action="store_true", help="print one event per line")
+    run.add_argument("--json", action="store_true", help="print one event per line, as JSON")
+    run.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="a setting for this run, for instance --set model.baseUrl=http://127.0.0.1:8080/v1; may be repeated",
+    )
+    run.add_argument("--width", type=_width, metavar="COLUMNS", help="use this width instead of the terminal's")
     run.set_defaults(run=_run)
 
 
@@ -64,7 +73,7 @@ def _add_small(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     doctor.set_defaults(run=_doctor)
     model = commands.add_parser("model", help="the embedded local model")
     model.add_argument("action", choices=("list", "pull", "serve"))
-    model.add_argument("--port", type=int, default=0, help="for serve: the port on loopback")
+    model.add_argument("--port", type=_port, default=0, metavar="PORT", help="for serve: the port on loopback")
     model.set_defaults(run=_model)
     schema = commands.add_parser("schema", help="JSON Schemas, generated from the code")
     schema.add_argument("subject", choices=("settings", "events"))
@@ -74,24 +83,23 @@ def _add_small(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 def _serve(options: argparse.Namespace) -> int:  # noqa: RET503 - serving ends the process
     from codeagent_lsp.app import create_server  # late, as all below: each subcommand loads only its own parts
 
-    _configure_logging(options)
+    try:
+        _configure_logging(options)
+    except OSError as error:
+        sys.stderr.write(f"codeagent-lsp serve: cannot write the log file: {error}\n")
+        return EXIT_USAGE
     server = create_server()
     if options.tcp is None:
         server.serve_stdio()  # never returns
-    host, _, port = options.tcp.rpartition(":")
-    if not port.isdigit():
-        sys.stderr.write(f"--tcp needs HOST:PORT, for instance 127.0.0.1:2087, not {options.tcp!r}\n")
-        return EXIT_USAGE
-    server.serve_tcp(host or "127.0.0.1", int(port))
+    server.serve_tcp(*options.tcp)
 
 
 def _configure_logging(options: argparse.Namespace) -> None:
     import logging
 
-    level = logging.getLevelName(options.log_level.upper())
     logging.basicConfig(
         filename=options.log_file,
-        level=level if isinstance(level, int) else logging.WARNING,
+        level=options.log_level.upper(),
         format="%(asctime)s %(levelname)s %(name)s: %(message)s",
     )
 
@@ -118,6 +126,23 @@ def _schema(options: argparse.Namespace) -> int:
     from codeagent_lsp.generate import print_schema
 
     return print_schema(options.subject)
+
+
+def _address(text: str) -> tuple[str, int]:
+    host, _, port = text.rpartition(":")
+    return host.strip("[]") or "127.0.0.1", _port(port)
+
+
+def _port(text: str) -> int:
+    if not text.isdecimal() or int(text) > 65535:
+        raise argparse.ArgumentTypeError(f"a port is a number up to 65535 (as in 127.0.0.1:2087), not {text!r}")
+    return int(text)
+
+
+def _width(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"a width is a number of columns, not {text!r}")
+    return int(text)
 
 
 if __name__ == "__main__":

@@ -424,12 +424,16 @@ class ChangesProposed(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class ChangesApplied(Event):
-    """What the buffers now hold; `conflicts` name the hunks that were left out."""
+    """What the buffers now hold; `conflicts` name the hunks that were left out as `name:line`.
+
+    `reason` is what the editor said to a change that it did not make.
+    """
 
     type: ClassVar[str] = "changes_applied"
     outcome: Outcome = "full"
     files_changed: tuple[str, ...] = ()
     conflicts: tuple[str, ...] = ()
+    reason: str | None = None
     undo: bool = False
     applied: tuple[Mapping[str, Any], ...] = ()
 

@@ -99,8 +99,8 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
         "部分应用，{count} 个文件。与您的文本冲突的部分未应用，请查看审阅。",
     ),
     "outcome.unknown": (
-        "The editor did not confirm the changes. Check {count} file(s) before you go on.",
-        "编辑器未确认更改。请先检查 {count} 个文件。",
+        "The editor did not confirm the changes. Look at the files before you go on.",
+        "编辑器未确认更改。请先检查文件再继续。",
     ),
     "outcome.kept": (
         "Done. The changes wait for your decision (Apply or Discard).",
@@ -161,6 +161,48 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
     "title.refactor": ("Refactor", "重构"),
     "title.document": ("Document", "添加文档"),
     "title.test": ("Add tests", "添加测试"),
+    # --- the terminal
+    "terminal.folder": ("{folder} is not a folder.", "{folder} 不是文件夹。"),
+    "terminal.no_task": ("The task is empty. Say what shall be done.", "任务为空。请说明要做什么。"),
+    "terminal.set": (
+        "--set needs KEY=VALUE, for instance model.provider=openai, not {value}.",
+        "--set 需要 KEY=VALUE，例如 model.provider=openai，而不是 {value}。",
+    ),
+    "terminal.lost": (
+        "The agent's server ended unexpectedly. {reason} Run `codeagent-lsp doctor`, then try again.",
+        "代理服务器意外退出。{reason} 请运行 `codeagent-lsp doctor` 后重试。",
+    ),
+    "terminal.refused": ("The agent's server refused: {reason}", "代理服务器拒绝：{reason}"),
+    "terminal.unasked": (
+        "Not applied: there is nobody to ask here. Use --yes or --apply auto to accept changes.",
+        "未应用：此处无人可询问。使用 --yes 或 --apply auto 接受更改。",
+    ),
+    "terminal.not_applied": ("Done, but the changes were not applied.", "已完成，但更改未应用。"),
+    "terminal.choose": ("Your choice", "您的选择"),
+    "terminal.choose_again": ("A number from 1 to {count}, please.", "请输入 1 到 {count} 之间的数字。"),
+    "terminal.plan": ("Plan", "计划"),
+    "terminal.more": ("… and {count} more lines", "…… 另有 {count} 行"),
+    "terminal.tokens": ("{prompt} tokens in, {completion} out", "输入 {prompt} 词元，输出 {completion}"),
+    "terminal.cancelling": ("Stopping …", "正在停止……"),
+    "model.line": ("{name}, {size}", "{name}，{size}"),
+    "model.here": ("installed in {path}", "已安装于 {path}"),
+    "model.not_here": (
+        "not fetched; `codeagent-lsp model pull` gets it",
+        "尚未下载；运行 `codeagent-lsp model pull` 获取",
+    ),
+    "model.engine_missing": (
+        "The engine is missing: `pip install 'codeagent-lsp[local]'`",
+        "缺少引擎：`pip install 'codeagent-lsp[local]'`",
+    ),
+    "model.pulled": ("The model is in {path}", "模型位于 {path}"),
+    "model.paused": (
+        "Stopped. What has arrived is kept; the next `codeagent-lsp model pull` goes on from there.",
+        "已停止。已下载的部分会保留；下次运行 `codeagent-lsp model pull` 将继续。",
+    ),
+    "model.serving": (
+        "Serving {name} at {url} (Ctrl-C stops it)",
+        "正在 {url} 提供 {name}（按 Ctrl-C 停止）",
+    ),
     # --- doctor
     "doctor.missing": ("{name} is not installed", "未安装 {name}"),
     "doctor.ripgrep": (

@@ -1,13 +1,15 @@
 """Sees when a model goes in circles: the same calls with the same results, or text that repeats itself.
 
 Pure bookkeeping: it only tells; the loop nudges once and then stops. Different arguments or different results
-are progress and never count, so batch work over many files goes through.
+are progress and never count, so batch work over many files goes through; nor do rows that share a part and
+differ in the rest. Code, tables and rules (lines of dashes) repeat by nature and are given more room.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,12 +21,16 @@ LONGEST_CYCLE = 5
 BRACKET_RUN = 50
 CHUNK = 50
 CHUNK_REPEATS = 10
-CHUNK_REPEATS_IN_CODE = 30
+DIFFERENT_FILLINGS = 5
+LONGEST_GAP = 1000
 MEAN_GAP = 250
+ROOM_IN_CODE = 5000
 TEXT_WINDOW = 8000
-CHECK_EVERY = 25
+PIECE = 25
 
-_BRACKETS = frozenset("()[]{}<>")
+_BRACKET = frozenset("()[]{}<>")
+_BRACKETS = re.compile(rf"[()\[\]{{}}<>]{{{BRACKET_RUN + 1},}}")
+_FENCE = re.compile(r"[ \t]*(```|~~~)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,69 +47,95 @@ class LoopGuard:
     def __init__(self) -> None:
         self._calls: deque[str] = deque(maxlen=REPEATS * LONGEST_CYCLE)
         self._text = ""
+        self._line = ""
+        self._in_code = False
         self._unchecked = 0
-        self._run = 0
 
     def observe_call(self, name: str, arguments: Mapping[str, Any], result: str) -> Anomaly | None:
         """Note a finished call; an anomaly when it completes a cycle for the third time."""
         self._calls.append(_signature(name, arguments, result))
         for length in range(1, LONGEST_CYCLE + 1):
             if self._cycles(length):
-                kind = "repeated_call" if length == 1 else "call_cycle"
-                return Anomaly(kind, f"{name} and the {length} call(s) of its cycle gave the same {REPEATS} times")
+                if length == 1:
+                    return Anomaly("repeated_call", f"{name} was called {REPEATS} times and gave the same each time")
+                detail = f"the same {length} calls, the last of them {name}, gave the same {REPEATS} times over"
+                return Anomaly("call_cycle", detail)
         return None
 
     def observe_text(self, chunk: str) -> Anomaly | None:
         """Note streamed text; an anomaly when it repeats itself."""
-        for char in chunk:
-            self._run = self._run + 1 if char in _BRACKETS else 0
-            if self._run > BRACKET_RUN:
-                return Anomaly("bracket_run", f"more than {BRACKET_RUN} brackets in a row")
-        self._text = (self._text + chunk)[-TEXT_WINDOW:]
-        self._unchecked += len(chunk)
-        if self._unchecked < CHECK_EVERY:
-            return None
-        self._unchecked = 0
-        return self._repetition()
+        for start in range(0, len(chunk), PIECE):
+            anomaly = self._observe_piece(chunk[start : start + PIECE])
+            if anomaly is not None:
+                return anomaly
+        return None
 
     def new_reply(self) -> None:
         """A new reply begins; text of earlier ones does not count for it."""
-        self._text = ""
-        self._run = 0
+        self._text = self._line = ""
+        self._in_code = False
         self._unchecked = 0
+
+    def _observe_piece(self, piece: str) -> Anomaly | None:
+        self._text += piece
+        if len(self._text) > 2 * TEXT_WINDOW:  # cut now and then: a copy for every piece would cost too much
+            self._text = self._text[-TEXT_WINDOW:]
+        self._unchecked += len(piece)
+        if "\n" in piece:
+            self._note_lines(piece)
+        elif len(self._line) < CHUNK:
+            self._line += piece
+        if not _BRACKET.isdisjoint(piece) and _BRACKETS.search(self._text, max(0, len(self._text) - 2 * CHUNK)):
+            return Anomaly("bracket_run", f"more than {BRACKET_RUN} brackets in a row")
+        return self._repetition()
+
+    def _note_lines(self, piece: str) -> None:
+        """Follow fences, which begin and end code."""
+        *ended, self._line = (self._line + piece).split("\n")
+        for line in ended:
+            self._in_code ^= _FENCE.match(line) is not None
 
     def _cycles(self, length: int) -> bool:
         recent = list(self._calls)[-length * REPEATS :]
         if len(recent) < length * REPEATS:
             return False
-        if length > 1 and len(set(recent[:length])) == 1:
-            return False
         return all(recent[index] == recent[index % length] for index in range(len(recent)))
 
     def _repetition(self) -> Anomaly | None:
-        chunk = self._text[-CHUNK:]
-        if len(chunk) < CHUNK or sum(char.isalnum() for char in chunk) < 5:
+        text, size = self._text, len(self._text)
+        chunk = text[-CHUNK:]
+        if text.find(chunk, max(0, size - LONGEST_GAP), size - 1) < 0:
             return None
-        in_code = self._text.count("```") % 2 == 1
-        needed = CHUNK_REPEATS_IN_CODE if in_code else CHUNK_REPEATS
-        places = _occurrences(self._text, chunk)
-        if len(places) < needed:
+        natural = self._repeats_by_nature(chunk)
+        if natural and self._unchecked < CHUNK_REPEATS * CHUNK:
             return None
-        gaps = [later - earlier for earlier, later in pairwise(places)][-(needed - 1) :]
-        if sum(gaps) / len(gaps) > MEAN_GAP or len(set(gaps)) > 5:
+        self._unchecked = 0
+        places = _occurrences(text, chunk)
+        latest = places[-CHUNK_REPEATS:]
+        if len(latest) < CHUNK_REPEATS or (latest[-1] - latest[0]) / (len(latest) - 1) > MEAN_GAP:
+            return None
+        if len({text[start + CHUNK : end] for start, end in pairwise(latest)}) > DIFFERENT_FILLINGS:
+            return None
+        if natural and places[-1] - places[0] < ROOM_IN_CODE:
             return None
         return Anomaly("repeated_text", f"the same {CHUNK} characters came {len(places)} times")
 
+    def _repeats_by_nature(self, chunk: str) -> bool:
+        row = self._line.lstrip().startswith("|") or chunk.count("|") > 1
+        return self._in_code or row or sum(map(str.isalnum, chunk)) < 5
+
 
 def _signature(name: str, arguments: Mapping[str, Any], result: str) -> str:
-    canonical = json.dumps([name, dict(arguments), result], sort_keys=True, default=str)
+    canonical = json.dumps([name, arguments, result], sort_keys=True, default=str)
     return hashlib.sha256(canonical.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def _occurrences(text: str, chunk: str) -> list[int]:
+    """Where `chunk` stands, counted from the end, without overlaps."""
     places: list[int] = []
-    position = text.find(chunk)
+    start = max(0, len(text) - TEXT_WINDOW)
+    position = text.rfind(chunk, start)
     while position >= 0:
         places.append(position)
-        position = text.find(chunk, position + 1)
-    return places
+        position = text.rfind(chunk, start, position)
+    return places[::-1]

@@ -11,7 +11,10 @@ from collections.abc import Callable, Iterable, Sequence
 
 from codeagent_lsp.messages import Message
 
+NOTE = "note"
 INTERRUPTED = "(no result: the run was interrupted before this call finished; what it did is unknown)"
+
+UNFINISHED = "(I was stopped before I could answer.)"
 
 
 class History:
@@ -33,10 +36,20 @@ class History:
         self._on_append(message)
         self._messages.append(message)
 
-    def close_open_calls(self) -> None:
-        """Answer every call that has no result; called however a turn ends."""
+    def close_turn(self) -> None:
+        """Leave a whole turn behind, however it ended: every call answered, and a last word of the assistant."""
+        self._close_open_calls()
+        if self._messages and (self._messages[-1].role != "assistant" or self._messages[-1].tool_calls):
+            self.append(Message("assistant", UNFINISHED))
+
+    def _close_open_calls(self) -> None:
         for call_id, name in open_calls(self._messages):
             self.append(Message("tool", INTERRUPTED, tool_call_id=call_id, name=name))
+
+
+def note(text: str) -> Message:
+    """What the program itself tells the model in the user's place; it begins no turn of its own."""
+    return Message("user", text, name=NOTE)
 
 
 def open_calls(messages: Sequence[Message]) -> list[tuple[str, str]]:

@@ -11,14 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from codeagent_lsp import events
 from codeagent_lsp.agent.context import estimate_tokens, fit, size
 from codeagent_lsp.agent.guards import Anomaly, LoopGuard
-from codeagent_lsp.agent.history import History
-from codeagent_lsp.errors import ContextOverflow
+from codeagent_lsp.agent.history import History, note
+from codeagent_lsp.errors import ContextOverflow, ModelReplyInvalid, ModelStreamBroken
 from codeagent_lsp.llm.base import Model, ModelRequest, Reply, TextChunk
 from codeagent_lsp.messages import Message, ToolCall, ToolResult, ToolSpec
 from codeagent_lsp.tools.executor import ToolExecutor
@@ -29,7 +29,10 @@ NUDGE = (
     "You are repeating yourself: {detail}. Step back. What do you know, and what is still missing? "
     "Do something different, or give your answer now."
 )
+EMPTY = "Your last reply was empty. Call a tool, or give your answer."
+CUT = "Your last reply was cut at its length limit. Go on right where it stopped."
 DEFAULT_WINDOW = 8192
+KEPT_OF_REPETITION = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,12 +54,15 @@ class LoopResult:
     text: str
 
 
-async def nothing() -> None:
+async def nothing() -> str:
     """The default of `after_tools`."""
+    return ""
 
 
 class AgentLoop:
-    """One run of the loop. `after_tools` is awaited when the calls of one reply are done."""
+    """One run of the loop. `after_tools` is awaited when the calls of one reply are done; its text, if any, is told
+    to the model.
+    """
 
     def __init__(
         self,
@@ -66,7 +72,7 @@ class AgentLoop:
         tools: Callable[[], tuple[ToolSpec, ...]],
         emit: Callable[[events.Event], None],
         limits: LoopLimits,
-        after_tools: Callable[[], Awaitable[None]] = nothing,
+        after_tools: Callable[[], Awaitable[str]] = nothing,
     ) -> None:
         self._model = model
         self._executor = executor
@@ -77,26 +83,29 @@ class AgentLoop:
         self._after_tools = after_tools
         self._guard = LoopGuard()
         self._nudged = False
+        self._was_empty = False
 
     async def run(self) -> LoopResult:
         """Work until an answer, the limit, or the second time the model goes in circles."""
         try:
             return await self._iterate()
         finally:
-            self._history.close_open_calls()
+            self._history.close_turn()
 
     async def _iterate(self) -> LoopResult:
         text = ""
         for _ in range(self._limits.iterations):
             reply, anomaly = await self._ask()
             text = reply.text or text
-            self._history.append(Message("assistant", reply.text, reply.tool_calls))
-            if reply.tool_calls:
-                anomaly = await self._call_tools(reply.tool_calls) or anomaly
-                await self._after_tools()
-            elif reply.problem:
-                self._history.append(Message("user", reply.problem))
-            elif anomaly is None:
+            calls = self._with_ids(reply.tool_calls)
+            if calls or reply.text.strip():
+                self._history.append(Message("assistant", reply.text, calls))
+            if calls:
+                anomaly = await self._call_tools(calls) or anomaly
+                self._tell(await self._after_tools())
+            if reply.problem:
+                self._tell(reply.problem)
+            elif not calls and anomaly is None and self._is_answer(reply):
                 return LoopResult("answered", reply.text)
             if anomaly is not None and self._stop_after(anomaly):
                 return LoopResult("anomaly", text)
@@ -125,8 +134,8 @@ class AgentLoop:
                     self._emit(events.Token(content=item.text))
                 anomaly = self._guard.observe_text(item.text)
                 if anomaly is not None:
-                    return Reply("".join(shown)), anomaly
-        return Reply("".join(shown)), None
+                    return Reply("".join(shown)[:KEPT_OF_REPETITION]), anomaly
+        raise ModelStreamBroken("model.stream_cut", url=self._model.info.url or self._model.info.name)
 
     def _request(self, window: int) -> ModelRequest:
         tools = self._tools()
@@ -151,8 +160,37 @@ class AgentLoop:
         action: Literal["nudge", "stop"] = "stop" if stop else "nudge"
         self._emit(events.AnomalyDetected(kind=anomaly.kind, detail=anomaly.detail, action=action))
         if not stop:
-            self._history.append(Message("user", NUDGE.format(detail=anomaly.detail)))
+            self._tell(NUDGE.format(detail=anomaly.detail))
         return stop
+
+    def _is_answer(self, reply: Reply) -> bool:
+        """Whether a reply without calls is complete; if not, the model is told. Empty twice is an error."""
+        if reply.finish_reason == "length":
+            self._tell(CUT)
+            return False
+        if reply.text.strip():
+            return True
+        if self._was_empty:
+            raise ModelReplyInvalid("model.empty", name=self._model.info.name)
+        self._was_empty = True
+        self._tell(EMPTY)
+        return False
+
+    def _tell(self, text: str) -> None:
+        if text:
+            self._history.append(note(text))
+
+    def _with_ids(self, calls: tuple[ToolCall, ...]) -> tuple[ToolCall, ...]:
+        """The calls with an id each that no other call of this conversation has."""
+        taken = {call.id for message in self._history.messages for call in message.tool_calls}
+        unique = []
+        for call in calls:
+            name, number = call.id or "call", 0 if call.id else 1
+            while (fresh := f"{name}_{number}" if number else name) in taken:
+                number += 1
+            taken.add(fresh)
+            unique.append(replace(call, id=fresh))
+        return tuple(unique)
 
 
 def call_data(call: ToolCall) -> dict[str, object]:

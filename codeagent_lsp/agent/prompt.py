@@ -37,15 +37,17 @@ class Selection:
     text: str
 
 
-def system_prompt(kind: str, environment: Environment, view: FileView | None = None) -> str:
-    """The system message for `kind` (`system`, `ask` or `rewrite`)."""
+def system_prompt(
+    kind: str, environment: Environment, view: FileView | None = None, limit: int = INSTRUCTIONS_LIMIT
+) -> str:
+    """The system message for `kind` (`system`, `ask` or `rewrite`); `limit` bounds the instructions, in bytes."""
     parts = [
         load(kind),
         f"Environment: {platform.system()}, workspace {', '.join(environment.folders) or '-'}",
     ]
     if environment.editor:
         parts[-1] += f", editor {environment.editor}"
-    instructions = project_instructions(environment.folders)
+    instructions = project_instructions(environment.folders, limit)
     if instructions and kind != "rewrite":
         parts.append(f"Project instructions ({INSTRUCTIONS_FILE}):\n{instructions}")
     return "\n\n".join(part.strip() for part in parts)
@@ -56,14 +58,16 @@ def load(name: str) -> str:
     return resources.files("codeagent_lsp.agent").joinpath("prompts", f"{name}.md").read_text("utf-8").strip()
 
 
-def project_instructions(folders: Sequence[str]) -> str:
+def project_instructions(folders: Sequence[str], limit: int = INSTRUCTIONS_LIMIT) -> str:
     """The instructions of the first folder that has any, at most 32 KiB; a link or an unreadable file is none."""
+    limit = min(limit, INSTRUCTIONS_LIMIT)
     for folder in folders:
         path = Path(folder) / INSTRUCTIONS_FILE
         if path.is_symlink() or not path.is_file():
             continue
         try:
-            return path.read_bytes()[:INSTRUCTIONS_LIMIT].decode("utf-8", "replace").strip()
+            with path.open("rb") as file:
+                return file.read(limit).decode("utf-8", "ignore").strip()
         except OSError:
             continue
     return ""

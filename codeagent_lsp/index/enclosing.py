@@ -37,12 +37,24 @@ _GRAMMARS: dict[str, tuple[str, str]] = {
     ".bash": ("tree_sitter_bash", "language"),
 }
 
-_SYMBOLS = (
-    "function", "method", "class", "struct", "enum", "interface", "trait", "impl_item", "module_definition",
-    "constructor", "type_alias", "namespace", "decorated_definition",
+_SYMBOL_NAMES = """
+    function_definition function_declaration function_item function_signature_item generator_function_declaration
+    method_definition method_declaration method singleton_method constructor_declaration
+    compact_constructor_declaration destructor_declaration local_function_statement operator_declaration
+    indexer_declaration property_declaration class_definition class_declaration abstract_class_declaration class
+    singleton_class record_declaration struct_declaration struct_item union_item enum_declaration enum_item
+    interface_declaration annotation_type_declaration trait_declaration trait_item impl_item mod_item module
+    internal_module namespace_definition namespace_declaration type_declaration type_alias_declaration
+    type_alias_statement decorated_definition template_declaration
+"""
+_SYMBOLS = frozenset(_SYMBOL_NAMES.split())
+_WITH_BODY = frozenset(("struct_specifier", "class_specifier", "enum_specifier", "union_specifier"))
+_VALUES = frozenset(("arrow_function", "function_expression", "generator_function", "class"))
+_HOLDERS = frozenset(("variable_declarator", "field_definition", "public_field_definition"))
+_WRAPPERS = frozenset(
+    ("decorated_definition", "export_statement", "template_declaration", "type_definition",
+     "lexical_declaration", "variable_declaration")
 )  # fmt: skip
-_ENDINGS = ("_definition", "_declaration", "_item", "_specifier", "_statement", "method", "class", "module")
-_NOT_SYMBOLS = ("_call", "_expression", "_type", "parameters", "_body", "_signature")
 
 
 def enclosing_symbol(name: str, text: str, offset: int) -> tuple[int, int] | None:
@@ -54,14 +66,13 @@ def enclosing_symbol(name: str, text: str, offset: int) -> tuple[int, int] | Non
     if grammar is None or len(text) > MAX_CHARS:
         return None
     source = text.encode("utf-8", "replace")
-    place = len(text[:offset].encode("utf-8", "replace"))
+    place = len(text[: _on_code(text, offset)].encode("utf-8", "replace"))
     node: Node | None = _parser(*grammar).parse(source).root_node.descendant_for_byte_range(place, place)
     while node is not None and not _is_symbol(node):
         node = node.parent
     if node is None:
         return None
-    if node.parent is not None and node.parent.type == "decorated_definition":
-        node = node.parent
+    node = _outermost(node)
     start = len(source[: node.start_byte].decode("utf-8", "replace"))
     end = len(source[: node.end_byte].decode("utf-8", "replace"))
     return _whole_lines(text, start, end)
@@ -72,11 +83,32 @@ def _parser(module: str, function: str) -> Parser:
     return Parser(Language(getattr(importlib.import_module(module), function)()))
 
 
+def _on_code(text: str, offset: int) -> int:
+    """A place in the blanks at either end of a line belongs to the code of that line."""
+    start = max(text.rfind("\n", 0, offset), text.rfind("\r", 0, offset)) + 1
+    ends = (text.find(newline, offset) for newline in "\r\n")
+    line = text[start : min((end for end in ends if end >= 0), default=len(text))]
+    if not line.strip():
+        return offset
+    first = len(line) - len(line.lstrip())
+    return start + min(max(offset - start, first), len(line.rstrip()) - 1)
+
+
 def _is_symbol(node: Node) -> bool:
-    kind = node.type
-    if not node.is_named or kind.endswith(_NOT_SYMBOLS):
+    if not node.is_named or node.parent is None:
         return False
-    return any(word in kind for word in _SYMBOLS) and kind.endswith(_ENDINGS)
+    if node.type in _WITH_BODY:
+        return node.child_by_field_name("body") is not None
+    if node.type in _VALUES:
+        return node.type == "class" or node.parent.type in _HOLDERS
+    return node.type in _SYMBOLS
+
+
+def _outermost(node: Node) -> Node:
+    """The symbol with what belongs to it: decorators, `export`, a template's head, the name it is given."""
+    while node.parent is not None and (node.parent.type in _WRAPPERS or node.parent.type in _HOLDERS):
+        node = node.parent
+    return node
 
 
 def _whole_lines(text: str, start: int, end: int) -> tuple[int, int]:

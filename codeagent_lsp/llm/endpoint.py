@@ -12,7 +12,7 @@ from urllib.parse import SplitResult, urlsplit
 
 import httpx
 
-from codeagent_lsp.errors import ModelRejected
+from codeagent_lsp.errors import ModelRejected, ModelUnreachable
 
 CONNECT_SECONDS = 10.0
 SILENCE_SECONDS = 60.0
@@ -70,12 +70,16 @@ def open_client(where: Endpoint, limits: Limits) -> httpx.AsyncClient:
 
     Reading has no limit of httpx: first token and silence are watched where the stream is read.
     """
-    return httpx.AsyncClient(
-        headers=where.headers(),
-        timeout=httpx.Timeout(None, connect=limits.connect, pool=limits.connect),
-        follow_redirects=False,
-        trust_env=not where.loopback,
-    )
+    try:
+        return httpx.AsyncClient(
+            headers=where.headers(),
+            timeout=httpx.Timeout(None, connect=limits.connect, pool=limits.connect),
+            follow_redirects=False,
+            trust_env=not where.loopback,
+            verify=where.root.startswith("https:"),  # reading the certificates takes time that http can spare
+        )
+    except (ImportError, ValueError) as error:  # a proxy of the environment that cannot be used
+        raise ModelUnreachable("model.unreachable", url=where.root, reason=error) from error
 
 
 def is_loopback(host: str) -> bool:

@@ -18,7 +18,7 @@ from codeagent_lsp.llm.base import Model, ModelInfo, ToolCalling
 from codeagent_lsp.llm.embedded import CONTEXT_WINDOW, EmbeddedModel, engine_installed
 from codeagent_lsp.llm.endpoint import SILENCE_SECONDS, Endpoint, Limits, endpoint
 from codeagent_lsp.llm.llamacpp import LlamaCppModel, Props, read_props
-from codeagent_lsp.llm.openai import OpenAIModel, model_entries
+from codeagent_lsp.llm.openai import OpenAIModel, model_entries, trouble
 from codeagent_lsp.llm.openai import list_models as names_at
 from codeagent_lsp.llm.scripted import load_script
 from codeagent_lsp.llm.toolcalling import ToolCallingModel
@@ -93,6 +93,8 @@ async def _server(settings: ModelSettings, where: Endpoint) -> Model:
     quick = _limits(settings, quick=True)
     props = None if settings.provider == "openai" else await read_props(where, quick)
     entries = await model_entries(where, quick)
+    if props is None and not entries and (error := await trouble(where, quick)):
+        raise error
     info = _info(settings, where, props, entries)
     limits = _limits(settings)
     longest = settings.max_tokens if isinstance(settings.max_tokens, int) else None

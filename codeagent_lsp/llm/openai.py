@@ -14,7 +14,7 @@ from typing import Any
 
 import httpx
 
-from codeagent_lsp.errors import ModelError, ModelNotFound, ModelRejected, ModelStreamBroken
+from codeagent_lsp.errors import ModelError, ModelNotFound, ModelRejected, ModelStreamBroken, ModelTimeout
 from codeagent_lsp.llm import failures, retry, sse, wire
 from codeagent_lsp.llm.base import ModelInfo, ModelRequest, Reply, StreamItem
 from codeagent_lsp.llm.deltas import Assembler
@@ -212,17 +212,37 @@ async def model_entries(where: Endpoint, limits: Limits) -> list[dict[str, Any]]
 async def fetch_json(where: Endpoint, url: str, limits: Limits) -> Any:
     """The JSON that a GET gives within the limits; None for anything else."""
     try:
+        return json.loads(await _get(where, url, limits))
+    except (ModelError, ValueError, RecursionError):
+        return None
+
+
+async def trouble(where: Endpoint, limits: Limits) -> ModelError | None:
+    """What keeps a server that names no models from answering; None when it only does not name them."""
+    try:
+        await _get(where, f"{where.api}/models", limits)
+    except ModelNotFound:
+        return None
+    except ModelError as error:
+        return error
+    return None
+
+
+async def _get(where: Endpoint, url: str, limits: Limits) -> bytes:
+    try:
         async with (
             asyncio.timeout(limits.first),
             open_client(where, limits) as client,
             client.stream("GET", url) as response,
         ):
-            if response.status_code != 200:
-                return None
             raw = await sse.read_body(response, where, limits, failures.BODY_LIMIT * 16)
-        return json.loads(raw)
-    except (TimeoutError, httpx.HTTPError, httpx.StreamError, OSError, ValueError, RecursionError):
-        return None
+    except TimeoutError as error:
+        raise ModelTimeout("model.timeout_connect", url=where.root, seconds=f"{limits.first:g}") from error
+    except (httpx.HTTPError, httpx.StreamError, httpx.InvalidURL) as error:
+        raise failures.from_exception(error, where, limits) from error
+    if response.status_code != 200:
+        raise failures.from_response(response.status_code, response.headers, raw, where)
+    return raw
 
 
 def estimate_tokens(text: str) -> int:

@@ -14,7 +14,7 @@ from contextlib import aclosing
 from pathlib import Path
 from typing import Any
 
-from codeagent_lsp.errors import ContextOverflow, ModelRejected, ModelReplyInvalid, ModelStreamBroken
+from codeagent_lsp.errors import ContextOverflow, ModelRejected, ModelReplyInvalid, ModelStreamBroken, ModelTimeout
 from codeagent_lsp.llm.base import Model, ModelInfo, ModelRequest, Reply, ToolCalling
 from codeagent_lsp.llm.toolcalling import ToolCallingModel
 from codeagent_lsp.messages import Message, ToolSpec
@@ -72,8 +72,13 @@ async def _works(model: Model, mode: ToolCalling) -> bool:
                         call.name == "get_weather" and isinstance(call.arguments.get("city"), str)
                         for call in item.tool_calls
                     )
-    except (ModelRejected, ModelReplyInvalid, ModelStreamBroken, ContextOverflow, TimeoutError):
-        return False
+    except TimeoutError as error:
+        raise ModelTimeout("model.timeout_first", url=model.info.url, seconds=f"{_SECONDS:g}") from error
+    except ModelRejected as error:
+        if error.key != "model.rejected":
+            raise  # a wrong key or no credit says nothing about tools
+    except (ModelReplyInvalid, ModelStreamBroken, ContextOverflow):
+        pass  # servers that choke on tools fail in all these ways
     return False
 
 

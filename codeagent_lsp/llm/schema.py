@@ -7,6 +7,7 @@ Small on purpose: type, properties, required, enum, const, items, anyOf. Type na
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -50,8 +51,14 @@ def types_of(schema: Mapping[str, Any]) -> tuple[str, ...]:
         if not inner:
             return ()
         names = [*names, *inner]
-    known = [_ALIASES.get(str(name).lower(), str(name).lower()) for name in names]
+    known = [_plain_name(str(name)) for name in names]
     return () if "any" in known else tuple(dict.fromkeys(known))
+
+
+def _plain_name(name: str) -> str:
+    """JSON's name for a type as it may be written elsewhere: `List[int]`, `str, optional`, `float`."""
+    head = re.split(r"[,\[ ]", name.strip().lower())[0]
+    return _ALIASES.get(head, head)
 
 
 def _read(value: str, schema: Mapping[str, Any]) -> Any:

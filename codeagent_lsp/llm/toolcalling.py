@@ -68,9 +68,10 @@ class ToolCallingModel:
 
     async def _native(self, request: ModelRequest) -> AsyncGenerator[StreamItem, None]:
         shown = False
+        parser = StreamParser(request.tools)  # models without native tools write the call into their text
         try:
             async with aclosing(self._inner.stream(request)) as items:
-                async for item in items:
+                async for item in _without_calls(items, parser):
                     shown = True
                     yield _checked(item, request.tools) if isinstance(item, Reply) else item
             return
@@ -89,14 +90,15 @@ class ToolCallingModel:
             tools=(),
             response_schema=constrained.reply_schema(request.tools),
         )
-        reader = AnswerReader()
+        reader, shown = AnswerReader(), ""
         async with aclosing(self._inner.stream(asked)) as items:
             async for item in items:
                 if isinstance(item, TextChunk):
                     if text := reader.feed(item.text):
+                        shown += text
                         yield TextChunk(text)
                 elif isinstance(item, Reply):
-                    reply = _from_object(item, request.tools)
+                    reply = _from_object(item, request.tools, shown)
                     self._remember(item.text, reply)
                     yield reply
                 else:
@@ -108,17 +110,8 @@ class ToolCallingModel:
         parser = StreamParser(request.tools)
         asked = replace(request, messages=messages, tools=())
         async with aclosing(self._inner.stream(asked)) as items:
-            async for item in items:
-                if isinstance(item, TextChunk):
-                    parser.feed(item.text)
-                    if text := parser.visible():
-                        yield TextChunk(text)
-                elif isinstance(item, Reply):
-                    if rest := parser.rest():
-                        yield TextChunk(rest)
-                    yield _from_text(item, request.tools)
-                else:
-                    yield item
+            async for item in _without_calls(items, parser):
+                yield _from_text(item, request.tools) if isinstance(item, Reply) else item
 
     def _remember(self, raw: str, reply: Reply) -> None:
         """Keeps how the model itself wrote a reply: sent back byte for byte, it is still in its cache."""
@@ -142,6 +135,21 @@ class ToolCallingModel:
         return replace(request, messages=history.as_text(request.messages, "", write, together=True))
 
 
+async def _without_calls(
+    items: AsyncGenerator[StreamItem, None], parser: StreamParser
+) -> AsyncGenerator[StreamItem, None]:
+    """The items, their text only as far as it belongs to no call."""
+    async for item in items:
+        if isinstance(item, TextChunk):
+            parser.feed(item.text)
+            if text := parser.visible():
+                yield TextChunk(text)
+            continue
+        if isinstance(item, Reply) and (rest := parser.rest()):
+            yield TextChunk(rest)
+        yield item
+
+
 def _checked(reply: Reply, tools: tuple[ToolSpec, ...]) -> Reply:
     """A native reply with its calls made to fit; a call written into the text is found too."""
     if not reply.tool_calls:
@@ -152,14 +160,14 @@ def _checked(reply: Reply, tools: tuple[ToolSpec, ...]) -> Reply:
     return replace(reply, tool_calls=calls, problem=" ".join(filter(None, problems)))
 
 
-def _from_object(reply: Reply, tools: tuple[ToolSpec, ...]) -> Reply:
+def _from_object(reply: Reply, tools: tuple[ToolSpec, ...], shown: str) -> Reply:
     """A reply that should be one JSON object; a server without grammars may give any text."""
     value = loads_object(reply.text)
     arguments = value.get("args") if value else None
     if value and value.get("tool") == ANSWER and isinstance(arguments, dict):
         return replace(reply, text=str(arguments.get("text", "")))
-    if reply.finish_reason == "length":
-        return replace(reply, text="", problem=_too_long(reply.text))
+    if reply.finish_reason == "length":  # an answer may be cut, a call may not
+        return replace(reply, text=shown, problem="" if shown else _too_long(reply.text))
     answer: ToolSpec = {
         "name": ANSWER,
         "description": "",

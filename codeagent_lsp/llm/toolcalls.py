@@ -19,6 +19,8 @@ from codeagent_lsp.llm.visible import CALL_FENCES, MARKER, NEXT, Curtain
 from codeagent_lsp.messages import ToolCall, ToolSpec
 
 TEXT_LIMIT = 4 * 1024 * 1024
+_EFFORT = 10
+_MOST_PROBLEMS = 3
 
 _THINKING = re.compile(r"\A\s*<(think|thinking)>.*?(</\1>|\Z)", re.DOTALL | re.IGNORECASE)
 
@@ -42,7 +44,7 @@ def extract(text: str, tools: Iterable[ToolSpec]) -> Extraction:
     finder = _Finder(tuple(tools))
     source = _THINKING.sub("", text[:TEXT_LIMIT])
     finder.scan(source)
-    return Extraction(tuple(finder.calls), finder.remaining(source), " ".join(finder.problems))
+    return Extraction(tuple(finder.calls), finder.remaining(source), " ".join(finder.problems[:_MOST_PROBLEMS]))
 
 
 def normalise_name(name: str, known: Iterable[str]) -> str | None:
@@ -68,7 +70,7 @@ def check(name: str, arguments: Mapping[str, Any] | None, tools: Iterable[ToolSp
     if arguments is None:
         return f"The arguments of {known} are not a JSON object. Send one JSON object."
     try:
-        return ToolCall(known, schema.fit(arguments, by_name[known]["parameters"]))
+        return ToolCall(known, schema.fit(arguments, _parameters(by_name[known])))
     except schema.Misfit as misfit:
         return f"The call of {known} does not fit: {misfit}. Correct it and call again."
 
@@ -127,6 +129,8 @@ class _Finder:
     calls: list[ToolCall] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
     spans: list[tuple[int, int]] = field(default_factory=list)
+    _scanned: int = 0
+    _pending: list[tuple[list[ToolCall], tuple[int, int]]] = field(default_factory=list)
 
     def scan(self, text: str) -> None:
         if self._whole(text):
@@ -143,10 +147,11 @@ class _Finder:
                 position = self._inline_json(text, match.start())
             else:
                 position = match.end()
+        self._settle(text)
 
     def remaining(self, text: str) -> str:
         pieces, position = [], 0
-        for start, end in self.spans:
+        for start, end in sorted(self.spans):
             pieces.append(text[position:start])
             position = end
         pieces.append(text[position:])
@@ -216,7 +221,7 @@ class _Finder:
     def _named(self, call: Raw) -> dict[str, Any]:
         known = normalise_name(call.name, [tool["name"] for tool in self.tools])
         tool = next((tool for tool in self.tools if tool["name"] == known), None)
-        order = list((tool["parameters"].get("properties") or {}) if tool else ())
+        order = list((_parameters(tool).get("properties") or {}) if tool else ())
         arguments = call.arguments or {}
         return {
             order[int(key)] if key.isdigit() and int(key) < len(order) else key: value
@@ -224,20 +229,26 @@ class _Finder:
         }
 
     def _fence(self, text: str, match: re.Match[str]) -> int:
-        """A fenced block: a call only when it is the last thing said and nothing but a call."""
+        """A fenced block: perhaps a call, if it holds nothing but a call of a known tool."""
         closing = re.compile(rf"^[ \t]*{match['ticks'][0]}{{{len(match['ticks'])},}}[ \t]*$", re.MULTILINE)
         close = closing.search(text, match.end())
         end = close.end() if close else len(text)
-        last = not text[end:].strip()
-        if not last or match["info"].strip().lower() not in CALL_FENCES:
-            return end
+        if self._pending and text[self._pending[-1][1][1] : match.start()].strip():
+            self._pending.clear()
         body = text[match.end() : close.start() if close else len(text)]
         inner = _Finder(self.tools)
-        inner.scan_block(body)
+        if match["info"].strip().lower() in CALL_FENCES:
+            inner.scan_block(body)
         if inner.calls and not inner.problems and not inner.remaining(body).strip():
-            self.calls += inner.calls
-            self.spans.append((match.start(), len(text)))
+            self._pending.append((inner.calls, (match.start(), end)))
         return end
+
+    def _settle(self, text: str) -> None:
+        """Fenced calls count when nothing was said after them."""
+        if self._pending and not text[self._pending[-1][1][1] :].strip():
+            for calls, span in self._pending:
+                self.calls += calls
+                self.spans.append(span)
 
     def scan_block(self, body: str) -> None:
         """The inside of a fence, where bare JSON or a call in a dialect may stand, but no talk."""
@@ -249,7 +260,10 @@ class _Finder:
 
     def _inline_json(self, text: str, start: int) -> int:
         """JSON amid prose: a call when it begins its line, or ends the text, and fits a known tool."""
+        if self._scanned > _EFFORT * len(text):
+            return start + 1  # thousands of brackets that never close: nothing a call would hold
         end = jsontext.span(text, start)
+        self._scanned += (len(text) if end is None else end) - start
         if end is None:
             return start + 1
         begins_line = not text[text.rfind("\n", 0, start) + 1 : start].strip()
@@ -286,8 +300,12 @@ class _Finder:
         known = normalise_name(raw.name, [tool["name"] for tool in self.tools])
         tool = next((tool for tool in self.tools if tool["name"] == known), None)
         if raw.textual and tool and arguments is not None:
-            arguments = schema.from_text(arguments, tool["parameters"])
+            arguments = schema.from_text(arguments, _parameters(tool))
         return check(raw.name, arguments, self.tools)
+
+
+def _parameters(tool: ToolSpec) -> Mapping[str, Any]:
+    return tool.get("parameters") or {}
 
 
 def _fold(name: str) -> str:

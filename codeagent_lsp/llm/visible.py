@@ -17,9 +17,10 @@ NEXT = re.compile(
     re.MULTILINE,
 )
 
-_HINT = re.compile(r"[<\[{`~]")
+_HINT = re.compile(r"[<`~]")
 _CALL_START = re.compile(r"\s*(?:[<{\[]|[\w.]+\()")
 _SHORT = 20
+_LONG = 200
 
 
 class Curtain:
@@ -30,16 +31,21 @@ class Curtain:
         self._start = 0
         self._inside = ""  # the ticks of a fence with ordinary code, which is shown as it comes
         self._closed = False
+        self._patience = 0  # how long the text must be before what is held back is looked at again
 
     def feed(self, piece: str) -> str:
         """What may be shown now; nothing any more once a call has certainly begun."""
         if self._closed:
             return ""
         self._text += piece
+        if len(self._text) < self._patience:
+            return ""
         end = self._safe_until()
         shown = self._text[self._start : end]
         if shown:
             self._text, self._start = self._text[end - 1 :], 1
+        held = len(self._text) - self._start
+        self._patience = len(self._text) + held // 4 if held > _LONG else 0
         return shown
 
     def _safe_until(self) -> int:
@@ -52,12 +58,19 @@ class Curtain:
                 self._inside, position = "", close.end()
             match = NEXT.search(self._text, position)
             if match is None:
-                hint = _HINT.search(self._text, max(position, self._text.rfind("\n") + 1))
-                return hint.start() if hint else len(self._text)
+                return self._before_hint(max(position, self._text.rfind("\n") + 1))
             after = self._after(match)
             if after is None:
                 return match.start()
             position = after
+
+    def _before_hint(self, start: int) -> int:
+        """Where the last line stops being certain: at the beginning of what may become a marker."""
+        for hint in _HINT.finditer(self._text, start):
+            tail = self._text[hint.start() :]
+            if len(tail) <= _LONG and (tail[0] in "`~" or any(mark.startswith(tail) for mark in dialects.READERS)):
+                return hint.start()
+        return len(self._text)
 
     def _after(self, match: re.Match[str]) -> int | None:
         """Where to go on when `match` has turned out to be no call; None while it may be one."""

@@ -68,4 +68,4 @@ def _message(message: Message) -> dict[str, Any]:
         }
         for call in message.tool_calls
     ]
-    return {"role": "assistant", "content": message.content or None, "tool_calls": calls}
+    return {"role": "assistant", "content": message.content, "tool_calls": calls}

@@ -69,7 +69,8 @@ def _fix(uri: str, diagnostic: types.Diagnostic, policy: ClientPolicy, language:
 
 
 def _action(title: str, kind: str, command: str, argument: dict[str, Any], policy: ClientPolicy) -> types.CodeAction:
-    action = types.CodeAction(title=title, kind=kind, command=types.Command(title=title, command=command, arguments=[argument]))
+    order = types.Command(title=title, command=command, arguments=[argument])
+    action = types.CodeAction(title=title, kind=kind, command=order)
     if policy.action_tags:
         action.tags = [types.CodeActionTag.LlmGenerated]
     return action

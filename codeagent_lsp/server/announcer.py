@@ -62,11 +62,13 @@ class Announcer:
         if isinstance(event, events.RunStarted):
             self._kinds[event.run_id] = event.kind
             self._progress.begin(event.run_id, event.title)
-        self._progress.observe(event)
         if self._policy().events and not event.internal:
             self._server.notify(protocol.EVENT_METHOD, events.to_dict(event))
+        self._progress.observe(event)  # after the event: the end of progress is the last thing of a run
         if addition := block(event):
             self._documents.append(transcript_name(event.session_id), addition)
+        if isinstance(event, events.ChangesApplied) and event.outcome != "full":
+            self.tell(outcome_line(event, self._language()), types.MessageType.Warning)
         if isinstance(event, events.RunCompleted):
             self._finished(event)
         if isinstance(event, _LENS_EVENTS):
@@ -76,13 +78,11 @@ class Announcer:
         """One line to the user."""
         self._server.notify(types.WINDOW_SHOW_MESSAGE, types.ShowMessageParams(type=kind, message=message))
 
-    def tell_outcome(self, applied: Applied, name: Callable[[str], str], *, undo: bool = False) -> None:
-        """What the buffers now hold, in one line."""
-        if undo and applied.outcome == "full":
-            self.tell(text("outcome.undone", self._language(), count=len(applied.done.paths)))
-            return
-        kind = types.MessageType.Info if applied.outcome == "full" else types.MessageType.Warning
-        self.tell(outcome_line(applied, name, self._language()), kind)
+    def tell_outcome(self, applied: Applied, *, undo: bool = False) -> None:
+        """That everything went well, in one line; whatever did not is told by its event."""
+        if applied.outcome == "full":
+            key = "outcome.undone" if undo else "outcome.full"
+            self.tell(text(key, self._language(), count=len(applied.done.paths)))
 
     def store_failed(self, error: OSError) -> None:
         """A session cannot be recorded."""
@@ -122,11 +122,10 @@ def transcript_name(session_id: str) -> str:
     return f"transcript/{session_id}.md"
 
 
-def outcome_line(applied: Applied, name: Callable[[str], str], language: str) -> str:
+def outcome_line(event: events.ChangesApplied, language: str) -> str:
     """What came of applying, in one line."""
-    if applied.conflicts:
-        places = ", ".join(f"{name(item.path)}:{item.line}" for item in applied.conflicts[:5])
-        return text("outcome.conflict", language, places=places)
-    if applied.outcome == "none":
-        return text("outcome.none", language, reason=applied.reason or "-")
-    return text(f"outcome.{applied.outcome}", language, count=len(applied.done.paths))
+    if event.conflicts:
+        return text("outcome.conflict", language, places=", ".join(event.conflicts[:5]))
+    if event.outcome == "none":
+        return text("outcome.none", language, reason=event.reason or "-")
+    return text(f"outcome.{event.outcome}", language, count=len(event.files_changed))

@@ -87,12 +87,12 @@ class Backend:
     async def apply(self, run: Run, files: frozenset[str] | None, hunks: Mapping[str, frozenset[int]] | None) -> None:
         """Apply what the user chose outside of a prompt, and say what came of it."""
         applied = await run.proposal.apply(files, hunks)
-        self.announcer.tell_outcome(applied, self.views.plain().roots.relative)
+        self.announcer.tell_outcome(applied)
 
     async def undo(self, run: Run) -> None:
         """Take back a run and say what came of it."""
         applied = await run.proposal.undo()
-        self.announcer.tell_outcome(applied, self.views.plain().roots.relative, undo=True)
+        self.announcer.tell_outcome(applied, undo=True)
 
     def answer_saved(self, uri: str) -> None:
         """An answer document was saved: send what it says."""

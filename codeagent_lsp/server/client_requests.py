@@ -71,9 +71,10 @@ class ClientRequests:
 
 
 def _refusal(method: str, error: Any) -> EditorError:
-    message = error.get("message") if isinstance(error, dict) else None
+    fields = error if isinstance(error, dict) else {}
+    message = fields.get("message")
     text = message if isinstance(message, str) and message else "unknown error"
-    return EditorError("editor.error", method=method, message=text[:_LONGEST_MESSAGE])
+    return EditorError("editor.error", method=method, message=text[:_LONGEST_MESSAGE], code=fields.get("code"))
 
 
 def _fail(future: Future[Any], error: EditorError) -> None:

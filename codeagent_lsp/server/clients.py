@@ -18,12 +18,14 @@ class ClientPolicy:
     """How to talk to one client.
 
     `versioned_edits`: takes `documentChanges` with versions (Neovim does, though it does not say so).
+    `ended_lines`: keeps a buffer as lines that all end, also the last one (Neovim).
     `transactional`: applies the text edits of a request wholly or not at all, so several files may share one.
     `creates`, `deletes`, `renames`: carries out that resource operation as the protocol means it.
     """
 
     name: str = ""
     versioned_edits: bool = False
+    ended_lines: bool = False
     transactional: bool = False
     creates: bool = False
     deletes: bool = False
@@ -52,9 +54,12 @@ def policy_of(params: types.InitializeParams) -> ClientPolicy:
     text_document = capabilities.text_document
     action = text_document.code_action if text_document else None
     ours = _experimental(capabilities.experimental)
+    versioned = bool(edits and edits.document_changes) or _is_neovim(name)
+    operations = operations if versioned else set()  # they have no place in the older shape of an edit
     return ClientPolicy(
         name=name,
-        versioned_edits=bool(edits and edits.document_changes) or _is_neovim(name),
+        versioned_edits=versioned,
+        ended_lines=_is_neovim(name),
         transactional=failure in ("transactional", "undo", "textOnlyTransactional"),
         creates="create" in operations,
         deletes="delete" in operations,

@@ -1,14 +1,14 @@
-"""Brings accepted changes into the user's buffers through `workspace/applyEdit`, and reports what is really there.
+"""Brings accepted changes into the user's buffers through `workspace/applyEdit`, and looks at what is really there.
 
-Every file is looked at again right before: what has moved since is merged, what conflicts is left out. Success
-is what the buffers hold afterwards, never the client's word. Not here: who accepts (`session/proposal.py`).
+Every file is looked at again right before: what has moved since is merged, what conflicts is left out. Not here:
+who accepts (`session/proposal.py`) and how the outcome is judged (`outcomes.py`).
 """
 
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,11 +16,11 @@ from lsprotocol import types
 
 from codeagent_lsp.errors import EditorError, FileRefused
 from codeagent_lsp.server.minimal_edits import minimal_edits
+from codeagent_lsp.server.outcomes import Said, Try, holds, report, same_text
 from codeagent_lsp.workspace import uris
 from codeagent_lsp.workspace.changeset import Changeset, Current, FileChange, HunkConflict
 from codeagent_lsp.workspace.document import Document
-from codeagent_lsp.workspace.editor import Applied, Outcome
-from codeagent_lsp.workspace.lines import with_newlines
+from codeagent_lsp.workspace.editor import Applied
 
 if TYPE_CHECKING:
     from codeagent_lsp.server.clients import ClientPolicy
@@ -28,19 +28,10 @@ if TYPE_CHECKING:
 
 APPLY_SECONDS = 30.0
 SETTLE_SECONDS = 0.5
+REFUSED_SECONDS = 0.2  # a client that says no may have done a part, which it tells up to 150 ms later
 POLL_SECONDS = 0.02
 
 Operation = types.TextDocumentEdit | types.CreateFile | types.RenameFile | types.DeleteFile
-
-
-@dataclass(frozen=True, slots=True)
-class _Try:
-    """One attempted change: what the client said and what is there now."""
-
-    change: FileChange
-    arrived: bool
-    said_yes: bool
-    reason: str = ""
 
 
 class LspEditor:
@@ -62,12 +53,12 @@ class LspEditor:
         current = {path: self._current(path) for path in (*paths, *changeset.paths)}
         rebased = changeset.rebase(current)
         conflicts = list(rebased.conflicts)
-        tries: list[_Try] = []
+        tries: list[Try] = []
         for group in self._groups(rebased.changeset):
             safe = [change for change in group if self._is_safe(change, may_lose, conflicts)]
             if safe:
                 tries.extend(await self._apply_group(safe, label))
-        return _report(changeset, tries, conflicts)
+        return report(changeset, tries, conflicts)
 
     def _groups(self, changeset: Changeset) -> list[list[FileChange]]:
         """One file a request, unless the client applies a request wholly or not at all."""
@@ -83,79 +74,84 @@ class LspEditor:
     def _is_safe(self, change: FileChange, may_lose: frozenset[str], conflicts: list[HunkConflict]) -> bool:
         """False where the change would meet something that must not be lost; that becomes a conflict."""
         now = self._current(change.path).text
-        taken = change.kind in ("create", "move") and now is not None
+        taken = change.kind in ("create", "move") and (now is not None or os.path.lexists(change.path))
         lost = change.kind == "delete" and change.path not in may_lose and self.has_unsaved_text(change.path)
         if taken or lost:
             conflicts.append(HunkConflict(change.path, 1, change.text or "", now or ""))
         return not (taken or lost)
 
-    async def _apply_group(self, group: Sequence[FileChange], label: str) -> list[_Try]:
+    async def _apply_group(self, group: Sequence[FileChange], label: str) -> list[Try]:
+        before = [self._current(change.path).text for change in group]
+        made = self._make_empty_files(group)
         operations = [operation for change in group for operation in self._operations(change)]
-        said_yes, reason = await self._send(operations, label)
-        wait = SETTLE_SECONDS if said_yes else 0.0
-        return [await self._look(change, wait, said_yes=said_yes, reason=reason) for change in group]
+        said, reason = await self._send(operations, label)
+        wait = REFUSED_SECONDS if said == "no" else SETTLE_SECONDS
+        tries = []
+        for change, text in zip(group, before, strict=True):
+            arrived = await self._arrives(change, wait)
+            tries.append(Try(change, arrived, text, self._current(change.path).text, said, reason))
+        if said == "no":
+            self._drop_empty_files(made)
+        return tries
 
-    async def _look(self, change: FileChange, wait: float, *, said_yes: bool, reason: str) -> _Try:
-        """What came of a change, with the text that is there: editors choose line ends themselves."""
-        arrived = await self._arrives(change, wait)
-        if arrived and change.text is not None:
-            change = replace(change, text=self._current(change.path).text)
-        return _Try(change, arrived, said_yes, reason)
+    def _make_empty_files(self, group: Sequence[FileChange]) -> list[str]:
+        """For a client that cannot create: the empty files that its edits then fill. The user has accepted."""
+        policy = self._policy()
+        if policy.creates or not policy.applies_edits:
+            return []
+        paths = [change.path for change in group if change.kind == "create" and Path(change.path).is_absolute()]
+        for path in paths:
+            _make_folder(path)
+            Path(path).touch(exist_ok=False)
+        return paths
+
+    def _drop_empty_files(self, paths: Sequence[str]) -> None:
+        """Take back the empty files made for a client that then refused."""
+        for path in paths:
+            if self._document(path) is None and self._disk(path) == "":
+                Path(path).unlink(missing_ok=True)
 
     def _operations(self, change: FileChange) -> list[Operation]:
+        """What to ask the client for; nothing where it cannot."""
         policy = self._policy()
         uri = self._uri(change.path)
         if change.kind == "delete":
             return [types.DeleteFile(uri=uri)] if policy.deletes else []
         operations: list[Operation] = []
-        old = change.base or ""
         if change.kind == "move":
-            origin = self._uri(change.moved_from or change.path)
-            if policy.renames:
-                _make_folder(change.path)
-                operations.append(types.RenameFile(old_uri=origin, new_uri=uri))
-            else:
-                operations.extend(self._creation(change.path, uri))
-                operations.extend([types.DeleteFile(uri=origin)] if policy.deletes else [])
-                old = ""
-        elif change.kind == "create":
-            operations.extend(self._creation(change.path, uri))
-        edits = minimal_edits(old, change.text or "", self._server.documents.encoding)
+            if not policy.renames:
+                return []
+            _make_folder(change.path)
+            operations.append(types.RenameFile(old_uri=self._uri(change.moved_from or change.path), new_uri=uri))
+        elif change.kind == "create" and policy.creates:
+            _make_folder(change.path)
+            operations.append(types.CreateFile(uri=uri))
+        encoding = self._server.documents.encoding
+        edits = minimal_edits(change.base or "", change.text or "", encoding, ended_lines=policy.ended_lines)
         if edits:
             version = change.version if change.kind == "edit" else None
             identifier = types.OptionalVersionedTextDocumentIdentifier(uri=uri, version=version)
             operations.append(types.TextDocumentEdit(identifier, edits))
         return operations
 
-    def _creation(self, path: str, uri: str) -> list[Operation]:
-        """Have the client create a file; where it cannot, create the empty file for it. The user has accepted."""
-        _make_folder(path)
-        if self._policy().creates:
-            return [types.CreateFile(uri=uri)]
-        target = Path(path)
-        if not target.exists():
-            target.touch(exist_ok=False)
-        return []
-
-    async def _send(self, operations: Sequence[Operation], label: str) -> tuple[bool, str]:
-        """Whether the client said yes, and what it said otherwise."""
+    async def _send(self, operations: Sequence[Operation], label: str) -> tuple[Said, str]:
+        """What the client answered, and its words when it was no."""
         policy = self._policy()
         if not policy.applies_edits or not operations:
-            return False, "the editor cannot apply this change"
+            return "no", "the editor cannot apply this change"
         if policy.versioned_edits:
             edit = types.WorkspaceEdit(document_changes=list(operations))
         else:
             edits = [item for item in operations if isinstance(item, types.TextDocumentEdit)]
-            if len(edits) != len(operations):
-                return False, "the editor cannot create, rename or delete files"
-            plain = {item.text_document.uri: _plain_edits(item) for item in edits}
-            edit = types.WorkspaceEdit(changes=plain)
+            edit = types.WorkspaceEdit(changes={item.text_document.uri: _plain_edits(item) for item in edits})
         params = types.ApplyWorkspaceEditParams(edit=edit, label=label)
         try:
             result = await self._server.request(types.WORKSPACE_APPLY_EDIT, params, APPLY_SECONDS)
         except EditorError as error:
-            return False, str(error)
-        return bool(result and result.applied), (result and result.failure_reason) or ""
+            return "nothing" if error.key == "editor.timeout" else "no", str(error)
+        if result is not None and result.applied:
+            return "yes", ""
+        return "no", (result and result.failure_reason) or ""
 
     async def _arrives(self, change: FileChange, seconds: float) -> bool:
         """Whether the change is there now, or within `seconds`."""
@@ -168,9 +164,15 @@ class LspEditor:
         return True
 
     def _is_there(self, change: FileChange) -> bool:
+        if change.text is None:
+            return self._is_gone(change.path)
         now = self._current(change.path).text
-        gone = change.moved_from is None or self._current(change.moved_from).text is None
-        return gone and same_text(now, change.text)
+        left = change.moved_from is None or self._is_gone(change.moved_from)
+        return left and now is not None and holds(change.base, change.text, now)
+
+    def _is_gone(self, path: str) -> bool:
+        """Whether the file is gone; an editor may go on showing its text."""
+        return not os.path.lexists(path) if Path(path).is_absolute() else self._document(path) is None
 
     def _current(self, path: str) -> Current:
         document = self._document(path)
@@ -194,16 +196,6 @@ class LspEditor:
         return known.uri if known is not None else uris.from_path(path)
 
 
-def same_text(one: str | None, other: str | None) -> bool:
-    """Whether two texts are the same but for their line ends and one at the very end.
-
-    Editors store a buffer with the line ends of its file and some always end a file with one.
-    """
-    if one is None or other is None:
-        return one is other
-    return with_newlines(one, "\n").removesuffix("\n") == with_newlines(other, "\n").removesuffix("\n")
-
-
 def _make_folder(path: str) -> None:
     """Folders are made once the user has accepted: clients differ in whether they make them."""
     Path(path).parent.mkdir(parents=True, exist_ok=True)
@@ -211,20 +203,3 @@ def _make_folder(path: str) -> None:
 
 def _plain_edits(edit: types.TextDocumentEdit) -> list[types.TextEdit]:
     return [types.TextEdit(item.range, item.new_text) for item in edit.edits if isinstance(item, types.TextEdit)]
-
-
-def _report(wanted: Changeset, tries: Sequence[_Try], conflicts: Sequence[HunkConflict]) -> Applied:
-    done = Changeset(tuple(item.change for item in tries if item.arrived))
-    failed = [item for item in tries if not item.arrived]
-    left = Changeset(tuple(replace(item.change, version=None) for item in failed))
-    reason = next((item.reason for item in failed if item.reason), "")
-    return Applied(_outcome(wanted, tries, conflicts), done, left, tuple(conflicts), reason)
-
-
-def _outcome(wanted: Changeset, tries: Sequence[_Try], conflicts: Sequence[HunkConflict]) -> Outcome:
-    arrived = sum(item.arrived for item in tries)
-    if any(item.said_yes and not item.arrived for item in tries):
-        return "partial" if arrived else "unknown"
-    if arrived == len(tries) and not conflicts:
-        return "full"
-    return "partial" if arrived else "none"

@@ -13,21 +13,37 @@ from codeagent_lsp.workspace.lines import split_lines
 from codeagent_lsp.workspace.position import Encoding, LineIndex, position_at
 
 
-def minimal_edits(old: str, new: str, encoding: Encoding) -> list[types.TextEdit]:
-    """Edits in ascending order, none overlapping another, with ranges in `old`."""
+def minimal_edits(old: str, new: str, encoding: Encoding, *, ended_lines: bool = False) -> list[types.TextEdit]:
+    """Edits in ascending order, none overlapping another, with ranges in `old`.
+
+    `ended_lines` is for editors whose buffers are lines that all end: there a range that reaches beyond the text
+    says that the newline at the end of the new text is the one that the buffer has anyway.
+    """
     before, after = split_lines(old), split_lines(new)
     index = LineIndex.of(old)
     starts = _starts(before)
     edits = []
-    for hunk in merge.hunks(old, new):
-        removed = "".join(before[hunk.old_start : hunk.old_end])
-        added = "".join(after[hunk.new_start : hunk.new_end])
+    for run in merge.runs(old, new):
+        removed = "".join(before[run.old_start : run.old_end])
+        added = "".join(after[run.new_start : run.new_end])
         lead, trail = _common(removed, added)
-        start = starts[hunk.old_start] + lead
-        end = starts[hunk.old_end] - trail
-        span = types.Range(_position(old, index, start, encoding), _position(old, index, end, encoding))
-        edits.append(types.TextEdit(span, added[lead : len(added) - trail]))
+        start = starts[run.old_start] + lead
+        end = starts[run.old_end] - trail
+        start, end, text = _before_last_newline(old, start, end, added[lead : len(added) - trail])
+        stop = _position(old, index, end, encoding)
+        if ended_lines and end == len(old) and text.endswith(("\n", "\r")):
+            stop = types.Position(len(index), 0)
+        edits.append(types.TextEdit(types.Range(_position(old, index, start, encoding), stop), text))
     return edits
+
+
+def _before_last_newline(old: str, start: int, end: int, text: str) -> tuple[int, int, str]:
+    """New last lines as an insertion before the last line end: some editors add a line for one behind it."""
+    newline = "\r\n" if old.endswith("\r\n") else old[-1:]
+    if start < len(old) or newline not in ("\n", "\r\n", "\r") or not text.endswith(newline):
+        return start, end, text
+    place = len(old) - len(newline)
+    return place, place, newline + text.removesuffix(newline)
 
 
 def _starts(lines: list[str]) -> list[int]:

@@ -5,6 +5,7 @@ Not here: the outermost object (`envelope.py`) and what a handler makes of its p
 
 from __future__ import annotations
 
+from enum import Enum
 from typing import Any
 
 import cattrs
@@ -18,8 +19,8 @@ _WORDS = {str: "a string", int: "a whole number", float: "a number", bool: "true
 def make_converter() -> cattrs.Converter:
     """A converter for the LSP types that refuses a number where a string belongs, and the like."""
     converter = cattrs.Converter()
-    # by identity: a hook for the class would also take the string enums of LSP
-    converter.register_structure_hook_func(lambda kind: kind in (str, int, float, bool), _strict)
+    for kind in (str, int, float, bool):
+        converter.register_structure_hook(kind, _strict)
     return converters.get_converter(converter)
 
 
@@ -90,6 +91,8 @@ class _WrongType(TypeError):
 def _strict(value: Any, kind: type) -> Any:
     if type(value) is kind:
         return value
+    if issubclass(kind, Enum):  # the string and number enums of LSP come here as subclasses
+        return kind(value)
     if kind is float and type(value) is int:
         return float(value)
     if kind is int and type(value) is float and value.is_integer():

@@ -70,14 +70,14 @@ class Inbox:
         request_id = uuid.uuid4().hex
         item = OpenQuestion(request_id, run_id, question, asyncio.get_running_loop().create_future())
         self._open[request_id] = item
-        emit(_asked(item))
-        self._presenter.show(item)
         answer: Answer = None
         try:
+            emit(_asked(item))
+            self._presenter.show(item)
             async with asyncio.timeout(self._deadline):
                 answer = await item.answer
-        except TimeoutError:
-            answer = None
+        except TimeoutError:  # an answer that came in the same moment counts
+            answer = None if item.answer.cancelled() or not item.answer.done() else item.answer.result()
         finally:
             self._open.pop(request_id, None)
             self._presenter.withdraw(item)
@@ -96,10 +96,10 @@ class Inbox:
             raise SessionError("question.one")
         item.answer.set_result(answer)
 
-    def settle(self, run_id: str) -> None:
-        """Close what a run asks without an answer: somebody decided another way."""
+    def settle(self, run_id: str, question: Question) -> None:
+        """Close a question of a run without an answer: somebody decided another way."""
         for item in tuple(self._open.values()):
-            if item.run_id == run_id and not item.answer.done():
+            if item.run_id == run_id and item.question is question and not item.answer.done():
                 item.answer.set_result(None)
 
 

@@ -74,24 +74,26 @@ class SessionManager:
 
     def delete(self, session_id: str) -> None:
         """Stop a session's runs and remove it."""
+        self._store.delete(session_id)
         session = self._sessions.pop(session_id, None)
         for run_id in session.runs if session else ():
             self._cancel(run_id)
             self._runs.pop(run_id, None)
-        if session is self._current:
+        if session is not None and session is self._current:
             self._current = None
-        self._store.delete(session_id)
 
     def start(self, request: RunRequest, session_id: str | None = None) -> str:
-        """Begin a run and return its id at once."""
+        """Begin a run and return its id at once; it is stored by then. SessionError for a busy session."""
         session = self.session(session_id)
+        self._store.claim(session.session_id)
         record = RunRecord(uuid.uuid4().hex[:16], request.kind, request.title)
         session.begin(record)
         run = Run(session, record, self._services)
         self._runs[record.run_id] = run
+        run.begin(request)
         task = asyncio.get_running_loop().create_task(run.execute(request), name=f"run {record.run_id}")
         self._tasks[record.run_id] = task
-        task.add_done_callback(lambda _: self._tasks.pop(record.run_id, None))
+        task.add_done_callback(lambda _: self._ended(run))
         return record.run_id
 
     def run(self, run_id: str) -> Run:
@@ -133,6 +135,10 @@ class SessionManager:
         if tasks:
             await asyncio.wait(tasks, timeout=LEAVE_SECONDS)
         self._store.close()
+
+    def _ended(self, run: Run) -> None:
+        self._tasks.pop(run.record.run_id, None)
+        run.abandon()
 
     def _cancel(self, run_id: str) -> None:
         task = self._tasks.get(run_id)

@@ -35,6 +35,7 @@ class Proposal:
         self.staging = Staging(self._base, self._changed, record.staged)
         self.view = services.view(self.staging)
         self._applying = asyncio.Lock()
+        self._question: Question | None = None
 
     @property
     def changeset(self) -> Changeset:
@@ -53,8 +54,9 @@ class Proposal:
         title = self._question_title()
         choices: tuple[str, ...] = (review, apply, discard)
         while self.changeset:
-            question = Question("approval", title, choices, detail=self.changeset.diff(self.view.roots.relative))
-            answer = await self._voice.ask(question)
+            detail = self.changeset.diff(self.view.roots.relative)
+            self._question = Question("approval", title, choices, detail=detail)
+            answer = await self._voice.ask(self._question)
             if answer == (review,):
                 await self._services.show_review(self.record.run_id)
                 choices = (apply, discard)
@@ -68,12 +70,27 @@ class Proposal:
                 break
         if self.outcome is None:
             self.outcome = "none"
-        return status
+        discarded = not self.changeset and not self.record.applied
+        return "rejected" if discarded else status
 
-    async def apply_live(self) -> None:
-        """In the style `live`, bring what a tool has just staged into the buffers."""
-        if self._services.settings().edits.apply == "live" and self.changeset:
-            await self._apply_uninterrupted()
+    async def apply_live(self) -> str:
+        """In the style `live`, bring what a tool has just staged into the buffers; what the model must know of it."""
+        if self._services.settings().edits.apply != "live" or not self.changeset:
+            return ""
+        await self._apply_uninterrupted()
+        return self.note()
+
+    def note(self) -> str:
+        """What the model is told when the buffers do not hold what it staged; empty when they do."""
+        left = ", ".join(map(self.view.roots.relative, self.changeset.paths)) or "nothing"
+        match self.outcome:
+            case "partial":
+                return f"Only a part of your changes is in the user's files; not (wholly) in them: {left}."
+            case "unknown":
+                return "It is not known whether your changes are in the user's files. Read them before you go on."
+            case "none":
+                return f"Your changes are not in the user's files. Still staged: {left}."
+        return ""
 
     async def apply(
         self, files: frozenset[str] | None = None, hunks: Mapping[str, frozenset[int]] | None = None
@@ -84,13 +101,14 @@ class Proposal:
             if not chosen:
                 raise SessionError("changes.none")
             may_lose = await self._ask_about_unsaved(chosen)
+            self.outcome = "unknown"  # what it is if this is interrupted or fails
             applied = await self._services.editor.apply(chosen, self.record.title, may_lose)
             self._note_applied(applied, undo=False)
             left = rest
             for change in applied.left:
                 left = left.with_change(change)
             self.staging.reset(left)
-        self._services.inbox.settle(self.record.run_id)
+        self._settle()
         return applied
 
     def discard(
@@ -101,9 +119,9 @@ class Proposal:
         if not chosen:
             raise SessionError("changes.none")
         kept = _without_part(self.changeset, files, hunks)
-        self._voice.emit(events.ChangesDiscarded(files_changed=chosen.paths))
         self.staging.reset(kept)
-        self._services.inbox.settle(self.record.run_id)
+        self._voice.emit(events.ChangesDiscarded(files_changed=chosen.paths))
+        self._settle()
         return chosen
 
     async def undo(self) -> Applied:
@@ -132,11 +150,17 @@ class Proposal:
         try:
             await asyncio.shield(work)
         except asyncio.CancelledError:
-            await asyncio.wait([work], timeout=APPLY_GRACE_SECONDS)
-            if not work.done():
+            try:
+                await asyncio.wait([work], timeout=APPLY_GRACE_SECONDS)
+            finally:
                 work.cancel()
-                self.outcome = "unknown"
+                work.add_done_callback(_looked_at)
             raise
+
+    def _settle(self) -> None:
+        """The open question about the changeset, if any, is decided."""
+        if self._question is not None:
+            self._services.inbox.settle(self.record.run_id, self._question)
 
     def _propose(self) -> None:
         added, removed = self.changeset.counts()
@@ -172,12 +196,14 @@ class Proposal:
         if applied.done and not undo:
             self.record.applied.append(applied.done)
         self.outcome = applied.outcome
-        conflicts = tuple(f"{conflict.path}:{conflict.line}" for conflict in applied.conflicts)
+        name = self.view.roots.relative
+        conflicts = tuple(f"{name(conflict.path)}:{conflict.line}" for conflict in applied.conflicts)
         self._voice.emit(
             events.ChangesApplied(
                 outcome=applied.outcome,
                 files_changed=applied.done.paths,
                 conflicts=conflicts,
+                reason=applied.reason or None,
                 undo=undo,
                 applied=tuple(change.to_dict() for change in applied.done),
             )
@@ -192,6 +218,12 @@ class Proposal:
     def _changed(self, path: str, change: FileChange | None) -> None:
         self.record.staged = self.staging.changeset
         self._voice.emit(events.FileChanged(path=path, change=None if change is None else change.to_dict()))
+
+
+def _looked_at(work: asyncio.Task[Applied]) -> None:
+    """The run was cancelled; what its last apply came to is in `outcome`, and its error is nobody's."""
+    if not work.cancelled():
+        work.exception()
 
 
 def combined(applied: list[Changeset]) -> Changeset:

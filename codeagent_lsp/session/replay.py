@@ -1,4 +1,7 @@
-"""Gives a session its state back from its stored events. Pure apart from filling the session it is given."""
+"""Gives a session its state back from its stored events. Pure apart from filling the session it is given.
+
+What is staged is told by `file_change` alone; a record that makes no sense is skipped, whatever it is.
+"""
 
 from __future__ import annotations
 
@@ -13,14 +16,14 @@ from codeagent_lsp.workspace.changeset import Changeset, FileChange
 
 
 def replay(session: Session, records: Iterable[Mapping[str, Any]]) -> None:
-    """Fill `session` with what the records say; records of unknown types are skipped."""
+    """Fill `session` with what the records say; records that make no sense are skipped."""
     for record in records:
         try:
             event = events.from_dict(record)
-        except (KeyError, TypeError):
+            session.next_seq = max(session.next_seq, event.seq + 1)
+            _absorb(session, event)
+        except (KeyError, TypeError, ValueError, AttributeError):
             continue
-        session.next_seq = max(session.next_seq, event.seq + 1)
-        _absorb(session, event)
     for run in session.runs.values():
         run.messages = list(well_formed(run.messages))
         session.join(run)
@@ -36,7 +39,9 @@ def message_to_dict(message: Message) -> dict[str, Any]:
             {"id": call.id, "name": call.name, "arguments": dict(call.arguments)} for call in message.tool_calls
         ]
     if message.tool_call_id:
-        data |= {"tool_call_id": message.tool_call_id, "name": message.name}
+        data["tool_call_id"] = message.tool_call_id
+    if message.name:
+        data["name"] = message.name
     return data
 
 
@@ -58,8 +63,6 @@ def _absorb(session: Session, event: events.Event) -> None:
             run.messages.append(message_from_dict(event.message))
         case events.FileChanged():
             run.staged = _staged(run.staged, event)
-        case events.ChangesDiscarded():
-            run.staged = run.staged.without(event.files_changed)
         case events.ChangesApplied():
             _apply(run, event)
         case events.RunCompleted():
@@ -75,6 +78,7 @@ def _staged(staged: Changeset, event: events.FileChanged) -> Changeset:
 def _apply(run: RunRecord, event: events.ChangesApplied) -> None:
     done = Changeset(tuple(FileChange.from_dict(change) for change in event.applied))
     if event.undo:
-        run.applied.clear()
+        if event.outcome in ("full", "partial"):
+            run.applied.clear()
     elif done:
         run.applied.append(done)

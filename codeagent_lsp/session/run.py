@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable
 
 from codeagent_lsp import events
-from codeagent_lsp.agent.history import History
+from codeagent_lsp.agent.gather import starting_context
+from codeagent_lsp.agent.history import History, note
 from codeagent_lsp.agent.loop import DEFAULT_WINDOW, AgentLoop, LoopLimits
 from codeagent_lsp.agent.prompt import Selection, system_prompt, task_message
 from codeagent_lsp.agent.rewrite import RewriteLimits, RewriteRequest, rewrite
@@ -23,14 +25,15 @@ from codeagent_lsp.session.request import ANSWERS, REWRITES, RunRequest, Target
 from codeagent_lsp.session.services import Services
 from codeagent_lsp.session.session import RunRecord, Session
 from codeagent_lsp.session.voice import Voice
+from codeagent_lsp.tools import SMALL_SET
 from codeagent_lsp.tools.base import ToolContext
 from codeagent_lsp.tools.executor import ToolExecutor
-from codeagent_lsp.tools.permissions import effects_of
+from codeagent_lsp.tools.permissions import Mode, effects_of
 from codeagent_lsp.workspace.position import LineIndex
 
 logger = logging.getLogger(__name__)
 
-APPLY_GRACE_SECONDS = 0.8
+SMALL_WINDOW = 8192
 
 
 class Run:
@@ -44,9 +47,18 @@ class Run:
         self.proposal = Proposal(record, services, self._voice)
         self._view = self.proposal.view
 
+    def begin(self, request: RunRequest) -> None:
+        """Store the request, before anybody is told that it was accepted."""
+        self._voice.emit(events.RunStarted(task=request.task, title=request.title, kind=request.kind))
+
+    def abandon(self) -> None:
+        """End a run that was cancelled before its task began."""
+        if self.record.status == "running":
+            self._voice.emit(events.ResponseStart(mode="direct"))
+            self._finish("cancelled", self._voice.text("run.cancelled"), None)
+
     async def execute(self, request: RunRequest) -> None:
         """Do the work and see to the decision; every ending is told by `run_completed`."""
-        self._voice.emit(events.RunStarted(task=request.task, title=request.title, kind=request.kind))
         self._voice.emit(events.ResponseStart(mode="direct"))
         status: events.RunStatus = "failed"
         summary, error = "", None
@@ -54,6 +66,7 @@ class Run:
             status, summary = await self._work(request)
             self._voice.emit(events.ResponseEnd())
             status = await self.proposal.decide(status)
+            self._tell_decision(status)
         except asyncio.CancelledError:
             status, summary = "cancelled", self._voice.text("run.cancelled")
             raise
@@ -77,7 +90,7 @@ class Run:
         settings = self._services.settings().model
         name = self._view.roots.relative(target.path)
         wanted = RewriteRequest(name, file.text, target.start, target.end, request.instruction, request.diagnostics)
-        window = model.info.context_window or DEFAULT_WINDOW
+        window = _window(model)
         limits = RewriteLimits(window, _reply_tokens(settings.max_tokens, window), settings.temperature)
         system = system_prompt("rewrite", self._services.environment())
         new_text = await rewrite(model, wanted, system, limits, self._voice.emit)
@@ -86,14 +99,15 @@ class Run:
 
     async def _loop(self, model: Model, request: RunRequest) -> tuple[events.RunStatus, str]:
         kind = "ask" if request.kind in ANSWERS else "system"
-        system = Message("system", system_prompt(kind, self._services.environment(), self._view))
+        prompt = system_prompt(kind, self._services.environment(), self._view, _window(model))
+        system = Message("system", prompt)
         history = History([system, *self.session.messages], self._remember)
-        history.append(Message("user", self._task(request)))
+        history.append(Message("user", await asyncio.to_thread(self._task, request, model)))
         loop = AgentLoop(
             model,
-            self._executor(),
+            self._executor(self._mode(request)),
             history,
-            lambda: self._tools(request),
+            lambda: self._tools(request, model),
             self._voice.emit,
             self._limits(model),
             self.proposal.apply_live,
@@ -104,22 +118,37 @@ class Run:
         key = "run.limit" if result.ending == "limit" else "run.anomaly"
         return "stopped", self._voice.text(key, count=self._services.settings().agent.max_iterations)
 
-    def _task(self, request: RunRequest) -> str:
-        target = request.target
-        if target is None:
-            return task_message(request.instruction, diagnostics=request.diagnostics)
+    def _task(self, request: RunRequest, model: Model) -> str:
+        """The first message: the request, what is selected, and what the task needs to begin."""
+        target, selection, skip = request.target, None, []
+        if target is not None:
+            selection, skip = self._selection(target), [target.path]
+        task = task_message(request.instruction, selection, request.diagnostics)
+        context = starting_context(self._view, request.task, _window(model), skip)
+        return f"{context}\n\n{task}" if context else task
+
+    def _selection(self, target: Target) -> Selection:
         whole = self._view.read(target.path).text
         lines = LineIndex.of(whole)
         first, last = lines.line_at(target.start) + 1, lines.line_at(max(target.start, target.end - 1)) + 1
-        name = self._view.roots.relative(target.path)
-        selection = Selection(name, first, last, whole[target.start : target.end])
-        return task_message(request.instruction, selection, request.diagnostics)
+        return Selection(self._view.roots.relative(target.path), first, last, whole[target.start : target.end])
 
-    def _tools(self, request: RunRequest) -> tuple[ToolSpec, ...]:
-        effects = effects_of("readOnly" if request.kind in ANSWERS else self._services.mode())
-        return self._services.registry.specs(effects, ("core", "files"))
+    def _tools(self, request: RunRequest, model: Model) -> tuple[ToolSpec, ...]:
+        """What the model is offered; a small model explains what it has in front of it, without tools."""
+        small = _window(model) <= SMALL_WINDOW
+        if small and request.kind == "explain":
+            return ()
+        effects = effects_of(self._mode(request)())
+        specs = self._services.registry.specs(effects, ("core", "files"))
+        if small:
+            return tuple(spec for spec in specs if spec["name"] in SMALL_SET)
+        return specs
 
-    def _executor(self) -> ToolExecutor:
+    def _mode(self, request: RunRequest) -> Callable[[], Mode]:
+        """The mode at any moment; a run that answers only reads, whatever its model tries."""
+        return (lambda: "readOnly") if request.kind in ANSWERS else self._services.mode
+
+    def _executor(self, mode: Callable[[], Mode]) -> ToolExecutor:
         context = ToolContext(
             self._view,
             self.proposal.staging,
@@ -131,14 +160,14 @@ class Run:
         return ToolExecutor(
             self._services.registry,
             context,
-            self._services.mode,
+            mode,
             self.session.approvals,
             self._services.language(),
         )
 
     def _limits(self, model: Model) -> LoopLimits:
         settings = self._services.settings()
-        window = model.info.context_window or DEFAULT_WINDOW
+        window = _window(model)
         return LoopLimits(
             settings.agent.max_iterations,
             settings.context.max_messages,
@@ -146,6 +175,13 @@ class Run:
             _reply_tokens(settings.model.max_tokens, window),
             settings.model.temperature,
         )
+
+    def _tell_decision(self, status: events.RunStatus) -> None:
+        """What the user decided is part of the conversation, unless all went as the model meant it."""
+        rejected = "The user discarded your changes; the files are as they were before."
+        told = rejected if status == "rejected" else self.proposal.note()
+        if told and self.record.messages:
+            self._remember(note(told))
 
     def _finish(self, status: events.RunStatus, summary: str, error: str | None) -> None:
         self.record.status = status
@@ -166,5 +202,10 @@ class Run:
         self._voice.emit(events.MessageAdded(message=message_to_dict(message)))
 
 
+def _window(model: Model) -> int:
+    return model.info.context_window or DEFAULT_WINDOW
+
+
 def _reply_tokens(setting: int | str, window: int) -> int:
-    return setting if isinstance(setting, int) else max(512, min(4096, window // 4))
+    """The most tokens of a reply; never more than half the window, or nothing could be asked."""
+    return min(setting, window // 2) if isinstance(setting, int) else max(512, min(4096, window // 4))

@@ -6,6 +6,7 @@ mix. Not here: what a run does (`run.py`), the files (`store.py`).
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
@@ -16,6 +17,8 @@ from codeagent_lsp.session.store import SessionStore
 from codeagent_lsp.tools.executor import Approvals
 from codeagent_lsp.tools.todos import TodoList
 from codeagent_lsp.workspace.changeset import Changeset
+
+logger = logging.getLogger(__name__)
 
 Listener = Callable[[events.Event], None]
 
@@ -67,7 +70,10 @@ class Session:
         if not event.transient:
             self._store.append(self.session_id, events.to_dict(stamped))
         for listener in self._listeners:
-            listener(stamped)
+            try:
+                listener(stamped)
+            except Exception:  # whoever shows events is no reason to stop a run
+                logger.exception("a listener failed at %s", event.type)
 
     def begin(self, record: RunRecord) -> None:
         """A new run."""

@@ -7,10 +7,13 @@ never stops a run. Not here: what the events mean (`replay.py`).
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import json
 import os
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,6 +21,10 @@ from typing import Any
 from codeagent_lsp.errors import SessionError
 
 SUFFIX = ".jsonl"
+
+_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_FLAGS = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
+_sync = getattr(os, "fdatasync", os.fsync)  # macOS has no fdatasync
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,28 +43,31 @@ class SessionStore:
         self._folder = folder
         self._on_problem = on_problem
         self._files: dict[str, int] = {}
-        self._failed: set[str] = set()
+        self._silent: set[str] = set()
+
+    def claim(self, session_id: str) -> None:
+        """Make a session ours to write. SessionError when another process has it."""
+        if session_id not in self._silent:
+            with self._reporting(session_id):
+                self._open(session_id)
 
     def append(self, session_id: str, record: Mapping[str, Any]) -> None:
         """Write one record and wait until it is on the disk."""
-        if session_id in self._failed:
+        if session_id in self._silent:
             return
         line = json.dumps(record, ensure_ascii=True, separators=(",", ":")).encode() + b"\n"
-        try:
+        with self._reporting(session_id):
             handle = self._open(session_id)
             written = os.write(handle, line)
             if written != len(line):
-                raise OSError("the disk is full")
-            os.fdatasync(handle)
-        except OSError as error:
-            self._failed.add(session_id)
-            self._on_problem(error)
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            _sync(handle)
 
     def load(self, session_id: str) -> list[dict[str, Any]]:
         """All complete records. SessionError when there is no such session."""
         try:
             data = self._path(session_id).read_bytes()
-        except FileNotFoundError:
+        except OSError:
             raise SessionError("session.unknown", session=session_id) from None
         return parse(data)
 
@@ -65,12 +75,19 @@ class SessionStore:
         """All sessions, the last written first."""
         found = []
         for path in self._folder.glob(f"*{SUFFIX}"):
-            stat = path.stat()
+            try:
+                stat = self._path(path.stem).stat()
+            except (OSError, SessionError):  # removed meanwhile, or a file that is not ours
+                continue
             found.append(StoredSession(path.stem, stat.st_mtime, stat.st_size))
         return sorted(found, key=lambda session: session.modified, reverse=True)
 
     def delete(self, session_id: str) -> None:
-        """Remove a session's file."""
+        """Remove a session's file; what is still appended to it goes nowhere. SessionError as `claim`."""
+        if not self._path(session_id).exists():
+            raise SessionError("session.unknown", session=session_id)
+        self.claim(session_id)
+        self._silent.add(session_id)
         self.release(session_id)
         try:
             self._path(session_id).unlink()
@@ -92,18 +109,29 @@ class SessionStore:
         handle = self._files.get(session_id)
         if handle is None:
             self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            handle = os.open(self._path(session_id), os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+            handle = os.open(self._path(session_id), _FLAGS, 0o600)
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
+                _cut_torn_tail(handle)
+            except OSError as error:
                 os.close(handle)
-                raise SessionError("session.busy", session=session_id) from None
-            _cut_torn_tail(handle)
+                if isinstance(error, BlockingIOError):
+                    raise SessionError("session.busy", session=session_id) from None
+                raise
             self._files[session_id] = handle
         return handle
 
+    @contextmanager
+    def _reporting(self, session_id: str) -> Iterator[None]:
+        """A session that cannot be written is told of once and then left alone."""
+        try:
+            yield
+        except OSError as error:
+            self._silent.add(session_id)
+            self._on_problem(error)
+
     def _path(self, session_id: str) -> Path:
-        if not session_id or not all(char.isalnum() or char in "-_" for char in session_id):
+        if not _ID.fullmatch(session_id):
             raise SessionError("session.unknown", session=session_id)
         return self._folder / f"{session_id}{SUFFIX}"
 
@@ -115,7 +143,7 @@ def parse(data: bytes) -> list[dict[str, Any]]:
     for line in complete.split(b"\n"):
         try:
             record = json.loads(line.strip(b"\0"))
-        except ValueError:
+        except (ValueError, RecursionError):
             continue
         if isinstance(record, dict):
             records.append(record)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from codeagent_lsp import events
+from codeagent_lsp.session.inert import inert
 
 _SUBJECTS = ("path", "pattern", "question", "command")
 
@@ -16,7 +17,11 @@ def render(stream: Iterable[events.Event]) -> str:
 
 
 def block(event: events.Event) -> str:
-    """What one event adds to the transcript; empty for events that add nothing."""
+    """What one event adds to the transcript, inert; empty for events that add nothing."""
+    return inert(_block(event))
+
+
+def _block(event: events.Event) -> str:
     match event:
         case events.RunStarted():
             return f"\n## {_line(event.title or event.task)}\n\n{_quoted(event.task)}"

@@ -30,3 +30,6 @@ BUILTIN: tuple[type[Tool[Any]], ...] = (
     TodoRead,
     TodoWrite,
 )
+
+SMALL_SET = ("list_dir", "read_file", "glob_file_search", "grep", "edit_file", "write_file", "AskUser")
+"""What models with small windows are offered: every tool costs tokens and invites mistakes."""

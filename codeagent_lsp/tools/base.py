@@ -57,13 +57,16 @@ class ToolOutput:
 
 @dataclass(frozen=True, slots=True)
 class ToolTraits:
-    """The fixed facts of a tool. `timeout` is in seconds, None for a tool that waits for the user."""
+    """The fixed facts of a tool.
+
+    `timeout` is in seconds, None for a tool that waits for the user, "setting" for `tools.timeoutSeconds`.
+    """
 
     name: str
     description: str
     effect: Effect
     group: str = "core"
-    timeout: float | None = 30.0
+    timeout: float | Literal["setting"] | None = "setting"
     path_parameters: tuple[str, ...] = field(default=())
 
 
@@ -95,13 +98,15 @@ def compact_schema(schema: dict[str, Any]) -> dict[str, Any]:
             return [clean(item) for item in node]
         if not isinstance(node, dict):
             return node
-        if "$ref" in node:
+        if isinstance(node.get("$ref"), str):
             return clean(definitions[node["$ref"].rsplit("/", 1)[-1]])
         if "anyOf" in node and (single := [option for option in node["anyOf"] if option != {"type": "null"}]):
             merged = {key: value for key, value in node.items() if key not in ("anyOf", "default")}
             if len(single) == 1:
                 return clean({**single[0], **merged})
-        dropped = ("title", "$defs") if not isinstance(node.get("title"), dict) else ("$defs",)
+        dropped = {"$defs"} if isinstance(node.get("title"), dict) else {"$defs", "title"}
+        if node.get("type") == "object":  # the docstring of a parameter class is for people who read the code
+            dropped.add("description")
         return {key: clean(value) for key, value in node.items() if key not in dropped}
 
     cleaned: dict[str, Any] = clean(schema)

@@ -1,4 +1,4 @@
-"""Runs tool calls: permission, argument repair and validation, time limit, output limit, record.
+"""Runs tool calls: argument repair and validation, permission, time limit, output limit, record.
 
 Each concern is a small wrapper around the next. The executor never raises for what a tool or a model does
 wrong: it returns a result the model can read. Only cancellation passes through.
@@ -21,17 +21,18 @@ from codeagent_lsp.messages import Status, ToolCall, ToolError, ToolResult
 from codeagent_lsp.texts import text
 from codeagent_lsp.tools.asking import Question
 from codeagent_lsp.tools.base import Tool, ToolContext, ToolOutput
-from codeagent_lsp.tools.permissions import Mode, decide, subjects_of
+from codeagent_lsp.tools.permissions import Decision, Mode, decide, subjects_of
 from codeagent_lsp.tools.registry import ToolRegistry
 from codeagent_lsp.tools.truncation import truncate
 
 
 @dataclass(frozen=True, slots=True)
 class Invocation:
-    """One call on its way to the tool."""
+    """One call on its way to the tool; `call` holds the arguments as they were understood."""
 
     call: ToolCall
     tool: Tool[Any]
+    arguments: Any
 
 
 Handler = Callable[[Invocation], Awaitable[ToolOutput]]
@@ -77,24 +78,26 @@ class ToolExecutor:
         milliseconds = (time.perf_counter() - started) * 1000
         if call.name in self._registry.names():
             self._registry.count(call.name, ok=result.ok, milliseconds=milliseconds)
-        context = {"params_input": dict(call.arguments)}
+        folders = self._context.view.roots.folders
         return replace(
             result,
             text=truncate(result.text, self._context.settings.tools.max_output_bytes),
             stats={"time_ms": round(milliseconds, 3)},
-            context=context,
+            context={"cwd": folders[0] if folders else "", "params_input": dict(call.arguments)},
         )
 
     async def execute_batch(self, calls: Sequence[ToolCall]) -> tuple[ToolResult, ...]:
         """The results in order; calls that only read run at once, all others one after the other."""
-        if all(self._only_reads(call) for call in calls):
-            return tuple(await asyncio.gather(*(self.execute(call) for call in calls)))
-        return tuple([await self.execute(call) for call in calls])
+        if not all(self._only_reads(call) for call in calls):
+            return tuple([await self.execute(call) for call in calls])
+        async with asyncio.TaskGroup() as group:  # none goes on when another one fails
+            tasks = [group.create_task(self.execute(call)) for call in calls]
+        return tuple(task.result() for task in tasks)
 
     async def _guarded(self, call: ToolCall) -> ToolResult:
         try:
             tool = self._registry.get(call.name)
-            output = await self._handler(Invocation(call, tool))
+            output = await self._handler(understood(call, tool))
         except PermissionDenied as error:
             return _failure("denied", error.code, str(error))
         except ToolRetry as error:
@@ -113,40 +116,40 @@ class ToolExecutor:
             if decision.verdict == "deny":
                 raise PermissionDenied(f"Not allowed: {decision.reason}")
             if decision.verdict == "ask" and not (decision.remember and self._approvals.covers(call)):
-                await self._ask(call, traits.path_parameters and subjects_of(traits, call.arguments), decision.remember)
+                await self._ask(call, traits.path_parameters and subjects_of(traits, call.arguments), decision)
             return await handler(invocation)
 
         return permitted
 
-    async def _ask(self, call: ToolCall, subjects: Sequence[str], may_remember: bool) -> None:
+    async def _ask(self, call: ToolCall, subjects: Sequence[str], decision: Decision) -> None:
         deny, once, session = (text(key, self._language) for key in _APPROVAL_KEYS)
-        choices = (deny, once, session) if may_remember else (deny, once)
-        about = ", ".join(subjects)
-        title = text("approval.tool", self._language, tool=call.name, subject=about)
+        choices = (deny, once, session) if decision.remember else (deny, once)
+        title = text("approval.tool", self._language, tool=call.name, subject=_about(call, subjects))
         question = Question("approval", title, choices, detail=describe(call), danger=True)
         answer = await self._context.asker.ask(question)
-        if answer is None or answer[0] not in (once, session):
+        if not answer or answer[0] not in choices[1:]:
             raise PermissionDenied("The user did not allow this call. Do not try it again in another way.")
-        if answer[0] == session and may_remember:
+        if answer[0] == session:
             self._approvals.remember(call)
 
     def _with_time_limit(self, handler: Handler) -> Handler:
         async def limited(invocation: Invocation) -> ToolOutput:
-            limit = invocation.tool.traits.timeout
-            if limit is not None:
-                limit = min(limit, self._context.settings.tools.timeout_seconds)
+            own = invocation.tool.traits.timeout
+            limit = self._context.settings.tools.timeout_seconds if own == "setting" else own
+            scope = asyncio.timeout(limit)
             try:
-                async with asyncio.timeout(limit):
+                async with scope:
                     return await handler(invocation)
             except TimeoutError as error:
+                if not scope.expired():  # the tool's own, from a file or a socket
+                    raise
                 message = f"{invocation.call.name} took longer than {limit:g} s and was stopped."
                 raise ToolFailed(message, ErrorCode.TIMEOUT) from error
 
         return limited
 
     async def _run(self, invocation: Invocation) -> ToolOutput:
-        arguments = validated(invocation.tool, invocation.call.arguments)
-        return await invocation.tool.run(arguments, self._context)
+        return await invocation.tool.run(invocation.arguments, self._context)
 
     def _only_reads(self, call: ToolCall) -> bool:
         known = (entry.tool.traits for entry in self._registry.entries())
@@ -154,6 +157,14 @@ class ToolExecutor:
 
 
 _APPROVAL_KEYS = ("choice.deny", "choice.once", "choice.session")
+_TITLE_LENGTH = 120
+_BLANK = "\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0"  # counted as printable, drawn as nothing
+
+
+def understood(call: ToolCall, tool: Tool[Any]) -> Invocation:
+    """The call with its arguments repaired and complete, so that what is judged and shown is what runs."""
+    arguments = validated(tool, call.arguments)
+    return Invocation(replace(call, arguments=arguments.model_dump()), tool, arguments)
 
 
 def validated(tool: Tool[Any], arguments: Mapping[str, Any]) -> Any:
@@ -182,14 +193,29 @@ def describe(call: ToolCall) -> str:
 
 def escape_invisible(value: str) -> str:
     """`value` with characters that cannot be seen, or that change the reading order, written as escapes."""
-    return "".join(char if char in "\n\t" or char.isprintable() else f"\\u{ord(char):04x}" for char in value)
+    return "".join(char if char in "\n\t" or _visible(char) else _escaped(char) for char in value)
+
+
+def _visible(char: str) -> bool:
+    return char.isprintable() and char not in _BLANK and not "\ufe00" <= char <= "\ufe0f"
+
+
+def _escaped(char: str) -> str:
+    return f"\\u{ord(char):04x}" if ord(char) < 0x10000 else f"\\U{ord(char):08x}"
+
+
+def _about(call: ToolCall, subjects: Sequence[str]) -> str:
+    """One short line for the question's title; the whole call is in its detail."""
+    shown = ", ".join(subjects) if any(subjects) else json.dumps(dict(call.arguments), ensure_ascii=False, default=str)
+    line = "".join(_escaped(char) if char in "\n\t" else char for char in escape_invisible(shown))
+    return line if len(line) <= _TITLE_LENGTH else f"{line[: _TITLE_LENGTH - 1]}…"
 
 
 def _unpacked(value: Any) -> Any:
     if isinstance(value, str) and value[:1] in ("[", "{"):
         try:
             return json.loads(value)
-        except ValueError:
+        except (ValueError, RecursionError):
             return value
     return value
 

@@ -21,6 +21,7 @@ from codeagent_lsp.workspace.paths import Roots
 Verdict = Literal["allow", "ask", "deny"]
 Mode = Literal["ask", "acceptEdits", "readOnly", "bypass"]
 
+_NAME = re.compile(r"[\w.*-]+")
 _RULE = re.compile(r"^(?P<tool>[\w.*-]+)(?:\((?P<pattern>.*)\))?$", re.DOTALL)
 
 
@@ -70,20 +71,23 @@ def decide(
     settings: PermissionsSettings,
     roots: Roots,
 ) -> Decision:
-    """The decision for one call, from the mode, the rules and what the call touches."""
+    """The decision for one call, from the mode, the rules and what the call touches.
+
+    `arguments` are those the tool will get: judged before repair, a path could hide in a text that holds JSON.
+    """
     mode = settings.mode
     if traits.effect not in effects_of(mode):
         return Decision("deny", f"The mode {mode} allows no tool that changes or runs anything.")
     paths = resolved_paths(traits, arguments, roots)
     subjects = tuple(map(roots.relative, paths)) or subjects_of(traits, arguments)
-    if any(rule.covers(traits.name, subjects) for rule in _rules(settings.deny)):
+    if any(rule.covers(traits.name, subjects) for rule in _rules(settings.deny, widen=True)):
         return Decision("deny", "A deny rule of the user covers this call.")
     if traits.effect == "write" and any(map(roots.is_protected, paths)):
         return Decision("ask", "This file can run code later.", remember=False)
+    if any(rule.covers(traits.name, subjects) for rule in _rules(settings.ask, widen=True)):
+        return Decision("ask", "An ask rule of the user covers this call.")
     if mode == "bypass":
         return Decision("allow", "The mode bypass allows it.")
-    if any(rule.covers(traits.name, subjects) for rule in _rules(settings.ask)):
-        return Decision("ask", "An ask rule of the user covers this call.")
     if any(rule.covers_all(traits.name, subjects) for rule in _rules(settings.allow)):
         return Decision("allow", "An allow rule of the user covers this call.")
     if any(map(roots.is_secret, paths)):
@@ -119,8 +123,14 @@ def resolved_paths(traits: ToolTraits, arguments: Mapping[str, Any], roots: Root
     return tuple(found) if traits.path_parameters else ()
 
 
-def _rules(texts: Iterable[str]) -> list[Rule]:
-    return [rule for rule in map(Rule.parse, texts) if rule is not None]
+def _rules(texts: Iterable[str], *, widen: bool = False) -> list[Rule]:
+    """The rules; with `widen` one that cannot be read covers its whole tool, so that a slip opens nothing."""
+    rules = []
+    for text in texts:
+        rule = Rule.parse(text)
+        name = _NAME.match(text.strip()) if rule is None and widen else None
+        rules.append(Rule(name[0], None) if name else rule)
+    return [rule for rule in rules if rule is not None]
 
 
 def _matches(pattern: str, subject: str) -> bool:

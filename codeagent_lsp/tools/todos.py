@@ -50,16 +50,18 @@ class TodoList:
         self._todos = (*kept, *fresh.values())
 
     def update(self, changes: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
-        """Change fields by id; the ids that are not in the list are returned."""
+        """Change fields by id; ids that are not in the list are returned, and then nothing has changed."""
         by_id = {str(change["id"]): change for change in changes}
+        known = {todo.id for todo in self._todos}
+        if unknown := tuple(name for name in by_id if name not in known):
+            return unknown
         self._todos = tuple(
             replace(todo, **{k: v for k, v in by_id[todo.id].items() if k != "id" and v is not None})
             if todo.id in by_id
             else todo
             for todo in self._todos
         )
-        known = {todo.id for todo in self._todos}
-        return tuple(name for name in by_id if name not in known)
+        return ()
 
     def to_data(self) -> list[dict[str, Any]]:
         """Plain data."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 def truncate(value: str, limit: int) -> str:
     """At most about `limit` bytes of UTF-8: head and tail, cut at line ends where there are any."""
-    encoded = value.encode("utf-8", "surrogateescape")
+    encoded = value.encode("utf-8", "surrogatepass")
     if len(encoded) <= limit:
         return value
     head_size = limit * 2 // 3

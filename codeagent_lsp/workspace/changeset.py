@@ -53,23 +53,24 @@ class FileChange:
         return self.base == self.text and self.moved_from is None
 
     def hunks(self) -> tuple[merge.Hunk, ...]:
-        """The changed runs of lines."""
+        """The hunks of its diff; a creation or deletion is taken or left as a whole."""
         return merge.hunks(self.base or "", self.text or "")
 
     def counts(self) -> tuple[int, int]:
         """Lines added and lines removed."""
-        changes = self.hunks()
-        added = sum(hunk.new_end - hunk.new_start for hunk in changes)
-        return added, sum(hunk.old_end - hunk.old_start for hunk in changes)
+        runs = merge.runs(self.base or "", self.text or "")
+        added = sum(run.new_end - run.new_start for run in runs)
+        return added, sum(run.old_end - run.old_start for run in runs)
 
     def diff(self, name: Callable[[str], str]) -> str:
         """A unified diff; `name` shortens paths for display."""
         old = "/dev/null" if self.base is None else f"a/{name(self.moved_from or self.path)}"
         new = "/dev/null" if self.text is None else f"b/{name(self.path)}"
-        body = merge.unified_diff(self.base or "", self.text or "", old, new)
-        if body or self.kind == "edit":
-            return body
-        return f"--- {old}\n+++ {new}\n"
+        label = name(self.path) if self.kind == "edit" else ""
+        body = merge.unified_diff(self.base or "", self.text or "", old, new, label)
+        if self.moved_from is not None:
+            return f"diff --git {old} {new}\nrename from {old[2:]}\nrename to {new[2:]}\n{body}"
+        return body if body or self.kind == "edit" else f"--- {old}\n+++ {new}\n"
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data that `from_dict` reads back."""
@@ -84,9 +85,7 @@ class FileChange:
     @staticmethod
     def from_dict(data: Mapping[str, Any]) -> FileChange:
         """The value that `to_dict` wrote."""
-        return FileChange(
-            data["path"], data["base"], data["text"], data.get("version"), data.get("moved_from")
-        )
+        return FileChange(data["path"], data["base"], data["text"], data.get("version"), data.get("moved_from"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,9 +164,10 @@ class Changeset:
     ) -> tuple[Changeset, Changeset]:
         """The chosen part, and the rest rebased on it.
 
-        `files` are whole files (None with no `hunks`: all); `hunks` are 0-based hunk numbers per path.
+        `files` are whole files, `hunks` 0-based hunk numbers per path; both None: all. A chosen hunk of a move
+        takes the move along.
         """
-        if files is None and not hunks:
+        if files is None and hunks is None:
             return self, Changeset()
         whole, parts = frozenset(files or ()), hunks or {}
         taken, rest = Changeset(), Changeset()
@@ -199,12 +199,14 @@ class Changeset:
 
 
 def _split_change(change: FileChange, chosen: frozenset[int]) -> tuple[FileChange, FileChange]:
+    nothing = FileChange(change.path, None, None)
+    known = chosen & frozenset(range(max(1, len(change.hunks()))))
+    if not known:
+        return nothing, change
     if change.base is None or change.text is None:  # creations and deletions have no parts
-        nothing = replace(change, text=change.base)
-        return (change, nothing) if chosen else (nothing, change)
-    part = merge.select_hunks(change.base, change.text, chosen)
-    first = replace(change, text=part)
-    return first, FileChange(change.path, part, change.text)
+        return change, nothing
+    part = merge.select_hunks(change.base, change.text, known)
+    return replace(change, text=part), FileChange(change.path, part, change.text)
 
 
 def _inverse_change(change: FileChange) -> FileChange:
@@ -222,7 +224,6 @@ def _rebase_change(change: FileChange, now: Current) -> tuple[FileChange | None,
         return None, [HunkConflict(change.path, 1, change.text or "", now.text or "")]
     merged = merge.merge(change.base, change.text, now.text)
     conflicts = [
-        HunkConflict(change.path, conflict.line + 1, conflict.ours, conflict.theirs)
-        for conflict in merged.conflicts
+        HunkConflict(change.path, conflict.line + 1, conflict.ours, conflict.theirs) for conflict in merged.conflicts
     ]
     return replace(change, base=now.text, text=merged.text, version=now.version), conflicts

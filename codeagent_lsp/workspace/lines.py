@@ -7,7 +7,9 @@ every line number after them.
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 
+_NUMBERED = re.compile(r"[ \t]*(\d{1,7})\|")
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\n|\r)|[^\r\n]+")
 
 
@@ -26,6 +28,11 @@ def ending_of(line: str) -> str:
     return line[len(line.rstrip("\r\n")) :]
 
 
+def runs_together(lines: list[str]) -> bool:
+    """Whether joining the lines makes fewer of them: a CR right before an empty line that ends with LF."""
+    return any(before.endswith("\r") and line.startswith("\n") for before, line in pairwise(lines))
+
+
 def dominant_newline(text: str) -> str:
     """The line ending used most in `text`; LF when it has none, or on a tie with LF."""
     crlf = text.count("\r\n")
@@ -37,3 +44,13 @@ def with_newlines(text: str, newline: str) -> str:
     """`text` with every line ending written as `newline`."""
     unified = text.replace("\r\n", "\n").replace("\r", "\n")
     return unified if newline == "\n" else unified.replace("\n", newline)
+
+
+def without_line_numbers(text: str) -> str:
+    """`text` without the numbers that read results carry, when every line has one and they count up."""
+    lines = split_lines(text)
+    numbers = [_NUMBERED.match(line) for line in lines]
+    found = [int(match[1]) for match in numbers if match is not None]
+    if not lines or len(found) != len(lines) or found != list(range(found[0], found[0] + len(found))):
+        return text
+    return "".join(line[match.end() :] for line, match in zip(lines, numbers, strict=True) if match is not None)

@@ -68,7 +68,7 @@ def plan(text: str, old: str, new: str) -> Edit:
     if found and _is_literal(text, old, new, found[0]):
         edit = _exact_edit(text, old, new, found[0])
     else:
-        edit = _plan_lines(text, old, new)
+        edit = plan_lines(text, old, new)
     return Edit(edit.start + offset, edit.stop + offset, edit.text, edit.tier)
 
 
@@ -87,6 +87,32 @@ def plan_all(text: str, old: str, new: str) -> list[Edit]:
     if any(b - a < len(old) for a, b in pairwise(found)):
         raise EditRefused("ambiguous", "occurrences of old_str overlap each other")
     return [Edit(at, at + len(old), _localized(text, old, new, at), "exact") for at in found]
+
+
+def plan_lines(text: str, old: str, new: str) -> Edit:
+    """As `plan`, but only whole lines match, never a part of one."""
+    file, before, after = Block.of(text), Block.of(old), Block.of(new)
+    found = places(file, before)
+    if not found:
+        if _stands_already(file, before, after):
+            raise _already(text, new, "old_str is not in the file and new_str is")
+        raise EditRefused("not_found", closest.nearest(file, before))
+    twin = rival(file, before, found[0]) if found[0].tier >= Tier.BLANK_LINES else None
+    if len(found) > 1 or twin is not None:
+        starts = [place.first for place in found] + ([] if twin is None else [twin])
+        raise EditRefused("ambiguous", closest.several_lines([file.at[start] + 1 for start in starts]))
+    place = found[0]
+    if _applied_here(file, place, after):
+        raise _already(text, new, "new_str stands where old_str would match")
+    try:
+        merged = merge(file, place, before, after)
+    except Unsafe as unsafe:
+        raise EditRefused("not_found", f"{closest.nearest(file, before)}\nNot applied: {unsafe}.") from None
+    start = sum(map(len, file.lines[: merged.start]))
+    stop = start + sum(map(len, file.lines[merged.start : merged.stop]))
+    if text[start:stop] == merged.text:
+        raise _already(text, new, "the lines read like new_str already")
+    return Edit(start, stop, merged.text, place.tier.label)
 
 
 def exact_places(text: str, old: str) -> list[int]:
@@ -164,9 +190,9 @@ def _splits_newline(text: str, old: str, at: int) -> bool:
 
 
 def _glues_before(text: str, old: str, new: str, at: int) -> bool:
-    """`old` begins with the end of the line before, and `new` would be joined to that line."""
-    joins = old[0] in "\r\n" and bool(new) and new[0] not in "\r\n"
-    return joins and at > 0 and text[at - 1] not in "\r\n"
+    """`old` begins with the end of the line before: a blank line is meant, which the file does not have there."""
+    meant = old[0] in "\r\n" and bool(new) and bool(old.strip())
+    return meant and at > 0 and text[at - 1] not in "\r\n"
 
 
 def _glues_after(text: str, old: str, new: str, at: int) -> bool:
@@ -186,6 +212,8 @@ def _indents_badly(text: str, old: str, new: str, at: int) -> bool:
     lines = split_lines(new)
     if old[0] in BLANKS:
         return len(lines) > 1 or len(split_lines(old)) > 1
+    if len(split_lines(old.strip())) > 1:
+        return False  # its other lines are indented as in the file
     pairs = pairwise(lines)
     return any(before.strip() and line.strip() and not line.startswith(prefix) for before, line in pairs)
 
@@ -216,31 +244,6 @@ def _first_kept(old: list[str], new: list[str]) -> bool:
 
 
 # --- all other tiers
-
-
-def _plan_lines(text: str, old: str, new: str) -> Edit:
-    file, before, after = Block.of(text), Block.of(old), Block.of(new)
-    found = places(file, before)
-    if not found:
-        if _stands_already(file, before, after):
-            raise _already(text, new, "old_str is not in the file and new_str is")
-        raise EditRefused("not_found", closest.nearest(file, before))
-    twin = rival(file, before, found[0]) if found[0].tier >= Tier.BLANK_LINES else None
-    if len(found) > 1 or twin is not None:
-        starts = [place.first for place in found] + ([] if twin is None else [twin])
-        raise EditRefused("ambiguous", closest.several_lines([file.at[start] + 1 for start in starts]))
-    place = found[0]
-    if _applied_here(file, place, after):
-        raise _already(text, new, "new_str stands where old_str would match")
-    try:
-        merged = merge(file, place, before, after)
-    except Unsafe as unsafe:
-        raise EditRefused("not_found", f"{closest.nearest(file, before)}\nNot applied: {unsafe}.") from None
-    start = sum(map(len, file.lines[: merged.start]))
-    stop = start + sum(map(len, file.lines[merged.start : merged.stop]))
-    if text[start:stop] == merged.text:
-        raise _already(text, new, "the lines read like new_str already")
-    return Edit(start, stop, merged.text, place.tier.label)
 
 
 def _applied_here(file: Block, place: Place, after: Block) -> bool:

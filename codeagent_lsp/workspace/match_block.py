@@ -11,12 +11,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from enum import IntEnum
 
 from codeagent_lsp.workspace.lines import content_of, split_lines
 
 BLANKS = " \t"
+MANY = 40  # so many places are ambiguous, however near one of them may be
 
 
 class Tier(IntEnum):
@@ -80,14 +81,15 @@ class Block:
     lines: list[str]
     at: list[int]
     keys: list[str]
+    seen: dict[int, Part] = field(default_factory=dict, compare=False, repr=False)
 
     @classmethod
     def of(cls, text: str) -> Block:
         """The block of `text`."""
         lines = split_lines(text)
         at, keys = [], []
-        for number, line in enumerate(lines):
-            key = fold(line).strip(" \t\r\n")
+        for number, line in enumerate(lines if text.isascii() else split_lines(fold(text))):
+            key = line.strip(" \t\r\n")
             if key:
                 at.append(number)
                 keys.append(key)
@@ -95,7 +97,9 @@ class Block:
 
     def part(self, token: int) -> Part:
         """The parts of the line of a token."""
-        return part_of(self.lines[self.at[token]])
+        if token not in self.seen:
+            self.seen[token] = part_of(self.lines[self.at[token]])
+        return self.seen[token]
 
     def gap(self, index: int) -> list[str]:
         """The blank lines before token `index`; after the last token for `index == len(at)`."""
@@ -245,6 +249,8 @@ def _evaluate(file: Block, block: Block, starts: Iterable[int]) -> list[Place]:
         place = None if typos is None else _place_at(file, block, parts, start, typos)
         if place:
             found.append(place)
+        if len(found) > MANY:
+            return [replace(place, tier=Tier.LINE_ENDS) for place in found]
     return found
 
 
@@ -297,9 +303,9 @@ def _blank_trails_differ(file: Block, block: Block, start: int) -> bool:
 def small_typo(ours: str, theirs: str) -> bool:
     """Whether one character was added, dropped, replaced or swapped, and nothing hangs on it.
 
-    Digits, backslashes, names of one letter and very short lines carry meaning, so they are never a typo.
+    Other digits, backslashes, other names of one letter and very short lines carry meaning, so they are never a typo.
     """
-    if min(len(ours), len(theirs)) < 4 or abs(len(ours) - len(theirs)) > 1 or ours == theirs:
+    if min(len(ours), len(theirs)) < 3 or abs(len(ours) - len(theirs)) > 1 or ours == theirs:
         return False
     head = 0
     while head < min(len(ours), len(theirs)) and ours[head] == theirs[head]:
@@ -311,9 +317,9 @@ def small_typo(ours: str, theirs: str) -> bool:
     swapped = len(mine) == len(other) == 2 and mine == other[::-1]
     if not swapped and max(len(mine), len(other)) > 1:
         return False
-    if any(character.isdigit() or character == "\\" for character in mine + other):
+    if (mine + other).isdigit() or "\\" in mine + other:
         return False
-    return not _is_whole_word(ours, head, len(mine)) and not _is_whole_word(theirs, head, len(other))
+    return not (_is_whole_word(ours, head, len(mine)) and _is_whole_word(theirs, head, len(other)))
 
 
 def _is_whole_word(line: str, at: int, size: int) -> bool:

@@ -7,19 +7,13 @@ files, `Unsafe` is raised. Not here: finding the place (`match_block.py`).
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass
-from difflib import SequenceMatcher
 
-from codeagent_lsp.workspace.lines import content_of, dominant_newline, ending_of
-from codeagent_lsp.workspace.match_block import Block, Part, Place, fold
+from codeagent_lsp.workspace.lines import content_of, dominant_newline, ending_of, runs_together
+from codeagent_lsp.workspace.match_block import Block, Place
+from codeagent_lsp.workspace.match_pairs import Pairing, Region, Unsafe
 
-Name = tuple[str, str]
-
-
-class Unsafe(Exception):
-    """The place is clear but the result is not; the message says why."""
+__all__ = ["Merged", "Unsafe", "merge"]
 
 
 @dataclass(frozen=True)
@@ -29,20 +23,6 @@ class Merged:
     start: int
     stop: int
     text: str
-
-
-@dataclass(frozen=True)
-class _Region:
-    """What lies between two kept lines: old tokens `i..i2`, new tokens `j..j2`, both ends not included."""
-
-    i: int
-    i2: int
-    j: int
-    j2: int
-
-    @property
-    def untouched(self) -> bool:
-        return self.i2 == self.i + 1 and self.j2 == self.j + 1
 
 
 def merge(file: Block, place: Place, old: Block, new: Block) -> Merged:
@@ -55,98 +35,32 @@ class _Merge:
 
     def __init__(self, file: Block, place: Place, old: Block, new: Block) -> None:
         self.file, self.place, self.old, self.new = file, place, old, new
-        self.theirs = [file.part(place.first + t) for t in range(place.size)]
-        self.ours = [old.part(t) for t in range(place.size)]
-        self.fresh = [new.part(t) for t in range(len(new.at))]
-        self.names = self._class_names()
-        self.pairs = self._pair_up()
+        self.pairing = pairing = Pairing(file, place, old, new)
+        self.theirs, self.ours, self.fresh = pairing.theirs, pairing.ours, pairing.fresh
+        self.noisy = pairing.noisy
         self.newline = dominant_newline("".join(file.lines))
 
     def run(self) -> Merged:
-        self._check_typos()
-        self._check_copies()
-        self._check_frame()
-        self._check_punctuation()
-        regions = list(self._regions())
+        self.pairing.check()
+        self._check_repeats()
         lead = self._claimed(0)
         trail = self._claimed(self.place.size)
         start = self.file.at[self.place.first] - lead
         stop = self.file.at[self.place.stop - 1] + 1 + trail
         out: list[str] = []
-        for region in regions:
+        for region in self.pairing.regions():
             out += self._region(region)
             if region.i2 < self.place.size:
                 out.append(self._kept(region.i2, region.j2))
         return Merged(start, stop, self._finish(out, start, stop))
 
-    # --- pairing of old and new lines
-
-    def _class_names(self) -> dict[Name, Name]:
-        """Old line -> the file's line in the block's indentation, so that both read as the same line."""
-        names: dict[Name, Name] = {}
-        for ours, theirs in zip(self.ours, self.theirs, strict=True):
-            mine, other = (ours.indent, ours.body), (ours.indent, theirs.body)
-            if mine != other and names.setdefault(mine, other) != other:
-                raise Unsafe("the same line of old_str stands for two different lines of the file")
-        if any(other in names for other in names.values()):
-            raise Unsafe("lines of old_str are each other's typo")
-        return names
-
-    def _check_copies(self) -> None:
-        """A line that reads differently in the file may not be multiplied: which copy is the file's own?"""
-        mine = [(part.indent, part.body) for part in self.ours]
-        fresh = Counter(self._name(part) for part in self.fresh)
-        for other in self.names.values():
-            own = [self._name(part) for part in self.ours].count(other)
-            if fresh[other] > own or (other in mine and fresh[other]):
-                raise Unsafe("a line that the file spells differently occurs more than once")
-
-    def _name(self, part: Part) -> Name:
-        name = (part.indent, part.body)
-        return self.names.get(name, name)
-
-    def _pair_up(self) -> dict[int, int]:
-        """New token -> old token, for the lines that stay."""
-        before = [self._name(part) for part in self.ours]
-        after = [self._name(part) for part in self.fresh]
-        pairs = {}
-        for block in SequenceMatcher(None, before, after, autojunk=False).get_matching_blocks():
-            for step in range(block.size):
-                pairs[block.b + step] = block.a + step
-        return pairs
-
-    def _regions(self) -> Iterator[_Region]:
-        i = j = -1
-        for j2, i2 in [*sorted(self.pairs.items()), (len(self.fresh), self.place.size)]:
-            yield _Region(i, i2, j, j2)
-            i, j = i2, j2
-
-    # --- checks before anything is written
-
-    def _check_typos(self) -> None:
-        kept = set(self.pairs.values())
-        if any(typo not in kept for typo in self.place.typos):
-            raise Unsafe("a line to be changed differs from the file")
-
-    def _check_frame(self) -> None:
-        """A shifted block: old and new must have been written with the same indentation in mind."""
-        if self.place.shift.none or not self.fresh:
-            return
-        ends = ((self.ours[0], self.fresh[0]), (self.ours[-1], self.fresh[-1]))
-        if any(self._name(before) == self._name(after) for before, after in ends):
-            return
-        if min(len(part.indent) for part in self.ours) != min(len(part.indent) for part in self.fresh):
-            raise Unsafe("old_str and new_str are indented differently, and old_str not as in the file")
-
-    def _check_punctuation(self) -> None:
-        """Typographic characters that the model put into code it copied are not to be spread further."""
-        invented = any(
-            any(fold(letter) != letter and letter not in theirs.body for letter in ours.body)
-            for ours, theirs in zip(self.ours, self.theirs, strict=True)
-        )
-        added = (part for j, part in enumerate(self.fresh) if j not in self.pairs)
-        if invented and any(fold(part.body) != part.body for part in added):
-            raise Unsafe("old_str has typographic quotes or dashes that the file does not have")
+    def _check_repeats(self) -> None:
+        """Where old_str has a blank line at its edge and the file a line of text: did old_str leave that line out?"""
+        size = self.place.size
+        for t, j, beyond in ((0, 0, self.place.first - 1), (size, len(self.fresh) - 1, self.place.stop)):
+            left_out = len(self.old.gap(t)) > self._claimed(t) and 0 <= beyond < len(self.file.keys)
+            if left_out and j not in self.pairing.pairs and self.new.keys[j : j + 1] == [self.file.keys[beyond]]:
+                raise Unsafe("new_str begins or ends with a line that the file has next to the block")
 
     # --- lines
 
@@ -160,15 +74,9 @@ class _Merge:
         indent = self.place.shift.apply(fresh.indent)
         if indent is None:
             raise Unsafe("a new line cannot be indented as the file is with certainty")
-        body = self._name(fresh)[1]
-        trail = "" if self._noisy else fresh.trail
+        body = self.pairing.name(fresh)[1]
+        trail = "" if self.noisy else fresh.trail
         return indent + body + trail + self._ending(near)
-
-    @property
-    def _noisy(self) -> bool:
-        """Whether the model wrote trailing blanks on kept lines of the new block that the file does not have."""
-        kept = ((self.fresh[j].trail, self.ours[i].trail, self.theirs[i].trail) for j, i in self.pairs.items())
-        return any(fresh and fresh == ours != theirs for fresh, ours, theirs in kept)
 
     def _ending(self, token: int) -> str:
         token = min(max(token, 0), self.place.size - 1)
@@ -188,7 +96,7 @@ class _Merge:
         run = len(self.file.gap(self.place.first + t))
         return min(len(self.old.gap(t)), run) if t in (0, self.place.size) else run
 
-    def _region(self, region: _Region) -> list[str]:
+    def _region(self, region: Region) -> list[str]:
         """Everything between two kept lines, as it is after the edit."""
         if region.untouched:
             return self._untouched_gap(region.i2, region.j2)
@@ -221,7 +129,7 @@ class _Merge:
             if run > self._claimed(i):
                 raise Unsafe("new_str begins or ends with a blank line that the file already has there")
 
-    def _check_gaps(self, region: _Region) -> None:
+    def _check_gaps(self, region: Region) -> None:
         gaps = range(region.i + 1, region.i2 + 1)
         new = [len(self.new.gap(j)) for j in range(region.j + 1, region.j2 + 1)]
         file = [len(self._file_gap(t)) for t in gaps]
@@ -240,7 +148,7 @@ class _Merge:
             if not interior or not (deletion_only or (claimed < there and sum(new) >= sum(file))):
                 raise Unsafe("blank lines next to the change differ between old_str and the file")
 
-    def _repeats_claim(self, region: _Region, claimed: int, there: int) -> bool:
+    def _repeats_claim(self, region: Region, claimed: int, there: int) -> bool:
         """Lines put into one gap, with as few blank lines as old_str has there and the file has not.
 
         Fewer before the new lines are meant where those belong to the block above, as a method to its class.
@@ -251,7 +159,7 @@ class _Merge:
         belongs_above = len(self.fresh[region.j + 1].indent) > len(self.ours[region.i2].indent)
         return last == claimed or (first == claimed and not belongs_above)
 
-    def _touched_gap(self, region: _Region, j: int, near: int) -> list[str]:
+    def _touched_gap(self, region: Region, j: int, near: int) -> list[str]:
         """A gap next to a change: the file's blank lines where their number stays, else the new ones."""
         new = self.new.gap(j)
         for mine, t in ((region.j + 1, region.i + 1), (region.j2, region.i2)):
@@ -280,10 +188,12 @@ class _Merge:
     def _blank(self, blanks: str) -> str:
         """A new line of nothing but blanks; those are kept, and shifted as indentation is."""
         shifted = self.place.shift.apply(blanks) if blanks else ""
-        return "" if self._noisy or shifted is None else shifted
+        return "" if self.noisy or shifted is None else shifted
 
     def _finish(self, out: list[str], start: int, stop: int) -> str:
         """The text, with the file's final newline, or none, unless the edit itself changes it."""
+        if runs_together([*self.file.lines[max(start - 1, 0) : start], *out, *self.file.lines[stop : stop + 1]]):
+            raise Unsafe("the mixed line ends of the file would run together")
         text = "".join(out)
         if stop < len(self.file.lines) or not out:
             return text

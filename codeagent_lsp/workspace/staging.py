@@ -7,7 +7,7 @@ Not here: the rules of editing (`match.py`) and of applying (`editor.py`).
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from codeagent_lsp.errors import FileRefused, ToolFailed
@@ -53,29 +53,40 @@ class Staging:
         change = self._changeset.get(path)
         if change is not None:
             return StagedFile(change.text)
-        moved = any(item.moved_from == path for item in self._changeset)
-        return StagedFile(None) if moved else None
+        return StagedFile(None) if path in _sources(self._changeset) else None
 
     def paths(self) -> Iterable[str]:
         """All paths whose state differs from what the user has."""
-        sources = (item.moved_from for item in self._changeset if item.moved_from is not None)
-        return (*self._changeset.paths, *sources)
+        return dict.fromkeys((*self._changeset.paths, *_sources(self._changeset)))
 
-    def write(self, texts: dict[str, str | None]) -> Step:
-        """Stage new texts (None deletes) as one step that can be taken back."""
-        return self._commit(tuple(texts), self._written(texts))
+    def write(self, texts: Mapping[str, str | None], read: Iterable[FileText] = ()) -> Step:
+        """Stage new texts (None deletes) as one step that can be taken back.
 
-    def move(self, source: str, target: str, text: str) -> Step:
-        """Stage that `source`, whose text is `text`, is now `target`."""
+        `read` is what the new texts were made from: the user may have typed since, and what is typed must not be
+        taken for something that the change removes.
+        """
+        return self._commit(tuple(texts), self._written(texts, {file.path: file for file in read}))
+
+    def move(self, target: str, read: FileText) -> Step:
+        """Stage that the file which was `read` is now `target`."""
+        source = read.path
         known = self._changeset.get(source)
-        if known is not None and known.base is None and known.moved_from is None:
-            staged = self._changeset.without([source]).with_change(replace(known, path=target))
+        base, origin = known or self._unchanged(source, read), source
+        if known is not None:
+            origin = known.moved_from or source
+        if origin != target and self._moved_away(target):
+            raise FileRefused(_MOVED_AWAY.format(path=target))
+        staged = self._changeset.without([source])
+        replaced = staged.get(target)
+        if replaced is not None:  # deleted before in this run: its place is taken, not its identity
+            staged = staged.with_change(replace(replaced, text=read.text))
+            if base.base is not None:
+                staged = staged.with_change(FileChange(origin, base.base, None, base.version))
+        elif base.base is None:
+            staged = staged.with_change(FileChange(target, None, read.text))
         else:
-            origin = known.moved_from if known is not None and known.moved_from else source
-            base = known.base if known is not None else self._base_text(source)
-            version = known.version if known is not None else self._base_version(source)
-            moved = FileChange(target, base, text, version, None if origin == target else origin)
-            staged = self._changeset.without([source]).with_change(moved)
+            moved_from = None if origin == target else origin
+            staged = staged.with_change(FileChange(target, base.base, read.text, base.version, moved_from))
         return self._commit((source, target), staged)
 
     def undo(self, change_id: str | None = None) -> Step:
@@ -88,23 +99,18 @@ class Staging:
         position = len(ids) - 1 if change_id is None else ids.index(change_id)
         undone, self._steps = self._steps[position:], self._steps[:position]
         paths = tuple(dict.fromkeys(path for step in undone for path in step.paths))
-        self._replace(undone[0].before, paths)
+        self._replace(undone[0].before)
         return replace(undone[0], paths=paths)
 
     def reset(self, changeset: Changeset) -> None:
         """Continue from another changeset: what is left after a part was applied or discarded."""
-        paths = tuple(dict.fromkeys((*self._changeset.paths, *changeset.paths)))
         self._steps.clear()
-        self._replace(changeset, paths)
+        self._replace(changeset)
 
-    def _written(self, texts: dict[str, str | None]) -> Changeset:
+    def _written(self, texts: Mapping[str, str | None], read: Mapping[str, FileText]) -> Changeset:
         staged = self._changeset
         for path, text in texts.items():
-            known = staged.get(path)
-            if known is not None:
-                change = replace(known, text=text)
-            else:
-                change = FileChange(path, self._base_text(path), text, self._base_version(path))
+            change = replace(staged.get(path) or self._unchanged(path, read.get(path)), text=text)
             if change.moved_from is not None and text is None:
                 staged = staged.without([path])
                 change = FileChange(change.moved_from, change.base, None, change.version)
@@ -114,23 +120,31 @@ class Staging:
     def _commit(self, paths: tuple[str, ...], staged: Changeset) -> Step:
         step = Step(f"c{next(self._ids)}", paths, self._changeset)
         self._steps.append(step)
-        self._replace(staged, paths)
+        self._replace(staged)
         return step
 
-    def _replace(self, staged: Changeset, paths: tuple[str, ...]) -> None:
-        self._changeset = staged
-        for path in paths:
-            self._on_change(path, staged.get(path))
+    def _replace(self, staged: Changeset) -> None:
+        before, self._changeset = self._changeset, staged
+        for path in dict.fromkeys((*_sources(before), *before.paths, *_sources(staged), *staged.paths)):
+            moved = (path in _sources(before)) != (path in _sources(staged))
+            if moved or before.get(path) != staged.get(path):
+                self._on_change(path, staged.get(path))
 
-    def _base_text(self, path: str) -> str | None:
-        known = self._read(path)
-        return None if known is None else known.text
+    def _unchanged(self, path: str, read: FileText | None) -> FileChange:
+        """What the user has, as a change that changes nothing yet."""
+        if self._moved_away(path):
+            raise FileRefused(_MOVED_AWAY.format(path=path))
+        known = read if read is not None and read.source != "staged" else self._base(path)
+        if known is None:
+            return FileChange(path, None, None)
+        return FileChange(path, known.text, known.text, known.version)
 
-    def _base_version(self, path: str) -> int | None:
-        known = self._read(path)
-        return None if known is None else known.version
+    def _moved_away(self, path: str) -> bool:
+        return self._changeset.get(path) is None and path in _sources(self._changeset)
 
-    def _read(self, path: str) -> FileText | None:
-        if self._changeset.get(path) is None and any(item.moved_from == path for item in self._changeset):
-            raise FileRefused(f"{path} was moved away in this change; give the new file another name.")
-        return self._base(path)
+
+_MOVED_AWAY = "{path} was moved away in this change; give the new file another name."
+
+
+def _sources(changeset: Changeset) -> tuple[str, ...]:
+    return tuple(item.moved_from for item in changeset if item.moved_from is not None)

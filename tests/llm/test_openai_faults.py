@@ -6,7 +6,6 @@ import asyncio
 import gzip
 import json
 import time
-from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from typing import Any
@@ -24,69 +23,13 @@ from codeagent_lsp.errors import (
     ModelTimeout,
     ModelUnreachable,
 )
-from codeagent_lsp.llm.base import ModelInfo, ModelRequest, ReasoningChunk, Reply, TextChunk
+from codeagent_lsp.llm.base import ModelInfo, Reply, TextChunk
 from codeagent_lsp.llm.endpoint import Limits, endpoint
 from codeagent_lsp.llm.openai import OpenAIModel
-from codeagent_lsp.llm.retry import RetryPolicy
-from codeagent_lsp.messages import Message, ToolCall, ToolSpec
+from codeagent_lsp.messages import ToolCall
 from tests.faults import model_server as rig
 from tests.faults.model_server import HELLO, Script, delta, events, head
-
-KEY = "test-" + "k" * 24
-QUICK = RetryPolicy(first_wait=0.01, longest_wait=1.0, jitter=0.01, total=5.0)
-LIMITS = Limits(connect=0.5, first=0.4, silence=0.3)
-TOOLS: tuple[ToolSpec, ...] = (
-    {
-        "name": "read_file",
-        "description": "",
-        "parameters": {"type": "object", "properties": {"path": {"type": "string"}}},
-    },
-)
-ASK = ModelRequest((Message("system", "s"), Message("user", "u")), tools=TOOLS)
-
-
-@dataclass
-class Outcome:
-    """What one call gave."""
-
-    text: str = ""
-    reasoning: str = ""
-    reply: Reply | None = None
-    error: ModelError | None = None
-    requests: int = 0
-    seconds: float = 0.0
-    bodies: list[Any] = field(default_factory=list)
-    served: str = ""
-
-
-async def ask(*scripts: Script, get: Script | None = None, limits: Limits = LIMITS) -> Outcome:
-    async with rig.model_server(*scripts, get=get) as server:
-        outcome = await ask_at(server.url, limits)
-        outcome.requests = len(server.chats)
-        outcome.bodies = [asked.json for asked in server.chats]
-        return outcome
-
-
-async def ask_at(url: str, limits: Limits = LIMITS) -> Outcome:
-    outcome = Outcome()
-    model = OpenAIModel(endpoint(url, KEY), ModelInfo("m", "openai"), limits=limits, policy=QUICK)
-    begun = time.monotonic()
-    try:
-        async for item in model.stream(ASK):
-            if isinstance(item, TextChunk):
-                outcome.text += item.text
-            elif isinstance(item, ReasoningChunk):
-                outcome.reasoning += item.text
-            else:
-                assert outcome.reply is None
-                outcome.reply = item
-    except ModelError as error:
-        outcome.error = error
-    finally:
-        await model.close()
-    outcome.seconds = time.monotonic() - begun
-    outcome.served = model.served_model
-    return outcome
+from tests.llm.asking import ASK, KEY, LIMITS, QUICK, ask, ask_at
 
 
 def tool(index: int | None = 0, id: str | None = None, name: str | None = None, args: Any = None) -> Any:  # noqa: A002 - the wire's word
@@ -539,49 +482,3 @@ async def test_closing_the_generator_ends_the_request() -> None:
         async with asyncio.timeout(2):
             await closed.wait()
         await model.close()
-
-
-# --- addresses
-
-
-@pytest.mark.parametrize(
-    ("given", "root", "api"),
-    [
-        ("http://h:8080", "http://h:8080", "http://h:8080/v1"),
-        ("http://h:8080/", "http://h:8080", "http://h:8080/v1"),
-        ("http://h:8080/v1", "http://h:8080", "http://h:8080/v1"),
-        ("http://h:8080/v1/", "http://h:8080", "http://h:8080/v1"),
-        ("http://h/v1/chat/completions", "http://h", "http://h/v1"),
-        ("https://h/api/v1", "https://h/api", "https://h/api/v1"),
-        ("https://h/openai", "https://h/openai", "https://h/openai/v1"),
-        ("https://h/v1beta/openai", "https://h/v1beta/openai", "https://h/v1beta/openai"),
-        ("127.0.0.1:8080", "http://127.0.0.1:8080", "http://127.0.0.1:8080/v1"),
-        ("localhost:1234/v1", "http://localhost:1234", "http://localhost:1234/v1"),
-        ("  http://[::1]:8080/v1 ", "http://[::1]:8080", "http://[::1]:8080/v1"),
-    ],
-)
-def test_addresses(given: str, root: str, api: str) -> None:
-    where = endpoint(given)
-    assert (where.root, where.api) == (root, api)
-
-
-@pytest.mark.parametrize(
-    "given",
-    [
-        "",
-        "ftp://h",
-        "example.com",
-        "http://",
-        "http://h:port",
-        "http://h:99999",
-        "http://[::1",
-        "http://u:p@h/v1",
-        "http://h/?a=1",
-        "file:///etc",
-        "http://h:0",
-    ],
-)
-def test_bad_addresses_are_explained(given: str) -> None:
-    with pytest.raises(ModelRejected, match=r"model\.baseUrl") as caught:
-        endpoint(given)
-    assert "u:p" not in str(caught.value)

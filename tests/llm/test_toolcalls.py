@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import time
 from typing import Any
 
 import pytest
@@ -102,7 +103,7 @@ def test_every_dialect_round_trips_however_it_is_cut(dialect: str, call: ToolCal
     assert before.startswith(shown), "something of the call was shown"
 
 
-@pytest.mark.parametrize("dialect", [name for name in DIALECTS if name not in ("fenced", "list", "pythonic")])
+@pytest.mark.parametrize("dialect", [name for name in DIALECTS if name != "pythonic"])
 def test_two_calls_in_a_row(dialect: str) -> None:
     first = ToolCall("read_file", {"path": "a.py", "offset": 3})
     second = ToolCall("list_dir", {"path": "src"})
@@ -271,3 +272,59 @@ def test_whatever_is_no_call_is_shown_in_the_end(pieces: list[str], seed: int) -
         shown += parser.visible()
     assert parser.close() == []
     assert shown + parser.rest() == text
+
+
+LOOSE: ToolSpec = {
+    "name": "math.area",
+    "description": "",
+    "parameters": {
+        "type": "dict",
+        "properties": {
+            "base": {"type": "float"},
+            "unit": {"type": "str, optional"},
+            "points": {"type": "List[int]"},
+            "pair": {"type": "tuple"},
+            "flags": {"type": "any"},
+        },
+        "required": ["base"],
+    },
+}
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_schemas_of_other_origins_are_understood(dialect: str) -> None:
+    arguments = {"base": 2.5, "unit": "3", "points": [1, 2], "pair": [1, "a"], "flags": {"x": None}}
+    call = ToolCall("math.area", arguments)
+    assert parse(render(call, dialect), [LOOSE]) == [call]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{" * 30_000,
+        "[" * 30_000,
+        "<tool_call>" * 5_000,
+        "<function=read_file><parameter=path>" * 3_000,
+        '{"tool":' * 5_000,
+        "`" * 30_000,
+        "```\n" * 5_000,
+        '<tool_call>{"name":"read_file","arguments":{' * 1_000,
+    ],
+)
+def test_hostile_text_costs_little(text: str) -> None:
+    begun = time.process_time()
+    parser = StreamParser(TOOLS)
+    for at in range(0, len(text), 50):
+        parser.feed(text[at : at + 50])
+        parser.visible()
+    found = parser.result()
+    assert time.process_time() - begun < 3, "linear takes a tenth of this, quadratic many times"
+    assert len(found.problem) < 1000
+
+
+def test_a_less_than_sign_does_not_hold_the_text_back() -> None:
+    parser = StreamParser(TOOLS)
+    parser.feed("so if a < b and ")
+    assert parser.visible() == "so if a < b and "
+    parser.feed("then <tool")
+    assert parser.visible() == "then "

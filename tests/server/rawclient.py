@@ -14,6 +14,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -23,6 +24,14 @@ DEMO_SERVER = (sys.executable, "-m", "tests.server.demo_server")
 SECONDS = 10.0
 
 Answer = Callable[[Any], Any]
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """An answer that is an error."""
+
+    code: int
+    message: str = "refused"
 
 
 def frame(message: Any) -> bytes:
@@ -203,12 +212,18 @@ class RawClient:
         if answer is not None:
             result = answer(message.get("params"))
             with contextlib.suppress(OSError):
-                self.send({"jsonrpc": "2.0", "id": message["id"], "result": result})
+                self.send({"jsonrpc": "2.0", "id": message["id"], **_outcome(result)})
 
     def _read_stderr(self) -> None:
         assert self.process.stderr is not None
         while chunk := self.process.stderr.read(65536):
             self.stderr += chunk
+
+
+def _outcome(result: Any) -> dict[str, Any]:
+    if isinstance(result, Refusal):
+        return {"error": {"code": result.code, "message": result.message}}
+    return {"result": result}
 
 
 def _with_params(message: dict[str, Any], params: Any) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """A small editor without any code of ours: raw JSON-RPC, buffers in memory, files on disk untouched by edits.
 
-It applies WorkspaceEdits as a careful stock client does and answers prompts from a list of titles. What it saw
-is kept in `progress`, `prompts`, `shown` and `messages`.
+It applies WorkspaceEdits as a careful stock client does; `choose` answers prompts and `answers` replaces any
+answer. What it saw is kept in `prompts`, `shown`, `edits` and `client.messages`.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from codeagent_lsp.workspace.document import Change, Document
+from codeagent_lsp.workspace.position import Encoding
 from codeagent_lsp.workspace.uris import from_path, to_path
 from tests.server.rawclient import RawClient
 
@@ -46,6 +47,8 @@ class StockEditor:
         env: Mapping[str, str] | None = None,
         client: Mapping[str, Any] | None = None,
         before_apply: Callable[[StockEditor], None] = lambda editor: None,
+        answers: Mapping[str, Callable[[Any], Any]] | None = None,
+        locale: str | None = None,
     ) -> None:
         self.workspace = workspace
         self.buffers: dict[str, Document] = {}
@@ -54,7 +57,8 @@ class StockEditor:
         self.edits: list[dict[str, Any]] = []
         self.before_apply = before_apply
         self.choose = choose
-        answers = {
+        self.encoding: Encoding = "utf-16"
+        own: dict[str, Callable[[Any], Any]] = {
             "window/workDoneProgress/create": lambda params: None,
             "window/showMessageRequest": self._prompt,
             "window/showDocument": self._show,
@@ -70,15 +74,21 @@ class StockEditor:
             place.write_text(json.dumps(list(script)))
             options["model"] = {"provider": "scripted", "name": str(place), **options.get("model", {})}
         self.client = RawClient(
-            SERVER, cwd=workspace, answers=answers, env={"CODEAGENT_STATE_DIR": str(state), **(env or {})}
+            SERVER,
+            cwd=workspace,
+            answers={**own, **(answers or {})},
+            env={"CODEAGENT_STATE_DIR": str(state), **(env or {})},
         )
+        named = {} if client == {} else {"clientInfo": dict(client or {"name": "stock"})}
         self.capabilities = self.client.initialize(
             rootUri=from_path(str(workspace)),
             workspaceFolders=[{"uri": from_path(str(workspace)), "name": workspace.name}],
             capabilities=capabilities,
             initializationOptions=options,
-            clientInfo=dict(client or {"name": "stock"}),
+            **named,
+            **({"locale": locale} if locale else {}),
         )["capabilities"]
+        self.encoding = self.capabilities["positionEncoding"]
 
     def __enter__(self) -> Self:
         return self
@@ -97,7 +107,7 @@ class StockEditor:
         """What the user types."""
         known = self.buffers[uri]
         version = (known.version or 0) + 1
-        self.buffers[uri] = known.apply(Change(text, start, end), "utf-16", version=version)
+        self.buffers[uri] = known.apply(Change(text, start, end), self.encoding, version=version)
         span = {"start": _position(start), "end": _position(end)}
         self._changed(uri, [{"range": span, "text": text}])
 
@@ -106,11 +116,11 @@ class StockEditor:
         document = self.buffers.get(from_path(str(path)))
         return path.read_text() if document is None else document.text
 
-    def command(self, name: str, **arguments: Any) -> Any:
+    def command(self, name: str, /, **arguments: Any) -> Any:
         """The result of a command."""
         return self.client.result("workspace/executeCommand", {"command": name, "arguments": [arguments]})
 
-    def run(self, name: str, seconds: float = 30.0, **arguments: Any) -> dict[str, Any]:
+    def run(self, name: str, /, seconds: float = 30.0, **arguments: Any) -> dict[str, Any]:
         """Start a run by a command and wait for its end; the `end` value of its progress."""
         run_id = self.command(name, **arguments)["runId"]
         return self.ended(run_id, seconds)
@@ -125,6 +135,23 @@ class StockEditor:
 
         value: dict[str, Any] = self.client.wait(is_end, seconds)["params"]["value"]
         return value
+
+    def told(self, part: str, seconds: float = 10.0) -> str:
+        """The next message to the user that has `part` in it."""
+
+        def is_it(message: dict[str, Any]) -> bool:
+            return message.get("method") == "window/showMessage" and part in message["params"]["message"]
+
+        words: str = self.client.wait(is_it, seconds)["params"]["message"]
+        return words
+
+    def refusal(self, name: str, *arguments: Any) -> str:
+        """The error message of a command that must fail."""
+        params = {"command": name, "arguments": list(arguments)}
+        answer = self.client.request("workspace/executeCommand", params)
+        assert "error" in answer, answer
+        message: str = answer["error"]["message"]
+        return message
 
     def notifications(self, method: str) -> list[dict[str, Any]]:
         """Params of the notifications of a method that nobody waited for."""
@@ -156,7 +183,9 @@ class StockEditor:
     def _apply(self, params: dict[str, Any]) -> dict[str, Any]:
         self.edits.append(params)
         self.before_apply(self)
-        for change in params["edit"].get("documentChanges", []):
+        plain = params["edit"].get("changes", {}).items()
+        older = [{"textDocument": {"uri": uri}, "edits": edits} for uri, edits in plain]
+        for change in params["edit"].get("documentChanges", older):
             kind = change.get("kind")
             if kind == "create":
                 self._create(change["uri"])
@@ -196,7 +225,7 @@ class StockEditor:
             start, end = edit["range"]["start"], edit["range"]["end"]
             known = known.apply(
                 Change(edit["newText"], (start["line"], start["character"]), (end["line"], end["character"])),
-                "utf-16",
+                self.encoding,
                 version=(self.buffers[uri].version or 0) + 1,
             )
         self.buffers[uri] = known

@@ -235,7 +235,7 @@ def _typographic(line: str) -> str:
 
 def _typo(line: str, rng: random.Random) -> str:
     """One letter of a word of at least three letters replaced, dropped or doubled."""
-    words = [match for match in re.finditer(r"[A-Za-z]{3,}", line)]
+    words = list(re.finditer(r"[A-Za-z]{3,}", line))
     if not words:
         return line[:-2] + line[-1:]
     word = rng.choice(words)

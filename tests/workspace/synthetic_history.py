@@ -10,12 +10,38 @@ import random
 import subprocess
 from pathlib import Path
 
-_NOUNS = "order invoice parcel ticket account ledger route sensor reading profile basket voucher".split()
-_VERBS = "load store check merge split count rename refresh collect publish archive restore".split()
-_FIELDS = "name total status owner created updated limit offset parent label".split()
+_NOUNS = [
+    "order",
+    "invoice",
+    "parcel",
+    "ticket",
+    "account",
+    "ledger",
+    "route",
+    "sensor",
+    "reading",
+    "profile",
+    "basket",
+    "voucher",
+]
+_VERBS = [
+    "load",
+    "store",
+    "check",
+    "merge",
+    "split",
+    "count",
+    "rename",
+    "refresh",
+    "collect",
+    "publish",
+    "archive",
+    "restore",
+]
+_FIELDS = ["name", "total", "status", "owner", "created", "updated", "limit", "offset", "parent", "label"]
 
 
-def build_history(folder: Path, *, seed: int, files: int = 4, commits: int = 40) -> Path:
+def build_history(folder: Path, *, seed: int, files: int = 4, commits: int = 60) -> Path:
     """Make the repository in `folder` and return its path; the same seed gives the same commits."""
     rng = random.Random(seed)
     _git(folder, "init", "-q")
@@ -92,7 +118,8 @@ def _edited(text: str, rng: random.Random) -> str:
     """One to three changes: lines replaced, removed, added, or a block moved one level in."""
     lines = text.split("\n")
     for _ in range(rng.randint(1, 3)):
-        at = rng.randrange(8, len(lines) - 6)
+        inside = [i for i in range(8, len(lines) - 6) if all(map(str.strip, lines[i - 1 : i + 3]))]
+        at = rng.choice([i for i in inside if lines[i].startswith(" " * 8)] or [8])
         pad = lines[at][: len(lines[at]) - len(lines[at].lstrip())] or "    "
         kind = rng.random()
         if kind < 0.35:
@@ -100,7 +127,7 @@ def _edited(text: str, rng: random.Random) -> str:
         elif kind < 0.7:
             lines[at:at] = [*_statement(rng, pad, depth=0), *([""] if rng.random() < 0.3 else [])]
         elif kind < 0.85:
-            del lines[at : at + rng.randint(1, 4)]
+            del lines[at : at + rng.randint(1, 3)]
         else:
             block = lines[at : at + 3]
             lines[at : at + 3] = [f"{pad}if self.{rng.choice(_FIELDS)}:", *("    " + b if b else b for b in block)]

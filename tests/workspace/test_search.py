@@ -297,7 +297,7 @@ class TestGrep:
         with pytest.raises(asyncio.CancelledError):
             await task
         with pytest.raises(ChildProcessError):  # there are none, not even ended ones
-            os.waitpid(-1, os.WNOHANG)
+            os.waitpid(-1, os.WNOHANG)  # noqa: ASYNC222 - does not block
 
 
 @pytest.mark.parametrize("pattern", ["(", "[", "*", "a\nb", "x" * 3000, r"\p{L}", "(?P<n"])

@@ -6,6 +6,7 @@ Nothing here touches the disk: the changes join the run's changeset, which the u
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 from typing import ClassVar
 
 from pydantic import Field
@@ -13,7 +14,8 @@ from pydantic import Field
 from codeagent_lsp.errors import EditRefused, FileRefused, ToolRetry
 from codeagent_lsp.tools.base import Parameters, Tool, ToolContext, ToolOutput, ToolTraits
 from codeagent_lsp.workspace import merge
-from codeagent_lsp.workspace.lines import dominant_newline, split_lines, with_newlines
+from codeagent_lsp.workspace.files import FileText
+from codeagent_lsp.workspace.lines import split_lines, without_line_numbers
 from codeagent_lsp.workspace.match import replace
 
 
@@ -40,10 +42,11 @@ class EditFile(Tool[EditParameters]):
     async def run(self, arguments: EditParameters, context: ToolContext) -> ToolOutput:
         """Stage the edit and show what it changes."""
         path = context.view.roots.resolve(arguments.path)
-        before = (await asyncio.to_thread(context.view.read, path)).text
-        done = replace(before, arguments.old_str, arguments.new_str, replace_all=arguments.replace_all)
-        step = context.staging.write({path: done.text})
-        return ToolOutput(_report(context, path, before, done.text), {"change_id": step.change_id})
+        file = await asyncio.to_thread(context.view.read, path)
+        done = await asyncio.to_thread(replaced, file.text, arguments)
+        report = await asyncio.to_thread(_report, context, path, file.text, done)
+        step = context.staging.write({path: done}, [file])
+        return ToolOutput(report, {"change_id": step.change_id})
 
 
 class WriteFileParameters(Parameters):
@@ -68,16 +71,18 @@ class WriteFile(Tool[WriteFileParameters]):
         """Stage the text; an existing file keeps its line ends."""
         path = context.view.roots.resolve(arguments.path)
         known = await asyncio.to_thread(_existing, context, path)
-        text = arguments.content
-        if known is not None:
-            text = with_newlines(text, dominant_newline(known))
-            if text == known:
-                raise EditRefused("already_applied", f"{arguments.path} already has exactly this text.")
-        step = context.staging.write({path: text})
-        name = context.view.roots.relative(path)
-        if known is not None:
-            return ToolOutput(_report(context, path, known, text), {"change_id": step.change_id})
-        return ToolOutput(f"Created {name} ({len(split_lines(text))} lines).", {"change_id": step.change_id})
+        if known is None:
+            _refuse_below_file(context, path)
+            step = context.staging.write({path: arguments.content})
+            count = len(split_lines(arguments.content))
+            report = f"Created {context.view.roots.relative(path)} ({count} lines)."
+            return ToolOutput(report, {"change_id": step.change_id})
+        text = await asyncio.to_thread(rewritten, known.text, arguments.content)
+        if text == known.text:
+            raise EditRefused("already_applied", f"{arguments.path} already has exactly this text.")
+        report = await asyncio.to_thread(_report, context, path, known.text, text)
+        step = context.staging.write({path: text}, [known])
+        return ToolOutput(report, {"change_id": step.change_id})
 
 
 class BatchEditParameters(Parameters):
@@ -100,21 +105,19 @@ class BatchEdit(Tool[BatchEditParameters]):
 
     async def run(self, arguments: BatchEditParameters, context: ToolContext) -> ToolOutput:
         """Stage all edits as one step; the first refusal names its edit and stages nothing."""
-        before: dict[str, str] = {}
-        after: dict[str, str | None] = {}
+        before: dict[str, FileText] = {}
+        after: dict[str, str] = {}
         for number, edit in enumerate(arguments.edits, 1):
             path = context.view.roots.resolve(edit.path)
             if path not in before:
-                before[path] = (await asyncio.to_thread(context.view.read, path)).text
-            current = after.get(path, before[path])
+                before[path] = await asyncio.to_thread(context.view.read, path)
             try:
-                done = replace(current or "", edit.old_str, edit.new_str, replace_all=edit.replace_all)
+                after[path] = await asyncio.to_thread(replaced, after.get(path, before[path].text), edit)
             except EditRefused as refusal:
                 message = f"Edit {number} ({edit.path}) was refused, so none was made. {refusal}"
                 raise EditRefused(refusal.reason, message) from refusal
-            after[path] = done.text
-        step = context.staging.write(after)
-        reports = [_report(context, path, before[path], text or "") for path, text in after.items()]
+        reports = [_report(context, path, before[path].text, text) for path, text in after.items()]
+        step = context.staging.write(after, before.values())
         return ToolOutput("\n".join(reports), {"change_id": step.change_id})
 
 
@@ -142,15 +145,41 @@ class PreviewEdit(Tool[PreviewEditParameters]):
         """The unified diff."""
         path = context.view.roots.resolve(arguments.path)
         before = (await asyncio.to_thread(context.view.read, path)).text
-        done = replace(before, arguments.old_str, arguments.new_str)
-        return ToolOutput(_diff(context, path, before, done.text))
+        done = await asyncio.to_thread(replaced, before, EditParameters(**arguments.model_dump()))
+        return ToolOutput(_diff(context, path, before, done))
 
 
-def _existing(context: ToolContext, path: str) -> str | None:
+def replaced(text: str, edit: EditParameters) -> str:
+    """`text` with one edit made; line numbers that a model copied from a read result are no part of it."""
+    old, new = edit.old_str, edit.new_str
+    if old not in text and (plain := without_line_numbers(old)) != old:
+        old, new = plain, without_line_numbers(new)
+    return replace(text, old, new, replace_all=edit.replace_all).text
+
+
+def rewritten(known: str, content: str) -> str:
+    """`content` as the new text of a file: its line ends kept, line numbers of a read result left out.
+
+    Where the file has such numbers itself, they are data.
+    """
+    plain = without_line_numbers(content) if without_line_numbers(known) == known else content
+    return merge.with_line_ends_of(known, plain)
+
+
+def _refuse_below_file(context: ToolContext, path: str) -> None:
+    """A file cannot hold another one; found out now, not when the user applies."""
+    for parent in Path(path).parents:
+        if context.view.roots.kind(str(parent)) == "folder":
+            return
+        if context.view.exists(str(parent)) and context.view.roots.kind(str(parent)) is not None:
+            raise ToolRetry(f"{context.view.roots.relative(str(parent))} is a file, not a folder. Choose another path.")
+
+
+def _existing(context: ToolContext, path: str) -> FileText | None:
     if not context.view.exists(path):
         return None
     try:
-        return context.view.read(path).text
+        return context.view.read(path)
     except FileRefused as refusal:
         raise ToolRetry(f"{refusal} Choose another path.") from refusal
 
@@ -162,4 +191,4 @@ def _report(context: ToolContext, path: str, before: str, after: str) -> str:
 
 def _diff(context: ToolContext, path: str, before: str, after: str) -> str:
     name = context.view.roots.relative(path)
-    return merge.unified_diff(before, after, f"a/{name}", f"b/{name}", context=1)
+    return merge.unified_diff(before, after, f"a/{name}", f"b/{name}")

@@ -30,10 +30,10 @@ class MoveFile(Tool[MoveFileParameters]):
         """Stage the move; refused when something is at the new place."""
         roots = context.view.roots
         source, target = roots.resolve(arguments.path), roots.resolve(arguments.new_path)
-        text = (await asyncio.to_thread(context.view.read, source)).text
+        file = await asyncio.to_thread(context.view.read, source)
         if context.view.exists(target):
             raise ToolFailed(f"{arguments.new_path} exists already.", ErrorCode.INVALID_PARAM)
-        step = context.staging.move(source, target, text)
+        step = context.staging.move(target, file)
         moved = f"Staged: moved {roots.relative(source)} to {roots.relative(target)}."
         return ToolOutput(moved, {"change_id": step.change_id})
 
@@ -55,7 +55,7 @@ class DeleteFile(Tool[DeleteFileParameters]):
     async def run(self, arguments: DeleteFileParameters, context: ToolContext) -> ToolOutput:
         """Stage the deletion."""
         path = context.view.roots.resolve(arguments.path)
-        await asyncio.to_thread(context.view.read, path)  # a missing or binary file is refused with advice
-        step = context.staging.write({path: None})
+        file = await asyncio.to_thread(context.view.read, path)  # a missing or binary file is refused with advice
+        step = context.staging.write({path: None}, [file])
         name = context.view.roots.relative(path)
         return ToolOutput(f"Staged: deleted {name}.", {"change_id": step.change_id})

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from typing import ClassVar
 
 from pydantic import Field
 
 from codeagent_lsp.errors import PatchRefused
 from codeagent_lsp.tools.base import Parameters, Tool, ToolContext, ToolOutput, ToolTraits
+from codeagent_lsp.workspace.files import FileText
 from codeagent_lsp.workspace.patch import apply_patch, paths_of
 
 
@@ -35,12 +37,16 @@ class ApplyPatch(Tool[ApplyPatchParameters]):
         resolved = {name: context.view.roots.resolve(name) for name in paths_of(arguments.patch)}
         if not resolved:
             raise PatchRefused("The patch names no file.")
-        files = {name: await asyncio.to_thread(_text, context, path) for name, path in resolved.items()}
+        _refuse_two_names(resolved)
+        read = {name: await asyncio.to_thread(_file, context, path) for name, path in resolved.items()}
+        files = {name: None if file is None else file.text for name, file in read.items()}
         patched = await asyncio.to_thread(apply_patch, files, arguments.patch)
         changed = {name: text for name, text in patched.items() if text != files.get(name)}
         if not changed:
             raise PatchRefused("The patch changes nothing.")
-        step = context.staging.write({resolved[name]: text for name, text in changed.items()})
+        step = context.staging.write(
+            {resolved[name]: text for name, text in changed.items()}, filter(None, read.values())
+        )
         lines = [f"{_verb(files.get(name), text)} {name}" for name, text in changed.items()]
         return ToolOutput("Staged:\n" + "\n".join(lines), {"change_id": step.change_id})
 
@@ -66,8 +72,17 @@ class UndoPatch(Tool[UndoPatchParameters]):
         return ToolOutput(f"Taken back {step.change_id}: {names}.")
 
 
-def _text(context: ToolContext, path: str) -> str | None:
-    return context.view.read(path).text if context.view.exists(path) else None
+def _refuse_two_names(resolved: Mapping[str, str]) -> None:
+    """A file under two names would be patched twice from its old text, and one half lost."""
+    names: dict[str, str] = {}
+    for name, path in resolved.items():
+        if path in names:
+            raise PatchRefused(f"{names[path]} and {name} are the same file. Use one name for it.")
+        names[path] = name
+
+
+def _file(context: ToolContext, path: str) -> FileText | None:
+    return context.view.read(path) if context.view.exists(path) else None
 
 
 def _verb(before: str | None, after: str | None) -> str:

@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from pydantic import Field
 
+from codeagent_lsp.errors import ToolRetry
 from codeagent_lsp.tools.base import Parameters, Tool, ToolContext, ToolOutput, ToolTraits
 from codeagent_lsp.workspace.files import FileText
 from codeagent_lsp.workspace.lines import split_lines
@@ -32,7 +33,7 @@ class ListDir(Tool[ListDirParameters]):
 
     async def run(self, arguments: ListDirParameters, context: ToolContext) -> ToolOutput:
         """One line per entry, indented by depth."""
-        path = context.view.roots.resolve(arguments.path)
+        path = context.view.roots.resolve(arguments.path or ".")
         listing = await asyncio.to_thread(context.view.list_dir, path, arguments.depth)
         roots = context.view.roots
         names = [f"{roots.relative(path)}{'/' if kind == 'folder' else ''}" for path, kind in listing.entries]
@@ -70,6 +71,8 @@ def render(file: FileText, start: int | None = None, end: int | None = None) -> 
     """Lines `start` to `end` (1-based, included) with numbers; a note where something is left out."""
     lines = split_lines(file.text)
     total = len(lines)
+    if start is not None and end is not None and end < start:
+        raise ToolRetry(f"end_line {end} stands before start_line {start}.")
     if start is None and end is None and total > LARGE_FILE_LINES:
         shown = _numbered(lines[:LARGE_FILE_HEAD], 1)
         return f"{shown}\n({total} lines; the first {LARGE_FILE_HEAD} shown. Read ranges with start_line and end_line.)"
@@ -77,9 +80,8 @@ def render(file: FileText, start: int | None = None, end: int | None = None) -> 
     last = min(end or total, total)
     if total and first > total:
         return f"(the file has only {total} lines)"
-    shown = _numbered(lines[first - 1 : last], first)
-    parts = [shown or "(empty file)"]
-    if first > 1 or last < total:
+    parts = [_numbered(lines[first - 1 : last], first) if total else "(empty file)"]
+    if total and (first > 1 or last < total):
         parts.append(f"(lines {first}-{last} of {total})")
     if file.note:
         parts.append(f"({file.note})")

@@ -7,6 +7,8 @@ from typing import ClassVar
 from pydantic import Field
 
 from codeagent_lsp.tools.base import Parameters, Tool, ToolContext, ToolOutput, ToolTraits
+from codeagent_lsp.tools.builtin.reading import ReadFile
+from codeagent_lsp.tools.permissions import decide
 from codeagent_lsp.workspace import search
 
 GLOB_LIMIT = 200
@@ -68,12 +70,24 @@ class Grep(Tool[GrepParameters]):
             context=arguments.context,
             max_results=arguments.max_results,
         )
-        if not result.matches:
-            return ToolOutput(f"No match for {arguments.pattern!r}.", [])
-        lines = [line for match in result.matches for line in _lines(view.roots.relative(match.path), match)]
+        asked = view.roots.resolve(arguments.path) if arguments.path else None
+        readable = {match.path: _may_show(context, match.path, asked) for match in result.matches}
+        shown = [match for match in result.matches if readable[match.path]]
+        lines = [line for match in shown for line in _lines(view.roots.relative(match.path), match)]
+        lines = lines or [f"No match for {arguments.pattern!r}."]
         if result.truncated:
-            lines.append(f"(more matches exist; only {len(result.matches)} shown)")
-        return ToolOutput("\n".join(lines), [(match.path, match.line) for match in result.matches])
+            lines.append(f"(more matches exist; only {len(shown)} shown)")
+        if hidden := [view.roots.relative(path) for path, allowed in readable.items() if not allowed]:
+            lines.append(f"(left out, as reading them needs the user's approval: {', '.join(hidden[:10])})")
+        return ToolOutput("\n".join(lines), [(match.path, match.line) for match in shown])
+
+
+def _may_show(context: ToolContext, path: str, asked: str | None) -> bool:
+    """Whether the user lets this file be read: by the rules, or as a secret place that was named and approved."""
+    roots = context.view.roots
+    verdict = decide(ReadFile.traits, {"path": path}, context.settings.permissions, roots).verdict
+    approved = asked is not None and roots.is_secret(asked) and (path == asked or path.startswith(f"{asked}/"))
+    return verdict == "allow" or (verdict == "ask" and approved)
 
 
 def _lines(name: str, match: search.Match) -> list[str]:

@@ -34,7 +34,7 @@ class TodoItem(Parameters):
     """A todo; for `update` only the id and what changes."""
 
     id: str = Field(min_length=1)
-    content: str | None = None
+    content: str | None = Field(None, min_length=1)
     status: TodoStatus | None = None
     priority: Priority | None = None
 
@@ -58,10 +58,15 @@ class TodoWrite(Tool[TodoWriteParameters]):
 
     async def run(self, arguments: TodoWriteParameters, context: ToolContext) -> ToolOutput:
         """The new list."""
+        ids = [item.id for item in arguments.todos]
+        if twice := sorted({name for name in ids if ids.count(name) > 1}):
+            raise ToolRetry(f"Each todo needs an id of its own; given more than once: {', '.join(twice)}.")
         if arguments.action == "update":
             unknown = context.todos.update([item.model_dump() for item in arguments.todos])
             if unknown:
-                raise ToolRetry(f"No todo with id {', '.join(unknown)}. {render(context.todos.items)}")
+                raise ToolRetry(
+                    f"No todo with id {', '.join(unknown)}; nothing changed.\n{render(context.todos.items)}"
+                )
         else:
             todos = [_todo(item) for item in arguments.todos]
             change = context.todos.replace_all if arguments.action == "replace" else context.todos.add

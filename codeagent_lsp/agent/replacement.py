@@ -1,0 +1,167 @@
+"""From a model's reply to the text that replaces a selection: which part is code, and how it fits in. Pure.
+
+Models wrap code in fences and sentences, repeat what stands around it, and shift its indentation; all of that is
+taken back here, and a reply that was cut is refused. Not here: asking the model (`rewrite.py`).
+"""
+
+from __future__ import annotations
+
+import re
+
+from codeagent_lsp.errors import ModelReplyInvalid
+from codeagent_lsp.workspace.lines import dominant_newline, with_newlines
+
+OPEN, CLOSE = "<selection>", "</selection>"
+PLACE = "[the code to rewrite stands here]"
+
+_FENCE = re.compile(
+    r"^ {0,3}(?P<fence>```+|~~~+)[^\n`]*\n(?P<body>.*?)^ {0,3}(?P=fence)[ \t]*$", re.MULTILINE | re.DOTALL
+)
+_OUTER_FENCE = re.compile(
+    r"^ {0,3}(?P<fence>```+|~~~+)[^\n`]*\n(?P<body>.*)^ {0,3}(?P=fence)[ \t]*$", re.MULTILINE | re.DOTALL
+)
+_FENCE_LINE = re.compile(r"^ {0,3}(?:```|~~~)", re.MULTILINE)
+_TAG = re.compile(r"^[ \t]*</?selection>[ \t]*\n?", re.MULTILINE)
+_INTRODUCTION = re.compile(
+    r"\A\s*(?:Sure|Certainly|Of course|Okay|Here(?:'s| is| are)|The (?:new|updated))\b[^\n]*:\n+"
+)
+_EXCUSE = re.compile(r"\A\s*(?:I(?:'m| am) (?:sorry|unable)|I can(?:'t|not)|Sorry\b|Unfortunately\b|As an AI)")
+_OPENERS = (":", "{", "(", "[")
+_PAIRS = {")": "(", "]": "[", "}": "{"}
+_LEAST_LETTERS = 5
+
+
+def replaced(text: str, start: int, end: int, reply: str) -> str:
+    """`text` with `start:end` replaced by the code of `reply`. ModelReplyInvalid when there is none to use."""
+    selected = text[start:end]
+    line_start = max(text.rfind("\n", 0, start), text.rfind("\r", 0, start)) + 1
+    prefix = text[line_start:start]
+    suffix = re.split(r"[\r\n]", text[end:], maxsplit=1)[0]
+    code = in_style(extract(reply, nested=_FENCE_LINE.search(selected) is not None), text)
+    if not prefix.strip() and (not suffix.strip() or selected.endswith(("\n", "\r"))):
+        code = without_surroundings(code, selected, text[:line_start], text[end:])
+    else:
+        code = _without_rest_of_line(code, selected, prefix.strip(), suffix.strip())
+    new = fitted(code, selected, dominant_newline(text), prefix if not prefix.strip() else "")
+    return text[:start] + new + text[end:]
+
+
+def extract(reply: str, *, nested: bool = False) -> str:
+    """The code of a reply: its largest fenced block, or all of it when there is no fence.
+
+    `nested` code holds fences itself, so that only the outermost ones are the reply's own.
+    """
+    unified = with_newlines(reply, "\n")
+    pattern = _OUTER_FENCE if nested else _FENCE
+    blocks = [match["body"] for match in pattern.finditer(unified)]
+    if (not nested and _FENCE_LINE.search(pattern.sub("", unified))) or (nested and not blocks):
+        raise ModelReplyInvalid("rewrite.cut")
+    code = max(blocks, key=len) if blocks else _INTRODUCTION.sub("", unified)
+    code = _TAG.sub("", code).replace(OPEN, "").replace(CLOSE, "").replace(PLACE, "")
+    if not code.strip() or (not blocks and _EXCUSE.match(code)):
+        raise ModelReplyInvalid("rewrite.empty")
+    return code
+
+
+def without_surroundings(code: str, selected: str, before: str, after: str) -> str:
+    """`code` without the lines around the selection that the reply repeats at its beginning and its end."""
+    lines = code.strip("\n").split("\n")
+    own = _filled(selected)
+    first = _repeated(lines, own, _filled(before)[::-1])
+    lines = lines[first:]
+    last = _repeated(lines[::-1], own[::-1], _filled(after))
+    return "\n".join(lines[: len(lines) - last])
+
+
+def fitted(code: str, selected: str, newline: str, prefix: str = "") -> str:
+    """`code` with the indentation, the line ends and the blank lines at both ends of what it replaces.
+
+    `prefix` are the blanks that stand before the selection on its first line.
+    """
+    lead = selected[: len(selected) - len(selected.lstrip("\r\n"))] if selected.strip() else ""
+    ending = selected[len(selected.rstrip("\r\n")) :] if selected.strip() else selected
+    core = selected.strip("\r\n")
+    body = code.strip("\n").rstrip()
+    if "\n" not in body and not prefix and core == core.lstrip():
+        body = body.strip()
+    else:
+        body = _indented(body, prefix + with_newlines(core, "\n") if core else prefix + "x").removeprefix(prefix)
+    return lead + body.replace("\n", newline) + ending
+
+
+def in_style(code: str, text: str) -> str:
+    """`code` indented with tabs or with blanks, whichever alone `text` uses."""
+    tabs, blanks = re.search(r"^\t+\S", text, re.MULTILINE), re.search(r"^ {2,}\S", text, re.MULTILINE)
+    if tabs and not blanks:
+        unit = min((len(found) for found in re.findall(r"^( {2,8})\S", code, re.MULTILINE)), default=4)
+        return re.sub(r"^(?: {%d})+" % unit, lambda match: "\t" * (len(match[0]) // unit), code, flags=re.MULTILINE)
+    if blanks and not tabs:
+        unit = min((len(found) for found in re.findall(r"^( {2,8})\S", text, re.MULTILINE)), default=4)
+        return re.sub(r"^\t+", lambda match: " " * unit * len(match[0]), code, flags=re.MULTILINE)
+    return code
+
+
+def _filled(text: str) -> list[str]:
+    return [line.strip() for line in with_newlines(text, "\n").split("\n") if line.strip()]
+
+
+def _repeated(lines: list[str], own: list[str], around: list[str]) -> int:
+    """How many of the first `lines` only repeat what stands `around`, nearest first; none that are `own`."""
+    filled = [(index, line.strip()) for index, line in enumerate(lines) if line.strip()]
+    for count in range(min(len(filled) - 1, len(around)), 0, -1):
+        found = [line for _, line in filled[:count]]
+        if found != around[:count][::-1] or own[:count] == found:
+            continue
+        rest = lines[filled[count][0] :]
+        if any(_telling(line) for line in found) or _balance(rest) == _balance(own) != _balance(lines):
+            return filled[count][0]
+    return 0
+
+
+def _telling(line: str) -> bool:
+    """Whether a line is unlikely to be there twice by chance, as a lone bracket or `else:` would be."""
+    return sum(map(str.isalnum, line)) >= _LEAST_LETTERS and line not in ("return", "break", "continue", "finally:")
+
+
+def _balance(lines: list[str]) -> tuple[int, ...]:
+    text = "".join(lines)
+    return tuple(text.count(opening) - text.count(closing) for closing, opening in _PAIRS.items())
+
+
+def _without_rest_of_line(code: str, selected: str, prefix: str, suffix: str) -> str:
+    """A part of a line was asked for; a reply that gives the whole line loses the rest of it."""
+    body = code.strip()
+    if len(prefix) > 1 and body.startswith(prefix) and not selected.strip().startswith(prefix):
+        body = body[len(prefix) :].strip()
+        if suffix and body.endswith(suffix) and not selected.strip().endswith(suffix):
+            body = body[: -len(suffix)].strip()
+        return body
+    return code
+
+
+def _indented(code: str, selected: str) -> str:
+    """`code` shifted as a whole so that its first line stands as the selection's first line did."""
+    want, have = _indent(selected), _indent(code)
+    if want == have:
+        return code
+    first, *rest = code.split("\n")
+    if have and all(line.startswith(have) or not line.strip() for line in rest):
+        return "\n".join(want + line[len(have) :] if line.strip() else line for line in (first, *rest))
+    if have:
+        return code
+    if _in_place(first, rest, want):
+        return "\n".join((want + first, *rest))
+    return "\n".join(want + line if line.strip() else line for line in (first, *rest))
+
+
+def _in_place(first: str, rest: list[str], want: str) -> bool:
+    """Whether only the first line has lost its indentation."""
+    filled = [line for line in rest if line.strip()]
+    if not filled or not all(line.startswith(want) for line in filled):
+        return False
+    return not first.rstrip().endswith(_OPENERS) or len(_indent(filled[0])) > len(want)
+
+
+def _indent(text: str) -> str:
+    first = next((line for line in text.split("\n") if line.strip()), "")
+    return first[: len(first) - len(first.lstrip(" \t"))]

@@ -1,0 +1,108 @@
+"""What came of an attempted change, judged by the text that is there afterwards and never by the client's word. Pure.
+
+The user may type while we look, so a change is there when merging it into the text once more changes nothing.
+Not here: sending edits and waiting for them (`editor.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from codeagent_lsp.workspace import merge
+from codeagent_lsp.workspace.changeset import Changeset, FileChange, HunkConflict
+from codeagent_lsp.workspace.editor import Applied, Outcome
+from codeagent_lsp.workspace.lines import with_newlines
+
+Said = Literal["yes", "no", "nothing"]
+
+
+@dataclass(frozen=True, slots=True)
+class Try:
+    """One attempted change. `before` and `now` are the texts around it, None where there is no such file.
+
+    `arrived` is whether all of it is there; `said` what the client answered, `reason` its words.
+    """
+
+    change: FileChange
+    arrived: bool
+    before: str | None
+    now: str | None
+    said: Said = "yes"
+    reason: str = ""
+
+    @property
+    def unclear(self) -> bool:
+        """Whether it may have come in part, or may still come."""
+        return not self.arrived and (self.said == "nothing" or not same_text(self.before, self.now))
+
+
+def same_text(one: str | None, other: str | None) -> bool:
+    """Whether two texts are the same but for their line ends and one at the very end.
+
+    Editors store a buffer with the line ends of its file and some always end a file with one.
+    """
+    if one is None or other is None:
+        return one is other
+    return _plain(one) == _plain(other)
+
+
+def holds(base: str | None, text: str, now: str) -> bool:
+    """Whether `now` has all that leads from `base` to `text`, whatever else the user did to it."""
+    if base is not None and same_text(base, text):
+        return now == text  # nothing but line ends changes, so they count
+    if same_text(text, now):
+        return True
+    theirs = _plain(now)
+    merged = merge.merge(_plain(base or ""), _plain(text), theirs)
+    return base is not None and not merged.conflicts and merged.text == theirs
+
+
+def report(wanted: Changeset, tries: Sequence[Try], conflicts: Sequence[HunkConflict]) -> Applied:
+    """The whole as it turned out. What met a conflict stays in `left` as it was wanted: nothing is dropped."""
+    done, left = Changeset(), Changeset()
+    unclear = any(item.unclear for item in tries)
+    for item in tries:
+        first, second = _parts(item)
+        done, left = _with(done, first), _with(left, second)
+    for path in dict.fromkeys(conflict.path for conflict in conflicts):
+        change = wanted.get(path)
+        left = left if change is None else left.with_change(change)
+    reason = next((item.reason for item in tries if item.reason and not item.arrived), "")
+    return Applied(_outcome(done, left, unclear=unclear), done, left, tuple(conflicts), reason)
+
+
+def _outcome(done: Changeset, left: Changeset, *, unclear: bool) -> Outcome:
+    if not left:
+        return "full"
+    if done:
+        return "partial"
+    return "unknown" if unclear else "none"
+
+
+def _parts(item: Try) -> tuple[FileChange | None, FileChange | None]:
+    """What of a change is there and what is not. Line ends are the editor's choice."""
+    change = item.change
+    if item.arrived:
+        exact = item.now if same_text(item.now, change.text) else change.text
+        return replace(change, text=exact), None
+    if change.kind != "edit" or item.now is None or same_text(item.before, item.now):
+        return None, replace(change, version=None)
+    came = frozenset(number for number in range(len(change.hunks())) if _hunk_came(change, number, item.now))
+    whole = Changeset((change,))
+    first, second = whole.split(None, {change.path: came}) if came else (Changeset(), whole)
+    return first.get(change.path), replace(second.get(change.path) or change, version=None)
+
+
+def _hunk_came(change: FileChange, number: int, now: str) -> bool:
+    part = merge.select_hunks(change.base or "", change.text or "", frozenset({number}))
+    return holds(change.base, part, now)
+
+
+def _with(changeset: Changeset, change: FileChange | None) -> Changeset:
+    return changeset if change is None else changeset.with_change(change)
+
+
+def _plain(text: str) -> str:
+    return with_newlines(text, "\n").removesuffix("\n")

@@ -1,0 +1,56 @@
+"""Makes Markdown of others inert: nothing in it loads, runs or leads anywhere but to the web or a file. Pure.
+
+What a model or a file says may reach a document that an editor renders. Images, HTML that loads or runs
+something, and links with schemes such as `command:` are written so that they show as text. Code blocks stay as
+they are, but only where every renderer agrees on what is code. Not here: what the text is about.
+"""
+
+from __future__ import annotations
+
+import re
+
+_LINE_END = re.compile(r"(\r\n|\n|\r)")
+_FENCE = re.compile(r"(```+|~~~+)[^`~]*$")
+_FENCE_SIGN = re.compile(r"```|~~~")
+_HTML_BLOCK = re.compile(r"[\s>*+\-\d.)]*<[A-Za-z/!?]")
+
+_IMAGE = re.compile(r"!\[")
+_LINK = re.compile(r"\]\((?!\s*(?:<?https?://|[\w./#-]*[)\s]))", re.IGNORECASE)
+_DEFINITION = re.compile(r"\]:(?=\s*(?:$|<?[A-Za-z][\w+.-]*:|[&\\]))")
+_HTML = re.compile(
+    r"<(?=[A-Za-z][^<>=]*=|/?(?:script|style|svg|math|iframe|frame|object|embed|base|link|meta|form|img)\b|[!?])",
+    re.IGNORECASE,
+)
+_AUTOLINK = re.compile(r"<(?=(?!https?:)[A-Za-z][A-Za-z0-9+.-]*:)", re.IGNORECASE)
+
+
+def inert(markdown: str) -> str:
+    """`markdown` with everything live in it made to show as text."""
+    pieces = _LINE_END.split(markdown)
+    lines, ends = pieces[::2], [*pieces[1::2], ""]
+    code = _code_lines(lines)
+    return "".join((line if kept else _neutral(line)) + end for line, end, kept in zip(lines, ends, code, strict=True))
+
+
+def _code_lines(lines: list[str]) -> list[bool]:
+    """Which lines are code beyond doubt; none when a fence or HTML leaves room for a second reading."""
+    fence, found = "", []
+    for line in lines:
+        opened = _FENCE.match(line)
+        if fence:
+            found.append(True)
+            if opened and line.rstrip(" \t") == opened[1] and opened[1].startswith(fence):
+                fence = ""
+            continue
+        if not opened and (_FENCE_SIGN.search(line) or _HTML_BLOCK.match(line)):
+            return [False] * len(lines)
+        fence = opened[1] if opened else ""
+        found.append(opened is not None)
+    return found
+
+
+def _neutral(line: str) -> str:
+    line = _DEFINITION.sub(r"]\\:", line)
+    line = _IMAGE.sub(r"!\\[", line)
+    line = _LINK.sub(r"]\\(", line)
+    return _AUTOLINK.sub("&lt;", _HTML.sub("&lt;", line))  # a backslash could meet one that is there already

@@ -1,0 +1,188 @@
+"""A small LSP client for one task: starts the run, shows its events, answers its prompts, writes accepted edits.
+
+It is an editor without buffers: the files on disk are what the user has. Not here: how things look (`screen.py`),
+the wire (`connection.py`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import locale
+import os
+import sys
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+from codeagent_lsp.protocol import EVENT_METHOD, EXPERIMENTAL_KEY, INPUT_METHOD
+from codeagent_lsp.terminal.connection import LEAVE_SECONDS, Connection, ConnectionLost
+from codeagent_lsp.terminal.disk import Disk, commit
+from codeagent_lsp.terminal.edits import EditImpossible, plan
+from codeagent_lsp.terminal.options import RunOptions
+from codeagent_lsp.workspace import uris
+
+CANCEL_SECONDS = 1.0
+QUICK_SECONDS = 0.5
+CREATED, CHANGED, DELETED = 1, 2, 3
+WARNING = 2
+
+CAPABILITIES: dict[str, Any] = {
+    "general": {"positionEncodings": ["utf-32"]},
+    "workspace": {
+        "applyEdit": True,
+        "workspaceEdit": {
+            "documentChanges": True,
+            "resourceOperations": ["create", "rename", "delete"],
+            "failureHandling": "transactional",
+        },
+        "workspaceFolders": True,
+    },
+    "window": {"showMessage": {"messageActionItem": {"additionalPropertiesSupport": False}}},
+    "experimental": {EXPERIMENTAL_KEY: {"event": True, "input": True}},
+}
+
+
+class Face(Protocol):
+    """Whoever the client shows things to and asks."""
+
+    def event(self, event: Mapping[str, Any]) -> None:
+        """Something happened in the run."""
+
+    def message(self, words: str) -> None:
+        """A warning or an error outside the run."""
+
+    async def choose(self, title: str, choices: tuple[str, ...]) -> str | None:
+        """One of the choices, None for none."""
+
+    async def ask(self, title: str, detail: str, *, secret: bool) -> str | None:
+        """Free text, None for none."""
+
+
+class Client:
+    """One server, one run. `interrupted` ends it early."""
+
+    def __init__(self, options: RunOptions, face: Face, interrupted: asyncio.Event, disk: Disk | None = None) -> None:
+        self._options = options
+        self._face = face
+        self._interrupted = interrupted
+        self._disk = disk or Disk()
+        self._completed: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        self._connection = Connection(server_command(), os.environ)
+
+    async def run(self) -> Mapping[str, Any] | None:
+        """The run's `run_completed` event; None when interrupted before there was one.
+
+        ConnectionLost when the server ends early, Refused when it does not take the task.
+        """
+        self._listen()
+        try:
+            await self._connection.start()
+            work = asyncio.ensure_future(self._work())
+            stop = asyncio.ensure_future(self._interrupted.wait())
+            await asyncio.wait([work, stop], return_when=asyncio.FIRST_COMPLETED)
+            if not work.done():
+                await self._cancel(work)
+            stop.cancel()
+            return None if work.cancelled() else work.result()
+        except OSError as error:
+            raise ConnectionLost(str(error)) from error
+        finally:
+            await self._connection.close(QUICK_SECONDS if self._interrupted.is_set() else LEAVE_SECONDS)
+
+    def _listen(self) -> None:
+        connection = self._connection
+        connection.notifications[EVENT_METHOD] = self._event
+        connection.notifications["window/showMessage"] = self._message
+        connection.requests["window/showMessageRequest"] = self._prompt
+        connection.requests[INPUT_METHOD] = self._input
+        connection.requests["workspace/applyEdit"] = self._apply
+
+    async def _work(self) -> Mapping[str, Any]:
+        connection = self._connection
+        await connection.request("initialize", self._hello(), seconds=60)
+        connection.notify("initialized", {})
+        arguments = {"task": self._options.task, "mode": self._options.mode}
+        command = {"command": "codeagent.run", "arguments": [arguments]}
+        await connection.request("workspace/executeCommand", command, seconds=60)
+        lost: asyncio.Future[Any] = asyncio.ensure_future(connection.lost.wait())
+        await asyncio.wait([self._completed, lost], return_when=asyncio.FIRST_COMPLETED)
+        lost.cancel()
+        if not self._completed.done():
+            raise ConnectionLost(connection.last_words())
+        completed: Mapping[str, Any] = self._completed.result()
+        return completed
+
+    async def _cancel(self, work: asyncio.Task[Mapping[str, Any]]) -> None:
+        """Ask the server to stop; do not wait for it longer than `CANCEL_SECONDS`."""
+        request = {"command": "codeagent.cancel", "arguments": [{}]}
+        cancel = asyncio.ensure_future(self._connection.request("workspace/executeCommand", request, CANCEL_SECONDS))
+        await asyncio.wait([work], timeout=CANCEL_SECONDS)
+        for task in (work, cancel):
+            task.cancel()
+        await asyncio.gather(work, cancel, return_exceptions=True)
+
+    def _hello(self) -> dict[str, Any]:
+        folder = self._options.workspace
+        uri = uris.from_path(str(folder))
+        return {
+            "processId": os.getpid(),
+            "clientInfo": {"name": "codeagent-lsp terminal"},
+            "locale": user_locale(),
+            "rootUri": uri,
+            "workspaceFolders": [{"uri": uri, "name": folder.name}],
+            "capabilities": CAPABILITIES,
+            "initializationOptions": dict(self._options.settings),
+        }
+
+    def _event(self, event: Mapping[str, Any]) -> None:
+        if self._completed.done():
+            return
+        try:
+            self._face.event(event)
+        except OSError:  # nobody reads what is shown any more
+            self._interrupted.set()
+        if event["type"] == "run_completed":
+            self._completed.set_result(event)
+
+    def _message(self, params: Mapping[str, Any]) -> None:
+        """Answers and outcomes come as events; what else is worth a warning is shown."""
+        if params["type"] <= WARNING and not self._completed.done():
+            self._face.message(params["message"])
+
+    async def _prompt(self, params: Mapping[str, Any]) -> Mapping[str, str] | None:
+        choices = tuple(action["title"] for action in params.get("actions") or ())
+        chosen = await self._face.choose(params["message"], choices)
+        return None if chosen is None else {"title": chosen}
+
+    async def _input(self, params: Mapping[str, Any]) -> Mapping[str, str | None]:
+        secret = bool(params.get("secret"))
+        return {"value": await self._face.ask(params["title"], params.get("prompt") or "", secret=secret)}
+
+    async def _apply(self, params: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Write an edit, all or nothing. Done in one go, so that a cancel never leaves a part of it."""
+        try:
+            writes = plan(params["edit"], self._disk.read)
+            commit(writes, self._disk)
+        except (EditImpossible, OSError) as error:
+            return {"applied": False, "failureReason": " ".join([str(error), *getattr(error, "__notes__", ())])}
+        changes = [{"uri": uris.from_path(str(item.path)), "type": _kind(item.before, item.after)} for item in writes]
+        self._connection.notify("workspace/didChangeWatchedFiles", {"changes": changes})
+        return {"applied": True}
+
+
+def server_command() -> list[str]:
+    """The server with this interpreter; -P keeps modules in the current folder from being loaded."""
+    return [sys.executable, "-P", "-m", "codeagent_lsp.cli", "serve"]
+
+
+def user_locale() -> str:
+    """The user's language, from the environment; `en` when it says nothing."""
+    for name in ("LC_ALL", "LC_MESSAGES", "LANG"):
+        if value := os.environ.get(name):
+            return value.partition(".")[0]
+    return locale.getlocale()[0] or "en"
+
+
+def _kind(before: bytes | None, after: bytes | None) -> int:
+    if before is None:
+        return CREATED
+    return DELETED if after is None else CHANGED

@@ -1,0 +1,194 @@
+"""JSON-RPC with a language server in a child process: requests both ways, notifications, and a clean end.
+
+Not here: what the messages mean (`client.py`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+from collections import deque
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any
+
+METHOD_NOT_FOUND = -32601
+INTERNAL_ERROR = -32603
+REQUEST_CANCELLED = -32800
+MAX_MESSAGE = 256 * 1024 * 1024
+LEAVE_SECONDS = 2.0
+
+RequestHandler = Callable[[Any], Awaitable[Any]]
+NotificationHandler = Callable[[Any], None]
+
+
+class ConnectionLost(Exception):
+    """The server is gone; the message holds the last lines it wrote to its log."""
+
+
+class Refused(Exception):
+    """The server answered a request with an error; the message is its sentence."""
+
+
+class Connection:
+    """A server at work. Fill `requests` and `notifications` (by method) before `start`."""
+
+    def __init__(self, command: Sequence[str], environ: Mapping[str, str]) -> None:
+        self.requests: dict[str, RequestHandler] = {}
+        self.notifications: dict[str, NotificationHandler] = {}
+        self._command = command
+        self._environ = dict(environ)
+        self._process: asyncio.subprocess.Process | None = None
+        self._waiting: dict[int, asyncio.Future[Any]] = {}
+        self._answering: dict[Any, asyncio.Task[None]] = {}
+        self._readers: list[asyncio.Task[None]] = []
+        self._log: deque[str] = deque(maxlen=20)
+        self._next = 0
+        self.lost: asyncio.Event = asyncio.Event()
+
+    async def start(self) -> None:
+        """Start the server, out of reach of the terminal's signals. OSError when it cannot be started."""
+        self._process = await asyncio.create_subprocess_exec(
+            *self._command,
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            env=self._environ,
+            start_new_session=True,
+        )
+        self._readers = [asyncio.ensure_future(self._read()), asyncio.ensure_future(self._keep_log())]
+
+    async def request(self, method: str, params: Any = None, seconds: float = 30.0) -> Any:
+        """The result. Refused for an error, ConnectionLost when the server ends or does not answer in time."""
+        self._next += 1
+        identity, future = self._next, asyncio.get_running_loop().create_future()
+        self._waiting[identity] = future
+        try:
+            self._send({"id": identity, "method": method, "params": params})
+            async with asyncio.timeout(seconds):
+                return await future
+        except TimeoutError as error:
+            raise ConnectionLost(f"no answer to {method} within {seconds:g} s") from error
+        finally:
+            self._waiting.pop(identity, None)
+
+    def notify(self, method: str, params: Any = None) -> None:
+        """Send a notification; nothing happens when the server is gone."""
+        self._send({"method": method, "params": params})
+
+    async def close(self, seconds: float = LEAVE_SECONDS) -> None:
+        """Say goodbye, wait `seconds` at most for each answer, then end the process. Nothing is left behind."""
+        process = self._process
+        if process is None:
+            return
+        with contextlib.suppress(Refused, ConnectionLost):
+            if not self.lost.is_set():
+                await self.request("shutdown", seconds=seconds)
+        self.notify("exit")
+        try:
+            async with asyncio.timeout(seconds):
+                await process.wait()
+        except TimeoutError:
+            pass  # killed below
+        finally:
+            await self._end(process)
+
+    async def _end(self, process: asyncio.subprocess.Process) -> None:
+        if process.returncode is None:
+            with contextlib.suppress(ProcessLookupError):
+                process.kill()
+        tasks = [*self._readers, *self._answering.values()]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        if process.stdin is not None:
+            process.stdin.close()
+        await process.wait()
+
+    def _send(self, message: dict[str, Any]) -> None:
+        process = self._process
+        if process is None or process.stdin is None or self.lost.is_set():
+            return
+        data = {"jsonrpc": "2.0", **message}
+        if data.get("params", 0) is None:
+            del data["params"]
+        body = json.dumps(data).encode()
+        process.stdin.write(b"Content-Length: %d\r\n\r\n%s" % (len(body), body))
+
+    async def _read(self) -> None:
+        try:
+            await self._read_messages()
+            await asyncio.wait(self._readers[1:], timeout=0.2)  # the log says why it ended
+        finally:
+            self._lose()
+
+    async def _read_messages(self) -> None:
+        assert self._process is not None
+        stream = self._process.stdout
+        assert stream is not None
+        try:
+            while True:
+                head = await stream.readuntil(b"\r\n\r\n")
+                length = next(int(line[15:]) for line in head.split(b"\r\n") if line[:15].lower() == b"content-length:")
+                if length > MAX_MESSAGE:
+                    break
+                self._take(json.loads(await stream.readexactly(length)))
+        except (asyncio.IncompleteReadError, asyncio.LimitOverrunError, StopIteration, ValueError, OSError):
+            pass  # the end of the stream, or nothing that a server sends
+
+    def _lose(self) -> None:
+        """Let everybody who waits know, with what the log says."""
+        self.lost.set()
+        for future in self._waiting.values():
+            if not future.done():
+                future.set_exception(ConnectionLost(self.last_words()))
+
+    def last_words(self) -> str:
+        """The last line the server wrote to its log."""
+        return next((line for line in reversed(self._log) if line.strip()), "")
+
+    def _take(self, message: dict[str, Any]) -> None:
+        method, identity = message.get("method"), message.get("id")
+        if method is None:
+            self._settle(message)
+        elif identity is not None:
+            task = asyncio.ensure_future(self._answer(identity, method, message.get("params")))
+            self._answering[identity] = task
+            task.add_done_callback(lambda _: self._answering.pop(identity, None))
+        elif method == "$/cancelRequest":
+            answering = self._answering.get(message["params"]["id"])
+            if answering is not None:
+                answering.cancel()
+        elif method in self.notifications:
+            self.notifications[method](message.get("params"))
+
+    def _settle(self, message: dict[str, Any]) -> None:
+        future = self._waiting.get(message.get("id", -1))
+        if future is None or future.done():
+            return
+        if "error" in message:
+            future.set_exception(Refused(str(message["error"].get("message", ""))))
+        else:
+            future.set_result(message.get("result"))
+
+    async def _answer(self, identity: Any, method: str, params: Any) -> None:
+        handler = self.requests.get(method)
+        if handler is None:
+            self._send({"id": identity, "error": {"code": METHOD_NOT_FOUND, "message": method}})
+            return
+        try:
+            self._send({"id": identity, "result": await handler(params)})
+        except asyncio.CancelledError:
+            self._send({"id": identity, "error": {"code": REQUEST_CANCELLED, "message": "cancelled"}})
+            raise
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            self._send({"id": identity, "error": {"code": INTERNAL_ERROR, "message": str(error)}})
+
+    async def _keep_log(self) -> None:
+        assert self._process is not None
+        stream = self._process.stderr
+        assert stream is not None
+        rest = b""
+        while chunk := await stream.read(65536):
+            *lines, rest = (rest + chunk[-65536:]).split(b"\n")
+            self._log.extend(line.decode("utf-8", "replace")[:500] for line in [*lines, rest] if line)

@@ -1,0 +1,73 @@
+"""A unified diff as coloured lines for a terminal: a heading per file, line numbers, added and removed. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from rich.text import Text
+
+from codeagent_lsp.terminal.safe import visible
+from codeagent_lsp.texts import text
+
+MAX_LINES = 400
+
+_HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
+_DEV_NULL = "/dev/null"
+
+
+def is_diff(detail: str) -> bool:
+    """Whether this is a diff rather than words."""
+    return detail.startswith("--- ") and "\n+++ " in detail
+
+
+def diff_lines(diff: str, language: str = "en") -> Iterator[Text]:
+    """The lines to print, `MAX_LINES` at most and then how many were left out."""
+    lines = list(_rendered(diff.split("\n")))
+    yield from lines[:MAX_LINES]
+    if len(lines) > MAX_LINES:
+        yield Text(text("terminal.more", language, count=len(lines) - MAX_LINES), style="dim")
+
+
+def _rendered(lines: list[str]) -> Iterator[Text]:
+    old = new = old_left = new_left = 0
+    origin, seen = "", False
+    for line in lines:
+        inside = old_left > 0 or new_left > 0
+        mark = line[:1]
+        if inside and mark in ("+", "-", " ", ""):
+            yield _body(mark or " ", line[1:], new if mark == "+" else old)
+            old, old_left = (old, old_left) if mark == "+" else (old + 1, old_left - 1)
+            new, new_left = (new, new_left) if mark == "-" else (new + 1, new_left - 1)
+        elif line.startswith("--- "):
+            origin = line[4:]
+        elif line.startswith("+++ "):
+            seen = False
+            yield from _heading(origin, line[4:])
+        elif match := _HUNK.match(line):
+            old, new = int(match[1]), int(match[3])
+            old_left, new_left = int(match[2] or 1), int(match[4] or 1)
+            if seen:
+                yield Text("    ⋯", style="dim")
+            seen = True
+        elif line:
+            yield Text(f"       {visible(line)}", style="dim")
+
+
+def _heading(old: str, new: str) -> Iterator[Text]:
+    name, before = new.partition("/")[2] or new, old.partition("/")[2] or old
+    if new == _DEV_NULL:
+        yield Text.assemble(("✗ ", "red"), (visible(before), "bold"), ("  deleted", "red"))
+    elif old == _DEV_NULL:
+        yield Text.assemble(("✚ ", "green"), (visible(name), "bold"), ("  new", "green"))
+    elif before != name:
+        yield Text.assemble(("➜ ", "yellow"), (f"{visible(before)} → {visible(name)}", "bold"), ("  moved", "yellow"))
+    else:
+        yield Text.assemble(("✎ ", "yellow"), (visible(name), "bold"))
+
+
+def _body(mark: str, content: str, number: int) -> Text:
+    style = {"+": "green", "-": "red"}.get(mark, "")
+    line = Text.assemble((f"{number:>5} ", "dim"), (f"{mark} {visible(content.rstrip(chr(13)))}", style))
+    line.expand_tabs(8)
+    return line

@@ -1,0 +1,156 @@
+"""What a WorkspaceEdit makes of the files on disk, worked out before anything is written.
+
+Not here: the writing (`disk.py`) and who accepted the edit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from codeagent_lsp.errors import FileRefused
+from codeagent_lsp.workspace import uris
+from codeagent_lsp.workspace.document import Change, Document
+from codeagent_lsp.workspace.encoding import decode, encode
+from codeagent_lsp.workspace.lines import with_newlines
+from codeagent_lsp.workspace.position import Encoding as PositionEncoding
+from codeagent_lsp.workspace.position import LineIndex
+
+ReadBytes = Callable[[Path], bytes | None]
+
+
+class EditImpossible(Exception):
+    """The edit does not fit what is on disk; the message says why. Nothing was changed."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileWrite:
+    """What becomes of one file: `before` and `after` are its bytes, None where there is no such file.
+
+    `like` is the file whose permissions the new one takes over.
+    """
+
+    path: Path
+    before: bytes | None
+    after: bytes | None
+    like: Path | None = None
+
+
+def plan(edit: Mapping[str, Any], read: ReadBytes, encoding: PositionEncoding = "utf-32") -> tuple[FileWrite, ...]:
+    """The files a WorkspaceEdit changes. `read` gives a file's bytes, None when it does not exist."""
+    draft = _Draft(read, encoding)
+    for operation in _operations(edit):
+        draft.take(operation)
+    return draft.writes()
+
+
+class _Draft:
+    """The state of all touched files, as it would be after the operations so far."""
+
+    def __init__(self, read: ReadBytes, encoding: PositionEncoding) -> None:
+        self._read = read
+        self._encoding = encoding
+        self._before: dict[Path, bytes | None] = {}
+        self._after: dict[Path, bytes | None] = {}
+        self._origin: dict[Path, Path] = {}
+
+    def take(self, operation: Mapping[str, Any]) -> None:
+        match operation.get("kind"):
+            case "create":
+                self._create(_path(operation["uri"]), operation.get("options") or {})
+            case "delete":
+                self._delete(_path(operation["uri"]), operation.get("options") or {})
+            case "rename":
+                self._rename(operation)
+            case None:
+                self._edit(_path(operation["textDocument"]["uri"]), operation["edits"])
+            case other:
+                raise EditImpossible(f"unknown operation {other}")
+
+    def writes(self) -> tuple[FileWrite, ...]:
+        return tuple(
+            FileWrite(path, before, self._after[path], self._origin.get(path))
+            for path, before in self._before.items()
+            if before != self._after[path]
+        )
+
+    def _now(self, path: Path) -> bytes | None:
+        if path not in self._after:
+            self._before[path] = self._after[path] = self._read(path)
+        return self._after[path]
+
+    def _create(self, path: Path, options: Mapping[str, Any]) -> None:
+        exists = self._now(path) is not None
+        if exists and options.get("overwrite"):
+            self._after[path] = b""
+        elif exists and not options.get("ignoreIfExists"):
+            raise EditImpossible(f"{path} exists already")
+        elif not exists:
+            self._after[path] = b""
+
+    def _delete(self, path: Path, options: Mapping[str, Any]) -> None:
+        if self._now(path) is not None:
+            self._after[path] = None
+        elif not options.get("ignoreIfNotExists"):
+            raise EditImpossible(f"{path} does not exist")
+
+    def _rename(self, operation: Mapping[str, Any]) -> None:
+        old, new = _path(operation["oldUri"]), _path(operation["newUri"])
+        options = operation.get("options") or {}
+        content = self._now(old)
+        if content is None:
+            raise EditImpossible(f"{old} does not exist")
+        if self._now(new) is not None and not options.get("overwrite"):
+            if options.get("ignoreIfExists"):
+                return
+            raise EditImpossible(f"{new} exists already")
+        self._after[new], self._after[old] = content, None
+        self._origin[new] = self._origin.get(old, old)
+
+    def _edit(self, path: Path, edits: list[Mapping[str, Any]]) -> None:
+        content = self._now(path)
+        if content is None:
+            raise EditImpossible(f"{path} does not exist")
+        try:
+            decoded = decode(content)
+            text = _applied(path, decoded.text, edits, self._encoding)
+            self._after[path] = encode(text, decoded.encoding)
+        except FileRefused as error:
+            raise EditImpossible(f"{path}: {error}") from error
+
+
+def _applied(path: Path, text: str, edits: list[Mapping[str, Any]], encoding: PositionEncoding) -> str:
+    """`text` after edits whose ranges are all in `text`; where every line ends with CRLF, new ones do too."""
+    newline = "\r\n" if 0 < text.count("\r\n") == text.count("\n") else None
+    document = Document("", text)
+    lines = len(LineIndex.of(text))
+    spans = [(_place(edit, "start"), _place(edit, "end"), str(edit["newText"])) for edit in edits]
+    ordered = sorted(spans, key=lambda span: span[:2])  # stable: what is inserted at one place keeps its order
+    for start, end, new in reversed(ordered):
+        if end[0] > lines:
+            raise EditImpossible(f"{path} is shorter than expected: it changed on disk meanwhile")
+        inserted = with_newlines(new, newline) if newline else new
+        document = document.apply(Change(inserted, start, end), encoding)
+    return document.text
+
+
+def _place(edit: Mapping[str, Any], name: str) -> tuple[int, int]:
+    position = edit["range"][name]
+    return position["line"], position["character"]
+
+
+def _operations(edit: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    listed = edit.get("documentChanges")
+    if listed is not None:
+        return list(listed)
+    changes = edit.get("changes") or {}
+    return [{"textDocument": {"uri": uri}, "edits": edits} for uri, edits in changes.items()]
+
+
+def _path(uri: str) -> Path:
+    path = uris.to_path(uri)
+    if path is None:
+        raise EditImpossible(f"{uri} is not a file")
+    return Path(path)

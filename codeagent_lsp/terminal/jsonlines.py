@@ -1,0 +1,59 @@
+"""Prints a run as one JSON event per line, for programs. Nothing else goes to stdout; words go to stderr.
+
+Nobody is asked: without `accept_all` every prompt is a no.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping
+from typing import Any, TextIO
+
+from codeagent_lsp.terminal.questions import accepted
+from codeagent_lsp.terminal.safe import visible
+from codeagent_lsp.terminal.summary import Summary
+from codeagent_lsp.texts import text
+
+
+class JsonLines:
+    """The `Face` of a program."""
+
+    def __init__(self, language: str, *, accept_all: bool = False, out: TextIO | None = None) -> None:
+        self.summary = Summary()
+        self._language = language
+        self._accept_all = accept_all
+        self._out = out or sys.stdout
+
+    def open(self, title: str, place: str) -> None:
+        """Nothing: `response_start` is the first line."""
+
+    def close(self, note: str = "") -> None:
+        """Nothing, unless there was no proper end."""
+        if note:
+            self.message(note)
+
+    def event(self, event: Mapping[str, Any]) -> None:
+        """See `client.Face`."""
+        self.summary = self.summary.after(event)
+        print(json.dumps(event), file=self._out, flush=True)
+
+    def message(self, words: str) -> None:
+        """See `client.Face`."""
+        print(visible(words), file=sys.stderr, flush=True)
+
+    async def choose(self, title: str, choices: tuple[str, ...]) -> str | None:
+        """See `client.Face`."""
+        if self._accept_all:
+            return accepted(choices)
+        self._nobody()
+        return None
+
+    async def ask(self, title: str, detail: str, *, secret: bool) -> str | None:
+        """See `client.Face`."""
+        self._nobody()
+        return None
+
+    def _nobody(self) -> None:
+        self.summary = self.summary.unasked()
+        self.message(text("terminal.unasked", self._language))

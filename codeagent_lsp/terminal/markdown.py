@@ -1,0 +1,89 @@
+"""A model's answer as it streams: cut into blocks of Markdown that are complete, and how a block looks. Pure."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, ClassVar
+
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.markdown import CodeBlock, Heading, Markdown
+from rich.padding import Padding
+from rich.segment import Segment
+from rich.syntax import Syntax
+from rich.text import Text
+
+_FENCE = re.compile(r"[ ]{0,3}(`{3,}|~{3,})")
+
+
+class Blocks:
+    """Feed it the pieces; it gives back complete blocks. `rest` is the block that is still being written."""
+
+    def __init__(self) -> None:
+        self.rest = ""
+
+    def feed(self, piece: str) -> list[str]:
+        """The blocks that `piece` completes."""
+        self.rest += piece
+        blocks = []
+        while (end := _end_of_block(self.rest)) is not None:
+            block, self.rest = self.rest[:end], self.rest[end:].lstrip("\n")
+            if block.strip():
+                blocks.append(block)
+        return blocks
+
+    def close(self) -> list[str]:
+        """What is left."""
+        block, self.rest = self.rest, ""
+        return [block] if block.strip() else []
+
+
+class _LeftHeading(Heading):
+    """A heading at the left, as text is read in a terminal."""
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        yield Text.assemble(self.text, style="bold cyan")
+
+
+class _BareCode(CodeBlock):
+    """Code in the terminal's own colours, two columns in, without a frame."""
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        code = str(self.text).rstrip()
+        yield Padding(Syntax(code, self.lexer_name, theme="ansi_dark", word_wrap=True), (0, 0, 0, 2))
+
+
+class PlainMarkdown(Markdown):
+    """Markdown for a stream of text: nothing centred, no boxes."""
+
+    elements: ClassVar[dict[str, Any]] = {
+        **Markdown.elements,
+        "heading_open": _LeftHeading,
+        "fence": _BareCode,
+        "code_block": _BareCode,
+    }
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        begun = False
+        for piece in super().__rich_console__(console, options):
+            begun = begun or not isinstance(piece, Segment) or piece.text != "\n"
+            if begun:  # lists would begin with an empty line
+                yield piece
+
+
+def _end_of_block(text: str) -> int | None:
+    """Where the first block ends: behind an empty line, or behind the fence that closes one. None while open."""
+    fence, place = "", 0
+    while (end := text.find("\n", place)) >= 0:
+        line = text[place:end]
+        match = _FENCE.match(line)
+        if fence:
+            if match and match[1].startswith(fence) and not line.strip().strip(fence[0]):
+                return end + 1
+        elif match:
+            if place:
+                return place
+            fence = match[1]
+        elif not line.strip() and place:
+            return end + 1
+        place = end + 1
+    return None

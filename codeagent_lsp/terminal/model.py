@@ -1,0 +1,98 @@
+"""`codeagent-lsp model list|pull|serve`: the embedded model from the terminal. Not here: fetching, serving."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from types import FrameType
+
+from rich.console import Console
+from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
+from rich.text import Text
+
+from codeagent_lsp.errors import UserError
+from codeagent_lsp.llm import download, weights
+from codeagent_lsp.llm.embedded import engine_installed
+from codeagent_lsp.terminal.client import user_locale
+from codeagent_lsp.terminal.stage import console
+from codeagent_lsp.terminal.summary import EXIT_DONE, EXIT_FAILED, EXIT_INTERRUPTED
+from codeagent_lsp.texts import choose_language, text
+
+DEFAULT_PORT = 8080
+
+Pull = Callable[..., Path]
+
+
+def model_command(action: str, port: int) -> int:
+    """Do one action; 0 done, 1 failed, 130 interrupted."""
+    language = choose_language("auto", user_locale())
+    out = console()
+    try:
+        match action:
+            case "pull":
+                return pull_model(out, language)
+            case "serve":
+                return _serve(out, port or DEFAULT_PORT, language)
+        list_models(out, language)
+        return EXIT_DONE
+    except UserError as error:
+        sys.stderr.write(f"{error.localized(language)}\n")
+        return EXIT_FAILED
+
+
+def list_models(out: Console, language: str) -> None:
+    """The model, whether it is here, and what is missing."""
+    here = weights.installed()
+    size = f"{weights.CODER.size / 2**30:.1f} GiB"
+    line = text("model.line", language, name=weights.CODER.name, size=size)
+    out.print(Text.assemble(("✓ ", "green") if here else ("· ", "yellow"), (line, "bold")))
+    state = text("model.here", language, path=weights.weights_path()) if here else text("model.not_here", language)
+    out.print(Text(f"  {state}"), soft_wrap=True)
+    if not engine_installed():
+        out.print(Text(f"  {text('model.engine_missing', language)}", style="yellow"), soft_wrap=True)
+
+
+def pull_model(out: Console, language: str, pull: Pull = weights.pull) -> int:
+    """Fetch the weights under a bar; Ctrl-C keeps what has arrived."""
+    stopped = threading.Event()
+
+    def stop(_number: int, _frame: FrameType | None) -> None:
+        stopped.set()
+
+    before = signal.signal(signal.SIGINT, stop)
+    try:
+        with _bar(out) as bar:
+            task = bar.add_task(weights.CODER.name, total=weights.CODER.size)
+            path = pull(
+                report=lambda done, total: bar.update(task, completed=done, total=total), cancelled=stopped.is_set
+            )
+    except download.Cancelled:
+        out.print(Text(text("model.paused", language), style="yellow"))
+        return EXIT_INTERRUPTED
+    finally:
+        signal.signal(signal.SIGINT, before)
+    out.print(Text.assemble(("✓ ", "green"), text("model.pulled", language, path=path)), soft_wrap=True)
+    return EXIT_DONE
+
+
+def _serve(out: Console, port: int, language: str) -> int:
+    url = f"http://127.0.0.1:{port}/v1"
+    if engine_installed() and weights.installed():
+        out.print(Text(text("model.serving", language, name=weights.CODER.name, url=url)), soft_wrap=True)
+    weights.serve(port)
+    return EXIT_DONE
+
+
+def _bar(out: Console) -> Progress:
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        DownloadColumn(binary_units=True),
+        TransferSpeedColumn(),
+        TimeRemainingColumn(),
+        console=out,
+        disable=not out.is_terminal,
+    )

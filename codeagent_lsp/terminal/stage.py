@@ -1,0 +1,111 @@
+"""Where a run is shown: lines that stay, the block that is still being written, and one line of what is going on.
+
+The last two exist only on a terminal; elsewhere lines come without them. Not here: what the lines say.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import time
+
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.padding import Padding
+from rich.spinner import Spinner
+from rich.text import Text
+
+from codeagent_lsp.terminal.markdown import Blocks, PlainMarkdown
+from codeagent_lsp.terminal.safe import one_line, visible
+
+TAIL_LINES = 6
+INTERVAL = 0.1
+
+
+class Stage:
+    """One console. `activity` is shown at the bottom while the stage is open and not paused."""
+
+    def __init__(self, console: Console) -> None:
+        self.console = console
+        self.activity = ""
+        self._blocks = Blocks()
+        self._began = time.monotonic()
+        self._spinner = Spinner("dots", style="cyan")
+        self._live: Live | None = None
+        self._ticking: asyncio.Task[None] | None = None
+
+    @property
+    def seconds(self) -> float:
+        """Since the stage was made."""
+        return time.monotonic() - self._began
+
+    def print(self, what: RenderableType) -> None:
+        """Lines that stay; an answer that is being written is finished first."""
+        self.flush()
+        self._print(what)
+
+    def write(self, piece: str) -> None:
+        """A piece of a Markdown answer."""
+        for block in self._blocks.feed(visible(piece)):
+            self._print_block(block)
+
+    def flush(self) -> None:
+        """Print what is left of the answer."""
+        for block in self._blocks.close():
+            self._print_block(block)
+
+    def resume(self) -> None:
+        """Show the bottom line."""
+        if self.console.is_terminal and not self.console.is_dumb_terminal and self._live is None:
+            self._live = Live(
+                get_renderable=self._bottom,
+                console=self.console,
+                transient=True,
+                auto_refresh=False,  # its thread would print between our lines
+                redirect_stdout=False,
+                redirect_stderr=False,
+            )
+            self._live.start(refresh=True)
+            self._ticking = asyncio.get_running_loop().create_task(self._tick(self._live))
+
+    def pause(self) -> None:
+        """Take the bottom line away, so that the user can type."""
+        self.flush()
+        live, self._live = self._live, None
+        if live is not None:
+            live.stop()
+        if self._ticking is not None:
+            self._ticking.cancel()
+            self._ticking = None
+
+    async def _tick(self, live: Live) -> None:
+        while True:
+            await asyncio.sleep(INTERVAL)
+            live.refresh()
+
+    def _print_block(self, block: str) -> None:
+        """Rendered for a terminal; as it was written, for a file or a pipe."""
+        if self.console.is_terminal:
+            self._print(Padding(PlainMarkdown(block), (0, 0, 1, 0)))
+        else:
+            self._print(Text(f"{block.rstrip()}\n"), soft_wrap=True)
+
+    def _print(self, what: RenderableType, *, soft_wrap: bool = False) -> None:
+        if self._live is not None:
+            self._live.refresh()  # the console repeats below what is printed what it showed last
+        self.console.print(what, soft_wrap=soft_wrap)
+
+    def _bottom(self) -> RenderableType:
+        words = f"{one_line(self.activity)} · {int(self.seconds)} s"
+        self._spinner.update(text=Text(words, style="dim", no_wrap=True, overflow="ellipsis"))
+        tail = Text("\n".join(self._blocks.rest.split("\n")[-TAIL_LINES:]))
+        return Group(tail, self._spinner) if tail.plain.strip() else self._spinner
+
+
+def console(width: int | None = None) -> Console:
+    """The console on stdout, whatever it can show: a character it cannot becomes a question mark."""
+    for stream in (sys.stdout, sys.stderr):
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(errors="replace")
+    return Console(width=width, highlight=False, markup=False, emoji=False)

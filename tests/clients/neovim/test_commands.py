@@ -1,0 +1,195 @@
+"""A real Neovim as a stock client: code actions, lenses, cancelling, questions, leaving."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+from tests.clients.neovim.support import MARKS, SOURCE, call, edit, left_behind, play
+
+pytestmark = MARKS
+
+
+def test_the_actions_of_a_selection_are_listed_and_one_is_run(tmp_path: Path) -> None:
+    played = play(
+        tmp_path,
+        """
+        local buffer = rig.open("a.py")
+        vim.api.nvim_win_set_cursor(0, { 5, 0 })
+        vim.lsp.buf.code_action({
+          range = { start = { 5, 0 }, ["end"] = { 6, 12 } },
+          filter = function(action) return action.command.command == "codeagent.refactor" end,
+          apply = true,
+        })
+        rig.wait("the new text", 10000, function() return rig.text(buffer):find("22", 1, true) end)
+        local listed = {}
+        rig.choose = function(_, titles) listed = titles end
+        vim.lsp.buf.code_action()
+        rig.wait("the list", 3000, function() return #listed > 0 end)
+        return { text = rig.text(buffer), listed = listed }
+        """,
+        files={"a.py": SOURCE},
+        script=[{"text": "```python\ndef two():\n    return 22\n```"}],
+    )
+    assert played.found["text"] == SOURCE.replace("return 2\n", "return 22\n")
+    listed = " ".join(played.found["listed"])
+    for title in ("Explain", "Fix", "Refactor", "Add documentation", "Add tests", "Edit with an instruction"):
+        assert title in listed, played.found["listed"]
+
+
+def test_a_diagnostic_offers_its_own_fix(tmp_path: Path) -> None:
+    played = play(
+        tmp_path,
+        """
+        local buffer = rig.open("a.py")
+        local listed = {}
+        local diagnostic = {
+          range = { start = { line = 1, character = 4 }, ["end"] = { line = 1, character = 10 } },
+          message = "unused\\nvalue",
+        }
+        rig.choose = function(_, titles) listed = titles end
+        vim.lsp.buf.code_action({ context = { diagnostics = { diagnostic }, only = { "quickfix" } } })
+        rig.wait("the list", 3000, function() return #listed > 0 end)
+        return { listed = listed }
+        """,
+        files={"a.py": SOURCE},
+        script=[],
+    )
+    assert any("unused value" in title for title in played.found["listed"])
+    assert not any("Refactor" in title for title in played.found["listed"])
+
+
+def test_pending_changes_are_a_lens_that_applies_them(tmp_path: Path) -> None:
+    played = play(
+        tmp_path,
+        """
+        local buffer = rig.open("a.py")
+        rig.choose = function() return nil end
+        local sentence = rig.run("run", { task = "change it" })
+        local lenses
+        rig.wait("lenses", 5000, function()
+          vim.lsp.codelens.refresh({ bufnr = buffer })
+          vim.wait(100)
+          lenses = vim.lsp.codelens.get(buffer)
+          return #lenses == 3
+        end)
+        local titles = vim.tbl_map(function(lens) return lens.command.title end, lenses)
+        for _, lens in ipairs(lenses) do
+          if lens.command.title == "Apply" then rig.client:exec_cmd(lens.command) end
+        end
+        rig.told("Applied 1")
+        return { text = rig.text(buffer), titles = titles, sentence = sentence }
+        """,
+        files={"a.py": SOURCE},
+        script=[edit("return 3", "return 4"), {"text": "Changed."}],
+    )
+    assert played.found["text"] == SOURCE.replace("return 3", "return 4")
+    assert "wait for your decision" in played.found["sentence"]
+    assert played.found["titles"][1:] == ["Apply", "Discard"]
+
+
+def test_a_cancel_from_the_editor_ends_the_run_within_a_second(tmp_path: Path) -> None:
+    played = play(
+        tmp_path,
+        """
+        local buffer = rig.open("a.py")
+        local run = rig.command("run", { task = "change it" }).runId
+        rig.wait("the begin of the progress", 5000, function() return rig.progress[rig.token(run)] end)
+        vim.wait(300)
+        local before = vim.uv.hrtime()
+        rig.client:notify("window/workDoneProgress/cancel", { token = rig.token(run) })
+        local sentence = rig.ended(run)
+        return {
+          seconds = (vim.uv.hrtime() - before) / 1e9,
+          sentence = sentence,
+          text = rig.text(buffer),
+          pending = rig.command("pending"),
+        }
+        """,
+        files={"a.py": SOURCE},
+        script=[edit("return 3", "return 4"), {"text": "Slow.", "delay": 20}],
+    )
+    assert played.found["seconds"] < 1.0
+    assert played.found["sentence"] == "Cancelled."
+    assert played.found["text"] == SOURCE
+    assert [item["kind"] for item in played.found["pending"]] == ["changes"]
+
+
+def test_a_question_of_the_agent_is_answered_by_selection(tmp_path: Path) -> None:
+    played = play(
+        tmp_path,
+        """
+        rig.open("a.py")
+        rig.choose = function(_, titles) return "Blue" end
+        rig.run("run", { task = "ask me" })
+        return {}
+        """,
+        files={"a.py": SOURCE},
+        script=[
+            call("AskUser", questions=[{"text": "Which colour?", "options": ["Red", "Blue"]}], format="single"),
+            {"text": "Fine."},
+        ],
+    )
+    assert played.prompts[0]["titles"] == ["Red", "Blue"]
+    assert "Which colour?" in played.prompts[0]["prompt"]
+
+
+def test_a_free_answer_is_written_into_a_document_and_saved(tmp_path: Path) -> None:
+    played = play(
+        tmp_path,
+        """
+        rig.open("a.py")
+        local run = rig.command("run", { task = "ask me" }).runId
+        local answer
+        rig.wait("the answer document", 5000, function()
+          for _, buffer in ipairs(vim.api.nvim_list_bufs()) do
+            if vim.api.nvim_buf_get_name(buffer):find("/answer/", 1, true) then answer = buffer end
+          end
+          return answer ~= nil
+        end)
+        vim.wait(200)
+        vim.api.nvim_buf_set_lines(answer, -1, -1, true, { "Ada" })
+        vim.api.nvim_buf_call(answer, function() vim.cmd("silent write") end)
+        return { sentence = rig.ended(run) }
+        """,
+        files={"a.py": SOURCE},
+        script=[call("AskUser", questions=[{"text": "Which name?"}], format="single"), {"text": "Fine."}],
+    )
+    assert played.found["sentence"] == "Done."
+    assert "Fine." in played.messages
+
+
+def test_review_shows_the_diff_and_then_asks_again(tmp_path: Path) -> None:
+    played = play(
+        tmp_path,
+        """
+        local buffer = rig.open("a.py")
+        rig.choose = function(_, titles) return titles[1] == "Review" and "Review" or "Apply" end
+        rig.run("run", { task = "change it" })
+        local diff
+        for _, other in ipairs(vim.api.nvim_list_bufs()) do
+          if vim.api.nvim_buf_get_name(other):find("%.diff$") then diff = rig.text(other) end
+        end
+        return { diff = diff, text = rig.text(buffer) }
+        """,
+        files={"a.py": SOURCE},
+        script=[edit("return 3", "return 4"), {"text": "Changed."}],
+    )
+    assert "-    return 3\n+    return 4\n" in played.found["diff"]
+    assert played.found["text"] == SOURCE.replace("return 3", "return 4")
+
+
+def test_leaving_while_a_run_works_leaves_nothing_behind(tmp_path: Path) -> None:
+    started = time.monotonic()
+    play(
+        tmp_path,
+        """
+        rig.open("a.py")
+        rig.command("run", { task = "think" })
+        return {}
+        """,
+        files={"a.py": SOURCE},
+        script=[{"text": "Slow.", "delay": 20}],
+    )
+    assert time.monotonic() - started < 8
+    assert not left_behind(tmp_path / "state", 0)

@@ -1,0 +1,199 @@
+"""A real Neovim as a stock client: accepted changes reach its buffers, and nothing the user typed is lost."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.clients.neovim.support import MARKS, SOURCE, call, edit, play
+
+pytestmark = MARKS
+
+
+def test_a_run_changes_the_unsaved_buffer_and_not_the_disk(tmp_path: Path) -> None:
+    played = play(
+        tmp_path,
+        """
+        local buffer = rig.open("a.py")
+        rig.replace(buffer, 1, "    return 11")
+        local sentence = rig.run("run", { task = "change it" })
+        return { text = rig.text(buffer), sentence = sentence, modified = vim.bo[buffer].modified }
+        """,
+        files={"a.py": SOURCE},
+        script=[call("read_file", path="a.py"), edit("return 11", "return 12"), {"text": "Changed."}],
+    )
+    assert played.found["text"] == SOURCE.replace("return 1\n", "return 12\n")
+    assert played.found["sentence"] == "Applied 1 file(s)."
+    assert played.found["modified"]
+    assert played.disk("a.py") == SOURCE
+    assert [prompt["titles"] for prompt in played.prompts] == [["Review", "Apply", "Discard"]]
+    assert played.encoding == "utf-8"
+    assert "Changed." in played.messages
+
+
+def test_what_the_user_types_elsewhere_meanwhile_stays(tmp_path: Path) -> None:
+    played = play(
+        tmp_path,
+        """
+        local buffer = rig.open("a.py")
+        rig.choose = function(prompt)
+          rig.type(buffer, 0, "# typed while the question was open")
+          vim.wait(250)
+          return "Apply"
+        end
+        rig.run("run", { task = "change it" })
+        return { text = rig.text(buffer) }
+        """,
+        files={"a.py": SOURCE},
+        script=[edit("return 3", "return 4"), {"text": "Changed."}],
+    )
+    assert played.found["text"] == "# typed while the question was open\n" + SOURCE.replace("return 3", "return 4")
+
+
+def test_what_the_user_types_on_the_same_line_wins_and_the_conflict_is_shown(tmp_path: Path) -> None:
+    played = play(
+        tmp_path,
+        """
+        local buffer = rig.open("a.py")
+        rig.choose = function(prompt)
+          rig.replace(buffer, 9, "    return 33")
+          vim.wait(250)
+          return "Apply"
+        end
+        local sentence = rig.run("run", { task = "change it" })
+        rig.told("a.py:10")
+        return { text = rig.text(buffer), pending = rig.command("pending"), sentence = sentence }
+        """,
+        files={"a.py": SOURCE},
+        script=[edit("return 3", "return 4"), {"text": "Changed."}],
+    )
+    assert played.found["text"] == SOURCE.replace("return 3", "return 33")
+    assert [item["kind"] for item in played.found["pending"]] == ["changes"]
+
+
+def test_a_change_right_before_the_edit_arrives_is_not_garbled(tmp_path: Path) -> None:
+    """Neovim tells of typing up to 150 ms late, so the edit is made for a version that is gone."""
+    played = play(
+        tmp_path,
+        """
+        local buffer = rig.open("a.py")
+        rig.type(buffer, 0, "# first")
+        vim.wait(250)
+        rig.choose = function(prompt)
+          rig.type(buffer, 0, "# typed right before")
+          return "Apply"
+        end
+        local sentence = rig.run("run", { task = "change it" })
+        return { text = rig.text(buffer), pending = rig.command("pending"), sentence = sentence }
+        """,
+        files={"a.py": SOURCE},
+        script=[edit("return 3", "return 4"), {"text": "Changed."}],
+    )
+    typed = "# typed right before\n# first\n"
+    applied, kept = typed + SOURCE.replace("return 3", "return 4"), typed + SOURCE
+    assert played.found["text"] in (applied, kept)
+    if played.found["text"] == kept:
+        assert [item["kind"] for item in played.found["pending"]] == ["changes"]
+        assert "Applied" not in played.found["sentence"]
+
+
+def test_undo_keeps_what_was_typed_later(tmp_path: Path) -> None:
+    played = play(
+        tmp_path,
+        """
+        local buffer = rig.open("a.py")
+        rig.run("run", { task = "change it" })
+        local changed = rig.text(buffer)
+        rig.type(buffer, 0, "# later")
+        vim.wait(250)
+        rig.command("undo", vim.empty_dict())
+        rig.told("Undone")
+        return { changed = changed, text = rig.text(buffer) }
+        """,
+        files={"a.py": SOURCE},
+        script=[edit("return 3", "return 4"), {"text": "Changed."}],
+    )
+    assert played.found["changed"] == SOURCE.replace("return 3", "return 4")
+    assert played.found["text"] == "# later\n" + SOURCE
+
+
+def test_one_undo_of_neovim_takes_an_edit_back(tmp_path: Path) -> None:
+    played = play(
+        tmp_path,
+        """
+        local buffer = rig.open("a.py")
+        rig.run("run", { task = "change it" })
+        vim.cmd("silent undo")
+        return { text = rig.text(buffer) }
+        """,
+        files={"a.py": SOURCE},
+        script=[edit("return 1\n", "return 4\n"), edit("return 3", "return 4"), {"text": "Changed."}],
+    )
+    assert played.found["text"] == SOURCE
+
+
+def test_two_files_of_which_one_is_not_open(tmp_path: Path) -> None:
+    played = play(
+        tmp_path,
+        """
+        local buffer = rig.open("a.py")
+        local sentence = rig.run("run", { task = "change both" })
+        return { a = rig.text(buffer), b = rig.seen("b.py"), sentence = sentence }
+        """,
+        files={"a.py": SOURCE, "b.py": "x = 1\n"},
+        script=[edit("return 1\n", "return 4\n"), edit("x = 1", "x = 2", "b.py"), {"text": "Changed."}],
+    )
+    assert played.found["sentence"] == "Applied 2 file(s)."
+    assert played.found["b"] == "x = 2\n"
+    assert played.disk("b.py") == "x = 1\n"
+
+
+def test_text_with_characters_beyond_the_basic_plane(tmp_path: Path) -> None:
+    played = play(
+        tmp_path,
+        """
+        local buffer = rig.open("a.py")
+        rig.run("run", { task = "change it" })
+        return { text = rig.text(buffer) }
+        """,
+        files={"a.py": "s = '🎉 ü 𝒳'; x = 1; y = '🎉'\n"},
+        script=[edit("x = 1; y = '🎉'", "x = 2; y = '🎈'"), {"text": "Changed."}],
+    )
+    assert played.found["text"] == "s = '🎉 ü 𝒳'; x = 2; y = '🎈'\n"
+
+
+def test_a_file_with_crlf_keeps_its_line_ends(tmp_path: Path) -> None:
+    played = play(
+        tmp_path,
+        """
+        local buffer = rig.open("a.py")
+        local sentence = rig.run("run", { task = "change it" })
+        vim.cmd("silent write")
+        return { sentence = sentence }
+        """,
+        files={"a.py": SOURCE.replace("\n", "\r\n")},
+        script=[edit("return 3", "return 4\n    # end"), {"text": "Changed."}],
+    )
+    assert played.found["sentence"] == "Applied 1 file(s)."
+    assert played.disk("a.py") == SOURCE.replace("return 3", "return 4\n    # end").replace("\n", "\r\n")
+
+
+def test_lines_added_at_the_very_end_bring_no_empty_line(tmp_path: Path) -> None:
+    played = play(
+        tmp_path,
+        """
+        local buffer = rig.open("a.py")
+        local sentence = rig.run("run", { task = "change it" })
+        return { text = rig.text(buffer), b = rig.seen("b.py"), c = rig.seen("c.py"), sentence = sentence }
+        """,
+        files={"a.py": SOURCE, "b.py": "no newline", "c.py": ""},
+        script=[
+            edit("    return 3\n", "    return 3\n\n\nx = 1\n"),
+            call("write_file", path="b.py", content="no newline\nsecond\n"),
+            call("write_file", path="c.py", content="first\nsecond\n"),
+            {"text": "Changed."},
+        ],
+    )
+    assert played.found["text"] == SOURCE + "\n\nx = 1\n"
+    assert played.found["b"] == "no newline\nsecond\n"
+    assert played.found["c"] == "first\nsecond\n"
+    assert played.found["sentence"] == "Applied 3 file(s)."

@@ -1,0 +1,250 @@
+"""What the user decides about changes and questions, by prompt or by command; the first answer wins."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import Any
+
+from tests.server.conftest import StartEditor
+from tests.server.rawclient import Refusal
+from tests.server.replies import call, calls, edit, say, write
+from tests.server.stock_editor import StockEditor
+
+LINES = "".join(f"line {number}\n" for number in range(1, 31))
+TWO_HUNKS = [edit("a.py", "line 2\n", "LINE 2\n"), edit("a.py", "line 29\n", "LINE 29\n"), say("Changed.")]
+
+
+def never(params: dict[str, Any]) -> None:
+    """Close every prompt."""
+
+
+def held(start: StartEditor, workspace: Path, *script: dict[str, Any]) -> tuple[StockEditor, str]:
+    """An editor with a finished run whose changes wait, because the prompt was closed."""
+    editor = start(*(script or TWO_HUNKS), choose=never)
+    editor.open(workspace / "a.py", LINES)
+    run_id = editor.command("codeagent.run", task="change it")["runId"]
+    assert "wait for your decision" in editor.ended(run_id)["message"]
+    return editor, run_id
+
+
+def test_a_closed_prompt_is_no_and_keeps_the_changes(start: StartEditor, workspace: Path) -> None:
+    editor, run_id = held(start, workspace)
+    pending = editor.command("codeagent.pending")
+    assert [(item["kind"], item["runId"]) for item in pending] == [("changes", run_id)]
+    assert editor.text(workspace / "a.py") == LINES
+    editor.command("codeagent.apply", runId=run_id)
+    editor.told("Applied 1")
+    assert "LINE 29" in editor.text(workspace / "a.py")
+    assert editor.command("codeagent.pending") == []
+    assert editor.close() == 0
+
+
+def test_an_error_for_the_prompt_is_no(start: StartEditor, workspace: Path) -> None:
+    editor = start(*TWO_HUNKS, answers={"window/showMessageRequest": lambda params: Refusal(-32603, "C-g")})
+    editor.open(workspace / "a.py", LINES)
+    assert "wait for your decision" in editor.run("codeagent.run", task="go")["message"]
+    assert editor.text(workspace / "a.py") == LINES
+
+
+def test_an_answer_that_is_no_choice_is_no(start: StartEditor, workspace: Path) -> None:
+    editor = start(*TWO_HUNKS, choose=lambda params: "Sure, all of it")
+    editor.open(workspace / "a.py", LINES)
+    assert "wait for your decision" in editor.run("codeagent.run", task="go")["message"]
+    assert editor.text(workspace / "a.py") == LINES
+
+
+def test_the_question_says_what_it_is_about(start: StartEditor, workspace: Path) -> None:
+    editor, _ = held(start, workspace)
+    prompt = editor.prompts[0]
+    assert prompt["message"] == "Apply changes to a.py, +2 −2?"
+    assert [item["title"] for item in prompt["actions"]] == ["Review", "Apply", "Discard"]
+
+
+def test_one_hunk_is_applied_and_the_other_waits(start: StartEditor, workspace: Path) -> None:
+    editor, run_id = held(start, workspace)
+    editor.command("codeagent.apply", runId=run_id, hunks=["a.py#2"])
+    editor.told("Applied 1")
+    assert editor.text(workspace / "a.py") == LINES.replace("line 29", "LINE 29")
+    editor.wait_until(lambda: "LINE 29" not in _added(editor.command("codeagent.review", runId=run_id)["diff"]))
+    assert "+LINE 2\n" in editor.command("codeagent.review", runId=run_id)["diff"]
+    editor.command("codeagent.apply", runId=run_id)
+    editor.told("Applied 1")
+    assert editor.text(workspace / "a.py") == LINES.replace("line 29", "LINE 29").replace("line 2\n", "LINE 2\n")
+
+
+def test_one_hunk_is_discarded_and_the_other_applied(start: StartEditor, workspace: Path) -> None:
+    editor, run_id = held(start, workspace)
+    assert editor.command("codeagent.discard", runId=run_id, hunks=["a.py#1"])["files"]
+    editor.command("codeagent.apply", runId=run_id)
+    editor.told("Applied 1")
+    assert editor.text(workspace / "a.py") == LINES.replace("line 29", "LINE 29")
+
+
+def test_one_file_of_two_is_applied_and_the_other_discarded(start: StartEditor, workspace: Path) -> None:
+    editor, run_id = held(start, workspace, edit("a.py", "line 2\n", "LINE 2\n"), write("b.py", "x\n"), say("Done."))
+    editor.command("codeagent.apply", runId=run_id, files=["a.py"])
+    editor.told("Applied 1")
+    assert "LINE 2" in editor.text(workspace / "a.py")
+    assert not (workspace / "b.py").exists()
+    assert [Path(name).name for name in editor.command("codeagent.discard", runId=run_id)["files"]] == ["b.py"]
+    assert editor.command("codeagent.pending") == []
+    assert "no such staged changes" in editor.refusal("codeagent.discard", {"runId": run_id})
+
+
+def test_review_opens_the_diff(start: StartEditor, workspace: Path) -> None:
+    editor, run_id = held(start, workspace)
+    answer = editor.command("codeagent.review", runId=run_id)
+    assert "-line 2\n+LINE 2\n" in answer["diff"]
+    assert answer["diff"].startswith("--- a/a.py\n+++ b/a.py\n")
+    editor.wait_until(lambda: any(uri.endswith(".diff") for uri in editor.shown))
+    assert "workspace" not in answer["diff"]
+
+
+def test_a_question_answered_by_command_first_takes_no_second_answer(start: StartEditor, workspace: Path) -> None:
+    late = threading.Event()
+
+    def slowly(params: dict[str, Any]) -> str:
+        late.wait(10)
+        return "Discard"
+
+    editor = start(*TWO_HUNKS, choose=slowly)
+    editor.open(workspace / "a.py", LINES)
+    run_id = editor.client.start(
+        "workspace/executeCommand", {"command": "codeagent.run", "arguments": [{"task": "go"}]}
+    )
+    editor.wait_until(lambda: len(editor.prompts) == 1)
+    late.set()
+    assert editor.ended(editor.client.response(run_id)["result"]["runId"])["message"] == "Discarded."
+    assert editor.text(workspace / "a.py") == LINES
+
+
+def test_responding_twice_or_with_nonsense_is_refused(start: StartEditor, workspace: Path) -> None:
+    editor = _asking(start, workspace)
+    question = _open_question(editor)
+    assert question["title"] == "Which colour?"
+    assert "Red" in editor.refusal("codeagent.respond", {"requestId": question["requestId"], "answer": "Blau"})
+    assert editor.command("codeagent.respond", requestId=question["requestId"], answer="Blue") == {"ok": True}
+    assert editor.refusal("codeagent.respond", {"requestId": question["requestId"], "answer": "Red"})
+
+
+def test_questions_are_shown_one_at_a_time(start: StartEditor, workspace: Path) -> None:
+    open_now, most = [0], [0]
+
+    def choose(params: dict[str, Any]) -> str:
+        open_now[0] += 1
+        most[0] = max(most[0], open_now[0])
+        open_now[0] -= 1
+        titles: list[str] = [item["title"] for item in params["actions"]]
+        return titles[-1]
+
+    question = {"questions": [{"text": f"Question {n}?", "options": ["a", "b"]} for n in (1, 2, 3)], "format": "single"}
+    editor = start(call("AskUser", **question), say("Thanks."), choose=choose)
+    editor.run("codeagent.run", task="ask")
+    assert [prompt["message"] for prompt in editor.prompts] == ["Question 1?", "Question 2?", "Question 3?"]
+    assert most[0] == 1
+
+
+def test_several_choices_are_a_sequence_with_an_end(start: StartEditor, workspace: Path) -> None:
+    picks = iter(["Blue", "Red", "That is all"])
+    question = {"questions": [{"text": "Colours?", "options": ["Red", "Green", "Blue"]}], "format": "multi"}
+    editor = start(call("AskUser", **question), say("Thanks."), choose=lambda params: next(picks))
+    session = editor.command("codeagent.run", task="ask")
+    editor.ended(session["runId"])
+    offered = [[item["title"] for item in prompt["actions"]] for prompt in editor.prompts]
+    assert offered[0] == ["That is all", "Red", "Green", "Blue"]
+    assert offered[2] == ["That is all", "Green"]
+    exported = editor.command("codeagent.session.export", sessionId=session["sessionId"])["markdown"]
+    assert "Blue, Red" in exported
+
+
+def test_a_free_answer_is_sent_when_its_document_is_saved(start: StartEditor, workspace: Path) -> None:
+    editor = start(call("AskUser", questions=[{"text": "Which name?"}], format="single"), say("Hello."))
+    session = editor.command("codeagent.run", task="ask")
+    editor.wait_until(lambda: bool(editor.shown))
+    uri = editor.shown[0]
+    place = Path(uri.removeprefix("file://"))
+    text = place.read_text()
+    assert "Which name?" in text
+    editor.open(place, text + "Ada\n")
+    editor.client.notify("textDocument/didSave", {"textDocument": {"uri": uri}})
+    assert editor.ended(session["runId"])["message"] == "Done."
+    assert "Ada" in editor.command("codeagent.session.export", sessionId=session["sessionId"])["markdown"]
+
+
+def test_an_answer_document_saved_empty_answers_nothing(start: StartEditor, workspace: Path) -> None:
+    editor = start(call("AskUser", questions=[{"text": "Which name?"}], format="single"), say("Hello."))
+    editor.command("codeagent.run", task="ask")
+    editor.wait_until(lambda: bool(editor.shown))
+    place = Path(editor.shown[0].removeprefix("file://"))
+    editor.open(place, place.read_text())
+    editor.client.notify("textDocument/didSave", {"textDocument": {"uri": editor.shown[0]}})
+    assert [item["kind"] for item in editor.command("codeagent.pending")] == ["question"]
+
+
+def test_pending_things_are_lenses_and_actions_of_their_file(start: StartEditor, workspace: Path) -> None:
+    editor, run_id = held(start, workspace)
+    uri = next(iter(editor.buffers))
+    lenses = editor.client.result("textDocument/codeLens", {"textDocument": {"uri": uri}})
+    assert [lens["command"]["command"] for lens in lenses] == [
+        "codeagent.review",
+        "codeagent.apply",
+        "codeagent.discard",
+    ]
+    other = editor.open(workspace / "other.py", "x\n")
+    assert editor.client.result("textDocument/codeLens", {"textDocument": {"uri": other}}) == []
+    apply = lenses[1]["command"]
+    editor.client.result("workspace/executeCommand", {"command": apply["command"], "arguments": apply["arguments"]})
+    editor.told("Applied 1")
+    assert editor.client.result("textDocument/codeLens", {"textDocument": {"uri": uri}}) == []
+    assert run_id
+
+
+def test_a_decision_by_command_closes_the_question(start: StartEditor, workspace: Path) -> None:
+    editor = start(*TWO_HUNKS, answers={"window/showMessageRequest": lambda params: Refusal(-32601)})
+    editor.open(workspace / "a.py", LINES)
+    run_id = editor.command("codeagent.run", task="go")["runId"]
+    _open_question(editor)
+    editor.command("codeagent.apply", runId=run_id)
+    assert "Applied" in editor.ended(run_id)["message"]
+    assert editor.command("codeagent.pending") == []
+    assert "LINE 29" in editor.text(workspace / "a.py")
+
+
+def test_a_cancel_while_the_question_is_open_keeps_the_changes(start: StartEditor, workspace: Path) -> None:
+    editor = start(*TWO_HUNKS, answers={"window/showMessageRequest": lambda params: Refusal(-32601)})
+    editor.open(workspace / "a.py", LINES)
+    run_id = editor.command("codeagent.run", task="go")["runId"]
+    question = _open_question(editor)
+    assert editor.command("codeagent.cancel") == {"cancelled": [run_id]}
+    assert editor.ended(run_id, 1.0)["message"] == "Cancelled."
+    assert editor.refusal("codeagent.respond", {"requestId": question["requestId"], "answer": "Apply"})
+    assert [item["kind"] for item in editor.command("codeagent.pending")] == ["changes"]
+
+
+def test_two_tool_calls_in_one_reply_both_ask(start: StartEditor, workspace: Path) -> None:
+    asks = [("AskUser", {"questions": [{"text": f"{n}?", "options": ["a", "b"]}], "format": "single"}) for n in "12"]
+    editor = start(calls(*asks), say("Thanks."), choose=lambda params: params["actions"][0]["title"])
+    editor.run("codeagent.run", task="ask")
+    assert sorted(prompt["message"] for prompt in editor.prompts) == ["1?", "2?"]
+
+
+def _asking(start: StartEditor, workspace: Path) -> StockEditor:
+    question = {"questions": [{"text": "Which colour?", "options": ["Red", "Blue"]}], "format": "single"}
+    editor = start(
+        call("AskUser", **question),
+        say("Thanks."),
+        answers={"window/showMessageRequest": lambda params: Refusal(-32601)},
+    )
+    editor.command("codeagent.run", task="ask")
+    return editor
+
+
+def _open_question(editor: StockEditor) -> dict[str, Any]:
+    editor.wait_until(lambda: any("requestId" in item for item in editor.command("codeagent.pending")))
+    found: dict[str, Any] = next(item for item in editor.command("codeagent.pending") if "requestId" in item)
+    return found
+
+
+def _added(diff: str) -> str:
+    return "\n".join(line for line in diff.split("\n") if line.startswith("+"))
