@@ -121,11 +121,11 @@ _METHODS = f"""\
 They are used only with a client that announces them:
 `experimental: {{"{protocol.EXPERIMENTAL_KEY}": {{"event": true, "input": true, "diagnostics": true}}}}`.
 
-| method | kind | params | answer |
+| method | the client gets a | params | answer |
 |---|---|---|---|
-| `{protocol.EVENT_METHOD}` | notification to the client | one event, see below | – |
-| `{protocol.INPUT_METHOD}` | request to the client | `requestId`, `title`, `prompt`, `secret?` | `{{"value": …}}` or null |
-| `{protocol.DIAGNOSTICS_METHOD}` | request to the client | `uri` | the client's diagnostics |"""
+| `{protocol.EVENT_METHOD}` | notification | one event, see below | – |
+| `{protocol.INPUT_METHOD}` | request | `requestId`, `title`, `prompt`, `secret?` | `{{"value": …}}` or null |
+| `{protocol.DIAGNOSTICS_METHOD}` | request | `uri` | the client's diagnostics |"""
 
 _EVENTS_INTRODUCTION = """\
 `type` tells them apart. All have `session_id`, `run_id`, `seq` (counts up in a session) and `ts` (seconds since the

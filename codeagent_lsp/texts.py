@@ -183,7 +183,6 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
     "terminal.plan": ("Plan", "计划"),
     "terminal.more": ("… and {count} more lines", "…… 另有 {count} 行"),
     "terminal.tokens": ("{prompt} tokens in, {completion} out", "输入 {prompt} 词元，输出 {completion}"),
-    "terminal.cancelling": ("Stopping …", "正在停止……"),
     "model.line": ("{name}, {size}", "{name}，{size}"),
     "model.here": ("installed in {path}", "已安装于 {path}"),
     "model.not_here": (

@@ -12,8 +12,9 @@ from itertools import islice
 from pathlib import PurePath
 
 from codeagent_lsp.errors import AgentError
-from codeagent_lsp.tools.builtin.reading import render
+from codeagent_lsp.tools.builtin.reading import LARGE_FILE_LINES, render
 from codeagent_lsp.workspace.files import FileView
+from codeagent_lsp.workspace.lines import split_lines
 
 MOST_FILES = 2000
 LISTED_FILES = 60
@@ -36,9 +37,11 @@ def starting_context(view: FileView, task: str, budget: int, skip: Iterable[str]
     left = budget - sum(map(len, parts))
     for path in named_files(task, files, skip):
         try:
-            shown = f"The whole file {view.roots.relative(path)}, as it is now:\n{render(view.read(path))}"
+            file = view.read(path)
         except AgentError:
             continue
+        part = "whole" if len(split_lines(file.text)) <= LARGE_FILE_LINES else "beginning of the"
+        shown = f"The {part} file {view.roots.relative(path)}, as it is now:\n{render(file)}"
         if len(shown) <= left and not view.roots.is_secret(path):
             parts.append(shown)
             left -= len(shown)

@@ -23,7 +23,7 @@ _OUTER_FENCE = re.compile(
 _FENCE_LINE = re.compile(r"^ {0,3}(?:```|~~~)", re.MULTILINE)
 _TAG = re.compile(r"^[ \t]*</?selection>[ \t]*\n?", re.MULTILINE)
 _INTRODUCTION = re.compile(
-    r"\A\s*(?:Sure|Certainly|Of course|Okay|Here(?:'s| is| are)|The (?:new|updated))\b[^\n]*:\n+"
+    r"\A\s*(?:Sure|Certainly|Of course|Okay|Here(?:'s| is| are)|The new)\b[^\n]*:\n+"
 )
 _EXCUSE = re.compile(r"\A\s*(?:I(?:'m| am) (?:sorry|unable)|I can(?:'t|not)|Sorry\b|Unfortunately\b|As an AI)")
 _OPENERS = (":", "{", "(", "[")
@@ -94,7 +94,7 @@ def in_style(code: str, text: str) -> str:
     tabs, blanks = re.search(r"^\t+\S", text, re.MULTILINE), re.search(r"^ {2,}\S", text, re.MULTILINE)
     if tabs and not blanks:
         unit = min((len(found) for found in re.findall(r"^( {2,8})\S", code, re.MULTILINE)), default=4)
-        return re.sub(r"^(?: {%d})+" % unit, lambda match: "\t" * (len(match[0]) // unit), code, flags=re.MULTILINE)
+        return re.sub(rf"^(?: {{{unit}}})+", lambda match: "\t" * (len(match[0]) // unit), code, flags=re.MULTILINE)
     if blanks and not tabs:
         unit = min((len(found) for found in re.findall(r"^( {2,8})\S", text, re.MULTILINE)), default=4)
         return re.sub(r"^\t+", lambda match: " " * unit * len(match[0]), code, flags=re.MULTILINE)

@@ -117,7 +117,7 @@ def _whole_lines(text: str, start: int, end: int) -> tuple[int, int]:
     if not text[line:start].strip():
         start = line
     stop = end
-    while stop < len(text) and text[stop] in " \t":
+    while stop < len(text) and text[stop] in " \t;":
         stop += 1
     for newline in ("\r\n", "\n", "\r"):
         if text.startswith(newline, stop):

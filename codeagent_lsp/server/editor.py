@@ -81,8 +81,8 @@ class LspEditor:
         return not (taken or lost)
 
     async def _apply_group(self, group: Sequence[FileChange], label: str) -> list[Try]:
-        before = [self._current(change.path).text for change in group]
         made = self._make_empty_files(group)
+        before = [self._current(change.path).text for change in group]
         operations = [operation for change in group for operation in self._operations(change)]
         said, reason = await self._send(operations, label)
         wait = REFUSED_SECONDS if said == "no" else SETTLE_SECONDS

@@ -62,7 +62,7 @@ class SettingsLink:
             )
         except EditorError:
             return
-        value = answer[0] if isinstance(answer, list) and answer else None
+        value = answer[0] if isinstance(answer, list | tuple) and answer else None
         if isinstance(value, Mapping):
             self._pulled = value
             self._merge()

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from codeagent_lsp import events
-from codeagent_lsp.agent.history import well_formed
+from codeagent_lsp.agent.history import History
 from codeagent_lsp.messages import Message, ToolCall
 from codeagent_lsp.session.session import RunRecord, Session
 from codeagent_lsp.workspace.changeset import Changeset, FileChange
@@ -25,10 +25,12 @@ def replay(session: Session, records: Iterable[Mapping[str, Any]]) -> None:
         except (KeyError, TypeError, ValueError, AttributeError):
             continue
     for run in session.runs.values():
-        run.messages = list(well_formed(run.messages))
-        session.join(run)
+        history = History(run.messages)
         if run.status == "running":
             run.status = "interrupted"
+            history.close_turn()
+        run.messages = list(history.messages)
+        session.join(run)
 
 
 def message_to_dict(message: Message) -> dict[str, Any]:

@@ -154,7 +154,7 @@ class Connection:
         elif identity is not None:
             task = asyncio.ensure_future(self._answer(identity, method, message.get("params")))
             self._answering[identity] = task
-            task.add_done_callback(lambda _: self._answering.pop(identity, None))
+            task.add_done_callback(lambda _: self._answered(identity, task))
         elif method == "$/cancelRequest":
             answering = self._answering.get(message["params"]["id"])
             if answering is not None:
@@ -178,11 +178,14 @@ class Connection:
             return
         try:
             self._send({"id": identity, "result": await handler(params)})
-        except asyncio.CancelledError:
-            self._send({"id": identity, "error": {"code": REQUEST_CANCELLED, "message": "cancelled"}})
-            raise
         except (OSError, ValueError, KeyError, TypeError) as error:
             self._send({"id": identity, "error": {"code": INTERNAL_ERROR, "message": str(error)}})
+
+    def _answered(self, identity: Any, task: asyncio.Task[None]) -> None:
+        """Even a request that is cancelled before its handler began has an answer."""
+        self._answering.pop(identity, None)
+        if task.cancelled():
+            self._send({"id": identity, "error": {"code": REQUEST_CANCELLED, "message": "cancelled"}})
 
     async def _keep_log(self) -> None:
         assert self._process is not None

@@ -88,12 +88,12 @@ class Stage:
         if self.console.is_terminal:
             self._print(Padding(PlainMarkdown(block), (0, 0, 1, 0)))
         else:
-            self._print(Text(f"{block.rstrip()}\n"), soft_wrap=True)
+            self._print(Text(f"{block.rstrip()}\n"))
 
-    def _print(self, what: RenderableType, *, soft_wrap: bool = False) -> None:
+    def _print(self, what: RenderableType) -> None:
         if self._live is not None:
             self._live.refresh()  # the console repeats below what is printed what it showed last
-        self.console.print(what, soft_wrap=soft_wrap)
+        self.console.print(what, soft_wrap=not self.console.is_terminal)
 
     def _bottom(self) -> RenderableType:
         words = f"{one_line(self.activity)} · {int(self.seconds)} s"

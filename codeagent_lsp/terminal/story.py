@@ -27,6 +27,7 @@ class Story:
     def __init__(self, stage: Stage, language: str) -> None:
         self._stage = stage
         self._language = language
+        self._after_tool = False
         self._calls: dict[str, Event] = {}
         self._tellers: dict[str, Callable[[Event], None]] = {
             "token": self._token,
@@ -53,6 +54,9 @@ class Story:
             teller(event)
 
     def _token(self, event: Event) -> None:
+        if self._after_tool:
+            self._after_tool = False
+            self._stage.print(Text())
         self._stage.activity = text("progress.writing", self._language)
         self._stage.write(event["content"])
 
@@ -69,6 +73,7 @@ class Story:
         if not event["success"]:
             line.append(f"\n    {one_line(event.get('error') or event.get('output') or '')}", style="red")
         self._stage.print(line)
+        self._after_tool = True
         self._stage.activity = text("progress.thinking", self._language)
 
     def _plan(self, event: Event) -> None:

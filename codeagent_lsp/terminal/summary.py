@@ -94,7 +94,7 @@ def ending(summary: Summary, note: str, seconds: float, language: str) -> Iterat
         yield Text(f"  {one_line(summary.refused, 1000)}", style="yellow")
     if summary.error and not note:
         yield Text(f"  {one_line(summary.error, 1000)}", style="red")
-    elif summary.status == "stopped":
+    elif summary.status == "stopped" and summary.words:
         yield Text(f"  {one_line(summary.words, 1000)}", style="yellow")
 
 

@@ -1,6 +1,7 @@
 """What a matched place looks like after an edit: the file's own lines, with only the changes carried over.
 
-A line that is the same in the old and the new block keeps the file's bytes. A line that is new is moved by
+A line that is the same in the old and the new block keeps the file's bytes, but for typographic punctuation that
+the edit writes in plain ASCII: there the edit's own characters are taken. A line that is new is moved by
 the place's shift and takes the line ending used there. Wherever two readings of the edit would give different
 files, `Unsafe` is raised. Not here: finding the place (`match_block.py`).
 """

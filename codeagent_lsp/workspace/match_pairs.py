@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 
 from codeagent_lsp.workspace.match_block import Block, Part, Place, fold
@@ -38,8 +38,8 @@ class Pairing:
 
     def __init__(self, file: Block, place: Place, old: Block, new: Block) -> None:
         self.place = place
-        self.theirs = [file.part(place.first + t) for t in range(place.size)]
         self.ours = [old.part(t) for t in range(place.size)]
+        self.theirs = [_plain(file.part(place.first + t), self.ours[t]) for t in range(place.size)]
         self.fresh = [new.part(t) for t in range(len(new.at))]
         self.names = self._class_names()
         self.pairs = self._pair_up()
@@ -122,3 +122,14 @@ class Pairing:
         added = (part for j, part in enumerate(self.fresh) if j not in self.pairs)
         if invented and any(fold(part.body) != part.body for part in added):
             raise Unsafe("old_str has typographic quotes or dashes that the file does not have")
+
+
+def _plain(theirs: Part, ours: Part) -> Part:
+    """The file's line; where the edit spells its typographic punctuation plainly, in the edit's spelling."""
+    if theirs.body == ours.body or fold(theirs.body) != fold(ours.body):
+        return theirs
+    return replace(theirs, body=ours.body) if _typographic(ours.body) < _typographic(theirs.body) else theirs
+
+
+def _typographic(body: str) -> int:
+    return 0 if body.isascii() else sum(fold(letter) != letter for letter in body)

@@ -7,8 +7,8 @@ import pytest
 from codeagent_lsp.server.outcomes import Said, Try, holds, report, same_text
 from codeagent_lsp.workspace.changeset import Changeset, FileChange, HunkConflict
 
-BASE = "".join(f"{number}\n" for number in range(30))
-NEW = BASE.replace("2\n", "two\n").replace("27\n", "27!\n")
+BASE = "".join(f"line {number}\n" for number in range(30))
+NEW = BASE.replace("line 2\n", "two\n").replace("line 27\n", "27!\n")
 CHANGE = FileChange("/a", BASE, NEW, 4)
 
 
@@ -40,10 +40,10 @@ def test_something_else_there_is_unknown() -> None:
 
 
 def test_one_hunk_of_two_is_partial_and_the_other_is_left() -> None:
-    applied = report(Changeset((CHANGE,)), [one(BASE.replace("2\n", "two\n"))], [])
+    applied = report(Changeset((CHANGE,)), [one(BASE.replace("line 2\n", "two\n"))], [])
     assert applied.outcome == "partial"
-    assert [change.text for change in applied.done] == [BASE.replace("2\n", "two\n")]
-    assert [(change.base, change.text) for change in applied.left] == [(BASE.replace("2\n", "two\n"), NEW)]
+    assert [change.text for change in applied.done] == [BASE.replace("line 2\n", "two\n")]
+    assert [(change.base, change.text) for change in applied.left] == [(BASE.replace("line 2\n", "two\n"), NEW)]
 
 
 def test_one_file_of_two_is_partial() -> None:
@@ -65,7 +65,7 @@ def test_nothing_left_to_do_is_full() -> None:
 
 def test_what_the_user_typed_after_the_edit_is_no_part_of_what_was_done() -> None:
     """Otherwise an undo would take the user's typing away."""
-    now = NEW.replace("0\n", "0\ntyped\n")
+    now = NEW.replace("line 0\n", "line 0\ntyped\n")
     applied = report(Changeset((CHANGE,)), [one(now)], [])
     assert applied.outcome == "full"
     assert [change.text for change in applied.done] == [NEW]

@@ -217,10 +217,10 @@ def _characters(hunk: Hunk, rng: random.Random) -> Iterator[Case]:
         yield Case("typo in both", text, bad.old, bad.new, expected)
     if '"' in old:
         yield Case("over-escaped quotes", text, _escaped(old), _escaped(new), expected)
-    fancy = tuple((tag, _typographic(line) if tag != "+" and line in once else line) for tag, line in hunk.tagged)
+    fancy = tuple((tag, _typographic(line) if tag != "+" else line) for tag, line in hunk.tagged)
     there = Hunk(text.replace(old, Hunk(text, fancy).old), fancy)
     if there.old != old:
-        yield Case("Unicode punctuation in the file", there.text, old, new, there.expected)
+        yield Case("Unicode punctuation in the file", there.text, old, new, expected)
 
 
 def _escaped(block: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import time
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -234,7 +235,7 @@ def test_the_same_lines_come_back_as_they_were(old: str) -> None:
 def test_blocks_are_real_matches_in_order(before: list[str], after: list[str]) -> None:
     blocks = LineMatcher(None, before, after).get_matching_blocks()
     assert blocks[-1] == (len(before), len(after), 0)
-    for (i, j, size), (next_i, next_j, _) in zip(blocks, blocks[1:], strict=False):
+    for (i, j, size), (next_i, next_j, _) in pairwise(blocks):
         assert size > 0
         assert before[i : i + size] == after[j : j + size]
         assert next_i >= i + size and next_j >= j + size
@@ -257,6 +258,10 @@ def big(kind: str) -> tuple[str, str]:
         "all different": (plain, [f"other {number}\n" for number in range(count)]),
         "few lines, repeated": ([f"{n % 50}\n" for n in range(count)], [f"{n * 7 % 53}\n" for n in range(count)]),
         "shuffled": (plain, chance.sample(plain, count)),
+        "blocks shuffled": (
+            code,
+            [line for at in chance.sample(range(0, count, 90), 223) for line in code[at : at + 90]],
+        ),
         "edited everywhere": (code, ["z" + line if n % 7 == 0 else line for n, line in enumerate(code)]),
         "one line, often": (["x\n"] * count, ["y\n" if n % 5 == 0 else "x\n" for n in range(count)]),
         "random small alphabet": (
@@ -268,12 +273,21 @@ def big(kind: str) -> tuple[str, str]:
     return "".join(before), "".join(after)
 
 
+def test_lines_that_occur_once_are_anchors_only_as_far_as_they_ascend() -> None:
+    old, new = map(split_lines, big("blocks shuffled"))
+    blocks = LineMatcher(None, old, new).get_matching_blocks()
+    assert all(old[i : i + size] == new[j : j + size] for i, j, size in blocks)
+    assert all(one[0] + one[2] <= two[0] and one[1] + one[2] <= two[1] for one, two in pairwise(blocks))
+    assert sum(size for _, _, size in blocks) > 1000
+
+
 @pytest.mark.parametrize(
     "kind",
     [
         "all different",
         "few lines, repeated",
         "shuffled",
+        "blocks shuffled",
         "edited everywhere",
         "one line, often",
         "random small alphabet",

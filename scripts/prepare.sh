@@ -1,0 +1,71 @@
+# Shell functions that make a checkout ready; sourced by test.sh and demo.sh, in the root of the checkout.
+# Only a missing Python and packages that do not install are failures; what else is missing is told by `lacks`.
+
+missing=""
+
+# Makes .venv, installs the package with the embedded engine and the development tools, and puts .venv on PATH.
+make_environment() {
+    [ -x .venv/bin/python ] || new_environment || return 1
+    if [ ! -e .venv/ready ] || [ pyproject.toml -nt .venv/ready ]; then
+        .venv/bin/python -m pip install --quiet --upgrade "pip>=25.1" &&
+            .venv/bin/python -m pip install --quiet -e '.[local]' --group dev &&
+            touch .venv/ready || return 1
+    fi
+    PATH="$PWD/.venv/bin:$PATH"
+    export PATH
+    codeagent-lsp --version
+}
+
+new_environment() {
+    python="${PYTHON:-}"
+    for name in python3 python3.14 python3.13 python3.12 python3.11; do
+        [ -n "$python" ] || ! is_new_enough "$name" || python="$name"
+    done
+    if ! is_new_enough "$python"; then
+        echo "This needs Python 3.11 or newer, on PATH or named by PYTHON." >&2
+        return 1
+    fi
+    "$python" -m venv .venv >/dev/null 2>&1 && return 0
+    rm -rf .venv # Debian keeps what venv needs in a package of its own; virtualenv brings it along
+    "$python" -m pip install --quiet --user virtualenv 2>/dev/null ||
+        "$python" -m pip install --quiet --user --break-system-packages virtualenv || {
+        echo "Making .venv failed. On Debian: apt-get install python3-venv" >&2
+        return 1
+    }
+    "$python" -m virtualenv --quiet .venv
+}
+
+is_new_enough() {
+    [ -n "$1" ] && "$1" -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1
+}
+
+# Fetches what only some tests need, and sets NVIM to a Neovim for them.
+install_test_parts() {
+    install_ripgrep || lacks ripgrep
+    if NVIM="$(sh scripts/get-neovim.sh)" && [ -x "$NVIM" ]; then
+        export NVIM
+    else
+        unset NVIM
+        lacks Neovim
+    fi
+    if [ "${CODEAGENT_TEST_MODEL:-1}" = 0 ]; then
+        CODEAGENT_MODELS_DIR="$PWD/.cache/no-models"
+        export CODEAGENT_MODELS_DIR
+        lacks "the embedded model (CODEAGENT_TEST_MODEL=0)"
+    else
+        timeout 1200 codeagent-lsp model pull || lacks "the embedded model"
+    fi
+}
+
+install_ripgrep() {
+    command -v rg >/dev/null && return 0
+    command -v apt-get >/dev/null && [ "$(id -u)" = 0 ] || return 1
+    {
+        timeout 120 apt-get update -qq && timeout 120 apt-get install -qq -y --no-install-recommends ripgrep
+    } >/dev/null 2>&1 </dev/null
+}
+
+lacks() {
+    echo "not here: $*; the tests that need it are skipped" >&2
+    missing="$missing $*;"
+}

@@ -1,0 +1,47 @@
+#!/bin/sh
+# Installs all that the tests need and runs every check: `sh scripts/test.sh`. Fresh Debian, Python 3.11 or newer.
+#
+# CODEAGENT_TEST_MODEL=0  leaves the embedded model (1.1 GB) out; its tests are then skipped, visibly.
+# CODEAGENT_TEST_SLOW=0   leaves the slow tests out.
+set -eu
+
+cd "$(dirname "$0")/.."
+. scripts/prepare.sh
+
+started="$(date +%s)"
+failed=""
+summary=""
+
+# stage NAME COMMAND...: one stage; the first that fails ends the script, after the summary.
+stage() {
+    name="$1"
+    shift
+    printf '\n== %s: %s\n' "$name" "$*"
+    began="$(date +%s)"
+    if "$@"; then verdict="ok"; else verdict="FAILED" failed="$name"; fi
+    summary="$summary$(printf '%-12s %-6s %4s s' "$name" "$verdict" "$(($(date +%s) - began))")
+"
+    [ -z "$failed" ] || finish
+}
+
+finish() {
+    printf '\n%s' "$summary"
+    printf '%-12s %-6s %4s s\n' "together" "" "$(($(date +%s) - started))"
+    [ -z "$missing" ] || echo "not here, its tests were skipped:$missing"
+    if [ -n "$failed" ]; then
+        echo "FAILED: $failed"
+        exit 1
+    fi
+    echo "all passed"
+    exit 0
+}
+
+stage environment make_environment
+stage parts install_test_parts
+
+stage lint ruff check .
+stage format ruff format --check .
+stage types mypy
+stage fast timeout 1200 pytest -m "not slow"
+[ "${CODEAGENT_TEST_SLOW:-1}" = 0 ] || stage slow timeout 2700 pytest -m slow --durations=8
+finish

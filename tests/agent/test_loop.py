@@ -1,0 +1,336 @@
+"""The loop: calls, results, limits, nudges, failures, and what stays behind when it is cancelled."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from codeagent_lsp import events
+from codeagent_lsp.agent.history import History
+from codeagent_lsp.agent.loop import CUT, EMPTY, AgentLoop, LoopLimits, LoopResult
+from codeagent_lsp.config import Settings
+from codeagent_lsp.errors import ContextOverflow, ModelBusy, ModelReplyInvalid, ModelStreamBroken, ModelTimeout
+from codeagent_lsp.llm.base import Model, ModelInfo, ModelRequest, Reply, StreamItem, TextChunk
+from codeagent_lsp.llm.scripted import ScriptedModel, ScriptedReply
+from codeagent_lsp.messages import Message, ToolCall
+from codeagent_lsp.tools.asking import Question
+from codeagent_lsp.tools.base import Parameters, Tool, ToolContext, ToolOutput, ToolTraits
+from codeagent_lsp.tools.executor import Approvals, ToolExecutor
+from codeagent_lsp.tools.registry import ToolRegistry
+from codeagent_lsp.tools.todos import TodoList
+from codeagent_lsp.workspace.staging import Staging
+from tests.session.fakes import assert_well_formed, call, calls, say
+from tests.workspace.file_fakes import workspace
+
+
+class Item(Parameters):
+    n: int = 0
+
+
+@dataclass
+class Log:
+    lines: list[str] = field(default_factory=list)
+    running: int = 0
+    most: int = 0
+
+
+def tool(name: str, effect: str, log: Log, *, ticks: int = 3, answer: str = "") -> Tool[Item]:
+    class Fake(Tool[Item]):
+        traits = ToolTraits(name, f"fake {name}", effect)  # type: ignore[arg-type]
+        parameters = Item
+
+        async def run(self, arguments: Item, context: ToolContext) -> ToolOutput:
+            log.running += 1
+            log.most = max(log.most, log.running)
+            log.lines.append(f"{name}{arguments.n} begins")
+            try:
+                for _ in range(ticks):
+                    await asyncio.sleep(0)
+            finally:
+                log.running -= 1
+            log.lines.append(f"{name}{arguments.n} ends")
+            return ToolOutput(answer or f"{name} {arguments.n} gave {len(log.lines)}")
+
+    return Fake()
+
+
+class NoUser:
+    async def ask(self, question: Question) -> tuple[str, ...] | None:
+        return None
+
+
+@dataclass
+class Bench:
+    """A loop with two fake tools and everything that it told."""
+
+    loop: AgentLoop
+    history: History
+    told: list[events.Event]
+    log: Log
+
+    def of(self, cls: type[events.Event]) -> list[events.Event]:
+        return [event for event in self.told if isinstance(event, cls)]
+
+
+def bench(
+    tmp_path: Path,
+    model: Model,
+    limits: LoopLimits | None = None,
+    *,
+    answer: str = "",
+    on_event: Callable[[events.Event], None] = lambda event: None,
+) -> Bench:
+    space, log, told = workspace(tmp_path), Log(), []
+    registry = ToolRegistry([tool("look", "read", log, answer=answer), tool("write", "write", log)])
+    context = ToolContext(space.view, Staging(lambda path: None), NoUser(), TodoList(), Settings())
+    executor = ToolExecutor(registry, context, lambda: "ask", Approvals())
+    history = History([Message("system", "rules"), Message("user", "the task")])
+
+    def emit(event: events.Event) -> None:
+        told.append(event)
+        on_event(event)
+
+    specs = registry.specs(("read", "write"), ("core",))
+    loop = AgentLoop(model, executor, history, lambda: specs, emit, limits or LoopLimits())
+    return Bench(loop, history, told, log)
+
+
+async def run(tmp_path: Path, *replies: ScriptedReply, limits: LoopLimits | None = None) -> tuple[LoopResult, Bench]:
+    made = bench(tmp_path, ScriptedModel(replies), limits)
+    result = await made.loop.run()
+    assert_well_formed(made.history.messages)
+    return result, made
+
+
+async def test_an_answer_ends_it(tmp_path: Path) -> None:
+    result, made = await run(tmp_path, ScriptedReply("Hello there.", chunks=3))
+    assert result == LoopResult("answered", "Hello there.")
+    assert "".join(event.content for event in made.told if isinstance(event, events.Token)) == "Hello there."
+    assert made.history.messages[-1] == Message("assistant", "Hello there.")
+    assert len(made.of(events.UsageReported)) == 1
+
+
+async def test_reads_of_one_reply_run_at_once_and_answer_in_order(tmp_path: Path) -> None:
+    _, made = await run(tmp_path, calls(*(call("look", n=n) for n in range(4))), say())
+    assert made.log.most == 4
+    results = [message for message in made.history.messages if message.role == "tool"]
+    assert [message.content.split()[1] for message in results] == ["0", "1", "2", "3"]
+
+
+async def test_as_soon_as_one_writes_they_run_in_order(tmp_path: Path) -> None:
+    _, made = await run(tmp_path, calls(call("look", n=0), call("write", n=1), call("look", n=2)), say())
+    assert made.log.most == 1
+    assert made.log.lines == [f"{name} {what}" for name in ("look0", "write1", "look2") for what in ("begins", "ends")]
+
+
+async def test_thirty_calls_at_once(tmp_path: Path) -> None:
+    _, made = await run(tmp_path, calls(*(call("write", n=n) for n in range(30))), say())
+    assert len(made.of(events.ToolFinished)) == 30
+    assert made.log.most == 1
+
+
+async def test_calls_are_told_before_they_run(tmp_path: Path) -> None:
+    _, made = await run(tmp_path, calls(call("look", n=1)), say())
+    kinds = [event.type for event in made.told]
+    assert kinds.index("tool_calls") < kinds.index("tool_result")
+
+
+@pytest.mark.parametrize("ids", [("", ""), ("x", "x"), ("x", "x_1"), ("x_1", "x"), ("call_1", "")])
+async def test_ids_are_made_unique_over_the_whole_conversation(tmp_path: Path, ids: tuple[str, str]) -> None:
+    replies = [Reply("", tuple(ToolCall("look", {"n": 2 * turn + n}, ids[n]) for n in (0, 1))) for turn in range(3)]
+    made = bench(tmp_path, Replies([*replies, Reply("done")]))
+    assert (await made.loop.run()).ending == "answered"
+    assert_well_formed(made.history.messages)
+    told = [event.call_id for event in made.told if isinstance(event, events.ToolFinished)]
+    assert len(set(told)) == 6
+
+
+async def test_unknown_tools_and_wrong_arguments_go_back_to_the_model(tmp_path: Path) -> None:
+    result, made = await run(tmp_path, calls(call("fly"), call("look", n="many"), call("look", m=1)), say())
+    texts = [message.content for message in made.history.messages if message.role == "tool"]
+    assert "no tool 'fly'" in texts[0]
+    assert "look, write" in texts[0]
+    assert "n:" in texts[1]
+    assert "m:" in texts[2]
+    assert result.ending == "answered"
+    assert [event.success for event in made.told if isinstance(event, events.ToolFinished)] == [False] * 3
+
+
+async def test_the_limit_counts_model_calls(tmp_path: Path) -> None:
+    replies = [calls(call("look", n=n)) for n in range(9)]
+    result, made = await run(tmp_path, *replies, limits=LoopLimits(iterations=4))
+    assert result.ending == "limit"
+    assert len(made.of(events.UsageReported)) == 4
+
+
+async def test_one_nudge_and_then_a_stop(tmp_path: Path) -> None:
+    model = ScriptedModel([calls(call("look", n=1))], loop=True)
+    made = bench(tmp_path, model, LoopLimits(iterations=20), answer="always the same")
+    result = await made.loop.run()
+    assert result.ending == "anomaly"
+    anomalies = [event.action for event in made.told if isinstance(event, events.AnomalyDetected)]
+    assert anomalies == ["nudge", "stop"]
+    assert len(model.requests) == 4
+    assert "repeating yourself" in model.requests[3].messages[-1].content
+    assert_well_formed(made.history.messages)
+
+
+async def test_a_model_that_heeds_the_nudge_may_go_on(tmp_path: Path) -> None:
+    same = calls(call("look", n=1))
+    made = bench(tmp_path, ScriptedModel([same, same, same, calls(call("look", n=2)), say("ok")]), answer="same")
+    assert (await made.loop.run()) == LoopResult("answered", "ok")
+
+
+async def test_text_that_repeats_is_cut_short_and_only_its_beginning_is_kept(tmp_path: Path) -> None:
+    loop = ScriptedReply("I will look at the file once more, to be sure. " * 500, chunks=2000)
+    result, made = await run(tmp_path, loop, loop)
+    assert result.ending == "anomaly"
+    assert max(len(message.content) for message in made.history.messages) < 1000
+    assert len(made.of(events.Token)) < 400
+
+
+async def test_reasoning_that_repeats_is_seen_too(tmp_path: Path) -> None:
+    circle = ScriptedReply("x", reasoning="Wait, maybe I should check that again before. " * 60)
+    result, made = await run(tmp_path, circle, say("better"))
+    assert result == LoopResult("answered", "better")
+    assert [event.kind for event in made.told if isinstance(event, events.AnomalyDetected)] == ["repeated_text"]
+
+
+async def test_a_malformed_call_goes_back_to_the_model(tmp_path: Path) -> None:
+    model = ScriptedModel([ScriptedReply("{", problem="Your call is not JSON."), say("ok")])
+    made = bench(tmp_path, model)
+    assert (await made.loop.run()).text == "ok"
+    assert model.requests[1].messages[-1].content == "Your call is not JSON."
+
+
+async def test_a_problem_beside_good_calls_is_told_after_their_results(tmp_path: Path) -> None:
+    reply = ScriptedReply("", (call("look", n=1),), problem="The second call was cut.")
+    model = ScriptedModel([reply, say()])
+    made = bench(tmp_path, model)
+    await made.loop.run()
+    assert [message.role for message in model.requests[1].messages[-3:]] == ["assistant", "tool", "user"]
+    assert model.requests[1].messages[-1].content == "The second call was cut."
+
+
+async def test_an_empty_reply_is_asked_again_once(tmp_path: Path) -> None:
+    model = ScriptedModel([ScriptedReply(" \n"), say("here")])
+    made = bench(tmp_path, model)
+    assert (await made.loop.run()) == LoopResult("answered", "here")
+    assert model.requests[1].messages[-1].content == EMPTY
+    assert all(message.content.strip() for message in made.history.messages)
+
+
+async def test_two_empty_replies_are_an_error(tmp_path: Path) -> None:
+    made = bench(tmp_path, ScriptedModel([ScriptedReply(), ScriptedReply()]))
+    with pytest.raises(ModelReplyInvalid):
+        await made.loop.run()
+    assert_well_formed(made.history.messages)
+
+
+async def test_overflow_is_tried_once_more_with_less(tmp_path: Path) -> None:
+    model = ScriptedModel([calls(call("look", n=1)), ScriptedReply(error="overflow"), say("fits")])
+    made = bench(tmp_path, model, LoopLimits(window=6000, reply_tokens=500), answer="x\n" * 5000)
+    assert (await made.loop.run()).text == "fits"
+    sizes = [sum(len(message.content) for message in request.messages) for request in model.requests]
+    assert sizes[2] < sizes[1]
+    compacted = made.of(events.ContextCompacted)
+    assert len(compacted) == 1
+
+
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [
+        ("busy", ModelBusy),
+        ("timeout", ModelTimeout),
+        ("broken", ModelStreamBroken),
+        ("overflow", ContextOverflow),
+    ],
+)
+async def test_errors_of_the_model_pass_and_leave_a_whole_history(
+    tmp_path: Path, error: str, expected: type[Exception]
+) -> None:
+    failing = ScriptedReply("part", error=error)
+    made = bench(tmp_path, ScriptedModel([calls(call("look", n=1)), failing, failing]))
+    with pytest.raises(expected):
+        await made.loop.run()
+    assert_well_formed(made.history.messages)
+
+
+class Replies:
+    """A model whose replies are given as they are."""
+
+    def __init__(self, replies: list[Reply]) -> None:
+        self.replies = replies
+        self.requests: list[ModelRequest] = []
+        self.info = ModelInfo("replies", "fake", context_window=8192)
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamItem, None]:
+        self.requests.append(request)
+        if not self.replies:
+            yield TextChunk("half a sen")
+            return
+        yield self.replies.pop(0)
+
+    async def count_tokens(self, text: str) -> int:
+        return len(text)
+
+    async def close(self) -> None:
+        return None
+
+
+async def test_a_stream_without_an_end_is_no_answer(tmp_path: Path) -> None:
+    made = bench(tmp_path, Replies([]))
+    with pytest.raises(ModelStreamBroken):
+        await made.loop.run()
+
+
+async def test_an_answer_that_was_cut_is_continued(tmp_path: Path) -> None:
+    model = Replies([Reply("first half", finish_reason="length"), Reply("second half")])
+    made = bench(tmp_path, model)
+    assert (await made.loop.run()) == LoopResult("answered", "second half")
+    assert model.requests[1].messages[-1].content == CUT
+
+
+async def test_the_prompt_only_grows_while_it_fits(tmp_path: Path) -> None:
+    model = ScriptedModel([*(calls(call("look", n=n)) for n in range(6)), say()])
+    await bench(tmp_path, model, LoopLimits(window=30_000)).loop.run()
+    for earlier, later in zip(model.requests, model.requests[1:], strict=False):
+        assert later.messages[: len(earlier.messages)] == earlier.messages
+        assert later.tools == earlier.tools
+
+
+async def test_cancelled_at_any_event_it_leaves_a_whole_history_and_nothing_running(tmp_path: Path) -> None:
+    script = [
+        ScriptedReply("I look", (call("look", n=1), call("look", n=2)), chunks=2),
+        ScriptedReply("", (call("write", n=3), call("look", n=4))),
+        ScriptedReply("Finished.", chunks=3),
+    ]
+    for stop_at in range(1, 100):
+        seen = 0
+
+        def on_event(event: events.Event) -> None:
+            nonlocal seen
+            seen += 1
+            if seen == stop_at:
+                task.cancel()
+
+        made = bench(tmp_path, ScriptedModel(script), on_event=on_event)
+        before = asyncio.all_tasks()
+        task = asyncio.ensure_future(made.loop.run())
+        await asyncio.wait([task])
+        assert_well_formed(made.history.messages)
+        assert made.history.messages[-1].role == "assistant"
+        assert made.log.running == 0
+        assert asyncio.all_tasks() == before
+        if not task.cancelled():
+            assert task.result().ending == "answered"
+            break
+    else:
+        pytest.fail("it never came to its end")
+    assert stop_at > 8
+
+

@@ -1,0 +1,210 @@
+"""From a model's reply to new code in the file, whatever the model wrapped around it."""
+
+from __future__ import annotations
+
+import pytest
+
+from codeagent_lsp.agent.replacement import extract, in_style, replaced
+from codeagent_lsp.errors import ModelReplyInvalid
+
+CLASS = "import os\n\n\nclass A:\n    def one(self):\n        return 1\n\n    def two(self):\n        return 2\n"
+ONE = "    def one(self):\n        return 1\n"
+NEW = "    def one(self):\n        x = 1\n        return x\n"
+
+
+def put(text: str, selected: str, reply: str) -> str:
+    """The selection in `text` replaced; everything outside must be as it was."""
+    start = text.index(selected)
+    new = replaced(text, start, start + len(selected), reply)
+    assert new.startswith(text[:start])
+    assert new.endswith(text[start + len(selected) :])
+    return new[start : len(new) - (len(text) - start - len(selected))]
+
+
+def fenced(code: str, language: str = "python") -> str:
+    return f"```{language}\n{code.strip(chr(10))}\n```"
+
+
+# --- which part of a reply is code
+
+REPLIES = {
+    "fenced": fenced(NEW),
+    "without a language": fenced(NEW, ""),
+    "tildes": f"~~~\n{NEW}~~~",
+    "long fence": f"````python\n{NEW}````",
+    "indented fence": f"  ```python\n{NEW}  ```",
+    "unfenced": NEW,
+    "CRLF": fenced(NEW).replace("\n", "\r\n"),
+    "explained": f"Sure! Here is the code:\n\n{fenced(NEW)}\n\nI added a variable.",
+    "introduced": f"Here is the new version:\n\n{NEW}",
+    "several blocks": f"First:\n{fenced('x = 1')}\nso it becomes\n{fenced(NEW)}\n",
+    "tags": fenced(f"<selection>\n{NEW}</selection>"),
+    "tags in the line": fenced(f"<selection>{NEW}</selection>"),
+    "dedented": fenced("def one(self):\n    x = 1\n    return x"),
+    "first line dedented": fenced("def one(self):\n        x = 1\n        return x"),
+    "too deep": fenced("        def one(self):\n            x = 1\n            return x"),
+    "tabs": fenced("def one(self):\n\tx = 1\n\treturn x"),
+    "blank lines around": f"```\n\n\n{NEW}\n\n```",
+    "with the line before": fenced("class A:\n" + NEW),
+    "with the lines after": fenced(NEW + "\n    def two(self):\n        return 2\n"),
+    "the whole class": fenced("class A:\n" + NEW + "\n    def two(self):\n        return 2\n"),
+    "the whole file": fenced("import os\n\n\nclass A:\n" + NEW + "\n    def two(self):\n        return 2\n"),
+}
+
+
+@pytest.mark.parametrize("name", REPLIES)
+def test_every_reply_gives_the_same_code(name: str) -> None:
+    assert put(CLASS, ONE, REPLIES[name]) == NEW
+
+
+@pytest.mark.parametrize("name", REPLIES)
+def test_a_selection_that_begins_behind_the_indentation(name: str) -> None:
+    assert put(CLASS, ONE[4:], REPLIES[name]) == NEW[4:]
+
+
+@pytest.mark.parametrize("name", REPLIES)
+def test_a_selection_without_its_last_line_end(name: str) -> None:
+    assert put(CLASS, ONE[:-1], REPLIES[name]) == NEW[:-1]
+
+
+@pytest.mark.parametrize("name", REPLIES)
+def test_line_ends_stay_those_of_the_file(name: str) -> None:
+    crlf, selected = CLASS.replace("\n", "\r\n"), ONE.replace("\n", "\r\n")
+    assert put(crlf, selected, REPLIES[name]) == NEW.replace("\n", "\r\n")
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "```python\ndef one(self):\n    return",
+        "```\n",
+        "Before:\n```\nx = 1\n```\nAfter:\n```\ndef one(self):\n    ret",
+        "~~~\nx = 1\n```",
+    ],
+)
+def test_a_cut_reply_is_refused(reply: str) -> None:
+    with pytest.raises(ModelReplyInvalid) as caught:
+        extract(reply)
+    assert caught.value.key == "rewrite.cut"
+
+
+@pytest.mark.parametrize(
+    "reply", ["", "  \n", "```\n\n```", "<selection></selection>", "I'm sorry, but I cannot do that.", "Sorry, no."]
+)
+def test_an_empty_reply_or_an_excuse_is_refused(reply: str) -> None:
+    with pytest.raises(ModelReplyInvalid) as caught:
+        extract(reply)
+    assert caught.value.key == "rewrite.empty"
+    assert caught.value.localized("zh-cn") != caught.value.localized("en")
+
+
+def test_code_that_holds_fences_keeps_them() -> None:
+    text = "# Title\n\nText\n\n```sh\nls\n```\n\nEnd\n"
+    selected = "Text\n\n```sh\nls\n```\n"
+    reply = "````markdown\nBetter\n\n```sh\nls -l\n```\n````\nDone."
+    assert put(text, selected, reply) == "Better\n\n```sh\nls -l\n```\n"
+    assert put(text, selected, reply.replace("````", "```")) == "Better\n\n```sh\nls -l\n```\n"
+
+
+# --- lines around that are repeated, and lines that only look so
+
+
+def test_a_body_that_comes_back_with_its_head() -> None:
+    text = "def area(width, height):\n    return width * height\n\nprint(area(1, 2))\n"
+    reply = fenced("def area(width, height):\n    if width < 0:\n        raise ValueError\n    return width * height")
+    expected = "    if width < 0:\n        raise ValueError\n    return width * height\n"
+    assert put(text, "    return width * height\n", reply) == expected
+
+
+def test_braces_that_belong_to_the_surroundings_go_and_own_ones_stay() -> None:
+    text = "void run() {\n  step(1);\n}\n\nvoid stop() {\n}\n"
+    assert put(text, "  step(1);\n", fenced("void run() {\n  step(2);\n}")) == "  step(2);\n"
+    assert put(text, "  step(1);\n", fenced("  step(2);\n}")) == "  step(2);\n"
+    assert put(text, "  step(1);\n", fenced("  if (x) {\n    step(2);\n  }")) == "  if (x) {\n    step(2);\n  }\n"
+    whole = "void run() {\n  step(1);\n}\n"
+    assert put(text, whole, fenced("void run() {\n  step(2);\n}")) == "void run() {\n  step(2);\n}\n"
+
+
+def test_equal_lines_that_belong_to_the_selection_stay() -> None:
+    text = "increment()\nincrement()\nshow_value()\nincrement()\n"
+    start = len("increment()\n")
+    end = start + len("increment()\nshow_value()\n")
+    new = replaced(text, start, end, fenced("increment()\nshow_value(2)"))
+    assert new == "increment()\nincrement()\nshow_value(2)\nincrement()\n"
+
+
+def test_a_reply_is_never_stripped_to_nothing() -> None:
+    text = "initialise()\nold()\nfinalise()\n"
+    assert put(text, "old()\n", fenced("initialise()")) == "initialise()\n"
+
+
+def test_deleting_to_one_line_and_growing_from_one() -> None:
+    text = "if a:\n    x = 1\n    y = 2\nend\n"
+    assert put(text, "    x = 1\n    y = 2\n", fenced("x, y = 1, 2")) == "    x, y = 1, 2\n"
+    grown = "    if b:\n        x = 1\n"
+    assert put(text, "    x = 1\n", fenced("if b:\n    x = 1")) == grown
+    assert put(text, "    x = 1\n", fenced(grown)) == grown
+    assert put(text, "    x = 1\n", fenced("x = 1\nz = 3")) == "    x = 1\n    z = 3\n"
+
+
+# --- parts of a line
+
+
+@pytest.mark.parametrize(
+    ("reply", "expected"),
+    [
+        ("```\nfetch(2)\n```", "fetch(2)"),
+        ("fetch(2)", "fetch(2)"),
+        ("```\nresult = fetch(2)\n```", "fetch(2)"),
+        ("```\nresult = fetch(2) or None\n```", "fetch(2)"),
+        ("```\n    result = fetch(2) or None\n```", "fetch(2)"),
+        ("```\n  fetch(2)  \n```", "fetch(2)"),
+    ],
+)
+def test_a_part_of_a_line_stays_a_part_of_a_line(reply: str, expected: str) -> None:
+    assert put("def f():\n    result = fetch(1) or None\n", "fetch(1)", reply) == expected
+
+
+def test_an_empty_selection_is_an_insertion() -> None:
+    text = "def f():\n    \n    return 1\n"
+    place = text.index("    \n") + 4
+    assert replaced(text, place, place, fenced("x = 1\ny = 2")) == "def f():\n    x = 1\n    y = 2\n    return 1\n"
+    assert replaced("a = \n", 4, 4, "```\n1\n```") == "a = 1\n"
+    assert replaced("", 0, 0, fenced("x = 1")) == "x = 1"
+
+
+def test_blank_lines_at_the_ends_of_a_selection_stay() -> None:
+    text = "a()\n\n\nb()\n\n\nc()\n"
+    assert put(text, "\n\nb()\n\n\n", fenced("d()")) == "\n\nd()\n\n\n"
+
+
+def test_a_file_without_a_last_line_end_stays_so() -> None:
+    assert replaced("a\nb", 2, 3, fenced("c\nd")) == "a\nc\nd"
+
+
+# --- tabs and blanks
+
+
+def test_a_file_with_tabs_gets_tabs() -> None:
+    text = "func a() {\n\tif x {\n\t\ty()\n\t}\n}\n"
+    reply = fenced("    if x {\n        z()\n    }", "go")
+    assert put(text, "\tif x {\n\t\ty()\n\t}\n", reply) == "\tif x {\n\t\tz()\n\t}\n"
+    assert put(text, "\tif x {\n\t\ty()\n\t}\n", fenced("if x {\n\tz()\n}")) == "\tif x {\n\t\tz()\n\t}\n"
+
+
+def test_style_is_left_alone_where_the_file_has_both_or_none() -> None:
+    assert in_style("\tx", "a\nb") == "\tx"
+    assert in_style("    x", "\ta\n    b") == "    x"
+    assert in_style("\tx\n\t\ty", "if:\n  a") == "  x\n    y"
+
+
+def test_two_blanks_and_deep_places() -> None:
+    text = "a {\n  b {\n    c {\n      d;\n    }\n  }\n}\n"
+    assert put(text, "    c {\n      d;\n    }\n", fenced("c {\n  e;\n}")) == "    c {\n      e;\n    }\n"
+    assert put(text, "    c {\n      d;\n    }\n", fenced("c {\n      e;\n    }")) == "    c {\n      e;\n    }\n"
+
+
+def test_wide_characters_and_blank_lines_inside() -> None:
+    text = "def f():\n    s = '🎉'\n\n    return s\n"
+    body = "    s = '🎉🎉'\n\n    return s\n"
+    assert put(text, "    s = '🎉'\n\n    return s\n", fenced("s = '🎉🎉'\n\nreturn s")) == body

@@ -1,0 +1,54 @@
+"""What all tests share: folders of their own, no state of this user, and a word about what could not be tested."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from codeagent_lsp.llm.embedded import engine_installed
+from codeagent_lsp.llm.weights import installed
+
+KEPT_OUT = ("CODEAGENT_BASE_URL", "CODEAGENT_MODEL", "CODEAGENT_API_KEY", "CODEAGENT_STATE_DIR", "TRACE_SANITIZE")
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    """An empty workspace folder."""
+    folder = tmp_path / "ws"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def state_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A state folder of this test alone, also for the processes it starts."""
+    folder = tmp_path / "state"
+    monkeypatch.setenv("CODEAGENT_STATE_DIR", str(folder))
+    return folder
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _nothing_of_this_user(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """No test reads or writes the state, or uses the model server, of whoever runs it."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in KEPT_OUT:
+            patch.delenv(name, raising=False)
+        patch.setenv("CODEAGENT_STATE_DIR", str(tmp_path_factory.mktemp("state")))
+        yield
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say what was left out and why: a skip that nobody sees is a test that nobody has."""
+    reasons: Counter[str] = Counter()
+    for report in terminalreporter.getreports("skipped"):
+        if isinstance(report.longrepr, tuple):
+            reasons[str(report.longrepr[2]).removeprefix("Skipped: ")] += 1
+    for reason, count in sorted(reasons.items()):
+        terminalreporter.write_line(f"left out: {count} tests, {reason}", yellow=True)
+    if not engine_installed():
+        terminalreporter.write_line("embedded model: no engine here, `pip install -e '.[local]'`", yellow=True)
+    elif not installed():
+        terminalreporter.write_line("embedded model: no weights here, `codeagent-lsp model pull`", yellow=True)

@@ -1,0 +1,337 @@
+"""Bringing changes into the buffers of clients that are slow, stubborn, forgetful or silent."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+from lsprotocol import types
+
+from codeagent_lsp.errors import EditorError
+from codeagent_lsp.server import editor as editor_module
+from codeagent_lsp.server.clients import ClientPolicy
+from codeagent_lsp.server.documents import Documents
+from codeagent_lsp.server.editor import LspEditor
+from codeagent_lsp.server.server import CodeAgentServer
+from codeagent_lsp.workspace.changeset import Changeset, FileChange
+from codeagent_lsp.workspace.document import Change, Document
+from codeagent_lsp.workspace.uris import from_path, to_path
+
+TEXT = "one\ntwo\nthree\nfour\nfive\n"
+ALL = ClientPolicy(versioned_edits=True, creates=True, deletes=True, renames=True, applies_edits=True)
+
+Behaviour = Callable[["Client", types.ApplyWorkspaceEditParams], Any]
+
+
+class Client:
+    """Stands for server and client in one: keeps the documents, and does with an edit what `behaviour` says."""
+
+    def __init__(self, behaviour: Behaviour) -> None:
+        self.documents = Documents("utf-16")
+        self.sent: list[types.ApplyWorkspaceEditParams] = []
+        self.behaviour = behaviour
+
+    async def request(self, method: str, params: types.ApplyWorkspaceEditParams, seconds: float) -> Any:
+        self.sent.append(params)
+        answer = self.behaviour(self, params)
+        return await answer if asyncio.iscoroutine(answer) else answer
+
+    def open(self, path: Path, text: str, version: int = 0) -> None:
+        self.documents.open(Document(from_path(str(path)), text, version))
+
+    def carry_out(self, params: types.ApplyWorkspaceEditParams) -> None:
+        """Apply text edits to open buffers and operations to the disk."""
+        changes = params.edit.document_changes or [
+            types.TextDocumentEdit(types.OptionalVersionedTextDocumentIdentifier(uri), edits)
+            for uri, edits in (params.edit.changes or {}).items()
+        ]
+        for change in changes:
+            if isinstance(change, types.TextDocumentEdit):
+                self._edit(change)
+            elif isinstance(change, types.CreateFile):
+                _path(change.uri).touch(exist_ok=False)
+            elif isinstance(change, types.DeleteFile):
+                _path(change.uri).unlink()
+                self.documents.close(change.uri)
+            else:
+                _path(change.old_uri).rename(_path(change.new_uri))
+                self.documents.close(change.old_uri)
+
+    def _edit(self, change: types.TextDocumentEdit) -> None:
+        uri = change.text_document.uri
+        if self.documents.get(uri) is None:
+            self.documents.open(Document(uri, _path(uri).read_text(), 0))
+        known = self.documents.get(uri)
+        assert known is not None
+        edits = [cast(types.TextEdit, edit) for edit in reversed(change.edits)]
+        spans = [
+            Change(
+                edit.new_text,
+                (edit.range.start.line, edit.range.start.character),
+                (edit.range.end.line, edit.range.end.character),
+            )
+            for edit in edits
+        ]
+        self.documents.change(uri, (known.version or 0) + 1, spans)
+
+
+def obedient(client: Client, params: types.ApplyWorkspaceEditParams) -> types.ApplyWorkspaceEditResult:
+    client.carry_out(params)
+    return types.ApplyWorkspaceEditResult(applied=True)
+
+
+def connect(behaviour: Behaviour = obedient, policy: ClientPolicy = ALL) -> tuple[Client, LspEditor]:
+    client = Client(behaviour)
+
+    def disk(path: str) -> str | None:
+        place = Path(path)
+        return place.read_text() if place.exists() else None
+
+    return client, LspEditor(cast(CodeAgentServer, client), lambda: policy, disk)
+
+
+def change(path: Path, base: str | None, text: str | None, **more: Any) -> Changeset:
+    return Changeset((FileChange(str(path), base, text, **more),))
+
+
+async def test_an_obedient_client(tmp_path: Path) -> None:
+    client, editor = connect()
+    client.open(tmp_path / "a", TEXT, 3)
+    applied = await editor.apply(change(tmp_path / "a", TEXT, TEXT.replace("two", "2")), "label")
+    assert applied.outcome == "full"
+    sent = client.sent[0]
+    assert sent.label == "label"
+    edit = cast(types.TextDocumentEdit, (sent.edit.document_changes or [])[0])
+    assert edit.text_document.version == 3
+    assert cast(types.TextEdit, edit.edits[0]).new_text == "2"
+
+
+async def test_yes_without_doing_anything_is_none(tmp_path: Path) -> None:
+    client, editor = connect(lambda client, params: types.ApplyWorkspaceEditResult(applied=True))
+    client.open(tmp_path / "a", TEXT)
+    applied = await editor.apply(change(tmp_path / "a", TEXT, "new\n"), "label")
+    assert (applied.outcome, applied.left.paths) == ("none", (str(tmp_path / "a"),))
+
+
+async def test_no_with_a_reason_is_none_and_the_reason_is_kept(tmp_path: Path) -> None:
+    no = types.ApplyWorkspaceEditResult(applied=False, failure_reason="read-only buffer")
+    client, editor = connect(lambda client, params: no)
+    client.open(tmp_path / "a", TEXT)
+    applied = await editor.apply(change(tmp_path / "a", TEXT, "new\n"), "label")
+    assert (applied.outcome, applied.reason) == ("none", "read-only buffer")
+
+
+async def test_no_although_it_was_done_is_full(tmp_path: Path) -> None:
+    def liar(client: Client, params: types.ApplyWorkspaceEditParams) -> types.ApplyWorkspaceEditResult:
+        client.carry_out(params)
+        return types.ApplyWorkspaceEditResult(applied=False)
+
+    client, editor = connect(liar)
+    client.open(tmp_path / "a", TEXT)
+    assert (await editor.apply(change(tmp_path / "a", TEXT, "new\n"), "label")).outcome == "full"
+
+
+async def test_an_error_is_none_and_silence_is_unknown(tmp_path: Path) -> None:
+    for key, outcome in (("editor.error", "none"), ("editor.timeout", "unknown")):
+
+        def fail(client: Client, params: Any, key: str = key) -> None:
+            raise EditorError(key, method="workspace/applyEdit", message="no", seconds=30)
+
+        client, editor = connect(fail)
+        client.open(tmp_path / "a", TEXT)
+        applied = await editor.apply(change(tmp_path / "a", TEXT, "new\n"), "label")
+        assert applied.outcome == outcome
+        assert applied.reason
+
+
+async def test_a_didchange_that_comes_after_the_answer_is_waited_for(tmp_path: Path) -> None:
+    def late(client: Client, params: types.ApplyWorkspaceEditParams) -> types.ApplyWorkspaceEditResult:
+        asyncio.get_running_loop().call_later(0.15, client.carry_out, params)
+        return types.ApplyWorkspaceEditResult(applied=True)
+
+    client, editor = connect(late)
+    client.open(tmp_path / "a", TEXT)
+    assert (await editor.apply(change(tmp_path / "a", TEXT, "new\n"), "label")).outcome == "full"
+
+
+async def test_typing_right_after_the_edit_does_not_hide_it(tmp_path: Path) -> None:
+    path = tmp_path / "a"
+
+    def typing(client: Client, params: types.ApplyWorkspaceEditParams) -> types.ApplyWorkspaceEditResult:
+        client.carry_out(params)
+        client.documents.change(from_path(str(path)), 9, [Change("typed\n", (0, 0), (0, 0))])
+        return types.ApplyWorkspaceEditResult(applied=True)
+
+    client, editor = connect(typing)
+    client.open(path, TEXT)
+    wanted = TEXT.replace("five", "5")
+    applied = await editor.apply(change(path, TEXT, wanted), "label")
+    assert applied.outcome == "full"
+    client.behaviour = obedient
+    assert (await editor.apply(applied.done.inverse(), "undo")).outcome == "full"
+    assert client.documents.all()[0].text == "typed\n" + TEXT
+
+
+async def test_one_file_a_request_unless_all_or_nothing(tmp_path: Path) -> None:
+    names = ("a", "b", "c")
+    wanted = Changeset(tuple(FileChange(str(tmp_path / name), TEXT, "new\n") for name in names))
+    for policy, requests in ((ALL, 3), (ClientPolicy(**{**_fields(ALL), "transactional": True}), 1)):
+        client, editor = connect(policy=policy)
+        for name in names:
+            client.open(tmp_path / name, TEXT)
+        assert (await editor.apply(wanted, "label")).outcome == "full"
+        assert len(client.sent) == requests
+
+
+async def test_creations_go_alone_even_where_edits_go_together(tmp_path: Path) -> None:
+    policy = ClientPolicy(**{**_fields(ALL), "transactional": True})
+    client, editor = connect(policy=policy)
+    client.open(tmp_path / "a", TEXT)
+    files = (FileChange(str(tmp_path / "a"), TEXT, "new\n"), FileChange(str(tmp_path / "n"), None, "x\n"))
+    assert (await editor.apply(Changeset(files), "label")).outcome == "full"
+    assert [len(params.edit.document_changes or []) for params in client.sent] == [1, 2]
+
+
+async def test_one_refused_file_of_three_is_partial(tmp_path: Path) -> None:
+    def picky(client: Client, params: types.ApplyWorkspaceEditParams) -> types.ApplyWorkspaceEditResult:
+        if len(client.sent) == 2:
+            return types.ApplyWorkspaceEditResult(applied=False, failure_reason="locked")
+        return obedient(client, params)
+
+    names = ("a", "b", "c")
+    client, editor = connect(picky)
+    for name in names:
+        client.open(tmp_path / name, TEXT)
+    wanted = Changeset(tuple(FileChange(str(tmp_path / name), TEXT, "new\n") for name in names))
+    applied = await editor.apply(wanted, "label")
+    assert (applied.outcome, applied.reason) == ("partial", "locked")
+    assert applied.left.paths == (str(tmp_path / "b"),)
+
+
+async def test_text_that_moved_is_merged_and_goes_against_the_new_version(tmp_path: Path) -> None:
+    client, editor = connect()
+    client.open(tmp_path / "a", "zero\n" + TEXT, 7)
+    applied = await editor.apply(change(tmp_path / "a", TEXT, TEXT.replace("five", "5"), version=3), "label")
+    assert applied.outcome == "full"
+    assert client.documents.all()[0].text == "zero\n" + TEXT.replace("five", "5")
+    edit = cast(types.TextDocumentEdit, (client.sent[0].edit.document_changes or [])[0])
+    assert edit.text_document.version == 7
+
+
+async def test_a_conflict_keeps_the_users_lines_and_the_change(tmp_path: Path) -> None:
+    client, editor = connect()
+    client.open(tmp_path / "a", TEXT.replace("two", "zwei"))
+    wanted = change(tmp_path / "a", TEXT, TEXT.replace("two", "2").replace("five", "5"))
+    applied = await editor.apply(wanted, "label")
+    assert applied.outcome == "partial"
+    assert client.documents.all()[0].text == TEXT.replace("two", "zwei").replace("five", "5")
+    assert [conflict.line for conflict in applied.conflicts] == [2]
+    assert applied.left == wanted
+    again = await editor.apply(applied.left, "label")
+    assert (again.outcome, len(client.sent)) == ("none", 1)
+
+
+async def test_a_file_that_came_meanwhile_is_never_overwritten(tmp_path: Path) -> None:
+    for content in (b"precious", b"\0\xff binary"):
+        (tmp_path / "n").write_bytes(content)
+        client = Client(obedient)
+        editor = LspEditor(cast(CodeAgentServer, client), lambda: ALL, lambda path: None)
+        applied = await editor.apply(change(tmp_path / "n", None, "x\n"), "label")
+        assert (applied.outcome, client.sent) == ("none", [])
+        assert (tmp_path / "n").read_bytes() == content
+
+
+async def test_a_dirty_buffer_is_not_deleted_without_leave(tmp_path: Path) -> None:
+    path = tmp_path / "a"
+    path.write_text("saved\n")
+    client, editor = connect()
+    client.open(path, TEXT)
+    wanted = change(path, TEXT, None)
+    assert (await editor.apply(wanted, "label")).outcome == "none"
+    assert path.exists()
+    assert (await editor.apply(wanted, "label", frozenset({str(path)}))).outcome == "full"
+    assert not path.exists()
+
+
+async def test_a_rename_with_an_edit_is_one_request_and_can_be_undone(tmp_path: Path) -> None:
+    (tmp_path / "old").write_text(TEXT)
+    client, editor = connect()
+    moved = change(tmp_path / "sub" / "new", TEXT, TEXT.replace("two", "2"), moved_from=str(tmp_path / "old"))
+    applied = await editor.apply(moved, "label")
+    assert applied.outcome == "full"
+    assert len(client.sent) == 1
+    assert not (tmp_path / "old").exists()
+    client.documents.close(from_path(str(tmp_path / "sub" / "new")))
+    (tmp_path / "sub" / "new").write_text(TEXT.replace("two", "2"))
+    assert (await editor.apply(applied.done.inverse(), "undo")).outcome == "full"
+    assert (tmp_path / "old").exists()
+
+
+async def test_a_client_without_creation_finds_an_empty_file_and_it_goes_when_refused(tmp_path: Path) -> None:
+    policy = ClientPolicy(**{**_fields(ALL), "creates": False})
+    client, editor = connect(policy=policy)
+    assert (await editor.apply(change(tmp_path / "d" / "n", None, "x\n"), "label")).outcome == "full"
+    assert len(client.sent[0].edit.document_changes or []) == 1
+    refusing, editor = connect(lambda client, params: types.ApplyWorkspaceEditResult(applied=False), policy)
+    assert (await editor.apply(change(tmp_path / "m", None, "x\n"), "label")).outcome == "none"
+    assert refusing.sent
+    assert not (tmp_path / "m").exists()
+
+
+async def test_a_client_that_applies_nothing_is_asked_for_nothing(tmp_path: Path) -> None:
+    client, editor = connect(policy=ClientPolicy())
+    applied = await editor.apply(change(tmp_path / "d" / "n", None, "x\n"), "label")
+    assert (applied.outcome, client.sent, (tmp_path / "d").exists()) == ("none", [], False)
+
+
+async def test_an_empty_file_is_created(tmp_path: Path) -> None:
+    client, editor = connect()
+    assert (await editor.apply(change(tmp_path / "__init__.py", None, ""), "label")).outcome == "full"
+    assert (tmp_path / "__init__.py").read_text() == ""
+    assert len(client.sent[0].edit.document_changes or []) == 1
+
+
+async def test_a_file_that_is_not_open_gets_no_version(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text(TEXT)
+    client, editor = connect()
+    assert (await editor.apply(change(tmp_path / "a", TEXT, "new\n"), "label")).outcome == "full"
+    edit = cast(types.TextDocumentEdit, (client.sent[0].edit.document_changes or [])[0])
+    assert edit.text_document.version is None
+    assert (tmp_path / "a").read_text() == TEXT
+
+
+async def test_what_is_there_already_is_not_sent_again(tmp_path: Path) -> None:
+    client, editor = connect()
+    client.open(tmp_path / "a", "new\n")
+    applied = await editor.apply(change(tmp_path / "a", TEXT, "new\n"), "label")
+    assert (applied.outcome, client.sent) == ("full", [])
+
+
+async def test_a_buffer_without_a_path(tmp_path: Path) -> None:
+    client, editor = connect()
+    client.documents.open(Document("untitled:Untitled-1", TEXT, 1))
+    applied = await editor.apply(Changeset((FileChange("untitled:Untitled-1", TEXT, "new\n", 1),)), "label")
+    assert applied.outcome == "full"
+    assert client.documents.all()[0].text == "new\n"
+
+
+async def test_a_cancel_while_waiting_is_not_swallowed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(editor_module, "SETTLE_SECONDS", 20.0)
+    client, editor = connect(lambda client, params: types.ApplyWorkspaceEditResult(applied=True))
+    client.open(tmp_path / "a", TEXT)
+    task = asyncio.ensure_future(editor.apply(change(tmp_path / "a", TEXT, "new\n"), "label"))
+    await asyncio.sleep(0.05)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+
+def _fields(policy: ClientPolicy) -> dict[str, Any]:
+    return {name: getattr(policy, name) for name in policy.__slots__}
+
+
+def _path(uri: str) -> Path:
+    return Path(to_path(uri) or "")

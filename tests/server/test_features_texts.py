@@ -1,0 +1,57 @@
+"""Odd texts through a whole run: line ends, separators, characters beyond the basic plane, in every encoding."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.server.conftest import StartEditor
+from tests.server.replies import edit, say
+from tests.server.stock_editor import STOCK
+
+TEXTS = {
+    "crlf": "a = 1\r\nx = 1\r\nb = 1\r\n",
+    "mixed": "a = 1\nx = 1\r\nb = 1\rc = 1\n",
+    "no newline at the end": "a = 1\nx = 1",
+    "form feed": "a\x0c\n\x0c\nx = 1\n",
+    "line separator": "a\u2028b\u2029c\x85d\nx = 1\n",
+    "emoji before it": "s = '🎉👩‍💻é'; x = 1; t = '🎈'\n",
+    "byte order mark inside": "a\ufeffb\nx = 1\n",
+    "tabs and blanks": "\ta = 1  \n\t\tx = 1\t\n\n\n",
+}
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "utf-32"])
+@pytest.mark.parametrize("name", TEXTS)
+def test_only_the_changed_characters_change(start: StartEditor, workspace: Path, name: str, encoding: str) -> None:
+    text = TEXTS[name]
+    editor = start(
+        edit("a.py", "x = 1", "x = 22"),
+        say("Done."),
+        capabilities={**STOCK, "general": {"positionEncodings": [encoding]}},
+    )
+    assert editor.encoding == (encoding if encoding != "none" else "utf-16")
+    editor.open(workspace / "a.py", text)
+    assert editor.run("codeagent.run", task="go")["message"] == "Applied 1 file(s)."
+    assert editor.text(workspace / "a.py") == text.replace("x = 1", "x = 22")
+    (params,) = editor.edits
+    (change,) = params["edit"]["documentChanges"]
+    assert len(change["edits"]) == 1
+    assert len(change["edits"][0]["newText"]) <= 2
+    editor.command("codeagent.undo")
+    editor.told("Undone")
+    assert editor.text(workspace / "a.py") == text
+
+
+@pytest.mark.parametrize("data", [b"\xef\xbb\xbfx = 1\r\n", "x = 1\nü\n".encode("utf-16"), b"x = 1\n\xfc\xe4\n"])
+def test_a_file_that_is_not_open_keeps_its_bytes_until_it_is_saved(
+    start: StartEditor, workspace: Path, data: bytes
+) -> None:
+    (workspace / "a.py").write_bytes(data)
+    editor = start(edit("a.py", "x = 1", "x = 2"), say("Done."), choose=lambda params: None)
+    run_id = editor.command("codeagent.run", task="go")["runId"]
+    editor.ended(run_id)
+    diff = editor.command("codeagent.review", runId=run_id)["diff"]
+    assert "x = 2" in diff
+    assert (workspace / "a.py").read_bytes() == data

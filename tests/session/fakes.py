@@ -1,0 +1,238 @@
+"""What a run needs, as fakes: buffers in a dictionary, an editor over them, a user who answers, a scripted model."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from codeagent_lsp import events
+from codeagent_lsp.agent.prompt import Environment
+from codeagent_lsp.config import Settings
+from codeagent_lsp.errors import SessionError
+from codeagent_lsp.llm.base import Model
+from codeagent_lsp.llm.scripted import ScriptedModel, ScriptedReply
+from codeagent_lsp.messages import Message, ToolCall
+from codeagent_lsp.session.inbox import Inbox, OpenQuestion
+from codeagent_lsp.session.manager import SessionManager
+from codeagent_lsp.session.request import RunRequest
+from codeagent_lsp.session.services import Services
+from codeagent_lsp.session.store import SessionStore
+from codeagent_lsp.tools import BUILTIN
+from codeagent_lsp.tools.permissions import Mode
+from codeagent_lsp.tools.registry import ToolRegistry
+from codeagent_lsp.workspace.changeset import Changeset, Current
+from codeagent_lsp.workspace.editor import Applied, Outcome
+from codeagent_lsp.workspace.files import FileView, StagedView
+from codeagent_lsp.workspace.paths import Roots
+from tests.workspace.file_fakes import FakeBuffers
+
+
+class FakeEditor:
+    """The `Editor` port over buffers; `forced` says what it pretends, `delay` is in seconds."""
+
+    def __init__(self, buffers: FakeBuffers) -> None:
+        self.buffers = buffers
+        self.forced: Outcome | None = None
+        self.delay = 0.0
+        self.failure: Exception | None = None
+        self.applied: list[Changeset] = []
+        self.unsaved: set[str] = set()
+        self.may_lose: list[frozenset[str]] = []
+
+    async def apply(self, changeset: Changeset, label: str, may_lose: frozenset[str] = frozenset()) -> Applied:
+        self.may_lose.append(may_lose)
+        await asyncio.sleep(self.delay)
+        if self.failure is not None:
+            raise self.failure
+        if self.forced in ("none", "unknown"):
+            return Applied(self.forced, left=changeset, reason="the editor said no")
+        current = {change.moved_from or change.path: self._current(change.path, change.moved_from) for change in changeset}
+        rebased = changeset.rebase(current)
+        for change in rebased.changeset:
+            if change.moved_from:
+                self.buffers.documents.pop(change.moved_from, None)
+            if change.text is None:
+                self.buffers.documents.pop(change.path, None)
+            else:
+                self.buffers.open(change.path, change.text, (change.version or 0) + 1)
+        self.applied.append(rebased.changeset)
+        outcome: Outcome = "partial" if rebased.conflicts else "full"
+        left = Changeset(tuple(c for c in changeset if any(item.path == c.path for item in rebased.conflicts)))
+        return Applied(outcome, rebased.changeset, left, rebased.conflicts)
+
+    def has_unsaved_text(self, path: str) -> bool:
+        return path in self.unsaved
+
+    def _current(self, path: str, moved_from: str | None) -> Current:
+        document = self.buffers.get_by_path(moved_from or path)
+        return Current(None) if document is None else Current(document.text, document.version)
+
+
+class FakeUser:
+    """A presenter that answers with the first choice named in `says`, or leaves the question open."""
+
+    def __init__(self, says: Iterable[str] = ()) -> None:
+        self.says = list(says)
+        self.shown: list[OpenQuestion] = []
+        self.withdrawn: list[OpenQuestion] = []
+        self.inbox: Inbox | None = None
+
+    def show(self, question: OpenQuestion) -> None:
+        self.shown.append(question)
+        if self.says:
+            asyncio.get_running_loop().call_soon(self._answer, question, self.says.pop(0))
+
+    def withdraw(self, question: OpenQuestion) -> None:
+        self.withdrawn.append(question)
+
+    def _answer(self, question: OpenQuestion, word: str) -> None:
+        assert self.inbox is not None
+        try:
+            self.inbox.respond(question.request_id, (word,))
+        except SessionError:
+            return
+
+
+@dataclass
+class World:
+    """One server's inside: everything a run touches, with the events it told."""
+
+    root: Path
+    buffers: FakeBuffers
+    editor: FakeEditor
+    user: FakeUser
+    inbox: Inbox
+    store: SessionStore
+    manager: SessionManager
+    events: list[events.Event] = field(default_factory=list)
+    problems: list[OSError] = field(default_factory=list)
+    models: dict[str, Model] = field(default_factory=dict)
+
+    def path(self, name: str) -> str:
+        return str(self.root / name)
+
+    def open(self, name: str, text: str) -> str:
+        self.buffers.open(self.path(name), text)
+        return self.path(name)
+
+    def text(self, name: str) -> str | None:
+        document = self.buffers.get_by_path(self.path(name))
+        return None if document is None else document.text
+
+    def script(self, *replies: ScriptedReply) -> ScriptedModel:
+        model = ScriptedModel(replies)
+        self.models["model"] = model
+        return model
+
+    async def run(self, task: str = "do it", session_id: str | None = None) -> events.RunCompleted:
+        run_id = self.manager.start(RunRequest("run", task, task), session_id)
+        return await self.finished(run_id)
+
+    async def finished(self, run_id: str) -> events.RunCompleted:
+        async with asyncio.timeout(20):
+            while run_id in self.manager.active():
+                await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        return self.completed(run_id)
+
+    def completed(self, run_id: str) -> events.RunCompleted:
+        found = [event for event in self.events if isinstance(event, events.RunCompleted) and event.run_id == run_id]
+        assert len(found) == 1, f"run_completed came {len(found)} times"
+        return found[0]
+
+    def of(self, cls: type[events.Event]) -> list[events.Event]:
+        return [event for event in self.events if isinstance(event, cls)]
+
+
+def world(
+    root: Path,
+    *replies: ScriptedReply,
+    says: Iterable[str] = (),
+    apply: str = "review",
+    mode: Mode = "ask",
+    language: str = "en",
+    state: Path | None = None,
+    deadline: float = 30.0,
+    settings: Callable[[Settings], Settings] = lambda value: value,
+    on_event: Callable[[events.Event], None] = lambda event: None,
+) -> World:
+    """A world over the folder `root`; sessions are kept in `state`."""
+    root.mkdir(parents=True, exist_ok=True)
+    buffers = FakeBuffers()
+    editor, user = FakeEditor(buffers), FakeUser(says)
+    inbox = user.inbox = Inbox(user, deadline)
+    roots = Roots([str(root)])
+    told: list[events.Event] = []
+    problems: list[OSError] = []
+    models: dict[str, Model] = {"model": ScriptedModel(replies)}
+    base = Settings()
+    chosen = settings(replace(base, edits=replace(base.edits, apply=apply)))
+
+    async def open_model() -> Model:
+        return models["model"]
+
+    async def show_review(run_id: str) -> None:
+        told.append(events.StatusChanged(message=f"review {run_id}"))
+
+    def view(staged: StagedView) -> FileView:
+        return FileView(roots, buffers, staged)
+
+    services = Services(
+        settings=lambda: chosen,
+        mode=lambda: mode,
+        language=lambda: language,
+        environment=lambda: Environment((str(root),), "fake"),
+        open_model=open_model,
+        view=view,
+        editor=editor,
+        inbox=inbox,
+        registry=ToolRegistry(tool() for tool in BUILTIN),
+        show_review=show_review,
+    )
+    store = SessionStore(state or root.parent / "sessions", problems.append)
+    manager = SessionManager(store, services, [told.append, on_event])
+    return World(root.resolve(), buffers, editor, user, inbox, store, manager, told, problems, models)
+
+
+def call(name: str, /, **arguments: object) -> ToolCall:
+    return ToolCall(name, arguments)
+
+
+def calls(*wanted: ToolCall, text: str = "") -> ScriptedReply:
+    return ScriptedReply(text, tuple(wanted))
+
+
+def write(path: str, content: str) -> ScriptedReply:
+    return calls(call("write_file", path=path, content=content))
+
+
+def say(text: str = "Done.") -> ScriptedReply:
+    return ScriptedReply(text)
+
+
+def assert_well_formed(messages: Iterable[Message]) -> None:
+    """Every call is answered exactly once before anybody else speaks, and no result stands alone."""
+    waiting: list[str] = []
+    seen: set[str] = set()
+    for message in messages:
+        if message.role == "tool":
+            assert message.tool_call_id in waiting, f"orphaned result {message.tool_call_id!r}"
+            waiting.remove(message.tool_call_id)
+            continue
+        assert not waiting, f"unanswered calls {waiting}"
+        waiting = [item.id for item in message.tool_calls]
+        assert all(waiting), "a call without an id"
+        assert len(set(waiting)) == len(waiting), "doubled ids"
+        assert not seen & set(waiting), "an id used twice in the conversation"
+        seen |= set(waiting)
+    assert not waiting, f"unanswered calls at the end {waiting}"
+
+
+def names(stream: Iterable[events.Event], run_id: str) -> list[str]:
+    return [event.type for event in stream if event.run_id == run_id]
+
+
+def plain(arguments: Mapping[str, object]) -> dict[str, object]:
+    return dict(arguments)

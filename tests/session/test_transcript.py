@@ -1,0 +1,131 @@
+"""The transcript: everything that was said, and nothing in it is live."""
+
+from __future__ import annotations
+
+import pytest
+
+from codeagent_lsp import events
+from codeagent_lsp.session.inert import inert
+from codeagent_lsp.session.transcript import block, render
+
+
+def said(content: str) -> events.Event:
+    return events.MessageAdded(message={"role": "assistant", "content": content})
+
+
+def test_a_whole_run() -> None:
+    text = render(
+        [
+            events.RunStarted(task="Fix the\nbug", title="Fix"),
+            said("I look."),
+            events.ToolCalls(calls=({"name": "read_file", "arguments": {"path": "a`b.py"}},)),
+            events.ToolFinished(tool="read_file", success=False, error="no\nsuch file"),
+            events.ApprovalRequested(title="Apply?"),
+            events.ApprovalResolved(answer="Yes"),
+            events.QuestionAnswered(answer=None),
+            events.ChangesApplied(outcome="partial", files_changed=("a",)),
+            events.ChangesApplied(outcome="full", files_changed=("a", "b"), undo=True),
+            events.ChangesDiscarded(files_changed=("c",)),
+            events.RunCompleted(status="stopped", summary="limit"),
+            events.RunCompleted(status="failed", error="The model is gone."),
+        ]
+    )
+    for part in (
+        "## Fix\n\n> Fix the\n> bug\n",
+        "I look.\n\n",
+        "- `read_file a'b.py`\n",
+        "  - failed: no such file\n",
+        "**Apply?**",
+        "> Yes",
+        "> (no answer)",
+        "Applied: partial, 1 file*",
+        "Undone: full, 2 files*",
+        "Discarded: 1 file*",
+        "*stopped: limit*",
+        "**The model is gone.**",
+    ):
+        assert part in text
+
+
+def test_events_that_add_nothing() -> None:
+    user = events.MessageAdded(message={"role": "user", "content": "x"})
+    for event in (events.Token(content="x"), user, events.RunCompleted(), events.ToolFinished(success=True)):
+        assert block(event) == ""
+
+
+LIVE = {
+    "image": "![x](http://evil.example/p.png?d=1)",
+    "image by reference": "![x][r]\n\n[r]: http://evil.example/p.png",
+    "image in a link": "[![x](http://evil.example/p.png)](http://a.example)",
+    "nested alternative": "![a [b] c](http://evil.example/p)",
+    "alternative over lines": "![a\nb](http://evil.example/p)",
+    "command link": "[click](command:workbench.action.terminal.new)",
+    "command in brackets": "[click](<command:foo bar>)",
+    "command on the next line": "[click](\ncommand:foo)",
+    "upper case": "[click](COMMAND:foo)",
+    "entity": "[click](&#99;ommand:foo)",
+    "escape": "[click](command\\:foo)",
+    "file": "[click](file:///etc/passwd)",
+    "script": "[click](javascript:alert(1))",
+    "data": "[click](data:text/html,x)",
+    "editor": "[click](vscode://ext/run)",
+    "definition": "[click][r]\n\n[r]: command:foo",
+    "definition over lines": "[click][r]\n\n[r]:\n  command:foo",
+    "definition in a quote": "[r]\n\n> [r]: command:foo",
+    "autolink": "<command:foo>",
+    "html image": "<img src=http://evil.example/p>",
+    "html over lines": "<img\nsrc='http://evil.example/p'>",
+    "html after a backslash": "\\<img src='http://evil.example/p'>",
+    "html link": "<a href='command:foo'>x</a>",
+    "style": "<style>body{background:url(http://evil.example)}</style>",
+    "frame": "<iframe src=//evil.example></iframe>",
+    "attribute": "<div style='background:url(//evil.example)'>x</div>",
+    "fence in a list": "- ```\n  ```\n![x](http://evil.example/p)",
+    "fence in html": "<div>\n```\n\n![x](http://evil.example/p)",
+    "fence in a quote": "> ```\n\n![x](http://evil.example/p)\n```\n![y](http://evil.example/p)",
+    "fence with a tick in its info": "``` a`b\n![x](http://evil.example/p)",
+    "fence closed by a longer one": "```\ncode\n````\n![x](http://evil.example/p)",
+    "fence at a lone carriage return": "```\rcode\r```\r![x](http://evil.example/p)",
+}
+SHAPES = ("![", "](command:", "](COMMAND:", "](<", "](\n", "](&", "](file:", "](javascript:", "](data:", "](vscode:")
+MORE_SHAPES = ("]: command:", "]:\n", "<img", "<a h", "<style", "<iframe", "<div s", "<command:", "](command\\")
+
+
+@pytest.mark.parametrize("name", LIVE)
+def test_nothing_stays_live(name: str) -> None:
+    shown = inert(LIVE[name])
+    assert not [shape for shape in (*SHAPES, *MORE_SHAPES) if shape in shown]
+    assert not [shape for shape in (*SHAPES, *MORE_SHAPES) if shape in block(said(LIVE[name]))]
+
+
+@pytest.mark.parametrize(
+    "harmless",
+    [
+        "Use `Vec<u8>` and `Map<String, List<int>>`, then a[0](x) and b[1] : c.",
+        "See [the docs](https://docs.example/a?b=c) and <https://docs.example>.",
+        "See [app.py](src/app.py) and [below](#part).",
+        "```rust\n#![allow(dead_code)]\nlet x = a[0](y);\n```\n\nDone!",
+        "```html\n<img src='a.png'>\n```\n",
+        "~~~md\n![x](y)\n~~~\n",
+        "````md\n```\n![x](http://a.example)\n```\n````\n",
+        "if a < b and c == d: x[1] != 2",
+        "| a | b |\n|---|---|\n| 1 | **2** |\n",
+        "a\r\nb\rc\n\n",
+        "",
+    ],
+)
+def test_what_is_harmless_is_left_alone(harmless: str) -> None:
+    assert inert(harmless) == harmless
+
+
+def test_titles_and_questions_are_inert_too() -> None:
+    bad = "![x](http://evil.example)"
+    for event in (
+        events.RunStarted(task=bad, title=bad),
+        events.QuestionAsked(title=bad),
+        events.QuestionAnswered(answer=bad),
+        events.RunCompleted(status="failed", error=bad),
+        events.ToolFinished(success=False, output=bad),
+        events.RunCompleted(status="stopped", summary=bad),
+    ):
+        assert "![" not in block(event)

@@ -1,0 +1,117 @@
+"""The small commands: `model list|pull` and how `doctor` looks."""
+
+from __future__ import annotations
+
+import io
+import signal
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from codeagent_lsp.doctor import Check
+from codeagent_lsp.errors import ModelNotFound
+from codeagent_lsp.llm import download, weights
+from codeagent_lsp.terminal.model import list_models, model_command, pull_model
+from codeagent_lsp.terminal.reports import show_checks
+
+Report = Callable[[int, int], None]
+
+
+def screen(*, terminal: bool = False, width: int = 100) -> tuple[Console, io.StringIO]:
+    """A console and what it has shown."""
+    out = io.StringIO()
+    return Console(file=out, width=width, force_terminal=terminal, highlight=False, markup=False), out
+
+
+def test_pull_shows_how_far_it_is() -> None:
+    out, shown = screen(terminal=True)
+
+    def pull(report: Report, cancelled: Callable[[], bool]) -> Path:
+        report(512 * 2**20, 2**30)
+        assert not cancelled()
+        report(2**30, 2**30)
+        return Path("/models/file.gguf")
+
+    assert pull_model(out, "en", pull) == 0
+    assert weights.CODER.name in shown.getvalue()
+    assert "1.0/1.0 GiB" in shown.getvalue()
+    assert "/models/file.gguf" in shown.getvalue()
+
+
+def test_pull_into_a_pipe_says_only_where_it_is() -> None:
+    out, shown = screen()
+    assert pull_model(out, "en", lambda **_: Path("/models/file.gguf")) == 0
+    assert shown.getvalue() == "✓ The model is in /models/file.gguf\n"
+
+
+def test_ctrl_c_keeps_what_has_arrived() -> None:
+    out, shown = screen()
+    before = signal.getsignal(signal.SIGINT)
+
+    def pull(report: Report, cancelled: Callable[[], bool]) -> Path:
+        signal.raise_signal(signal.SIGINT)
+        assert cancelled()
+        raise download.Cancelled
+
+    assert pull_model(out, "en", pull) == 130
+    assert "goes on from there" in shown.getvalue()
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_a_pull_that_fails_puts_the_signal_back() -> None:
+    before = signal.getsignal(signal.SIGINT)
+
+    def pull(report: Report, cancelled: Callable[[], bool]) -> Path:
+        raise ModelNotFound("model.pull_busy", path="/x")
+
+    with pytest.raises(ModelNotFound):
+        pull_model(screen()[0], "en", pull)
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_list_says_what_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CODEAGENT_MODELS_DIR", str(tmp_path))
+    for language, words in (("en", "model pull"), ("zh-cn", "尚未下载")):
+        out, shown = screen()
+        list_models(out, language)
+        assert words in shown.getvalue()
+        assert weights.CODER.name in shown.getvalue()
+
+
+def test_serve_without_weights_is_a_clear_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("CODEAGENT_MODELS_DIR", str(tmp_path))
+    assert model_command("serve", 0) == 1
+    output = capsys.readouterr()
+    assert "codeagent-lsp" in output.err
+    assert output.out == ""
+
+
+CHECKS = [
+    Check("version", "ok", "codeagent-lsp 1", "not shown"),
+    Check("git", "warning", "git is not installed", "Install git."),
+    Check("model", "failed", "Cannot reach\x1b[2J it", "Start it."),
+]
+
+
+def test_the_doctor_gives_advice_where_it_is_needed() -> None:
+    out, shown = screen()
+    show_checks(CHECKS, out)
+    lines = [line.rstrip() for line in shown.getvalue().splitlines()]
+    assert lines == [
+        "✓ version codeagent-lsp 1",
+        "! git     git is not installed",
+        "          → Install git.",
+        "✗ model   Cannot reach<U+001B>[2J it",
+        "          → Start it.",
+    ]
+
+
+@pytest.mark.parametrize("width", [1, 12, 40])
+def test_the_doctor_fits_any_width(width: int) -> None:
+    out, shown = screen(width=width, terminal=True)
+    show_checks(CHECKS, out)
+    assert shown.getvalue()

@@ -1,0 +1,255 @@
+"""The pure parts of the terminal: safe text, blocks of Markdown, diffs, prompts, the summary."""
+
+from __future__ import annotations
+
+import io
+import os
+import pty
+from argparse import Namespace
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.console import Console
+
+from codeagent_lsp.errors import UserError
+from codeagent_lsp.terminal.diffview import MAX_LINES, diff_lines, is_diff
+from codeagent_lsp.terminal.markdown import Blocks, PlainMarkdown
+from codeagent_lsp.terminal.options import from_namespace
+from codeagent_lsp.terminal.questions import Keyboard, accepted, picked, without_review
+from codeagent_lsp.terminal.safe import one_line, visible
+from codeagent_lsp.terminal.summary import Summary, ending, tool_line
+
+DIFF = "--- a/x.py\n+++ b/x.py\n@@ -1,3 +1,3 @@ x.py#1\n one\n-two\n+TWO\n three\n@@ -9 +9 @@\n-nine\n+NINE\n"
+
+
+def test_control_and_invisible_characters_are_shown() -> None:
+    assert visible("a\x1b[2Jb\u202ec\r\nd\te\x07") == "a<U+001B>[2Jb<U+202E>c\nd\te<U+0007>"
+    assert visible("half \ud83d") == "half <U+D83D>"
+
+
+@given(st.text())
+def test_what_is_visible_can_always_be_printed(text: str) -> None:
+    shown = visible(text)
+    shown.encode()
+    assert not any(ord(char) < 32 and char not in "\n\t" for char in shown)
+    assert visible(shown) == shown
+
+
+def test_one_line_is_one_short_line() -> None:
+    assert one_line("a\n  b\r\nc") == "a b c"
+    assert one_line("x" * 50, 10) == "x" * 9 + "…"
+
+
+def test_blocks_end_at_empty_lines_and_fences() -> None:
+    blocks = Blocks()
+    assert blocks.feed("one\ntwo\n") == []
+    assert blocks.feed("\nthree\n```py\na = 1\n\nb = 2\n") == ["one\ntwo\n\n", "three\n"]
+    assert blocks.rest == "```py\na = 1\n\nb = 2\n"
+    assert blocks.feed("```\nrest") == ["```py\na = 1\n\nb = 2\n```\n"]
+    assert blocks.close() == ["rest"]
+    assert blocks.close() == []
+
+
+@given(st.text(alphabet="a `~\n-", max_size=60), st.integers(1, 5))
+def test_no_piece_of_an_answer_is_lost(answer: str, size: int) -> None:
+    blocks, out = Blocks(), []
+    for start in range(0, len(answer), size):
+        out += blocks.feed(answer[start : start + size])
+    out += blocks.close()
+    assert "".join(out).split() == answer.split()
+
+
+@pytest.mark.parametrize("width", [1, 7, 80])
+@pytest.mark.parametrize(
+    "source", ["# Head\n", "- a\n- b\n", "```py\nx = '一二三四五六七八'\n```\n", "| a | b |\n|-|-|\n| 1 | 2 |"]
+)
+def test_markdown_is_printed_at_any_width(source: str, width: int) -> None:
+    console = Console(file=io.StringIO(), width=width, force_terminal=True)
+    console.print(PlainMarkdown(source))
+
+
+def test_lists_do_not_begin_with_an_empty_line() -> None:
+    out = io.StringIO()
+    Console(file=out, width=20).print(PlainMarkdown("- a\n- b\n"))
+    assert out.getvalue().split("\n")[0].strip() == "• a"
+
+
+def test_a_diff_has_numbers_and_marks() -> None:
+    assert is_diff(DIFF)
+    assert [line.plain for line in diff_lines(DIFF)] == [
+        "✎ x.py",
+        "    1   one",
+        "    2 - two",
+        "    2 + TWO",
+        "    3   three",
+        "    ⋯",
+        "    9 - nine",
+        "    9 + NINE",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "heading"),
+    [
+        ("/dev/null", "b/new.py", "✚ new.py  new"),
+        ("a/old.py", "/dev/null", "✗ old.py  deleted"),
+        ("a/old.py", "b/new.py", "➜ old.py → new.py  moved"),
+    ],
+)
+def test_headings_say_what_happens_to_a_file(old: str, new: str, heading: str) -> None:
+    assert next(diff_lines(f"--- {old}\n+++ {new}\n")).plain == heading
+
+
+def test_lines_that_look_like_headings_stay_in_the_diff() -> None:
+    diff = "--- a/x.sql\n+++ b/x.sql\n@@ -1,2 +1,1 @@\n--- a comment\n kept\n"
+    assert [line.plain for line in diff_lines(diff)][1:] == ["    1 - -- a comment", "    2   kept"]
+
+
+def test_a_diff_cannot_write_to_the_terminal() -> None:
+    diff = "--- a/x\n+++ b/x\n@@ -0,0 +1,1 @@\n+\x1b]0;owned\x07\u202egnp.exe\n"
+    assert [line.plain for line in diff_lines(diff)][1] == "    1 + <U+001B>]0;owned<U+0007><U+202E>gnp.exe"
+
+
+def test_a_long_diff_is_cut_and_says_so() -> None:
+    body = "".join(f"+{number}\n" for number in range(MAX_LINES + 50))
+    lines = [line.plain for line in diff_lines(f"--- /dev/null\n+++ b/x\n@@ -0,0 +1,{MAX_LINES + 50} @@\n{body}")]
+    assert len(lines) == MAX_LINES + 1
+    assert "51" in lines[-1]
+
+
+@pytest.mark.parametrize(
+    ("line", "choice"),
+    [("1", "Apply"), (" 2 \n", "Discard"), ("a", "Apply"), ("DISC", "Discard"), ("3", None), ("0", None), ("", None)],
+)
+def test_picking(line: str, choice: str | None) -> None:
+    assert picked(line, ("Apply", "Discard")) == choice
+    assert picked("d", ("Deny", "Discard")) is None
+
+
+@pytest.mark.parametrize(
+    ("choices", "choice"),
+    [
+        (("Review", "Apply", "Discard"), "Apply"),
+        (("查看", "应用", "放弃"), "应用"),
+        (("Deny", "Allow once", "Allow for this session"), "Allow for this session"),
+        (("Deny", "Allow once"), "Allow once"),
+        (("Keep", "Delete"), "Delete"),
+        (("no", "yes"), "yes"),
+        (("only",), "only"),
+        ((), None),
+    ],
+)
+def test_yes_takes_the_widest_consent(choices: tuple[str, ...], choice: str | None) -> None:
+    assert accepted(choices) == choice
+
+
+def test_review_is_not_offered_to_somebody_who_sees_the_diff() -> None:
+    assert without_review(("Review", "Apply", "Discard")) == ("Apply", "Discard")
+
+
+async def test_keyboard_gives_lines_and_the_end() -> None:
+    read, write = os.pipe()
+    keyboard = Keyboard(read)
+    os.write(write, b"one\ntw")
+    assert not keyboard.present
+    assert await keyboard.line() == "one"
+    os.write(write, "o é\n".encode())
+    assert await keyboard.line() == "two é"
+    os.close(write)
+    assert await keyboard.line() is None
+    os.close(read)
+
+
+async def test_a_secret_is_not_echoed_and_the_terminal_is_put_back() -> None:
+    ours, theirs = pty.openpty()
+    try:
+        os.write(ours, b"hidden\n")
+        assert await Keyboard(theirs).secret_line() == "hidden"
+        os.write(theirs, b"after")
+        assert b"after" in os.read(ours, 100)
+    finally:
+        os.close(ours)
+        os.close(theirs)
+
+
+def completed(status: str, **more: Any) -> dict[str, Any]:
+    return {"type": "run_completed", "status": status, **more}
+
+
+@pytest.mark.parametrize(
+    ("events", "code"),
+    [
+        ([completed("completed")], 0),
+        ([completed("completed", outcome="full")], 0),
+        ([completed("completed", outcome="partial")], 1),
+        ([completed("completed", outcome="unknown")], 1),
+        ([completed("completed", outcome="none")], 3),
+        ([{"type": "changes_applied", "outcome": "none", "reason": "x"}, completed("completed", outcome="none")], 1),
+        ([completed("failed", error="x")], 1),
+        ([completed("stopped")], 1),
+        ([completed("rejected")], 3),
+        ([completed("cancelled")], 130),
+        ([], 1),
+    ],
+)
+def test_exit_codes(events: list[dict[str, Any]], code: int) -> None:
+    summary = Summary()
+    for event in events:
+        summary = summary.after(event)
+    assert summary.exit_code == code
+    for language in ("en", "zh-cn"):
+        assert all(line.plain.strip() for line in ending(summary, "", 1.0, language))
+
+
+def test_the_summary_adds_up_tokens() -> None:
+    usage = {"type": "usage", "prompt_tokens": 1000, "completion_tokens": 20}
+    summary = Summary().after(usage).after(usage).after(completed("completed", outcome="full", files_changed=["a"]))
+    (line,) = ending(summary, "", 2.04, "en")
+    assert line.plain == "✓ Applied 1 file(s).  2,000 tokens in, 40 out · 2.0 s"
+
+
+def test_a_tool_call_names_what_it_is_about() -> None:
+    assert tool_line({"name": "read_file", "arguments": {"path": "a.py", "limit": 3}}) == "read_file a.py"
+    assert tool_line({"name": "todo"}) == "todo"
+
+
+@pytest.fixture
+def options(tmp_path: Path) -> Iterator[Namespace]:
+    yield Namespace(
+        task="x", workspace=str(tmp_path), mode="auto", apply="review", yes=False, json=False, width=None, set=[]
+    )
+
+
+@pytest.mark.parametrize(
+    ("assignment", "key", "value"),
+    [
+        ("model.name=7", "model.name", "7"),
+        ("codeagent.agent.maxIterations=7", "agent.maxIterations", 7),
+        ("model.maxTokens=auto", "model.maxTokens", "auto"),
+        ('tools.disabled=["a"]', "tools.disabled", ["a"]),
+        ("model.baseUrl=http://h/v1?a=b", "model.baseUrl", "http://h/v1?a=b"),
+    ],
+)
+def test_settings_are_read_as_their_type(options: Namespace, assignment: str, key: str, value: Any) -> None:
+    options.set = [assignment]
+    assert dict(from_namespace(options).settings)[key] == value
+
+
+@pytest.mark.parametrize(
+    "assignment", ["model.nmae=x", "agent.maxIterations=many", "nothing", "=x", "edits.apply=later"]
+)
+def test_a_bad_setting_names_itself(options: Namespace, assignment: str) -> None:
+    options.set = [assignment]
+    with pytest.raises(UserError, match=assignment.partition("=")[0] or "KEY=VALUE"):
+        from_namespace(options)
+
+
+def test_apply_is_a_setting_that_set_overrides(options: Namespace) -> None:
+    options.apply = "auto"
+    assert dict(from_namespace(options).settings) == {"edits.apply": "auto"}
+    options.set = ["edits.apply=live"]
+    assert dict(from_namespace(options).settings) == {"edits.apply": "live"}

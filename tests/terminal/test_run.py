@@ -1,0 +1,289 @@
+"""`codeagent-lsp run` from the outside: exit codes, files, prompts, events, Ctrl-C."""
+
+from __future__ import annotations
+
+import codecs
+import json
+import re
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from codeagent_lsp import events
+from tests.terminal.scripts import Desk, Terminal, call
+
+pytestmark = pytest.mark.slow
+
+CALC = b"def add(a, b):\n    return a - b\n"
+FIXED = b"def add(a, b):\n    return a + b\n"
+FIX = [
+    call("read_file", path="calc.py"),
+    call("edit_file", path="calc.py", old_str="a - b", new_str="a + b"),
+    {"text": "The **sign** was wrong.", "chunks": 4, "delay": 0.01},
+]
+ASK = "Apply changes to calc.py"
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Desk:
+    desk = Desk(tmp_path)
+    desk.file("calc.py", CALC)
+    return desk
+
+
+def processes_of(desk: Desk) -> list[int]:
+    """Processes that were started for this desk and are still there."""
+    mark = f"CODEAGENT_STATE_DIR={desk.root}".encode()
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            if mark in (folder / "environ").read_bytes() and (folder / "cmdline").read_bytes():
+                found.append(int(folder.name))
+        except OSError:
+            continue
+    return found
+
+
+def plain(screen: str) -> str:
+    """What a screen says, without colours and movements."""
+    return re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", screen).replace("\r", "")
+
+
+def test_yes_applies_and_is_done(desk: Desk) -> None:
+    result = desk.run(FIX, "--yes")
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert (desk.workspace / "calc.py").read_bytes() == FIXED
+    assert "● read_file calc.py" in result.stdout
+    assert "+     return a + b" in result.stdout
+    assert "The **sign** was wrong." in result.stdout
+    assert "✓ Applied 1 file(s)." in result.stdout
+    assert "\x1b" not in result.stdout
+    assert processes_of(desk) == []
+
+
+def test_apply_auto_does_not_ask(desk: Desk) -> None:
+    result = desk.run(FIX, "--apply", "auto")
+    assert result.returncode == 0, result.stdout
+    assert ASK not in result.stdout
+    assert (desk.workspace / "calc.py").read_bytes() == FIXED
+
+
+def test_nobody_to_ask_means_no(desk: Desk) -> None:
+    result = desk.run(FIX, stdin="1\n")
+    assert result.returncode == 3
+    assert (desk.workspace / "calc.py").read_bytes() == CALC
+    assert "--yes" in result.stdout
+
+
+def test_json_prints_events_and_nothing_else(desk: Desk) -> None:
+    result = desk.run(FIX, "--yes", "--json")
+    assert result.returncode == 0, result.stderr
+    lines = [json.loads(line) for line in result.stdout.splitlines()]
+    assert lines[0]["type"] == "response_start"
+    assert lines[-1]["type"] == "run_completed"
+    assert lines[-1]["outcome"] == "full"
+    assert [line["seq"] for line in lines] == sorted({line["seq"] for line in lines})
+    for line in lines:
+        assert events.to_dict(events.from_dict(line)) == line
+    assert {"token", "tool_calls", "tool_result", "changes_proposed", "changes_applied", "usage"} <= {
+        line["type"] for line in lines
+    }
+    assert (desk.workspace / "calc.py").read_bytes() == FIXED
+
+
+def test_json_asks_nobody(desk: Desk) -> None:
+    result = desk.run(FIX, "--json", stdin="1\n")
+    assert result.returncode == 3
+    assert (desk.workspace / "calc.py").read_bytes() == CALC
+    assert "--yes" in result.stderr
+
+
+def test_a_failed_run(desk: Desk) -> None:
+    result = desk.run([{"error": "timeout"}])
+    assert result.returncode == 1
+    assert "✗" in result.stdout
+    assert desk.run([{"expect": "something else", "text": "x"}], "--json").returncode == 1
+
+
+def test_a_model_that_is_not_there(desk: Desk) -> None:
+    result = desk.run(FIX, "--set", "model.name=/no/such/script.json")
+    assert result.returncode == 1
+    assert "/no/such/script.json" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (b"x = 1\r\ny = 2\r\n", b"x = 1\r\ny = 3\r\n"),
+        (codecs.BOM_UTF8 + b"x = 1\ny = 2", codecs.BOM_UTF8 + b"x = 1\ny = 3"),
+        ("# caf\xe9\ny = 2\n".encode("latin-1"), "# caf\xe9\ny = 3\n".encode("latin-1")),
+        ("# 你好\ny = 2\n".encode(), "# 你好\ny = 3\n".encode()),
+    ],
+)
+def test_files_keep_their_encoding_and_line_ends(desk: Desk, before: bytes, after: bytes) -> None:
+    path = desk.file("odd.py", before)
+    path.chmod(0o751)
+    script = [call("read_file", path="odd.py"), call("edit_file", path="odd.py", old_str="y = 2", new_str="y = 3")]
+    result = desk.run(script, "--yes")
+    assert result.returncode == 0, result.stdout
+    assert path.read_bytes() == after
+    assert path.stat().st_mode & 0o777 == 0o751
+
+
+def test_several_files_created_moved_and_deleted(desk: Desk) -> None:
+    desk.file("old.py", b"old\n")
+    desk.file("gone.py", b"gone\n")
+    script = [
+        call("write_file", path="pkg/deep/new.py", content="new\n"),
+        call("move_file", path="old.py", new_path="pkg/old.py"),
+        call("delete_file", path="gone.py"),
+        call("edit_file", path="calc.py", old_str="a - b", new_str="a + b"),
+    ]
+    result = desk.run(script, "--yes")
+    names = {str(path.relative_to(desk.workspace)) for path in desk.workspace.rglob("*") if path.is_file()}
+    assert names == {"calc.py", "pkg/deep/new.py", "pkg/old.py"}, result.stdout
+    assert result.returncode == 0
+    assert (desk.workspace / "pkg/deep/new.py").read_bytes() == b"new\n"
+    assert (desk.workspace / "pkg/old.py").read_bytes() == b"old\n"
+
+
+def test_the_prompt_shows_the_diff_and_takes_numbers(desk: Desk) -> None:
+    with Terminal(desk, FIX) as terminal:
+        terminal.wait_for("Your choice: ")
+        shown = plain(terminal.screen)
+        assert "-     return a - b" in shown
+        assert "+     return a + b" in shown
+        assert "1 Apply" in shown
+        assert "Review" not in shown
+        assert (desk.workspace / "calc.py").read_bytes() == CALC
+        terminal.type("nonsense\n")
+        terminal.wait_for("1 to 2")
+        terminal.type("1\n")
+        assert terminal.end() == 0
+    assert "Applied 1 file" in terminal.screen
+    assert "\x1b[32m" in terminal.screen
+    assert (desk.workspace / "calc.py").read_bytes() == FIXED
+
+
+def test_discard_is_rejected(desk: Desk) -> None:
+    with Terminal(desk, FIX) as terminal:
+        terminal.wait_for("Your choice: ")
+        terminal.type("discard\n")
+        assert terminal.end() == 3
+    assert (desk.workspace / "calc.py").read_bytes() == CALC
+
+
+def test_the_end_of_input_applies_nothing(desk: Desk) -> None:
+    with Terminal(desk, FIX) as terminal:
+        terminal.wait_for("Your choice: ")
+        terminal.type("\x04")
+        assert terminal.end() == 3
+    assert (desk.workspace / "calc.py").read_bytes() == CALC
+
+
+def test_free_text_is_asked_for(desk: Desk) -> None:
+    script = [call("AskUser", questions=[{"text": "Which name?"}]), {"text": "Thank you."}]
+    with Terminal(desk, script) as terminal:
+        terminal.wait_for("Which name?")
+        terminal.wait_for("> ")
+        terminal.type("Zoë\n")
+        assert terminal.end() == 0
+    assert "Thank you." in terminal.screen
+
+
+def test_permission_for_a_file_that_runs_code_later(desk: Desk) -> None:
+    script = [call("write_file", path=".vscode/tasks.json", content="{}\n"), {"text": "Never mind."}]
+    with Terminal(desk, script) as terminal:
+        terminal.wait_for("Your choice: ")
+        shown = plain(terminal.screen)
+        assert "Allow write_file: .vscode/tasks.json?" in shown
+        assert "1 Deny" in shown
+        terminal.type("1\n")
+        assert terminal.end() == 0
+    assert not (desk.workspace / ".vscode").exists()
+    assert "Never mind." in terminal.screen
+
+
+@pytest.mark.parametrize("columns", [10, 40])
+def test_narrow_terminals_and_wide_characters(desk: Desk, columns: int) -> None:
+    text = "# 标题\n\n你好，世界，这是一个很长的句子。\n\n```py\nx = '一二三四五六七八九十'\n```\n\n- 一\n- 二\n"
+    script = [call("write_file", path="名字.py", content="# 一二三四五六七八九十\n"), {"text": text, "chunks": 30}]
+    with Terminal(desk, script, "--yes", columns=columns) as terminal:
+        assert terminal.end() == 0
+    assert "Traceback" not in terminal.screen
+
+
+@pytest.mark.parametrize("env", [{"NO_COLOR": "1"}, {"TERM": "dumb"}, {"LANG": "", "LC_ALL": "C"}])
+def test_no_colour_no_terminal_features_no_locale(desk: Desk, env: dict[str, str]) -> None:
+    with Terminal(desk, FIX, "--yes", **env) as terminal:
+        assert terminal.end() == 0
+    assert "Traceback" not in terminal.screen
+    if "LC_ALL" not in env:
+        assert "\x1b[32m" not in terminal.screen
+
+
+def test_output_that_cannot_show_our_characters(desk: Desk) -> None:
+    assert desk.run(FIX, "--yes", PYTHONIOENCODING="utf-8").returncode == 0
+    desk.file("calc.py", CALC)
+    result = desk.run(FIX, "--yes", PYTHONIOENCODING="ascii")
+    assert result.returncode == 0
+    assert "? read_file calc.py" in result.stdout
+
+
+def test_chinese_users_read_chinese(desk: Desk) -> None:
+    result = desk.run(FIX, "--yes", LANG="zh_CN.UTF-8")
+    assert "已应用 1 个文件" in result.stdout
+
+
+def test_ctrl_c_while_the_model_speaks(desk: Desk) -> None:
+    with Terminal(desk, [{"text": "word " * 200, "chunks": 200, "delay": 0.2}]) as terminal:
+        terminal.wait_for("word")
+        began = time.monotonic()
+        terminal.interrupt()
+        assert terminal.end() == 130
+        assert time.monotonic() - began < 3
+    assert "Cancelled." in terminal.screen
+    assert processes_of(desk) == []
+
+
+def test_ctrl_c_at_a_prompt_changes_nothing(desk: Desk) -> None:
+    with Terminal(desk, FIX) as terminal:
+        terminal.wait_for("Your choice: ")
+        terminal.interrupt()
+        assert terminal.end() == 130
+    assert (desk.workspace / "calc.py").read_bytes() == CALC
+    assert processes_of(desk) == []
+
+
+def test_a_reader_that_goes_away_ends_the_run(desk: Desk) -> None:
+    slow = [{"text": "word " * 100, "chunks": 100, "delay": 0.1}]
+    with subprocess.Popen(
+        desk.command(slow, "--json"), stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=desk.environ()
+    ) as process:
+        assert process.stdout is not None and process.stderr is not None
+        process.stdout.readline()
+        process.stdout.close()
+        assert process.wait(15) != 0
+        assert b"Traceback" not in process.stderr.read()
+    assert processes_of(desk) == []
+
+
+def test_usage_errors(desk: Desk) -> None:
+    assert desk.run(FIX, "--workspace", str(desk.root / "nowhere")).returncode == 2
+    assert desk.run(FIX, "--mode", "wild").returncode == 2
+    bad = desk.run(FIX, "--set", "agent.maxIterations=0")
+    assert bad.returncode == 2
+    assert "agent.maxIterations" in bad.stderr
+    assert bad.stdout == ""
+
+
+def test_modules_of_the_current_folder_are_not_run(desk: Desk) -> None:
+    desk.file("json.py", b"raise SystemExit('taken over')\n")
+    python, *rest = desk.command(FIX, "--yes")
+    command = [python, "-P", *rest]
+    result = subprocess.run(
+        command, cwd=desk.workspace, env=desk.environ(), capture_output=True, encoding="utf-8", timeout=30, check=False
+    )
+    assert result.returncode == 0, result.stderr

@@ -1,0 +1,92 @@
+"""The catalogue: complete in both languages, and every key that the code uses is in it."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from string import Formatter
+
+import pytest
+
+import codeagent_lsp
+from codeagent_lsp.texts import choose_language, keys, pair, text
+
+PACKAGE = Path(codeagent_lsp.__file__).parent
+KEY = re.compile(r"[a-z_]+(\.[a-z_]+)+")
+RESERVED = {"progress.ask", "ask.instruction", "ask.question"}  # sentences that wait for their place
+
+
+def placeholders(template: str) -> set[str]:
+    """Names of the placeholders of a sentence."""
+    return {name for _, name, _, _ in Formatter().parse(template) if name}
+
+
+def literals(tree: ast.AST) -> Iterator[str]:
+    """Texts that stand where a key is expected: the first argument of `text(...)` and of our errors."""
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Call) or not node.args:
+            continue
+        name = getattr(node.func, "id", None) or getattr(node.func, "attr", "")
+        first = node.args[0]
+        if name in ("text", "pair") or re.fullmatch(r"(Usage|Setting|Session|Editor|User|Model\w*)Error", name):
+            options = [first.body, first.orelse] if isinstance(first, ast.IfExp) else [first]
+            for option in options:
+                if isinstance(option, ast.Constant) and isinstance(option.value, str):
+                    yield option.value
+
+
+def used() -> dict[str, str]:
+    """Every key the code uses literally, with the file it stands in."""
+    found: dict[str, str] = {}
+    for path in sorted(PACKAGE.rglob("*.py")):
+        tree = ast.parse(path.read_text("utf-8"))
+        found.update((key, path.name) for key in literals(tree) if KEY.fullmatch(key))
+    return found
+
+
+@pytest.mark.parametrize("key", keys())
+def test_both_languages_have_the_same_placeholders(key: str) -> None:
+    english, chinese = pair(key)
+    assert english.strip() and chinese.strip()
+    assert placeholders(english) == placeholders(chinese)
+    assert KEY.fullmatch(key)
+
+
+def test_every_key_that_is_used_exists() -> None:
+    found = used()
+    assert len(found) > 40, "the scan finds nothing any more"
+    assert {key: where for key, where in found.items() if key not in keys()} == {}
+
+
+def test_every_sentence_is_used() -> None:
+    sources = "\n".join(path.read_text("utf-8") for path in PACKAGE.rglob("*.py") if path.name != "texts.py")
+    families = {match[1] for match in re.finditer(r"f\"([a-z_]+(?:\.[a-z_]+)*)\.\{", sources)}
+    said = {match[2] for match in re.finditer(r"(['\"])([a-z_.]+)\1", sources)}
+    unused = [key for key in keys() if key not in said and key.rpartition(".")[0] not in families]
+    assert set(unused) <= RESERVED
+
+
+def test_sentences_are_filled() -> None:
+    assert text("outcome.full", "en", count=2) == "Applied 2 file(s)."
+    assert text("outcome.full", "zh-cn", count=2) == "已应用 2 个文件。"
+    with pytest.raises(KeyError):
+        text("no.such.key")
+    with pytest.raises(KeyError):
+        text("outcome.full", "en", number=2)
+
+
+@pytest.mark.parametrize(
+    ("setting", "locale", "language"),
+    [
+        ("auto", None, "en"),
+        ("auto", "zh_CN.UTF-8", "zh-cn"),
+        ("auto", "zh-Hans", "zh-cn"),
+        ("auto", "de", "en"),
+        ("en", "zh-cn", "en"),
+        ("zh-cn", "en", "zh-cn"),
+    ],
+)
+def test_the_language(setting: str, locale: str | None, language: str) -> None:
+    assert choose_language(setting, locale) == language

@@ -1,0 +1,64 @@
+"""Who imports whom, and when: the contracts of `.importlinter`, no cycles, no late import without a reason."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
+
+import pytest
+from importlinter.cli import lint_imports
+
+from tests.tidy.source import ROOT, Module, functions, modules
+
+
+def test_the_contracts_hold(capsys: pytest.CaptureFixture[str]) -> None:
+    code = lint_imports(config_filename=str(ROOT / ".importlinter"), no_cache=True, no_logo=True)
+    assert code == 0, capsys.readouterr().out
+
+
+def test_no_module_imports_itself_in_a_circle() -> None:
+    graph = {module.name: set(_imported(module)) for module in modules()}
+    try:
+        tuple(TopologicalSorter(graph).static_order())
+    except CycleError as error:
+        pytest.fail(" -> ".join(error.args[1]))
+
+
+def test_a_late_import_has_its_reason_beside_it() -> None:
+    bad = [
+        f"{module.where(node)}: {ast.unparse(node)}"
+        for module in modules()
+        for node in _late_imports(module.tree)
+        if not _has_reason(module, node)
+    ]
+    assert not bad, "\n".join(bad)
+
+
+def test_the_rule_about_late_imports_can_fail() -> None:
+    tree = ast.parse("def f():\n    import json\n    return json\n")
+    assert len(list(_late_imports(tree))) == 1
+
+
+def _imported(module: Module) -> Iterator[str]:
+    """Modules of this package that `module` imports when it is imported itself."""
+    known = {item.name for item in modules()}
+    for node in module.tree.body:
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names if alias.name in known)
+        elif isinstance(node, ast.ImportFrom) and node.module in known:
+            inner = {f"{node.module}.{alias.name}" for alias in node.names} & known
+            yield from inner or {node.module}
+
+
+def _late_imports(tree: ast.Module) -> Iterator[ast.Import | ast.ImportFrom]:
+    for function in functions(tree):
+        yield from (node for node in ast.walk(function) if isinstance(node, ast.Import | ast.ImportFrom))
+
+
+def _has_reason(module: Module, node: ast.Import | ast.ImportFrom) -> bool:
+    """A comment in the line or above it, or a module docstring that speaks of when imports happen."""
+    here, above = module.lines[node.lineno - 1], module.lines[node.lineno - 2].strip()
+    said = ast.get_docstring(module.tree) or ""
+    return "#" in here or above.startswith("#") or bool(re.search(r"\b(imports?|late)\b", said, re.IGNORECASE))
