@@ -28,7 +28,7 @@ def literals(tree: ast.AST) -> Iterator[str]:
     for node in ast.walk(tree):
         if not isinstance(node, ast.Call) or not node.args:
             continue
-        name = getattr(node.func, "id", None) or getattr(node.func, "attr", "")
+        name = str(getattr(node.func, "id", "") or getattr(node.func, "attr", ""))
         first = node.args[0]
         if name in ("text", "pair") or re.fullmatch(r"(Usage|Setting|Session|Editor|User|Model\w*)Error", name):
             options = [first.body, first.orelse] if isinstance(first, ast.IfExp) else [first]

@@ -22,9 +22,7 @@ _OUTER_FENCE = re.compile(
 )
 _FENCE_LINE = re.compile(r"^ {0,3}(?:```|~~~)", re.MULTILINE)
 _TAG = re.compile(r"^[ \t]*</?selection>[ \t]*\n?", re.MULTILINE)
-_INTRODUCTION = re.compile(
-    r"\A\s*(?:Sure|Certainly|Of course|Okay|Here(?:'s| is| are)|The new)\b[^\n]*:\n+"
-)
+_INTRODUCTION = re.compile(r"\A\s*(?:Sure|Certainly|Of course|Okay|Here(?:'s| is| are)|The new)\b[^\n]*:\n+")
 _EXCUSE = re.compile(r"\A\s*(?:I(?:'m| am) (?:sorry|unable)|I can(?:'t|not)|Sorry\b|Unfortunately\b|As an AI)")
 _OPENERS = (":", "{", "(", "[")
 _PAIRS = {")": "(", "]": "[", "}": "{"}

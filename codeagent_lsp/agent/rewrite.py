@@ -66,7 +66,8 @@ def prompt(request: RewriteRequest, limits: RewriteLimits) -> str:
     fixed = estimate_tokens(selected + request.instruction + "".join(request.diagnostics)) + 300
     if fixed + max(estimate_tokens(selected), 64) > limits.window - 200:
         raise ModelReplyInvalid("rewrite.too_large", tokens=limits.window)
-    budget = max(LEAST_CONTEXT, 3 * (limits.window - fixed - limits.reply_tokens)) // 2
+    reply = max(limits.reply_tokens, estimate_tokens(selected))
+    budget = max(LEAST_CONTEXT, 3 * (limits.window - fixed - reply)) // 2
     before = _tail(request.text[: request.start], min(budget, MOST_CONTEXT))
     after = _head(request.text[request.end :], min(budget, MOST_CONTEXT))
     fence = "`" * max(3, *(len(run) + 1 for run in re.findall(r"`{3,}", before + selected + after)), 0)

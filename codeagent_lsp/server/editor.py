@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -51,14 +52,31 @@ class LspEditor:
         """See `workspace.editor.Editor`."""
         paths = [change.moved_from or change.path for change in changeset]
         current = {path: self._current(path) for path in (*paths, *changeset.paths)}
-        rebased = changeset.rebase(current)
-        conflicts = list(rebased.conflicts)
-        tries: list[Try] = []
-        for group in self._groups(rebased.changeset):
-            safe = [change for change in group if self._is_safe(change, may_lose, conflicts)]
+        rebased = _filling(changeset, current).rebase(current)
+        conflicts, tries = list(rebased.conflicts), list[Try]()
+        steps, origins = self._steps(rebased.changeset)
+        for group in self._groups(steps):
+            missing = [change for change in group if _must_wait(change, origins, tries)]
+            tries.extend(Try(change, arrived=False, before=None, now=None, said="no") for change in missing)
+            leave = may_lose | frozenset(origins)
+            safe = [change for change in group if change not in missing and self._is_safe(change, leave, conflicts)]
             if safe:
                 tries.extend(await self._apply_group(safe, label))
         return report(changeset, tries, conflicts)
+
+    def _steps(self, changeset: Changeset) -> tuple[Changeset, dict[str, str]]:
+        """For a client that cannot rename, moves as a new file and a deletion; and where each deleted one went."""
+        if self._policy().renames:
+            return changeset, {}
+        steps: list[FileChange] = []
+        origins: dict[str, str] = {}
+        for change in changeset:
+            if change.moved_from is None:
+                steps.append(change)
+                continue
+            origins[change.moved_from] = change.path
+            steps += [FileChange(change.path, None, change.text), FileChange(change.moved_from, change.base, None)]
+        return Changeset(tuple(steps)), origins
 
     def _groups(self, changeset: Changeset) -> list[list[FileChange]]:
         """One file a request, unless the client applies a request wholly or not at all."""
@@ -82,6 +100,7 @@ class LspEditor:
 
     async def _apply_group(self, group: Sequence[FileChange], label: str) -> list[Try]:
         made = self._make_empty_files(group)
+        self._delete_for_client(group)
         before = [self._current(change.path).text for change in group]
         operations = [operation for change in group for operation in self._operations(change)]
         said, reason = await self._send(operations, label)
@@ -105,6 +124,14 @@ class LspEditor:
             Path(path).touch(exist_ok=False)
         return paths
 
+    def _delete_for_client(self, group: Sequence[FileChange]) -> None:
+        """Delete what a client cannot delete. The user has accepted, and nothing unsaved is in it."""
+        policy = self._policy()
+        if policy.applies_edits and not policy.deletes:
+            for change in group:
+                if change.kind == "delete" and Path(change.path).is_absolute():
+                    Path(change.path).unlink(missing_ok=True)
+
     def _drop_empty_files(self, paths: Sequence[str]) -> None:
         """Take back the empty files made for a client that then refused."""
         for path in paths:
@@ -119,8 +146,6 @@ class LspEditor:
             return [types.DeleteFile(uri=uri)] if policy.deletes else []
         operations: list[Operation] = []
         if change.kind == "move":
-            if not policy.renames:
-                return []
             _make_folder(change.path)
             operations.append(types.RenameFile(old_uri=self._uri(change.moved_from or change.path), new_uri=uri))
         elif change.kind == "create" and policy.creates:
@@ -194,6 +219,23 @@ class LspEditor:
             return path
         known = self._server.documents.by_path(path)
         return known.uri if known is not None else uris.from_path(path)
+
+
+def _filling(changeset: Changeset, current: Mapping[str, Current]) -> Changeset:
+    """New files that are there already, but empty, as edits: an earlier attempt may have made them."""
+    empty = {path for path, now in current.items() if now.text == ""}
+    return Changeset(
+        tuple(
+            replace(change, base="") if change.kind == "create" and change.path in empty else change
+            for change in changeset
+        )
+    )
+
+
+def _must_wait(change: FileChange, origins: Mapping[str, str], tries: Sequence[Try]) -> bool:
+    """Whether this deletes what has been moved, and the text has not arrived at its new place."""
+    target = origins.get(change.path) if change.kind == "delete" else None
+    return target is not None and not any(item.arrived for item in tries if item.change.path == target)
 
 
 def _make_folder(path: str) -> None:

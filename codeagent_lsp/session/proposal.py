@@ -106,7 +106,8 @@ class Proposal:
             self._note_applied(applied, undo=False)
             left = rest
             for change in applied.left:
-                left = left.with_change(change)
+                whole = self.changeset.get(change.path) if rest.get(change.path) else None
+                left = left.with_change(whole or change)  # both parts of a file wait as the one change they were
             self.staging.reset(left)
         self._settle()
         return applied

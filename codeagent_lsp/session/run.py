@@ -71,10 +71,10 @@ class Run:
             status, summary = "cancelled", self._voice.text("run.cancelled")
             raise
         except CodeAgentError as problem:
-            error = self._voice.explain(problem)
+            status, error = "failed", self._voice.explain(problem)
         except Exception:
             logger.exception("run failed")
-            error = self._voice.text("run.internal")
+            status, error = "failed", self._voice.text("run.internal")
         finally:
             self._finish(status, summary, error)
 

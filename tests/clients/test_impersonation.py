@@ -11,11 +11,12 @@ import pytest
 from codeagent_lsp.workspace.uris import from_path
 from tests.clients.profiles import PROFILES, Profile
 from tests.server.rawclient import Refusal
+from tests.server.replies import call, say
 from tests.server.stock_editor import STOCK, StockEditor
 
 METHOD_NOT_FOUND = Refusal(-32601, "method not found")
 SOURCE = "s = '🎉'; x = 1\ny = 1\n"
-SCRIPT = [
+SCRIPT: list[dict[str, Any]] = [
     {"text": "Let me see.", "tool_calls": [{"name": "read_file", "arguments": {"path": "a.py"}}]},
     {
         "tool_calls": [
@@ -148,10 +149,10 @@ def test_free_text_goes_to_the_input_of_a_client_that_has_one(start: Start) -> N
         asked.append(params)
         return {"value": "Ada"}
 
-    question = {"questions": [{"text": "Which name?"}], "format": "single"}
+    question: dict[str, Any] = {"questions": [{"text": "Which name?"}], "format": "single"}
     editor = start(
         capabilities={**STOCK, "experimental": {"codeagent": {"event": True, "input": True}}},
-        script=[{"tool_calls": [{"name": "AskUser", "arguments": question}]}, {"text": "Hello Ada."}],
+        script=[call("AskUser", **question), say("Hello Ada.")],
         answers={"codeagent/input": answer},
     )
     editor.run("codeagent.run", task="greet me")

@@ -50,7 +50,7 @@ CASES: dict[str, tuple[str, str]] = {
     "java method": ("A.java", "class A {\n«    int f(int a) {\n        return ^a;\n    }\n»}\n"),
     "java constructor": ("A.java", "class A {\n«    A() {\n        this.a = ^1;\n    }\n»}\n"),
     "java record": ("A.java", "«record A(int ^a) {\n}\n»"),
-    "java annotated": ("A.java", "class A {\n«    @Over^ride\n    public String toString() { return \"\"; }\n»}\n"),
+    "java annotated": ("A.java", 'class A {\n«    @Over^ride\n    public String toString() { return ""; }\n»}\n'),
     "c function": ("a.c", "«int f(int a) {\n  return ^a;\n}\n»"),
     "c struct used inside": ("a.c", "«int f(void) {\n  struct po^int p = {0};\n  return p.x;\n}\n»"),
     "c typedef": ("a.c", "«typedef struct {\n  int ^x;\n} point;\n»"),

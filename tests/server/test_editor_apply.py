@@ -281,6 +281,50 @@ async def test_a_client_without_creation_finds_an_empty_file_and_it_goes_when_re
     assert not (tmp_path / "m").exists()
 
 
+async def test_a_client_without_renames_gets_a_new_file_and_then_loses_the_old(tmp_path: Path) -> None:
+    for more in ({"renames": False}, {"renames": False, "deletes": False}, {"renames": False, "creates": False}):
+        origin, target = tmp_path / "old", tmp_path / "new"
+        origin.write_text(TEXT)
+        client, editor = connect(policy=ClientPolicy(**{**_fields(ALL), **more}))
+        applied = await editor.apply(change(target, TEXT, "new\n", moved_from=str(origin)), "label")
+        assert (applied.outcome, origin.exists()) == ("full", False)
+        assert client.documents.all()[0].text == "new\n"
+        client.documents.close(from_path(str(target)))
+        target.write_text("new\n")
+        assert (await editor.apply(applied.done.inverse(), "undo")).outcome == "full"
+        assert (origin.exists(), target.exists()) == (True, False)
+
+
+async def test_the_old_file_stays_when_the_new_one_did_not_come(tmp_path: Path) -> None:
+    (tmp_path / "old").write_text(TEXT)
+    policy = ClientPolicy(**{**_fields(ALL), "renames": False, "deletes": False})
+    _, editor = connect(lambda client, params: types.ApplyWorkspaceEditResult(applied=False), policy)
+    applied = await editor.apply(change(tmp_path / "new", TEXT, TEXT, moved_from=str(tmp_path / "old")), "label")
+    assert applied.outcome == "none"
+    assert (tmp_path / "old").read_text() == TEXT
+    assert not (tmp_path / "new").exists()
+
+
+async def test_a_client_without_deletion_has_it_done_but_not_with_unsaved_text(tmp_path: Path) -> None:
+    path = tmp_path / "a"
+    path.write_text(TEXT)
+    client, editor = connect(policy=ClientPolicy(**{**_fields(ALL), "deletes": False}))
+    client.open(path, TEXT + "unsaved\n")
+    assert (await editor.apply(change(path, TEXT + "unsaved\n", None), "label")).outcome == "none"
+    assert path.exists()
+    client.open(path, TEXT)
+    assert (await editor.apply(change(path, TEXT, None), "label")).outcome == "full"
+    assert (path.exists(), client.sent) == (False, [])
+
+
+async def test_a_new_file_that_is_there_but_empty_is_filled(tmp_path: Path) -> None:
+    (tmp_path / "n").touch()
+    client, editor = connect()
+    assert (await editor.apply(change(tmp_path / "n", None, "x\n"), "label")).outcome == "full"
+    assert len(client.sent[0].edit.document_changes or []) == 1
+    assert client.documents.all()[0].text == "x\n"
+
+
 async def test_a_client_that_applies_nothing_is_asked_for_nothing(tmp_path: Path) -> None:
     client, editor = connect(policy=ClientPolicy())
     applied = await editor.apply(change(tmp_path / "d" / "n", None, "x\n"), "label")

@@ -19,7 +19,7 @@ def one(now: str | None, *, said: Said = "yes", change: FileChange = CHANGE, bef
 
 def test_everything_there_is_full_even_when_the_client_said_no() -> None:
     for said in ("yes", "no", "nothing"):
-        applied = report(Changeset((CHANGE,)), [one(NEW, said=said)], [])  # type: ignore[arg-type]
+        applied = report(Changeset((CHANGE,)), [one(NEW, said=said)], [])
         assert applied.outcome == "full"
         assert applied.done.paths == ("/a",)
         assert not applied.left

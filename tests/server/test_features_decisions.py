@@ -73,6 +73,19 @@ def test_one_hunk_is_applied_and_the_other_waits(start: StartEditor, workspace: 
     assert editor.text(workspace / "a.py") == LINES.replace("line 29", "LINE 29").replace("line 2\n", "LINE 2\n")
 
 
+def test_a_hunk_that_conflicts_leaves_the_others_waiting(start: StartEditor, workspace: Path) -> None:
+    editor, run_id = held(start, workspace)
+    editor.type(next(iter(editor.buffers)), (1, 0), (1, 6), "mine")
+    editor.command("codeagent.apply", runId=run_id, hunks=["a.py#1"])
+    editor.told("a.py:2")
+    waiting = _added(editor.command("codeagent.review", runId=run_id)["diff"])
+    assert "LINE 2\n" in waiting
+    assert "LINE 29" in waiting
+    editor.command("codeagent.apply", runId=run_id, hunks=["a.py#2"])
+    editor.told("Applied 1")
+    assert editor.text(workspace / "a.py") == LINES.replace("line 2\n", "mine\n").replace("line 29", "LINE 29")
+
+
 def test_one_hunk_is_discarded_and_the_other_applied(start: StartEditor, workspace: Path) -> None:
     editor, run_id = held(start, workspace)
     assert editor.command("codeagent.discard", runId=run_id, hunks=["a.py#1"])["files"]

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Literal
 
-from codeagent_lsp import events
 from codeagent_lsp.agent.prompt import Environment
 from codeagent_lsp.config import Settings
 from codeagent_lsp.errors import SessionError
+from codeagent_lsp.events import Event, RunCompleted, StatusChanged
 from codeagent_lsp.llm.base import Model
 from codeagent_lsp.llm.scripted import ScriptedModel, ScriptedReply
 from codeagent_lsp.messages import Message, ToolCall
@@ -48,7 +49,9 @@ class FakeEditor:
             raise self.failure
         if self.forced in ("none", "unknown"):
             return Applied(self.forced, left=changeset, reason="the editor said no")
-        current = {change.moved_from or change.path: self._current(change.path, change.moved_from) for change in changeset}
+        current = {
+            change.moved_from or change.path: self._current(change.path, change.moved_from) for change in changeset
+        }
         rebased = changeset.rebase(current)
         for change in rebased.changeset:
             if change.moved_from:
@@ -106,7 +109,7 @@ class World:
     inbox: Inbox
     store: SessionStore
     manager: SessionManager
-    events: list[events.Event] = field(default_factory=list)
+    events: list[Event] = field(default_factory=list)
     problems: list[OSError] = field(default_factory=list)
     models: dict[str, Model] = field(default_factory=dict)
 
@@ -126,37 +129,43 @@ class World:
         self.models["model"] = model
         return model
 
-    async def run(self, task: str = "do it", session_id: str | None = None) -> events.RunCompleted:
+    async def run(self, task: str = "do it", session_id: str | None = None) -> RunCompleted:
         run_id = self.manager.start(RunRequest("run", task, task), session_id)
         return await self.finished(run_id)
 
-    async def finished(self, run_id: str) -> events.RunCompleted:
-        async with asyncio.timeout(20):
-            while run_id in self.manager.active():
-                await asyncio.sleep(0)
+    async def finished(self, run_id: str) -> RunCompleted:
+        await until(lambda: run_id not in self.manager.active())
         await asyncio.sleep(0)
         return self.completed(run_id)
 
-    def completed(self, run_id: str) -> events.RunCompleted:
-        found = [event for event in self.events if isinstance(event, events.RunCompleted) and event.run_id == run_id]
+    def completed(self, run_id: str) -> RunCompleted:
+        found = [event for event in self.events if isinstance(event, RunCompleted) and event.run_id == run_id]
         assert len(found) == 1, f"run_completed came {len(found)} times"
         return found[0]
 
-    def of(self, cls: type[events.Event]) -> list[events.Event]:
+    def of(self, cls: type[Event]) -> list[Event]:
         return [event for event in self.events if isinstance(event, cls)]
+
+
+async def until(condition: Callable[[], object], seconds: float = 20.0) -> None:
+    """Let others run until `condition` holds."""
+    end = asyncio.get_running_loop().time() + seconds
+    while not condition():
+        assert asyncio.get_running_loop().time() < end, "it never came"
+        await asyncio.sleep(0)
 
 
 def world(
     root: Path,
     *replies: ScriptedReply,
     says: Iterable[str] = (),
-    apply: str = "review",
+    apply: Literal["review", "auto", "live"] = "review",
     mode: Mode = "ask",
     language: str = "en",
     state: Path | None = None,
     deadline: float = 30.0,
     settings: Callable[[Settings], Settings] = lambda value: value,
-    on_event: Callable[[events.Event], None] = lambda event: None,
+    on_event: Callable[[Event], None] = lambda event: None,
 ) -> World:
     """A world over the folder `root`; sessions are kept in `state`."""
     root.mkdir(parents=True, exist_ok=True)
@@ -164,7 +173,7 @@ def world(
     editor, user = FakeEditor(buffers), FakeUser(says)
     inbox = user.inbox = Inbox(user, deadline)
     roots = Roots([str(root)])
-    told: list[events.Event] = []
+    told: list[Event] = []
     problems: list[OSError] = []
     models: dict[str, Model] = {"model": ScriptedModel(replies)}
     base = Settings()
@@ -174,7 +183,7 @@ def world(
         return models["model"]
 
     async def show_review(run_id: str) -> None:
-        told.append(events.StatusChanged(message=f"review {run_id}"))
+        told.append(StatusChanged(message=f"review {run_id}"))
 
     def view(staged: StagedView) -> FileView:
         return FileView(roots, buffers, staged)
@@ -230,9 +239,5 @@ def assert_well_formed(messages: Iterable[Message]) -> None:
     assert not waiting, f"unanswered calls at the end {waiting}"
 
 
-def names(stream: Iterable[events.Event], run_id: str) -> list[str]:
+def names(stream: Iterable[Event], run_id: str) -> list[str]:
     return [event.type for event in stream if event.run_id == run_id]
-
-
-def plain(arguments: Mapping[str, object]) -> dict[str, object]:
-    return dict(arguments)

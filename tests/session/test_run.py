@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
@@ -15,7 +16,7 @@ from codeagent_lsp.session.replay import replay
 from codeagent_lsp.session.request import RunRequest, Target
 from codeagent_lsp.session.session import Session
 from codeagent_lsp.texts import text
-from tests.session.fakes import World, assert_well_formed, call, calls, names, say, world, write
+from tests.session.fakes import World, assert_well_formed, call, calls, names, say, until, world, write
 
 APPLY, DISCARD, REVIEW = (text(f"choice.{name}", "en") for name in ("apply", "discard", "review"))
 
@@ -99,8 +100,7 @@ async def test_no_answer_leaves_it_staged(tmp_path: Path) -> None:
 
 async def decided_outside(made: World, how: str) -> events.RunCompleted:
     run_id = made.manager.start(RunRequest("run", "t", "t"))
-    while not made.inbox.open():
-        await asyncio.sleep(0)
+    await until(lambda: made.inbox.open())
     proposal = made.manager.run(run_id).proposal
     if how == "apply":
         await proposal.apply()
@@ -130,8 +130,7 @@ async def test_applying_meanwhile_does_not_answer_the_models_own_question(tmp_pa
     question = call("AskUser", questions=[{"text": "Which?", "options": ["a", "b"]}], format="single")
     made = world(tmp_path / "w", write("a.py", "a\n"), calls(question), say(), deadline=5)
     run_id = made.manager.start(RunRequest("run", "t", "t"))
-    while not made.inbox.open():
-        await asyncio.sleep(0)
+    await until(lambda: made.inbox.open())
     await made.manager.run(run_id).proposal.apply()
     asked = made.inbox.open()[0]
     made.inbox.respond(asked.request_id, ("b",))
@@ -159,7 +158,7 @@ async def test_hunks_are_applied_and_discarded_one_by_one(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("style", ["auto", "live"])
-async def test_unasked(tmp_path: Path, style: str) -> None:
+async def test_unasked(tmp_path: Path, style: Literal["auto", "live"]) -> None:
     made = world(tmp_path / "w", write("a.py", "1\n"), write("a.py", "2\n"), say(), apply=style)
     assert (await made.run()).outcome == "full"
     assert made.text("a.py") == "2\n"
@@ -200,8 +199,7 @@ async def test_a_conflict_is_partial_and_stays_staged(tmp_path: Path) -> None:
     made = world(tmp_path / "w", write("a.py", "X\nb\n"), write("c.py", "c\n"), say())
     path = made.open("a.py", "a\nb\n")
     run_id = made.manager.start(RunRequest("run", "t", "t"))
-    while not made.inbox.open():
-        await asyncio.sleep(0)
+    await until(lambda: made.inbox.open())
     made.buffers.open(path, "Y\nb\n", 2)
     made.inbox.respond(made.inbox.open()[0].request_id, (APPLY,))
     done = await made.finished(run_id)
@@ -284,7 +282,7 @@ async def test_an_unexpected_error_is_a_sentence_too(tmp_path: Path) -> None:
     made = world(tmp_path / "w", write("a.py", "1\n"), say(), says=[APPLY])
     made.editor.failure = RuntimeError("bug")
     done = await made.run()
-    assert done.error == text("run.internal", "en")
+    assert (done.status, done.error) == ("failed", text("run.internal", "en"))
 
 
 # --- cancelling
@@ -297,66 +295,65 @@ SCRIPT = (
 )
 
 
-@pytest.mark.parametrize("style", ["review", "live"])
-async def test_cancelled_at_any_event(tmp_path: Path, style: str) -> None:
-    for stop_at in range(0, 60):
-        seen = 0
+async def cancelled_at(folder: Path, style: Literal["review", "live"], stop_at: int) -> bool:
+    """Cancels a run at an event and looks at what is left; whether it came to its end before."""
+    seen = 0
 
-        def on_event(event: events.Event) -> None:
-            nonlocal seen
-            seen += event.type != "run_started"
-            if seen == stop_at:
-                made.manager.cancel()
+    def on_event(event: events.Event) -> None:
+        nonlocal seen
+        seen += event.type != "run_started"
+        if seen == stop_at:
+            made.manager.cancel()
 
-        made = world(tmp_path / f"w{stop_at}", *SCRIPT, says=[APPLY], apply=style, on_event=on_event)
-        run_id = made.manager.start(RunRequest("run", "t", "t"))
-        if stop_at == 0:
-            made.manager.cancel(run_id)
-        before = asyncio.all_tasks() - {asyncio.current_task()}
-        done = await made.finished(run_id)
-        await asyncio.sleep(0)
-        assert [event.type for event in made.events][-1] == "run_completed"
-        assert not {task for task in asyncio.all_tasks() - {asyncio.current_task()} if task not in before}
-        assert not [task for task in before if not task.done()]
-        assert made.inbox.open() == ()
-        session = made.manager.current()
-        assert_well_formed(session.messages)
-        written = any(isinstance(event, events.FileChanged) and event.change for event in made.events)
-        assert not written or bool(staged(made)) != (made.text("a.py") is not None)
-        back = reloaded(made, session.session_id)
-        assert back.messages == session.messages
-        assert back.runs[run_id].status == done.status
-        assert back.runs[run_id].staged == made.manager.run(run_id).proposal.changeset
-        assert back.runs[run_id].applied == made.manager.run(run_id).record.applied
-        made.script(say("again"))
-        assert (await made.run()).summary == "again"
-        assert_well_formed(session.messages)
-        if done.status == "completed":
-            break
-    else:
-        pytest.fail("it never came to its end")
-    assert stop_at > 10
-
-
-async def test_cancelled_while_the_editor_works(tmp_path: Path) -> None:
-    for delay, outcome in ((0.05, "full"), (30.0, "unknown")):
-        made = world(tmp_path / "w", write("a.py", "1\n"), say(), says=[APPLY])
-        made.editor.delay = delay
-        run_id = made.manager.start(RunRequest("run", "t", "t"))
-        while not made.editor.may_lose:
-            await asyncio.sleep(0)
+    made = world(folder, *SCRIPT, says=[APPLY], apply=style, on_event=on_event)
+    run_id = made.manager.start(RunRequest("run", "t", "t"))
+    if stop_at == 0:
         made.manager.cancel(run_id)
-        done = await made.finished(run_id)
-        assert (done.status, done.outcome) == ("cancelled", outcome)
-        await asyncio.sleep(0)
-        assert asyncio.all_tasks() == {asyncio.current_task()}
+    done = await made.finished(run_id)
+    await asyncio.sleep(0)
+    assert [event.type for event in made.events][-1] == "run_completed"
+    assert asyncio.all_tasks() == {asyncio.current_task()}
+    assert made.inbox.open() == ()
+    session = made.manager.current()
+    assert_well_formed(session.messages)
+    written = any(isinstance(event, events.FileChanged) and event.change for event in made.events)
+    assert not written or bool(staged(made)) != (made.text("a.py") is not None)
+    back = reloaded(made, session.session_id)
+    assert back.messages == session.messages
+    assert back.runs[run_id].status == done.status
+    assert back.runs[run_id].staged == made.manager.run(run_id).proposal.changeset
+    assert back.runs[run_id].applied == made.manager.run(run_id).record.applied
+    made.script(say("again"))
+    assert (await made.run()).summary == "again"
+    assert_well_formed(session.messages)
+    return done.status == "completed"
+
+
+@pytest.mark.parametrize("style", ["review", "live"])
+async def test_cancelled_at_any_event(tmp_path: Path, style: Literal["review", "live"]) -> None:
+    for stop_at in range(60):
+        if await cancelled_at(tmp_path / f"w{stop_at}", style, stop_at):
+            break
+    assert 10 < stop_at < 59
+
+
+@pytest.mark.parametrize(("delay", "outcome"), [(0.05, "full"), (30.0, "unknown")])
+async def test_cancelled_while_the_editor_works(tmp_path: Path, delay: float, outcome: str) -> None:
+    made = world(tmp_path / "w", write("a.py", "1\n"), say(), says=[APPLY])
+    made.editor.delay = delay
+    run_id = made.manager.start(RunRequest("run", "t", "t"))
+    await until(lambda: made.editor.may_lose)
+    made.manager.cancel(run_id)
+    done = await made.finished(run_id)
+    assert (done.status, done.outcome) == ("cancelled", outcome)
+    await asyncio.sleep(0)
+    assert asyncio.all_tasks() == {asyncio.current_task()}
 
 
 async def test_close_leaves_nothing(tmp_path: Path) -> None:
     made = world(tmp_path / "w", write("a.py", "1\n"), say())
     run_id = made.manager.start(RunRequest("run", "t", "t"))
-    while not made.inbox.open():
-        await asyncio.sleep(0)
+    await until(lambda: made.inbox.open())
     await made.manager.close()
     assert made.completed(run_id).status == "cancelled"
     assert made.manager.active() == ()
@@ -395,8 +392,7 @@ async def test_unknown_and_deleted_sessions(tmp_path: Path) -> None:
     session_id = made.manager.current().session_id
     assert [row["title"] for row in made.manager.list()] == ["title"]
     made.manager.delete(session_id)
-    while made.manager.active():
-        await asyncio.sleep(0)
+    await until(lambda: not made.manager.active())
     assert made.manager.list() == []
     assert made.manager.current().session_id != session_id
     for use in (made.manager.session, made.manager.delete, made.manager.resume):

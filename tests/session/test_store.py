@@ -79,7 +79,8 @@ def test_a_long_torn_tail_and_a_file_that_is_one(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "junk", [b"\0" * 4096, b"\0" * 4096 + b"\n", b"not json\n", b"[1]\n", b"\xff\xfe\n", b"[" * 100_000 + b"\n", b"\n\n"]
+    "junk",
+    [b"\0" * 4096, b"\0" * 4096 + b"\n", b"not json\n", b"[1]\n", b"\xff\xfe\n", b"[" * 100_000 + b"\n", b"\n\n"],
 )
 def test_junk_between_records_is_skipped(junk: bytes) -> None:
     assert parse(b'{"a":1}\n' + junk + b'{"a":2}\n') == [{"a": 1}, {"a": 2}]

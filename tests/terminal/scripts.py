@@ -76,13 +76,15 @@ class Desk:
 class Terminal:
     """A run on a terminal of its own; `screen` is all that was written to it so far."""
 
-    def __init__(self, desk: Desk, script: Script, *options: str, columns: int = 80, **env: str) -> None:
+    def __init__(
+        self, desk: Desk, script: Script, *options: str, columns: int = 80, env: Mapping[str, str] | None = None
+    ) -> None:
         self.screen = ""
         self._ours, theirs = pty.openpty()
         ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 30, columns, 0, 0))
         command = desk.command(script, *options)
         self.process = subprocess.Popen(
-            command, stdin=theirs, stdout=theirs, stderr=theirs, env=desk.environ(**env), start_new_session=True
+            command, stdin=theirs, stdout=theirs, stderr=theirs, env=desk.environ(**(env or {})), start_new_session=True
         )
         os.close(theirs)
 

@@ -44,7 +44,7 @@ async def test_a_request_has_its_answer() -> None:
     code = "m = read(); n = read(); send(id=n['id'], result=n['params']); send(id=m['id'], result=m['params'])"
     async with server(code) as connection:
         answers = await asyncio.gather(connection.request("a", {"x": 1}), connection.request("b", ["é"]))
-    assert answers == [{"x": 1}, ["é"]]
+    assert [*answers] == [{"x": 1}, ["é"]]
 
 
 async def test_an_error_is_refused_with_its_words() -> None:
@@ -72,7 +72,7 @@ async def test_nonsense_ends_the_connection(nonsense: str) -> None:
 
 async def test_no_answer_in_time() -> None:
     async with server("read(); time.sleep(60)") as connection:
-        with pytest.raises(ConnectionLost, match="0.1 s"):
+        with pytest.raises(ConnectionLost, match=r"0\.1 s"):
             await connection.request("a", seconds=0.1)
 
 

@@ -217,7 +217,7 @@ def test_narrow_terminals_and_wide_characters(desk: Desk, columns: int) -> None:
 
 @pytest.mark.parametrize("env", [{"NO_COLOR": "1"}, {"TERM": "dumb"}, {"LANG": "", "LC_ALL": "C"}])
 def test_no_colour_no_terminal_features_no_locale(desk: Desk, env: dict[str, str]) -> None:
-    with Terminal(desk, FIX, "--yes", **env) as terminal:
+    with Terminal(desk, FIX, "--yes", env=env) as terminal:
         assert terminal.end() == 0
     assert "Traceback" not in terminal.screen
     if "LC_ALL" not in env:

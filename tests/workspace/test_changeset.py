@@ -183,6 +183,11 @@ def test_the_inverse_undoes_exactly(given_: tuple[Files, Changeset]) -> None:
     assert same_effect(changeset.inverse().inverse(), changeset)
 
 
+def test_the_inverse_begins_with_the_last_change() -> None:
+    changeset = Changeset((FileChange("/w/b", "x", "x", 1, "/w/a"), FileChange("/w/a", None, "new")))
+    assert changeset.inverse().files == (FileChange("/w/a", "new", None), FileChange("/w/a", "x", "x", None, "/w/b"))
+
+
 # --- rebasing
 
 

@@ -1,0 +1,108 @@
+"""A real Neovim on a real screen, with the prompt that users have by default and the keys they press."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.clients.neovim.support import MARKS, SOURCE, edit, environment, find_neovim, left_behind
+
+pytestmark = [*MARKS, pytest.mark.skipif(shutil.which("tmux") is None, reason="no tmux here")]
+
+INIT = """
+vim.o.swapfile = false
+vim.lsp.config("codeagent", {{
+  cmd = vim.json.decode([==[{command}]==]),
+  root_dir = "{workspace}",
+  init_options = {{ model = {{ provider = "scripted", name = "{script}" }} }},
+}})
+vim.lsp.enable("codeagent")
+vim.api.nvim_create_user_command("Go", function()
+  vim.lsp.get_clients({{ name = "codeagent" }})[1]:exec_cmd({{
+    title = "go", command = "codeagent.run", arguments = {{ {{ task = "change it" }} }},
+  }})
+end, {{}})
+vim.api.nvim_create_autocmd("LspAttach", {{ callback = function() vim.o.statusline = "READY" end }})
+vim.o.laststatus = 2
+"""
+
+
+class Screen:
+    """One tmux server of its own with Neovim in it."""
+
+    def __init__(self, folder: Path, command: list[str], variables: dict[str, str]) -> None:
+        self._tmux = ["tmux", "-S", str(folder / "tmux"), "-f", "/dev/null"]
+        size = ["-x", "100", "-y", "40"]
+        subprocess.run([*self._tmux, "new-session", "-d", *size, *command], env=variables, check=True, timeout=10)
+
+    def keys(self, *keys: str) -> None:
+        subprocess.run([*self._tmux, "send-keys", *keys], check=True, timeout=10)
+
+    def text(self) -> str:
+        done = subprocess.run(
+            [*self._tmux, "capture-pane", "-p"], capture_output=True, text=True, timeout=10, check=False
+        )
+        return done.stdout
+
+    def wait(self, what: str | Callable[[str], bool], seconds: float = 15.0) -> str:
+        """The screen once it shows `what`."""
+        deadline = time.monotonic() + seconds
+        while True:
+            shown = self.text()
+            if what in shown if isinstance(what, str) else what(shown):
+                return shown
+            assert time.monotonic() < deadline, f"never shown: {what}\n{shown}"
+            time.sleep(0.05)
+
+    def close(self) -> None:
+        subprocess.run([*self._tmux, "kill-server"], capture_output=True, timeout=10, check=False)
+
+
+@pytest.fixture
+def screen(tmp_path: Path) -> Iterator[Screen]:
+    workspace, state, home = tmp_path / "ws", tmp_path / "state", tmp_path / "home"
+    for place in (workspace, state, home):
+        place.mkdir()
+    (workspace / "a.py").write_text(SOURCE)
+    (tmp_path / "script.json").write_text(json.dumps([edit("return 3", "return 4"), {"text": "Changed."}]))
+    command = json.dumps([sys.executable, "-m", "codeagent_lsp.cli", "serve"])
+    init = INIT.format(command=command, workspace=workspace, script=tmp_path / "script.json")
+    (tmp_path / "init.lua").write_text(init)
+    neovim = find_neovim()
+    assert neovim is not None
+    started = [neovim, "--clean", "-u", str(tmp_path / "init.lua"), str(workspace / "a.py")]
+    shown = Screen(tmp_path, started, {**environment(home, state), "TERM": "xterm-256color"})
+    yield shown
+    shown.close()
+    assert not left_behind(state), "the server outlived the editor"
+
+
+def test_the_default_prompt_is_read_and_answered_by_keys(screen: Screen, tmp_path: Path) -> None:
+    screen.wait("READY")
+    screen.keys(":Go", "Enter")
+    asked = screen.wait("Apply changes to a.py")
+    assert "1: Review" in asked
+    assert "2: Apply" in asked
+    assert "3: Discard" in asked
+    screen.keys("2", "Enter")
+    screen.wait("return 4")
+    assert (tmp_path / "ws" / "a.py").read_text() == SOURCE
+    screen.keys("Escape", ":qa!", "Enter")
+
+
+def test_escape_is_no_and_nothing_is_changed(screen: Screen, tmp_path: Path) -> None:
+    screen.wait("READY")
+    screen.keys(":Go", "Enter")
+    screen.wait("2: Apply")
+    screen.keys("Escape")
+    time.sleep(0.5)
+    screen.keys("Enter")
+    screen.wait(lambda shown: "2: Apply" not in shown and "return 3" in shown)
+    screen.keys(":qa!", "Enter")
