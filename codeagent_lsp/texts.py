@@ -92,7 +92,6 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
     "progress.thinking": ("thinking", "思考中"),
     "progress.writing": ("writing", "书写中"),
     "progress.waiting": ("waiting for you", "等待您的回答"),
-    "progress.ask": ("Asking", "提问"),
     "outcome.full": ("Applied {count} file(s).", "已应用 {count} 个文件。"),
     "outcome.partial": (
         "Applied in part, {count} file(s). What conflicts with your text was left out; see the review.",
@@ -131,6 +130,10 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
     "action.file.document": ("Agent: Document this file", "代理：为此文件添加文档"),
     "action.file.test": ("Agent: Add tests for this file", "代理：为此文件添加测试"),
     "ask.instruction": ("What shall be changed here?", "这里要改什么？"),
+    "ask.nothing": (
+        "Nothing was asked, so nothing was done.",
+        "没有收到指示，未执行任何操作。",
+    ),
     "ask.question": ("What do you want to know?", "您想知道什么？"),
     "command.arguments": (
         "{command} takes one JSON object of arguments.",

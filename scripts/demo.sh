@@ -1,7 +1,7 @@
 #!/bin/sh
 # The agent repairs a small project, on the model that runs inside it: `sh scripts/demo.sh`. Fresh Debian, Python 3.11+.
 #
-# Installs what it needs into .venv and fetches the model (1.1 GB, once). Your files stay as they are: it works in a copy.
+# Installs what it needs into .venv and fetches the model (1.1 GB, once). It works in a copy of examples/.
 set -eu
 
 cd "$(dirname "$0")/.."
@@ -35,9 +35,10 @@ if run_tests; then
     exit 1
 fi
 
-step "The agent at work (half a minute to two minutes on two cores)"
+step "The agent at work (half a minute on two idle cores, some minutes on busy ones)"
 began="$(date +%s)"
-codeagent-lsp run --yes --workspace "$copy" --set model.provider=embedded "$task" || echo "codeagent-lsp run: exit $?"
+timeout 900 codeagent-lsp run --yes --workspace "$copy" --set model.provider=embedded "$task" ||
+    echo "codeagent-lsp run: exit $?"
 took=$(($(date +%s) - began))
 
 step "What changed"

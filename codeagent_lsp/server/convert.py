@@ -36,7 +36,7 @@ def title(kind: RunKind, words: str, target: Target | None, language: str) -> st
     if kind == "run":
         return short
     label = text(f"title.{kind}", language)
-    subject = short or (PurePath(target.path).name if target is not None else "")
+    subject = short or (PurePath(target.file.path).name if target is not None else "")
     return f"{label}: {subject}" if subject else label
 
 
@@ -72,18 +72,18 @@ def _target(arguments: Mapping[str, Any], documents: Documents, view: FileView) 
     if uri is None:
         return None
     path = uris.to_path(uri)
-    document = documents.get(uri)
     where = path if path is not None else uri
     try:
         if path is not None:
             where = view.roots.resolve(path)
-        whole = document.text if document is not None else view.read(where).text
+        file = view.read(where)
     except AgentError as error:
         raise UsageError("command.not_open", uri=uri) from error
+    whole = file.text
     start, end = _offsets(arguments.get("range"), whole, documents)
     if start == end and "range" in arguments:
         start, end = enclosing_symbol(where, whole, start) or _line_at(whole, start)
-    return Target(where, start, end)
+    return Target(file, start, end)
 
 
 def _offsets(span: Any, whole: str, documents: Documents) -> tuple[int, int]:

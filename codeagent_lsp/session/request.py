@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
+
+from codeagent_lsp.workspace.files import FileText
 
 RunKind = Literal["run", "ask", "edit", "explain", "fix", "refactor", "document", "test"]
 
@@ -21,9 +23,9 @@ INSTRUCTIONS: dict[RunKind, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A place in a file: `start:end` are offsets into the text the user sees."""
+    """A place in a file: `start:end` are offsets into `file.text`, the text when the user asked."""
 
-    path: str
+    file: FileText
     start: int
     end: int
 
@@ -43,3 +45,7 @@ class RunRequest:
         """What the model is told to do: the user's words, or the kind's own, or both."""
         default = INSTRUCTIONS.get(self.kind, "")
         return f"{default}\n{self.task}".strip() if default and self.task else self.task or default
+
+    def with_words(self, words: str) -> RunRequest:
+        """The same request, said in these words."""
+        return replace(self, task=words)

@@ -16,7 +16,7 @@ from codeagent_lsp.agent.history import History, note
 from codeagent_lsp.agent.loop import DEFAULT_WINDOW, AgentLoop, LoopLimits
 from codeagent_lsp.agent.prompt import Selection, system_prompt, task_message
 from codeagent_lsp.agent.rewrite import RewriteLimits, RewriteRequest, rewrite
-from codeagent_lsp.errors import CodeAgentError
+from codeagent_lsp.errors import CodeAgentError, UsageError
 from codeagent_lsp.llm.base import Model
 from codeagent_lsp.messages import Message, ToolSpec
 from codeagent_lsp.session.proposal import Proposal
@@ -26,6 +26,7 @@ from codeagent_lsp.session.services import Services
 from codeagent_lsp.session.session import RunRecord, Session
 from codeagent_lsp.session.voice import Voice
 from codeagent_lsp.tools import SMALL_SET
+from codeagent_lsp.tools.asking import Question
 from codeagent_lsp.tools.base import ToolContext
 from codeagent_lsp.tools.executor import ToolExecutor
 from codeagent_lsp.tools.permissions import Mode, effects_of
@@ -34,6 +35,7 @@ from codeagent_lsp.workspace.position import LineIndex
 logger = logging.getLogger(__name__)
 
 SMALL_WINDOW = 8192
+ASKED_FOR = {"edit": "ask.instruction", "ask": "ask.question"}
 
 
 class Run:
@@ -63,7 +65,7 @@ class Run:
         status: events.RunStatus = "failed"
         summary, error = "", None
         try:
-            status, summary = await self._work(request)
+            status, summary = await self._work(await self._in_words(request))
             self._voice.emit(events.ResponseEnd())
             status = await self.proposal.decide(status)
             self._tell_decision(status)
@@ -78,6 +80,15 @@ class Run:
         finally:
             self._finish(status, summary, error)
 
+    async def _in_words(self, request: RunRequest) -> RunRequest:
+        """The request with what the user wants: an edit or a question without words is asked for them."""
+        if request.instruction or request.kind not in ASKED_FOR:
+            return request
+        answer = await self._voice.ask(Question("question", self._voice.text(ASKED_FOR[request.kind])))
+        if not answer:
+            raise UsageError("ask.nothing")
+        return request.with_words(answer[0])
+
     async def _work(self, request: RunRequest) -> tuple[events.RunStatus, str]:
         model = await self._services.open_model()
         if request.kind in REWRITES and request.target is not None:
@@ -86,16 +97,16 @@ class Run:
         return await self._loop(model, request)
 
     async def _rewrite(self, model: Model, request: RunRequest, target: Target) -> None:
-        file = self._view.read(target.path)
+        file = target.file
         settings = self._services.settings().model
-        name = self._view.roots.relative(target.path)
+        name = self._view.roots.relative(file.path)
         wanted = RewriteRequest(name, file.text, target.start, target.end, request.instruction, request.diagnostics)
         window = _window(model)
         limits = RewriteLimits(window, _reply_tokens(settings.max_tokens, window), settings.temperature)
         system = system_prompt("rewrite", self._services.environment())
         new_text = await rewrite(model, wanted, system, limits, self._voice.emit)
         if new_text != file.text:
-            self.proposal.staging.write({target.path: new_text})
+            self.proposal.staging.write({file.path: new_text}, read=[file])
 
     async def _loop(self, model: Model, request: RunRequest) -> tuple[events.RunStatus, str]:
         kind = "ask" if request.kind in ANSWERS else "system"
@@ -122,16 +133,17 @@ class Run:
         """The first message: the request, what is selected, and what the task needs to begin."""
         target, selection, skip = request.target, None, []
         if target is not None:
-            selection, skip = self._selection(target), [target.path]
+            selection, skip = self._selection(target), [target.file.path]
         task = task_message(request.instruction, selection, request.diagnostics)
         context = starting_context(self._view, request.task, _window(model), skip)
         return f"{context}\n\n{task}" if context else task
 
     def _selection(self, target: Target) -> Selection:
-        whole = self._view.read(target.path).text
+        whole = target.file.text
         lines = LineIndex.of(whole)
         first, last = lines.line_at(target.start) + 1, lines.line_at(max(target.start, target.end - 1)) + 1
-        return Selection(self._view.roots.relative(target.path), first, last, whole[target.start : target.end])
+        name = self._view.roots.relative(target.file.path)
+        return Selection(name, first, last, whole[target.start : target.end])
 
     def _tools(self, request: RunRequest, model: Model) -> tuple[ToolSpec, ...]:
         """What the model is offered; a small model explains what it has in front of it, without tools."""

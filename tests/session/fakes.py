@@ -25,9 +25,9 @@ from codeagent_lsp.tools.permissions import Mode
 from codeagent_lsp.tools.registry import ToolRegistry
 from codeagent_lsp.workspace.changeset import Changeset, Current
 from codeagent_lsp.workspace.editor import Applied, Outcome
-from codeagent_lsp.workspace.files import FileView, StagedView
+from codeagent_lsp.workspace.files import FileText, FileView, StagedView
 from codeagent_lsp.workspace.paths import Roots
-from tests.workspace.file_fakes import FakeBuffers
+from tests.workspace.file_fakes import FakeBuffers, FakeStaged
 
 
 class FakeEditor:
@@ -123,6 +123,10 @@ class World:
     def text(self, name: str) -> str | None:
         document = self.buffers.get_by_path(self.path(name))
         return None if document is None else document.text
+
+    def read(self, path: str) -> FileText:
+        """A file as the user sees it now."""
+        return FileView(Roots([str(self.root)]), self.buffers, FakeStaged()).read(path)
 
     def script(self, *replies: ScriptedReply) -> ScriptedModel:
         model = ScriptedModel(replies)

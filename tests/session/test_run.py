@@ -240,9 +240,34 @@ async def test_a_run_that_answers_never_writes_whatever_its_model_tries(tmp_path
 async def test_a_rewrite(tmp_path: Path) -> None:
     made = world(tmp_path / "w", ScriptedReply("```\n    return 2\n```"), says=[APPLY])
     path = made.open("a.py", "def f():\n    return 1\n")
-    run_id = made.manager.start(RunRequest("edit", "make it 2", "edit", Target(path, 9, 22)))
+    run_id = made.manager.start(RunRequest("edit", "make it 2", "edit", Target(made.read(path), 9, 22)))
     assert (await made.finished(run_id)).outcome == "full"
     assert made.text("a.py") == "def f():\n    return 2\n"
+
+
+async def test_what_is_typed_before_a_rewrite_begins_is_kept(tmp_path: Path) -> None:
+    made = world(tmp_path / "w", ScriptedReply("```\n    return 2\n```"), says=[APPLY])
+    file = made.read(made.open("a.py", "def f():\n    return 1\n\n\nx = 1\n"))
+    made.open("a.py", "# typed meanwhile\n\n\ndef f():\n    return 1\n\n\nx = 1\n")
+    done = await made.finished(made.manager.start(RunRequest("edit", "make it 2", "edit", Target(file, 9, 22))))
+    assert done.outcome == "full"
+    assert made.text("a.py") == "# typed meanwhile\n\n\ndef f():\n    return 2\n\n\nx = 1\n"
+
+
+async def test_an_edit_without_words_is_asked_for_them(tmp_path: Path) -> None:
+    made = world(tmp_path / "w", ScriptedReply("```\nx = 2\n```", expect="double it"), says=["double it", APPLY])
+    file = made.read(made.open("a.py", "x = 1\n"))
+    done = await made.finished(made.manager.start(RunRequest("edit", "", "edit", Target(file, 0, 6))))
+    assert done.outcome == "full"
+    assert made.text("a.py") == "x = 2\n"
+
+
+async def test_a_question_nobody_asks_does_nothing(tmp_path: Path) -> None:
+    made = world(tmp_path / "w", says=[])
+    run_id = made.manager.start(RunRequest("ask", "", "ask"))
+    await until(lambda: bool(made.inbox.open()))
+    made.inbox.respond(made.inbox.open()[0].request_id, None)
+    assert (await made.finished(run_id)).error == text("ask.nothing")
 
 
 @pytest.mark.parametrize("language", ["en", "zh-cn"])
@@ -261,7 +286,7 @@ async def test_errors_of_the_model_are_a_sentence_in_the_users_language(
 async def test_a_rewrite_that_is_cut_changes_nothing(tmp_path: Path) -> None:
     made = world(tmp_path / "w", ScriptedReply("```python\nreturn"))
     path = made.open("a.py", "x = 1\n")
-    done = await made.finished(made.manager.start(RunRequest("fix", "", "fix", Target(path, 0, 6))))
+    done = await made.finished(made.manager.start(RunRequest("fix", "", "fix", Target(made.read(path), 0, 6))))
     assert done.error == str(ModelReplyInvalid("rewrite.cut"))
     assert staged(made) == ()
 

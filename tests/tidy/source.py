@@ -66,7 +66,7 @@ def length(node: ast.stmt) -> int:
 
 def committed_files() -> tuple[Path, ...]:
     """What is, or would be, in the repository: tracked files and new ones that are not ignored."""
-    command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    command = ["git", "-c", "safe.directory=*", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     listed = subprocess.run(command, cwd=ROOT, capture_output=True, check=True, timeout=30).stdout
     names = listed.decode().split("\0")
     return tuple(path for name in names if name and (path := ROOT / name).is_file())
