@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from codeagent_lsp import __version__
+
+if TYPE_CHECKING:
+    from codeagent_lsp.server.server import CodeAgentServer
 
 EXIT_USAGE = 2
 EXIT_INTERRUPTED = 130
@@ -81,8 +85,7 @@ def _add_small(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 
 def _serve(options: argparse.Namespace) -> int:  # noqa: RET503 - serving ends the process
-    from codeagent_lsp.app import create_server  # late, as all below: each subcommand loads only its own parts
-
+    create_server = _load_server()
     try:
         _configure_logging(options)
     except OSError as error:
@@ -92,6 +95,18 @@ def _serve(options: argparse.Namespace) -> int:  # noqa: RET503 - serving ends t
     if options.tcp is None:
         server.serve_stdio()  # never returns
     server.serve_tcp(*options.tcp)
+
+
+def _load_server() -> Callable[[], CodeAgentServer]:
+    """What builds a server, imported without garbage collection: the many objects of the protocol all stay."""
+    import gc  # late, as all below: each subcommand loads only its own parts
+
+    gc.disable()
+    from codeagent_lsp.app import create_server
+
+    gc.freeze()
+    gc.enable()
+    return create_server
 
 
 def _configure_logging(options: argparse.Namespace) -> None:

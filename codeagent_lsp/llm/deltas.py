@@ -30,6 +30,7 @@ _FINISH: dict[str, FinishReason] = {
     "function_call": "tool_calls",
 }
 _FILTERED = ("content_filter", "safety", "refusal")
+_INTERRUPTED = ("error", "abort", "insufficient_system_resource")
 
 
 @dataclass
@@ -64,13 +65,12 @@ class Assembler:
 
     def feed(self, chunk: Mapping[str, Any]) -> list[TextChunk | ReasoningChunk]:
         """What can be shown of one chunk. ModelError when the chunk carries one or the reply is too long."""
-        if chunk.get("error"):
-            raise failures.from_event(chunk["error"], self._where)
-        self._note(chunk)
         choices = chunk.get("choices")
         choice = choices[0] if isinstance(choices, list) and choices else None
-        if not isinstance(choice, Mapping):
-            return []
+        choice = choice if isinstance(choice, Mapping) else {}
+        if error := chunk.get("error") or choice.get("error"):
+            raise failures.from_event(error, self._where)
+        self._note(chunk)
         if isinstance(choice.get("finish_reason"), str):
             self.finish_reason = choice["finish_reason"]
         delta = choice.get("delta") or choice.get("message") or {}
@@ -81,7 +81,8 @@ class Assembler:
 
         A server may end with `[DONE]` and no reason; that is an answer unless it asks for tools.
         """
-        if not self.finish_reason and (self._slots or not done_marker):
+        unfinished = not self.finish_reason and (self._slots or not done_marker)
+        if unfinished or self.finish_reason in _INTERRUPTED:
             raise ModelStreamBroken("model.stream_cut", url=self._where.root)
         if self.finish_reason in _FILTERED:
             raise ModelRejected("model.filtered", url=self._where.root)

@@ -27,6 +27,7 @@ class Raw:
 Read = tuple[list[Raw], int]
 Reader = Callable[[str, int], Read]
 
+_OPENING = r"(?:<[|\w]+>\s*)+|functools|\[TOOL_CALLS\]"
 _SPACE = re.compile(r"\s*")
 _NAME = re.compile(r"\s*[\"']?([\w.:\-/]+)[\"']?")
 _NAME_KEYS = ("name", "tool", "tool_name", "action", "recipient_name", "function_name")
@@ -53,7 +54,7 @@ def from_value(value: Any) -> list[Raw] | None:
     for key in _WRAPPERS:
         if isinstance(value.get(key), list):
             return from_value(value[key])
-    function = value.get("function", value.get("function_call"))
+    function = _first(value, ("function", "function_call", "functionCall"))
     if isinstance(function, dict):
         return from_value(function)
     name = function if isinstance(function, str) else _first(value, _NAME_KEYS)
@@ -113,7 +114,9 @@ def read_invoke(text: str, start: int) -> Read:
         values, position = _parameters(text, head.end())
         calls.append(Raw(head[1], dict(values), textual=True))
         position = _eat(text, position, r"\s*</invoke>")
-    return calls, _eat(text, max(position, start + 1), r"\s*</[\w:]+>")
+    if not calls:
+        return read_wrapped(text, start)
+    return calls, _eat(text, position, r"\s*</[\w:]+>")
 
 
 def read_kimi(text: str, start: int) -> Read:
@@ -139,27 +142,32 @@ def read_deepseek(text: str, start: int) -> Read:
 
 def read_mistral(text: str, start: int) -> Read:
     """`[TOOL_CALLS]` before a JSON list, or before `NAME[ARGS]{…}`, repeated."""
-    begin = _skip(text, start + len("[TOOL_CALLS]"))
-    if text[begin : begin + 1] in ("[", "{"):
-        return read_json(text, begin)
+    if text[_skip(text, start + len("[TOOL_CALLS]")) :][:1] in ("[", "{"):
+        return read_wrapped(text, start)
     pattern = re.compile(r"\s*(?:\[TOOL_CALLS\])?\s*([\w.:\-/]+)\s*(?:\[CALL_ID\]\s*\w+\s*)?(?:\[ARGS\])?\s*(?=\{)")
     return _sequence(text, start, pattern, "")
 
 
-def read_llama(text: str, start: int) -> Read:
-    """`<|python_tag|>` before JSON objects parted by `;`, or before Python calls."""
-    position = start + len("<|python_tag|>")
+def read_harmony(text: str, start: int) -> Read:
+    """`<|channel|>commentary to=functions.NAME <|constrain|>json<|message|>{…}<|call|>`."""
+    pattern = re.compile(r"\s*<\|channel\|>commentary to=([\w.\-]+)\s*(?:<\|constrain\|>\s*)?(?:json)?<\|message\|>\s*")
+    return _sequence(text, start, pattern, "")
+
+
+def read_wrapped(text: str, start: int) -> Read:
+    """JSON values, parted by `;` or nothing, or Python calls, after an opening mark of some model."""
+    begin = position = _eat(text, start, _OPENING)
     calls: list[Raw] = []
-    while text[(begin := _skip(text, position)) : begin + 1] in ("{", "["):
-        found, position = read_json(text, begin)
+    while text[(at := _skip(text, position)) : at + 1] in ("{", "["):
+        found, position = read_json(text, at)
         if not found:
             break
         calls += found
         position = _eat(text, position, r"\s*;")
-    if calls:
-        return calls, _eat(text, position, r"\s*<\|e[om]m?_id\|>|\s*<\|eot_id\|>")
-    source = re.split(r"<\|e\w+_id\|>", text[start + len("<|python_tag|>") :])[0]
-    return read_python(source) or [], len(text)
+    if not calls:
+        source = re.split(r"<[|/]", text[begin:], maxsplit=1)[0]
+        calls, position = read_python(source) or [], begin + len(source)
+    return calls, _eat(text, position, r"\s*(?:<\|[\w/]+\|>|</[\w:]+>)")
 
 
 def read_python(source: str) -> list[Raw] | None:
@@ -185,7 +193,23 @@ READERS: dict[str, Reader] = {
     "<｜tool▁calls▁begin｜>": read_deepseek,
     "<｜tool▁call▁begin｜>": read_deepseek,
     "[TOOL_CALLS]": read_mistral,
-    "<|python_tag|>": read_llama,
+    "<|channel|>commentary to=": read_harmony,
+    **dict.fromkeys(
+        (
+            "<|python_tag|>",
+            "<|python_start|>",
+            "<|tool_call|>",
+            "<|tool_call_start|>",
+            "<|tools_prefix|>",
+            "<|START_ACTION|>",
+            "<|action_start|>",
+            "<function_call>",
+            "<tool_calls>",
+            "<TOOLCALL>",
+            "functools[",
+        ),
+        read_wrapped,
+    ),
 }
 
 
@@ -232,7 +256,7 @@ def _parameters(text: str, position: int) -> tuple[dict[str, str], int]:
     while head := _PARAMETER.match(text, position):
         match = _PARAMETER_END.search(text, head.end())
         value = text[head.end() : match.start()] if match else ""
-        if match is None or value.count("<parameter") > value.count("</parameter>"):
+        if match is None or len(_PARAMETER.findall(value)) > value.count("</parameter>"):
             match = _PARAMETER_LOST_END.search(text, head.end())
             value = text[head.end() : match.start() if match else len(text)].strip()
         values[head[1]] = _unwrap(value)

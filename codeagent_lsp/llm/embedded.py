@@ -87,6 +87,7 @@ class EmbeddedModel:
             self._model = LlamaCppModel(
                 endpoint(child.url, child.key),
                 self._info,
+                api_mode="completion",  # its chat endpoint lets a code fence pass that it hides from us
                 limits=self._limits,
                 policy=self._policy,
                 max_tokens=self._max_tokens,

@@ -17,6 +17,7 @@ from codeagent_lsp.errors import ModelRejected, ModelUnreachable
 CONNECT_SECONDS = 10.0
 SILENCE_SECONDS = 60.0
 
+_NO_USER = "a user name or password does not belong there, use model.apiKey"
 _ENDINGS = ("/chat/completions", "/completions", "/models")
 
 
@@ -82,6 +83,11 @@ def open_client(where: Endpoint, limits: Limits) -> httpx.AsyncClient:
         raise ModelUnreachable("model.unreachable", url=where.root, reason=error) from error
 
 
+def shown(url: str) -> str:
+    """An address without what may be secret in it: user, password, query, fragment."""
+    return re.split(r"[?#]", re.sub(r"//.*@", "//***@", url))[0][:200]
+
+
 def is_loopback(host: str) -> bool:
     """Whether `host` names this machine."""
     if host == "localhost" or host.endswith(".localhost"):
@@ -100,10 +106,11 @@ def _split(url: str) -> SplitResult:
         port_is_number = parts.port is None or parts.port > 0
         httpx.URL(url)
     except (ValueError, httpx.InvalidURL) as error:
-        raise ModelRejected("model.bad_url", url=_shown(url), reason=error) from error
+        reason = _NO_USER if "@" in url else str(error)
+        raise ModelRejected("model.bad_url", url=shown(url), reason=reason) from error
     reason = _objection(parts) or ("" if port_is_number else "the port is 0")
     if reason:
-        raise ModelRejected("model.bad_url", url=_shown(url), reason=reason)
+        raise ModelRejected("model.bad_url", url=shown(url), reason=reason)
     return parts
 
 
@@ -113,12 +120,8 @@ def _objection(parts: SplitResult) -> str:
     if not parts.hostname:
         return "it names no host"
     if "@" in parts.netloc:
-        return "a user name or password does not belong there, use model.apiKey"
+        return _NO_USER
     return "it must end before ? and #" if parts.query or parts.fragment else ""
-
-
-def _shown(url: str) -> str:
-    return re.sub(r"//[^/@]*@", "//***@", url)[:200]
 
 
 def _header_safe(key: str | None) -> str:

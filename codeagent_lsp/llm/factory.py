@@ -6,6 +6,7 @@ servers (`discovery`), probing (`probe`).
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,7 +19,7 @@ from codeagent_lsp.llm.base import Model, ModelInfo, ToolCalling
 from codeagent_lsp.llm.embedded import CONTEXT_WINDOW, EmbeddedModel, engine_installed
 from codeagent_lsp.llm.endpoint import SILENCE_SECONDS, Endpoint, Limits, endpoint
 from codeagent_lsp.llm.llamacpp import LlamaCppModel, Props, read_props
-from codeagent_lsp.llm.openai import OpenAIModel, model_entries, trouble
+from codeagent_lsp.llm.openai import OpenAIModel, model_entries
 from codeagent_lsp.llm.openai import list_models as names_at
 from codeagent_lsp.llm.scripted import load_script
 from codeagent_lsp.llm.toolcalling import ToolCallingModel
@@ -91,10 +92,13 @@ async def _discovered(settings: ModelSettings, around: Surroundings) -> Model:
 
 async def _server(settings: ModelSettings, where: Endpoint) -> Model:
     quick = _limits(settings, quick=True)
-    props = None if settings.provider == "openai" else await read_props(where, quick)
-    entries = await model_entries(where, quick)
-    if props is None and not entries and (error := await trouble(where, quick)):
-        raise error
+    props, entries = await asyncio.gather(read_props(where, quick), model_entries(where, quick), return_exceptions=True)
+    if isinstance(props, BaseException) or settings.provider == "openai":
+        props = None
+    if isinstance(entries, BaseException):
+        if props is None:
+            raise entries
+        entries = []
     info = _info(settings, where, props, entries)
     limits = _limits(settings)
     longest = settings.max_tokens if isinstance(settings.max_tokens, int) else None

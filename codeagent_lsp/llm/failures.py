@@ -29,7 +29,7 @@ from codeagent_lsp.errors import (
     ModelTimeout,
     ModelUnreachable,
 )
-from codeagent_lsp.llm.endpoint import Endpoint, Limits
+from codeagent_lsp.llm.endpoint import Endpoint, Limits, shown
 
 LONGEST_REASON = 300
 BODY_LIMIT = 64 * 1024
@@ -71,7 +71,7 @@ def from_response(status: int, headers: Mapping[str, str], body: bytes, where: E
     url, reason = where.root, where.redact(server_message(body, headers.get("content-type", "")))
     reason = _short(reason) or f"HTTP {status}"
     if 300 <= status < 400:
-        return ModelRejected("model.redirected", url=url, target=_short(headers.get("location", "?")))
+        return ModelRejected("model.redirected", url=url, target=_short(shown(headers.get("location", "?"))))
     if status in (402, 429) and (status == 402 or _QUOTA.search(reason)):
         return ModelRejected("model.quota", url=url, reason=reason)
     if status == 413 or (status in (400, 422, 500) and _OVERFLOW.search(reason)):
@@ -83,8 +83,8 @@ def from_response(status: int, headers: Mapping[str, str], body: bytes, where: E
     if status == 404:
         return _missing(url, reason)
     if status in (408, 409, 425, 429) or (status >= 500 and status != 501):
-        shown = reason if str(status) in reason else f"{status} {reason}"
-        return ModelBusy("model.busy", url=url, reason=shown, retry_after=retry_after(headers))
+        told = reason if str(status) in reason else f"{status} {reason}"
+        return ModelBusy("model.busy", url=url, reason=told, retry_after=retry_after(headers))
     return ModelRejected("model.rejected", url=url, status=status, reason=reason)
 
 

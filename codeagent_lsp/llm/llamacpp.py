@@ -6,17 +6,16 @@ mode `completion`. Prompts are cached; `timings` say how much was reused. Not he
 
 from __future__ import annotations
 
-import json
 from collections.abc import AsyncGenerator
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from codeagent_lsp.errors import ModelStreamBroken, ModelTimeout
+from codeagent_lsp.errors import ModelStreamBroken, ModelTimeout, ModelUnreachable
 from codeagent_lsp.llm import failures, sse, wire
 from codeagent_lsp.llm.base import ModelInfo, ModelRequest, StreamItem
 from codeagent_lsp.llm.endpoint import Endpoint, Limits
-from codeagent_lsp.llm.openai import OpenAIModel, estimate_tokens, fetch_json
+from codeagent_lsp.llm.openai import OpenAIModel, estimate_tokens, fetch_json, json_object
 from codeagent_lsp.llm.retry import RetryPolicy
 from codeagent_lsp.llm.sse import Clock
 
@@ -55,14 +54,16 @@ class LlamaCppModel(OpenAIModel):
         """The server's own count; an estimate when it does not answer, or for very long text."""
         if len(text) > _EXACT_LIMIT:
             return estimate_tokens(text)
-        value = await self._ask("/tokenize", {"content": text})
-        tokens = value.get("tokens") if isinstance(value, dict) else None
+        value = None
+        with suppress(ModelUnreachable):
+            value = await self._ask("/tokenize", {"content": text})
+        tokens = (value or {}).get("tokens")
         return len(tokens) if isinstance(tokens, list) else estimate_tokens(text)
 
     async def apply_template(self, request: ModelRequest) -> str:
         """The prompt that the model's own chat template makes of the messages."""
         value = await self._ask("/apply-template", {"messages": wire.chat_messages(request.messages)})
-        prompt = value.get("prompt") if isinstance(value, dict) else None
+        prompt = (value or {}).get("prompt")
         if not isinstance(prompt, str):
             raise ModelStreamBroken("model.stream_garbled", url=self._where.root, reason="/apply-template")
         return prompt
@@ -97,22 +98,22 @@ class LlamaCppModel(OpenAIModel):
         chunk = super()._chunk(data)
         return as_chat_chunk(chunk) if "content" in chunk and "choices" not in chunk else chunk
 
-    async def _ask(self, path: str, body: dict[str, Any]) -> Any:
-        """The JSON that a small POST gives; None when it gives none. Unreachable servers raise."""
+    async def _ask(self, path: str, body: dict[str, Any]) -> dict[str, Any] | None:
+        """The JSON object that a small POST gives; None when it gives none. Unreachable servers raise."""
         limits = Limits(self._limits.connect, min(self._limits.first, _CALL_SECONDS), _CALL_SECONDS)
         try:
             async with self._post(f"{self._where.root}{path}", body, Clock.start(limits)) as response:
                 raw = await sse.read_body(response, self._where, limits, failures.BODY_LIMIT * 64)
-            return json.loads(raw)
-        except (ValueError, ModelTimeout, ModelStreamBroken):
+            return json_object(raw)
+        except (ModelTimeout, ModelStreamBroken):
             return None
 
 
 async def read_props(where: Endpoint, limits: Limits) -> Props | None:
     """What the server at `where` says of itself; None when it is not llama.cpp."""
     value = await fetch_json(where, f"{where.root}/props", limits)
-    settings = value.get("default_generation_settings") if isinstance(value, dict) else None
-    if not isinstance(settings, dict):
+    settings = (value or {}).get("default_generation_settings")
+    if value is None or not isinstance(settings, dict):
         return None
     window = next((n for n in (settings.get("n_ctx"), value.get("n_ctx")) if type(n) is int and n > 0), None)
     return Props(window, str(value.get("model_path", "")))

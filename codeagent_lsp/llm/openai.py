@@ -140,7 +140,7 @@ class OpenAIModel:
     async def _whole(self, response: httpx.Response) -> AsyncGenerator[StreamItem, None]:
         """A server that ignores `stream` and answers with one JSON body."""
         raw = await sse.read_body(response, self._where, self._limits, _JSON_BODY_LIMIT)
-        value = _parse(raw.decode("utf-8", "replace"))
+        value = json_object(raw.decode("utf-8", "replace"))
         if value is None:
             raise ModelStreamBroken("model.stream_cut", url=self._where.root)
         assembler = Assembler(self._where)
@@ -151,7 +151,7 @@ class OpenAIModel:
     def _chunk(self, data: str) -> dict[str, Any]:
         """The object of one event. What is no object at all (a ping) says nothing; a broken one may not be
         skipped, for a piece of a file could be missing then."""
-        value = _parse(data)
+        value = json_object(data)
         if value is None and data.lstrip().startswith("{"):
             raise ModelStreamBroken("model.stream_error", url=self._where.root, reason="a chunk is not JSON")
         return value or {}
@@ -198,34 +198,29 @@ class OpenAIModel:
 
 async def list_models(where: Endpoint, limits: Limits) -> list[str]:
     """The names that `/models` gives; empty when the server does not say."""
-    return [str(entry["id"]) for entry in await model_entries(where, limits)]
+    try:
+        return [str(entry["id"]) for entry in await model_entries(where, limits)]
+    except ModelError:
+        return []
 
 
 async def model_entries(where: Endpoint, limits: Limits) -> list[dict[str, Any]]:
-    """The entries of `/models` that have an `id`; empty when the server does not answer with such a list."""
-    value = await fetch_json(where, f"{where.api}/models", limits)
-    data = value.get("data") if isinstance(value, dict) else None
+    """The entries of `/models` that have an `id`, none where there is no such list. ModelError if unreachable."""
+    try:
+        value = json_object(await _get(where, f"{where.api}/models", limits))
+    except ModelNotFound:
+        return []
+    data = value.get("data") if value else None
     entries = data if isinstance(data, list) else []
     return [entry for entry in entries if isinstance(entry, dict) and isinstance(entry.get("id"), str)]
 
 
-async def fetch_json(where: Endpoint, url: str, limits: Limits) -> Any:
-    """The JSON that a GET gives within the limits; None for anything else."""
+async def fetch_json(where: Endpoint, url: str, limits: Limits) -> dict[str, Any] | None:
+    """The JSON object that a GET gives within the limits; None for anything else."""
     try:
-        return json.loads(await _get(where, url, limits))
-    except (ModelError, ValueError, RecursionError):
+        return json_object(await _get(where, url, limits))
+    except ModelError:
         return None
-
-
-async def trouble(where: Endpoint, limits: Limits) -> ModelError | None:
-    """What keeps a server that names no models from answering; None when it only does not name them."""
-    try:
-        await _get(where, f"{where.api}/models", limits)
-    except ModelNotFound:
-        return None
-    except ModelError as error:
-        return error
-    return None
 
 
 async def _get(where: Endpoint, url: str, limits: Limits) -> bytes:
@@ -245,15 +240,16 @@ async def _get(where: Endpoint, url: str, limits: Limits) -> bytes:
     return raw
 
 
-def estimate_tokens(text: str) -> int:
-    """Tokens of `text` for any tokenizer, rather too many than too few."""
-    ascii_count = sum(1 for c in text if c.isascii())
-    return -(-ascii_count // 3) + -(-(len(text) - ascii_count) * 5 // 4)
-
-
-def _parse(data: str) -> dict[str, Any] | None:
+def json_object(data: str | bytes) -> dict[str, Any] | None:
+    """The JSON object in `data`; None when it is anything else."""
     try:
         value = json.loads(data)
     except (ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) else None
+
+
+def estimate_tokens(text: str) -> int:
+    """Tokens of `text` for any tokenizer, rather too many than too few."""
+    ascii_count = sum(1 for c in text if c.isascii())
+    return -(-ascii_count // 3) + -(-(len(text) - ascii_count) * 5 // 4)

@@ -19,6 +19,7 @@ class ThinkFilter:
         self._held = ""
         self._close = ""
         self._answering = False
+        self._thought = False
 
     def feed(self, piece: str) -> tuple[str, str]:
         """(text, reasoning) that can be told apart by now."""
@@ -32,7 +33,7 @@ class ThinkFilter:
     def close(self) -> tuple[str, str]:
         """(text, reasoning) of what was held back."""
         held, self._held = self._held, ""
-        return ("", held) if self._close else (held, "")
+        return ("", held) if self._close else (self._trimmed(held), "")
 
     def _before(self) -> tuple[str, str]:
         start = self._held.lstrip()
@@ -44,7 +45,11 @@ class ThinkFilter:
             return "", ""  # also when nothing but white space has come
         self._answering = True
         held, self._held = self._held, ""
-        return held, ""
+        return self._trimmed(held), ""
+
+    def _trimmed(self, text: str) -> str:
+        """The blank lines between thinking and answer belong to neither."""
+        return text.lstrip() if self._thought else text
 
     def _inside(self) -> tuple[str, str]:
         end = self._held.lower().find(self._close)
@@ -53,8 +58,8 @@ class ThinkFilter:
             reasoning, self._held = self._held[:keep], self._held[keep:]
             return "", reasoning
         reasoning = self._held[:end]
-        self._held = self._held[end + len(self._close) :].lstrip()
-        self._close = ""
+        self._held = self._held[end + len(self._close) :]
+        self._close, self._thought = "", True
         text, more = self._before()
         return text, reasoning + more
 

@@ -22,6 +22,8 @@ TEXT_LIMIT = 4 * 1024 * 1024
 _EFFORT = 10
 _MOST_PROBLEMS = 3
 
+_END_TOKENS = re.compile(r"(?:\s*(?:</s>|<\|(?:im_end|eot_id|eom_id|end|endoftext|call)\|>|<｜end▁of▁sentence｜>))+\Z")
+_PRINTED = re.compile(r"\A\s*print\((.*)\)\s*\Z", re.DOTALL)
 _THINKING = re.compile(r"\A\s*<(think|thinking)>.*?(</\1>|\Z)", re.DOTALL | re.IGNORECASE)
 
 
@@ -50,7 +52,7 @@ def extract(text: str, tools: Iterable[ToolSpec]) -> Extraction:
 def normalise_name(name: str, known: Iterable[str]) -> str | None:
     """The known tool that `name` means (`functions.x:0`, another case, `a.b` for `a__b`), or None."""
     names = list(known)
-    stripped = re.sub(r":\d+$", "", name.strip().strip("\"'"))
+    stripped = re.sub(r":\d+$|\.call$", "", name.strip().strip("\"'"))
     for candidate in (name, stripped, stripped.removeprefix("functions.").removeprefix("tools.")):
         if candidate in names:
             return candidate
@@ -140,9 +142,7 @@ class _Finder:
             if match["fence"]:
                 position = self._fence(text, match)
             elif match["marker"]:
-                calls, position = dialects.READERS[match["marker"]](text, match.start())
-                self._take(calls, (match.start(), position), sure=True)
-                position = max(position, match.end())
+                position = self._marked(text, match)
             elif match["json"]:
                 position = self._inline_json(text, match.start())
             else:
@@ -157,9 +157,20 @@ class _Finder:
         pieces.append(text[position:])
         return "".join(pieces).strip() if self.spans else text
 
+    def _marked(self, text: str, match: re.Match[str]) -> int:
+        """A call in a dialect. A mark amid a sentence is talk, and so is one there that begins nothing."""
+        calls, end = dialects.READERS[match["marker"]](text, match.start())
+        end = max(end, match.end())
+        before = text[text.rfind("\n", 0, match.start()) + 1 : match.start()].strip()
+        sentence = before and not self.calls
+        if sentence and (not calls or re.match(r"[ \t]*[,\w]", text[end:])):
+            return match.end()
+        self._take(calls, (match.start(), _end_tokens(text, end)), sure=True)
+        return end
+
     def _whole(self, text: str) -> bool:
         """A text that is nothing but JSON or Python calls."""
-        stripped = text.strip()
+        stripped = _END_TOKENS.sub("", text.strip())
         calls: list[Raw] | None = None
         sure = False
         if stripped[:1] in ("{", "[") and not stripped.startswith("[TOOL_CALLS]"):
@@ -236,8 +247,10 @@ class _Finder:
         if self._pending and text[self._pending[-1][1][1] : match.start()].strip():
             self._pending.clear()
         body = text[match.end() : close.start() if close else len(text)]
-        inner = _Finder(self.tools)
-        if match["info"].strip().lower() in CALL_FENCES:
+        info, inner = match["info"].strip().lower(), _Finder(self.tools)
+        if info == "tool_code":
+            body = _PRINTED.sub(r"\1", body)
+        if info in CALL_FENCES:
             inner.scan_block(body)
         if inner.calls and not inner.problems and not inner.remaining(body).strip():
             self._pending.append((inner.calls, (match.start(), end)))
@@ -306,6 +319,11 @@ class _Finder:
 
 def _parameters(tool: ToolSpec) -> Mapping[str, Any]:
     return tool.get("parameters") or {}
+
+
+def _end_tokens(text: str, position: int) -> int:
+    """The end of the text, when only end tokens follow `position`."""
+    return len(text) if not _END_TOKENS.sub("", text[position:]).strip() else position
 
 
 def _fold(name: str) -> str:

@@ -91,7 +91,8 @@ class Curtain:
             self._inside = match["ticks"]
             return match.end()
         close = _closing(match["ticks"]).search(self._text, match.end())
-        return close.end() if close and self._text[close.end() :].strip() else None
+        following = self._text[close.end() :].lstrip() if close else ""
+        return close.end() if close and following and following[0] not in "`~" else None
 
     def _after_json(self, start: int) -> int | None:
         ahead = self._text[start : start + 3 * _SHORT]

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from codeagent_lsp import events
 from codeagent_lsp.agent.prompt import Environment
-from codeagent_lsp.doctor import diagnose
 from codeagent_lsp.server.announcer import Announcer
 from codeagent_lsp.server.commands import Commands
 from codeagent_lsp.server.editor import LspEditor
@@ -62,6 +61,8 @@ class Backend:
 
     async def doctor(self) -> list[dict[str, Any]]:
         """What works here, and a look at this client."""
+        from codeagent_lsp.doctor import diagnose  # late: it loads what opens models, which is heavy
+
         checks = await diagnose(self.front.settings(), self.state, self.front.language())
         return [*(check.to_dict() for check in checks), self.front.describe_client()]
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -21,6 +22,12 @@ MessageId = str | int | float
 _SALVAGE_LIMIT = 1024 * 1024  # a longer broken body is not searched for the messages it swallowed
 _SPACE = " \t\r\n"
 _HEADER_NAME = b"content-length:"
+_LONGEST_HEADER = 40
+_CUT_HEADER = re.compile(  # a header, or what there is of it, at the very end
+    b"(?:%s|content-length[ \t]*:?[ \t]*[0-9]*[ \t]*\r?)\\Z"
+    % b"|".join(_HEADER_NAME[:size] for size in range(1, len(_HEADER_NAME) - 1)),
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,21 +120,23 @@ def _answer(value: dict[str, Any]) -> Message:
 
 
 def _decode(text: str) -> tuple[Any, str]:
-    """The first JSON value of `text` and the rest of it, without white space."""
+    """The first JSON value of `text` and the rest of it, "" when that is white space alone."""
     start = len(text) - len(text.lstrip(_SPACE))
     value, end = _DECODER.raw_decode(text, start)
-    return value, text[end:].strip(_SPACE) if end < len(text) else ""
+    return value, text[end:].lstrip(_SPACE)
 
 
 def _swallowed(body: bytes) -> bytes:
     """The messages behind a broken one, when its length was announced too long."""
-    place = find_header(body) if len(body) <= _SALVAGE_LIMIT else -1
-    return body[place:] if place >= 0 else b""
+    if len(body) <= _SALVAGE_LIMIT and (place := find_header(body)) >= 0:
+        return body[place:]
+    cut = _CUT_HEADER.search(body[-_LONGEST_HEADER:])
+    return cut[0] if cut else b""
 
 
 def _begins_header(tail: bytes) -> bool:
     """Whether `tail` is the start of the next message's header, cut off by a length that was too long."""
-    return _HEADER_NAME.startswith(tail.lower()[: len(_HEADER_NAME)])
+    return _CUT_HEADER.match(tail) is not None or find_header(tail) == 0
 
 
 def _refuse(constant: str) -> NoReturn:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 from codeagent_lsp.config import ModelSettings
 from codeagent_lsp.llm.base import Model
-from codeagent_lsp.llm.factory import list_models, open_model
 
 if TYPE_CHECKING:
     from codeagent_lsp.server.settings import SettingsLink
@@ -30,13 +31,14 @@ class Models:
             wanted = self._link.settings.model
             if self._model is None or self._opened_with != wanted:
                 await self._drop()
-                self._model = await open_model(wanted, self._state)
+                self._model = await (await _factory()).open_model(wanted, self._state)
                 self._opened_with = wanted
             return self._model
 
     async def list(self) -> list[str]:
         """Names of the models that the endpoint offers."""
-        return await list_models(self._link.settings.model)
+        names: list[str] = await (await _factory()).list_models(self._link.settings.model)
+        return names
 
     async def select(self, name: str) -> dict[str, str]:
         """Use another model from the next run on."""
@@ -52,3 +54,8 @@ class Models:
         model, self._model = self._model, None
         if model is not None:
             await model.close()
+
+
+async def _factory() -> ModuleType:
+    """The module that opens models, imported in a thread: it is heavy, and an idle server does without it."""
+    return await asyncio.to_thread(import_module, "codeagent_lsp.llm.factory")

@@ -12,7 +12,7 @@ from codeagent_lsp.terminal.safe import one_line, visible
 from codeagent_lsp.texts import text
 
 EXIT_DONE, EXIT_FAILED, EXIT_USAGE, EXIT_REJECTED, EXIT_INTERRUPTED = 0, 1, 2, 3, 130
-SUBJECT_KEYS = ("path", "file_path", "pattern", "query", "command", "question", "url", "name")
+SUBJECT_KEYS = ("pattern", "query", "path", "file_path", "command", "question", "url", "name")
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ Effect = Literal["read", "write", "run", "net", "ask"]
 class Parameters(BaseModel):
     """Base of all parameter classes: unknown keys are an error, so that a model learns of its typo."""
 
-    model_config = ConfigDict(extra="forbid", str_strip_whitespace=False)
+    model_config = ConfigDict(extra="forbid", defer_build=True, str_strip_whitespace=False)
 
 
 class NoParameters(Parameters):

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from pathspec import GitIgnoreSpec
+from pathspec.pattern import RegexPattern
 
 BUILT_IN = frozenset(
     """
@@ -28,13 +29,16 @@ _GIT = ".gitignore"
 _OWN = ".codeagentignore"
 _MAX_BYTES = 1 << 20
 _MAX_PARENTS = 30
+_BELOW = re.compile(r"/\*\*/\s*$")
+
+_Rule = tuple[bool, re.Pattern[str]]  # whether it leaves out what it fits, and what it fits
 
 
 class _Source(NamedTuple):
     """The rules of one ignore file and the parts of the folder they are relative to."""
 
     base: tuple[str, ...]
-    spec: GitIgnoreSpec
+    rules: tuple[_Rule, ...]
 
 
 class FolderRules(NamedTuple):
@@ -63,12 +67,12 @@ class IgnoreRules:
     def __init__(self, root: str) -> None:
         self._root = root
         self._top = _repository(root)
-        self._cache: dict[str, tuple[tuple[int, int, int], GitIgnoreSpec | None]] = {}
+        self._cache: dict[str, tuple[tuple[int, int, int], tuple[_Rule, ...]]] = {}
 
     def at_root(self) -> FolderRules:
         """The rules for the names in the folder itself; the way in for a walk."""
         top = FolderRules(self, (), (), ())
-        exclude = self._spec(os.path.join(self._top, ".git", "info", "exclude"))
+        exclude = self._rules(os.path.join(self._top, ".git", "info", "exclude"))
         here = self._read(top._replace(git=(_Source((), exclude),) if exclude else ()))
         for name in Path(self._root).relative_to(self._top).parts:
             if here.ignores(name, is_dir=True):  # the repository around is not about this folder
@@ -92,19 +96,19 @@ class IgnoreRules:
     def _read(self, here: FolderRules) -> FolderRules:
         """`here` with what its own folder's ignore files add."""
         folder = os.path.join(self._top, *here.parts)
-        git = self._spec(os.path.join(folder, _GIT))
-        own = self._spec(os.path.join(folder, _OWN))
+        git = self._rules(os.path.join(folder, _GIT))
+        own = self._rules(os.path.join(folder, _OWN))
         return here._replace(
             git=(*here.git, _Source(here.parts, git)) if git else here.git,
             own=(*here.own, _Source(here.parts, own)) if own else here.own,
         )
 
-    def _spec(self, path: str) -> GitIgnoreSpec | None:
+    def _rules(self, path: str) -> tuple[_Rule, ...]:
         try:
             info = os.lstat(path)
         except OSError:
             self._cache.pop(path, None)
-            return None
+            return ()
         mark = (info.st_mtime_ns, info.st_size, info.st_ino)
         known = self._cache.get(path)
         if known is None or known[0] != mark:
@@ -112,45 +116,50 @@ class IgnoreRules:
         return known[1]
 
 
-def _load(path: str) -> GitIgnoreSpec | None:
-    """The rules in the file; None when it has none, is a link or special, or cannot be read."""
+def _load(path: str) -> tuple[_Rule, ...]:
+    """The rules in the file, the last one first; none when it is a link or special, or cannot be read."""
     try:
         fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
-        return None
+        return ()
     try:
         text = os.read(fd, _MAX_BYTES).decode("utf-8", "replace").removeprefix("\ufeff")
     except OSError:  # a folder of that name
-        return None
+        return ()
     finally:
         os.close(fd)
-    lines = [line.removesuffix("\r") for line in text.split("\n")]
-    spec = _compile(lines)
-    return spec if len(spec) else None
+    lines = text.split("\n")
+    return tuple(rule for line in reversed(lines) if (rule := _rule(line.removesuffix("\r"))) is not None)
 
 
-def _compile(lines: list[str]) -> GitIgnoreSpec:
-    """The rules that make sense; git, too, passes over a line that does not."""
+def _rule(line: str) -> _Rule | None:
+    """One line of an ignore file; git, too, passes over a line that makes no sense."""
     try:
-        return GitIgnoreSpec.from_lines(lines)
+        patterns = GitIgnoreSpec.from_lines([_BELOW.sub("/**/*/", line)]).patterns
     except (ValueError, re.error):
-        return GitIgnoreSpec.from_lines(line for line in lines if _is_pattern(line))
-
-
-def _is_pattern(line: str) -> bool:
-    try:
-        GitIgnoreSpec.from_lines([line])
-    except (ValueError, re.error):
-        return False
-    return True
+        return None
+    found = (pattern for pattern in patterns if isinstance(pattern, RegexPattern))
+    return next(((p.include, p.regex) for p in found if p.include is not None and p.regex is not None), None)
 
 
 def _decision(sources: tuple[_Source, ...], parts: tuple[str, ...]) -> bool:
     """What the innermost file with an opinion says."""
-    for base, spec in reversed(sources):
-        include = spec.check_file("/".join(parts[len(base) :])).include
-        if include is not None:
-            return include
+    for base, rules in reversed(sources):
+        path = "/".join(parts[len(base) :])
+        for ignores, pattern in rules:
+            if _fits(pattern, path):
+                return ignores
+    return False
+
+
+def _fits(pattern: re.Pattern[str], path: str) -> bool:
+    """Whether a rule is about `path` itself. One about a folder above was asked there, and counts no more here."""
+    for match in pattern.finditer(path):
+        if match.groupdict().get("ps_d") is not None:
+            if match.end("ps_d") == len(path):
+                return True
+        elif not (pattern.pattern.endswith("/") and match.end() == len(path)):  # `x/**` is not about x
+            return True
     return False
 
 

@@ -7,6 +7,7 @@ every line number after them.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from itertools import pairwise
 
 _NUMBERED = re.compile(r"[ \t]*(\d{1,7})\|")
@@ -38,6 +39,18 @@ def dominant_newline(text: str) -> str:
     crlf = text.count("\r\n")
     counts = {"\n": text.count("\n") - crlf, "\r\n": crlf, "\r": text.count("\r") - crlf}
     return max(counts, key=lambda ending: counts[ending])
+
+
+def shared_ends(one: Sequence[str], other: Sequence[str]) -> tuple[int, int]:
+    """How many items two sequences have in common at the start, and how many more at the end."""
+    shorter = min(len(one), len(other))
+    head = 0
+    while head < shorter and one[head] == other[head]:
+        head += 1
+    tail = 0
+    while tail < shorter - head and one[-1 - tail] == other[-1 - tail]:
+        tail += 1
+    return head, tail
 
 
 def with_newlines(text: str, newline: str) -> str:

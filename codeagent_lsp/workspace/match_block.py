@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
 
-from codeagent_lsp.workspace.lines import content_of, split_lines
+from codeagent_lsp.workspace.lines import content_of, shared_ends, split_lines
 
 BLANKS = " \t"
 MANY = 40  # so many places are ambiguous, however near one of them may be
@@ -307,12 +307,7 @@ def small_typo(ours: str, theirs: str) -> bool:
     """
     if min(len(ours), len(theirs)) < 3 or abs(len(ours) - len(theirs)) > 1 or ours == theirs:
         return False
-    head = 0
-    while head < min(len(ours), len(theirs)) and ours[head] == theirs[head]:
-        head += 1
-    tail = 0
-    while tail < min(len(ours), len(theirs)) - head and ours[-1 - tail] == theirs[-1 - tail]:
-        tail += 1
+    head, tail = shared_ends(ours, theirs)
     mine, other = ours[head : len(ours) - tail], theirs[head : len(theirs) - tail]
     swapped = len(mine) == len(other) == 2 and mine == other[::-1]
     if not swapped and max(len(mine), len(other)) > 1:

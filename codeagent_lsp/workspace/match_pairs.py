@@ -30,6 +30,7 @@ class Region:
 
     @property
     def untouched(self) -> bool:
+        """Whether no line stands there, before or after."""
         return self.i2 == self.i + 1 and self.j2 == self.j + 1
 
 
@@ -78,6 +79,7 @@ class Pairing:
                 raise Unsafe("a line that the file spells differently occurs more than once")
 
     def name(self, part: Part) -> Name:
+        """The line that `part` stands for, as the file spells it."""
         name = (part.indent, part.body)
         return self.names.get(name, name)
 
@@ -92,6 +94,7 @@ class Pairing:
         return pairs
 
     def regions(self) -> Iterator[Region]:
+        """What lies before, between and behind the kept lines, in order."""
         i = j = -1
         for j2, i2 in [*sorted(self.pairs.items()), (len(self.fresh), self.place.size)]:
             yield Region(i, i2, j, j2)

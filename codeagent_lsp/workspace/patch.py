@@ -10,7 +10,14 @@ from collections.abc import Callable, Mapping
 from itertools import pairwise
 
 from codeagent_lsp.errors import EditRefused, PatchRefused
-from codeagent_lsp.workspace.lines import content_of, dominant_newline, ending_of, runs_together, split_lines
+from codeagent_lsp.workspace.lines import (
+    content_of,
+    dominant_newline,
+    ending_of,
+    runs_together,
+    shared_ends,
+    split_lines,
+)
 from codeagent_lsp.workspace.match import Edit, apply_edits, plan_lines
 from codeagent_lsp.workspace.patch_begin import BEGIN, parse_begin
 from codeagent_lsp.workspace.patch_model import FileChange, Hunk, unwrap
@@ -124,12 +131,7 @@ def _in_patch_terms(refused: EditRefused) -> str:
 def _trimmed(text: str, edit: Edit) -> Edit:
     """The edit without the lines it keeps at its ends, so that hunks may share context."""
     old, new = split_lines(text[edit.start : edit.stop]), split_lines(edit.text)
-    head = 0
-    while head < min(len(old), len(new)) and old[head] == new[head]:
-        head += 1
-    tail = 0
-    while tail < min(len(old), len(new)) - head and old[-1 - tail] == new[-1 - tail]:
-        tail += 1
+    head, tail = shared_ends(old, new)
     start = edit.start + sum(map(len, old[:head]))
     stop = edit.stop - sum(map(len, old[len(old) - tail :]))
     return Edit(start, stop, "".join(new[head : len(new) - tail]), edit.tier)

@@ -49,14 +49,16 @@ class _Reader:
         """One file: its headers, then its hunks."""
         facts = self._git_facts() if self._at_git_header() else {}
         before, after = facts.get("from"), facts.get("to")
-        if self.at < len(self.lines) and self._at_names():
-            if "rename" not in facts:
-                before, after = (_name(line[4:]) for line in self.lines[self.at : self.at + 2])
-            self.at += 2
         if "rename" not in facts:
             before, after = _without_prefixes(before, after)
-        hunks = tuple(self._hunks())
-        return _change(before, after, hunks, facts)
+        if self._at_names():
+            names = _without_prefixes(*(_name(line[4:]) for line in self.lines[self.at : self.at + 2]))
+            if before is not None and not {before, after}.intersection(names):
+                return _change(before, after, (), facts)  # they begin the next file
+            if "rename" not in facts:
+                before, after = names
+            self.at += 2
+        return _change(before, after, tuple(self._hunks()), facts)
 
     def _at_git_header(self) -> bool:
         return self.lines[self.at].startswith("diff --git ")
@@ -135,7 +137,10 @@ class _Reader:
         done = left[0] <= 0 and left[1] <= 0
         if not line and done:
             return not any(rest[:1] in (" ", "-", "+") for rest in self.lines[self.at + 1 : self.at + 2])
-        return done and self._at_names()
+        if not self._at_names():
+            return False
+        # Counts that are too high would swallow the next file; a removed and an added line fill them exactly.
+        return done or (left != [1, 1] and bool(_HUNK.match("".join(self.lines[self.at + 2 : self.at + 3]))))
 
 
 def _names_of_header(line: str) -> dict[str, str]:

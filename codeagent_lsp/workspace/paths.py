@@ -134,11 +134,13 @@ class Roots:
             return path
         if not self._real:
             raise PathRefused("No workspace folder is open, so there are no files to name.")
-        candidates = [os.path.join(root, path) for root in self._real] + self._labelled(path)
+        candidates = self._labelled(path) + [os.path.join(root, path) for root in self._real]
         return next((found for found in candidates if os.path.lexists(found)), candidates[0])
 
     def _labelled(self, path: str) -> list[str]:
         """What `relative` shows when there are several folders must be understood again."""
+        if len(self._real) == 1:
+            return []
         label, _, rest = path.partition("/")
         return [os.path.join(root, rest) for root in self._real if self._label(root) == label]
 

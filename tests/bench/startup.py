@@ -15,7 +15,7 @@ import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from tests.server.rawclient import RawClient
 
@@ -57,7 +57,7 @@ def code_action_seconds(command: Sequence[str], *, requests: int = 200) -> list[
         result = client.initialize(rootUri=root, workspaceFolders=[{"uri": root, "name": "bench"}])
         if not result["capabilities"].get("codeActionProvider"):
             return []
-        item = {"uri": f"{root}/a.py", "languageId": "python", "version": 1, "text": _TEXT}
+        item: dict[str, Any] = {"uri": f"{root}/a.py", "languageId": "python", "version": 1, "text": _TEXT}
         client.notify("textDocument/didOpen", {"textDocument": item})
         return [_one_code_action(client, item["uri"], line % 1000) for line in range(requests)]
 

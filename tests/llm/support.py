@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import AsyncGenerator
+from typing import Any
 
 from codeagent_lsp.llm.base import Model, ModelInfo, ModelRequest, Reply, StreamItem, TextChunk
 from codeagent_lsp.messages import ToolSpec
@@ -35,6 +37,24 @@ TODO: ToolSpec = {
     },
 }
 TOOLS = (READ, TODO)
+
+
+def tool(name: str, required: tuple[str, ...] = (), **types: str | dict[str, Any]) -> ToolSpec:
+    """A tool whose properties are given by a JSON type or by a schema."""
+    properties = {key: {"type": kind} if isinstance(kind, str) else kind for key, kind in types.items()}
+    parameters = {"type": "object", "properties": properties, "required": list(required)}
+    return {"name": name, "description": "", "parameters": parameters}
+
+
+def chunked(text: str, seed: int) -> list[str]:
+    """The text in pieces of random sizes, most of them small."""
+    dice = random.Random(seed)
+    pieces = []
+    while text:
+        size = dice.choice((1, 1, 2, 3, 7, 20))
+        pieces.append(text[:size])
+        text = text[size:]
+    return pieces
 
 
 class Typewriter:

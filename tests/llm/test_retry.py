@@ -3,16 +3,30 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import time
 from collections.abc import AsyncGenerator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
 
 import pytest
 
-from codeagent_lsp.errors import ModelBusy, ModelError, ModelRejected, ModelStreamBroken, ModelUnreachable
-from codeagent_lsp.llm.base import Reply, StreamItem, TextChunk
-from codeagent_lsp.llm.failures import retry_after, server_message
-from codeagent_lsp.llm.retry import RetryPolicy, Source, answered, patient
+from codeagent_lsp.errors import (
+    ContextOverflow,
+    ModelBusy,
+    ModelError,
+    ModelNotFound,
+    ModelRejected,
+    ModelReplyInvalid,
+    ModelStreamBroken,
+    ModelTimeout,
+    ModelUnreachable,
+)
+from codeagent_lsp.llm.base import ReasoningChunk, Reply, StreamItem, TextChunk
+from codeagent_lsp.llm.endpoint import endpoint
+from codeagent_lsp.llm.failures import from_response, retry_after, server_message
+from codeagent_lsp.llm.retry import RetryPolicy, Source, answered, is_empty, patient
+from codeagent_lsp.messages import ToolCall
 
 QUICK = RetryPolicy(first_wait=0.01, longest_wait=0.5, jitter=0.01, total=5)
 DOWN = ModelUnreachable("model.unreachable", url="u", reason="r")
@@ -150,3 +164,151 @@ def test_retry_after(headers: dict[str, str], seconds: float | None) -> None:
 )
 def test_the_servers_own_words(body: bytes, kind: str, message: str) -> None:
     assert server_message(body, kind) == message
+
+
+# --- how long is waited, by a clock that is measured
+
+
+def busy(seconds: float | None) -> ModelBusy:
+    return ModelBusy("model.busy", url="u", reason="r", retry_after=seconds)
+
+
+@pytest.mark.parametrize("form", ["seconds", "milliseconds", "date"])
+async def test_the_three_forms_of_retry_after_are_waited_for(form: str) -> None:
+    headers = {
+        "seconds": {"retry-after": "0.3"},
+        "milliseconds": {"retry-after-ms": "300"},
+        "date": {"retry-after": format_datetime(datetime.now(UTC) + timedelta(seconds=1.3), usegmt=True)},
+    }[form]
+    error = from_response(429, headers, b"", endpoint("http://h"))
+    assert isinstance(error, ModelBusy) and error.retry_after is not None
+    takes = Takes([error], OK)
+    begun = time.monotonic()
+    await play(lambda: patient(takes, RetryPolicy(first_wait=0.01, longest_wait=2.0, jitter=0.05, total=9)))
+    waited = time.monotonic() - begun
+    assert error.retry_after <= waited < error.retry_after + 0.5
+    assert takes.opened == 2
+
+
+async def test_without_retry_after_the_waits_grow_and_stay_below_the_longest() -> None:
+    policy = RetryPolicy(attempts=5, first_wait=0.02, longest_wait=0.06, jitter=0.0, total=9)
+    moments: list[float] = []
+
+    async def source() -> AsyncGenerator[StreamItem, None]:
+        moments.append(time.monotonic())
+        if moments:
+            raise busy(None)
+        yield Reply("")
+
+    with pytest.raises(ModelBusy):
+        await play(lambda: patient(source, policy))
+    waits = [later - earlier for earlier, later in itertools.pairwise(moments)]
+    assert len(moments) == policy.attempts
+    assert 0.015 <= waits[0] < 0.06
+    assert all(wait < 0.2 for wait in waits)
+    assert waits[2] > waits[0]
+
+
+async def test_the_total_time_ends_the_trying() -> None:
+    takes = Takes([busy(0.2)])
+    begun = time.monotonic()
+    with pytest.raises(ModelBusy):
+        await play(lambda: patient(takes, RetryPolicy(attempts=50, longest_wait=1.0, jitter=0.0, total=0.5)))
+    assert time.monotonic() - begun < 1.5
+    assert 2 <= takes.opened <= 5
+
+
+@pytest.mark.parametrize("attempts", [1, 2, 4])
+async def test_there_are_as_many_attempts_as_told(attempts: int) -> None:
+    takes = Takes([CUT])
+    policy = RetryPolicy(attempts=attempts, first_wait=0.001, longest_wait=0.002, jitter=0.0)
+    with pytest.raises(ModelStreamBroken):
+        await play(lambda: patient(takes, policy))
+    assert takes.opened == takes.closed == attempts
+
+
+@pytest.mark.parametrize("seconds", [0.6, 1, 60, 86_400])
+async def test_a_wait_that_is_too_long_is_told_with_its_length(seconds: float) -> None:
+    takes = Takes([busy(seconds)], OK)
+    with pytest.raises(ModelBusy) as caught:
+        await play(lambda: patient(takes, QUICK))
+    assert caught.value.key == "model.busy_wait"
+    assert caught.value.retry_after == seconds
+    assert f"{seconds:.0f}" in caught.value.localized("zh-cn")
+    assert takes.opened == takes.closed == 1
+
+
+SHOWN: list[StreamItem] = [TextChunk("a"), ReasoningChunk("hm"), Reply("a")]
+LATER = [DOWN, CUT, busy(None), busy(0.01), ModelTimeout("model.timeout_silence", url="u", seconds="1")]
+
+
+@pytest.mark.parametrize("shown", SHOWN)
+@pytest.mark.parametrize("error", LATER)
+async def test_after_any_output_no_failure_is_tried_again(shown: StreamItem, error: ModelError) -> None:
+    takes = Takes([shown, error], OK)
+    with pytest.raises(type(error)):
+        await play(lambda: answered(lambda: patient(takes, QUICK), "m"))
+    assert takes.opened == takes.closed == 1
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        ModelUnreachable("model.tls", url="u", reason="r"),
+        ModelStreamBroken("model.stream_garbled", url="u", reason="r"),
+        ModelNotFound("model.no_endpoint", url="u"),
+        ModelRejected("model.quota", url="u", reason="r"),
+        ModelRejected("model.unauthorized", url="u", status=401, reason="r"),
+        ModelReplyInvalid("model.reply_too_long", url="u", limit="4 MiB"),
+        ContextOverflow("model.overflow", reason="r"),
+    ],
+)
+async def test_what_will_not_pass_is_not_tried_again(error: ModelError) -> None:
+    takes = Takes([error], OK)
+    with pytest.raises(type(error)):
+        await play(lambda: patient(takes, QUICK))
+    assert takes.opened == takes.closed == 1
+
+
+@pytest.mark.parametrize("after", [0.02, 0.1, 0.3])
+async def test_cancelling_at_any_moment_of_a_wait(after: float) -> None:
+    takes = Takes([busy(0.45)])
+    before = asyncio.all_tasks()
+    task = asyncio.create_task(play(lambda: answered(lambda: patient(takes, QUICK), "m")))
+    await asyncio.sleep(after)
+    begun = time.monotonic()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert time.monotonic() - begun < 0.2
+    assert takes.opened == takes.closed == 1
+    assert asyncio.all_tasks() == before
+
+
+# --- empty answers
+
+
+@pytest.mark.parametrize(
+    ("reply", "empty"),
+    [
+        (Reply(""), True),
+        (Reply(" \n"), True),
+        (Reply("", reasoning="long thoughts"), True),
+        (Reply("a"), False),
+        (Reply("", tool_calls=(ToolCall("f", {}),)), False),
+        (Reply("", problem="It was cut."), False),
+    ],
+)
+async def test_what_counts_as_empty(reply: Reply, empty: bool) -> None:
+    assert is_empty(reply) == empty
+    takes = Takes([reply], OK)
+    items = await play(lambda: answered(takes, "m"))
+    assert items == (OK if empty else [reply])
+    assert takes.opened == takes.closed == (2 if empty else 1)
+
+
+async def test_two_empty_answers_are_told() -> None:
+    takes = Takes([Reply("")])
+    with pytest.raises(ModelReplyInvalid, match="coder"):
+        await play(lambda: answered(takes, "coder"))
+    assert takes.opened == takes.closed == 2

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import time
 from typing import Any
 
@@ -13,16 +12,7 @@ from hypothesis import strategies as st
 from codeagent_lsp.llm.render import DIALECTS, render
 from codeagent_lsp.llm.toolcalls import StreamParser, extract, normalise_name, parse
 from codeagent_lsp.messages import ToolCall, ToolSpec
-
-
-def tool(name: str, required: tuple[str, ...] = (), **types: str) -> ToolSpec:
-    properties = {key: {"type": kind} for key, kind in types.items()}
-    return {
-        "name": name,
-        "description": "",
-        "parameters": {"type": "object", "properties": properties, "required": list(required)},
-    }
-
+from tests.llm.support import chunked, tool
 
 READ = tool("read_file", ("path",), path="string", offset="integer", limit="integer")
 WRITE = tool("write_file", ("path", "content"), path="string", content="string")
@@ -77,16 +67,6 @@ CALLS = st.builds(
     ),
 )
 BARE = ("json", "name_json", "openai", "list", "pythonic")
-
-
-def chunked(text: str, seed: int) -> list[str]:
-    dice = random.Random(seed)
-    pieces = []
-    while text:
-        size = dice.choice((1, 1, 2, 3, 7, 20))
-        pieces.append(text[:size])
-        text = text[size:]
-    return pieces
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)

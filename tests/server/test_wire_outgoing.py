@@ -128,7 +128,12 @@ def test_many_threads_may_send() -> None:
     written: list[bytes] = []
     outgoing = Outgoing(written.append, lambda reason, code: None)
     outgoing.start()
-    threads = [threading.Thread(target=lambda: [outgoing.send(b"x") for _ in range(200)]) for _ in range(8)]
+
+    def send() -> None:
+        for _ in range(200):
+            outgoing.send(b"x")
+
+    threads = [threading.Thread(target=send) for _ in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import os
 import pty
+import termios
 from argparse import Namespace
 from collections.abc import Iterator
 from pathlib import Path
@@ -167,10 +169,17 @@ async def test_keyboard_gives_lines_and_the_end() -> None:
 async def test_a_secret_is_not_echoed_and_the_terminal_is_put_back() -> None:
     ours, theirs = pty.openpty()
     try:
+        typing = asyncio.ensure_future(Keyboard(theirs).secret_line())
+        await asyncio.sleep(0)  # it has begun, so nothing is echoed any more
+        assert not termios.tcgetattr(theirs)[3] & termios.ECHO
         os.write(ours, b"hidden\n")
-        assert await Keyboard(theirs).secret_line() == "hidden"
+        assert await asyncio.wait_for(typing, 5) == "hidden"
         os.write(theirs, b"after")
-        assert b"after" in os.read(ours, 100)
+        shown = b""
+        while b"after" not in shown:
+            shown += os.read(ours, 100)
+        assert b"hidden" not in shown
+        assert termios.tcgetattr(theirs)[3] & termios.ECHO
     finally:
         os.close(ours)
         os.close(theirs)

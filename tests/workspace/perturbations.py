@@ -163,13 +163,14 @@ def _indentation(hunk: Hunk, rng: random.Random) -> Iterator[Case]:
     lines = [line for line in _lines(hunk.old) + _lines(hunk.new) if line.strip()]
     common = min(len(line) - len(line.lstrip(" ")) for line in lines)
     for row, amount in (("dedented to column 0", common), ("one level off", 4 if common > 4 else 0)):
-        if amount:
-            yield Case(row, text, _outdent(hunk.old, amount), _outdent(hunk.new, amount), expected)
+        old, new = _outdent(hunk.old, amount), _outdent(hunk.new, amount)
+        if amount and old != new:  # of an edit of blank lines' blanks nothing is left
+            yield Case(row, text, old, new, expected)
     yield Case("one level too deep", text, _indent(hunk.old), _indent(hunk.new), expected)
 
 
 def _outdent(block: str, amount: int) -> str:
-    return re.sub(rf"^ {{1,{amount}}}", "", block, flags=re.MULTILINE)
+    return re.sub(rf"^ {{0,{amount}}}", "", block, flags=re.MULTILINE)
 
 
 def _indent(block: str) -> str:

@@ -132,3 +132,21 @@ def test_a_linked_rule_file_is_not_followed(tmp_path: Path) -> None:
     (tmp_path / "ws").mkdir()
     (tmp_path / "ws/.gitignore").symlink_to("../outside")
     assert not _ignored(tmp_path / "ws", "a.py")
+
+
+@pytest.mark.parametrize(
+    ("rules", "ignored", "kept"),
+    [
+        ("build/**\n!build/keep.txt\n", ["build/a", "build/sub/"], ["build/", "build/keep.txt"]),
+        ("*.txt\n!src/\n", ["src/a.txt", "src/deep/a.txt"], ["src/", "src/a.py"]),
+        ("*.txt\n!*/\n", ["a.txt", "src/a.txt"], ["src/", "src/deep/"]),
+        ("*\n!*/\n!*.py\n", ["a.txt", "src/a.txt"], ["a.py", "src/", "src/deep/a.py"]),
+        ("out/**/\n", ["out/sub/", "out/sub/deep/"], ["out/", "out/a.txt"]),
+        ("out/*\n!out/sub/\n", ["out/a", "out/other/"], ["out/", "out/sub/", "out/sub/a"]),
+    ],
+)
+def test_asking_back_a_folder_asks_back_nothing_in_it(
+    tmp_path: Path, rules: str, ignored: list[str], kept: list[str]
+) -> None:
+    _write(tmp_path, ".gitignore", rules)
+    assert [name for name in (*ignored, *kept) if _ignored(tmp_path, name)] == ignored

@@ -1,0 +1,75 @@
+"""Thinking is kept apart from the answer, wherever it is cut, and text that only looks like it is kept."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from codeagent_lsp.llm.thinking import ThinkFilter, after_thinking
+from tests.llm.support import chunked
+
+CASES = [
+    ("plain", "Just text.", "Just text.", ""),
+    ("empty", "", "", ""),
+    ("blank", "  \n", "  \n", ""),
+    ("think", "<think>hm</think>Yes", "Yes", "hm"),
+    ("line breaks", "<think>\nhm\n</think>\n\nYes", "Yes", "\nhm\n"),
+    ("white space before", "\n <think>hm</think>Yes", "Yes", "hm"),
+    ("upper case", "<THINK>hm</THINK>Yes", "Yes", "hm"),
+    ("thinking", "<thinking>hm</thinking>Yes", "Yes", "hm"),
+    ("thought", "<thought>hm</thought>Yes", "Yes", "hm"),
+    ("reasoning", "<reasoning>hm</reasoning>Yes", "Yes", "hm"),
+    ("twice", "<think>a</think><think>b</think>Yes", "Yes", "ab"),
+    ("never closed", "<think>hm", "", "hm"),
+    ("other tag inside", "<think>a </thinking> b</think>Yes", "Yes", "a </thinking> b"),
+    ("tags inside", "<think>a <b> </c></think>Yes", "Yes", "a <b> </c>"),
+    ("empty thinking", "<think></think>Yes", "Yes", ""),
+    ("later is text", "Yes <think>no</think>", "Yes <think>no</think>", ""),
+    ("nearly a tag", "<thin ice>", "<thin ice>", ""),
+    ("half a tag", "<thi", "<thi", ""),
+    ("another tag", "<tool_call>{}", "<tool_call>{}", ""),
+    ("call after it", "<think>x</think><tool_call>{}", "<tool_call>{}", "x"),
+]
+
+
+def split(pieces: list[str]) -> tuple[str, str]:
+    sieve = ThinkFilter()
+    parts = [sieve.feed(piece) for piece in pieces]
+    parts.append(sieve.close())
+    return "".join(text for text, _ in parts), "".join(reasoning for _, reasoning in parts)
+
+
+@pytest.mark.parametrize(("source", "text", "reasoning"), [case[1:] for case in CASES], ids=[case[0] for case in CASES])
+def test_thinking_however_it_is_cut(source: str, text: str, reasoning: str) -> None:
+    assert split([source]) == (text, reasoning)
+    assert split(list(source)) == (text, reasoning)
+    for at in range(len(source)):
+        assert split([source[:at], source[at:]]) == (text, reasoning)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.text(st.sampled_from("<>/think abc\n"), max_size=60), st.integers(0, 999))
+def test_nothing_is_lost_and_pieces_do_not_matter(source: str, seed: int) -> None:
+    assert split(chunked(source, seed)) == split([source])
+    if "<think" not in source.lower():
+        assert split([source]) == (source, "")
+
+
+def test_text_is_not_held_back() -> None:
+    sieve = ThinkFilter()
+    assert sieve.feed("Hello") == ("Hello", "")
+    assert sieve.feed(" <think>") == (" <think>", "")
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("hm</think>\nYes", "Yes"),
+        ("Yes", "Yes"),
+        ("The tag `</think>` ends it.", "The tag `</think>` ends it."),
+        ("Write <think>x</think>.", "Write <think>x</think>."),
+    ],
+)
+def test_thinking_whose_opening_tag_the_template_swallowed(text: str, wanted: str) -> None:
+    assert after_thinking(text) == wanted
