@@ -98,14 +98,15 @@ def _serve(options: argparse.Namespace) -> int:  # noqa: RET503 - serving ends t
 
 
 def _load_server() -> Callable[[], CodeAgentServer]:
-    """What builds a server, imported without garbage collection: the many objects of the protocol all stay."""
+    """What builds a server, imported with rare garbage collection: nearly all objects of the protocol stay."""
     import gc  # late, as all below: each subcommand loads only its own parts
 
-    gc.disable()
+    usual = gc.get_threshold()
+    gc.set_threshold(20_000, 50, 100)
     from codeagent_lsp.app import create_server
 
     gc.freeze()
-    gc.enable()
+    gc.set_threshold(*usual)
     return create_server
 
 
