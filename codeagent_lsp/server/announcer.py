@@ -64,7 +64,6 @@ class Announcer:
             self._progress.begin(event.run_id, event.title)
         if self._policy().events and not event.internal:
             self._server.notify(protocol.EVENT_METHOD, events.to_dict(event))
-        self._progress.observe(event)  # after the event: the end of progress is the last thing of a run
         if addition := block(event):
             self._documents.append(transcript_name(event.session_id), addition)
         if isinstance(event, events.ChangesApplied) and event.outcome != "full":
@@ -73,6 +72,7 @@ class Announcer:
             self._finished(event)
         if isinstance(event, _LENS_EVENTS):
             self._refresh_lenses()
+        self._progress.observe(event)  # last: whoever waits for the end of progress has been told everything
 
     def tell(self, message: str, kind: types.MessageType = types.MessageType.Info) -> None:
         """One line to the user."""
