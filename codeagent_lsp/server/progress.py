@@ -14,6 +14,7 @@ from lsprotocol import types
 
 from codeagent_lsp import events
 from codeagent_lsp.errors import EditorError
+from codeagent_lsp.session.transcript import call_words
 from codeagent_lsp.texts import text
 
 if TYPE_CHECKING:
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 
 CREATE_SECONDS = 5.0
 INTERVAL = 0.1
-SUBJECT_KEYS = ("path", "pattern", "command", "question")
 
 
 class Progress:
@@ -139,6 +139,4 @@ def ending(event: events.RunCompleted, language: str) -> str:
 
 
 def _call_line(call: Mapping[str, Any]) -> str:
-    arguments = call.get("arguments", {})
-    subject = next((str(arguments[key]) for key in SUBJECT_KEYS if arguments.get(key)), "")
-    return f"{call.get('name', '')} {subject}".strip().replace("\n", " ")[:80]
+    return call_words(call).replace("\n", " ")[:80]

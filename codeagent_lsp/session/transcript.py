@@ -49,6 +49,13 @@ def _block(event: events.Event) -> str:
     return ""
 
 
+def call_words(call: Mapping[str, Any]) -> str:
+    """A tool call of an event in two words: the tool and what it works on, as the model wrote it."""
+    arguments = call.get("arguments", {})
+    subject = next((str(arguments[key]) for key in _SUBJECTS if arguments.get(key)), "")
+    return f"{call.get('name', '')} {subject}".strip()
+
+
 def _quoted(task: str) -> str:
     return "".join(f"> {line}\n" for line in task.strip().split("\n")) + "\n" if task.strip() else ""
 
@@ -58,9 +65,7 @@ def _line(value: str) -> str:
 
 
 def _call(call: Mapping[str, Any]) -> str:
-    arguments = call.get("arguments", {})
-    subject = next((str(arguments[key]) for key in _SUBJECTS if arguments.get(key)), "")
-    return _line(f"{call.get('name', '')} {subject}").replace("`", "'")[:120]
+    return _line(call_words(call)).replace("`", "'")[:120]
 
 
 def _count(files: tuple[str, ...]) -> str:
