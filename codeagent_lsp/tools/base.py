@@ -6,7 +6,7 @@ Not here: who may call it (`permissions.py`), how a call runs (`executor.py`), w
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Generic, Literal, TypeVar
 
@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict
 
 from codeagent_lsp.config import Settings
 from codeagent_lsp.messages import ToolSpec
+from codeagent_lsp.shadow.base import OnOutput, Shell, no_output
 from codeagent_lsp.tools.asking import Asker
 from codeagent_lsp.tools.todos import TodoList
 from codeagent_lsp.workspace.files import FileView
@@ -34,10 +35,17 @@ class NoParameters(Parameters):
 
 P = TypeVar("P", bound=Parameters)
 
+Complete = Callable[[str, str], Awaitable[str]]
+"""Instructions and a text for the model; its answer as plain text. Raises ModelError."""
+
 
 @dataclass(frozen=True, slots=True)
 class ToolContext:
-    """What tools work on during one run. `note` sends a short status line to the user."""
+    """What tools work on during one run.
+
+    `note` sends a short status line to the user, `output` what a command prints; `shell` runs commands and
+    `complete` asks the model, where there is one.
+    """
 
     view: FileView
     staging: Staging
@@ -45,6 +53,9 @@ class ToolContext:
     todos: TodoList
     settings: Settings
     note: Callable[[str], None] = lambda line: None
+    output: OnOutput = no_output
+    shell: Shell | None = None
+    complete: Complete | None = None
 
 
 @dataclass(frozen=True, slots=True)
