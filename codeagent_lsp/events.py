@@ -265,6 +265,7 @@ class StepOutput(Event):
     """Output of a command that a step runs."""
 
     type: ClassVar[str] = "step_output"
+    transient: ClassVar[bool] = True
     step_id: str | None = None
     content: str = ""
 
@@ -334,7 +335,6 @@ class Stdout(Event):
     """Output of a file run."""
 
     type: ClassVar[str] = "stdout"
-    transient: ClassVar[bool] = True
     content: str = ""
 
 
@@ -343,7 +343,6 @@ class Stderr(Event):
     """Error output of a file run."""
 
     type: ClassVar[str] = "stderr"
-    transient: ClassVar[bool] = True
     content: str = ""
 
 

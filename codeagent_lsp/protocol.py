@@ -84,6 +84,12 @@ COMMANDS: tuple[Command, ...] = (
     Command("codeagent.document", "Adds documentation to the selection.", _SELECTION, starts_run=True),
     Command("codeagent.test", "Writes tests for the selection.", _SELECTION, starts_run=True),
     Command(
+        "codeagent.runFile",
+        "Runs one file as it is in the editor, in the shadow workspace, and shows what it prints.",
+        (_needs("uri", "uri"), _may("args", "array"), _may("sessionId")),
+        starts_run=True,
+    ),
+    Command(
         "codeagent.cancel",
         "Stops a run within a second and keeps what was staged for a decision.",
         (_may("runId"),),
@@ -121,6 +127,12 @@ COMMANDS: tuple[Command, ...] = (
         "codeagent.mode.set",
         "Sets what the agent may do without asking.",
         (_needs("mode", "string", "ask", "acceptEdits", "readOnly", "bypass"),),
+    ),
+    Command("codeagent.approvals.list", "Lists the calls that are always allowed in this workspace."),
+    Command(
+        "codeagent.approvals.revoke",
+        "Takes back one call that is always allowed, or all of them.",
+        (_may("approvalId"),),
     ),
     Command("codeagent.tools.list", "Lists the tools with their state."),
     Command("codeagent.tools.enable", "Switches a tool on.", (_needs("name"),)),

@@ -35,6 +35,11 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
         "The model repeated itself, so its rewrite was not used. Try again or say it in other words.",
         "模型在重复输出，改写未被采用。请重试或换一种说法。",
     ),
+    # --- isolation of commands
+    "shadow.unavailable": (
+        "shell.isolation is {level}, which does not work here. {reason} Or set shell.isolation to auto.",
+        "shell.isolation 设为 {level}，但在此处不可用。{reason} 或将 shell.isolation 设为 auto。",
+    ),
     # --- runs, sessions, changes
     "run.cancelled": ("Cancelled. What was staged waits for your decision.", "已取消。暂存的更改等待您的决定。"),
     "run.internal": (
@@ -67,6 +72,29 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
     "changes.none": ("There are no such staged changes.", "没有这样的暂存更改。"),
     "changes.one": ("Apply changes to {name}, +{added} −{removed}?", "应用对 {name} 的更改，+{added} −{removed}？"),
     "changes.many": ("Apply {count} files, +{added} −{removed}?", "应用 {count} 个文件，+{added} −{removed}？"),
+    "changes.tests": ("{question} Tests: {tests}.", "{question} 测试：{tests}。"),
+    "changes.protected": (
+        "The command wrote files that can run code later: {names}. Propose these changes too?",
+        "该命令写入了以后可能执行代码的文件：{names}。也提议这些更改吗？",
+    ),
+    "file_run.untitled": (
+        "This document has no file yet. Give it a name, then run it.",
+        "此文档还没有文件。请先命名再运行。",
+    ),
+    "file_run.unknown": (
+        "Nothing is known to run {name}. Begin it with a line such as `#!/usr/bin/env python3`.",
+        "不知道如何运行 {name}。请在首行写明解释器，例如 `#!/usr/bin/env python3`。",
+    ),
+    "file_run.ask": (
+        "Run {command}? It is not isolated here (level {level}).",
+        "运行 {command}？此处没有隔离（级别 {level}）。",
+    ),
+    "file_run.done": ("{name}: exit code {code} after {seconds} s.", "{name}：退出码 {code}，用时 {seconds} 秒。"),
+    "file_run.stopped": (
+        "{name} was stopped at a limit ({ending}). shell.timeoutSeconds and shell.maxOutputBytes set the limits.",
+        "{name} 因达到限制（{ending}）而停止。可用 shell.timeoutSeconds 和 shell.maxOutputBytes 设置限制。",
+    ),
+    "file_run.declined": ("Not run.", "未运行。"),
     "undo.nothing": ("There is nothing to undo.", "没有可撤销的更改。"),
     "undo.label": ("Undo: {title}", "撤销：{title}"),
     "choice.review": ("Review", "查看"),
@@ -164,6 +192,7 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
     "title.refactor": ("Refactor", "重构"),
     "title.document": ("Document", "添加文档"),
     "title.test": ("Add tests", "添加测试"),
+    "title.runFile": ("Run", "运行"),
     # --- the terminal
     "terminal.folder": ("{folder} is not a folder.", "{folder} 不是文件夹。"),
     "terminal.no_task": ("The task is empty. Say what shall be done.", "任务为空。请说明要做什么。"),
@@ -225,6 +254,7 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
     "choice.deny": ("Deny", "拒绝"),
     "choice.once": ("Allow once", "允许一次"),
     "choice.session": ("Allow for this session", "本会话内允许"),
+    "choice.always": ("Always allow", "始终允许"),
     "approval.tool": ("Allow {tool}: {subject}?", "允许 {tool}：{subject}？"),
     # --- the editor
     "editor.timeout": (

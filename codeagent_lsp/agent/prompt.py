@@ -21,10 +21,11 @@ SELECTION_LIMIT = 12_000
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """Where the agent works: stable for a session."""
+    """Where the agent works: stable for a session. `commands` says where commands run."""
 
     folders: tuple[str, ...]
     editor: str = ""
+    commands: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +48,8 @@ def system_prompt(
     ]
     if environment.editor:
         parts[-1] += f", editor {environment.editor}"
+    if environment.commands and kind == "system":
+        parts.append(environment.commands)
     instructions = project_instructions(environment.folders, limit)
     if instructions and kind != "rewrite":
         parts.append(f"Project instructions ({INSTRUCTIONS_FILE}):\n{instructions}")

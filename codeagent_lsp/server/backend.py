@@ -24,10 +24,13 @@ from codeagent_lsp.session.inbox import Inbox
 from codeagent_lsp.session.manager import SessionManager
 from codeagent_lsp.session.run import Run
 from codeagent_lsp.session.services import Services
+from codeagent_lsp.session.shadows import SessionShadows
 from codeagent_lsp.session.store import SessionStore
-from codeagent_lsp.state import workspace_state
+from codeagent_lsp.state import state_root, workspace_state
 from codeagent_lsp.tools import BUILTIN
-from codeagent_lsp.tools.permissions import Mode
+from codeagent_lsp.tools.approvals import StandingApprovals
+from codeagent_lsp.tools.decision import Mode
+from codeagent_lsp.tools.outputs import OutputStore
 from codeagent_lsp.tools.registry import ToolRegistry
 from codeagent_lsp.workspace import uris
 
@@ -50,6 +53,8 @@ class Backend:
         self.announcer = Announcer(front.server, front.policy, self.progress, self.own_documents, front.language)
         self.prompts = Prompts(front.server, front.policy, self.own_documents, front.language)
         self.inbox = self.prompts.inbox = Inbox(self.prompts)
+        self.standing = StandingApprovals(self.state / "approvals.json")
+        self.shadows = SessionShadows(lambda: front.settings().shell, state_root(), self.state / "outputs")
         self._store = SessionStore(self.state / "sessions", self.announcer.store_failed)
         self.manager = SessionManager(self._store, self._services(), [self.announcer.observe])
         self.commands = Commands(self)
@@ -133,4 +138,7 @@ class Backend:
             inbox=self.inbox,
             registry=self.registry,
             show_review=self.show_review,
+            shadows=self.shadows,
+            standing=self.standing,
+            outputs=lambda session_id: OutputStore(self.state / "outputs" / session_id),
         )

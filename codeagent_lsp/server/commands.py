@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from codeagent_lsp.server.backend import Backend
 
 Arguments = Mapping[str, Any]
-RUN_KINDS = ("run", "ask", "edit", "explain", "fix", "refactor", "document", "test")
 
 
 class Commands:
@@ -42,6 +41,7 @@ class Commands:
             "codeagent.undo": self._undo,
             **session_commands(backend),
             **tool_commands(backend),
+            **approval_commands(backend),
             **model_commands(backend),
         }
 
@@ -183,6 +183,22 @@ def tool_commands(backend: Backend) -> dict[str, Callable[[Arguments], Any]]:
         "codeagent.tools.enable": lambda given: switch(given, registry.enable),
         "codeagent.tools.disable": lambda given: switch(given, lambda name: registry.disable(name, "by the user")),
         "codeagent.mode.set": lambda given: backend.set_mode(given["mode"]),
+    }
+
+
+def approval_commands(backend: Backend) -> dict[str, Callable[[Arguments], Any]]:
+    """The commands of `codeagent.approvals.*`."""
+    standing = backend.standing
+
+    def listed(given: Arguments) -> list[dict[str, Any]]:
+        return [
+            {"approvalId": item.approval_id, "tool": item.tool, "shown": item.shown, "since": item.since}
+            for item in standing.all()
+        ]
+
+    return {
+        "codeagent.approvals.list": listed,
+        "codeagent.approvals.revoke": lambda given: {"revoked": standing.revoke(given.get("approvalId"))},
     }
 
 

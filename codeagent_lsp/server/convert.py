@@ -26,7 +26,8 @@ def run_request(
     """The request behind a command that starts a run."""
     words = str(arguments.get("task") or arguments.get("question") or arguments.get("instruction") or "").strip()
     target = _target(arguments, documents, view)
-    return RunRequest(kind, words, title(kind, words, target, language), target, _diagnostics(arguments))
+    name, args = title(kind, words, target, language), tuple(map(str, arguments.get("args", ())))
+    return RunRequest(kind, words, name, target, _diagnostics(arguments), args)
 
 
 def title(kind: RunKind, words: str, target: Target | None, language: str) -> str:

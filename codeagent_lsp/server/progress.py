@@ -120,6 +120,8 @@ def reported(event: events.Event, language: str) -> str | None:
             return text("progress.thinking", language)
         case events.Token():
             return text("progress.writing", language)
+        case events.StepOutput(content=content) | events.Stdout(content=content) | events.Stderr(content=content):
+            return _last_line(content)
         case events.ApprovalRequested() | events.QuestionAsked():
             return text("progress.waiting", language)
         case events.StatusChanged(message=message):
@@ -136,6 +138,11 @@ def ending(event: events.RunCompleted, language: str) -> str:
     if event.outcome == "none" and event.status == "completed":
         return text("outcome.kept", language)
     return text(f"ended.{event.status}", language)
+
+
+def _last_line(content: str) -> str | None:
+    lines = content.strip().splitlines()
+    return lines[-1].strip()[:120] if lines else None
 
 
 def _call_line(call: Mapping[str, Any]) -> str:

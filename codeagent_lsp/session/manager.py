@@ -17,6 +17,7 @@ from codeagent_lsp.session.run import Run
 from codeagent_lsp.session.services import Services
 from codeagent_lsp.session.session import Listener, RunRecord, Session
 from codeagent_lsp.session.store import SessionStore
+from codeagent_lsp.tools.approvals import Approvals
 
 LEAVE_SECONDS = 1.0
 
@@ -35,7 +36,7 @@ class SessionManager:
 
     def new(self) -> Session:
         """A new session, which becomes the current one."""
-        session = Session(uuid.uuid4().hex[:16], self._store, self._listeners)
+        session = self._opened(uuid.uuid4().hex[:16])
         self._sessions[session.session_id] = session
         self._current = session
         return session
@@ -54,7 +55,7 @@ class SessionManager:
         """Load a stored session and make it the current one."""
         known = self._sessions.get(session_id)
         if known is None:
-            known = Session(session_id, self._store, self._listeners)
+            known = self._opened(session_id)
             replay(known, self._store.load(session_id))
             self._sessions[session_id] = known
             for record in known.runs.values():
@@ -134,7 +135,12 @@ class SessionManager:
             task.cancel()
         if tasks:
             await asyncio.wait(tasks, timeout=LEAVE_SECONDS)
+        await self._services.shadows.close()
         self._store.close()
+
+    def _opened(self, session_id: str) -> Session:
+        approvals = Approvals(self._services.standing)
+        return Session(session_id, self._store, self._listeners, approvals=approvals)
 
     def _ended(self, run: Run) -> None:
         self._tasks.pop(run.record.run_id, None)

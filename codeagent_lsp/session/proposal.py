@@ -36,6 +36,7 @@ class Proposal:
         self.view = services.view(self.staging)
         self._applying = asyncio.Lock()
         self._question: Question | None = None
+        self._tested: tuple[str, Changeset] | None = None
 
     @property
     def changeset(self) -> Changeset:
@@ -51,7 +52,7 @@ class Proposal:
             await self._apply_uninterrupted()
             return status
         review, apply, discard = (self._voice.text(f"choice.{name}") for name in ("review", "apply", "discard"))
-        title = self._question_title()
+        title = self.title()
         choices: tuple[str, ...] = (review, apply, discard)
         while self.changeset:
             detail = self.changeset.diff(self.view.roots.relative)
@@ -167,14 +168,24 @@ class Proposal:
         added, removed = self.changeset.counts()
         self._voice.emit(
             events.ChangesProposed(
-                summary=self._question_title(),
+                summary=self.title(),
                 files_changed=self.changeset.paths,
                 added=added,
                 removed=removed,
             )
         )
 
-    def _question_title(self) -> str:
+    def tested(self, summary: str) -> None:
+        """Tests have run on what is staged now; the question says so as long as it stays that way."""
+        self._tested = (summary, self.changeset)
+
+    def title(self) -> str:
+        """The one question about the whole, with the tests that have run on exactly this."""
+        if self._tested is not None and self._tested[1] == self.changeset:
+            return self._voice.text("changes.tests", question=self._plain_title(), tests=self._tested[0])
+        return self._plain_title()
+
+    def _plain_title(self) -> str:
         added, removed = self.changeset.counts()
         paths = self.changeset.paths
         if len(paths) == 1:

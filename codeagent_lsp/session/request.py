@@ -7,7 +7,7 @@ from typing import Literal
 
 from codeagent_lsp.workspace.files import FileText
 
-RunKind = Literal["run", "ask", "edit", "explain", "fix", "refactor", "document", "test"]
+RunKind = Literal["run", "ask", "edit", "explain", "fix", "refactor", "document", "test", "runFile"]
 
 REWRITES: tuple[RunKind, ...] = ("edit", "fix", "refactor", "document")
 ANSWERS: tuple[RunKind, ...] = ("ask", "explain")
@@ -32,13 +32,16 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class RunRequest:
-    """One request. `title` is a short line for progress; `diagnostics` are messages with line numbers."""
+    """One request. `title` is a short line for progress; `diagnostics` are messages with line
+    numbers, `args` what a file run gives to its program.
+    """
 
     kind: RunKind
     task: str
     title: str
     target: Target | None = None
     diagnostics: tuple[str, ...] = ()
+    args: tuple[str, ...] = ()
 
     @property
     def instruction(self) -> str:

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import shlex
 from collections.abc import Callable
+from dataclasses import replace
 
 from codeagent_lsp import events
 from codeagent_lsp.agent.gather import starting_context
@@ -19,17 +21,19 @@ from codeagent_lsp.agent.rewrite import RewriteLimits, RewriteRequest, rewrite
 from codeagent_lsp.errors import CodeAgentError, UsageError
 from codeagent_lsp.llm.base import Model
 from codeagent_lsp.messages import Message, ToolSpec
+from codeagent_lsp.session.file_run import command_for, run_file
 from codeagent_lsp.session.proposal import Proposal
 from codeagent_lsp.session.replay import message_to_dict
 from codeagent_lsp.session.request import ANSWERS, REWRITES, RunRequest, Target
 from codeagent_lsp.session.services import Services
 from codeagent_lsp.session.session import RunRecord, Session
 from codeagent_lsp.session.voice import Voice
+from codeagent_lsp.session.workbench import Workbench, commands_line
 from codeagent_lsp.tools import SMALL_SET
 from codeagent_lsp.tools.asking import Question
-from codeagent_lsp.tools.base import ToolContext
-from codeagent_lsp.tools.executor import ToolExecutor
-from codeagent_lsp.tools.permissions import Mode, effects_of
+from codeagent_lsp.tools.decision import Mode
+from codeagent_lsp.tools.executor import ToolExecutor, escape_invisible
+from codeagent_lsp.tools.permissions import effects_of
 from codeagent_lsp.workspace.position import LineIndex
 
 logger = logging.getLogger(__name__)
@@ -48,6 +52,7 @@ class Run:
         self._voice = Voice(session, record, services)
         self.proposal = Proposal(record, services, self._voice)
         self._view = self.proposal.view
+        self._bench = Workbench(session, services, self.proposal, self._voice)
 
     def begin(self, request: RunRequest) -> None:
         """Store the request, before anybody is told that it was accepted."""
@@ -90,11 +95,36 @@ class Run:
         return request.with_words(answer[0])
 
     async def _work(self, request: RunRequest) -> tuple[events.RunStatus, str]:
+        if request.kind == "runFile" and request.target is not None:
+            return await self._run_file(request.target, request.args)
         model = await self._services.open_model()
         if request.kind in REWRITES and request.target is not None:
             await self._rewrite(model, request, request.target)
             return "completed", ""
         return await self._loop(model, request)
+
+    async def _run_file(self, target: Target, args: tuple[str, ...]) -> tuple[events.RunStatus, str]:
+        """The user's own command: asked about only where it is not isolated."""
+        words = command_for(target.file, args, self._view)
+        await self._bench.open()
+        shell = self._bench.shell
+        if shell is None:
+            return "failed", self._bench.no_shell
+        isolation = shell.isolation
+        if not isolation.complete and not await self._confirmed(shlex.join(words), isolation.level):
+            return "completed", self._voice.text("file_run.declined")
+        folder = self._view.roots.root_of(target.file.path) or self._view.roots.folders[0]
+        finished = (await run_file(shell, words, folder, self._voice.emit)).finished
+        name = self._view.roots.relative(target.file.path)
+        if finished.ending != "exited":
+            return "stopped", self._voice.text("file_run.stopped", name=name, ending=finished.ending)
+        seconds = f"{finished.seconds:.1f}"
+        return "completed", self._voice.text("file_run.done", name=name, code=finished.exit_code, seconds=seconds)
+
+    async def _confirmed(self, command: str, level: str) -> bool:
+        deny, once = self._voice.text("choice.deny"), self._voice.text("choice.once")
+        title = self._voice.text("file_run.ask", command=escape_invisible(command), level=level)
+        return await self._voice.ask(Question("approval", title, (deny, once), danger=True)) == (once,)
 
     async def _rewrite(self, model: Model, request: RunRequest, target: Target) -> None:
         file = target.file
@@ -110,20 +140,26 @@ class Run:
 
     async def _loop(self, model: Model, request: RunRequest) -> tuple[events.RunStatus, str]:
         kind = "ask" if request.kind in ANSWERS else "system"
-        prompt = system_prompt(kind, self._services.environment(), self._view, _window(model))
+        await self._bench.open()
+        commands = commands_line(self._bench.isolation, self._bench.no_shell)
+        environment = replace(self._services.environment(), commands=commands)
+        prompt = system_prompt(kind, environment, self._view, _window(model))
         system = Message("system", prompt)
         history = History([system, *self.session.messages], self._remember)
         history.append(Message("user", await asyncio.to_thread(self._task, request, model)))
         loop = AgentLoop(
             model,
-            self._executor(self._mode(request)),
+            self._executor(self._mode(request), model),
             history,
             lambda: self._tools(request, model),
             self._voice.emit,
             self._limits(model),
             self.proposal.apply_live,
         )
-        result = await loop.run()
+        try:
+            result = await loop.run()
+        finally:
+            self._bench.close()
         if result.ending == "answered":
             return "completed", result.text
         key = "run.limit" if result.ending == "limit" else "run.anomaly"
@@ -160,18 +196,10 @@ class Run:
         """The mode at any moment; a run that answers only reads, whatever its model tries."""
         return (lambda: "readOnly") if request.kind in ANSWERS else self._services.mode
 
-    def _executor(self, mode: Callable[[], Mode]) -> ToolExecutor:
-        context = ToolContext(
-            self._view,
-            self.proposal.staging,
-            self._voice,
-            self.session.todos,
-            self._services.settings(),
-            lambda line: self._voice.emit(events.StatusChanged(message=line)),
-        )
+    def _executor(self, mode: Callable[[], Mode], model: Model) -> ToolExecutor:
         return ToolExecutor(
             self._services.registry,
-            context,
+            self._bench.context(model, _reply_tokens(self._services.settings().model.max_tokens, _window(model))),
             mode,
             self.session.approvals,
             self._services.language(),

@@ -4,15 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from typing import Protocol
 
 from codeagent_lsp.agent.prompt import Environment
 from codeagent_lsp.config import Settings
 from codeagent_lsp.llm.base import Model
 from codeagent_lsp.session.inbox import Inbox
-from codeagent_lsp.tools.permissions import Mode
+from codeagent_lsp.shadow.base import Approve, Shell
+from codeagent_lsp.tools.approvals import StandingApprovals
+from codeagent_lsp.tools.decision import Mode
+from codeagent_lsp.tools.outputs import OutputStore
 from codeagent_lsp.tools.registry import ToolRegistry
 from codeagent_lsp.workspace.editor import Editor
 from codeagent_lsp.workspace.files import FileView, StagedView
+from codeagent_lsp.workspace.staging import Staging
+
+
+class Shadows(Protocol):
+    """The shadow workspaces of a server, one per session."""
+
+    async def shell(self, session_id: str, view: FileView, staging: Staging, approve: Approve) -> Shell:
+        """What runs the commands of one run. ToolFailed when nothing can run here, with the reason."""
+
+    async def close(self, session_id: str | None = None) -> None:
+        """Remove the shadow of a session, or all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,3 +48,6 @@ class Services:
     inbox: Inbox
     registry: ToolRegistry
     show_review: Callable[[str], Awaitable[None]]
+    shadows: Shadows
+    standing: StandingApprovals
+    outputs: Callable[[str], OutputStore]

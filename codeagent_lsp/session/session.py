@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from codeagent_lsp import events
 from codeagent_lsp.messages import Message
 from codeagent_lsp.session.store import SessionStore
-from codeagent_lsp.tools.executor import Approvals
+from codeagent_lsp.tools.approvals import Approvals
 from codeagent_lsp.tools.todos import TodoList
 from codeagent_lsp.workspace.changeset import Changeset
 
@@ -45,12 +45,13 @@ class Session:
         store: SessionStore,
         listeners: Iterable[Listener] = (),
         clock: Callable[[], float] = time.time,
+        approvals: Approvals | None = None,
     ) -> None:
         self.session_id = session_id
         self.runs: dict[str, RunRecord] = {}
         self.messages: list[Message] = []
         self.todos = TodoList()
-        self.approvals = Approvals()
+        self.approvals = approvals or Approvals()
         self.next_seq = 1
         self._store = store
         self._listeners = tuple(listeners)

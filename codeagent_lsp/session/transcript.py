@@ -40,6 +40,12 @@ def _block(event: events.Event) -> str:
             return f"\n*{'Undone' if event.undo else 'Applied'}: {event.outcome}, {_count(event.files_changed)}*\n\n"
         case events.ChangesDiscarded():
             return f"\n*Discarded: {_count(event.files_changed)}*\n\n"
+        case events.FileRunStarted():
+            return f"`{_line(event.command).replace('`', chr(39))}`\n\n"
+        case events.Stdout() | events.Stderr():
+            return "".join(f"    {line}\n" for line in event.content.splitlines())
+        case events.FileRunExit():
+            return f"\n*exit code {event.exit_code}, {event.duration:.1f} s*\n\n"
         case events.RunCompleted() if event.error:
             return f"\n**{_line(event.error)}**\n\n"
         case events.RunCompleted(status="completed"):

@@ -47,6 +47,9 @@ class Command:
 
     `seconds` and `output_bytes` None mean the settings. A program that writes reports for us finds the folder for
     them in the environment variable `REPORT_VARIABLE`; they come back in `Finished.reports`.
+
+    Both streams come as `stdout`, in exact order; `apart` tells them apart, and then the order between them is nearly
+    that of writing.
     """
 
     script: str | tuple[str, ...]
@@ -55,6 +58,7 @@ class Command:
     output_bytes: int | None = None
     network: bool = False
     environment: Mapping[str, str] = field(default_factory=dict)
+    apart: bool = False
 
 
 Ending = Literal["exited", "timeout", "output", "memory", "processes", "disk"]

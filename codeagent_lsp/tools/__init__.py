@@ -7,9 +7,11 @@ from typing import Any
 from codeagent_lsp.tools.base import Tool
 from codeagent_lsp.tools.builtin.asking import AskUser
 from codeagent_lsp.tools.builtin.editing import BatchEdit, EditFile, PreviewEdit, WriteFile
+from codeagent_lsp.tools.builtin.git import GenerateCommit, GitDiff, GitLog
 from codeagent_lsp.tools.builtin.moving import DeleteFile, MoveFile
 from codeagent_lsp.tools.builtin.patching import ApplyPatch, UndoPatch
 from codeagent_lsp.tools.builtin.reading import ListDir, ReadFile
+from codeagent_lsp.tools.builtin.running import RunCmd
 from codeagent_lsp.tools.builtin.searching import GlobFileSearch, Grep
 from codeagent_lsp.tools.builtin.todo import TodoRead, TodoWrite
 
@@ -18,6 +20,7 @@ BUILTIN: tuple[type[Tool[Any]], ...] = (
     ReadFile,
     GlobFileSearch,
     Grep,
+    RunCmd,
     EditFile,
     WriteFile,
     ApplyPatch,
@@ -26,6 +29,9 @@ BUILTIN: tuple[type[Tool[Any]], ...] = (
     DeleteFile,
     BatchEdit,
     PreviewEdit,
+    GitDiff,
+    GitLog,
+    GenerateCommit,
     AskUser,
     TodoRead,
     TodoWrite,

@@ -16,6 +16,7 @@ from codeagent_lsp.config import Settings
 from codeagent_lsp.messages import ToolSpec
 from codeagent_lsp.shadow.base import OnOutput, Shell, no_output
 from codeagent_lsp.tools.asking import Asker
+from codeagent_lsp.tools.outputs import OutputStore
 from codeagent_lsp.tools.todos import TodoList
 from codeagent_lsp.workspace.files import FileView
 from codeagent_lsp.workspace.staging import Staging
@@ -43,8 +44,9 @@ Complete = Callable[[str, str], Awaitable[str]]
 class ToolContext:
     """What tools work on during one run.
 
-    `note` sends a short status line to the user, `output` what a command prints; `shell` runs commands and
-    `complete` asks the model, where there is one.
+    `note` sends a short status line to the user, `output` what a command prints; `shell` runs commands (where
+    it is None, `no_shell` says why), `complete` asks the model;
+    `tested` takes the summary of tests that ran on what is staged; `outputs` keeps results that are too long.
     """
 
     view: FileView
@@ -55,7 +57,10 @@ class ToolContext:
     note: Callable[[str], None] = lambda line: None
     output: OnOutput = no_output
     shell: Shell | None = None
+    no_shell: str = "Commands cannot run here."
     complete: Complete | None = None
+    outputs: OutputStore | None = None
+    tested: Callable[[str], None] = lambda summary: None
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +75,8 @@ class ToolOutput:
 class ToolTraits:
     """The fixed facts of a tool.
 
-    `timeout` is in seconds, None for a tool that waits for the user, "setting" for `tools.timeoutSeconds`.
+    `timeout` is in seconds, None for a tool that sees to it itself, "setting" for `tools.timeoutSeconds`.
+    `command_parameter` names the parameter that holds a shell command, '' when there is none.
     """
 
     name: str
@@ -79,6 +85,7 @@ class ToolTraits:
     group: str = "core"
     timeout: float | Literal["setting"] | None = "setting"
     path_parameters: tuple[str, ...] = field(default=())
+    command_parameter: str = ""
 
 
 class Tool(ABC, Generic[P]):

@@ -7,7 +7,6 @@ wrong: it returns a result the model can read. Only cancellation passes through.
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import json
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -19,9 +18,13 @@ from pydantic import ValidationError
 from codeagent_lsp.errors import AgentError, ErrorCode, PermissionDenied, ToolFailed, ToolRetry
 from codeagent_lsp.messages import Status, ToolCall, ToolError, ToolResult
 from codeagent_lsp.texts import text
+from codeagent_lsp.tools.approvals import Approvals, fingerprint
 from codeagent_lsp.tools.asking import Question
 from codeagent_lsp.tools.base import Tool, ToolContext, ToolOutput
-from codeagent_lsp.tools.permissions import Decision, Mode, decide, subjects_of
+from codeagent_lsp.tools.command_permissions import Place
+from codeagent_lsp.tools.decision import Decision, Mode
+from codeagent_lsp.tools.outputs import name_of
+from codeagent_lsp.tools.permissions import decide, subjects_of
 from codeagent_lsp.tools.registry import ToolRegistry
 from codeagent_lsp.tools.truncation import truncate
 
@@ -36,21 +39,6 @@ class Invocation:
 
 
 Handler = Callable[[Invocation], Awaitable[ToolOutput]]
-
-
-class Approvals:
-    """What the user allowed for the rest of the session, by the exact call. Forgotten with the session."""
-
-    def __init__(self) -> None:
-        self._allowed: set[str] = set()
-
-    def remember(self, call: ToolCall) -> None:
-        """Allow this exact call from now on."""
-        self._allowed.add(fingerprint(call))
-
-    def covers(self, call: ToolCall) -> bool:
-        """Whether this exact call was allowed."""
-        return fingerprint(call) in self._allowed
 
 
 class ToolExecutor:
@@ -81,7 +69,7 @@ class ToolExecutor:
         folders = self._context.view.roots.folders
         return replace(
             result,
-            text=truncate(result.text, self._context.settings.tools.max_output_bytes),
+            text=await self._shortened(call, result.text),
             stats={"time_ms": round(milliseconds, 3)},
             context={"cwd": folders[0] if folders else "", "params_input": dict(call.arguments)},
         )
@@ -93,6 +81,18 @@ class ToolExecutor:
         async with asyncio.TaskGroup() as group:  # none goes on when another one fails
             tasks = [group.create_task(self.execute(call)) for call in calls]
         return tuple(task.result() for task in tasks)
+
+    async def _shortened(self, call: ToolCall, value: str) -> str:
+        """The text within the limit; what is too long is kept whole where the model can read on."""
+        limit, outputs = self._context.settings.tools.max_output_bytes, self._context.outputs
+        short = truncate(value, limit)
+        if short == value or outputs is None or name_of(call.arguments.get("path")):  # that is kept already
+            return short
+        try:
+            name = await asyncio.to_thread(outputs.keep, value)
+        except OSError:  # a full disk takes the rest, not the result
+            return short
+        return truncate(value, limit, f"read_file {name}")
 
     async def _guarded(self, call: ToolCall) -> ToolResult:
         try:
@@ -111,26 +111,39 @@ class ToolExecutor:
     def _with_permission(self, handler: Handler) -> Handler:
         async def permitted(invocation: Invocation) -> ToolOutput:
             call, traits = invocation.call, invocation.tool.traits
-            settings = replace(self._context.settings.permissions, mode=self._mode())
-            decision = decide(traits, call.arguments, settings, self._context.view.roots)
+            context = self._context
+            isolation = context.shell.isolation if context.shell else None
+            settings = replace(context.settings.permissions, mode=self._mode())
+            place = Place(context.settings.shell, isolation, context.no_shell)
+            decision = decide(traits, call.arguments, settings, context.view.roots, place)
             if decision.verdict == "deny":
                 raise PermissionDenied(f"Not allowed: {decision.reason}")
-            if decision.verdict == "ask" and not (decision.remember and self._approvals.covers(call)):
-                await self._ask(call, traits.path_parameters and subjects_of(traits, call.arguments), decision)
+            approval_id = fingerprint(call, isolation.level if isolation and traits.effect == "run" else "")
+            if decision.verdict == "ask" and not (decision.remember and self._approvals.covers(approval_id)):
+                await self._ask(invocation, approval_id, decision)
             return await handler(invocation)
 
         return permitted
 
-    async def _ask(self, call: ToolCall, subjects: Sequence[str], decision: Decision) -> None:
-        deny, once, session = (text(key, self._language) for key in _APPROVAL_KEYS)
-        choices = (deny, once, session) if decision.remember else (deny, once)
-        title = text("approval.tool", self._language, tool=call.name, subject=_about(call, subjects))
-        question = Question("approval", title, choices, detail=describe(call), danger=True)
-        answer = await self._context.asker.ask(question)
+    async def _ask(self, invocation: Invocation, approval_id: str, decision: Decision) -> None:
+        call = invocation.call
+        deny, once, session, always = (text(key, self._language) for key in _APPROVAL_KEYS)
+        standing = self._approvals.standing
+        choices: tuple[str, ...] = (deny, once)
+        if decision.remember:
+            choices = (*choices, session, always) if standing else (*choices, session)
+        title = text("approval.tool", self._language, tool=call.name, subject=_about(invocation))
+        detail = f"{describe(call)}\n\n{decision.reason}"
+        answer = await self._context.asker.ask(Question("approval", title, choices, detail=detail, danger=True))
         if not answer or answer[0] not in choices[1:]:
             raise PermissionDenied("The user did not allow this call. Do not try it again in another way.")
         if answer[0] == session:
-            self._approvals.remember(call)
+            self._approvals.allow_for_session(approval_id)
+        elif answer[0] == always and standing:
+            try:
+                standing.add(call, approval_id, _about(invocation))
+            except OSError:  # it cannot be kept: then it holds as long as it can
+                self._approvals.allow_for_session(approval_id)
 
     def _with_time_limit(self, handler: Handler) -> Handler:
         async def limited(invocation: Invocation) -> ToolOutput:
@@ -156,7 +169,7 @@ class ToolExecutor:
         return any(traits.name == call.name and traits.effect == "read" for traits in known)
 
 
-_APPROVAL_KEYS = ("choice.deny", "choice.once", "choice.session")
+_APPROVAL_KEYS = ("choice.deny", "choice.once", "choice.session", "choice.always")
 _TITLE_LENGTH = 120
 _BLANK = "\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0"  # counted as printable, drawn as nothing
 
@@ -179,12 +192,6 @@ def validated(tool: Tool[Any], arguments: Mapping[str, Any]) -> Any:
             raise ToolRetry(_explain(tool, first)) from first
 
 
-def fingerprint(call: ToolCall) -> str:
-    """A hash of the exact call: its name and its arguments."""
-    canonical = json.dumps([call.name, dict(call.arguments)], sort_keys=True, ensure_ascii=True, default=str)
-    return hashlib.sha256(canonical.encode()).hexdigest()
-
-
 def describe(call: ToolCall) -> str:
     """The exact call for the user's eyes; invisible and bidirectional characters are escaped."""
     shown = json.dumps(dict(call.arguments), indent=2, ensure_ascii=False, default=str)
@@ -204,11 +211,19 @@ def _escaped(char: str) -> str:
     return f"\\u{ord(char):04x}" if ord(char) < 0x10000 else f"\\U{ord(char):08x}"
 
 
-def _about(call: ToolCall, subjects: Sequence[str]) -> str:
+def _about(invocation: Invocation) -> str:
     """One short line for the question's title; the whole call is in its detail."""
+    call, subjects = invocation.call, _subjects(invocation)
     shown = ", ".join(subjects) if any(subjects) else json.dumps(dict(call.arguments), ensure_ascii=False, default=str)
     line = "".join(_escaped(char) if char in "\n\t" else char for char in escape_invisible(shown))
-    return line if len(line) <= _TITLE_LENGTH else f"{line[: _TITLE_LENGTH - 1]}…"
+    return line if len(line) <= _TITLE_LENGTH else f"{line[: _TITLE_LENGTH // 2]}…{line[-_TITLE_LENGTH // 2 :]}"
+
+
+def _subjects(invocation: Invocation) -> tuple[str, ...]:
+    call, traits = invocation.call, invocation.tool.traits
+    if traits.command_parameter:
+        return (str(call.arguments.get(traits.command_parameter, "")),)
+    return subjects_of(traits, call.arguments) if traits.path_parameters else ()
 
 
 def _unpacked(value: Any) -> Any:

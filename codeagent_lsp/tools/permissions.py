@@ -10,28 +10,19 @@ import fnmatch
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from functools import partial
+from typing import Any
 
 from codeagent_lsp.config import PermissionsSettings
 from codeagent_lsp.errors import AgentError
 from codeagent_lsp.tools.base import Effect, ToolTraits
+from codeagent_lsp.tools.command_permissions import NOWHERE, CommandRules, Place, judged_command, placed
+from codeagent_lsp.tools.decision import Decision, Mode
 from codeagent_lsp.workspace.patch import paths_of
 from codeagent_lsp.workspace.paths import Roots
 
-Verdict = Literal["allow", "ask", "deny"]
-Mode = Literal["ask", "acceptEdits", "readOnly", "bypass"]
-
 _NAME = re.compile(r"[\w.*-]+")
 _RULE = re.compile(r"^(?P<tool>[\w.*-]+)(?:\((?P<pattern>.*)\))?$", re.DOTALL)
-
-
-@dataclass(frozen=True, slots=True)
-class Decision:
-    """What a call gets. `remember` says whether an approval may be kept for later calls."""
-
-    verdict: Verdict
-    reason: str
-    remember: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,14 +61,23 @@ def decide(
     arguments: Mapping[str, Any],
     settings: PermissionsSettings,
     roots: Roots,
+    place: Place = NOWHERE,
 ) -> Decision:
-    """The decision for one call, from the mode, the rules and what the call touches.
+    """The decision for one call, from the mode, the rules, what the call touches and where it would run.
 
     `arguments` are those the tool will get: judged before repair, a path could hide in a text that holds JSON.
     """
-    mode = settings.mode
-    if traits.effect not in effects_of(mode):
-        return Decision("deny", f"The mode {mode} allows no tool that changes or runs anything.")
+    if traits.effect not in effects_of(settings.mode):
+        return Decision("deny", f"The mode {settings.mode} allows no tool that changes or runs anything.")
+    ruled = _by_rules(traits, arguments, settings, roots)
+    if ruled.verdict == "deny" or traits.effect != "run":
+        return ruled
+    return placed(ruled, arguments, place)
+
+
+def _by_rules(
+    traits: ToolTraits, arguments: Mapping[str, Any], settings: PermissionsSettings, roots: Roots
+) -> Decision:
     paths = resolved_paths(traits, arguments, roots)
     subjects = tuple(map(roots.relative, paths)) or subjects_of(traits, arguments)
     if any(rule.covers(traits.name, subjects) for rule in _rules(settings.deny, widen=True)):
@@ -85,13 +85,20 @@ def decide(
     if traits.effect == "write" and any(map(roots.is_protected, paths)):
         return Decision("ask", "This file can run code later.", remember=False)
     if any(rule.covers(traits.name, subjects) for rule in _rules(settings.ask, widen=True)):
-        return Decision("ask", "An ask rule of the user covers this call.")
-    if mode == "bypass":
-        return Decision("allow", "The mode bypass allows it.")
+        return Decision("ask", "An ask rule of the user covers this call.", firm=True)
+    command = arguments.get(traits.command_parameter)
+    if isinstance(command, str):
+        decision = judged_command(command, _command_rules(traits.name, settings), partial(_is_secret, roots))
+        if decision.verdict == "deny":
+            return decision
+    if settings.mode == "bypass":
+        return Decision("allow", "The mode bypass allows it.", firm=True)
+    if isinstance(command, str):
+        return decision
     if any(rule.covers_all(traits.name, subjects) for rule in _rules(settings.allow)):
-        return Decision("allow", "An allow rule of the user covers this call.")
+        return Decision("allow", "An allow rule of the user covers this call.", firm=True)
     if any(map(roots.is_secret, paths)):
-        return Decision("ask", "This file usually holds secrets.")
+        return Decision("ask", "This file usually holds secrets.", firm=True)
     if traits.effect in ("run", "net"):
         return Decision("ask", "This call reaches beyond the workspace's text.")
     return Decision("allow", "Reading and staging need no approval.")
@@ -121,6 +128,23 @@ def resolved_paths(traits: ToolTraits, arguments: Mapping[str, Any], roots: Root
         except AgentError:
             continue
     return tuple(found) if traits.path_parameters else ()
+
+
+def _command_rules(tool: str, settings: PermissionsSettings) -> CommandRules:
+    def patterns(texts: Iterable[str], *, widen: bool = False) -> tuple[str, ...]:
+        own = (rule for rule in _rules(texts, widen=widen) if fnmatch.fnmatchcase(tool, rule.tool))
+        return tuple("*" if rule.pattern is None else rule.pattern for rule in own)
+
+    ask, deny = patterns(settings.ask, widen=True), patterns(settings.deny, widen=True)
+    return CommandRules(patterns(settings.allow), ask, deny)
+
+
+def _is_secret(roots: Roots, word: str) -> bool:
+    """Whether a word of a command names a file that usually holds secrets, as far as a word can tell."""
+    try:
+        return roots.is_secret(roots.resolve(word))
+    except AgentError:
+        return False
 
 
 def _rules(texts: Iterable[str], *, widen: bool = False) -> list[Rule]:

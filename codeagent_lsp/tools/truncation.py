@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 
-def truncate(value: str, limit: int) -> str:
-    """At most about `limit` bytes of UTF-8: head and tail, cut at line ends where there are any."""
+def truncate(value: str, limit: int, whole: str = "") -> str:
+    """At most about `limit` bytes of UTF-8: head and tail, cut at line ends where there are any.
+
+    `whole` says in the line between them where all of it is.
+    """
     encoded = value.encode("utf-8", "surrogatepass")
     if len(encoded) <= limit:
         return value
@@ -12,7 +15,8 @@ def truncate(value: str, limit: int) -> str:
     head = _cut_back(encoded[:head_size].decode("utf-8", "ignore"))
     tail = _cut_front(encoded[len(encoded) - (limit - head_size) :].decode("utf-8", "ignore"))
     missing = len(value) - len(head) - len(tail)
-    return f"{head}\n[... {missing} characters left out ...]\n{tail}"
+    where = f"; all of it: {whole}" if whole else ""
+    return f"{head}\n[... {missing} characters left out{where} ...]\n{tail}"
 
 
 def _cut_back(value: str) -> str:

@@ -114,6 +114,10 @@ class FileView:
         if document is not None:
             _check_size(self._shown(path), document.text, self.max_bytes)
             return FileText(path, document.text, "buffer", document.version, self._disk_encoding(path))
+        return self.saved(path)
+
+    def saved(self, path: str) -> FileText | None:
+        """What the disk has at `path`, without buffers and anything staged; None if there is nothing. Else as `read`."""
         kind = None if is_untitled(path) else self.roots.kind(path)
         return None if kind is None else self._from_disk(path, kind)
 

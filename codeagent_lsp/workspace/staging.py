@@ -65,29 +65,23 @@ class Staging:
         `read` is what the new texts were made from: the user may have typed since, and what is typed must not be
         taken for something that the change removes.
         """
-        return self._commit(tuple(texts), self._written(texts, {file.path: file for file in read}))
+        return self._commit(tuple(texts), self._written(self._changeset, texts, read))
 
     def move(self, target: str, read: FileText) -> Step:
         """Stage that the file which was `read` is now `target`."""
-        source = read.path
-        known = self._changeset.get(source)
-        base, origin = known or self._unchanged(source, read), source
-        if known is not None:
-            origin = known.moved_from or source
-        if origin != target and self._moved_away(target):
-            raise FileRefused(_MOVED_AWAY.format(path=target))
-        staged = self._changeset.without([source])
-        replaced = staged.get(target)
-        if replaced is not None:  # deleted before in this run: its place is taken, not its identity
-            staged = staged.with_change(replace(replaced, text=read.text))
-            if base.base is not None:
-                staged = staged.with_change(FileChange(origin, base.base, None, base.version))
-        elif base.base is None:
-            staged = staged.with_change(FileChange(target, None, read.text))
-        else:
-            moved_from = None if origin == target else origin
-            staged = staged.with_change(FileChange(target, base.base, read.text, base.version, moved_from))
-        return self._commit((source, target), staged)
+        return self._commit((read.path, target), self._moved(self._changeset, target, read))
+
+    def stage(self, texts: Mapping[str, str | None], moves: Mapping[str, FileText], read: Iterable[FileText]) -> Step:
+        """Stage what a program did: moves (the file that was read, by its new path) and new texts, as one step.
+
+        It may have put a file where another was moved away; that move then becomes a creation and an edit.
+        """
+        taken = {path for path, text in texts.items() if text is not None}
+        staged = _settled(self._changeset, taken.union(moves), frozenset(file.path for file in moves.values()))
+        for target, file in moves.items():
+            staged = self._moved(staged, target, file)
+        paths = (*(path for target, file in moves.items() for path in (file.path, target)), *texts)
+        return self._commit(paths, self._written(staged, texts, read))
 
     def undo(self, change_id: str | None = None) -> Step:
         """Take back the last step, or the one named and all after it."""
@@ -107,10 +101,31 @@ class Staging:
         self._steps.clear()
         self._replace(changeset)
 
-    def _written(self, texts: Mapping[str, str | None], read: Mapping[str, FileText]) -> Changeset:
-        staged = self._changeset
+    def _moved(self, staged: Changeset, target: str, read: FileText) -> Changeset:
+        source = read.path
+        known = staged.get(source)
+        base, origin = known or self._unchanged(staged, source, read), source
+        if known is not None:
+            origin = known.moved_from or source
+        if origin != target and _moved_away(staged, target):
+            raise FileRefused(_MOVED_AWAY.format(path=target))
+        staged = staged.without([source])
+        replaced = staged.get(target)
+        if replaced is not None:  # deleted before in this run: its place is taken, not its identity
+            staged = staged.with_change(replace(replaced, text=read.text))
+            if base.base is not None:
+                staged = staged.with_change(FileChange(origin, base.base, None, base.version))
+        elif base.base is None:
+            staged = staged.with_change(FileChange(target, None, read.text))
+        else:
+            moved_from = None if origin == target else origin
+            staged = staged.with_change(FileChange(target, base.base, read.text, base.version, moved_from))
+        return staged
+
+    def _written(self, staged: Changeset, texts: Mapping[str, str | None], read: Iterable[FileText]) -> Changeset:
+        files = {file.path: file for file in read}
         for path, text in texts.items():
-            change = replace(staged.get(path) or self._unchanged(path, read.get(path)), text=text)
+            change = replace(staged.get(path) or self._unchanged(staged, path, files.get(path)), text=text)
             if change.moved_from is not None and text is None:
                 staged = staged.without([path])
                 change = FileChange(change.moved_from, change.base, None, change.version)
@@ -130,17 +145,14 @@ class Staging:
             if moved or before.get(path) != staged.get(path):
                 self._on_change(path, staged.get(path))
 
-    def _unchanged(self, path: str, read: FileText | None) -> FileChange:
+    def _unchanged(self, staged: Changeset, path: str, read: FileText | None) -> FileChange:
         """What the user has, as a change that changes nothing yet."""
-        if self._moved_away(path):
+        if _moved_away(staged, path):
             raise FileRefused(_MOVED_AWAY.format(path=path))
         known = read if read is not None and read.source != "staged" else self._base(path)
         if known is None:
             return FileChange(path, None, None)
         return FileChange(path, known.text, known.text, known.version)
-
-    def _moved_away(self, path: str) -> bool:
-        return self._changeset.get(path) is None and path in _sources(self._changeset)
 
 
 _MOVED_AWAY = "{path} was moved away in this change; give the new file another name."
@@ -148,3 +160,20 @@ _MOVED_AWAY = "{path} was moved away in this change; give the new file another n
 
 def _sources(changeset: Changeset) -> tuple[str, ...]:
     return tuple(item.moved_from for item in changeset if item.moved_from is not None)
+
+
+def _moved_away(changeset: Changeset, path: str) -> bool:
+    return changeset.get(path) is None and path in _sources(changeset)
+
+
+def _settled(changeset: Changeset, taken: Iterable[str], going: frozenset[str]) -> Changeset:
+    """The same with a deletion and a creation for each move away from a path that is taken now.
+
+    A file in `going` moves on, perhaps to where it came from.
+    """
+    for path in taken:
+        away = next((item for item in changeset if item.moved_from == path and item.path not in going), None)
+        if away is not None and changeset.get(path) is None:
+            changeset = changeset.with_change(FileChange(away.path, None, away.text))
+            changeset = changeset.with_change(FileChange(path, away.base, None, away.version))
+    return changeset

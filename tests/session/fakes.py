@@ -18,15 +18,18 @@ from codeagent_lsp.messages import Message, ToolCall
 from codeagent_lsp.session.inbox import Inbox, OpenQuestion
 from codeagent_lsp.session.manager import SessionManager
 from codeagent_lsp.session.request import RunRequest
-from codeagent_lsp.session.services import Services
+from codeagent_lsp.session.services import Services, Shadows
 from codeagent_lsp.session.store import SessionStore
 from codeagent_lsp.tools import BUILTIN
-from codeagent_lsp.tools.permissions import Mode
+from codeagent_lsp.tools.approvals import StandingApprovals
+from codeagent_lsp.tools.decision import Mode
+from codeagent_lsp.tools.outputs import OutputStore
 from codeagent_lsp.tools.registry import ToolRegistry
 from codeagent_lsp.workspace.changeset import Changeset, Current
 from codeagent_lsp.workspace.editor import Applied, Outcome
 from codeagent_lsp.workspace.files import FileText, FileView, StagedView
 from codeagent_lsp.workspace.paths import Roots
+from tests.tools.shells import FakeShadows
 from tests.workspace.file_fakes import FakeBuffers, FakeStaged
 
 
@@ -170,6 +173,7 @@ def world(
     deadline: float = 30.0,
     settings: Callable[[Settings], Settings] = lambda value: value,
     on_event: Callable[[Event], None] = lambda event: None,
+    shadows: Shadows | None = None,
 ) -> World:
     """A world over the folder `root`; sessions are kept in `state`."""
     root.mkdir(parents=True, exist_ok=True)
@@ -203,6 +207,9 @@ def world(
         inbox=inbox,
         registry=ToolRegistry(tool() for tool in BUILTIN),
         show_review=show_review,
+        shadows=shadows or FakeShadows(),
+        standing=StandingApprovals(root.parent / "approvals.json"),
+        outputs=lambda session_id: OutputStore(root.parent / "outputs" / session_id),
     )
     store = SessionStore(state or root.parent / "sessions", problems.append)
     manager = SessionManager(store, services, [told.append, on_event])

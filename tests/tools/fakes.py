@@ -10,17 +10,20 @@ from typing import Any
 from codeagent_lsp.config import PermissionsSettings, Settings, ToolsSettings
 from codeagent_lsp.errors import FileRefused
 from codeagent_lsp.messages import ToolCall, ToolResult
+from codeagent_lsp.shadow.base import Shell
 from codeagent_lsp.tools import BUILTIN
+from codeagent_lsp.tools.approvals import Approvals
 from codeagent_lsp.tools.asking import Question
 from codeagent_lsp.tools.base import Tool, ToolContext
-from codeagent_lsp.tools.executor import Approvals, ToolExecutor
-from codeagent_lsp.tools.permissions import Mode
+from codeagent_lsp.tools.decision import Mode
+from codeagent_lsp.tools.executor import ToolExecutor
 from codeagent_lsp.tools.registry import ToolRegistry
 from codeagent_lsp.tools.todos import TodoList
 from codeagent_lsp.workspace.changeset import Changeset, FileChange
 from codeagent_lsp.workspace.files import FileText, FileView, StagedFile
 from codeagent_lsp.workspace.paths import Roots
 from codeagent_lsp.workspace.staging import Staging
+from tests.tools.shells import OPEN_COPY, FakeShell
 from tests.workspace.file_fakes import FakeBuffers
 
 
@@ -64,11 +67,12 @@ class Bench:
         self.todos = TodoList()
         self.approvals = Approvals()
         self.mode: Mode = "ask"
+        self.shell: Shell | None = FakeShell(isolation=OPEN_COPY, staging=self.staging)
         self.registry = ToolRegistry([cls() for cls in BUILTIN] if tools is None else tools)
         self.configure(settings or Settings())
 
     def configure(self, settings: Settings) -> None:
-        self.context = ToolContext(self.view, self.staging, self.asker, self.todos, settings)
+        self.context = ToolContext(self.view, self.staging, self.asker, self.todos, settings, shell=self.shell)
         self.executor = ToolExecutor(self.registry, self.context, lambda: self.mode, self.approvals)
 
     def rules(self, **rules: tuple[str, ...]) -> None:

@@ -9,7 +9,8 @@ import pytest
 from codeagent_lsp.config import PermissionsSettings
 from codeagent_lsp.errors import PatchRefused
 from codeagent_lsp.tools import BUILTIN
-from codeagent_lsp.tools.permissions import Mode, Rule, decide, effects_of, subjects_of
+from codeagent_lsp.tools.decision import Mode
+from codeagent_lsp.tools.permissions import Rule, decide, effects_of, subjects_of
 from tests.tools.fakes import Bench
 
 TRAITS = {cls.traits.name: cls.traits for cls in BUILTIN}

@@ -9,6 +9,7 @@ from pydantic import Field
 
 from codeagent_lsp.errors import ToolRetry
 from codeagent_lsp.tools.base import Parameters, Tool, ToolContext, ToolOutput, ToolTraits
+from codeagent_lsp.tools.outputs import located
 from codeagent_lsp.workspace.files import FileText
 from codeagent_lsp.workspace.lines import split_lines
 
@@ -62,8 +63,8 @@ class ReadFile(Tool[ReadFileParameters]):
 
     async def run(self, arguments: ReadFileParameters, context: ToolContext) -> ToolOutput:
         """The lines asked for; of a very large file the head and a hint."""
-        path = context.view.roots.resolve(arguments.path)
-        file = await asyncio.to_thread(context.view.read, path)
+        view, path = located(context.view, context.outputs, arguments.path)
+        file = await asyncio.to_thread(view.read, path)
         return ToolOutput(render(file, arguments.start_line, arguments.end_line), {"path": path})
 
 

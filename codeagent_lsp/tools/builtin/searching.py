@@ -8,6 +8,7 @@ from pydantic import Field
 
 from codeagent_lsp.tools.base import Parameters, Tool, ToolContext, ToolOutput, ToolTraits
 from codeagent_lsp.tools.builtin.reading import ReadFile
+from codeagent_lsp.tools.outputs import located
 from codeagent_lsp.tools.permissions import decide
 from codeagent_lsp.workspace import search
 
@@ -60,18 +61,19 @@ class Grep(Tool[GrepParameters]):
 
     async def run(self, arguments: GrepParameters, context: ToolContext) -> ToolOutput:
         """`path:line:text`, context lines with `-` instead of `:`."""
-        view = context.view
+        view, asked = context.view, None
+        if arguments.path:
+            view, asked = located(view, context.outputs, arguments.path)
         result = await search.grep(
             view,
             arguments.pattern,
-            path=view.roots.resolve(arguments.path) if arguments.path else None,
+            path=asked,
             glob=arguments.glob,
             case_insensitive=arguments.case_insensitive,
             context=arguments.context,
             max_results=arguments.max_results,
         )
-        asked = view.roots.resolve(arguments.path) if arguments.path else None
-        readable = {match.path: _may_show(context, match.path, asked) for match in result.matches}
+        readable = {match.path: may_show(context, match.path, asked) for match in result.matches}
         shown = [match for match in result.matches if readable[match.path]]
         lines = [line for match in shown for line in _lines(view.roots.relative(match.path), match)]
         lines = lines or [f"No match for {arguments.pattern!r}."]
@@ -82,7 +84,7 @@ class Grep(Tool[GrepParameters]):
         return ToolOutput("\n".join(lines), [(match.path, match.line) for match in shown])
 
 
-def _may_show(context: ToolContext, path: str, asked: str | None) -> bool:
+def may_show(context: ToolContext, path: str, asked: str | None) -> bool:
     """Whether the user lets this file be read: by the rules, or as a secret place that was named and approved."""
     roots = context.view.roots
     verdict = decide(ReadFile.traits, {"path": path}, context.settings.permissions, roots).verdict

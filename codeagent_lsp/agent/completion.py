@@ -1,0 +1,25 @@
+"""Asks the model one thing: instructions and a text in, plain text out. No tools, no history."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import aclosing
+
+from codeagent_lsp import events
+from codeagent_lsp.agent.loop import usage_event
+from codeagent_lsp.errors import ModelStreamBroken
+from codeagent_lsp.llm.base import Model, ModelRequest, Reply
+from codeagent_lsp.messages import Message
+
+
+async def complete(
+    model: Model, instructions: str, text: str, emit: Callable[[events.Event], None], reply_tokens: int
+) -> str:
+    """The model's answer. Its usage is told, its tokens are not: nobody waits for them."""
+    messages = (Message("system", instructions), Message("user", text))
+    async with aclosing(model.stream(ModelRequest(messages, max_tokens=reply_tokens))) as stream:
+        async for item in stream:
+            if isinstance(item, Reply):
+                emit(usage_event(item))
+                return item.text
+    raise ModelStreamBroken("model.stream_cut", url=model.info.url or model.info.name)

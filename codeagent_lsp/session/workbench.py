@@ -1,0 +1,98 @@
+"""What the tools of one run work with: its files, its shell, the user, the model.
+
+Not here: which tools there are and who may call them.
+"""
+
+from __future__ import annotations
+
+from codeagent_lsp import events
+from codeagent_lsp.agent.completion import complete
+from codeagent_lsp.errors import SettingError, ToolFailed
+from codeagent_lsp.llm.base import Model
+from codeagent_lsp.session.output import OutputStream
+from codeagent_lsp.session.proposal import Proposal
+from codeagent_lsp.session.services import Services
+from codeagent_lsp.session.session import Session
+from codeagent_lsp.session.voice import Voice
+from codeagent_lsp.shadow.base import Isolation, Shell
+from codeagent_lsp.tools.asking import Question
+from codeagent_lsp.tools.base import ToolContext
+
+MAX_NAMES = 5
+
+
+class Workbench:
+    """Made once per run. `shell` is None until `open`, and where nothing can run; then `no_shell` says why."""
+
+    def __init__(self, session: Session, services: Services, proposal: Proposal, voice: Voice) -> None:
+        self.shell: Shell | None = None
+        self.no_shell = ""
+        self._session = session
+        self._services = services
+        self._proposal = proposal
+        self._voice = voice
+        self._output = OutputStream(lambda stream, text: voice.emit(events.StepOutput(content=text)))
+
+    @property
+    def isolation(self) -> Isolation | None:
+        """How commands are kept from the user's files."""
+        return self.shell.isolation if self.shell else None
+
+    async def open(self) -> None:
+        """Find out how commands can run here; quick after the first time."""
+        proposal = self._proposal
+        try:
+            self.shell = await self._services.shadows.shell(
+                self._session.session_id, proposal.view, proposal.staging, self._approve
+            )
+        except (ToolFailed, SettingError) as problem:
+            self.no_shell = str(problem)
+
+    def context(self, model: Model, reply_tokens: int) -> ToolContext:
+        """What tools are given."""
+        proposal, voice, services = self._proposal, self._voice, self._services
+        return ToolContext(
+            proposal.view,
+            proposal.staging,
+            voice,
+            self._session.todos,
+            services.settings(),
+            note=lambda line: voice.emit(events.StatusChanged(message=line)),
+            output=self._output.write,
+            shell=self.shell,
+            no_shell=self.no_shell,
+            complete=lambda instructions, text: complete(model, instructions, text, voice.emit, reply_tokens),
+            tested=proposal.tested,
+            outputs=services.outputs(self._session.session_id),
+        )
+
+    def close(self) -> None:
+        """Pass on what commands printed last."""
+        self._output.close()
+
+    async def _approve(self, paths: tuple[str, ...]) -> bool:
+        """Whether files that can run code later, written by a command, may become proposed changes."""
+        names = ", ".join(map(self._proposal.view.roots.relative, paths[:MAX_NAMES]))
+        if len(paths) > MAX_NAMES:
+            names += f", … ({len(paths)})"
+        deny, once = self._voice.text("choice.deny"), self._voice.text("choice.once")
+        title = self._voice.text("changes.protected", names=names)
+        answer = await self._voice.ask(Question("approval", title, (deny, once), danger=True))
+        return answer == (once,)
+
+
+def commands_line(isolation: Isolation | None, reason: str) -> str:
+    """What the model is told about commands; the same words for a whole session."""
+    if isolation is None:
+        return f"Commands cannot run here: {reason}"
+    if isolation.level == "direct":
+        return (
+            "Commands (run_cmd, run_tests) run in the user's real folder (level direct), on what is saved, and always "
+            "need approval."
+        )
+    where = "a shadow of the workspace" if isolation.level == "overlay" else "a copy of the workspace"
+    safe = "without network" if isolation.offline else "not isolated from the rest of the system"
+    return (
+        f"Commands (run_cmd, run_tests) run in {where} ({isolation.level}, {safe}) with the user's unsaved text and "
+        "your staged changes. What they write becomes staged changes. Check your changes there before you answer."
+    )

@@ -1,0 +1,231 @@
+"""What a command wrote becomes new texts, deletions and moves, under the same rules as the agent's own edits.
+
+All or nothing where there is too much; what cannot be an edit is told, never dropped in silence. Reads the disk and
+changes nothing; call it in a thread. Not here: finding out what was written (the layers), asking the user and
+staging (`workspace.py`).
+"""
+
+from __future__ import annotations
+
+import os
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import PurePath
+
+from codeagent_lsp.errors import FileRefused, PathRefused
+from codeagent_lsp.shadow.base import Writings, Written, WrittenKind
+from codeagent_lsp.shadow.wanted import LeftOut, Wanted
+from codeagent_lsp.workspace.encoding import decode
+from codeagent_lsp.workspace.files import FileText, FileView
+
+_TOLD_PER_REASON = 20
+_WHY: dict[WrittenKind, str] = {
+    "mode": "Only its permissions changed; they stay in the private copy.",
+    "symlink": "A symbolic link; it stays in the private copy.",
+    "binary": "A binary file; it stays in the private copy.",
+    "large": "Too large to be proposed; it stays in the private copy.",
+    "special": "A device, socket or pipe; it stays in the private copy.",
+    "git": "Version control data; it stays in the private copy, the user's repository is unchanged.",
+}
+_MEANWHILE = "The user changed this file while the command ran, so what it wrote was dropped. Run it again."
+_ENCODING = "Only its encoding changed, which an edit cannot do; it stays in the private copy."
+_REFUSED = "The user did not approve a change to this file, which can run code later."
+
+
+@dataclass(frozen=True, slots=True)
+class CollectLimits:
+    """Most files, and most bytes over all files, of one command; more is no change that anybody reviews."""
+
+    files: int = 1000
+    total_bytes: int = 32 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Collected:
+    """What can be staged.
+
+    `texts` are new texts (None deletes), `moves` pairs of old and new path, `read` what both were made from.
+    `protected` are the paths among them that only the user can allow; `left_out` says why of everything else.
+    """
+
+    texts: Mapping[str, str | None] = field(default_factory=dict)
+    moves: tuple[tuple[str, str], ...] = ()
+    read: Mapping[str, FileText] = field(default_factory=dict)
+    protected: tuple[str, ...] = ()
+    left_out: LeftOut = ()
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """All paths that would be staged, those that are moved away included."""
+        return (*self.texts, *(path for move in self.moves for path in move))
+
+    def without_protected(self) -> Collected:
+        """The rest, when the user said no."""
+        return self.without(self.protected, _REFUSED)
+
+    def without(self, paths: Iterable[str], reason: str) -> Collected:
+        """The rest without `paths`, which are told with `reason`; a move goes only as a whole."""
+        gone = set(paths)
+        gone.update(path for move in self.moves if not gone.isdisjoint(move) for path in move)
+        return replace(
+            self,
+            texts={path: text for path, text in self.texts.items() if path not in gone},
+            moves=tuple(move for move in self.moves if gone.isdisjoint(move)),
+            protected=tuple(path for path in self.protected if path not in gone),
+            left_out=(*self.left_out, *_shortened((path, reason) for path in sorted(gone))),
+        )
+
+
+def collect(writings: Writings, view: FileView, seen: Wanted, limits: CollectLimits | None = None) -> Collected:
+    """Judge everything a command wrote in the view that `seen` was laid over."""
+    files = [file for file in writings.files if not _hidden(view, file)]
+    proposed = [file for file in files if file.kind in ("text", "deleted")]
+    told = [(file.path, _WHY[file.kind]) for file in files if file.kind not in ("text", "deleted")]
+    excess = _excess(writings, proposed, limits or CollectLimits())
+    if excess:
+        where = view.roots.folders[0] if view.roots.folders else ""
+        return Collected(left_out=((where, excess), *_shortened(told)))
+    sorting = _Sorting(view, seen)
+    for file in sorted(proposed, key=lambda file: os.fsencode(file.path)):
+        sorting.add(file)
+    collected = sorting.done()
+    return replace(collected, left_out=_shortened([*collected.left_out, *told]))
+
+
+class _Sorting:
+    """The files of one command, on their way into a `Collected`."""
+
+    def __init__(self, view: FileView, seen: Wanted) -> None:
+        self._view = view
+        self._seen = seen
+        self._texts: dict[str, str | None] = {}
+        self._read: dict[str, FileText] = {}
+        self._left_out: list[tuple[str, str]] = []
+
+    def add(self, file: Written) -> None:
+        """Judge one file."""
+        try:
+            text = self._text(file)
+            before = self._before(file.path)
+        except (FileRefused, PathRefused) as error:
+            self._left_out.append((file.path, str(error)))
+            return
+        if self._touched(file.path):
+            self._left_out.append((file.path, _MEANWHILE))
+            return
+        if text == (None if before is None else before.text):
+            self._left_out.append((file.path, _ENCODING))
+            return
+        self._texts[file.path] = text
+        if before is not None:
+            self._read[file.path] = before
+
+    def done(self) -> Collected:
+        """All of it, the moves found."""
+        old = {path: self._read[path].text for path, text in self._texts.items() if text is None}
+        new = {path: text for path, text in self._texts.items() if text is not None and path not in self._read}
+        moves = tuple(pairs(old, new))
+        moved = {path for move in moves for path in move}
+        texts = {path: text for path, text in self._texts.items() if path not in moved}
+        protected = tuple(path for path in (*texts, *sorted(moved)) if self._view.roots.is_protected(path))
+        return Collected(texts, moves, self._read, protected, tuple(self._left_out))
+
+    def _text(self, file: Written) -> str | None:
+        """The new text, by the rules for edits: an ordinary place, text, and not too large."""
+        if self._view.roots.resolve(file.path) != file.path:
+            raise PathRefused("It is behind a symbolic link, so it stays in the private copy.")
+        if file.kind == "deleted":
+            return None
+        if len(file.data) > self._view.max_bytes:
+            raise FileRefused(_WHY["large"])
+        return decode(file.data).text
+
+    def _before(self, path: str) -> FileText | None:
+        """What the command found at `path`; None for nothing."""
+        if path in self._seen.read:
+            return self._seen.read[path]
+        if path in self._seen.files:  # staged as deleted
+            return None
+        return self._view.saved(path)
+
+    def _touched(self, path: str) -> bool:
+        """Whether the user made or changed the file since, so that what the command found is not known any more.
+
+        A file that was open is known; the change time of any other tells.
+        """
+        if path in self._seen.read or path in self._seen.files:
+            return False
+        info = self._view.roots.stat(path)
+        if info is None:
+            return self._view.base(path) is not None
+        return info.st_ctime_ns >= self._seen.moment
+
+
+def pairs(old: Mapping[str, str], new: Mapping[str, str]) -> Iterable[tuple[str, str]]:
+    """Which of the files that are gone became which new ones: the same text, and no second candidate.
+
+    Among equals those pair that share the longest end of their paths, as in a folder that was renamed. Empty
+    files say nothing, so they need at least the same name.
+    """
+    groups: dict[str, tuple[list[str], list[str]]] = defaultdict(lambda: ([], []))
+    for path, text in old.items():
+        groups[text][0].append(path)
+    for path, text in new.items():
+        groups[text][1].append(path)
+    for text, (gone, come) in groups.items():
+        yield from _paired(gone, come, shortest=1 if not text else 0)
+
+
+def _paired(gone: list[str], come: list[str], *, shortest: int) -> Iterable[tuple[str, str]]:
+    length = max((len(PurePath(path).parts) for path in gone), default=0) if come else 0
+    for count in range(length, shortest - 1, -1):
+        left, right = _by_end(gone, count), _by_end(come, count)
+        for end in left.keys() & right.keys():
+            if len(left[end]) == len(right[end]) == 1:
+                source, target = left[end][0], right[end][0]
+                gone.remove(source)
+                come.remove(target)
+                yield source, target
+
+
+def _by_end(paths: Iterable[str], count: int) -> dict[tuple[str, ...], list[str]]:
+    found: dict[tuple[str, ...], list[str]] = defaultdict(list)
+    for path in paths:
+        parts = PurePath(path).parts
+        found[parts[len(parts) - count :] if count <= len(parts) else parts].append(path)
+    return found
+
+
+def _hidden(view: FileView, file: Written) -> bool:
+    """Whether a file is of no interest: outside, or left out by an ignore rule."""
+    if view.roots.root_of(file.path) is None:
+        return True
+    return file.kind != "git" and view.is_ignored(file.path)
+
+
+def _excess(writings: Writings, proposed: list[Written], limits: CollectLimits) -> str:
+    count = len(proposed) + writings.more
+    if count > limits.files or writings.more:
+        return f"{count:,} files were written, more than can be reviewed, so none of them is proposed. {_NARROW}"
+    total = sum(len(file.data) for file in proposed)
+    if total > limits.total_bytes:
+        return f"{total:,} bytes were written, more than can be reviewed, so none of them is proposed. {_NARROW}"
+    return ""
+
+
+_NARROW = "Let the command write less, or have its output ignored."
+
+
+def _shortened(told: Iterable[tuple[str, str]]) -> LeftOut:
+    """At most so many paths per reason; the last one says how many more there are."""
+    by_reason: dict[str, list[str]] = defaultdict(list)
+    for path, reason in told:
+        by_reason[reason].append(path)
+    kept = []
+    for reason, paths in by_reason.items():
+        kept += [(path, reason) for path in paths[:_TOLD_PER_REASON]]
+        if len(paths) > _TOLD_PER_REASON:
+            more = len(paths) - _TOLD_PER_REASON
+            kept[-1] = (kept[-1][0], f"{reason} The same is true of {more:,} more.")
+    return tuple(kept)

@@ -1,0 +1,128 @@
+"""Level `copy`: commands run in a private copy of the workspace folders, inside the sandbox where there is one.
+
+In the sandbox the copy stands at the place of the real folder, and what is not copied (ignored folders such as
+`node_modules`, repositories) is there to be read: commands are confined and git can look but not commit. Without it
+a command runs in the copy as the user, ignored folders are links to the real ones, and there is no repository.
+Not here: keeping a copy in step (`mirror.py`), the arguments of the sandbox (`sandbox.py`).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+from codeagent_lsp.shadow.base import Command, Isolation, Launch, Writings
+from codeagent_lsp.shadow.direct import plain_launch
+from codeagent_lsp.shadow.environment import scrubbed
+from codeagent_lsp.shadow.folder import LayerFolder, remove_tree
+from codeagent_lsp.shadow.hiding import within
+from codeagent_lsp.shadow.mirror import Mirror
+from codeagent_lsp.shadow.mounts import OUTER_ENVIRONMENT
+from codeagent_lsp.shadow.sandbox import Bind, Sandbox, listening, write_options
+from codeagent_lsp.shadow.upper import Found, UpperLimits
+from codeagent_lsp.shadow.upper_walk import is_folder
+from codeagent_lsp.workspace.ignore import IgnoreRules
+
+
+def copy_isolation(*, sandboxed: bool, reason: str = "") -> Isolation:
+    """What this level promises with and without a sandbox; `reason` says why it is no better one."""
+    return Isolation("copy", confined=sandboxed, offline=sandboxed, hidden=sandboxed, reason=reason)
+
+
+class CopyLayer:
+    """The private copy of the workspace `folders`, absolute real paths, kept in `folder`.
+
+    `environment` is what commands get (None: ours, scrubbed), `reason` goes into the isolation, `rules` makes the
+    ignore rules of a folder.
+    """
+
+    def __init__(
+        self,
+        folders: Sequence[str],
+        folder: LayerFolder,
+        sandbox: Sandbox | None,
+        *,
+        environment: Mapping[str, str] | None = None,
+        reason: str = "",
+        rules: Callable[[str], IgnoreRules] = IgnoreRules,
+        limits: UpperLimits | None = None,
+    ) -> None:
+        self._folder = folder
+        self._sandbox = sandbox
+        self._environment = scrubbed(os.environ) if environment is None else environment
+        self._limits = limits or UpperLimits()
+        self.isolation = copy_isolation(sandboxed=sandbox is not None, reason=reason)
+        outermost = [path for path in folders if not within(path, [other for other in folders if other != path])]
+        self._mirrors = [
+            Mirror(path, folder.make("copies", str(number)), rules(path).at_root, self._limits)
+            for number, path in enumerate(dict.fromkeys(outermost))
+        ]
+        for path in sandbox.folders if sandbox else ():
+            Path(path).mkdir(mode=0o700, parents=True, exist_ok=True)
+
+    def prepare(self, wanted: Mapping[str, bytes | None]) -> None:
+        """See `Layer`. Paths outside the workspace folders and in linked folders are left out."""
+        for mirror in self._mirrors:
+            mirror.prepare(wanted)
+            for name in (*mirror.linked, *(mirror.repositories if self._sandbox else ())):
+                self._stand_in(mirror, name)
+
+    def launch(self, command: Command) -> Launch:
+        """See `Layer`."""
+        return self._outside(command) if self._sandbox is None else self._inside(self._sandbox, command)
+
+    def writings(self) -> Writings:
+        """See `Layer`. Looks at every file of the copy."""
+        found = Found(self._limits)
+        for mirror in self._mirrors:
+            mirror.collect(found)
+        return Writings(tuple(found.files.values()), found.more)
+
+    def close(self) -> None:
+        """See `Layer`."""
+        self._folder.close()
+
+    def _inside(self, sandbox: Sandbox, command: Command) -> Launch:
+        remove_tree(f"{sandbox.private}/reports")
+        Path(sandbox.private, "reports").mkdir(mode=0o700)
+        options = sandbox.options(
+            self._binds(),
+            cwd=command.cwd,
+            network=command.network,
+            environment={**self._environment, **command.environment},
+            sockets=listening(),
+        )
+        file = f"{self._folder.path}/options"
+        write_options(file, options)
+        return Launch(sandbox.argv(file, command), "/", OUTER_ENVIRONMENT, f"{sandbox.private}/reports")
+
+    def _outside(self, command: Command) -> Launch:
+        ours = {"GIT_CEILING_DIRECTORIES": self._folder.path}
+        return plain_launch(command, self._in_copy(command.cwd), self._folder, {**self._environment, **ours})
+
+    def _binds(self) -> Iterator[Bind]:
+        for mirror in self._mirrors:
+            yield Bind(mirror.place, mirror.root)
+            for name in (*mirror.linked, *mirror.repositories):
+                path = f"{mirror.root}/{name}"
+                if os.path.lexists(f"{mirror.place}/{name}") and os.path.lexists(path):
+                    yield Bind(path, path, writable=False)
+
+    def _stand_in(self, mirror: Mirror, name: str) -> None:
+        """What is in the copy for something that is not copied: a place to show it at, or a link to it."""
+        source, target = f"{mirror.root}/{name}", Path(mirror.place, name)
+        if os.path.lexists(target) or not is_folder(str(target.parent)):
+            return
+        if self._sandbox is None:
+            target.symlink_to(source)
+        elif is_folder(source):
+            target.mkdir()
+        else:
+            target.touch()
+
+    def _in_copy(self, path: str) -> str:
+        for mirror in self._mirrors:
+            if path == mirror.root or path.startswith(mirror.root + "/"):
+                return mirror.place + path.removeprefix(mirror.root)
+        return path

@@ -1,0 +1,56 @@
+"""Level `direct`: commands run in the real folders. Nothing is kept from the disk and nothing becomes a proposal.
+
+Only when it was chosen or nothing else works. Not here: that it is asked first and told (`tools/`, `workspace.py`).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+
+from codeagent_lsp.shadow.base import REPORT_VARIABLE, Command, Isolation, Launch, Writings
+from codeagent_lsp.shadow.environment import scrubbed
+from codeagent_lsp.shadow.folder import LayerFolder, remove_tree
+
+_REASON = (
+    "Commands run in the real folders: what they write is written at once, they do not see unsaved or proposed text, "
+    "and nothing is hidden from them."
+)
+
+
+def direct_isolation(reason: str = "") -> Isolation:
+    """What this level is; `reason` says why it is no better one."""
+    text = f"{_REASON} {reason}".strip()
+    return Isolation("direct", confined=False, offline=False, hidden=False, reason=text)
+
+
+class DirectLayer:
+    """No private view at all; `folder` holds the reports and is removed at the end."""
+
+    def __init__(self, folder: LayerFolder, reason: str = "") -> None:
+        self._folder = folder
+        self._isolation = direct_isolation(reason)
+
+    @property
+    def isolation(self) -> Isolation:
+        return self._isolation
+
+    def prepare(self, wanted: Mapping[str, bytes | None]) -> None:
+        """Nothing: the command sees what is saved."""
+
+    def launch(self, command: Command) -> Launch:
+        return plain_launch(command, command.cwd, self._folder, scrubbed(os.environ))
+
+    def writings(self) -> Writings:
+        return Writings()
+
+    def close(self) -> None:
+        self._folder.close()
+
+
+def plain_launch(command: Command, cwd: str, folder: LayerFolder, environment: Mapping[str, str]) -> Launch:
+    """A command as a plain process of the user, with an empty folder for its reports in `folder`."""
+    remove_tree(f"{folder.path}/reports")
+    reports = folder.make("reports")
+    argv = ("bash", "-c", command.script) if isinstance(command.script, str) else command.script
+    return Launch(argv, cwd, {**environment, **command.environment, REPORT_VARIABLE: reports}, reports)

@@ -1,0 +1,122 @@
+"""Which environment variables a command sees: what it needs to work, no secret, no way out, no question. Pure.
+
+Not here: which folders it sees (`hiding.py`).
+"""
+
+# ruff: noqa: SIM905 - word lists read better as text
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from types import MappingProxyType
+
+DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+FIXED: Mapping[str, str] = MappingProxyType(
+    {
+        # nobody reads page by page, sees colours, or answers
+        "TERM": "dumb",
+        "NO_COLOR": "1",
+        "PAGER": "cat",
+        "MANPAGER": "cat",
+        "SYSTEMD_PAGER": "cat",
+        "GIT_PAGER": "cat",
+        "GIT_TERMINAL_PROMPT": "0",
+        "GIT_ASKPASS": "true",
+        "SSH_ASKPASS": "true",
+        "GIT_EDITOR": "true",
+        "EDITOR": "true",
+        "VISUAL": "true",
+        "GIT_OPTIONAL_LOCKS": "0",
+        "DEBIAN_FRONTEND": "noninteractive",
+        "PIP_NO_INPUT": "1",
+        "PIP_DISABLE_PIP_VERSION_CHECK": "1",
+        "NPM_CONFIG_FUND": "false",
+        "NPM_CONFIG_UPDATE_NOTIFIER": "false",
+        # what is printed comes when it is printed
+        "PYTHONUNBUFFERED": "1",
+    }
+)
+
+_NEEDED = frozenset(
+    """
+    PATH HOME USER LOGNAME SHELL LANG LANGUAGE TZ TZDIR TMPDIR HOSTNAME
+    XDG_CACHE_HOME XDG_CONFIG_HOME XDG_DATA_HOME XDG_STATE_HOME XDG_DATA_DIRS XDG_CONFIG_DIRS
+    VIRTUAL_ENV CONDA_PREFIX CONDA_DEFAULT_ENV CONDA_EXE CONDA_PYTHON_EXE MAMBA_ROOT_PREFIX MAMBA_EXE
+    PYENV_ROOT PYENV_VERSION PYENV_VIRTUAL_ENV PYTHONPATH PYTHONHOME PYTHONUTF8 PYTHONDONTWRITEBYTECODE
+    PYTHONHASHSEED PYTHONWARNINGS PIPX_HOME PIPENV_VENV_IN_PROJECT POETRY_HOME UV_CACHE_DIR UV_PYTHON
+    UV_PYTHON_INSTALL_DIR UV_TOOL_DIR RYE_HOME PIXI_HOME
+    NVM_DIR NVM_BIN NVM_INC NODE_ENV NODE_PATH NODE_VERSION NODE_EXTRA_CA_CERTS VOLTA_HOME FNM_DIR
+    FNM_MULTISHELL_PATH N_PREFIX PNPM_HOME COREPACK_HOME BUN_INSTALL DENO_DIR DENO_INSTALL DENO_INSTALL_ROOT
+    GOPATH GOROOT GOBIN GOCACHE GOMODCACHE GOFLAGS GOOS GOARCH GOARM GOAMD64 GOPROXY GOSUMDB GOPRIVATE GONOPROXY
+    GONOSUMDB GOTOOLCHAIN GOWORK GO111MODULE GOENV GOEXPERIMENT GOMAXPROCS GODEBUG
+    CARGO_HOME CARGO_TARGET_DIR CARGO_BUILD_JOBS CARGO_INCREMENTAL RUSTUP_HOME RUSTUP_TOOLCHAIN RUSTFLAGS
+    RUST_BACKTRACE
+    JAVA_HOME JDK_HOME JRE_HOME CLASSPATH M2_HOME MAVEN_HOME GRADLE_HOME GRADLE_USER_HOME KOTLIN_HOME SCALA_HOME
+    SBT_HOME SDKMAN_DIR ANDROID_HOME ANDROID_SDK_ROOT ANDROID_NDK_HOME
+    GEM_HOME GEM_PATH RBENV_ROOT RBENV_VERSION RUBYLIB BUNDLE_PATH rvm_path MY_RUBY_HOME
+    COMPOSER_HOME PHPENV_ROOT PERL5LIB PERL_LOCAL_LIB_ROOT DOTNET_ROOT DOTNET_CLI_HOME NUGET_PACKAGES
+    GHCUP_INSTALL_BASE_PREFIX STACK_ROOT CABAL_DIR OPAMROOT OPAM_SWITCH_PREFIX OCAML_TOPLEVEL_PATH MIX_HOME HEX_HOME
+    ASDF_DIR ASDF_DATA_DIR MISE_DATA_DIR MISE_SHELL JULIA_DEPOT_PATH R_HOME R_LIBS R_LIBS_USER LUA_PATH LUA_CPATH
+    CC CXX CPP LD AR CFLAGS CXXFLAGS CPPFLAGS LDFLAGS CPATH C_INCLUDE_PATH CPLUS_INCLUDE_PATH LIBRARY_PATH
+    PKG_CONFIG_PATH CMAKE_PREFIX_PATH CMAKE_GENERATOR CMAKE_BUILD_PARALLEL_LEVEL ACLOCAL_PATH
+    CUDA_HOME CUDA_PATH CUDA_VISIBLE_DEVICES ROCM_PATH OMP_NUM_THREADS
+    HOMEBREW_PREFIX HOMEBREW_CELLAR HOMEBREW_REPOSITORY SDKROOT DEVELOPER_DIR MACOSX_DEPLOYMENT_TARGET
+    NIX_PATH NIX_PROFILES NIX_SSL_CERT_FILE LOCALE_ARCHIVE SSL_CERT_FILE SSL_CERT_DIR REQUESTS_CA_BUNDLE
+    CURL_CA_BUNDLE SOURCE_DATE_EPOCH
+    HTTP_PROXY HTTPS_PROXY ALL_PROXY NO_PROXY http_proxy https_proxy all_proxy no_proxy
+    """.split()
+)
+_NEEDED_PREFIXES = ("LC_", "CGO_")
+
+_SECRET_NAME = re.compile(
+    r"TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIAL|AUTH|PRIVATE_KEY|API_?KEY|ACCESS_?KEY|COOKIE|BEARER|"
+    r"(?:^|_)(?:KEY|KEYS|PASS|PWD|PAT|DSN)(?:_|$)",
+    re.IGNORECASE,
+)
+_URL_WITH_USER = re.compile(r"://[^/\s@]*@")
+_SECRET_VALUE = re.compile(
+    r"-----BEGIN "
+    r"|\b(?:sk|pk|rk)[-_][\w-]{16,}"
+    r"|\bgh[a-z]_\w{16,}|\bgithub_pat_\w{16,}|\bglpat-[\w-]{16,}|\bxox[a-z]-[\w-]{10,}|\bnpm_\w{20,}|\bpypi-[\w-]{20,}"
+    r"|\bA[KS]IA[0-9A-Z]{16}\b|\bAIza[\w-]{30,}|\bhf_\w{20,}"
+    r"|\beyJ[\w-]{8,}\.[\w-]{8,}\."
+    r"|(?i:\b(?:bearer|basic)\s+[\w.+/=-]{12,})"
+)
+
+
+def scrubbed(environ: Mapping[str, str], extra: Mapping[str, str] = MappingProxyType({})) -> dict[str, str]:
+    """The environment of a command, from ours.
+
+    Only names that tools are known to need pass, and of these none that holds a secret. Nothing passes that leads
+    to a socket or makes programs load code (`LD_*`, `BASH_ENV`, `NODE_OPTIONS`, `GIT_*`, ...): it is not in the list.
+    `extra` comes from us, not from the user's environment, and passes as it is.
+    """
+    passed = {name: value for name, value in environ.items() if _passes(name, value)}
+    passed["PATH"] = _absolute(passed.get("PATH", "")) or DEFAULT_PATH
+    return {**passed, **_locale(passed), **FIXED, **extra}
+
+
+def is_secret(name: str, value: str) -> bool:
+    """Whether a variable looks like one that holds a secret, by its name or by its value."""
+    if _SECRET_NAME.search(name) or _URL_WITH_USER.search(value):
+        return True
+    return not value.startswith("/") and bool(_SECRET_VALUE.search(value))  # folders may have any name
+
+
+def _passes(name: str, value: str) -> bool:
+    return (name in _NEEDED or name.startswith(_NEEDED_PREFIXES)) and "\0" not in value and not is_secret(name, value)
+
+
+def _absolute(path: str) -> str:
+    """Without relative and empty entries: with one, a file of the workspace could stand in for any program."""
+    return ":".join(entry for entry in path.split(":") if entry.startswith("/"))
+
+
+def _locale(passed: Mapping[str, str]) -> dict[str, str]:
+    """Text is UTF-8, whatever the editor was started with."""
+    chosen = passed.get("LC_ALL") or passed.get("LC_CTYPE") or passed.get("LANG") or ""
+    if re.search(r"utf-?8", chosen, re.IGNORECASE):
+        return {}
+    return {"LC_ALL": "C.UTF-8"} if passed.get("LC_ALL") else {"LC_CTYPE": "C.UTF-8"}

@@ -1,0 +1,99 @@
+"""The private folder that holds a session's layer: made, locked while its server lives, and removed.
+
+Not here: what is in it (`overlay.py`, `copying.py`) and which place is good enough for it (`probe.py`).
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import stat
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+_PREFIX = "layer-"
+_LOCK = "lock"
+_YOUNG_SECONDS = 60
+_REMOVE_SECONDS = 120
+
+
+class LayerFolder:
+    """One folder, `path`, for the user alone. Whoever dies without `close` leaves it to the next `sweep`."""
+
+    def __init__(self, parent: str) -> None:
+        """Make one in `parent`, which is made too. OSError where that is impossible or not safe."""
+        private_folder(parent)
+        self.path = tempfile.mkdtemp(prefix=_PREFIX, dir=parent)
+        self._lock = os.open(Path(self.path, _LOCK), os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+        fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+    def make(self, *names: str) -> str:
+        """A folder below, made when it is missing."""
+        path = Path(self.path, *names)
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return str(path)
+
+    def close(self) -> None:
+        """Remove it and all it holds. May be called again."""
+        if self._lock >= 0:
+            remove_tree(self.path)
+            os.close(self._lock)
+            self._lock = -1
+
+
+def private_folder(path: str) -> None:
+    """Make `path` a folder that is the user's and nobody else's, or raise OSError."""
+    Path(path).mkdir(mode=0o700, parents=True, exist_ok=True)
+    info = os.lstat(path)
+    if not stat.S_ISDIR(info.st_mode) or info.st_uid != os.geteuid():
+        raise PermissionError(f"{path} belongs to somebody else")
+    if info.st_mode & 0o077:
+        Path(path).chmod(0o700)
+
+
+def sweep(parent: str) -> int:
+    """Remove the layers in `parent` whose servers are gone; how many there were."""
+    try:
+        found = [entry.path for entry in os.scandir(parent) if entry.name.startswith(_PREFIX)]
+    except OSError:
+        return 0
+    return sum(1 for path in found if _is_stale(path) and remove_tree(path))
+
+
+def remove_tree(path: str) -> bool:
+    """Remove a folder of ours with all below, however deep, and whatever a command took from its own rights."""
+    if _is_small(path):
+        shutil.rmtree(path, ignore_errors=True)
+    for command in (("rm", "-rf"), ("chmod", "-R", "u+rwx"), ("rm", "-rf")):
+        if not os.path.lexists(path):
+            return True
+        subprocess.run((*command, "--", path), stdin=subprocess.DEVNULL, capture_output=True, timeout=_REMOVE_SECONDS)
+    return not os.path.lexists(path)
+
+
+def _is_small(path: str) -> bool:
+    """Whether there is nothing nested below, so that no program is needed to remove it."""
+    try:
+        with os.scandir(path) as entries:
+            return all(not entry.is_dir(follow_symlinks=False) for entry in entries)
+    except OSError:
+        return False
+
+
+def _is_stale(path: str) -> bool:
+    try:
+        if time.time() - os.lstat(path).st_mtime < _YOUNG_SECONDS:
+            return False  # perhaps made just now, and not locked yet
+        lock = os.open(Path(path, _LOCK), os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
+    except OSError:
+        return not Path(path, _LOCK).exists() and Path(path).is_dir()
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return True
+    except OSError:
+        return False
+    finally:
+        os.close(lock)

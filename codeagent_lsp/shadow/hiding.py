@@ -1,0 +1,218 @@
+"""What of the home folders and the system a command may read: workspace and toolchains yes, credentials never.
+
+Looks at names and links only, and changes nothing. Not here: how a path is hidden (`sandbox.py`).
+"""
+
+# ruff: noqa: SIM905 - word lists read better as text
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+_HOMES = ("/home", "/root", "/var/home", "/Users")
+
+_TOOLCHAINS = """
+    .cargo .rustup .nvm .pyenv .rbenv .rvm .nodenv .asdf .bun .deno .volta .sdkman .jenv .goenv .fnm .n .ghcup
+    .cabal .stack .opam .juliaup .julia .swiftly .elan .dotnet .nuget/packages .m2 .gradle go .go .pub-cache fvm
+    .conda miniconda3 anaconda3 miniforge3 mambaforge micromamba .pixi .local/bin .local/lib .local/go .local/node
+    .local/pipx .local/share/uv .local/share/pipx .local/share/mise .local/share/pnpm .local/share/fnm
+    .local/share/virtualenvs .local/share/rtx .local/share/pypoetry .poetry .linuxbrew .gem .nix-profile .proto
+    .config/gem .yarn/bin .npm-global .local/state/nix .mix .hex .composer/vendor .config/composer/vendor
+""".split()
+"""Folders of the home that belong to languages. Tokens that some of them hold are among the credentials."""
+
+_CREDENTIALS = """
+    .ssh .aws .azure .gnupg .netrc _netrc .git-credentials .config/git/credentials .npmrc .yarnrc .yarnrc.yml
+    .pypirc .pip/pip.conf .config/pip/pip.conf .docker .kube .minikube .config/containers .config/gh .config/glab-cli
+    .config/hub .config/gcloud .config/doctl .config/rclone .config/sops .config/op .config/1Password .config/keepassxc
+    .config/github-copilot .config/hcloud .config/flyctl .fly .heroku .vault-token .terraform.d .terraformrc .oci
+    .databrickscfg .snowflake .s3cfg .boto .pgpass .my.cnf .mylogin.cnf .config/openstack .config/configstore
+    .local/share/keyrings .local/share/kwalletd .local/share/uv/credentials .password-store .config/age
+    .local/share/password-store .mozilla .thunderbird .config/google-chrome .config/chromium .config/BraveSoftware
+    .config/microsoft-edge .config/vivaldi .config/opera .librewolf .cache/mozilla .cache/google-chrome .var/app snap
+    .config/Signal .config/Slack .config/discord .config/Code .config/VSCodium .config/Cursor .vscode-server/data
+    .cargo/credentials .cargo/credentials.toml .m2/settings.xml .m2/settings-security.xml .gradle/gradle.properties
+    .gem/credentials .config/gem/credentials .local/share/gem/credentials .nuget/NuGet .config/NuGet
+    .composer/auth.json .config/composer/auth.json .config/pypoetry .hex/hex.config .pub-cache/credentials.json
+    .config/dart .stack/config.yaml .cabal/config .julia/servers .julia/logs .conda/credentials .continuum .condarc
+    .cache/huggingface/token .huggingface .config/huggingface .kaggle .config/wandb .config/openai .codex
+    .gemini .aider .local/share/atuin .local/share/fish .config/fish/fish_variables .subversion/auth
+    .Xauthority .ICEauthority .rhosts .pki .electrum .bitcoin .ethereum .config/evolution .local/share/evolution
+    .msmtprc .mutt .config/msmtp .purple .irssi .weechat .gnome2/keyrings .lesshst .viminfo
+    .ipython/profile_default/history.sqlite .local/share/nvim/shada .local/state/nvim .julia/prefs .config/codeagent
+    .config/rustup/credentials .config/cargo/credentials.toml .local/state/codeagent-lsp .local/share/codeagent-lsp
+""".split()
+"""Files and folders of the home that are never shown, even when a folder around them is."""
+
+_CREDENTIAL_NAMES = ("*_history", "*.kdbx", ".*history", ".*_token", ".*-token", ".*credentials*")
+
+_SYSTEM = """
+    /etc/shadow /etc/shadow- /etc/gshadow /etc/gshadow- /etc/sudoers /etc/sudoers.d /etc/ssl/private /etc/krb5.keytab
+    /etc/NetworkManager/system-connections /etc/wireguard /etc/openvpn /etc/ppp /etc/kubernetes /etc/rancher
+    /etc/letsencrypt /etc/docker /etc/cni /etc/security/opasswd /etc/msmtprc /etc/exim4/passwd.client
+    /var/lib/docker /var/lib/containers /var/lib/containerd /var/lib/kubelet /var/lib/rancher /var/lib/lxd
+    /var/snap/lxd /var/backups /var/spool/cron /var/spool/mail /var/mail /var/lib/NetworkManager /var/lib/bluetooth
+    /var/lib/systemd/coredump /var/lib/mysql /var/lib/postgresql /var/lib/redis /var/lib/private
+""".split()
+
+_ROOTS_IN_ENVIRONMENT = """
+    CARGO_HOME RUSTUP_HOME PYENV_ROOT NVM_DIR NVM_BIN RBENV_ROOT GOROOT GOPATH JAVA_HOME BUN_INSTALL DENO_INSTALL
+    VOLTA_HOME SDKMAN_DIR CONDA_PREFIX MAMBA_ROOT_PREFIX VIRTUAL_ENV ASDF_DATA_DIR MISE_DATA_DIR PNPM_HOME DOTNET_ROOT
+    ANDROID_HOME FLUTTER_ROOT JULIA_DEPOT_PATH GRADLE_HOME MAVEN_HOME KOTLIN_HOME GEM_HOME
+""".split()
+
+_BIN = frozenset({"bin", "sbin", "shims", "Scripts"})
+_SHARED = frozenset({".local", "share", ".config", ".cache"})
+_ENVIRONMENTS = (".venv", "venv", "env")
+_MAX_ENTRIES = 5000
+_MAX_LINKS = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Hidden:
+    """What a command does not see, all absolute paths.
+
+    `areas` are shown empty; of them `visible` is shown read-only; `masked` is never shown, wherever it shows up.
+    """
+
+    areas: tuple[str, ...] = ()
+    visible: tuple[str, ...] = ()
+    masked: tuple[str, ...] = ()
+
+
+def hide(
+    home: str, *, environ: Mapping[str, str], folders: Sequence[str], readable: Sequence[str], private: Sequence[str]
+) -> Hidden:
+    """What to hide from commands in the workspace `folders` of the user whose home is `home`.
+
+    `environ` is where the toolchains are found (`PATH` and some more); `readable` is the setting; `private` are
+    folders that nobody sees, our own state among them.
+    """
+    home = os.path.realpath(home)
+    areas = tuple(dict.fromkeys(_real(path) for path in (*_HOMES, home) if path != "/" and Path(path).is_dir()))
+    secret = [*_credentials(home), *(_real(path) for path in private)]
+    behind = _behind_environments(folders, areas, home)
+    wished = [*_readable(home, readable), *_toolchains(home, areas, environ), *behind]
+    allowed = (path for path in wished if within(path, areas) and not within(_real(path), secret))
+    visible = _outermost(path for path in allowed if Path(path).exists())
+    shown = [*map(_real, visible), *folders]
+    masked = {path for path in secret if within(path, shown) or not within(path, (*areas, "/tmp", "/run", "/dev"))}  # noqa: S108
+    masked.update(path for path in map(_real, _system()) if os.access(path, os.R_OK))
+    return Hidden(
+        areas,
+        tuple(visible),
+        tuple(sorted(path for path in masked if os.path.lexists(path) and not any(within(f, [path]) for f in folders))),
+    )
+
+
+def within(path: str, folders: Iterable[str]) -> bool:
+    """Whether `path` is one of `folders` or below one; by whole parts."""
+    return any(path == folder or path.startswith(folder.rstrip("/") + "/") for folder in folders)
+
+
+def _real(path: str) -> str:
+    return os.path.realpath(path)
+
+
+def _credentials(home: str) -> Iterator[str]:
+    for name in _CREDENTIALS:
+        path = f"{home}/{name}"
+        if os.path.lexists(path):
+            yield _real(path)
+    for name in _names(home):
+        if any(fnmatchcase(name, pattern) for pattern in _CREDENTIAL_NAMES):
+            yield _real(f"{home}/{name}")
+
+
+def _system() -> Iterator[str]:
+    yield from _SYSTEM
+    for name in _names("/etc/ssh"):
+        if name.startswith("ssh_host_") and name.endswith("_key"):
+            yield f"/etc/ssh/{name}"
+
+
+def _readable(home: str, readable: Sequence[str]) -> Iterator[str]:
+    for text in readable:
+        path = home + text[1:] if text == "~" or text.startswith("~/") else text
+        if path.startswith("/"):
+            yield home if within(home, [os.path.normpath(path)]) else os.path.normpath(path)
+
+
+def _toolchains(home: str, areas: Sequence[str], environ: Mapping[str, str]) -> Iterator[str]:
+    """What languages need to run: their known folders, and what `PATH` and some variables reach."""
+    yield from (f"{home}/{name}" for name in _TOOLCHAINS)
+    for name in _ROOTS_IN_ENVIRONMENT:
+        for path in environ.get(name, "").split(os.pathsep):
+            if within(path, areas) and not _is_home(path, areas, home):
+                yield os.path.normpath(path)
+    for entry in environ.get("PATH", "").split(os.pathsep):
+        if entry.startswith("/"):
+            yield from _reached(os.path.normpath(entry), areas, home)
+
+
+def _reached(folder: str, areas: Sequence[str], home: str) -> Iterator[str]:
+    """The folders that one folder of programs needs: its own root and those of the programs it links to."""
+    for path in (folder, _real(folder)):
+        if within(path, areas) and not _is_home(path, areas, home):
+            yield _root_of(path, areas, home)
+    if not within(_real(folder), areas) and not within(folder, areas):
+        return
+    for name in _names(folder):
+        if Path(folder, name).is_symlink():
+            yield from _hops(f"{folder}/{name}", areas, home)
+
+
+def _hops(link: str, areas: Sequence[str], home: str) -> Iterator[str]:
+    """The roots of every place a chain of links to a program passes."""
+    for _ in range(_MAX_LINKS):
+        if within(link, areas) and not _is_home(str(Path(link).parent), areas, home):
+            yield _root_of(str(Path(link).parent), areas, home)
+        try:
+            link = os.path.normpath(Path(link).parent / Path(link).readlink())
+        except OSError:
+            return
+
+
+def _root_of(folder: str, areas: Sequence[str], home: str) -> str:
+    """The installation that a folder of programs belongs to, as far as it is safe to tell."""
+    for name in _TOOLCHAINS:
+        if within(folder, [f"{home}/{name}"]):
+            return f"{home}/{name}"
+    parent = str(Path(folder).parent)
+    is_own = Path(folder).name in _BIN and Path(parent).name not in _SHARED and not _is_home(parent, areas, home)
+    return parent if is_own else folder
+
+
+def _is_home(path: str, areas: Sequence[str], home: str) -> bool:
+    """Whether a folder is a home or holds homes, so that it must not be shown as a whole."""
+    path = os.path.normpath(path)
+    return within(home, [path]) or path in areas or str(Path(path).parent) in set(areas) & set(_HOMES) - {"/root", home}
+
+
+def _behind_environments(folders: Sequence[str], areas: Sequence[str], home: str) -> Iterator[str]:
+    """The interpreters behind the virtual environments of the workspace."""
+    for folder in folders:
+        for name in _ENVIRONMENTS:
+            if Path(folder, name, "pyvenv.cfg").is_file():
+                yield from _hops(f"{folder}/{name}/bin/python", areas, home)
+
+
+def _names(folder: str) -> list[str]:
+    try:
+        with os.scandir(folder) as entries:
+            return [entry.name for entry, _ in zip(entries, range(_MAX_ENTRIES), strict=False)]
+    except OSError:
+        return []
+
+
+def _outermost(paths: Iterable[str]) -> list[str]:
+    """`paths` without those inside another one; parents first."""
+    kept: list[str] = []
+    for path in sorted(set(paths), key=lambda path: path.split("/")):
+        if not within(path, kept):
+            kept.append(path)
+    return kept

@@ -1,0 +1,223 @@
+"""A private copy of one workspace folder, kept in step with it: only files that changed are copied again.
+
+Ignored folders are not copied but told as `linked`, except those that programs fill anew (`OUTPUTS`): these start
+empty and are kept. No link is ever followed. Not here: how commands run in the copy (`copying.py`), walking and
+copying itself (`mirror_files.py`).
+"""
+
+# ruff: noqa: PTH119 - plain strings are several times faster in a walk
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Mapping
+from pathlib import Path
+
+from codeagent_lsp.shadow.base import WrittenKind
+from codeagent_lsp.shadow.folder import remove_tree
+from codeagent_lsp.shadow.hiding import within
+from codeagent_lsp.shadow.mirror_files import Item, Tree, copy_file, is_output, same_bytes, walk, write_file
+from codeagent_lsp.shadow.upper import Found, Rules, UpperLimits
+from codeagent_lsp.shadow.upper_walk import VERSION_CONTROL, Stamp, is_binary, is_folder, read
+from codeagent_lsp.workspace.ignore import FolderRules
+
+_LARGE_IGNORED = 64 << 20
+
+Origin = Stamp | bytes
+"""What a file of the copy was made from: a state of the disk, or the bytes that were wanted."""
+
+
+class Mirror:
+    """The copy in `place` of the folder `root`, absolute real paths. `rules` gives the ignore rules as they are now.
+
+    By path below the folder, `linked` are the ignored folders and large ignored files that are not in the copy, and
+    `repositories` what belongs to version control.
+    """
+
+    def __init__(self, root: str, place: str, rules: Rules, limits: UpperLimits | None = None) -> None:
+        self.root = root
+        self.place = place
+        self.linked: tuple[str, ...] = ()
+        self.repositories: tuple[str, ...] = ()
+        self._rules = rules
+        self._limits = limits or UpperLimits()
+        self._origins: dict[str, tuple[Origin, Stamp]] = {}
+        self._prepared: dict[str, Item] = {}
+        self._wanted: Mapping[str, bytes | None] = {}
+        Path(place).mkdir(mode=0o700, parents=True, exist_ok=True)
+
+    def prepare(self, wanted: Mapping[str, bytes | None]) -> None:
+        """Bring the copy in step with the disk and, over it, `wanted` by absolute path.
+
+        Text that a command wrote is taken back; what is ignored or could not become an edit stays.
+        """
+        rules = self._rules()
+        disk, here = walk(self.root, rules), self._here(rules)
+        self._link(disk)
+        for name in set(here.version_control) - set(disk.version_control):
+            self._remove(name)
+        self._wanted = {self._name(path): data for path, data in wanted.items() if self._keeps(path)}
+        desired = self._desired(disk)
+        for name, item in here.files.items():
+            if name not in desired and self._goes(name, item):
+                self._remove(name)
+        for name in sorted(disk.folders):
+            self._make_folder(name, disk.folders[name])
+        for name, origin in desired.items():
+            if not self._stays(name, origin, here.files.get(name)):
+                self._remake(name, origin, disk)
+        self._remove_empty(here, disk)
+        self._prepared = self._here(rules).files
+
+    def collect(self, found: Found) -> None:
+        """Add to `found` what is different from what was prepared."""
+        now = self._here(self._rules())
+        for name in now.version_control:
+            if not os.path.lexists(f"{self.root}/{name}"):
+                found.add(f"{self.root}/{name}", "git")
+        for name in sorted(self._prepared.keys() | now.files.keys()):
+            before, after = self._prepared.get(name), now.files.get(name)
+            if (after or before or _NOTHING).ignored or (before and after and before.stamp == after.stamp):
+                continue
+            kind = self._kind(name, before, after)
+            if kind is not None:
+                data = read(f"{self.place}/{name}") if kind == "text" else b""
+                found.add(f"{self.root}/{name}", kind, data)
+
+    def _here(self, rules: FolderRules | None) -> Tree:
+        """What is in the copy, without what stands for the linked."""
+        tree = walk(self.place, rules, ours=True)
+        for name in self.linked:
+            tree.files.pop(name, None)
+        return tree
+
+    def _link(self, disk: Tree) -> None:
+        large = [name for name, item in disk.files.items() if item.ignored and item.info.st_size > _LARGE_IGNORED]
+        for name in large:
+            del disk.files[name]
+        self.repositories = tuple(disk.version_control)
+        self.linked = (*(name for name in disk.closed if not is_output(os.path.basename(name))), *large)
+
+    def _desired(self, disk: Tree) -> dict[str, Origin]:
+        desired: dict[str, Origin] = {name: item.stamp for name, item in disk.files.items() if not item.special}
+        for name, data in self._wanted.items():
+            if data is None:
+                desired.pop(name, None)
+            else:
+                desired[name] = data
+        return desired
+
+    def _goes(self, name: str, item: Item) -> bool:
+        """Whether a file that is not wanted is removed: one that came from us, or text that a command made."""
+        if name in self._origins or self._wanted.get(name, b"") is None:
+            return True
+        return not item.ignored and self._is_text(name, item)
+
+    def _stays(self, name: str, origin: Origin, item: Item | None) -> bool:
+        """Whether a file is left as it is: nothing happened to it, or nothing that could become an edit."""
+        known = self._origins.get(name)
+        if known is None or known[0] != origin:
+            return False
+        if item is None:
+            return not self._was_text(name, origin)
+        if item.stamp == known[1] or item.ignored:
+            return True
+        return not self._is_text(name, item) or self._has(name, origin)
+
+    def _was_text(self, name: str, origin: Origin) -> bool:
+        if isinstance(origin, bytes):
+            return True
+        source = f"{self.root}/{name}"
+        return stat.S_ISREG(origin[4]) and origin[1] <= self._limits.file_bytes and not is_binary(source)
+
+    def _is_text(self, name: str, item: Item) -> bool:
+        if not stat.S_ISREG(item.info.st_mode) or item.info.st_size > self._limits.file_bytes:
+            return False
+        return not is_binary(f"{self.place}/{name}")
+
+    def _has(self, name: str, origin: Origin) -> bool:
+        """Whether the file in the copy has the bytes of `origin`."""
+        path = f"{self.place}/{name}"
+        return read(path) == origin if isinstance(origin, bytes) else same_bytes(path, f"{self.root}/{name}")
+
+    def _remake(self, name: str, origin: Origin, disk: Tree) -> None:
+        self._remove(name)
+        if not self._make_folders(name):
+            return
+        source, target = f"{self.root}/{name}", f"{self.place}/{name}"
+        if isinstance(origin, bytes):
+            below = disk.files.get(name)
+            write_file(target, origin, below.info if below else None)
+        elif not copy_file(source, target):
+            return
+        self._origins[name] = (origin, Item(os.lstat(target), False).stamp)
+
+    def _remove(self, name: str) -> None:
+        """Remove what is at a path of the copy; a link above it is not followed."""
+        self._origins.pop(name, None)
+        path = f"{self.place}/{name}"
+        if not all(is_folder(f"{self.place}/{folder}") for folder in _above(name)):
+            return
+        if is_folder(path):
+            remove_tree(path)
+        elif os.path.lexists(path):
+            Path(path).unlink()
+
+    def _make_folders(self, name: str) -> bool:
+        """Make the folders above a file; False where a wanted file is in the way."""
+        for folder in _above(name):
+            if self._wanted.get(folder) is not None:
+                return False
+            self._make_folder(folder, 0o755)
+        return True
+
+    def _make_folder(self, name: str, mode: int) -> None:
+        if not is_folder(f"{self.place}/{name}") and self._wanted.get(name) is None:
+            self._remove(name)
+            if all(is_folder(f"{self.place}/{folder}") for folder in _above(name)):
+                Path(self.place, name).mkdir()
+                Path(self.place, name).chmod(stat.S_IMODE(mode) & 0o777 | 0o700)
+
+    def _remove_empty(self, here: Tree, disk: Tree) -> None:
+        """Folders that are gone from the disk, and those only a taken-back file needed."""
+        for name in sorted(here.folders, reverse=True):
+            if name not in disk.folders:
+                try:
+                    Path(self.place, name).rmdir()
+                except OSError:
+                    pass  # something is still in it
+
+    def _kind(self, name: str, before: Item | None, after: Item | None) -> WrittenKind | None:
+        """What became of a file; None when it is as it was."""
+        if after is None:
+            return "deleted" if before is not None and stat.S_ISREG(before.info.st_mode) else "symlink"
+        if stat.S_ISLNK(after.info.st_mode):
+            return None if before is not None and before.target == after.target else "symlink"
+        if after.special:
+            return "special"
+        origin = self._origins.get(name)
+        if before is not None and stat.S_ISREG(before.info.st_mode) and origin and self._has(name, origin[0]):
+            return None if stat.S_IMODE(before.info.st_mode) == stat.S_IMODE(after.info.st_mode) else "mode"
+        if after.info.st_size > self._limits.file_bytes:
+            return "large"
+        return "binary" if is_binary(f"{self.place}/{name}") else "text"
+
+    def _name(self, path: str) -> str:
+        """The path below the folder."""
+        return path.removeprefix(self.root.rstrip("/") + "/")
+
+    def _keeps(self, path: str) -> bool:
+        """Whether the copy has a place for an absolute path."""
+        if not within(path, [self.root]) or path == self.root or within(self._name(path), self.linked):
+            return False
+        return VERSION_CONTROL.isdisjoint(self._name(path).split("/"))
+
+
+_NOTHING = Item(os.stat_result((0,) * 10), ignored=False)
+
+
+def _above(name: str) -> list[str]:
+    """The folders between the top and `name`, outermost first."""
+    parts = name.split("/")[:-1]
+    return ["/".join(parts[: end + 1]) for end in range(len(parts))]

@@ -1,0 +1,168 @@
+"""Walking a folder and copying single files for a private copy: no link is followed, nothing special is opened.
+
+Not here: what is copied when (`mirror.py`).
+"""
+
+# ruff: noqa: PTH115, PTH118 - plain strings are several times faster in a walk
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import stat
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+from codeagent_lsp.shadow.upper_walk import MAX_DEPTH, VERSION_CONTROL, Stamp
+from codeagent_lsp.workspace.ignore import FolderRules
+
+OUTPUTS = frozenset(
+    """
+    __pycache__ .mypy_cache .ruff_cache .pytest_cache .hypothesis .cache .parcel-cache .turbo .tox .nox .next .nuxt
+    .svelte-kit .gradle target build dist out coverage htmlcov
+    """.split()  # noqa: SIM905
+)
+"""Ignored folders that programs fill anew: they need not be copied, and must be writable."""
+
+_FICLONE = 0x40049409
+_CHUNK = 1 << 20
+_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_WRITE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+class Item(NamedTuple):
+    """A file, a link with its target, or something special."""
+
+    info: os.stat_result
+    ignored: bool
+    target: str | None = None
+
+    @property
+    def stamp(self) -> Stamp:
+        """What changes when anybody changes it."""
+        info = self.info
+        return (info.st_ino, info.st_size, info.st_mtime_ns, info.st_ctime_ns, info.st_mode)
+
+    @property
+    def special(self) -> bool:
+        """Whether it is neither a file nor a link."""
+        return not (stat.S_ISREG(self.info.st_mode) or stat.S_ISLNK(self.info.st_mode))
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """All in a folder, by path below it; folders with their modes.
+
+    Not entered: ignored folders (`closed`) and `version_control`.
+    """
+
+    files: dict[str, Item] = field(default_factory=dict)
+    folders: dict[str, int] = field(default_factory=dict)
+    closed: list[str] = field(default_factory=list)
+    version_control: list[str] = field(default_factory=list)
+
+
+def is_output(name: str) -> bool:
+    """Whether an ignored folder of this name starts empty in a copy."""
+    return name in OUTPUTS or name.startswith("cmake-build-")
+
+
+def walk(top: str, rules: FolderRules | None, *, ours: bool = False) -> Tree:
+    """All below `top`, without what is in ignored folders; nothing where all is ignored.
+
+    Of a folder that cannot be read, nothing; but one that is `ours` gets back the rights that a command took.
+    """
+    tree = Tree()
+    pending: list[tuple[str, FolderRules]] = [("", rules)] if rules is not None else []
+    while pending:
+        folder, here = pending.pop()
+        for entry in _entries(os.path.join(top, folder), ours=ours):
+            inner = _sort_in(tree, entry, folder, here)
+            if inner is not None and inner[0].count("/") < MAX_DEPTH:
+                pending.append(inner)
+    return tree
+
+
+def _entries(folder: str, *, ours: bool) -> list[os.DirEntry[str]]:
+    try:
+        if ours and not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
+            Path(folder).chmod(0o700)
+        with os.scandir(folder) as entries:
+            return list(entries)
+    except OSError:  # gone meanwhile, or not ours to read
+        return []
+
+
+def _sort_in(tree: Tree, entry: os.DirEntry[str], folder: str, rules: FolderRules) -> tuple[str, FolderRules] | None:
+    """Put one entry where it belongs; a folder to walk comes back."""
+    name = os.path.join(folder, entry.name)
+    try:
+        info = entry.stat(follow_symlinks=False)
+        target = os.readlink(entry.path) if stat.S_ISLNK(info.st_mode) else None
+    except OSError:
+        return None
+    is_dir = stat.S_ISDIR(info.st_mode)
+    if entry.name in VERSION_CONTROL:
+        tree.version_control.append(name)
+    elif not is_dir:
+        tree.files[name] = Item(info, rules.ignores(entry.name, is_dir=False), target)
+    elif rules.ignores(entry.name, is_dir=True):
+        tree.closed.append(name)
+    else:
+        tree.folders[name] = info.st_mode
+        return name, rules.enter(entry.name)
+    return None
+
+
+def copy_file(source: str, target: str) -> bool:
+    """Copy a file with its mode and times, or a link as a link; False when it is gone or cannot be read."""
+    try:
+        mode = os.lstat(source).st_mode
+        if stat.S_ISLNK(mode):
+            Path(target).symlink_to(os.readlink(source))
+            return True
+        if not stat.S_ISREG(mode):
+            return False
+        descriptor = os.open(source, _READ)
+    except OSError:
+        return False
+    with os.fdopen(descriptor, "rb") as origin:
+        info = os.fstat(descriptor)
+        with os.fdopen(os.open(target, _WRITE, 0o600), "wb") as copy:
+            _copy_bytes(origin.fileno(), copy.fileno())
+            os.fchmod(copy.fileno(), stat.S_IMODE(info.st_mode) & 0o777)
+        os.utime(target, ns=(info.st_atime_ns, info.st_mtime_ns))
+    return True
+
+
+def write_file(target: str, data: bytes, like: os.stat_result | None) -> None:
+    """Write a new file, with the mode of another."""
+    with os.fdopen(os.open(target, _WRITE, 0o600), "wb") as file:
+        file.write(data)
+        os.fchmod(file.fileno(), stat.S_IMODE(like.st_mode) & 0o777 if like is not None else 0o644)
+
+
+def same_bytes(one: str, other: str) -> bool:
+    """Whether two regular files hold the same."""
+    try:
+        sizes = [os.lstat(path).st_size for path in (one, other)]
+        if sizes[0] != sizes[1]:
+            return False
+        with os.fdopen(os.open(one, _READ), "rb") as first, os.fdopen(os.open(other, _READ), "rb") as second:
+            while (piece := first.read(_CHUNK)) == second.read(_CHUNK):
+                if not piece:
+                    return True
+        return False
+    except OSError:
+        return False
+
+
+def _copy_bytes(source: int, target: int) -> None:
+    """Share the blocks where the file system can, else copy them."""
+    try:
+        fcntl.ioctl(target, _FICLONE, source)
+    except OSError:
+        with os.fdopen(os.dup(source), "rb") as origin, os.fdopen(os.dup(target), "wb") as copy:
+            shutil.copyfileobj(origin, copy, _CHUNK)

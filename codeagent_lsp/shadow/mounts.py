@@ -1,0 +1,111 @@
+"""Mounting overlays in a mount namespace of a command's own, and what is mounted inside the workspace already.
+
+Not here: what lies in the layers (`upper.py`), the sandbox around the command (`sandbox.py`).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from codeagent_lsp.shadow.hiding import within
+
+OUTER_ENVIRONMENT = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C"}
+"""What runs outside the sandbox sees nothing that a command could have chosen."""
+
+OPTIONS = "options"
+
+# Words: the private folder; a name there and a folder to lay over, again and again; "--"; the sandbox with its
+# command. No path of the user is ever parsed: each is bound to a name of ours first. `volatile`: what will be thrown
+# away needs no syncing. `index=off`: the view of a command that was killed may still be going away.
+_SCRIPT = """
+cd -- "$1" || exit 125
+shift
+while [ "$1" != -- ]; do
+  mount -n -o bind "$2" $1/low &&
+  mount -n -t overlay -o userxattr,index=off,volatile,lowerdir=$1/low,upperdir=$1/up,workdir=$1/work overlay $1/view ||
+    exit 125
+  shift 2
+done
+shift
+exec 9<options
+exec "$@"
+"""
+
+_SYS_ADMIN = 1 << 21
+_ESCAPED = re.compile(rb"\\([0-7]{3})")
+
+
+@dataclass(frozen=True, slots=True)
+class Programs:
+    """Absolute paths of the programs that isolation is made of; `locks`: bwrap can forbid more user namespaces."""
+
+    bwrap: str
+    unshare: str
+    shell: str = "/bin/sh"
+    locks: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Over:
+    """The folder `root`, an absolute real path, laid over by the folders in `name` of the private folder."""
+
+    name: str
+    root: str
+
+
+def mounting(programs: Programs, private: str, overlays: Sequence[Over], start: Sequence[str]) -> tuple[str, ...]:
+    """The command line that mounts `overlays` and then becomes `start`, which sees them at `<name>/view`.
+
+    A mount inside a folder keeps an ordinary user from laying anything over it; only root, without a user namespace,
+    can. `start` finds the file `options` of the private folder open as descriptor 9.
+    """
+    names = ("--mount",) if is_privileged() else ("--user", "--map-root-user", "--mount")
+    words = (word for overlay in overlays for word in (overlay.name, overlay.root))
+    return (programs.unshare, *names, programs.shell, "-c", _SCRIPT, "sh", private, *words, "--", *start)
+
+
+def fails(argv: Sequence[str], seconds: float) -> str | None:
+    """Run a command outside of everything: None when it succeeds, else the last line that says why not."""
+    try:
+        done = subprocess.run(
+            argv, stdin=subprocess.DEVNULL, capture_output=True, timeout=seconds, env=OUTER_ENVIRONMENT, cwd="/"
+        )
+    except subprocess.TimeoutExpired:
+        return f"no answer in {seconds:g} seconds"
+    except OSError as error:
+        return str(error)
+    lines = done.stderr.decode("utf-8", "replace").strip().splitlines()
+    return None if done.returncode == 0 else (lines[0][:300] if lines else f"exit code {done.returncode}")
+
+
+def is_privileged() -> bool:
+    """Whether this process may mount without a user namespace."""
+    if os.geteuid() != 0:
+        return False
+    try:
+        status = Path("/proc/self/status").read_text()
+    except OSError:
+        return False
+    found = re.search(r"^CapEff:\s*([0-9a-f]+)$", status, re.MULTILINE)
+    return found is not None and bool(int(found[1], 16) & _SYS_ADMIN)
+
+
+def nested_mounts(folders: Sequence[str], table: bytes | None = None) -> tuple[str, ...]:
+    """What is mounted below workspace folders, outermost first. `table` is the text of `/proc/self/mountinfo`."""
+    if table is None:
+        try:
+            table = Path("/proc/self/mountinfo").read_bytes()
+        except OSError:
+            return ()
+    points = {os.fsdecode(_ESCAPED.sub(_unescaped, line.split(b" ")[4])) for line in table.splitlines()}
+    inside = (path for path in points if within(path, folders) and path not in folders)
+    return tuple(sorted(inside, key=lambda path: path.split("/")))
+
+
+def _unescaped(match: re.Match[bytes]) -> bytes:
+    return bytes([int(match[1], 8) & 0xFF])

@@ -1,0 +1,206 @@
+"""What a command prints, as text: decoded, without terminal controls, in order, and never more than a little in memory.
+
+Not here: reading the pipes and the limit at which a command is stopped (`process.py`), what of it the model gets
+(`tools/`).
+"""
+
+from __future__ import annotations
+
+import codecs
+import os
+import re
+import secrets
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import BinaryIO
+
+from codeagent_lsp.shadow.base import Stream
+
+KEPT_BYTES = 200 * 1024
+_WRITE_BYTES = 64 * 1024
+_LINE_CHARACTERS = 64 * 1024
+
+# Sequences are bounded, and none can begin inside another, so that each pattern takes linear time.
+_CSI = r"(?:\x1b\[|\x9b)[0-?]{0,128}[ -/]{0,16}"
+_STRING = r"(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x80-\x9f]{0,4096}"
+_ESCAPES = re.compile(rf"{_CSI}[@-~]|{_STRING}(?:\x07|\x1b\\|\x9c)|\x1b[ -/]{{1,16}}[0-~]|\x1b[0-OQ-WYZ\\`-~]")
+_UNFINISHED = re.compile(rf"(?:{_CSI}|{_STRING}\x1b?|\x1b[ -/]{{0,16}}|\r)\Z")
+_OVERSTRUCK = re.compile(r"[^\n\x08]\x08")
+_CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """All that was printed, or its head and tail; then `whole` is the file with all of it."""
+
+    text: str
+    whole: str | None = None
+
+
+class Output:
+    """Keeps what both streams of one command print, in the order it is fed.
+
+    `kept_bytes` of UTF-8 stay in memory. More than that goes to a new file in `folder`, for whoever has it then;
+    `flush` and `finish` write to it and may block.
+    """
+
+    def __init__(self, folder: Path, *, kept_bytes: int = KEPT_BYTES) -> None:
+        self.size = 0
+        self._readers: dict[Stream, _Reader] = {"stdout": _Reader(), "stderr": _Reader()}
+        self._line = ""
+        self._ends = _Ends(kept_bytes * 2 // 3, kept_bytes - kept_bytes * 2 // 3)
+        self._spool = _Spool(folder)
+
+    def feed(self, stream: Stream, data: bytes) -> str:
+        """Take bytes of one stream; the new text for the user's eyes, in which a carriage return is a line end."""
+        self.size += len(data)
+        return self._take(self._readers[stream].feed(data))
+
+    @property
+    def wants_flush(self) -> bool:
+        """Whether enough waits to be written; look after each `feed`, or memory grows."""
+        return self._ends.over and len(self._spool.waiting) >= _WRITE_BYTES
+
+    def flush(self) -> None:
+        """Write what waits. A disk that is full ends the file, not the command."""
+        self._spool.write()
+
+    def finish(self) -> Kept:
+        """The text; what was cut in the middle of a character, sequence or line is part of it."""
+        for reader in self._readers.values():
+            self._take(reader.finish())
+        self._keep(_overwritten(self._line))
+        self._line = ""
+        if self._ends.over:
+            self._spool.write()
+        self._spool.close()
+        return Kept(self._ends.text(), self._spool.path if self._ends.over else None)
+
+    def discard(self) -> None:
+        """Forget it all, and remove the file."""
+        self._spool.close()
+        self._spool.remove()
+
+    def _take(self, text: str) -> str:
+        done, newline, rest = (self._line + text).rpartition("\n")
+        if newline:
+            lines = done.split("\n") if "\r" in done else [done]
+            self._keep("\n".join(map(_overwritten, lines)) + newline)
+        self._line = _overwritten(rest, finished=False)
+        if len(self._line) > _LINE_CHARACTERS:
+            self._keep(self._line)
+            self._line = ""
+        return text.replace("\r", "\n")
+
+    def _keep(self, text: str) -> None:
+        data = text.encode("utf-8", "replace")
+        self._ends.add(data)
+        self._spool.waiting += data
+
+
+@dataclass
+class _Reader:
+    """Bytes of one stream to text without escape sequences and control characters, across any chunking."""
+
+    decoder: codecs.IncrementalDecoder = field(default_factory=lambda: codecs.getincrementaldecoder("utf-8")("replace"))
+    held: str = ""
+
+    def feed(self, data: bytes) -> str:
+        text = self.held + self.decoder.decode(data)
+        unfinished = _UNFINISHED.search(text, max(0, len(text) - 4200))
+        self.held = unfinished[0] if unfinished else ""
+        return _harmless(text[: len(text) - len(self.held)])
+
+    def finish(self) -> str:
+        text, self.held = self.held + self.decoder.decode(b"", final=True), ""
+        return _harmless(text)
+
+
+@dataclass
+class _Ends:
+    """The first and the last bytes of something long; `over` when there is more between them."""
+
+    head_bytes: int
+    tail_bytes: int
+    head: bytearray = field(default_factory=bytearray)
+    tail: bytearray = field(default_factory=bytearray)
+    total: int = 0
+
+    @property
+    def over(self) -> bool:
+        return self.total > self.head_bytes + self.tail_bytes
+
+    def add(self, data: bytes) -> None:
+        self.total += len(data)
+        room = self.head_bytes - len(self.head)
+        self.head += data[:room]
+        self.tail += data[room:]
+        if len(self.tail) > 2 * self.tail_bytes:
+            del self.tail[: -self.tail_bytes or None]
+
+    def text(self) -> str:
+        if not self.over:
+            return (self.head + self.tail).decode("utf-8", "ignore")
+        head = self.head.decode("utf-8", "ignore")
+        tail = self.tail[-self.tail_bytes or len(self.tail) :].decode("utf-8", "ignore")
+        head = head[: head.rfind("\n") + 1] or head + "\n"
+        tail = tail[tail.find("\n") + 1 :] or tail
+        missing = self.total - len(head.encode()) - len(tail.encode())
+        return f"{head}[... {missing:,} bytes left out ...]\n{tail}"
+
+
+@dataclass
+class _Spool:
+    """A file that comes into being with the first write, readable by its owner alone."""
+
+    folder: Path
+    waiting: bytearray = field(default_factory=bytearray)
+    path: str | None = None
+    file: BinaryIO | None = None
+    failed: bool = False
+
+    def write(self) -> None:
+        try:
+            if self.file is None and not self.failed:
+                self.file = self._created()
+            if self.file is not None:
+                self.file.write(self.waiting)
+        except OSError:
+            self.failed = True
+            self.close()
+            self.remove()
+        self.waiting.clear()
+
+    def close(self) -> None:
+        file, self.file = self.file, None
+        if file is not None:
+            file.close()
+
+    def remove(self) -> None:
+        path, self.path = self.path, None
+        if path is not None:
+            Path(path).unlink(missing_ok=True)
+
+    def _created(self) -> BinaryIO:
+        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        path = self.folder / f"command-{secrets.token_hex(8)}.txt"
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+        self.path = str(path)
+        return os.fdopen(descriptor, "wb", buffering=0)
+
+
+def _harmless(text: str) -> str:
+    """Line ends as `\\n`; lone carriage returns stay."""
+    if "\x1b" in text or "\x9b" in text or "\x9d" in text or "\x90" in text:
+        text = _ESCAPES.sub("", text)
+    if "\x08" in text:
+        text = _OVERSTRUCK.sub("", text)
+    return _CONTROLS.sub("", text.replace("\r\n", "\n"))
+
+
+def _overwritten(line: str, *, finished: bool = True) -> str:
+    """What a terminal shows of a line that was written over: the last version. A return may still be followed."""
+    if "\r" not in line:
+        return line
+    last = line.rstrip("\r").rpartition("\r")[2]
+    return last if finished or not line.endswith("\r") else f"{last}\r"

@@ -1,0 +1,165 @@
+"""The level `overlay`: commands see each workspace folder through a private overlay, inside a closed sandbox.
+
+The mounts live in a mount namespace of the command's own and end with it; the disk below is never written.
+Not here: what lies in the private folders (`upper.py`), how they are mounted (`mounts.py`), what the sandbox shows
+(`sandbox.py`), whether the machine can do it (`probe.py`).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from codeagent_lsp.errors import ToolFailed
+from codeagent_lsp.shadow.base import Command, Isolation, Launch, Writings
+from codeagent_lsp.shadow.folder import LayerFolder, remove_tree
+from codeagent_lsp.shadow.hiding import within
+from codeagent_lsp.shadow.mounts import (
+    OPTIONS,
+    OUTER_ENVIRONMENT,
+    Over,
+    Programs,
+    fails,
+    is_privileged,
+    mounting,
+    nested_mounts,
+)
+from codeagent_lsp.shadow.sandbox import Bind, Sandbox, listening, write_options
+from codeagent_lsp.shadow.upper import Found, Upper, UpperLimits
+from codeagent_lsp.workspace.ignore import FolderRules, IgnoreRules
+
+OVERLAY = Isolation("overlay", confined=True, offline=True, hidden=True)
+
+_CHECK_SECONDS = 5.0
+
+
+class OverlayLayer:
+    """The private view of the workspace `folders`, absolute real paths, kept in `folder`, which it closes.
+
+    `environment` is what commands get; `rules` makes the ignore rules of a workspace folder.
+    """
+
+    def __init__(
+        self,
+        folders: Sequence[str],
+        folder: LayerFolder,
+        sandbox: Sandbox,
+        programs: Programs,
+        *,
+        environment: Mapping[str, str],
+        rules: Callable[[str], IgnoreRules] = IgnoreRules,
+        limits: UpperLimits | None = None,
+    ) -> None:
+        self._folders = tuple(folders)
+        self._folder = folder
+        self._sandbox = sandbox
+        self._programs = programs
+        self._environment = environment
+        self._rules = {path: rules(path) for path in folders}
+        self._limits = limits or UpperLimits()
+        self._known: dict[str, tuple[Over, Upper] | None] = {}  # by root; None: can only be shown read-only
+        self._shown: tuple[str, ...] = ()  # the roots of the next command, outermost first
+        for path in sandbox.folders:
+            Path(path).mkdir(mode=0o700, exist_ok=True)
+
+    @property
+    def isolation(self) -> Isolation:
+        """The best there is. `reason` names mounts that commands can read only."""
+        fixed = [path for path, made in self._known.items() if made is None]
+        why = f"Mounted inside the workspace, and read-only for commands: {', '.join(fixed)}."
+        return replace(OVERLAY, reason=why) if fixed else OVERLAY
+
+    def check(self) -> str | None:
+        """Really run a command in the view; None when that works, else why not."""
+        try:
+            self.prepare({})
+            return fails(self.launch(Command(("true",), self._folders[0])).argv, _CHECK_SECONDS)
+        except (OSError, ToolFailed) as error:
+            return str(error)
+
+    def prepare(self, wanted: Mapping[str, bytes | None]) -> None:
+        """See `Layer`. Paths outside the workspace folders are left out."""
+        nested = nested_mounts(self._folders)
+        if nested and not is_privileged():
+            raise ToolFailed(
+                f"Something is mounted inside the workspace, at {nested[0]}, and only root can lay a private view over "
+                "it. Unmount it, or set shell.isolation to copy."
+            )
+        self._shown = tuple(sorted({*self._folders, *nested}, key=lambda path: path.split("/")))
+        for root in self._shown:
+            if root not in self._known:
+                self._known[root] = self._made(root)
+            if (made := self._known[root]) is not None:
+                made[1].prepare({path: data for path, data in wanted.items() if self._root_of(path) == root})
+
+    def launch(self, command: Command) -> Launch:
+        """See `Layer`. Killing the process that this starts ends all others of the command."""
+        overlays = []
+        binds = []
+        for root in self._shown:
+            if (made := self._known[root]) is None:
+                binds.append(Bind(root, root, writable=False))
+                continue
+            overlays.append(made[0])
+            binds.append(Bind(f"{self._folder.path}/{made[0].name}/view", root))
+            _renew(f"{self._folder.path}/{made[0].name}/work")
+        _renew(f"{self._sandbox.private}/reports")
+        options = self._sandbox.options(
+            binds,
+            cwd=command.cwd,
+            network=command.network,
+            environment={**self._environment, **command.environment},
+            sockets=listening(),
+        )
+        write_options(f"{self._folder.path}/{OPTIONS}", options)
+        argv = mounting(self._programs, self._folder.path, overlays, self._sandbox.start(command))
+        return Launch(argv, "/", OUTER_ENVIRONMENT, f"{self._sandbox.private}/reports")
+
+    def writings(self) -> Writings:
+        """See `Layer`."""
+        found = Found(self._limits)
+        for root in self._shown:
+            if (made := self._known[root]) is not None:
+                made[1].collect(found)
+        return Writings(tuple(found.files[path] for path in sorted(found.files)), found.more)
+
+    def close(self) -> None:
+        """See `Layer`."""
+        self._folder.close()
+
+    def _made(self, root: str) -> tuple[Over, Upper] | None:
+        """The private folders over `root`; None where nothing can be laid over it."""
+        over = Over(str(len(self._known)), root)
+        for name in ("low", "up", "work", "view"):
+            self._folder.make(over.name, name)
+        if root not in self._folders:
+            if not os.path.isdir(root):  # noqa: PTH112 - a single file can be mounted too
+                return None
+            write_options(f"{self._folder.path}/{OPTIONS}", ())
+            if fails(mounting(self._programs, self._folder.path, [over], ["true"]), _CHECK_SECONDS) is not None:
+                return None
+        upper = Path(self._folder.path, over.name, "up")
+        upper.chmod(Path(root).stat().st_mode & 0o777 | 0o700)
+        return over, Upper(root, str(upper), lambda: self._rules_at(root), self._limits)
+
+    def _root_of(self, path: str) -> str | None:
+        """The innermost root that holds `path`."""
+        return next((root for root in reversed(self._shown) if within(path, [root])), None)
+
+    def _rules_at(self, root: str) -> FolderRules | None:
+        """The ignore rules at the top of a root, which may be a mount deep in a workspace folder."""
+        folder = max((path for path in self._folders if within(root, [path])), key=len)
+        here = self._rules[folder].at_root()
+        for name in Path(root).relative_to(folder).parts:
+            if here.ignores(name, is_dir=True):
+                return None
+            here = here.enter(name)
+        return here
+
+
+def _renew(folder: str) -> None:
+    """An empty folder in place of one."""
+    remove_tree(folder)
+    Path(folder).mkdir(mode=0o700)

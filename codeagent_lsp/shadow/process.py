@@ -1,0 +1,338 @@
+"""Runs one command to its end: output as it comes, limits, and the whole tree dead afterwards, however it ends.
+
+The tree is in the care of a small program between us and the command (`watchdog.py`), which also ends it when we
+are killed. Not here: how the command is kept from the disk (`Launch` says how it is started), what its output
+becomes (`output.py`), what it wrote.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import socket
+import stat
+import sys
+import time
+from collections.abc import Callable, Coroutine, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+from codeagent_lsp.errors import ToolFailed
+from codeagent_lsp.shadow.base import Ending, Finished, Launch, OnOutput, Stream, no_output
+from codeagent_lsp.shadow.output import Kept, Output
+
+MARK_VARIABLE = "CODEAGENT_COMMAND"
+MAX_REPORTS = 64
+MAX_REPORT_BYTES = 16 << 20
+
+_CHUNK = 1 << 16
+_STARTING_SECONDS = 10.0
+_ENDING_SECONDS = 8.0  # longer than the watchdog takes to give up
+_DRAINING_SECONDS = 2.0
+_PACKAGE = Path(__file__).resolve().parents[2]
+_WATCHDOG = (
+    "import sys; sys.path.append(sys.argv[1]); import codeagent_lsp.shadow.watchdog as watchdog; watchdog.main()"
+)
+_FOR_PYTHON = ("PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "PYTHONHOME")
+
+_ENDINGS: Mapping[str, Ending] = {name: name for name in ("timeout", "processes", "memory", "disk")}
+
+T = TypeVar("T")
+
+
+def half_of_memory() -> int:
+    """Bytes of half of the machine's memory."""
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessLimits:
+    """What one command may use; the first limit that is broken ends it.
+
+    `memory_bytes` is all processes together. `disk_bytes` is what the file system of `disk_folder` (default: that of
+    the reports) may lose while the command runs, by whomever.
+    """
+
+    seconds: float = 300.0
+    output_bytes: int = 16 << 20
+    memory_bytes: int = field(default_factory=half_of_memory)
+    processes: int = 512
+    disk_bytes: int = 2 << 30
+    disk_folder: str = ""
+
+
+async def run_process(
+    launch: Launch,
+    limits: ProcessLimits,
+    on_output: OnOutput = no_output,
+    *,
+    spool_folder: Path,
+    apart: bool = False,
+) -> Finished:
+    """Run to the end. When this returns or raises, also by cancelling, no process of the command is left.
+
+    Both streams share one pipe, so that their order is exact, and all is told as `stdout`; with `apart` each has its
+    own, and the order between them is nearly that of writing. Output too long for `Finished.output` goes to a file
+    in `spool_folder`, which belongs to the caller. ToolFailed when the command cannot be started.
+    """
+    output = Output(spool_folder)
+    guarded = _Guarded()
+    try:
+        started = time.monotonic()
+        await _settled(guarded.start(launch, limits, apart=apart))
+        over = await _followed(guarded, output, on_output, limits.output_bytes)
+        seconds = time.monotonic() - started
+        answer = guarded.answer(launch)
+        kept, reports = await _settled(asyncio.to_thread(_gathered, output, launch.reports))
+        ending = "output" if over else _ENDINGS.get(answer["ending"], "exited")
+        return Finished(answer["code"], kept.text, output.size, ending, seconds, kept.whole, reports)
+    except BaseException:
+        output.discard()
+        raise
+    finally:
+        await _settled(guarded.close())
+
+
+def read_reports(folder: str) -> dict[str, bytes]:
+    """The regular files directly in `folder`, by name: at most `MAX_REPORTS` of together `MAX_REPORT_BYTES`.
+
+    What does not fit is left out; links are not followed.
+    """
+    found: dict[str, bytes] = {}
+    room = MAX_REPORT_BYTES
+    for name in _names(folder):
+        data = _regular(os.path.join(folder, name), room)  # noqa: PTH118 - a name may be any bytes
+        if data is not None:
+            found[name] = data
+            room -= len(data)
+        if len(found) == MAX_REPORTS:
+            break
+    return found
+
+
+class _Guarded:
+    """A watchdog with its command, and our ends of its socket and pipes."""
+
+    def __init__(self) -> None:
+        self.mark = os.urandom(16).hex()
+        self.streams: list[tuple[Stream, asyncio.StreamReader]] = []
+        self._process: asyncio.subprocess.Process | None = None
+        self._control, self._other = socket.socketpair()
+        self._control.setblocking(False)
+        self._transports: list[asyncio.ReadTransport] = []
+
+    async def start(self, launch: Launch, limits: ProcessLimits, *, apart: bool) -> None:
+        """Start the watchdog and tell it what to start. To be closed, however this ends."""
+        with ExitStack() as writers:
+            stdout = await self._pipe("stdout", writers)
+            stderr = await self._pipe("stderr", writers) if apart else stdout
+            try:
+                self._process = await asyncio.create_subprocess_exec(
+                    *(sys.executable, "-I", "-S", "-X", "utf8", "-c", _WATCHDOG, str(_PACKAGE)),
+                    stdin=self._other.fileno(),
+                    stdout=stdout,
+                    stderr=stderr,
+                    env={name: os.environ[name] for name in _FOR_PYTHON if name in os.environ},
+                    cwd="/",
+                    start_new_session=True,
+                )
+                self._other.close()
+                await self._tell(_spec(launch, limits, self.mark))
+            except OSError as error:  # TimeoutError too
+                raise ToolFailed(f"The process that watches over commands did not start: {error}") from error
+
+    async def ended(self) -> None:
+        """Wait until the watchdog, and with it the whole tree, is gone."""
+        if self._process is not None and await self._process.wait():  # killed: its children have other parents now
+            await asyncio.to_thread(_kill_marked, self.mark)
+
+    def stop(self) -> None:
+        """Have the whole tree killed."""
+        try:
+            self._control.shutdown(socket.SHUT_WR)
+        except OSError:  # it has ended
+            pass
+
+    def answer(self, launch: Launch) -> dict[str, Any]:
+        """What the watchdog said before it ended: `code` and `ending`. ToolFailed when nothing was started."""
+        try:
+            answer: dict[str, Any] = json.loads(self._control.recv(_CHUNK))
+        except (OSError, ValueError) as error:
+            if self._process is not None and (self._process.returncode or 0) >= 0:
+                raise ToolFailed("The process that watches over commands failed.") from error
+            answer = {"code": 128 + signal.SIGKILL, "ending": "killed"}
+        if "error" in answer:
+            reason = os.strerror(answer["error"])
+            raise ToolFailed(f"{launch.argv[0]} could not be started in {launch.cwd}: {reason}.")
+        return answer
+
+    async def close(self) -> None:
+        """End what still runs, within seconds, and give back every descriptor."""
+        self.stop()
+        try:
+            async with asyncio.timeout(_ENDING_SECONDS):
+                await self.ended()
+        except TimeoutError:
+            await self._killed()
+        for transport in self._transports:
+            transport.close()
+        self._control.close()
+        self._other.close()
+        await asyncio.sleep(0)  # transports close their pipes in the next turn of the loop
+
+    async def _killed(self) -> None:
+        if self._process is not None:
+            self._process.kill()
+            await self.ended()
+
+    async def _pipe(self, stream: Stream, writers: ExitStack) -> int:
+        """The writing end of a new pipe, closed by `writers`; the other is read with backpressure."""
+        reading, writing = os.pipe()
+        writers.callback(os.close, writing)
+        reader = asyncio.StreamReader(limit=_CHUNK)
+        transport, _ = await asyncio.get_running_loop().connect_read_pipe(
+            lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(reading, "rb", buffering=0)
+        )
+        self._transports.append(transport)
+        self.streams.append((stream, reader))
+        return writing
+
+    async def _tell(self, spec: Mapping[str, Any]) -> None:
+        async with asyncio.timeout(_STARTING_SECONDS):
+            await asyncio.get_running_loop().sock_sendall(self._control, json.dumps(spec).encode() + b"\n")
+
+
+@dataclass(slots=True)
+class _Pump:
+    """Moves what comes out of one pipe, as fast as it is taken and no faster. `over`: beyond the limit."""
+
+    stream: Stream
+    reader: asyncio.StreamReader
+    output: Output
+    on_output: OnOutput
+    most: int
+    stop: Callable[[], None]
+    over: bool = False
+
+    async def run(self) -> None:
+        while data := await self.reader.read(_CHUNK):
+            room = self.most - self.output.size
+            if len(data) > room and not self.over:
+                self.over = True
+                self.stop()
+            if room <= 0:
+                continue  # until the end: the writers die meanwhile
+            if text := self.output.feed(self.stream, data[:room]):
+                self.on_output(self.stream, text)
+            if self.output.wants_flush:
+                await _settled(asyncio.to_thread(self.output.flush))
+            await asyncio.sleep(0)  # a pipe that is always full must not keep others waiting
+
+
+async def _followed(guarded: _Guarded, output: Output, on_output: OnOutput, most: int) -> bool:
+    """Until the watchdog has ended and what is in the pipes is read. Whether there was too much."""
+    pumps = [_Pump(stream, reader, output, on_output, most, guarded.stop) for stream, reader in guarded.streams]
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(pump.run()) for pump in pumps]
+        await guarded.ended()
+        _, open_still = await asyncio.wait(tasks, timeout=_DRAINING_SECONDS)
+        for task in open_still:  # a stranger was given the pipe
+            task.cancel()
+    return any(pump.over for pump in pumps)
+
+
+def _spec(launch: Launch, limits: ProcessLimits, mark: str) -> dict[str, Any]:
+    return {
+        "argv": launch.argv,
+        "cwd": launch.cwd,
+        "environment": {**launch.environment, MARK_VARIABLE: mark},
+        "seconds": limits.seconds,
+        "memory_bytes": limits.memory_bytes,
+        "processes": limits.processes,
+        "disk_bytes": limits.disk_bytes,
+        "disk_folder": limits.disk_folder or launch.reports,
+    }
+
+
+async def _reader(descriptor: int) -> tuple[asyncio.StreamReader, asyncio.ReadTransport]:
+    """Reads a pipe with backpressure; owns the descriptor."""
+    reader = asyncio.StreamReader(limit=_CHUNK)
+    pipe = os.fdopen(descriptor, "rb", buffering=0)
+    loop = asyncio.get_running_loop()
+    transport, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), pipe)
+    return reader, transport
+
+
+def _gathered(output: Output, reports: str) -> tuple[Kept, dict[str, bytes]]:
+    return output.finish(), read_reports(reports) if reports else {}
+
+
+def _names(folder: str) -> list[str]:
+    try:
+        with os.scandir(folder) as entries:
+            return sorted(entry.name for entry, _ in zip(entries, range(MAX_REPORTS * 16), strict=False))
+    except OSError:
+        return []
+
+
+def _regular(path: str, room: int) -> bytes | None:
+    """The bytes of a regular file of at most `room` bytes."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode) or status.st_size > room:
+            return None
+        with os.fdopen(descriptor, "rb", closefd=False) as file:
+            return file.read(room)
+    finally:
+        os.close(descriptor)
+
+
+def _kill_marked(mark: str) -> None:
+    """Kill whatever runs with our mark in its environment, until nothing does; bounded."""
+    wanted = f"{MARK_VARIABLE}={mark}".encode()
+    for _ in range(50):
+        pids = [pid for pid in map(int, filter(str.isdigit, _proc())) if wanted in _environment(pid)]
+        if not pids:
+            return
+        for pid in pids:
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except OSError:  # gone meanwhile
+                pass
+        time.sleep(0.01)
+
+
+def _proc() -> list[str]:
+    try:
+        return os.listdir("/proc")  # noqa: PTH208 - numbers, not paths
+    except OSError:
+        return []
+
+
+def _environment(pid: int) -> bytes:
+    try:
+        return Path(f"/proc/{pid}/environ").read_bytes()
+    except OSError:
+        return b""
+
+
+async def _settled(work: Coroutine[Any, Any, T]) -> T:
+    """Do bounded work to its end even when cancelled, and be cancelled then."""
+    task = asyncio.ensure_future(work)
+    cancelled: asyncio.CancelledError | None = None
+    while not task.done():
+        try:
+            await asyncio.wait([task])
+        except asyncio.CancelledError as error:
+            cancelled = error
+    if cancelled is not None:
+        raise cancelled from (None if task.cancelled() else task.exception())
+    return task.result()

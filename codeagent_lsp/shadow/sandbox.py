@@ -1,0 +1,171 @@
+"""The arguments of bubblewrap: what a command sees of the system, and what it can do there.
+
+Pure but for looks at what kind of file a path is. Not here: which parts of the home are hidden (`hiding.py`) and
+where the workspace it sees comes from (`overlay.py`, `copying.py`).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from codeagent_lsp.errors import ToolFailed
+from codeagent_lsp.shadow.base import REPORT_VARIABLE, Command
+from codeagent_lsp.shadow.hiding import Hidden, within
+
+REPORTS = "/run/codeagent/reports"
+_NO_HOME = "/tmp"  # noqa: S108 - the private one
+_ARGUMENT_LIMIT = 120_000  # Linux takes 128 KiB for one argument
+
+_NAMESPACES = ("user", "pid", "ipc", "uts", "cgroup-try")
+_RUN_KEPT = ("/run/current-system", "/run/opengl-driver")
+_RUN_KEPT_ONLINE = ("/run/systemd/resolve", "/run/resolvconf", "/run/NetworkManager/resolv.conf")
+_PROC_COVERED = tuple(
+    f"/proc/{name}" for name in ("sys", "sysrq-trigger", "irq", "bus", "fs", "acpi", "scsi", "driver", "asound", "mtrr")
+)
+"""What root may write there without any capability; the file modes alone decide."""
+_DROPPED = frozenset(
+    """
+    XDG_RUNTIME_DIR DBUS_SESSION_BUS_ADDRESS SSH_AUTH_SOCK SSH_AGENT_PID GPG_AGENT_INFO DOCKER_HOST CONTAINER_HOST
+    DISPLAY WAYLAND_DISPLAY XAUTHORITY BASH_ENV ENV TMPDIR TMP TEMP
+    """.split()  # noqa: SIM905
+)
+"""What leads to services outside, or would run before the command."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bind:
+    """The folder or file `source` shown at `target`, both absolute real paths."""
+
+    source: str
+    target: str
+    writable: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Sandbox:
+    """A closed room for commands of one session.
+
+    `private` is the session's folder on the disk, with `home`, `tmp`, `vartmp` and `reports` in it; `home` the real
+    path of the user's home. `uid` and `gid` are who the command seems to be, and in truth is. `locked`: it cannot make
+    user namespaces of its own, in which it would be root; needs bubblewrap 0.8.
+    """
+
+    bwrap: str
+    private: str
+    home: str
+    hidden: Hidden = field(default_factory=Hidden)
+    uid: int = field(default_factory=os.geteuid)
+    gid: int = field(default_factory=os.getegid)
+    locked: bool = True
+
+    @property
+    def folders(self) -> tuple[str, ...]:
+        """The folders that must be there before a command starts."""
+        return tuple(f"{self.private}/{name}" for name in ("home", "tmp", "vartmp", "reports"))
+
+    def options(
+        self,
+        binds: Iterable[Bind],
+        *,
+        cwd: str,
+        network: bool,
+        environment: Mapping[str, str],
+        sockets: Iterable[str] = (),
+    ) -> tuple[str, ...]:
+        """All options but the program; for a file, so that no secret stands in a command line."""
+        ordered = sorted(binds, key=lambda bind: bind.target.split("/"))
+        return (
+            *_namespaces(self.uid, self.gid, network=network),
+            *(("--disable-userns",) if self.locked else ()),
+            *("--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"),
+            *(word for path in _PROC_COVERED for word in ("--ro-bind-try", path, path)),
+            *_runtime(network=network),
+            *self._homes(),
+            *(word for bind in ordered for word in _bind(bind)),
+            *_masks(self._masked(ordered, sockets)),
+            *("--bind", f"{self.private}/reports", REPORTS, "--chdir", cwd, "--clearenv"),
+            *(word for name, value in self._environment(environment) for word in ("--setenv", name, value)),
+        )
+
+    def argv(self, options_file: str, command: Command) -> tuple[str, ...]:
+        """The command line, for a shell that has put the options into `options_file`."""
+        return ("/bin/sh", "-c", 'exec 9<"$1"; shift; exec "$@"', "sh", options_file, *self.start(command))
+
+    def start(self, command: Command) -> tuple[str, ...]:
+        """The words that start bubblewrap where the options can be read from descriptor 9."""
+        words = ("bash", "-c", command.script) if isinstance(command.script, str) else command.script
+        if any(len(os.fsencode(word)) > _ARGUMENT_LIMIT for word in words):
+            raise ToolFailed("The command is too long. Write the long part to a file and run that.")
+        return (self.bwrap, "--args", "9", "--", *words)
+
+    def _homes(self) -> Iterator[str]:
+        """Empty private folders where the real ones were, and what may be seen of those."""
+        yield from ("--bind", f"{self.private}/tmp", "/tmp", "--bind", f"{self.private}/vartmp", "/var/tmp")  # noqa: S108
+        for area in self.hidden.areas:
+            yield from ("--bind", f"{self.private}/home", area) if area == self.home else ("--tmpfs", area)
+        for path in self.hidden.visible:
+            yield from ("--ro-bind-try", path, path)
+
+    def _masked(self, binds: Sequence[Bind], sockets: Iterable[str]) -> Iterator[str]:
+        """What must not be seen and would be, given what is shown."""
+        yield from self.hidden.masked
+        empty = ("/tmp", "/var/tmp", "/run", "/dev", "/proc", *self.hidden.areas, *self.hidden.masked)  # noqa: S108
+        shown = [*self.hidden.visible]
+        for path in sockets:
+            if within(path, shown) or not within(path, [*empty, *(bind.target for bind in binds)]):
+                yield path
+
+    def _environment(self, environment: Mapping[str, str]) -> list[tuple[str, str]]:
+        home = self.home if self.home in self.hidden.areas else _NO_HOME
+        kept = {name: value for name, value in environment.items() if name not in _DROPPED}
+        ours = {"HOME": home, "TMPDIR": "/tmp", REPORT_VARIABLE: REPORTS, "GIT_OPTIONAL_LOCKS": "0"}  # noqa: S108
+        return sorted({**kept, **ours}.items())
+
+
+def write_options(path: str, options: Sequence[str]) -> None:
+    """Write options as bubblewrap reads them from a file, for nobody else to see."""
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600), "wb") as file:
+        file.write(b"".join(os.fsencode(word) + b"\0" for word in options))
+
+
+def listening(table: str | None = None) -> tuple[str, ...]:
+    """The named sockets of the system that exist; `table` is the text of `/proc/net/unix`."""
+    if table is None:
+        try:
+            table = Path("/proc/net/unix").read_text("utf-8", "surrogateescape")
+        except OSError:
+            return ()
+    fields = (line.split(maxsplit=7) for line in table.splitlines()[1:])
+    paths = {row[7] for row in fields if len(row) == 8 and row[7].startswith("/")}
+    return tuple(sorted(path for path in paths if Path(path).is_socket()))
+
+
+def _namespaces(uid: int, gid: int, *, network: bool) -> Iterator[str]:
+    yield from (f"--unshare-{name}" for name in _NAMESPACES)
+    if not network:
+        yield "--unshare-net"
+    yield from ("--uid", str(uid), "--gid", str(gid), "--new-session", "--die-with-parent", "--cap-drop", "ALL")
+
+
+def _runtime(*, network: bool) -> Iterator[str]:
+    """No sockets of services: `/run` is empty but for what names and programs need."""
+    yield from ("--tmpfs", "/run")
+    if os.path.isdir("/var/run") and not os.path.islink("/var/run"):  # noqa: PTH112, PTH114 - a look, no more
+        yield from ("--tmpfs", "/var/run")
+    for path in (*_RUN_KEPT, *(_RUN_KEPT_ONLINE if network else ())):
+        yield from ("--ro-bind-try", path, path)
+
+
+def _bind(bind: Bind) -> tuple[str, str, str]:
+    return ("--bind" if bind.writable else "--ro-bind", bind.source, bind.target)
+
+
+def _masks(paths: Iterable[str]) -> Iterator[str]:
+    for path in sorted(set(paths)):
+        if os.path.isdir(path):  # noqa: PTH112
+            yield from ("--tmpfs", path, "--remount-ro", path)
+        else:
+            yield from ("--ro-bind", "/dev/null", path)

@@ -1,0 +1,293 @@
+"""The upper folder of one overlay: what is laid into it before a command, and what a command left in it.
+
+It holds only what differs from the disk: files, whiteouts (character devices 0/0) for what is deleted, and folders
+marked opaque that hide all below them. Works on the folder while nothing is mounted on it.
+Not here: mounting (`overlay.py`), walking (`upper_walk.py`).
+"""
+
+# ruff: noqa: PTH119, PTH208 - plain strings are several times faster in a walk
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from codeagent_lsp.shadow.base import Written, WrittenKind
+from codeagent_lsp.shadow.folder import remove_tree
+from codeagent_lsp.shadow.upper_walk import (
+    MAX_DEPTH,
+    OPAQUE,
+    VERSION_CONTROL,
+    Entry,
+    Stamp,
+    has_files,
+    is_binary,
+    is_folder,
+    listed,
+    lstat,
+    read,
+    same_as_disk,
+    same_link,
+    walk,
+)
+from codeagent_lsp.workspace.ignore import FolderRules
+
+Rules = Callable[[], FolderRules | None]
+"""The ignore rules at the top of a folder as they are now; None where all of it is ignored."""
+
+
+@dataclass(frozen=True, slots=True)
+class UpperLimits:
+    """Most bytes of one text, and most files and bytes of all that one command wrote; beyond it is only counted."""
+
+    file_bytes: int = 1 << 20
+    files: int = 500
+    total_bytes: int = 16 << 20
+
+
+@dataclass
+class Found:
+    """What was found so far, by path, within the limits."""
+
+    limits: UpperLimits
+    files: dict[str, Written] = field(default_factory=dict)
+    more: int = 0
+    size: int = 0
+
+    def add(self, path: str, kind: WrittenKind, data: bytes = b"") -> None:
+        """Take one file, or count it where there are too many."""
+        if path in self.files:
+            return
+        if len(self.files) >= self.limits.files or self.size + len(data) > self.limits.total_bytes:
+            self.more += 1
+            return
+        self.size += len(data)
+        self.files[path] = Written(path, kind, data)
+
+
+class Upper:
+    """The upper folder `upper` over the folder `root`, an absolute real path."""
+
+    def __init__(self, root: str, upper: str, rules: Rules, limits: UpperLimits | None = None) -> None:
+        self.root = root
+        self._upper = upper
+        self._rules = rules
+        self._limits = limits or UpperLimits()
+        self._wanted: Mapping[str, bytes | None] = {}
+        self._stamps: dict[str, Stamp] = {}
+
+    def prepare(self, wanted: Mapping[str, bytes | None]) -> None:
+        """Bring it in step with `wanted`, by absolute path. What is ignored or cannot become an edit stays."""
+        wanted = {path: data for path, data in wanted.items() if not self._is_version_control(path)}
+        emptied: set[str] = set()
+        for path in self._wanted.keys() - wanted.keys():  # ignored or not, it was we who laid it
+            self._drop(path)
+            emptied.update(self._above(path))
+        self._wanted = wanted
+        for entry in reversed(list(self._walk())):
+            self._take_back(entry, emptied)
+        for path in sorted(wanted, key=lambda path: wanted[path] is not None):
+            self._lay(path, wanted[path])
+        self._stamps = {entry.path: entry.stamp for entry in self._walk()}
+
+    def collect(self, found: Found) -> None:
+        """Add to `found` what is different from what was prepared."""
+        met = set()
+        for entry in self._walk():
+            met.add(entry.path)
+            if entry.is_version_control:
+                if not entry.is_folder or entry.hides or has_files(entry.upper):
+                    found.add(entry.path, "git")
+            elif not entry.ignored:
+                self._collect_entry(entry, found)
+        for path, data in self._wanted.items():
+            if data is not None and path not in met and not os.path.lexists(self._place(path)):
+                self._gone(path, found)
+
+    def _collect_entry(self, entry: Entry, found: Found) -> None:
+        if entry.is_folder:
+            self._hidden_by(entry, found)
+        elif self._stamps.get(entry.path) == entry.stamp:
+            pass
+        elif entry.is_whiteout:
+            self._deleted(entry.path, entry.lower, entry.rules, found)
+        else:
+            if entry.lower is not None and is_folder(entry.lower):
+                self._deleted(entry.path, entry.lower, entry.rules, found)
+            if (written := self._changed(entry)) is not None:
+                found.add(written.path, written.kind, written.data)
+
+    def _hidden_by(self, entry: Entry, found: Found) -> None:
+        """The files on the disk that a folder in the upper hides."""
+        if entry.lower is None or entry.inner is None or not os.path.lexists(entry.lower):
+            return
+        if not is_folder(entry.lower):
+            self._deleted(entry.path, entry.lower, entry.rules, found)
+        elif entry.hides:
+            here = set(os.listdir(entry.upper))
+            for name in listed(entry.lower):
+                if name not in here:
+                    self._deleted(f"{entry.path}/{name}", f"{entry.lower}/{name}", entry.inner, found)
+
+    def _deleted(self, path: str, lower: str | None, rules: FolderRules, found: Found) -> None:
+        """All that was deleted with `path`: itself, or every file below a folder. `rules` are of the folder above."""
+        if lower is None or not os.path.lexists(lower):
+            return
+        name, folder = os.path.basename(path), is_folder(lower)
+        if name in VERSION_CONTROL:
+            found.add(path, "git")
+        elif rules.ignores(name, is_dir=folder):
+            return
+        elif not folder:
+            if path not in self._wanted or self._wanted[path] is not None:
+                found.add(path, "deleted")
+        elif path.count("/") - self.root.count("/") < MAX_DEPTH:
+            inner = rules.enter(name)
+            for child in listed(lower):
+                self._deleted(f"{path}/{child}", f"{lower}/{child}", inner, found)
+
+    def _gone(self, path: str, found: Found) -> None:
+        """A wanted file that is no more, and left no trace because the disk has none."""
+        rules = self._rules()
+        for folder in self._above(path):
+            if rules is None or rules.ignores(os.path.basename(folder), is_dir=True):
+                return
+            rules = rules.enter(os.path.basename(folder))
+        if rules is not None and not rules.ignores(os.path.basename(path), is_dir=False):
+            found.add(path, "deleted")
+
+    def _changed(self, entry: Entry) -> Written | None:
+        """What became of a file that is in the upper; None when it is as it was."""
+        mode = entry.info.st_mode
+        if stat.S_ISLNK(mode):
+            return None if same_link(entry) else Written(entry.path, "symlink")
+        if not stat.S_ISREG(mode):
+            return Written(entry.path, "special")
+        if (before := self._mode_before(entry)) is not None and self._same_bytes(entry):
+            return None if stat.S_IMODE(mode) == stat.S_IMODE(before) else Written(entry.path, "mode")
+        if entry.info.st_size > self._limits.file_bytes:
+            return Written(entry.path, "large")
+        if is_binary(entry.upper):
+            return Written(entry.path, "binary")
+        return Written(entry.path, "text", read(entry.upper))
+
+    def _mode_before(self, entry: Entry) -> int | None:
+        """The mode of the file before the command; None when there was no such file."""
+        if entry.path in self._wanted:
+            stamp = self._stamps.get(entry.path)
+            return stamp[4] if stamp is not None and self._wanted[entry.path] is not None else None
+        info = lstat(entry.lower)
+        return info.st_mode if info is not None and stat.S_ISREG(info.st_mode) else None
+
+    def _same_bytes(self, entry: Entry) -> bool:
+        """Whether the file has the bytes it had: those that were wanted, else those on the disk."""
+        if entry.path in self._wanted:
+            wanted = self._wanted[entry.path]
+            return wanted is not None and len(wanted) == entry.info.st_size and wanted == read(entry.upper)
+        return same_as_disk(entry)
+
+    def _take_back(self, entry: Entry, emptied: set[str]) -> None:
+        """Remove what must not stay for the next command. Contents come before their folder."""
+        if entry.is_folder and not entry.ignored and not entry.is_version_control:
+            _clear_mark(entry.upper)
+            is_merged = entry.lower is not None and is_folder(entry.lower)
+            if (is_merged or entry.path in emptied) and _remove_empty(entry.upper):
+                emptied.update(self._above(entry.path))
+        elif entry.is_version_control or (
+            not entry.ignored and entry.path not in self._wanted and (entry.is_whiteout or self._is_stale(entry))
+        ):
+            self._drop(entry.path)
+            emptied.update(self._above(entry.path))
+
+    def _is_stale(self, entry: Entry) -> bool:
+        """Whether a file is text that nobody wants any more, or a plain copy of what the disk has."""
+        mode = entry.info.st_mode
+        if stat.S_ISLNK(mode):
+            return same_link(entry)
+        if not stat.S_ISREG(mode):
+            return False
+        below = lstat(entry.lower)
+        if below is not None and same_as_disk(entry):
+            return stat.S_IMODE(below.st_mode) == stat.S_IMODE(mode)
+        return entry.info.st_size <= self._limits.file_bytes and not is_binary(entry.upper)
+
+    def _lay(self, path: str, data: bytes | None) -> None:
+        """Make `path` a file with these bytes, or hide what the disk has there."""
+        place = self._place(path)
+        info, below = lstat(place), self._on_disk(path)
+        is_file = info is not None and stat.S_ISREG(info.st_mode)
+        if data is not None and is_file and info is not None and info.st_size == len(data) and read(place) == data:
+            return
+        self._drop(path)
+        if (data is None and below is None) or not self._make_folders(path):
+            return
+        if data is None:
+            os.mknod(place, stat.S_IFCHR, 0)
+            return
+        before = info if is_file else below
+        mode = before.st_mode if before is not None and stat.S_ISREG(before.st_mode) else 0o644
+        with os.fdopen(os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600), "wb") as file:
+            file.write(data)
+            os.fchmod(file.fileno(), stat.S_IMODE(mode) & 0o777)
+
+    def _make_folders(self, path: str) -> bool:
+        """Make the folders above `path`, each a real one; False where a wanted file is in the way."""
+        for folder in self._above(path):
+            if self._wanted.get(folder) is not None:
+                return False
+            if not is_folder(self._place(folder)):
+                self._drop(folder)
+                Path(self._place(folder)).mkdir()
+                below = lstat(folder)
+                mode = stat.S_IMODE(below.st_mode) | 0o700 if below and stat.S_ISDIR(below.st_mode) else 0o755
+                Path(self._place(folder)).chmod(mode)
+        return True
+
+    def _on_disk(self, path: str) -> os.stat_result | None:
+        """What a file is on the disk; None when there is none, when it is a folder, or is only behind a link."""
+        info = lstat(path) if all(map(is_folder, self._above(path))) else None
+        return None if info is None or stat.S_ISDIR(info.st_mode) else info
+
+    def _drop(self, path: str) -> None:
+        """Remove what the upper has at a path; a link above it is never followed."""
+        place = self._place(path)
+        if not all(is_folder(self._place(folder)) for folder in self._above(path)):
+            return
+        if is_folder(place):
+            remove_tree(place)
+        elif os.path.lexists(place):
+            Path(place).unlink()
+
+    def _walk(self) -> Iterator[Entry]:
+        rules = self._rules()
+        return iter(()) if rules is None else walk(self.root, self._upper, rules)
+
+    def _place(self, path: str) -> str:
+        """Where a path lies in the upper."""
+        return self._upper + path.removeprefix(self.root)
+
+    def _above(self, path: str) -> list[str]:
+        """The folders between the root and `path`, outermost first."""
+        parts = path.removeprefix(self.root + "/").split("/")[:-1]
+        return [f"{self.root}/{'/'.join(parts[: end + 1])}" for end in range(len(parts))]
+
+    def _is_version_control(self, path: str) -> bool:
+        return not VERSION_CONTROL.isdisjoint(path.removeprefix(self.root + "/").split("/"))
+
+
+def _clear_mark(folder: str) -> None:
+    try:
+        os.removexattr(folder, OPAQUE, follow_symlinks=False)
+    except OSError:
+        pass  # it had none
+
+
+def _remove_empty(folder: str) -> bool:
+    try:
+        Path(folder).rmdir()
+    except OSError:
+        return False  # something is still in it
+    return True

@@ -1,0 +1,332 @@
+"""A small program between the server and one command: it starts the command, watches its tree, and ends all of it.
+
+It is a process of its own so that the tree also ends when the server is killed: the socket that is its standard
+input then closes. It is the reaper of everything below it, so no child escapes by a new session or a dead parent,
+and the server's event loop is not what polls. Uses the standard library only and starts in some ten milliseconds.
+Where there is no /proc and no prctl, the command's process group is all that is known of it. Not here: reading the
+output and the reports (`process.py`), what the command may see (`environment.py`).
+"""
+
+# ruff: noqa: PTH123, PTH208 - pathlib would double the time this program takes to start
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import resource
+import select
+import signal
+import socket
+import sys
+import time
+from collections.abc import Callable, Iterable
+from typing import Any
+
+INTERVAL_SECONDS = 0.1
+ENDING_SECONDS = 5.0
+OPEN_FILES = 8192
+NICENESS = 5
+
+_SPEC_LIMIT = 16 << 20
+_SUBREAPER, _DEATH_SIGNAL = 36, 1
+_STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+_PAGE = os.sysconf("SC_PAGE_SIZE")
+
+
+def main() -> None:
+    """Serve one command, told as a line of JSON on the socket at descriptor 0, answered by another one.
+
+    The answer is `{"code": 128 + signal or exit code, "ending": ...}`, or `{"error": errno}` when it cannot start.
+    """
+    control = socket.socket(fileno=0)
+    spec = _received(control)
+    if spec is None:  # the server went away, or changed its mind, before anything was started
+        return
+    answer = guard(spec, control)
+    try:
+        control.sendall(json.dumps(answer).encode())
+    except OSError:  # nobody is left to hear it
+        pass
+
+
+def guard(spec: dict[str, Any], control: socket.socket) -> dict[str, Any]:
+    """Start the command, follow it until it ends or must end, and leave nothing of it."""
+    _prctl(_SUBREAPER, 1)
+    wake = _wake_on_signals()
+    try:
+        tree = Tree(start(spec))
+    except OSError as error:
+        return {"error": error.errno}
+    limits = Limits(spec)
+    ending = _followed(tree, limits, control, wake)
+    left = tree.end()
+    return {"code": 128 + signal.SIGKILL if tree.code is None else tree.code, "ending": ending, "left": left}
+
+
+class Tree:
+    """A command and all that it started. `code` is its exit code as in a shell, None while it runs."""
+
+    def __init__(self, main: int) -> None:
+        self.code: int | None = None
+        self._main = main
+
+    def reap(self) -> bool:
+        """Collect what has ended; whether any child is left."""
+        while True:
+            try:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return False
+            if pid == 0:
+                return True
+            if pid == self._main:
+                code = os.waitstatus_to_exitcode(status)
+                self.code = code if code >= 0 else 128 - code
+
+    def end(self, seconds: float = ENDING_SECONDS) -> int:
+        """Kill everything, again and again, until nothing is left; how many would not die in time."""
+        deadline, pause = time.monotonic() + seconds, 0.0005
+        while self.reap():
+            self._kill()
+            if time.monotonic() > deadline:
+                return len(descendants(os.getpid()))
+            time.sleep(pause)
+            pause = min(pause * 2, 0.02)
+        return 0
+
+    def _kill(self) -> None:
+        """One pass. A group is killed in one step of the kernel, so that forking does not outrun it."""
+        pids = descendants(os.getpid())
+        groups = {_group(pid) for pid in pids} | ({self._main} if self.code is None else set())
+        for group in groups - {None, 0, os.getpgrp()}:
+            _signal(os.killpg, group)
+        for pid in pids:
+            _signal(os.kill, pid)
+
+
+class Limits:
+    """What the tree may use. `spec` has `seconds`, `processes`, `memory_bytes`, `disk_bytes`, `disk_folder`."""
+
+    def __init__(self, spec: dict[str, Any]) -> None:
+        self.deadline = time.monotonic() + spec["seconds"]
+        self._spec = spec
+        self._free = free_bytes(spec["disk_folder"])
+
+    def broken(self) -> str | None:
+        """The name of a limit that is broken. Stops counting at the first process too many."""
+        if time.monotonic() >= self.deadline:
+            return "timeout"
+        pids = descendants(os.getpid(), self._spec["processes"] + 1)
+        if len(pids) > self._spec["processes"]:
+            return "processes"
+        if _uses_more(pids, self._spec["memory_bytes"]):
+            return "memory"
+        now = free_bytes(self._spec["disk_folder"])
+        if self._free is not None and now is not None and self._free - now > self._spec["disk_bytes"]:
+            return "disk"
+        return None
+
+
+def start(spec: dict[str, Any]) -> int:
+    """The process id of the started command; OSError says why it could not be started."""
+    reader, writer = os.pipe()
+    parent = os.getpid()
+    pid = os.fork()
+    if pid == 0:
+        try:
+            _become(spec, parent)
+        except OSError as error:
+            os.write(writer, str(error.errno or errno.EIO).encode())
+        except ValueError:  # a NUL in a word
+            os.write(writer, str(errno.EINVAL).encode())
+        finally:
+            os._exit(127)
+    os.close(writer)
+    failure = os.read(reader, 16)
+    os.close(reader)
+    if failure:
+        os.waitpid(pid, 0)
+        raise OSError(int(failure), os.strerror(int(failure)))
+    return pid
+
+
+def descendants(pid: int, at_most: int | None = None) -> list[int]:
+    """The processes below `pid`, parents first; counting ends at `at_most`. Those that come and go may be missed."""
+    of = _children if _has_children_files(pid) else _children_by_scan()
+    found: list[int] = []
+    waiting = [pid]
+    while waiting and (at_most is None or len(found) < at_most):
+        below = of(waiting.pop(0))
+        found.extend(below)
+        waiting.extend(below)
+    return found
+
+
+def resident_bytes(pid: int) -> int:
+    """The memory a process has in RAM, shared pages included; 0 when it is gone."""
+    try:
+        return int(_read(f"/proc/{pid}/statm").split()[1]) * _PAGE
+    except (OSError, IndexError):
+        return 0
+
+
+def proportional_bytes(pid: int) -> int:
+    """The same with shared pages divided among those who share them, where the kernel tells."""
+    try:
+        lines = _read(f"/proc/{pid}/smaps_rollup").splitlines()
+    except OSError:
+        return resident_bytes(pid)
+    return next((int(line.split()[1]) * 1024 for line in lines if line.startswith("Pss:")), 0)
+
+
+def free_bytes(folder: str) -> int | None:
+    """The free space of the file system of `folder`; None where nobody knows."""
+    try:
+        status = os.statvfs(folder)
+    except OSError:
+        return None
+    return status.f_bavail * status.f_frsize
+
+
+def _followed(tree: Tree, limits: Limits, control: socket.socket, wake: socket.socket) -> str:
+    """Wait until the command ended by itself ("exited"), broke a limit, or shall end ("stopped")."""
+    look = time.monotonic() + INTERVAL_SECONDS
+    while True:
+        tree.reap()
+        if tree.code is not None:
+            return "exited"
+        if time.monotonic() >= min(look, limits.deadline):
+            if broken := limits.broken():
+                return broken
+            look = time.monotonic() + INTERVAL_SECONDS
+        wait = max(0.0, min(look, limits.deadline) - time.monotonic())
+        ready, _, _ = select.select([control, wake], [], [], wait)
+        if control in ready or (wake in ready and set(wake.recv(4096)) & set(_STOP_SIGNALS)):
+            return "stopped"
+
+
+def _become(spec: dict[str, Any], parent: int) -> None:
+    """In the new process: take its place and never come back, or raise."""
+    os.setsid()
+    _prctl(_DEATH_SIGNAL, signal.SIGKILL)
+    if os.getppid() != parent:
+        os._exit(127)
+    _limit(spec["processes"])
+    os.nice(NICENESS)
+    _write("/proc/self/oom_score_adj", "1000")
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    signal.set_wakeup_fd(-1)
+    for number in (*_STOP_SIGNALS, signal.SIGCHLD, signal.SIGPIPE, signal.SIGXFSZ):
+        signal.signal(number, signal.SIG_DFL)
+    os.chdir(spec["cwd"])
+    os.execvpe(spec["argv"][0], spec["argv"], spec["environment"])  # noqa: S606 - running it is the purpose
+
+
+def _limit(processes: int) -> None:
+    """No core dumps, a common number of open files, and a ceiling over the forks between two looks."""
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    files = OPEN_FILES if hard == resource.RLIM_INFINITY else min(hard, OPEN_FILES)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (files, hard))
+    try:
+        threads = int(_read("/proc/loadavg").split()[3].partition("/")[2])  # of everybody: the limit is per user
+    except (OSError, ValueError, IndexError):
+        return
+    _, hard = resource.getrlimit(resource.RLIMIT_NPROC)
+    ceiling = threads + 8 * processes
+    if hard == resource.RLIM_INFINITY or ceiling < hard:
+        resource.setrlimit(resource.RLIMIT_NPROC, (ceiling, ceiling))
+
+
+def _uses_more(pids: Iterable[int], allowed: int) -> bool:
+    """Whether they have more memory; the exact number is dear, and asked for only when the cheap one is over."""
+    listed = list(pids)
+    return sum(map(resident_bytes, listed)) > allowed and sum(map(proportional_bytes, listed)) > allowed
+
+
+def _children(pid: int) -> list[int]:
+    found: list[int] = []
+    try:
+        for thread in os.listdir(f"/proc/{pid}/task"):
+            found.extend(map(int, _read(f"/proc/{pid}/task/{thread}/children").split()))
+    except OSError:  # it ended meanwhile
+        pass
+    return found
+
+
+def _children_by_scan() -> Callable[[int], list[int]]:
+    """For kernels that do not list children: everybody's parent, read once."""
+    below: dict[int, list[int]] = {}
+    for name in os.listdir("/proc") if os.path.isdir("/proc") else ():  # noqa: PTH112 - see above
+        if name.isdigit():
+            try:
+                parent = int(_read(f"/proc/{name}/stat").rpartition(")")[2].split()[1])
+            except (OSError, IndexError):
+                continue
+            below.setdefault(parent, []).append(int(name))
+    return lambda pid: below.get(pid, [])
+
+
+def _has_children_files(pid: int) -> bool:
+    return os.path.exists(f"/proc/{pid}/task/{pid}/children")  # noqa: PTH110 - see above
+
+
+def _wake_on_signals() -> socket.socket:
+    """A socket on which the number of each signal arrives as a byte."""
+    here, there = socket.socketpair()
+    there.setblocking(False)
+    signal.set_wakeup_fd(there.detach(), warn_on_full_buffer=False)
+    for number in (signal.SIGCHLD, *_STOP_SIGNALS):
+        signal.signal(number, lambda *_: None)
+    return here
+
+
+def _received(control: socket.socket) -> dict[str, Any] | None:
+    data = bytearray()
+    while not data.endswith(b"\n"):
+        chunk = control.recv(1 << 16)
+        if not chunk or len(data) > _SPEC_LIMIT:
+            return None
+        data += chunk
+    spec: dict[str, Any] = json.loads(data)
+    return spec
+
+
+def _group(pid: int) -> int | None:
+    try:
+        return os.getpgid(pid)
+    except OSError:
+        return None
+
+
+def _signal(send: Callable[[int, int], None], target: int | None) -> None:
+    try:
+        if target is not None:
+            send(target, signal.SIGKILL)
+    except OSError:  # gone, or somebody else's: a set-user-id program
+        pass
+
+
+def _prctl(option: int, value: int) -> None:
+    if not sys.platform.startswith("linux"):
+        return
+    try:
+        import ctypes  # only here: some builds of Python lack it
+
+        ctypes.CDLL(None, use_errno=True).prctl(option, value, 0, 0, 0)
+    except (ImportError, OSError, AttributeError):
+        pass
+
+
+def _read(path: str) -> str:
+    with open(path, encoding="utf-8", errors="replace") as file:
+        return file.read()
+
+
+def _write(path: str, value: str) -> None:
+    try:
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(value)
+    except OSError:  # another system, or a kernel that forbids it
+        pass

@@ -1,0 +1,222 @@
+"""The shadow workspace of a session: commands run in it one at a time, and what they write becomes staged changes.
+
+What a command wrote is staged as one step or not at all: nothing when it was cancelled or stopped at a limit. Not
+here: how the disk is kept from it (the layers), how the process runs (`process.py`), what may be staged
+(`collect.py`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TypeVar
+
+from codeagent_lsp.config import ShellSettings
+from codeagent_lsp.errors import ToolFailed, UserError
+from codeagent_lsp.shadow.base import (
+    Approve,
+    Command,
+    CommandResult,
+    Finished,
+    Isolation,
+    Launch,
+    Layer,
+    OnOutput,
+    Shell,
+    Writings,
+    no_output,
+)
+from codeagent_lsp.shadow.collect import Collected, CollectLimits, collect
+from codeagent_lsp.shadow.process import ProcessLimits, run_process
+from codeagent_lsp.shadow.wanted import LeftOut, Wanted, wanted
+from codeagent_lsp.workspace.files import FileText, FileView
+from codeagent_lsp.workspace.staging import Staging
+
+OpenLayer = Callable[[tuple[str, ...]], Layer]
+"""Makes the private view of the workspace folders; blocks. OSError or ToolFailed when that is impossible."""
+
+Execute = Callable[[Launch, Command, OnOutput], Awaitable[Finished]]
+"""Runs a process to its end or to a limit; cancelling kills its whole tree."""
+
+_R = TypeVar("_R")
+
+_WAIT_SECONDS = 900.0  # longer than any one command may take
+_CLOSE_SECONDS = 30.0
+_SAVED_ONLY = "The command saw the saved file: at the isolation level direct, unsaved and proposed text is not seen."
+
+
+@dataclass(frozen=True, slots=True)
+class _Binding:
+    """What one run brings along."""
+
+    view: FileView
+    staging: Staging
+    approve: Approve
+
+
+class ShadowWorkspace:
+    """The private view of one session, opened when the first command comes.
+
+    `isolation` is what `open_layer` is going to give. `wait_seconds` is how long a command waits for the one before.
+    """
+
+    def __init__(
+        self,
+        isolation: Isolation,
+        open_layer: OpenLayer,
+        execute: Execute,
+        *,
+        limits: CollectLimits | None = None,
+        wait_seconds: float = _WAIT_SECONDS,
+    ) -> None:
+        self.isolation = isolation
+        self._open_layer = open_layer
+        self._execute = execute
+        self._limits = limits
+        self._wait_seconds = wait_seconds
+        self._layer: Layer | None = None
+        self._folders: tuple[str, ...] = ()
+        self._turn = asyncio.Lock()
+        # One thread for the layer: what a cancelled command left it doing is over before the next one begins.
+        self._thread = ThreadPoolExecutor(1, "shadow")
+        self._closed = self._shut = False
+
+    def bind(self, view: FileView, staging: Staging, approve: Approve) -> Shell:
+        """The commands of one run."""
+        return _BoundShell(self, _Binding(view, staging, approve))
+
+    async def run(self, binding: _Binding, command: Command, on_output: OnOutput) -> CommandResult:
+        """Run one command in the view of `binding`, when its turn has come."""
+        async with self._in_turn():
+            seen = await asyncio.to_thread(wanted, binding.view)
+            launch = await self._in_thread(lambda: self._prepared(binding.view.roots.folders, seen, command))
+            finished = await self._execute(launch, command, on_output)
+            writings = await self._in_thread(self._writings)
+            collected = await asyncio.to_thread(collect, writings, binding.view, seen, self._limits)
+            if finished.ending != "exited":
+                collected = collected.without(collected.paths, _stopped(finished))
+            elif collected.protected and not await binding.approve(collected.protected):
+                collected = collected.without_protected()
+            staged = _stage(collected, binding.staging)
+            left_out = (*seen.left_out, *_unseen(self.isolation, seen), *collected.left_out)
+            return CommandResult(finished, self.isolation, staged, left_out)
+
+    async def close(self) -> None:
+        """Remove the private view, after the command that may still be using it. Also when this is cancelled."""
+        if self._closed:
+            return
+        self._closed = True
+        try:
+            async with asyncio.timeout(_CLOSE_SECONDS), self._turn:
+                pass
+        except TimeoutError:
+            pass  # whoever runs it ends with an error when its view is gone
+        finally:
+            self._shut = True
+            done = self._thread.submit(self._close_layer)
+            self._thread.shutdown(wait=False)
+        await asyncio.shield(asyncio.wrap_future(done))
+
+    @asynccontextmanager
+    async def _in_turn(self) -> AsyncIterator[None]:
+        try:
+            async with asyncio.timeout(self._wait_seconds):
+                await self._turn.acquire()
+        except TimeoutError:
+            raise ToolFailed("Another command of this session is still running. Try again when it has ended.") from None
+        try:
+            if self._closed:
+                raise ToolFailed("The session is closed, so no command can run.")
+            yield
+        finally:
+            self._turn.release()
+
+    async def _in_thread(self, work: Callable[[], _R]) -> _R:
+        if self._shut:
+            raise ToolFailed("The session was closed while the command ran; what it wrote was dropped.")
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._thread, work)
+        except UserError as error:
+            raise ToolFailed(str(error)) from error
+        except OSError as error:
+            raise ToolFailed(
+                f"The private copy of the workspace failed: {error.strerror or error}. Free some space on the disk "
+                "and try again; if it stays so, run codeagent-lsp doctor or choose another shell.isolation."
+            ) from error
+
+    def _prepared(self, folders: tuple[str, ...], seen: Wanted, command: Command) -> Launch:
+        """In the thread: bring the view in step, and open it before if need be."""
+        if self._layer is None or self._folders != folders:
+            self._close_layer()
+            self._layer, self._folders = self._open_layer(folders), folders
+        promised, self.isolation = self.isolation, self._layer.isolation
+        if replace(promised, reason="") != replace(self.isolation, reason=""):  # what was agreed to was the other one
+            raise ToolFailed(f"Commands are isolated in another way now ({self.isolation.level}). Run it again.")
+        self._layer.prepare(seen.files)
+        return self._layer.launch(command)
+
+    def _writings(self) -> Writings:
+        assert self._layer is not None  # it was prepared in this turn, and is closed only after the last one
+        return self._layer.writings()
+
+    def _close_layer(self) -> None:
+        layer, self._layer = self._layer, None
+        if layer is not None:
+            layer.close()
+
+
+class _BoundShell:
+    """The `Shell` of one run."""
+
+    def __init__(self, workspace: ShadowWorkspace, binding: _Binding) -> None:
+        self._workspace = workspace
+        self._binding = binding
+
+    @property
+    def isolation(self) -> Isolation:
+        return self._workspace.isolation
+
+    async def run(self, command: Command, on_output: OnOutput = no_output) -> CommandResult:
+        return await self._workspace.run(self._binding, command, on_output)
+
+
+def executing(settings: Callable[[], ShellSettings], spool_folder: Path) -> Execute:
+    """Runs processes within the limits of the settings, or of a command that has its own."""
+
+    async def execute(launch: Launch, command: Command, on_output: OnOutput) -> Finished:
+        now = settings()
+        limits = ProcessLimits(
+            seconds=command.seconds or now.timeout_seconds,
+            output_bytes=command.output_bytes or now.max_output_bytes,
+        )
+        return await run_process(launch, limits, on_output, spool_folder=spool_folder)
+
+    return execute
+
+
+def _stage(collected: Collected, staging: Staging) -> tuple[str, ...]:
+    """Stage all of it as one step; the paths."""
+    if not collected.paths:
+        return ()
+    read = {path: _base(file, staging) for path, file in collected.read.items()}
+    moves = {new: read[old] for old, new in collected.moves}
+    staging.stage(collected.texts, moves, read.values())
+    return collected.paths
+
+
+def _base(file: FileText, staging: Staging) -> FileText:
+    """What was read, as `Staging` takes it: a staged text that was applied meanwhile is what the user has."""
+    applied = file.source == "staged" and staging.lookup(file.path) is None
+    return replace(file, source="buffer") if applied else file
+
+
+def _unseen(isolation: Isolation, seen: Wanted) -> LeftOut:
+    return tuple((path, _SAVED_ONLY) for path in seen.files) if isolation.level == "direct" else ()
+
+
+def _stopped(finished: Finished) -> str:
+    return f"The command was stopped at a limit ({finished.ending}), so what it wrote was dropped."

@@ -1,0 +1,80 @@
+"""Who may run what: the part of a decision that depends on where a command would run. Pure.
+
+Names are no defence; isolation is. In a shadow that lets nothing out, a command needs no question unless a rule of the
+user's asks for one. Not here: the grammar of shell commands (`shell_policy.py`), rules about paths and modes
+(`permissions.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from codeagent_lsp.config import ShellSettings
+from codeagent_lsp.shadow.base import Isolation
+from codeagent_lsp.tools.decision import Decision
+from codeagent_lsp.tools.shell_policy import judge, words
+
+
+@dataclass(frozen=True, slots=True)
+class CommandRules:
+    """The user's rules for one tool: patterns without its name. A rule that names the tool alone is `*`."""
+
+    allow: tuple[str, ...] = ()
+    ask: tuple[str, ...] = ()
+    deny: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where commands run: the settings, and how they are isolated; None where nothing can run,
+    for a `reason`.
+    """
+
+    shell: ShellSettings
+    isolation: Isolation | None
+    reason: str = ""
+
+
+NOWHERE = Place(ShellSettings(), None, "Commands cannot run here.")
+
+
+def judged_command(command: str, rules: CommandRules, is_secret: Callable[[str], bool]) -> Decision:
+    """What can be said of a command line by its words alone, wherever it runs.
+
+    `allow`: the user's rules or its harmlessness allow it; `deny`: it is never run; `ask` with `remember` False: it
+    always needs the user; `ask` otherwise: isolation may answer.
+    """
+    judgement: Judgement = judge(command, allow=rules.allow, ask=rules.ask, deny=rules.deny)
+    if judgement.decision == "deny":
+        return Decision("deny", _first(judgement.reasons))
+    if rules.ask and judge(command, allow=("*",)).decision != judge(command, allow=("*",), ask=rules.ask).decision:
+        return Decision("ask", "An ask rule of the user covers this command.", firm=True)
+    if any(map(is_secret, words(command))):
+        return Decision("ask", "The command names a file that usually holds secrets.", firm=True)
+    return Decision(judgement.decision, _first(judgement.reasons))
+
+
+def placed(decision: Decision, arguments: Mapping[str, Any], place: Place) -> Decision:
+    """The decision in view of where the call would run."""
+    shell, isolation = place.shell, place.isolation
+    if isolation is None:
+        return Decision("deny", place.reason)
+    if isolation.level == "direct":
+        return Decision("ask", "It runs in your real folder, not in a shadow of it.", remember=False)
+    if decision.firm:
+        return decision
+    if arguments.get("allow_network") and not shell.allow_network:
+        return Decision("ask", "The command asks for the network.")
+    if shell.confirm == "never":
+        return Decision("allow", "The setting shell.confirm asks for nothing.")
+    if shell.confirm == "unisolated":
+        if isolation.complete and not shell.allow_network:
+            return Decision("allow", "It runs in the shadow, without network; nothing it does gets out.")
+        return decision
+    return Decision("ask", "The setting shell.confirm asks before every command.")
+
+
+def _first(reasons: Sequence[str]) -> str:
+    return reasons[0] if reasons else ""

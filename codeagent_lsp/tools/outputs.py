@@ -1,0 +1,142 @@
+"""Long results of tools, kept in numbered files outside of the workspace so that the model can read on.
+
+The model names them `@output/3.txt`, in `read_file` and `grep`. Not here: what is shown of a result at first
+(`truncation.py`), who keeps one (`executor.py` and tools that run commands).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Iterable
+from pathlib import Path
+from threading import Lock
+
+from codeagent_lsp.errors import FileRefused
+from codeagent_lsp.tools.truncation import truncate
+from codeagent_lsp.workspace.document import Document
+from codeagent_lsp.workspace.files import FileView, StagedFile
+from codeagent_lsp.workspace.paths import Roots
+
+FILE_BYTES = 16 << 20
+TOTAL_BYTES = 128 << 20
+
+_FOLDER = "@output"
+_NAME = re.compile(r"(?:\./)?(@output/[1-9][0-9]{0,9}\.txt)")
+_SLACK = 200  # for the line that says what is left out
+
+
+class OutputStore:
+    """The long results of one session, in `folder`, which is nobody else's. The oldest give way to new ones.
+
+    All methods block; they may be called from any thread. Numbers are never used twice in a session.
+    """
+
+    def __init__(self, folder: Path, *, file_bytes: int = FILE_BYTES, total_bytes: int = TOTAL_BYTES) -> None:
+        self._folder = folder
+        self._file_bytes = file_bytes
+        self._total_bytes = total_bytes
+        self._lock = Lock()
+        self._last = 0
+        self._view: FileView | None = None
+
+    @property
+    def view(self) -> FileView:
+        """The results as files, for everything that reads files; made at its first use, when there are some."""
+        if self._view is None:
+            largest = self._file_bytes + _SLACK
+            self._view = FileView(Roots([str(self._folder)]), _Nothing(), _Nothing(), max_bytes=largest)
+        return self._view
+
+    def keep(self, text: str) -> str:
+        """Write a text down; its name for the model. OSError when that cannot be."""
+        data = truncate(text, self._file_bytes).encode("utf-8", "replace")
+        with self._lock:
+            path = self._next()
+            with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+                file.write(data)
+            self._make_room()
+        return f"{_FOLDER}/{path.name}"
+
+    def adopt(self, file: str) -> str:
+        """Take over a file of UTF-8 text that holds a result; its name for the model. OSError as with `keep`."""
+        source = Path(file)
+        if source.stat().st_size > self._file_bytes:
+            name = self.keep(_ends(source, self._file_bytes))
+            source.unlink()
+            return name
+        with self._lock:
+            path = self._next()
+            shutil.move(source, path)
+            path.chmod(0o600)
+            self._make_room()
+        return f"{_FOLDER}/{path.name}"
+
+    def check(self, path: str) -> None:
+        """FileRefused when there is no such result, or no longer."""
+        if not (self._folder / name_of(path)).is_file():
+            raise FileRefused(f"{name_of(path)} is not kept any more. Run the command or tool again.")
+
+    def _next(self) -> Path:
+        folder = self._folder / _FOLDER
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._last = max(self._last, *(_number(path) for path in folder.iterdir()), 0) + 1
+        return folder / f"{self._last}.txt"
+
+    def _make_room(self) -> None:
+        """The newest stays, whatever it measures."""
+        files = sorted((self._folder / _FOLDER).iterdir(), key=_number)
+        sizes = [path.stat().st_size for path in files]
+        total = sum(sizes)
+        for path, size in zip(files[:-1], sizes, strict=False):
+            if total <= self._total_bytes:
+                break
+            path.unlink()
+            total -= size
+
+
+def name_of(path: object) -> str:
+    """`@output/3.txt` when that is what `path` names, '' when it is anything else."""
+    match = _NAME.fullmatch(path) if isinstance(path, str) else None
+    return match[1] if match else ""
+
+
+def located(view: FileView, outputs: OutputStore | None, path: str) -> tuple[FileView, str]:
+    """Where `path` is to be read and its absolute path there: a long result, or a file of the workspace."""
+    if outputs is None or not name_of(path):
+        return view, view.roots.resolve(path)
+    outputs.check(path)
+    return outputs.view, outputs.view.roots.resolve(name_of(path))
+
+
+class _Nothing:
+    """No open documents and nothing staged."""
+
+    def get_by_path(self, path: str) -> Document | None:
+        return None
+
+    def open_paths(self) -> Iterable[str]:
+        return ()
+
+    def lookup(self, path: str) -> StagedFile | None:
+        return None
+
+    def paths(self) -> Iterable[str]:
+        return ()
+
+
+def _number(path: Path) -> int:
+    return int(path.stem) if path.stem.isdigit() else 0
+
+
+def _ends(path: Path, limit: int) -> str:
+    """The beginning and the end of a file that is too long."""
+    half = limit // 2
+    with path.open("rb") as file:
+        head = file.read(half)
+        size = file.seek(0, os.SEEK_END)
+        file.seek(size - half)
+        tail = file.read(half)
+    missing = size - len(head) - len(tail)
+    return f"{head.decode('utf-8', 'ignore')}\n[... {missing} bytes left out ...]\n{tail.decode('utf-8', 'ignore')}"

@@ -1,0 +1,133 @@
+"""What the words of a script become, as far as its text tells: quotes, escapes, braces, variables set before. Pure.
+
+For denial and rules only, never for permission: a guess may be wrong. What cannot be known stands as `UNKNOWN`, the
+home folder as `~`. Not here: which words belong to which command (`reading.py`).
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+UNKNOWN = "\x00"
+MAX_DEPTH = 12
+_MAX_BRANCHES = 64
+_BREAK = "\x01"
+_OPEN, _COMMA, _CLOSE = "\x02", "\x03", "\x04"
+_BRACES = re.compile(f"{_OPEN}([^{_OPEN}{_CLOSE}]*){_CLOSE}")
+_MARKS = str.maketrans({"{": _OPEN, ",": _COMMA, "}": _CLOSE})
+_LITERAL = str.maketrans({_OPEN: "{", _COMMA: ",", _CLOSE: "}"})
+_BACKSLASH = re.compile(r"\\(\n?)(.?)", re.DOTALL)
+_VARIABLE = re.compile(r"\$\{?(\w+|[@*#?$!-])\}?")
+_DEFAULT = re.compile(r"\$\{\w+:?[-=+](.*)\}", re.DOTALL)
+_FIXED = {"HOME": "~", "IFS": _BREAK, "@": "", "*": "", "0": "$0", "SHELL": "bash", "BASH": "bash"}
+
+Variables = Mapping[str, str]
+
+
+def fields(node: Node, variables: Variables) -> tuple[str, ...]:
+    """The words that the word at `node` becomes; none or several when an expansion says so."""
+    text = _decoded(node, variables, 0)
+    found = [part for branch in _branches(text) for part in re.split(f"{_BREAK}+", branch)]
+    quoted = node.type in ("string", "raw_string", "ansi_c_string")
+    return tuple(part for part in found if part or quoted)
+
+
+def value(node: Node, variables: Variables) -> str:
+    """The word at `node` as one text."""
+    return _decoded(node, variables, 0).translate(_LITERAL).replace(_BREAK, " ")
+
+
+def unquoted(text: str) -> str:
+    """A word without its quotes and backslashes, by characters alone."""
+    return _BACKSLASH.sub(r"\2", text).replace("'", "").replace('"', "").replace("${HOME}", "~").replace("$HOME", "~")
+
+
+def _decoded(node: Node, variables: Variables, depth: int) -> str:
+    kind = node.type
+    if depth > MAX_DEPTH:
+        return UNKNOWN
+    if kind == "raw_string":
+        return _text(node)[1:-1]
+    if kind in ("ansi_c_string", "ansii_c_string"):
+        return _ansi(_text(node)[2:-1])
+    if kind in ("string", "translated_string"):
+        return _string(node, variables, depth)
+    if kind in ("concatenation", "command_name"):
+        return "".join(_decoded(child, variables, depth + 1) for child in node.children)
+    if kind in ("simple_expansion", "expansion"):
+        return _variable(_text(node), variables)
+    if kind == "command_substitution":
+        return _printed(node, variables, depth)
+    return _bare(_text(node)) if not node.is_named or not node.named_child_count else UNKNOWN
+
+
+def _string(node: Node, variables: Variables, depth: int) -> str:
+    source, end, parts = _text(node).encode(), node.start_byte, []
+    for child in node.named_children:
+        if child.type == "string_content":
+            continue
+        parts.append(source[end - node.start_byte : child.start_byte - node.start_byte].decode(errors="replace"))
+        parts.append(_decoded(child, variables, depth + 1).replace(_BREAK, " "))
+        end = child.end_byte
+    parts.append(source[end - node.start_byte :].decode(errors="replace"))
+    parts[0] = parts[0].removeprefix("$")[1:]
+    parts[-1] = parts[-1][:-1] if parts[-1].endswith('"') else parts[-1]
+    return "".join(re.sub(r'\\([\\"$`])|\\\n', r"\1", part) if even % 2 == 0 else part
+                   for even, part in enumerate(parts))  # fmt: skip
+
+
+def _bare(text: str) -> str:
+    """Braces and commas outside quotes are marked, as they may make several words."""
+    return _BACKSLASH.sub(r"\2", text.translate(_MARKS) if "{" in text or "," in text or "}" in text else text)
+
+
+def _ansi(text: str) -> str:
+    try:
+        return codecs.decode(text.encode("latin-1", "backslashreplace"), "unicode_escape")
+    except ValueError:
+        return text
+
+
+def _variable(text: str, variables: Variables) -> str:
+    if (match := _VARIABLE.fullmatch(text)) is not None:
+        name = match[1]
+        return variables.get(name, _FIXED.get(name, "" if name.isdigit() else UNKNOWN))
+    default = _DEFAULT.fullmatch(text)
+    return unquoted(default[1]) if default else UNKNOWN
+
+
+def _printed(node: Node, variables: Variables, depth: int) -> str:
+    """What `$(echo …)` or `$(printf …)` puts in its place."""
+    inner = node.named_children
+    if len(inner) != 1 or inner[0].type != "command":
+        return UNKNOWN
+    words = [_decoded(child, variables, depth + 1).translate(_LITERAL) for child in inner[0].named_children]
+    printed = [word for word in words[1:] if not word.startswith("-")]
+    return _BREAK.join(printed) if words and words[0] in ("echo", "printf") else UNKNOWN
+
+
+def _branches(text: str) -> list[str]:
+    """Brace expansion: `{a,b}c` is `ac` and `bc`."""
+    done: list[str] = []
+    waiting = [text]
+    while waiting and len(done) + len(waiting) < _MAX_BRANCHES:
+        branch = waiting.pop()
+        found = _BRACES.search(branch)
+        if found is None:
+            done.append(branch.translate(_LITERAL))
+        elif _COMMA in found[1]:
+            pieces = found[1].split(_COMMA)
+            waiting.extend(branch[: found.start()] + piece + branch[found.end() :] for piece in reversed(pieces))
+        else:
+            waiting.append(f"{branch[: found.start()]}{{{found[1]}}}{branch[found.end() :]}")
+    return done + [branch.translate(_LITERAL) for branch in waiting]
+
+
+def _text(node: Node) -> str:
+    return (node.text or b"").decode(errors="replace")

@@ -1,0 +1,72 @@
+"""The syntax tree of a bash script, in bounded time. Not here: what the tree means (`plain.py`, `reading.py`)."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tree_sitter import Language, Node, Tree
+
+PARSE_SECONDS = 0.25
+# The grammar's scanner looks through the rest of the script for each of them.
+MAX_HEREDOCS = 64
+MAX_NODES = 20_000
+_CHUNK = 16_384
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A node and where it stands. (A tree finds a node's parent only by a search from its root.)
+
+    `above` is the place of its parent; `later`: it is not the first child; `following`: the kind of its next sibling.
+    """
+
+    node: Node
+    above: Place | None = None
+    later: bool = False
+    following: str = ""
+
+
+def parse(source: bytes, *, seconds: float = PARSE_SECONDS) -> Tree | None:
+    """The tree of `source`, or None when it cannot be had in `seconds` or is too large. It may hold errors.
+
+    Thread-safe.
+    """
+    # The grammar is not needed before the first command, so it costs nothing at start-up.
+    from tree_sitter import Parser
+
+    if source.count(b"<<") > MAX_HEREDOCS:
+        return None
+    end = time.monotonic() + seconds
+    try:
+        tree = Parser(_language()).parse(
+            lambda offset, _: source[offset : offset + _CHUNK],
+            progress_callback=lambda *_: time.monotonic() > end,  # true stops it
+        )
+    except ValueError:  # how the library says that the callback stopped it
+        return None
+    return tree if tree.root_node.descendant_count <= MAX_NODES else None
+
+
+def walk(root: Node) -> Iterator[Place]:
+    """The places of all nodes below and with `root`, in the order of the text, without recursion."""
+    waiting = [Place(root)]
+    while waiting:
+        place = waiting.pop()
+        yield place
+        children = place.node.children
+        kinds = [child.type for child in children[1:]] + [""]
+        below = [Place(child, place, at > 0, kinds[at]) for at, child in enumerate(children)]
+        waiting.extend(reversed(below))
+
+
+@lru_cache(maxsize=1)
+def _language() -> Language:
+    import tree_sitter_bash
+    from tree_sitter import Language
+
+    return Language(tree_sitter_bash.language())

@@ -1,0 +1,90 @@
+"""What a path stands for, as a thing to destroy or to overwrite: the system, a home, a device, a program's settings.
+
+Judged by its text alone. Not here: what workspace files run later (`workspace/sensitive.py`), confinement
+(`workspace/paths.py`).
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+
+_SYSTEM = frozenset(
+    """
+    / /bin /boot /dev /etc /home /lib /lib32 /lib64 /libx32 /opt /proc /root /run /sbin /srv /sys /usr /usr/bin
+    /usr/lib /usr/local /usr/sbin /usr/share /var /var/lib /var/log /Users /System /Library /Applications /private
+    /Volumes /mnt /media c: c:/ /c /mnt/c
+    """.casefold().split()
+)
+_HOME = re.compile(r"~[\w.-]*|/home/[^/]+|/users/[^/]+|/var/root")
+_GLOB_TOP = re.compile(r"/[?*\[][^/]*")
+_ALL_OF_IT = re.compile(r"(?:/(?:\*\*?|\.\*|\{\*,\.\*\}|\.\?\*|\.\[!\.\]\*|\.))+/?$|/+$")
+_LONGEST = 4_096  # no system call takes a longer path
+_SLASHES = re.compile(r"//+")
+_DEVICE = re.compile(
+    r"/dev/(?!(?:null|zero|full|tty|stdin|stdout|stderr|random|urandom|ptmx)$|(?:fd|shm|pts|tcp|udp)/).+"
+)
+_CRITICAL = re.compile(
+    r"/etc/(?:passwd|shadow|group|gshadow|sudoers(?:\.d/.*)?|fstab|ld\.so\.preload|crontab|cron\..*|pam\.d/.*|hosts)"
+    r"|/boot/.*|/proc/sysrq-trigger|/proc/sys/.*|/sys/.*|/var/spool/cron/.*"
+)
+_SETTINGS_FOLDERS = frozenset(
+    """
+    .vscode .idea .zed .cursor .windsurf .kiro .agent .agents .claude .codex .codeagent .gemini .qwen .continue .roo
+    .cline .githooks .husky .nvim
+    """.split()  # noqa: SIM905
+)
+_SETTINGS_NAMES = re.compile(
+    r"\.mcp\.json|mcp\.json|\.envrc|\.nvim\.lua|\.exrc|\.n?vimrc|\.lvimrc|\.dir-locals(?:-2)?\.el|.*\.code-workspace"
+    r"|\.bashrc|\.bash_(?:profile|login|logout|aliases)|\.profile|\.z(?:shrc|shenv|profile|login|logout)|\.inputrc"
+    r"|\.gitconfig|\.tcshrc|\.cshrc|\.kshrc|config\.fish|authorized_keys|\.pam_environment|\.xprofile|\.xinitrc"
+)
+_SETTINGS_PATH = re.compile(
+    r"(?:^|/)\.git/(?:config|hooks/|info/attributes|modules/.*/(?:config|hooks/))|(?:^|/)\.ssh/"
+    r"|\.config/(?:fish|autostart|systemd|nvim|git)/|(?:^|/)library/launchagents/"
+)
+
+
+def is_catastrophic(path: str) -> bool:
+    """Whether to remove this with all below it is to remove the system or a home folder."""
+    whole = _whole(path)
+    return whole in _SYSTEM or bool(_HOME.fullmatch(whole) or _GLOB_TOP.fullmatch(whole))
+
+
+def is_device(path: str) -> bool:
+    """Whether writing here writes to a disk, to memory or to another device that is no mere stream."""
+    return bool(_DEVICE.fullmatch(_normal(path)))
+
+
+def is_critical(path: str) -> bool:
+    """Whether the system stands or falls with this file."""
+    return bool(_CRITICAL.fullmatch(_normal(path)))
+
+
+def is_settings(path: str) -> bool:
+    """Whether this file says what an editor, an agent, a shell or git runs."""
+    normal = _normal(path)
+    parts = normal.casefold().split("/")
+    if not _SETTINGS_FOLDERS.isdisjoint(parts[:-1]) or _SETTINGS_PATH.search(normal.casefold()):
+        return True
+    return bool(_SETTINGS_NAMES.fullmatch(parts[-1]))
+
+
+def joined(folder: str, path: str) -> str:
+    """`path` as seen after `cd folder`."""
+    return path if path.startswith(("/", "~")) or not folder else f"{folder[:_LONGEST]}/{path}"
+
+
+def _whole(path: str) -> str:
+    """The folder that is meant when all that is in it is named: `/etc/*` is `/etc`."""
+    if len(path) > _LONGEST:
+        return path
+    path = _SLASHES.sub("/", path)
+    text = _ALL_OF_IT.sub("", path)
+    while text != path:
+        path, text = text, _ALL_OF_IT.sub("", text)
+    return _normal(text or "/").casefold()
+
+
+def _normal(path: str) -> str:
+    return posixpath.normpath(_SLASHES.sub("/", path)) if 0 < len(path) <= _LONGEST else ""
