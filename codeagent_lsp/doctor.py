@@ -12,8 +12,10 @@ from typing import Any, Literal
 
 from codeagent_lsp import __version__
 from codeagent_lsp.config import Settings
-from codeagent_lsp.errors import ModelError
+from codeagent_lsp.errors import ModelError, SettingError
 from codeagent_lsp.llm.factory import open_model
+from codeagent_lsp.shadow.probe import Isolator
+from codeagent_lsp.state import state_root
 from codeagent_lsp.texts import text
 
 Verdict = Literal["ok", "warning", "failed"]
@@ -39,6 +41,7 @@ async def diagnose(settings: Settings, state: Path, language: str) -> list[Check
     return [
         Check("version", "ok", f"codeagent-lsp {__version__}, Python {platform.python_version()}"),
         await _model(settings, state, language),
+        await asyncio.to_thread(_commands, settings, language),
         _program("ripgrep", "rg", "doctor.ripgrep", language),
         _program("git", "git", "doctor.git", language),
         _state(state, language),
@@ -60,6 +63,19 @@ async def _model(settings: Settings, state: Path, language: str) -> Check:
         return Check("model", "ok", f"{info.name} ({info.provider}{where}{window}, tool calls {info.tool_calling})")
     finally:
         await model.close()
+
+
+def _commands(settings: Settings, language: str) -> Check:
+    """How commands are isolated here, tried for real; where it could be better, why it is not."""
+    try:
+        isolation = Isolator(str(state_root())).isolation(settings.shell)
+    except SettingError as error:
+        return Check("commands", "failed", error.localized(language))
+    kind = "complete" if isolation.complete else isolation.level
+    detail = f"{isolation.level}: {text(f'doctor.commands.{kind}', language)}"
+    if isolation.level == "overlay":
+        return Check("commands", "ok", detail)
+    return Check("commands", "warning", detail, isolation.reason)
 
 
 def _program(name: str, command: str, advice: str, language: str) -> Check:

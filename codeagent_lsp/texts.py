@@ -246,6 +246,18 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
         "启动模型服务器并设置 model.baseUrl，或运行 `codeagent-lsp model pull` 获取内置模型。",
     ),
     "doctor.model_slow": ("The model did not answer in time", "模型未及时响应"),
+    "doctor.commands.complete": (
+        "commands run in a private view of the workspace, without network; your files stay as they are",
+        "命令在工作区的私有视图中运行，无网络；您的文件保持不变",
+    ),
+    "doctor.commands.copy": (
+        "commands run in a copy of the workspace, but nothing keeps them from the rest of the system; each one asks",
+        "命令在工作区的副本中运行，但与系统其余部分没有隔离；每条命令都会询问",
+    ),
+    "doctor.commands.direct": (
+        "commands run in your real folder, on what is saved; each one asks",
+        "命令直接在您的真实文件夹中、对已保存的内容运行；每条命令都会询问",
+    ),
     "doctor.state": (
         "This folder cannot be written: sessions will not be recorded. Set CODEAGENT_STATE_DIR.",
         "此文件夹不可写：会话将不会被记录。请设置 CODEAGENT_STATE_DIR。",

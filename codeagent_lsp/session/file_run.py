@@ -60,7 +60,7 @@ async def run_file(
     emit(events.FileRunStarted(command=shlex.join(words)))
     output = OutputStream(lambda stream, text: emit(_printed(stream, text)))
     try:
-        result = await shell.run(Command(words, folder), output.write)
+        result = await shell.run(Command(words, folder, apart=True), output.write)
     finally:
         output.close()
     emit(events.FileRunExit(exit_code=result.finished.exit_code, duration=round(result.finished.seconds, 3)))

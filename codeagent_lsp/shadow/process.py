@@ -8,7 +8,6 @@ becomes (`output.py`), what it wrote.
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import signal
 import socket
@@ -22,6 +21,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from codeagent_lsp.errors import ToolFailed
+from codeagent_lsp.shadow import watchdog
 from codeagent_lsp.shadow.base import Ending, Finished, Launch, OnOutput, Stream, no_output
 from codeagent_lsp.shadow.output import Kept, Output
 
@@ -160,8 +160,8 @@ class _Guarded:
     def answer(self, launch: Launch) -> dict[str, Any]:
         """What the watchdog said before it ended: `code` and `ending`. ToolFailed when nothing was started."""
         try:
-            answer: dict[str, Any] = json.loads(self._control.recv(_CHUNK))
-        except (OSError, ValueError) as error:
+            answer = watchdog.told(self._control.recv(_CHUNK))
+        except (OSError, ValueError, EOFError, TypeError) as error:
             if self._process is not None and (self._process.returncode or 0) >= 0:
                 raise ToolFailed("The process that watches over commands failed.") from error
             answer = {"code": 128 + signal.SIGKILL, "ending": "killed"}
@@ -201,9 +201,9 @@ class _Guarded:
         self.streams.append((stream, reader))
         return writing
 
-    async def _tell(self, spec: Mapping[str, Any]) -> None:
+    async def _tell(self, spec: dict[str, Any]) -> None:
         async with asyncio.timeout(_STARTING_SECONDS):
-            await asyncio.get_running_loop().sock_sendall(self._control, json.dumps(spec).encode() + b"\n")
+            await asyncio.get_running_loop().sock_sendall(self._control, watchdog.sent(spec))
 
 
 @dataclass(slots=True)

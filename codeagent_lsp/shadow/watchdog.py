@@ -12,21 +12,26 @@ output and the reports (`process.py`), what the command may see (`environment.py
 from __future__ import annotations
 
 import errno
-import json
+import marshal
 import os
 import resource
 import select
 import signal
-import socket
 import sys
 import time
-from collections.abc import Callable, Iterable
-from typing import Any
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # as in `typing`, which would take a third of the time this program needs to start
+    from collections.abc import Callable, Iterable
+    from typing import Any
 
 INTERVAL_SECONDS = 0.1
 ENDING_SECONDS = 5.0
 OPEN_FILES = 8192
 NICENESS = 5
+
+CONTROL = 0
+HEAD = 8
 
 _SPEC_LIMIT = 16 << 20
 _SUBREAPER, _DEATH_SIGNAL = 36, 1
@@ -35,22 +40,34 @@ _PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
 def main() -> None:
-    """Serve one command, told as a line of JSON on the socket at descriptor 0, answered by another one.
+    """Serve one command, told by `sent` bytes on the socket at descriptor 0 and answered in the same form.
 
     The answer is `{"code": 128 + signal or exit code, "ending": ...}`, or `{"error": errno}` when it cannot start.
     """
-    control = socket.socket(fileno=0)
-    spec = _received(control)
+    spec = _received(CONTROL)
     if spec is None:  # the server went away, or changed its mind, before anything was started
         return
-    answer = guard(spec, control)
+    answer = guard(spec, CONTROL)
     try:
-        control.sendall(json.dumps(answer).encode())
+        os.write(CONTROL, sent(answer))
     except OSError:  # nobody is left to hear it
         pass
 
 
-def guard(spec: dict[str, Any], control: socket.socket) -> dict[str, Any]:
+def sent(value: dict[str, Any]) -> bytes:
+    """Plain values as bytes: their length, then themselves. Both ends are the same Python, so `marshal` serves; it is
+    built in, where JSON would have to be loaded."""
+    data = marshal.dumps(value)
+    return len(data).to_bytes(HEAD, "big") + data
+
+
+def told(data: bytes | bytearray) -> dict[str, Any]:
+    """What `sent` made bytes of. ValueError or EOFError when it is not whole."""
+    value: dict[str, Any] = marshal.loads(data[HEAD:])  # noqa: S302 - from our own process, by a private socket
+    return value
+
+
+def guard(spec: dict[str, Any], control: int) -> dict[str, Any]:
     """Start the command, follow it until it ends or must end, and leave nothing of it."""
     _prctl(_SUBREAPER, 1)
     wake = _wake_on_signals()
@@ -189,7 +206,7 @@ def free_bytes(folder: str) -> int | None:
     return status.f_bavail * status.f_frsize
 
 
-def _followed(tree: Tree, limits: Limits, control: socket.socket, wake: socket.socket) -> str:
+def _followed(tree: Tree, limits: Limits, control: int, wake: int) -> str:
     """Wait until the command ended by itself ("exited"), broke a limit, or shall end ("stopped")."""
     look = time.monotonic() + INTERVAL_SECONDS
     while True:
@@ -202,7 +219,7 @@ def _followed(tree: Tree, limits: Limits, control: socket.socket, wake: socket.s
             look = time.monotonic() + INTERVAL_SECONDS
         wait = max(0.0, min(look, limits.deadline) - time.monotonic())
         ready, _, _ = select.select([control, wake], [], [], wait)
-        if control in ready or (wake in ready and set(wake.recv(4096)) & set(_STOP_SIGNALS)):
+        if control in ready or (wake in ready and set(os.read(wake, 4096)) & set(_STOP_SIGNALS)):
             return "stopped"
 
 
@@ -272,25 +289,24 @@ def _has_children_files(pid: int) -> bool:
     return os.path.exists(f"/proc/{pid}/task/{pid}/children")  # noqa: PTH110 - see above
 
 
-def _wake_on_signals() -> socket.socket:
-    """A socket on which the number of each signal arrives as a byte."""
-    here, there = socket.socketpair()
-    there.setblocking(False)
-    signal.set_wakeup_fd(there.detach(), warn_on_full_buffer=False)
+def _wake_on_signals() -> int:
+    """A descriptor on which the number of each signal arrives as a byte."""
+    here, there = os.pipe()
+    os.set_blocking(there, False)
+    signal.set_wakeup_fd(there, warn_on_full_buffer=False)
     for number in (signal.SIGCHLD, *_STOP_SIGNALS):
         signal.signal(number, lambda *_: None)
     return here
 
 
-def _received(control: socket.socket) -> dict[str, Any] | None:
+def _received(control: int) -> dict[str, Any] | None:
     data = bytearray()
-    while not data.endswith(b"\n"):
-        chunk = control.recv(1 << 16)
+    while len(data) < HEAD or len(data) < HEAD + int.from_bytes(data[:HEAD], "big"):
+        chunk = os.read(control, 1 << 16)
         if not chunk or len(data) > _SPEC_LIMIT:
             return None
         data += chunk
-    spec: dict[str, Any] = json.loads(data)
-    return spec
+    return told(data)
 
 
 def _group(pid: int) -> int | None:

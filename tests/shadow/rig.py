@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pwd
+import stat
 import subprocess
 import sys
 import tempfile
@@ -109,15 +110,12 @@ def rig(
 def snapshot(folder: Path) -> dict[str, tuple[int, int, bytes]]:
     """Everything below: mode, time and bytes (or link target) by path. Equal means untouched."""
     found = {}
-    for here, folders, files in os.walk(os.fsencode(folder)):
-        for name in (*folders, *files):
-            path = os.path.join(here, name)
-            info = os.lstat(path)
-            data = os.readlink(path) if os.path.islink(path) else b""
-            if os.path.isfile(path) and not os.path.islink(path):
-                with open(path, "rb") as file:
-                    data = file.read()
-            found[os.fsdecode(path)] = (info.st_mode, info.st_mtime_ns, data)
+    for path in folder.rglob("*"):
+        info = path.lstat()
+        data = os.fsencode(path.readlink()) if path.is_symlink() else b""
+        if stat.S_ISREG(info.st_mode):
+            data = path.read_bytes()
+        found[str(path)] = (info.st_mode, info.st_mtime_ns, data)
     return found
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import resource
 import socket
@@ -144,7 +143,7 @@ async def test_the_server_goes_away_right_after(run: Runner) -> None:
     with theirs:
         process = await asyncio.create_subprocess_exec(sys.executable, "-c", watchdog_code(), stdin=theirs.fileno())
     with ours:
-        ours.sendall(json.dumps(spec).encode() + b"\n")
+        ours.sendall(watchdog.sent(spec))
         await run.until_napping(2)
     async with asyncio.timeout(20):
         assert await process.wait() == 0

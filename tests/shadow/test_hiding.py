@@ -1,0 +1,135 @@
+"""What commands may read of a home: toolchains and workspaces yes, credentials never."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pytest
+
+from codeagent_lsp.shadow.hiding import Hidden, hide, within
+from tests.shadow.rig import needs_overlay, rig
+
+SECRETS = (".ssh/id_rsa", ".aws/credentials", ".netrc", ".git-credentials", ".npmrc", ".docker/config.json")
+MORE_SECRETS = (".gnupg/ring", ".config/gh/hosts.yml", ".bash_history", ".cargo/credentials.toml", ".m2/settings.xml")
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """A home with toolchains and secrets."""
+    made = tmp_path / "home"
+    for name in (*SECRETS, *MORE_SECRETS):
+        _file(made / name, "hidden-" + "word")
+    _file(made / ".cargo/bin/tool", "#!/bin/sh\necho ran\n").chmod(0o755)
+    _file(made / ".bashrc", "x")
+    _file(made / "notes/diary.txt", "x")
+    return made
+
+
+def hidden(home: Path, *, path: str = "/usr/bin", folders: Sequence[str] = (), **more: object) -> Hidden:
+    readable = more.get("readable", ())
+    environ = more.get("environ", {})
+    assert isinstance(readable, tuple) and isinstance(environ, Mapping)
+    return hide(str(home), environ={"PATH": path, **environ}, folders=folders, readable=readable, private=())
+
+
+def test_a_home_is_hidden_but_for_its_toolchains(home: Path) -> None:
+    found = hidden(home)
+    assert str(home) in found.areas
+    assert found.visible == (f"{home}/.cargo", f"{home}/.m2")
+    assert {f"{home}/.cargo/credentials.toml", f"{home}/.m2/settings.xml"} <= set(found.masked)
+
+
+def test_what_the_path_reaches_is_visible_with_what_it_links_to(home: Path) -> None:
+    _file(home / "opt/node/bin/node", "x")
+    _file(home / "tools/ruff/bin/ruff", "x")
+    _file(home / "scripts/mine", "x")
+    (home / "scripts/ruff").symlink_to(home / "tools/ruff/bin/ruff")
+    (home / ".local/bin").mkdir(parents=True)
+    found = hidden(home, path=f"{home}/opt/node/bin:{home}/scripts:{home}/.local/bin:relative:")
+    wanted = {f"{home}/{name}" for name in (".cargo", ".m2", "opt/node", "scripts", "tools/ruff", ".local/bin")}
+    assert set(found.visible) == wanted
+
+
+@pytest.mark.parametrize("entry", ["", "/bin", "/.ssh", "/.ssh/bin", "/.."])
+def test_a_path_never_shows_a_home_or_a_credential(home: Path, entry: str) -> None:
+    (home / "bin").mkdir()
+    (home / ".ssh/bin").mkdir()
+    found = hidden(home, path=f"{home}{entry}", environ={"GOPATH": str(home), "CARGO_HOME": f"{home}/.ssh"})
+    assert set(found.visible) <= {f"{home}/.cargo", f"{home}/.m2", f"{home}/bin"}
+
+
+def test_variables_and_environments_lead_to_interpreters(home: Path, workspace: Path) -> None:
+    _file(home / "python/3.12/bin/python3", "x")
+    _file(home / "go-sdk/bin/go", "x")
+    (workspace / ".venv/bin").mkdir(parents=True)
+    (workspace / ".venv/pyvenv.cfg").touch()
+    (workspace / ".venv/bin/python").symlink_to("python3")
+    (workspace / ".venv/bin/python3").symlink_to(home / "python/3.12/bin/python3")
+    found = hidden(home, folders=[str(workspace)], environ={"GOROOT": f"{home}/go-sdk"})
+    assert {f"{home}/python/3.12", f"{home}/go-sdk"} <= set(found.visible)
+
+
+@pytest.mark.parametrize("readable", ["~", "~/", "/", "~/.", "~/.ssh", "~/.config", "~/../home"])
+def test_the_setting_never_shows_credentials(home: Path, readable: str) -> None:
+    found = hidden(home, readable=(readable,))
+    for name in (*SECRETS, *MORE_SECRETS):
+        path = f"{home}/{name}"
+        assert not within(path, found.visible) or within(path, found.masked), path
+
+
+def test_the_setting_shows_what_it_names(home: Path) -> None:
+    assert f"{home}/notes" in hidden(home, readable=("~/notes", "relative", "~/missing")).visible
+
+
+def test_a_credential_that_is_a_link_is_masked_where_it_is(home: Path) -> None:
+    _file(home / "notes/keys/id", "x")
+    (home / ".ssh/id_rsa").unlink()
+    (home / ".ssh").rmdir()
+    (home / ".ssh").symlink_to(home / "notes/keys")
+    assert f"{home}/notes/keys" in hidden(home, readable=("~/notes",)).masked
+
+
+def test_the_home_as_workspace_keeps_its_credentials(home: Path) -> None:
+    found = hidden(home, folders=[str(home)])
+    assert {f"{home}/.ssh", f"{home}/.netrc", f"{home}/.bash_history"} <= set(found.masked)
+    assert str(home) not in found.masked
+
+
+def test_our_own_state_is_nobodys_business(home: Path, tmp_path: Path) -> None:
+    state = tmp_path / "state"
+    state.mkdir()
+    found = hide(str(home), environ={}, folders=[str(tmp_path)], readable=(), private=[str(state)])
+    assert str(state) in found.masked
+
+
+def test_within_goes_by_whole_parts() -> None:
+    assert within("/a/b", ["/a"]) and within("/a", ["/a"]) and within("/a", ["/"])
+    assert not within("/ab", ["/a"]) and not within("/", ["/a"])
+
+
+@needs_overlay
+@pytest.mark.parametrize("readable", [(), ("~",)])
+def test_a_command_runs_tools_and_finds_no_secret(
+    home: Path, workspace: Path, tmp_path: Path, readable: tuple[str, ...]
+) -> None:
+    environ = {"PATH": f"{home}/.cargo/bin:/usr/bin:/bin"}
+    made = rig([workspace], tmp_path / "state", home=home, readable=readable, environ=environ)
+    try:
+        made.layer.prepare({})
+        assert made.run("tool; echo $HOME").out == f"ran\n{home}\n"
+        assert made.run(f"grep -rs hidden-word {home} /proc/self/environ").out == ""
+        assert (made.run("cat ~/notes/diary.txt").code == 0) == bool(readable)
+        assert made.run("echo x > ~/.cargo/bin/tool").code != 0
+        assert made.run(f"ls {tmp_path}/state/*").code != 0
+        if os.geteuid() == 0:
+            assert made.run("cat /etc/shadow").out == ""
+    finally:
+        made.layer.close()
+
+
+def _file(path: Path, text: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    return path
