@@ -18,6 +18,11 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
         "Setting {key} does not exist; it is ignored. `codeagent-lsp schema settings` lists all.",
         "设置 {key} 不存在，已忽略。运行 `codeagent-lsp schema settings` 查看全部设置。",
     ),
+    # --- records
+    "trace.none": (
+        "There is nothing recorded for this folder. Runs are recorded unless trace.enabled is false.",
+        "此文件夹没有任何记录。除非 trace.enabled 为 false，运行都会被记录。",
+    ),
     # --- quick rewrites
     "rewrite.too_large": (
         "The selection does not fit the model's window of {tokens} tokens. Select less.",
@@ -72,7 +77,18 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
     "changes.none": ("There are no such staged changes.", "没有这样的暂存更改。"),
     "changes.one": ("Apply changes to {name}, +{added} −{removed}?", "应用对 {name} 的更改，+{added} −{removed}？"),
     "changes.many": ("Apply {count} files, +{added} −{removed}?", "应用 {count} 个文件，+{added} −{removed}？"),
-    "changes.tests": ("{question} Tests: {tests}.", "{question} 测试：{tests}。"),
+    "tests.passed": (
+        "Tests: {passed} passed, on your unsaved text and these changes.",
+        "测试：{passed} 个通过（基于未保存的文本和这些更改）。",
+    ),
+    "tests.failed": (
+        "Tests: {failed} failed, {passed} passed, on your unsaved text and these changes.",
+        "测试：{failed} 个失败，{passed} 个通过（基于未保存的文本和这些更改）。",
+    ),
+    "tests.unclear": (
+        "Tests: not all results are known; {passed} passed.",
+        "测试：结果不完整；{passed} 个通过。",
+    ),
     "changes.protected": (
         "The command wrote files that can run code later: {names}. Propose these changes too?",
         "该命令写入了以后可能执行代码的文件：{names}。也提议这些更改吗？",

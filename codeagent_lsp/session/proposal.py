@@ -16,6 +16,7 @@ from codeagent_lsp.session.services import Services
 from codeagent_lsp.session.session import RunRecord
 from codeagent_lsp.session.voice import Voice
 from codeagent_lsp.tools.asking import Question
+from codeagent_lsp.tools.base import Tally
 from codeagent_lsp.workspace.changeset import Changeset, FileChange
 from codeagent_lsp.workspace.editor import Applied
 from codeagent_lsp.workspace.files import FileText
@@ -36,7 +37,7 @@ class Proposal:
         self.view = services.view(self.staging)
         self._applying = asyncio.Lock()
         self._question: Question | None = None
-        self._tested: tuple[str, Changeset] | None = None
+        self._tested: tuple[Tally, Changeset] | None = None
 
     @property
     def changeset(self) -> Changeset:
@@ -175,15 +176,19 @@ class Proposal:
             )
         )
 
-    def tested(self, summary: str) -> None:
+    def tested(self, tally: Tally) -> None:
         """Tests have run on what is staged now; the question says so as long as it stays that way."""
-        self._tested = (summary, self.changeset)
+        self._tested = (tally, self.changeset)
 
     def title(self) -> str:
         """The one question about the whole, with the tests that have run on exactly this."""
         if self._tested is not None and self._tested[1] == self.changeset:
-            return self._voice.text("changes.tests", question=self._plain_title(), tests=self._tested[0])
+            return f"{self._plain_title()} {self._tests_line(self._tested[0])}"
         return self._plain_title()
+
+    def _tests_line(self, tally: Tally) -> str:
+        key = "failed" if tally.failed else "passed" if tally.whole else "unclear"
+        return self._voice.text(f"tests.{key}", passed=tally.passed, failed=tally.failed)
 
     def _plain_title(self) -> str:
         added, removed = self.changeset.counts()

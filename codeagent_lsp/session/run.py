@@ -39,6 +39,7 @@ from codeagent_lsp.workspace.position import LineIndex
 logger = logging.getLogger(__name__)
 
 SMALL_WINDOW = 8192
+GROUPS = ("core", "files", "git", "tests")
 ASKED_FOR = {"edit": "ask.instruction", "ask": "ask.question"}
 
 
@@ -187,7 +188,7 @@ class Run:
         if small and request.kind == "explain":
             return ()
         effects = effects_of(self._mode(request)())
-        specs = self._services.registry.specs(effects, ("core", "files"))
+        specs = self._services.registry.specs(effects, GROUPS)
         if small:
             return tuple(spec for spec in specs if spec["name"] in SMALL_SET)
         return specs

@@ -48,6 +48,8 @@ class Command:
     `seconds` and `output_bytes` None mean the settings. A program that writes reports for us finds the folder for
     them in the environment variable `REPORT_VARIABLE`; they come back in `Finished.reports`.
 
+    With `proposes` False nothing it writes becomes a staged change: for a command that only looks.
+
     Both streams come as `stdout`, in exact order; `apart` tells them apart, and then the order between them is nearly
     that of writing.
     """
@@ -59,6 +61,7 @@ class Command:
     network: bool = False
     environment: Mapping[str, str] = field(default_factory=dict)
     apart: bool = False
+    proposes: bool = True
 
 
 Ending = Literal["exited", "timeout", "output", "memory", "processes", "disk"]

@@ -102,11 +102,8 @@ def hide(
     shown = [*map(_real, visible), *folders]
     masked = {path for path in secret if within(path, shown) or not within(path, (*areas, "/tmp", "/run", "/dev"))}  # noqa: S108
     masked.update(path for path in map(_real, _system()) if os.access(path, os.R_OK))
-    return Hidden(
-        areas,
-        tuple(visible),
-        tuple(sorted(path for path in masked if os.path.lexists(path) and not any(within(f, [path]) for f in folders))),
-    )
+    there = (path for path in masked if os.path.lexists(path) and not any(within(f, [path]) for f in folders))
+    return Hidden(areas, tuple(visible), tuple(_outermost(there)))
 
 
 def within(path: str, folders: Iterable[str]) -> bool:

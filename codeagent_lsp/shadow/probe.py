@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from codeagent_lsp.config import ShellSettings
@@ -53,7 +52,7 @@ class Isolator:
                 return OVERLAY
             if settings.isolation == "overlay":
                 raise SettingError("shadow.unavailable", level="overlay", reason=reason)
-            return replace(copy_isolation(sandboxed=self._can_sandbox()), reason=reason)
+            return copy_isolation(sandboxed=self._can_sandbox(), reason=reason)
 
     def open(self, settings: ShellSettings, folders: Sequence[str]) -> Layer:
         """The layer of a session over these folders, absolute real paths. SettingError as above, and OSError."""
@@ -67,12 +66,12 @@ class Isolator:
             layer.close()
             if settings.isolation == "overlay":
                 raise SettingError("shadow.unavailable", level="overlay", reason=explained([problem]))
-            level = replace(copy_isolation(sandboxed=self._can_sandbox()), reason=explained([problem]))
+            level = copy_isolation(sandboxed=self._can_sandbox(), reason=explained([problem]))
         folder = LayerFolder(place or self._any_place(folders))
         if level.level == "direct":
             return DirectLayer(folder)
         sandbox = self._sandbox(folder, settings, folders) if level.confined else None
-        return CopyLayer(tuple(folders), folder, sandbox, reason=level.reason)
+        return CopyLayer(folders, folder, sandbox, environment=scrubbed(self._environ), reason=level.reason)
 
     def sweep(self) -> int:
         """Remove what servers that died have left; how many layers."""
@@ -89,9 +88,7 @@ class Isolator:
         if not isinstance(self._programs, Programs):
             return None
         private = (self._state, str(Path(folder.path).parent))
-        hidden = hide(
-            self._home, environ=self._environ, folders=folders, readable=settings.readable, private=private
-        )
+        hidden = hide(self._home, environ=self._environ, folders=folders, readable=settings.readable, private=private)
         return Sandbox(self._programs.bwrap, folder.path, self._home, hidden, locked=self._programs.locks)
 
     def _overlay_place(self, folders: Sequence[str]) -> tuple[str | None, str]:

@@ -168,4 +168,4 @@ def _masks(paths: Iterable[str]) -> Iterator[str]:
         if os.path.isdir(path):  # noqa: PTH112
             yield from ("--tmpfs", path, "--remount-ro", path)
         else:
-            yield from ("--ro-bind", "/dev/null", path)
+            yield from ("--dev-bind", "/dev/null", path)  # as a device, or it would not even open

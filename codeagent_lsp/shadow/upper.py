@@ -82,6 +82,8 @@ class Upper:
     def prepare(self, wanted: Mapping[str, bytes | None]) -> None:
         """Bring it in step with `wanted`, by absolute path. What is ignored or cannot become an edit stays."""
         wanted = {path: data for path, data in wanted.items() if not self._is_version_control(path)}
+        for path in [path for path, data in wanted.items() if data is not None]:
+            wanted.update({folder: None for folder in self._above(path) if _is_in_the_way(folder, wanted)})
         emptied: set[str] = set()
         for path in self._wanted.keys() - wanted.keys():  # ignored or not, it was we who laid it
             self._drop(path)
@@ -276,6 +278,11 @@ class Upper:
 
     def _is_version_control(self, path: str) -> bool:
         return not VERSION_CONTROL.isdisjoint(path.removeprefix(self.root + "/").split("/"))
+
+
+def _is_in_the_way(folder: str, wanted: Mapping[str, bytes | None]) -> bool:
+    """Whether the disk has something else where a wanted file needs a folder."""
+    return folder not in wanted and os.path.lexists(folder) and not is_folder(folder)
 
 
 def _clear_mark(folder: str) -> None:

@@ -96,6 +96,8 @@ class ShadowWorkspace:
             launch = await self._in_thread(lambda: self._prepared(binding.view.roots.folders, seen, command))
             finished = await self._execute(launch, command, on_output)
             writings = await self._in_thread(self._writings)
+            if not command.proposes:
+                return CommandResult(finished, self.isolation)
             collected = await asyncio.to_thread(collect, writings, binding.view, seen, self._limits)
             if finished.ending != "exited":
                 collected = collected.without(collected.paths, _stopped(finished))
@@ -193,7 +195,7 @@ def executing(settings: Callable[[], ShellSettings], spool_folder: Path) -> Exec
             seconds=command.seconds or now.timeout_seconds,
             output_bytes=command.output_bytes or now.max_output_bytes,
         )
-        return await run_process(launch, limits, on_output, spool_folder=spool_folder)
+        return await run_process(launch, limits, on_output, spool_folder=spool_folder, apart=command.apart)
 
     return execute
 

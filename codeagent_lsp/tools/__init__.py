@@ -6,6 +6,8 @@ from typing import Any
 
 from codeagent_lsp.tools.base import Tool
 from codeagent_lsp.tools.builtin.asking import AskUser
+from codeagent_lsp.tools.builtin.coverage import AnalyzeCoverage
+from codeagent_lsp.tools.builtin.diagnosing import GetDiagnostics
 from codeagent_lsp.tools.builtin.editing import BatchEdit, EditFile, PreviewEdit, WriteFile
 from codeagent_lsp.tools.builtin.git import GenerateCommit, GitDiff, GitLog
 from codeagent_lsp.tools.builtin.moving import DeleteFile, MoveFile
@@ -13,6 +15,7 @@ from codeagent_lsp.tools.builtin.patching import ApplyPatch, UndoPatch
 from codeagent_lsp.tools.builtin.reading import ListDir, ReadFile
 from codeagent_lsp.tools.builtin.running import RunCmd
 from codeagent_lsp.tools.builtin.searching import GlobFileSearch, Grep
+from codeagent_lsp.tools.builtin.testing import RunTests
 from codeagent_lsp.tools.builtin.todo import TodoRead, TodoWrite
 
 BUILTIN: tuple[type[Tool[Any]], ...] = (
@@ -21,6 +24,7 @@ BUILTIN: tuple[type[Tool[Any]], ...] = (
     GlobFileSearch,
     Grep,
     RunCmd,
+    RunTests,
     EditFile,
     WriteFile,
     ApplyPatch,
@@ -29,6 +33,8 @@ BUILTIN: tuple[type[Tool[Any]], ...] = (
     DeleteFile,
     BatchEdit,
     PreviewEdit,
+    AnalyzeCoverage,
+    GetDiagnostics,
     GitDiff,
     GitLog,
     GenerateCommit,
@@ -37,5 +43,5 @@ BUILTIN: tuple[type[Tool[Any]], ...] = (
     TodoWrite,
 )
 
-SMALL_SET = ("list_dir", "read_file", "glob_file_search", "grep", "edit_file", "write_file", "AskUser")
+SMALL_SET = ("list_dir", "read_file", "glob_file_search", "grep", "run_tests", "edit_file", "write_file", "AskUser")
 """What models with small windows are offered: every tool costs tokens and invites mistakes."""

@@ -16,6 +16,7 @@ from codeagent_lsp.config import Settings
 from codeagent_lsp.messages import ToolSpec
 from codeagent_lsp.shadow.base import OnOutput, Shell, no_output
 from codeagent_lsp.tools.asking import Asker
+from codeagent_lsp.tools.diagnostics.base import Diagnostics
 from codeagent_lsp.tools.outputs import OutputStore
 from codeagent_lsp.tools.todos import TodoList
 from codeagent_lsp.workspace.files import FileView
@@ -41,12 +42,22 @@ Complete = Callable[[str, str], Awaitable[str]]
 
 
 @dataclass(frozen=True, slots=True)
+class Tally:
+    """The numbers of a test run; `failed` counts what could not run, too. `whole`: every result is known."""
+
+    passed: int
+    failed: int
+    whole: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class ToolContext:
     """What tools work on during one run.
 
     `note` sends a short status line to the user, `output` what a command prints; `shell` runs commands (where
     it is None, `no_shell` says why), `complete` asks the model;
-    `tested` takes the summary of tests that ran on what is staged; `outputs` keeps results that are too long.
+    `tested` takes the numbers of tests that ran on what is staged; `outputs` keeps results that are too long;
+    `diagnostics` asks for what the client shows.
     """
 
     view: FileView
@@ -60,7 +71,8 @@ class ToolContext:
     no_shell: str = "Commands cannot run here."
     complete: Complete | None = None
     outputs: OutputStore | None = None
-    tested: Callable[[str], None] = lambda summary: None
+    tested: Callable[[Tally], None] = lambda tally: None
+    diagnostics: Diagnostics | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,7 +46,7 @@ def judged_command(command: str, rules: CommandRules, is_secret: Callable[[str],
     `allow`: the user's rules or its harmlessness allow it; `deny`: it is never run; `ask` with `remember` False: it
     always needs the user; `ask` otherwise: isolation may answer.
     """
-    judgement: Judgement = judge(command, allow=rules.allow, ask=rules.ask, deny=rules.deny)
+    judgement = judge(command, allow=rules.allow, ask=rules.ask, deny=rules.deny)
     if judgement.decision == "deny":
         return Decision("deny", _first(judgement.reasons))
     if rules.ask and judge(command, allow=("*",)).decision != judge(command, allow=("*",), ask=rules.ask).decision:

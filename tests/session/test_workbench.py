@@ -10,6 +10,7 @@ from codeagent_lsp import events
 from codeagent_lsp.messages import ToolCall
 from codeagent_lsp.session.workbench import commands_line
 from codeagent_lsp.shadow.base import Finished, Isolation
+from codeagent_lsp.tools.base import Tally
 from tests.session.fakes import World, call, calls, say, world
 from tests.tools.shells import DIRECT, OPEN_COPY, OVERLAY, FakeShadows
 
@@ -131,8 +132,8 @@ async def test_tests_that_ran_on_what_is_staged_are_in_the_question(tmp_path: Pa
     run_id = (await made.run()).run_id
     proposal = made.manager.run(run_id).proposal
     proposal.staging.write({made.path("a.txt"): "x\n"})
-    proposal.tested("41 passed")
-    assert proposal.title().endswith("Tests: 41 passed.")
+    proposal.tested(Tally(41, 0))
+    assert proposal.title().endswith("Tests: 41 passed, on your unsaved text and these changes.")
     proposal.staging.write({made.path("b.txt"): "later\n"})
     assert "41 passed" not in proposal.title()
 

@@ -99,9 +99,10 @@ def test_the_home_as_workspace_keeps_its_credentials(home: Path) -> None:
 
 def test_our_own_state_is_nobodys_business(home: Path, tmp_path: Path) -> None:
     state = tmp_path / "state"
-    state.mkdir()
-    found = hide(str(home), environ={}, folders=[str(tmp_path)], readable=(), private=[str(state)])
-    assert str(state) in found.masked
+    (state / "layers").mkdir(parents=True)
+    private = [str(state), str(state / "layers")]
+    found = hide(str(home), environ={}, folders=[str(tmp_path)], readable=(), private=private)
+    assert str(state) in found.masked and str(state / "layers") not in found.masked  # once: in it nothing can be made
 
 
 def test_within_goes_by_whole_parts() -> None:

@@ -318,7 +318,8 @@ def test_all_of_this_as_an_ordinary_user(tmp_path: Path) -> None:
     base.mkdir(mode=0o700)
     os.chown(base, uid, gid)
     try:
-        words = ("-m", "pytest", "-q", "-m", "not slow", f"--basetemp={base}/t", "tests/shadow/test_overlay.py")
+        files = (f"tests/shadow/test_{name}.py" for name in ("overlay", "upper", "hiding", "sandbox", "probe"))
+        words = ("-m", "pytest", "-q", "-m", "not slow", f"--basetemp={base}/t", *files)
         done = subprocess.run(
             (python, *words),
             user=uid,

@@ -6,9 +6,11 @@ import fcntl
 import os
 import subprocess
 import sys
+import tempfile
 import time
 from contextlib import closing
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
@@ -36,6 +38,20 @@ def test_the_best_level_is_chosen_and_works(tmp_path: Path, workspace: Path) -> 
         layer.prepare({})
         assert _run(layer.launch(Command("pwd", str(workspace)))) == f"{workspace}\n"
     assert list((tmp_path / "state" / "layers").iterdir()) == []
+
+
+@needs_overlay
+@pytest.mark.parametrize("isolation", ["overlay", "copy"])
+def test_the_state_may_lie_where_nothing_else_is_hidden(workspace: Path, isolation: Literal["overlay", "copy"]) -> None:
+    state = Path(tempfile.mkdtemp(dir="/var/tmp"))
+    settings = ShellSettings(isolation=isolation)
+    try:
+        with closing(Isolator(str(state), environ={"PATH": "/usr/bin:/bin"}).open(settings, [str(workspace)])) as layer:
+            layer.prepare({})
+            assert layer.isolation.level == isolation
+            assert _run(layer.launch(Command(f"pwd; ls {state}", str(workspace)))) == f"{workspace}\n"
+    finally:
+        remove_tree(str(state))
 
 
 @needs_overlay
@@ -84,7 +100,8 @@ def test_the_whole_file_system_is_no_workspace_for_an_overlay(tmp_path: Path) ->
 
 @needs_overlay
 def test_a_layer_never_lies_in_its_own_workspace(tmp_path: Path) -> None:
-    made = Isolator(str(tmp_path / "ws" / "state"), environ={"PATH": "/usr/bin:/bin"})
+    environ = {"PATH": "/usr/bin:/bin", "XDG_RUNTIME_DIR": str(tmp_path / "runtime")}
+    made = Isolator(str(tmp_path / "ws" / "state"), environ=environ)
     (tmp_path / "ws").mkdir()
     with closing(made.open(ShellSettings(), [str(tmp_path / "ws")])) as layer:
         assert layer.isolation == OVERLAY

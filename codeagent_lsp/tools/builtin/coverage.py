@@ -14,9 +14,11 @@ from typing import ClassVar
 
 from pydantic import Field
 
+from codeagent_lsp.errors import ToolFailed
 from codeagent_lsp.shadow.base import Shell
 from codeagent_lsp.tools.base import Parameters, Tool, ToolContext, ToolOutput, ToolTraits
-from codeagent_lsp.tools.builtin.testing import existing, projects_at, shell_of, state_of
+from codeagent_lsp.tools.builtin.running import shell_of
+from codeagent_lsp.tools.builtin.testing import Noted, existing, not_installed, projects_at, state_of, wrote
 from codeagent_lsp.tools.testing import measuring
 from codeagent_lsp.tools.testing.coverage import CoverageReport, told
 from codeagent_lsp.tools.testing.projects import Project, is_test_file
@@ -44,16 +46,33 @@ class AnalyzeCoverage(Tool[AnalyzeCoverageParameters]):
 
     async def run(self, arguments: AnalyzeCoverageParameters, context: ToolContext) -> ToolOutput:
         """A summary for the model; `data["reports"]` has every file."""
-        shell = shell_of(context, "Tests")
+        shell = Noted(shell_of(context))
         path = existing(arguments.path, context)
         found = await projects_at(path, context)
-        reports = [await _measured(project, path, context, shell) for project in found]
-        state = state_of(context, shell.isolation)
+        alone = len(found) == 1
+        state = state_of(context, shell.isolation)  # before the run may stage something itself
+        reports = [await _attempted(project, path, context, shell, alone=alone) for project in found]
         texts = [
             told(report, _locator(project, context), state, BUDGET // len(found))
             for project, report in zip(found, reports, strict=True)
         ]
-        return ToolOutput("\n\n".join(texts), {"reports": [report.as_dict() for report in reports]})
+        return ToolOutput(
+            "\n\n".join(texts) + wrote(shell.results, context), {"reports": [report.as_dict() for report in reports]}
+        )
+
+
+async def _attempted(
+    project: Project, path: str | None, context: ToolContext, shell: Shell, *, alone: bool
+) -> CoverageReport:
+    """Of several projects, one that cannot be measured does not hide the others."""
+    try:
+        if not project.program:
+            raise ToolFailed(not_installed(project))
+        return await _measured(project, path, context, shell)
+    except ToolFailed as error:
+        if alone:
+            raise
+        return CoverageReport(project.framework, (), str(error))
 
 
 async def _measured(project: Project, path: str | None, context: ToolContext, shell: Shell) -> CoverageReport:

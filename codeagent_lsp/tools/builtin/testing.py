@@ -16,8 +16,9 @@ from typing import ClassVar
 from pydantic import Field
 
 from codeagent_lsp.errors import AgentError, ToolFailed, ToolRetry
-from codeagent_lsp.shadow.base import CommandResult, Isolation, Shell
-from codeagent_lsp.tools.base import Parameters, Tool, ToolContext, ToolOutput, ToolTraits
+from codeagent_lsp.shadow.base import Command, CommandResult, Isolation, OnOutput, Shell, no_output
+from codeagent_lsp.tools.base import Parameters, Tally, Tool, ToolContext, ToolOutput, ToolTraits
+from codeagent_lsp.tools.builtin.running import MAX_NAMED, shell_of
 from codeagent_lsp.tools.testing import projects, runners
 from codeagent_lsp.tools.testing.projects import Project
 from codeagent_lsp.tools.testing.reports import TestReport
@@ -51,26 +52,60 @@ class RunTests(Tool[RunTestsParameters]):
 
     async def run(self, arguments: RunTestsParameters, context: ToolContext) -> ToolOutput:
         """A summary for the model; `data["reports"]` has every test."""
-        shell = shell_of(context, "Tests")
+        shell = Noted(shell_of(context))
         path, node = _parted(arguments.path, context)
         selection = Selection(_pattern(arguments.pattern), node)
         found = await projects_at(path, context)
         if node and any(project.framework != "pytest" for project in found):
             raise ToolRetry("`::` names a test of pytest only. Give the file as path and the name as pattern.")
+        state = state_of(context, shell.isolation)  # before the run may stage something itself
         reports = [await _tested(project, selection, context, shell) for project in found]
-        scope, state = _scope(path, arguments, context), state_of(context, shell.isolation)
+        scope = _scope(path, arguments, context)
         heads = [headline(report, scope, state) for report in reports]
-        context.tested("; ".join(heads))
+        context.tested(tally(reports))
         told = zip(found, reports, heads, strict=True)
         texts = [_told(head, report, project, context, len(found)) for project, report, head in told]
-        return ToolOutput("\n\n".join(texts), {"reports": [report.as_dict() for report in reports]})
+        return ToolOutput(
+            "\n\n".join(texts) + wrote(shell.results, context), {"reports": [report.as_dict() for report in reports]}
+        )
 
 
-def shell_of(context: ToolContext, what: str) -> Shell:
-    """The shell of the run; ToolFailed where there is none."""
-    if context.shell is None:
-        raise ToolFailed(f"{what} cannot run. {context.no_shell}")
-    return context.shell
+def tally(reports: Sequence[TestReport]) -> Tally:
+    """The numbers of several reports together."""
+    return Tally(
+        sum(report.passed for report in reports),
+        sum(report.failed + report.errors for report in reports),
+        whole=not any(report.problem for report in reports),
+    )
+
+
+def wrote(results: Sequence[CommandResult], context: ToolContext) -> str:
+    """What became of files that the tests wrote, as a line for the model; '' when they wrote none."""
+    names = sorted({context.view.roots.relative(path) for result in results for path in result.staged})
+    left = sum(len(result.left_out) for result in results)
+    shown = ", ".join(names[:MAX_NAMED]) + (f" and {len(names) - MAX_NAMED} more" if len(names) > MAX_NAMED else "")
+    lines = [f"Written by the run and now staged: {shown}"] if names else []
+    lines += [f"Not staged: {left} other file{'s' if left > 1 else ''} it wrote"] if left else []
+    return "".join(f"\n{line}" for line in lines)
+
+
+class Noted:
+    """The shell, remembering what its commands left."""
+
+    def __init__(self, shell: Shell) -> None:
+        self.results: list[CommandResult] = []
+        self._shell = shell
+
+    @property
+    def isolation(self) -> Isolation:
+        """As the shell's."""
+        return self._shell.isolation
+
+    async def run(self, command: Command, on_output: OnOutput = no_output) -> CommandResult:
+        """As the shell's."""
+        result = await self._shell.run(command, on_output)
+        self.results.append(result)
+        return result
 
 
 async def projects_at(path: str | None, context: ToolContext) -> Sequence[Project]:
@@ -78,13 +113,18 @@ async def projects_at(path: str | None, context: ToolContext) -> Sequence[Projec
     found = await asyncio.to_thread(projects.find, context.view, path)
     if not found:
         raise ToolFailed(NO_TESTS.format(where=f" for {context.view.roots.relative(path)}" if path else ""))
-    for project in found:
-        if not project.program:
-            raise ToolFailed(
-                f"{project.framework} is in package.json but not installed: there is no "
-                f"node_modules/.bin/{project.framework}. The user has to run `npm install` first."
-            )
+    if not any(project.program for project in found):
+        raise ToolFailed(not_installed(found[0]))
     return found
+
+
+def not_installed(project: Project) -> str:
+    """What to do about a framework of Node that package.json names and node_modules does not have."""
+    name = project.framework
+    return (
+        f"{name} is in package.json but not installed: there is no node_modules/.bin/{name}. "
+        "The user has to run `npm install` first."
+    )
 
 
 def existing(path: str | None, context: ToolContext) -> str | None:
@@ -125,6 +165,8 @@ def _pattern(pattern: str | None) -> str:
 
 
 async def _tested(project: Project, selection: Selection, context: ToolContext, shell: Shell) -> TestReport:
+    if not project.program:
+        return TestReport(project.framework, problem=not_installed(project))
     result = await _run(project, selection, context, shell)
     if project.framework == "pytest" and runners.lacks_pytest(result.finished):
         return await _without_pytest(project, selection, context, shell)

@@ -26,6 +26,7 @@ class Grammar:
     `flags` and `values` are short options without and with a value; `long` and `long_values` long ones (a long flag
     may have `=value`). `operands`: files to read, or any text, or one text and then files (unless an option in
     `patterns` gave the text), at most `most`. `numbers`: `-5` is an option. `globs`: names may come from a pattern.
+    `ordered`: an option behind an operand would be an operand. `attached`: a value may be glued to its letter.
     """
 
     flags: str = ""
@@ -37,6 +38,8 @@ class Grammar:
     patterns: frozenset[str] = frozenset()
     numbers: bool = False
     globs: bool = False
+    ordered: bool = False
+    attached: bool = True
 
 
 def grammar(
@@ -50,11 +53,13 @@ def grammar(
     patterns: str = "",
     numbers: bool = False,
     globs: bool = False,
+    ordered: bool = False,
+    attached: bool = True,
 ) -> Grammar:
     """A grammar from word lists."""
     sets = (frozenset(text.split()) for text in (long, long_values, patterns))
     named, valued, given = sets
-    return Grammar(flags, values, named, valued, operands, most, given, numbers, globs)
+    return Grammar(flags, values, named, valued, operands, most, given, numbers, globs, ordered, attached)
 
 
 class Unknown(Exception):
@@ -103,6 +108,8 @@ def _divided(rules: Grammar, arguments: Sequence[Word]) -> tuple[list[Word], set
         if not word.value.startswith("-") or word.value == "-":
             operands.append(word)
             continue
+        if rules.ordered and operands:
+            raise Unknown("An option stands behind an operand.")
         if word.glob and "*" in word.value.partition("=")[0]:
             raise Unknown("It names files by a pattern.")
         if rules.numbers and _NUMBER.fullmatch(word.value):
@@ -130,7 +137,7 @@ def _short(rules: Grammar, word: str) -> tuple[set[str], bool]:
     found: set[str] = set()
     for place, letter in enumerate(word[1:], 1):
         found.add(letter)
-        if letter in rules.values:
+        if letter in rules.values and (rules.attached or place + 1 == len(word)):
             return found, place + 1 == len(word)
         if letter not in rules.flags:
             raise Unknown(f"The option -{letter} is not known to be harmless.")

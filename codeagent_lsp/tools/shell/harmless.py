@@ -19,7 +19,7 @@ from codeagent_lsp.tools.shell.predicates import check_find, check_test
 _SEARCHED = "after-context before-context context max-count regexp glob iglob type type-not max-depth color colour"
 
 _HASHES = grammar("bt", long="binary text tag zero", globs=True)
-_GRAMMARS: Mapping[str, Grammar] = MappingProxyType(
+GRAMMARS: Mapping[str, Grammar] = MappingProxyType(
     {
         "ls": grammar(
             "aAbBcCdfFgGhiIklmnNopqQrRsStuUvxXZ1",
@@ -66,7 +66,7 @@ _GRAMMARS: Mapping[str, Grammar] = MappingProxyType(
             "key field-separator",
         ),
         "uniq": grammar(
-            "cdDiuz", "fsw", "count repeated unique ignore-case", "skip-fields skip-chars check-chars", most=1
+            "cdDiuz", "fsw", "count repeated unique ignore-case", "skip-fields skip-chars check-chars", most=1, ordered=True
         ),
         "cut": grammar(
             "nsz", "bcdf", "complement only-delimited", "bytes characters delimiter fields output-delimiter"
@@ -84,7 +84,6 @@ _GRAMMARS: Mapping[str, Grammar] = MappingProxyType(
         "column": grammar("tx", "s", "table", "separator"),
         "od": grammar("abcdfhilosxv", "AjNtw", "output-duplicates", "address-radix skip-bytes read-bytes format"),
         "hexdump": grammar("bcCdovx", "ns"),
-        "xxd": grammar("abeEipu", "cgls", most=1),
         "strings": grammar("ao", "nte", "all", "bytes radix encoding"),
         "base64": grammar("di", "w", "decode ignore-garbage", "wrap", most=1),
         "base32": grammar("di", "w", "decode ignore-garbage", "wrap", most=1),
@@ -115,7 +114,8 @@ _GRAMMARS: Mapping[str, Grammar] = MappingProxyType(
         ),
         "tree": grammar(
             "adfiqNQpugshDFrtcUvnCAJX", "LPI",
-            "noreport dirsfirst filesfirst du prune gitignore inodes si sort matchdirs ignore-case", "filelimit"
+            "noreport dirsfirst filesfirst du prune gitignore inodes si sort matchdirs ignore-case", "filelimit",
+            attached=False
         ),
         "readlink": grammar(
             "femnqsvz", long="canonicalize canonicalize-existing canonicalize-missing no-newline quiet"
@@ -154,6 +154,8 @@ _VERSIONED = frozenset(
 _SHORT_VERSIONS = frozenset((("python", "-V"), ("python3", "-V"), ("node", "-v")))
 _SED_SCRIPT = re.compile(r"(?:(?:\d+|\$)(?:,(?:\d+|\$|\+\d+))?[pq=d](?:;(?!$)|$))+")
 _PRINTF = re.compile(r"(?:[^%]|%%|%[-+ #0]*\d{0,4}(?:\.\d{1,4})?[bcdiosqxXuEeFfGg])*")
+_XXD_FLAGS = frozenset(("-a", "-b", "-e", "-E", "-i", "-p", "-u"))
+_XXD_VALUE = re.compile(r"-[cgls]\d*")
 _JQ_OUT = re.compile(
     r"\b(?:env|import|include|modulemeta|input_filename|get_search_list|halt_error|debug|stderr)\b|\$ENV|\$__"
 )
@@ -174,7 +176,7 @@ def check_harmless(command: Simple) -> None:
         return
     if (own := _OWN.get(name.value)) is not None:
         own(arguments)
-    elif (rules := _GRAMMARS.get(name.value)) is not None:
+    elif (rules := GRAMMARS.get(name.value)) is not None:
         check(rules, arguments)
     else:
         raise Unknown(f"{name.value!r} is not known to be harmless.")
@@ -185,7 +187,7 @@ def _asks_version(name: str, option: str) -> bool:
 
 
 def _cd(arguments: Sequence[Word]) -> None:
-    check(_GRAMMARS["cd"], arguments)
+    check(GRAMMARS["cd"], arguments)
     if [word.value for word in arguments] in ([], ["-"], ["--"], ["--", "-"]):
         raise Unknown("It names a place outside the workspace.")
 
@@ -213,6 +215,16 @@ def _sed(arguments: Sequence[Word]) -> None:
     if not words or not _SED_SCRIPT.fullmatch(words[0].value):
         raise Unknown("Only `sed` that prints lines by their numbers is known to be harmless.")
     check(Grammar(), words[1:])
+
+
+def _xxd(arguments: Sequence[Word]) -> None:
+    """It reads options in its own way, none behind an operand, and writes its second operand."""
+    words = [word.value for word in arguments]
+    while words and (words[0] in _XXD_FLAGS or _XXD_VALUE.fullmatch(words[0])):
+        option = words.pop(0)
+        if _XXD_VALUE.fullmatch(option) and len(option) == 2 and not (words and words.pop(0).isdecimal()):
+            raise Unknown("The value of an option is missing.")
+    check(Grammar(most=1), arguments[len(arguments) - len(words) :])
 
 
 def _date(arguments: Sequence[Word]) -> None:
@@ -249,6 +261,7 @@ _OWN: Mapping[str, Callable[[Sequence[Word]], None]] = MappingProxyType(
         "printf": _printf,
         "sed": _sed,
         "date": _date,
+        "xxd": _xxd,
         "jq": _jq,
         "command": _command,
         "find": check_find,

@@ -9,20 +9,20 @@ from typing import Literal
 from codeagent_lsp.tools.shell.grammar import Unknown, check_path
 from codeagent_lsp.tools.shell.plain import Word
 
-_LONE = frozenset(
+WITHOUT_VALUE = frozenset(
     """
     -empty -not ! -o -a -or -and ( ) , -print -print0 -prune -ls -quit -true -false -depth -xdev -mount -daystart
     -noleaf -nouser -nogroup -readable -writable -executable -nowarn -warn
     """.split()  # noqa: SIM905 - a word list reads better as text
 )
-_WITH_TEXT = frozenset(
+WITH_TEXT = frozenset(
     """
     -name -iname -path -ipath -wholename -iwholename -regex -iregex -regextype -type -xtype -maxdepth -mindepth -size
     -mtime -mmin -atime -amin -ctime -cmin -perm -user -group -uid -gid -links -inum -fstype -printf -lname -ilname
     -newermt -used
     """.split()  # noqa: SIM905
 )
-_WITH_FILE = frozenset(("-newer", "-anewer", "-cnewer", "-samefile"))
+WITH_FILE = frozenset(("-newer", "-anewer", "-cnewer", "-samefile"))
 _START = re.compile(r"[-(!,]")
 
 _OF_FILE = frozenset("-e -f -d -s -r -w -x -L -h -p -S -b -c -g -u -k -O -G -N".split())  # noqa: SIM905
@@ -41,10 +41,10 @@ def check_find(arguments: Sequence[Word]) -> None:
         place += 1
     while place < len(arguments):
         word = arguments[place]
-        if word.value in _WITH_TEXT or word.value in _WITH_FILE:
-            _check_value(arguments[place + 1 : place + 2], "file" if word.value in _WITH_FILE else "text")
+        if word.value in WITH_TEXT or word.value in WITH_FILE:
+            _check_value(arguments[place + 1 : place + 2], "file" if word.value in WITH_FILE else "text")
             place += 2
-        elif word.value in _LONE:
+        elif word.value in WITHOUT_VALUE:
             place += 1
         else:
             raise Unknown(f"{word.value!r} is not known to be harmless in find.")

@@ -24,6 +24,8 @@ _COMMANDS = frozenset(("command", "declaration_command", "unset_command", "test_
 _SKIPPED = frozenset(("file_redirect", "herestring_redirect", "heredoc_redirect", "variable_assignment", "comment"))
 _WRITES = frozenset((">", ">>", ">|", "&>", "&>>", "<>", ">&"))
 _SPLIT = re.compile(r"[;&|\n(){}`]+")
+_BRACED = re.compile(r"(?<!\$)\{([^{}\s]*,[^{}\s]*)\}")
+_IFS = re.compile(r"\$(?:\{IFS\}|IFS)")
 _WRITE = re.compile(r">[>|&]?[ \t]{0,9}([^\s;|&<>()]+)")
 
 
@@ -61,7 +63,8 @@ def read(text: str) -> Script:
     if tree is not None:
         for place in walk(tree.root_node):
             found.visit(place)
-    if tree is None or tree.root_node.has_error:
+    # The grammar loses its way at an `$IFS` in the middle of a word.
+    if tree is None or tree.root_node.has_error or "IFS" in text:
         found.invocations.extend(_rough(text))
         found.writes.extend(_rough_writes(text))
     cut = len(found.invocations) > MAX_COMMANDS
@@ -158,6 +161,7 @@ def _head(node: Node) -> str:
 
 def _rough(text: str) -> Iterator[Invocation]:
     """The commands of a script that cannot be parsed: cut at every separator, quotes ignored."""
+    text = _IFS.sub(" ", _BRACED.sub(lambda match: match[1].replace(",", " "), text))
     for piece in _SPLIT.split(text):
         words = tuple(unquoted(word) for word in piece.split())
         if words:

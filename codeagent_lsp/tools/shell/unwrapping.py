@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from codeagent_lsp.tools.shell.reading import Invocation, Script, read
+from codeagent_lsp.tools.shell.reading import MAX_TEXT, Invocation, Script, read
 from codeagent_lsp.tools.shell.wrappers import inner
 
 MAX_DEPTH = 8
@@ -39,7 +39,7 @@ def unwrap(script: Script) -> Everything:
         if found and (depth >= MAX_DEPTH or added > MAX_WORDS):
             return Everything(tuple(scripts), tuple(invocations), cut=True)
         for part in found:
-            new = _direct(part.words)
+            new = _direct(part.words, invocation.stdin)
             text = part.script or (part.words[0] if part.words and " " in part.words[0] else "")
             if text.strip():
                 scripts.append(read(text))
@@ -50,5 +50,5 @@ def unwrap(script: Script) -> Everything:
     return Everything(tuple(scripts), tuple(invocations), cut=any(each.cut for each in scripts))
 
 
-def _direct(words: tuple[str, ...]) -> list[Invocation]:
-    return [Invocation(words, " ".join(words)[:4_096])] if words else []
+def _direct(words: tuple[str, ...], stdin: str | None) -> list[Invocation]:
+    return [Invocation(words, " ".join(words)[:MAX_TEXT], stdin)] if words else []

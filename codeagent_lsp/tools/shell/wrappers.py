@@ -14,6 +14,7 @@ from codeagent_lsp.tools.shell.reading import Invocation
 
 SHELLS = frozenset(("bash", "sh", "zsh", "dash", "ksh", "ash", "fish", "mksh", "rbash", "csh", "tcsh"))
 INTERPRETERS = re.compile(r"(?:python|perl|ruby|node|nodejs|php|lua|awk|gawk|mawk|pypy|bun|deno|osascript)[\d.]*")
+_MAX_EXECS = 16
 _ASSIGNMENT = re.compile(r"\w+=")
 _SPAWN = re.compile(
     r"(?:system|popen|exec\w{0,8}|spawn\w{0,8}|run|call|check_call|check_output|shell_exec|passthru|getoutput|sh)"
@@ -141,9 +142,11 @@ def _find(words: Sequence[str]) -> list[Inner]:
     found = []
     for place, word in enumerate(words):
         if word in ("-exec", "-execdir", "-ok", "-okdir", "-x", "-X", "--exec", "--exec-batch"):
-            rest = words[place + 1 :]
+            rest = words[place + 1 : place + 1_000]
             ends = [at for at, later in enumerate(rest) if later in (";", "+")]
             found.append(Inner(words=tuple(rest[: ends[0]] if ends else rest)))
+            if len(found) == _MAX_EXECS:
+                break
     return found
 
 

@@ -1,0 +1,75 @@
+"""Runs linters in the shadow, one after the other, and says of each what it found or why it could not.
+
+Linters run the code of the workspace (settings that are programs, plugins, build scripts), so they run only where a
+command can do no harm. Not here: which linters (`linters.py`).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from codeagent_lsp.shadow.base import Finished, Shell
+from codeagent_lsp.tools.diagnostics.base import Diagnostic
+from codeagent_lsp.tools.diagnostics.linters import Job
+
+TOTAL_SECONDS = 180.0
+_MAX_REASON = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What linters said. `used` are the names of those that worked, `failed` a reason by name for all others.
+
+    `files` are those that some linter has looked at.
+    """
+
+    found: tuple[Diagnostic, ...] = ()
+    used: tuple[str, ...] = ()
+    failed: tuple[tuple[str, str], ...] = ()
+    files: frozenset[str] = frozenset()
+
+
+async def check(shell: Shell, jobs: Iterable[Job]) -> Checked:
+    """Run the jobs while there is time."""
+    found: list[Diagnostic] = []
+    used: list[str] = []
+    failed: list[tuple[str, str]] = []
+    files: set[str] = set()
+    deadline = time.monotonic() + TOTAL_SECONDS
+    for job in jobs:
+        if time.monotonic() > deadline:
+            failed.append((job.linter.name, "there was no time left"))
+            continue
+        finished = (await shell.run(job.command)).finished
+        said = _said(job, finished)
+        if reason := "" if said else _reason(finished):
+            failed.append((job.linter.name, reason))
+            continue
+        found += said
+        used.append(job.linter.name)
+        files.update(job.files)
+    return Checked(tuple(found), tuple(dict.fromkeys(used)), tuple(dict.fromkeys(failed)), frozenset(files))
+
+
+def _said(job: Job, finished: Finished) -> tuple[Diagnostic, ...]:
+    """What it found on either stream: programs differ in where they tell it."""
+    folder = _text(finished, "folder").rstrip("\n")
+    streams = (_text(finished, stream) for stream in ("stdout", "stderr"))
+    return next((found for text in streams if (found := tuple(job.read(text, folder)))), ())
+
+
+def _reason(finished: Finished) -> str:
+    """Why a linter that found nothing has not checked anything; '' when it has."""
+    if finished.ending != "exited":
+        return f"stopped at a limit ({finished.ending})"
+    if finished.exit_code == 0:
+        return ""
+    said = f"{_text(finished, 'stderr')}\n{_text(finished, 'stdout')}\n{finished.output}"
+    line = next((line.strip() for line in said.splitlines() if line.strip()), "")
+    return line[:_MAX_REASON] or f"exit code {finished.exit_code}"
+
+
+def _text(finished: Finished, stream: str) -> str:
+    return finished.reports.get(stream, b"").decode("utf-8", "replace")

@@ -1,0 +1,180 @@
+"""Which linters a workspace has for some files, and the commands that run them in the shadow.
+
+A linter is used where it is installed, in the workspace or on PATH, and where the workspace means it: by a file of
+settings, but for those that are good without one. Reads only; blocks. Not here: running (`checking.py`).
+"""
+
+# ruff: noqa: PTH118, PTH120 - paths are plain strings, as everywhere below FileView
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+from codeagent_lsp.errors import AgentError
+from codeagent_lsp.shadow.base import REPORT_VARIABLE, Command
+from codeagent_lsp.tools.diagnostics import reading
+from codeagent_lsp.tools.diagnostics.base import Diagnostic
+from codeagent_lsp.workspace.files import FileView
+
+SECONDS = 60.0
+_PYTHON = (".py", ".pyi")
+_SCRIPT = (".js", ".jsx", ".mjs", ".cjs", ".ts", ".tsx", ".mts", ".cts", ".vue")
+_TYPED = (".ts", ".tsx", ".mts", ".cts")
+_BINARIES = (".venv/bin", "venv/bin", "node_modules/.bin")
+_SCRIPT_TEXT = """
+import ast, json, sys
+for name in sys.argv[1:]:
+    try:
+        with open(name, "rb") as file:
+            ast.parse(file.read(), name)
+    except (SyntaxError, ValueError) as error:
+        place = getattr(error, "lineno", 1), getattr(error, "offset", 1)
+        print(json.dumps([name, *place, str(getattr(error, "msg", error))]))
+"""
+
+Markers = tuple[tuple[str, str], ...]
+"""Files of settings, each with a text that must stand in it ('' for any)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Linter:
+    """A program, the files it is for, and how it is asked.
+
+    `markers` are where its project begins; `needs_marker` says that it is not used without one. `whole` linters check
+    their project and are given no files. `instead_of` names one that makes this one needless.
+    """
+
+    name: str
+    suffixes: tuple[str, ...]
+    words: tuple[str, ...]
+    read: reading.Read
+    markers: Markers = ()
+    needs_marker: bool = True
+    whole: bool = False
+    instead_of: str = ""
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+
+_PYPROJECT = "pyproject.toml"
+LINTERS: tuple[Linter, ...] = (
+    Linter("ruff", _PYTHON, ("ruff", "check", "--output-format", "json", "--no-cache", "--no-fix", "--force-exclude",
+           "--quiet", "--"), reading.read_ruff, (("ruff.toml", ""), (".ruff.toml", ""), (_PYPROJECT, "")), False),
+    Linter("python", (".py",), ("python3", "-I", "-c", _SCRIPT_TEXT), reading.read_python,
+           ((_PYPROJECT, ""),), False, instead_of="ruff"),
+    Linter("mypy", _PYTHON, ("mypy", "--show-column-numbers", "--no-error-summary", "--no-pretty", "--no-color-output",
+           "--hide-error-context", "--"), reading.read_mypy,
+           (("mypy.ini", ""), (".mypy.ini", ""), (_PYPROJECT, "[tool.mypy"), ("setup.cfg", "[mypy"))),
+    Linter("pyright", _PYTHON, ("pyright", "--outputjson"), reading.read_pyright,
+           (("pyrightconfig.json", ""), (_PYPROJECT, "[tool.pyright"))),
+    Linter("tsc", _TYPED, ("tsc", "--noEmit", "--pretty", "false"), reading.read_tsc, (("tsconfig.json", ""),),
+           whole=True),
+    Linter("eslint", _SCRIPT, ("eslint", "-f", "json", "--no-color", "--"), reading.read_eslint,
+           (*((f"eslint.config.{ending}", "") for ending in ("js", "mjs", "cjs", "ts", "mts", "cts")),
+            *((f".eslintrc{ending}", "") for ending in ("", ".json", ".js", ".cjs", ".yml", ".yaml")),
+            ("package.json", '"eslintConfig"'))),
+    Linter("cargo", (".rs",), ("cargo", "check", "--quiet", "--offline", "--all-targets", "--message-format", "json"),
+           reading.read_cargo, (("Cargo.toml", ""),), whole=True),
+    Linter("go vet", (".go",), ("go", "vet", "-json", "./..."), reading.read_go, (("go.mod", ""),), whole=True,
+           environment={"GOFLAGS": "-mod=readonly", "GOPROXY": "off", "GOTOOLCHAIN": "local"}),
+)  # fmt: skip
+
+
+def is_for_linters(name: str) -> bool:
+    """Whether any linter is for files of this name."""
+    return any(name.endswith(linter.suffixes) for linter in LINTERS)
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One linter in one folder, absolute, for these files."""
+
+    linter: Linter
+    folder: str
+    program: str
+    files: tuple[str, ...]
+
+    @property
+    def command(self) -> Command:
+        """The command for the shell; what it prints comes back as reports, whole and each stream for itself."""
+        names = () if self.linter.whole else tuple(f"./{os.path.relpath(file, self.folder)}" for file in self.files)
+        words = shlex.join((self.program, *self.linter.words[1:], *names))
+        reports = f'"${REPORT_VARIABLE}'
+        script = f'pwd -P >{reports}/folder"; {words} >{reports}/stdout" 2>{reports}/stderr"'
+        environment = {"PYTHONDONTWRITEBYTECODE": "1", "NO_COLOR": "1", **self.linter.environment}
+        return Command(script, self.folder, SECONDS, environment=environment, proposes=False)
+
+    def read(self, output: str, seen_as: str = "") -> Iterable[Diagnostic]:
+        """The diagnostics in what it printed, with absolute paths; `seen_as` is what the folder is called in there."""
+        for item in self.linter.read(output):
+            inner = item.path.removeprefix(f"{seen_as}/") if seen_as else item.path
+            yield replace(item, path=os.path.normpath(os.path.join(self.folder, inner)))
+
+
+def jobs_for(
+    view: FileView, files: Iterable[str], which: Callable[[str], str | None] = shutil.which
+) -> tuple[Job, ...]:
+    """What to run for these files, absolute paths; `which` finds programs on PATH."""
+    groups: dict[tuple[str, str, str], list[str]] = {}
+    for file in files:
+        present: set[str] = set()
+        for linter in LINTERS:
+            job = _place(view, linter, file, which) if linter.instead_of not in present else None
+            if job is not None:
+                present.add(linter.name)
+                groups.setdefault((linter.name, *job), []).append(file)
+    known = {linter.name: linter for linter in LINTERS}
+    return tuple(Job(known[name], folder, program, tuple(found)) for (name, folder, program), found in groups.items())
+
+
+def _place(view: FileView, linter: Linter, file: str, which: Callable[[str], str | None]) -> tuple[str, str] | None:
+    """The folder and the program, or None where this linter is not used."""
+    if not file.endswith(linter.suffixes):
+        return None
+    above = _above(view, file)
+    marked = next((folder for folder in above if _is_marked(view, folder, linter.markers)), None)
+    if not above or (marked is None and linter.needs_marker):
+        return None
+    folder = marked or above[-1]
+    program = _program(view, linter.words[0], folder, above, which)
+    return (folder, program) if program else None
+
+
+def _above(view: FileView, file: str) -> list[str]:
+    """The folders that hold `file`, innermost first, up to its workspace folder."""
+    root = view.roots.root_of(file)
+    folders: list[str] = []
+    folder = os.path.dirname(file)
+    while root is not None and (folder == root or folder.startswith(f"{root}/")):
+        folders.append(folder)
+        folder = os.path.dirname(folder)
+    return folders
+
+
+def _is_marked(view: FileView, folder: str, markers: Markers) -> bool:
+    for name, needed in markers:
+        path = os.path.join(folder, name)
+        if view.exists(path) and (not needed or needed in _text(view, path)):
+            return True
+    return False
+
+
+def _text(view: FileView, path: str) -> str:
+    try:
+        return view.read(path).text
+    except AgentError:
+        return ""
+
+
+def _program(view: FileView, name: str, folder: str, above: list[str], which: Callable[[str], str | None]) -> str:
+    """How the program is named in a command that starts in `folder`; '' when it is not installed."""
+    for place in above:
+        for binaries in _BINARIES:
+            path = os.path.join(place, binaries, name)
+            if view.roots.stat(path) is not None:
+                inner = os.path.relpath(path, folder)
+                return inner if "/" in inner else f"./{inner}"
+    return name if which(name) else ""

@@ -1,0 +1,65 @@
+"""Syntax errors by the syntax tree: little, but it needs no program and works on any text.
+
+Not here: anything that needs to know types or other files. C and C++ are left out, as their macros look like errors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import PurePosixPath
+
+from tree_sitter import Node
+
+from codeagent_lsp.index.enclosing import has_grammar, syntax_tree
+from codeagent_lsp.tools.diagnostics.base import Diagnostic
+
+SOURCE = "syntax"
+MAX_PER_FILE = 10
+_MAX_NODES = 20_000
+_MACROS = frozenset({".c", ".h", ".cc", ".cpp", ".hpp"})
+_MAX_QUOTE = 40
+
+
+def syntax_errors(path: str, text: str) -> tuple[Diagnostic, ...] | None:
+    """What does not parse, at most `MAX_PER_FILE`; None when the language is not known here."""
+    if not is_for_syntax(path):
+        return None
+    tree = syntax_tree(path, text)
+    if tree is None:
+        return None
+    source = text.encode("utf-8", "replace")
+    found = [_diagnostic(path, source, node) for node in _faults(tree.root_node)]
+    return tuple(found[:MAX_PER_FILE])
+
+
+def is_for_syntax(name: str) -> bool:
+    """Whether texts of this name can be checked here."""
+    return has_grammar(name) and PurePosixPath(name).suffix.lower() not in _MACROS
+
+
+def _faults(root: Node) -> Iterator[Node]:
+    """Nodes that are errors or missing, in order, none inside another; follows only branches with an error."""
+    pending = [root]
+    for _ in range(_MAX_NODES):
+        if not pending:
+            return
+        node = pending.pop()
+        if node.is_error or node.is_missing:
+            yield node
+        elif node.has_error:
+            pending.extend(reversed(node.children))
+
+
+def _diagnostic(path: str, source: bytes, node: Node) -> Diagnostic:
+    start = node.start_byte
+    line_start = source.rfind(b"\n", 0, start) + 1
+    column = len(source[line_start:start].decode("utf-8", "replace")) + 1
+    return Diagnostic(path, node.start_point.row + 1, column, "error", _message(source, node), SOURCE)
+
+
+def _message(source: bytes, node: Node) -> str:
+    if node.is_missing:
+        return f"{node.type!r} is missing"
+    quoted = source[node.start_byte : node.end_byte].decode("utf-8", "replace").strip()
+    first = quoted.splitlines()[0] if quoted else ""
+    return f"syntax error at {first[:_MAX_QUOTE]!r}" if first else "syntax error"

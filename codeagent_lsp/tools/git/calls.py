@@ -1,0 +1,164 @@
+"""Runs git to read a repository, in a way that nothing the repository holds can run a program.
+
+Only commands that read names and raw objects are called: none looks at the contents of the work tree, as that
+would run the filters a repository can name. What else its settings could start is switched off one by one, and
+nothing is fetched. Not here: git as the user's command, which runs in the shadow like any other.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import signal
+from collections.abc import Mapping
+from pathlib import Path
+
+from codeagent_lsp.errors import ErrorCode, ToolFailed
+from codeagent_lsp.tools.git.repository import Repository
+
+SECONDS = 20.0
+MAX_BYTES = 64 * 1024 * 1024
+_MAX_COMPLAINT = 4096
+_CHUNK = 1 << 16
+
+_SETTINGS = (
+    "core.fsmonitor=false",
+    "core.hooksPath=/dev/null",
+    "core.pager=cat",
+    "core.sshCommand=false",
+    "core.askPass=false",
+    "core.alternateRefsCommand=false",
+    "core.attributesFile=/dev/null",
+    "credential.helper=",
+    "diff.external=",
+    "gpg.program=false",
+    "log.showSignature=false",
+    "protocol.allow=never",
+    "safe.bareRepository=explicit",
+    "submodule.recurse=false",
+    "fetch.recurseSubmodules=false",
+    "i18n.logOutputEncoding=UTF-8",
+)
+_ENVIRONMENT = {
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_NO_LAZY_FETCH": "1",
+    "GIT_ALLOW_PROTOCOL": "none",
+    "GIT_NO_REPLACE_OBJECTS": "1",
+    "GIT_LITERAL_PATHSPECS": "1",
+    "GIT_ATTR_NOSYSTEM": "1",
+    "GIT_PAGER": "cat",
+    "GIT_SSH_COMMAND": "false",
+    "GIT_ASKPASS": "false",
+    "SSH_ASKPASS": "false",
+    "LC_ALL": "C",
+}
+_KEPT = ("PATH", "HOME", "XDG_CONFIG_HOME", "TMPDIR")
+
+
+async def call(repository: Repository, *arguments: str, stdin: bytes = b"", limit: int = MAX_BYTES) -> bytes:
+    """What `git ARGUMENTS` prints, run at the top of `repository`.
+
+    ToolFailed when there is no git, it takes longer than 20 s, prints more than `limit` bytes, or says no.
+    """
+    command = (_program(), "-C", repository.top, f"--work-tree={repository.top}", "--no-pager", *_options(), *arguments)
+    try:
+        async with asyncio.timeout(SECONDS):
+            code, output, complaint = await _run(command, environment(repository, os.environ), stdin, limit)
+    except TimeoutError:
+        raise ToolFailed(f"git did not answer within {SECONDS:g} s.", ErrorCode.TIMEOUT) from None
+    if code != 0:
+        raise ToolFailed(_reason(complaint.decode("utf-8", "replace"), repository))
+    return output
+
+
+def environment(repository: Repository, inherited: Mapping[str, str]) -> dict[str, str]:
+    """The whole environment of a call: little of ours, and none of what steers git."""
+    kept = {name: inherited[name] for name in _KEPT if name in inherited}
+    return {**kept, **_ENVIRONMENT, "GIT_CEILING_DIRECTORIES": str(Path(repository.top).parent)}
+
+
+def _options() -> list[str]:
+    return [word for setting in _SETTINGS for word in ("-c", setting)]
+
+
+def _program() -> str:
+    """git by PATH, of which relative folders do not count: they could be the repository's own."""
+    folders = [folder for folder in os.environ.get("PATH", os.defpath).split(os.pathsep) if folder.startswith("/")]
+    program = shutil.which("git", path=os.pathsep.join(folders))
+    if program is None:
+        raise ToolFailed("git is not installed here, or PATH does not lead to it.", ErrorCode.NOT_FOUND)
+    return program
+
+
+async def _run(
+    command: tuple[str, ...], variables: Mapping[str, str], stdin: bytes, limit: int
+) -> tuple[int, bytes, bytes]:
+    pipe = asyncio.subprocess.PIPE
+    process = await asyncio.create_subprocess_exec(
+        *command, stdin=pipe, stdout=pipe, stderr=pipe, env=variables, start_new_session=True
+    )
+    assert process.stdin is not None and process.stdout is not None and process.stderr is not None
+    feeding = asyncio.ensure_future(_feed(process.stdin, stdin))
+    complaining = asyncio.ensure_future(_drain(process.stderr, _MAX_COMPLAINT))
+    try:
+        output = await _collect(process.stdout, limit)
+        return await process.wait(), output, await complaining
+    finally:
+        feeding.cancel()
+        complaining.cancel()
+        _end(process)
+        await asyncio.shield(process.wait())
+
+
+async def _feed(sink: asyncio.StreamWriter, data: bytes) -> None:
+    try:
+        sink.write(data)
+        await sink.drain()
+        sink.close()
+    except ConnectionError:  # it has ended, and says why
+        pass
+
+
+async def _collect(source: asyncio.StreamReader, limit: int) -> bytes:
+    pieces: list[bytes] = []
+    size = 0
+    while piece := await source.read(_CHUNK):
+        pieces.append(piece)
+        size += len(piece)
+        if size > limit:
+            raise ToolFailed(f"git prints more than {limit:,} bytes here. Name a smaller path.")
+    return b"".join(pieces)
+
+
+async def _drain(source: asyncio.StreamReader, kept: int) -> bytes:
+    """The first `kept` bytes; the others are read, so that nobody waits, and dropped."""
+    text = b""
+    while piece := await source.read(_CHUNK):
+        text += piece[: kept - len(text)]
+    return text
+
+
+def _end(process: asyncio.subprocess.Process) -> None:
+    if process.returncode is None:
+        try:
+            os.killpg(process.pid, signal.SIGKILL)
+        except ProcessLookupError:  # ended by itself just now
+            pass
+
+
+def _reason(complaint: str, repository: Repository) -> str:
+    """What git's complaint means here; the words of git when nothing better is known."""
+    top = repository.top
+    if "dubious ownership" in complaint:
+        return (
+            f"The repository at {top} belongs to another user, so git does not read it. The user can allow it with:"
+            f" git config --global --add safe.directory '{top}'"
+        )
+    if "not a git repository" in complaint:
+        return f"{top} has a .git, but git does not take it for a repository."
+    if "lazy fetch" in complaint or "promisor remote" in complaint or "bad object" in complaint:
+        return f"Objects of the repository at {top} are missing (a partial clone?). Nothing is fetched from here."
+    lines = [line for line in complaint.splitlines() if line.startswith(("fatal:", "error:"))] or complaint.splitlines()
+    return f"git failed: {lines[0][:300] if lines else 'no reason given'}"

@@ -1,0 +1,223 @@
+"""What is different from the last commit: in the index, or in the files as the user and the run have them now.
+
+The present is the file view, that is staged text over buffers over the disk, so that unsaved text counts, too.
+Contents are compared here and not by git, whose look at the work tree can run programs that a repository names.
+Not here: how it is shown (`showing.py`).
+"""
+
+# ruff: noqa: PTH115, PTH118, PTH120 - paths of the workspace are plain strings and may be any bytes
+
+from __future__ import annotations
+
+import asyncio
+import os
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from codeagent_lsp.errors import FileRefused, PathRefused
+from codeagent_lsp.tools.git.repository import Repository, top_of
+from codeagent_lsp.tools.git.snapshot import (
+    GITLINK,
+    MAX_TEXT,
+    SYMLINK,
+    Blob,
+    Entries,
+    Entry,
+    head_of,
+    index_of,
+    index_time,
+    object_name,
+    texts_of,
+)
+from codeagent_lsp.workspace.encoding import decode
+from codeagent_lsp.workspace.files import FileView
+
+Status = Literal["A", "D", "M"]
+
+MAX_CHANGES = 300
+MAX_UNTRACKED = 200
+_MAX_WALK = 20_000
+_MAX_HASHED = 16 * 1024 * 1024
+_LFS = "version https://git-lfs.github.com/spec/"
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One file that differs, by absolute path: its texts, None on a side without the file or without a text.
+
+    `status` is A (added), D (deleted) or M (modified); `textual` says whether the texts tell it all, else `note` does.
+    """
+
+    path: str
+    status: Status
+    before: str | None
+    after: str | None
+    textual: bool = True
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """All that differs, in the order of the names; `more` counts files beyond the limit.
+
+    `untracked` are files that neither the last commit nor the index nor the run knows, by absolute path.
+    """
+
+    items: tuple[Change, ...] = ()
+    untracked: tuple[str, ...] = ()
+    more: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Side:
+    """A file on one side: an object of git, a text, or a reason why neither."""
+
+    oid: str = ""
+    blob: Blob = Blob(None)
+    mode: str = ""
+
+
+_ABSENT = _Side()
+
+
+async def in_index(repository: Repository, path: str) -> Changes:
+    """The last commit against the index, at or below `path`: what `git commit` would record now."""
+    inner = repository.inner(path)
+    head, index = await head_of(repository, inner), await index_of(repository, inner)
+    names = sorted({*head, *index}, key=os.fsencode)
+    pairs = {name: (_committed(head.get(name)), _committed(index.get(name))) for name in names}
+    return await _resolved(repository, pairs)
+
+
+async def in_view(repository: Repository, view: FileView, path: str) -> Changes:
+    """The last commit against the files as they are now, at or below `path`."""
+    inner = repository.inner(path)
+    head, index = await head_of(repository, inner), await index_of(repository, inner)
+    present = _Present(repository, view, head, index, await index_time(repository))
+    pairs, untracked = await asyncio.to_thread(present.compare, path)
+    changes = await _resolved(repository, pairs)
+    return Changes(changes.items, untracked, changes.more)
+
+
+class _Present:
+    """The files as they are now, beside the last commit and the index. Blocks."""
+
+    def __init__(self, repository: Repository, view: FileView, head: Entries, index: Entries, written: int) -> None:
+        self._repository = repository
+        self._view = view
+        self._head = head
+        self._index = index
+        self._written = written
+        self._over = view.over_disk()
+        self._tops: dict[str, bool] = {}
+
+    def compare(self, start: str) -> tuple[dict[str, tuple[_Side, _Side]], tuple[str, ...]]:
+        """Both sides of every file that may differ, by name; and the untracked files."""
+        tracked = {*self._head, *self._index}
+        fresh, untracked = self._others(start, tracked)
+        pairs = {}
+        for name in sorted({*tracked, *fresh}, key=os.fsencode):
+            before = _committed(self._head.get(name))
+            pairs[name] = (before, self._now(name, before))
+        return pairs, untracked
+
+    def _now(self, name: str, before: _Side) -> _Side:
+        path, known = os.path.join(self._repository.top, name), self._index.get(name)
+        if known is not None and known.mode == GITLINK:
+            return _committed(known)
+        if path in self._over:
+            return self._from_view(path)
+        if known is not None and known.away:
+            return _committed(known)
+        try:
+            info = os.lstat(path)
+        except OSError:
+            return _ABSENT
+        if known is not None and self._is_untouched(known, info):
+            return _committed(known)
+        return self._from_disk(path, info, before)
+
+    def _is_untouched(self, known: Entry, info: os.stat_result) -> bool:
+        """Whether the file is as the index saw it, by its size and times, as git itself judges."""
+        same = info.st_mtime_ns == known.mtime_ns and info.st_size & 0xFFFFFFFF == known.size
+        return same and info.st_mtime_ns < self._written and not known.unmerged
+
+    def _from_view(self, path: str) -> _Side:
+        try:
+            return _Side(blob=Blob(self._view.read(path).text))
+        except FileRefused:
+            return _Side(blob=Blob(None, "binary or too large")) if self._view.exists(path) else _ABSENT
+
+    def _from_disk(self, path: str, info: os.stat_result, before: _Side) -> _Side:
+        if stat.S_ISLNK(info.st_mode):
+            return _Side(blob=Blob(os.readlink(path)), mode=SYMLINK)
+        if not stat.S_ISREG(info.st_mode):
+            return _ABSENT
+        try:
+            data = self._view.roots.read_bytes(path, _MAX_HASHED)
+            if before.oid and object_name(data, before.oid) == before.oid:
+                return before
+            return _Side(blob=Blob(decode(data).text) if len(data) <= MAX_TEXT else Blob(None, "too large to show"))
+        except PathRefused:  # beyond a link, so not where git has it
+            return _ABSENT
+        except FileRefused:
+            return _Side(blob=Blob(None, "binary or too large"))
+
+    def _others(self, start: str, tracked: set[str]) -> tuple[set[str], tuple[str, ...]]:
+        """Files that are not tracked: the names of those the run made, and the paths of all others."""
+        fresh: set[str] = set()
+        rest: list[str] = []
+        for path in self._untracked(start, tracked):
+            if path in self._over and self._view.read(path).source == "staged":
+                fresh.add(self._repository.inner(path))
+            elif len(rest) < MAX_UNTRACKED:
+                rest.append(path)
+        return fresh, tuple(rest)
+
+    def _untracked(self, start: str, tracked: set[str]) -> Iterator[str]:
+        inner = self._view.walk(start, limit=_MAX_WALK)
+        return (path for path in inner if self._is_ours(path) and self._repository.inner(path) not in tracked)
+
+    def _is_ours(self, path: str) -> bool:
+        """Whether no repository inside this one holds `path`."""
+        folder = os.path.dirname(path)
+        if folder not in self._tops:
+            self._tops[folder] = top_of(folder) == self._repository.top
+        return self._tops[folder]
+
+
+def _committed(entry: Entry | None) -> _Side:
+    if entry is None or entry.mode == GITLINK:  # another repository is shown by itself
+        return _ABSENT
+    return _Side(oid=entry.oid, mode=entry.mode)
+
+
+async def _resolved(repository: Repository, pairs: dict[str, tuple[_Side, _Side]]) -> Changes:
+    """The changes with their texts, those that are none left out."""
+    different = {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}
+    kept = dict(list(different.items())[:MAX_CHANGES])
+    blobs = await texts_of(repository, (side.oid for pair in kept.values() for side in pair if side.oid))
+    changes = (
+        _change(os.path.join(repository.top, name), before, after, blobs) for name, (before, after) in kept.items()
+    )
+    return Changes(tuple(change for change in changes if change is not None), (), len(different) - len(kept))
+
+
+def _change(path: str, before: _Side, after: _Side, blobs: dict[str, Blob]) -> Change | None:
+    status: Status = "A" if before == _ABSENT else "D" if after == _ABSENT else "M"
+    old, new = blobs.get(before.oid, before.blob), blobs.get(after.oid, after.blob)
+    if old.text is not None and old.text.startswith(_LFS) and status == "M" and not after.oid:
+        return Change(path, status, None, None, False, "kept by Git LFS, not compared")
+    mode = f"mode {before.mode} is now {after.mode}" if before.mode and after.mode not in ("", before.mode) else ""
+    note = ", ".join(dict.fromkeys(filter(None, (mode, old.note, new.note))))
+    text = _with_ends_of(old.text, new.text)
+    if old.text == text and status == "M" and not note:
+        return None
+    return Change(path, status, old.text, text, not (old.note or new.note), note)
+
+
+def _with_ends_of(old: str | None, new: str | None) -> str | None:
+    """`new` with LF where the repository has nothing else: how line ends stand on disk is a setting, no change."""
+    return new.replace("\r\n", "\n") if old is not None and new is not None and "\r" not in old else new

@@ -1,0 +1,192 @@
+"""Which lines no test reaches: the value, the four formats it is read from, and the text a model reads.
+
+Not here: the commands that measure it (`measuring.py`).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from codeagent_lsp.tools.testing.reports import MAX_REPORT_BYTES, Framework, ReportBroken, relative
+
+Ranges = tuple[tuple[int, int], ...]
+
+_BLOCK = re.compile(r"^(?P<file>.+):(?P<first>\d+)\.\d+,(?P<last>\d+)\.\d+ (?P<size>\d+) (?P<count>\d+)$")
+_RANGES_SHOWN = 12
+
+
+@dataclass(frozen=True, slots=True)
+class FileCoverage:
+    """One file, relative to where the tests ran: covered and countable lines (statements in Go), uncovered ranges.
+
+    Ranges are 1-based and include both ends.
+    """
+
+    path: str
+    covered: int
+    total: int
+    missing: Ranges
+
+    @property
+    def percent(self) -> float:
+        """How much is covered; a file without anything to cover is."""
+        return 100 * self.covered / self.total if self.total else 100.0
+
+
+@dataclass(frozen=True, slots=True)
+class CoverageReport:
+    """All files, the worst first. With a `problem` the numbers are not the whole truth."""
+
+    framework: Framework
+    files: tuple[FileCoverage, ...] = ()
+    problem: str = ""
+
+    @property
+    def total(self) -> int:
+        """How many lines could be covered."""
+        return sum(file.total for file in self.files)
+
+    @property
+    def percent(self) -> float:
+        """How much of them is."""
+        return 100 * sum(file.covered for file in self.files) / self.total if self.total else 0.0
+
+    def as_dict(self) -> dict[str, Any]:
+        """For programs."""
+        return {
+            "framework": self.framework,
+            "percent": round(self.percent, 2),
+            "total": self.total,
+            "problem": self.problem,
+            "files": [
+                {"path": file.path, "percent": round(file.percent, 2), "total": file.total, "missing": file.missing}
+                for file in self.files
+            ],
+        }
+
+
+def worst_first(files: Iterable[FileCoverage]) -> tuple[FileCoverage, ...]:
+    """In the order in which they need tests."""
+    return tuple(sorted(files, key=lambda file: (file.percent, file.covered - file.total, file.path)))
+
+
+def parse(form: str, data: bytes, folder: str, module: str = "") -> tuple[FileCoverage, ...]:
+    """The files of a report in the form `coverage.py`, `istanbul`, `go` or `lcov`. ReportBroken if it is not whole.
+
+    `folder` is where the tests ran, `module` the Go module's path.
+    """
+    if len(data) > MAX_REPORT_BYTES:
+        raise ReportBroken("is too large")
+    forms: Mapping[str, Callable[[], Iterator[FileCoverage]]] = {
+        "coverage.py": lambda: _coverage_py(json.loads(data), folder),
+        "istanbul": lambda: _istanbul(json.loads(data), folder),
+        "go": lambda: _go(data.decode("utf-8", "replace"), module),
+        "lcov": lambda: _lcov(data.decode("utf-8", "replace"), folder),
+    }
+    try:
+        return worst_first(forms[form]())
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        raise ReportBroken("is not whole") from None
+
+
+def ranges(missing: Iterable[int], covered: Iterable[int]) -> Ranges:
+    """Line numbers as ranges: what only empty lines and comments part stays together."""
+    reached = frozenset(covered)
+    found: list[tuple[int, int]] = []
+    for line in sorted(frozenset(missing)):
+        if found and not any(between in reached for between in range(found[-1][1], line)):
+            found[-1] = (found[-1][0], line)
+        else:
+            found.append((line, line))
+    return tuple(found)
+
+
+def told(report: CoverageReport, locate: Callable[[str], str], state: str, budget: int) -> str:
+    """What a model reads, about `budget` characters: the sum, then the files with uncovered lines."""
+    lines = [_sum(report, state)]
+    lines += [report.problem] if report.problem else []
+    left = budget - sum(map(len, lines))
+    open_files = [file for file in report.files if file.missing]
+    for number, file in enumerate(open_files):
+        line = f"{locate(file.path)} {file.percent:.0f} %, uncovered: {_ranges(file.missing)}"
+        left -= len(line) + 1
+        if left < 0:
+            lines.append(f"... and {len(open_files) - number} more files. Ask for a part of them with path.")
+            break
+        lines.append(line)
+    return "\n".join(lines)
+
+
+def _sum(report: CoverageReport, state: str) -> str:
+    if not report.files:
+        return f"coverage: nothing was measured ({report.framework}){state}"
+    files = f"{len(report.files)} file{'s' if len(report.files) > 1 else ''}"
+    unit = "statements" if report.framework == "go" else "lines"
+    return f"coverage: {report.percent:.1f} % of {report.total} {unit} in {files} ({report.framework}){state}"
+
+
+def _ranges(found: Ranges) -> str:
+    shown = [f"{first}-{last}" if last > first else str(first) for first, last in found[:_RANGES_SHOWN]]
+    more = f" and {len(found) - _RANGES_SHOWN} more places" if len(found) > _RANGES_SHOWN else ""
+    return f"{', '.join(shown)}{more}"
+
+
+def _of_lines(path: str, counts: Mapping[int, int]) -> FileCoverage:
+    covered = [line for line, count in counts.items() if count]
+    missing = [line for line, count in counts.items() if not count]
+    return FileCoverage(path, len(covered), len(counts), ranges(missing, covered))
+
+
+def _coverage_py(report: Any, folder: str) -> Iterator[FileCoverage]:
+    for path, file in report["files"].items():
+        counts = dict.fromkeys(file["executed_lines"], 1) | dict.fromkeys(file["missing_lines"], 0)
+        yield _of_lines(relative(path, folder), counts)
+
+
+def _istanbul(report: Any, folder: str) -> Iterator[FileCoverage]:
+    for path, file in report.items():
+        counts: dict[int, int] = {}
+        for key, place in file["statementMap"].items():
+            line = place["start"]["line"]
+            counts[line] = max(counts.get(line, 0), file["s"][key])
+        yield _of_lines(relative(path, folder), counts)
+
+
+def _go(profile: str, module: str) -> Iterator[FileCoverage]:
+    """Blocks of statements; packages that test each other tell the same block several times."""
+    head, *lines = profile.splitlines() or [""]
+    if not head.startswith("mode: "):
+        raise ValueError(head)
+    files: dict[str, dict[tuple[int, int, int], int]] = defaultdict(dict)
+    for line in lines:
+        match = _BLOCK.match(line)
+        if match is None:
+            raise ValueError(line)
+        block = (int(match["first"]), int(match["last"]), int(match["size"]))
+        blocks = files[match["file"].removeprefix(f"{module}/")]
+        blocks[block] = max(blocks.get(block, 0), int(match["count"]))
+    for path, blocks in files.items():
+        covered = sum(size for (_, _, size), count in blocks.items() if count)
+        missing = tuple(sorted((first, last) for (first, last, _), count in blocks.items() if not count))
+        yield FileCoverage(path, covered, sum(size for _, _, size in blocks), missing)
+
+
+def _lcov(report: str, folder: str) -> Iterator[FileCoverage]:
+    path, counts = "", dict[int, int]()
+    for line in report.splitlines():
+        key, _, value = line.partition(":")
+        if key == "SF":
+            path, counts = relative(value, folder), {}
+        elif key == "DA":
+            number, count = value.split(",")[:2]
+            counts[int(number)] = max(counts.get(int(number), 0), int(count))
+        elif key == "end_of_record":
+            yield _of_lines(path, counts)
+            path = ""
+    if path:
+        raise ValueError("cut short")

@@ -1,0 +1,140 @@
+"""Reads the events of `go test -json`, also when they end in the middle.
+
+Not here: coverage (`coverage.py`).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import dropwhile, takewhile
+from typing import Any
+
+from codeagent_lsp.tools.testing.reports import (
+    MAX_REPORT_BYTES,
+    Outcome,
+    Parsed,
+    ReportBroken,
+    TestCase,
+    bounded,
+    message,
+)
+
+_OUTCOMES: Mapping[str, Outcome] = {"pass": "passed", "fail": "failed", "skip": "skipped"}
+_PLACE = re.compile(r"^\s*([^\s:]+\.go):(\d+):", re.MULTILINE)
+_NOT_BUILT = re.compile(r"^FAIL\t(\S+) \[(?:build|setup) failed\]$")
+_CHATTER = re.compile(r"^\s*(?:=== |--- (?:PASS|FAIL|SKIP))|^(?:PASS|FAIL|ok)\b")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """What places in the report refer to: the module's path in go.mod, the folder the tests ran in; and what the
+    command printed beside the report."""
+
+    module: str
+    folder: str
+    printed: str = ""
+
+
+@dataclass
+class _Unit:
+    """A test, or a package when `test` is empty, while its events come."""
+
+    package: str
+    test: str
+    ended: str = ""
+    seconds: float = 0.0
+    output: list[str] = field(default_factory=list)
+
+
+def parse(data: bytes, place: Place) -> Parsed:
+    """The cases, as far as they got. A test that never ended is an error."""
+    if len(data) > MAX_REPORT_BYTES:
+        raise ReportBroken("is too large")
+    units: dict[tuple[str, str], _Unit] = {}
+    builds: dict[str, list[str]] = {}
+    broken = ""
+    for line in data.decode("utf-8", "replace").splitlines():
+        if failed := _NOT_BUILT.match(line):  # told in words before Go 1.24
+            units[failed[1], ""] = _Unit(failed[1], "", "fail")
+            continue
+        try:
+            _take(json.loads(line), units, builds)
+        except (ValueError, TypeError, AttributeError, RecursionError):
+            broken = "has lines that are not events of go test"
+    tests = {key: unit for key, unit in units.items() if key[1]}
+    cases = [case for key, unit in tests.items() for case in _test(key, unit, tests, place)]
+    failing = {unit.package for unit in tests.values() if unit.ended == "fail"}
+    for unit in units.values():
+        if not unit.test and unit.ended != "pass" and unit.package not in failing:
+            cases.extend(_package(unit, builds, place))
+    return Parsed(bounded(cases), broken)
+
+
+def _take(event: Mapping[str, Any], units: dict[tuple[str, str], _Unit], builds: dict[str, list[str]]) -> None:
+    action = event.get("Action", "")
+    if action == "build-output":
+        builds.setdefault(event.get("ImportPath", ""), []).append(event.get("Output", ""))
+    package, test = event.get("Package"), event.get("Test", "")
+    if not package:
+        return
+    unit = units.setdefault((package, test), _Unit(package, test))
+    if action == "output":
+        unit.output.append(event.get("Output", ""))
+    elif action in _OUTCOMES:
+        unit.ended, unit.seconds = action, float(event.get("Elapsed", 0))
+        unit.output += builds.get(event.get("FailedBuild", ""), ())
+
+
+def _test(
+    key: tuple[str, str], unit: _Unit, tests: Mapping[tuple[str, str], _Unit], where: Place
+) -> Iterator[TestCase]:
+    """The case of a test; none for one that only holds others and failed, if it did, through them."""
+    inner = [other for name, other in tests.items() if name[0] == key[0] and name[1].startswith(f"{key[1]}/")]
+    if inner and (unit.ended != "fail" or any(other.ended == "fail" for other in inner)):
+        return
+    outcome = _OUTCOMES.get(unit.ended, "error")
+    text = "" if outcome == "passed" else _said(unit)
+    if not unit.ended:
+        text = f"It never ended.\n{text}"
+    elif re.search("^panic: ", text, re.MULTILINE):
+        text = f"It ended the package's run: tests after it did not run.\n{text}"
+    file, line = _place(text, unit.package, where)
+    yield TestCase(f"{unit.package}.{unit.test}", outcome, unit.seconds, message(text), file, line)
+
+
+def _package(unit: _Unit, builds: Mapping[str, list[str]], where: Place) -> Iterator[TestCase]:
+    """A package that failed although none of its tests did: it did not build, or its set-up failed."""
+    if unit.ended == "skip":  # no test files
+        return
+    built = [text for path, output in builds.items() if path.split(" ")[0] == unit.package for text in output]
+    built = built or _printed(unit.package, where.printed)
+    text = "".join(built) or _said(unit) or "The package failed without a failing test."
+    file, line = _place(text, "" if built else unit.package, where)
+    yield TestCase(unit.package, "error", unit.seconds, message(text), file, line)
+
+
+def _said(unit: _Unit) -> str:
+    return "\n".join(line for line in "".join(unit.output).splitlines() if not _CHATTER.match(line))
+
+
+def _printed(package: str, printed: str) -> list[str]:
+    """What the compiler said about a package, from `# package` to the next such line."""
+    lines = iter(printed.splitlines(keepends=True))
+    found = dropwhile(lambda line: line.split()[:2] != ["#", package], lines)
+    next(found, None)
+    return list(takewhile(lambda line: not line.startswith("# "), found))
+
+
+def _place(text: str, package: str, where: Place) -> tuple[str | None, int | None]:
+    """The last place that is told, since logs come before errors; of a panic, the first frame of the user's."""
+    if frame := re.search(rf"{re.escape(where.folder)}/(\S+\.go):(\d+)", text):
+        return frame[1], int(frame[2])
+    matches = list(_PLACE.finditer(text))
+    if not matches:
+        return None, None
+    folder = package[len(where.module) + 1 :] if package.startswith(f"{where.module}/") else ""
+    name = matches[-1][1].removeprefix("./")
+    return (f"{folder}/{name}" if folder and "/" not in name else name), int(matches[-1][2])

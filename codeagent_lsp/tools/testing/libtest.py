@@ -1,0 +1,99 @@
+"""Reads what `cargo test` prints, since the stable test harness has no other report: strictly, or not at all.
+
+Names count only between `running N tests` and the N-th of them, and only when the totals agree, so that a test that
+prints such lines itself cannot add or hide one. Not here: coverage (`coverage.py`).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from codeagent_lsp.tools.testing.reports import (
+    MAX_REPORT_BYTES,
+    Outcome,
+    Parsed,
+    ReportBroken,
+    TestCase,
+    bounded,
+    message,
+    plain,
+)
+
+_UNIT = re.compile(r"^\s+Running (?:unittests )?(?P<file>\S+) \(.*?(?P<name>[^/\\]+)-[0-9a-f]+(?:\.exe)?\)$")
+_DOCS = re.compile(r"^\s+Doc-tests (?P<name>\S+)$")
+_BEGIN = re.compile(r"^running (?P<count>\d+) tests?$")
+_TEST = re.compile(r"^test (?P<name>.+?)(?: - should panic)? \.\.\. (?P<how>ok|FAILED|ignored)(?:, (?P<why>.*))?$")
+_BLOCK = re.compile(r"^---- (?P<name>.+) stdout ----$")
+_TOTAL = re.compile(r"^test result: \w+\. (?P<passed>\d+) passed; (?P<failed>\d+) failed; (?P<ignored>\d+) ignored; ")
+_PLACE = re.compile(r"(?:panicked at |^\s*--> )(?P<file>[^\s:]+\.rs):(?P<line>\d+):\d+", re.MULTILINE)
+_OUTCOMES: dict[str, Outcome] = {"ok": "passed", "FAILED": "failed", "ignored": "skipped"}
+
+
+@dataclass
+class _Unit:
+    """One test program, or the doc tests of a crate, while its lines come."""
+
+    name: str
+    file: str | None
+    expected: int
+    seen: dict[str, tuple[Outcome, str]] = field(default_factory=dict)
+    blocks: dict[str, list[str]] = field(default_factory=dict)
+    block: list[str] | None = None
+    whole: bool = False
+
+    def agrees(self, total: re.Match[str]) -> bool:
+        """Whether a line with totals is about what was seen."""
+        outcomes = [outcome for outcome, _ in self.seen.values()]
+        return [outcomes.count("passed"), outcomes.count("failed"), outcomes.count("skipped")] == [
+            int(number) for number in total.groups()
+        ]
+
+
+def parse(data: bytes) -> Parsed:
+    """The cases of all test programs. A program whose lines do not add up makes the report broken."""
+    if len(data) > MAX_REPORT_BYTES:
+        raise ReportBroken("is too large")
+    units: list[_Unit] = []
+    name, file, unit = "", None, None
+    for line in plain(data.decode("utf-8", "replace")).split("\n"):
+        if match := _UNIT.match(line) or _DOCS.match(line):
+            # Printed by a test, it ends that test's program too soon, which is then seen to be cut.
+            name, file, unit = match["name"], match.groupdict().get("file"), None
+        elif unit is not None and not unit.whole:
+            _take(unit, line)
+        elif match := _BEGIN.match(line):
+            unit = _Unit(name, file, int(match["count"]))
+            units.append(unit)
+    open_ended = [unit.name for unit in units if not unit.whole]
+    cases = bounded(case for unit in units for case in _cases(unit))
+    return Parsed(cases, f"breaks off in {', '.join(open_ended)}" if open_ended else "")
+
+
+def _take(unit: _Unit, line: str) -> None:
+    if len(unit.seen) < unit.expected:
+        if match := _TEST.match(line):
+            unit.seen[match["name"]] = (_OUTCOMES[match["how"]], match["why"] or "")
+    elif (total := _TOTAL.match(line)) and unit.agrees(total):
+        unit.whole = True
+    elif (match := _BLOCK.match(line)) and match["name"] in unit.seen and match["name"] not in unit.blocks:
+        unit.block = unit.blocks[match["name"]] = []
+    elif line == "failures:" and unit.blocks.keys() >= {n for n, (how, _) in unit.seen.items() if how == "failed"}:
+        unit.block = None
+    elif unit.block is not None:
+        unit.block.append(line)
+
+
+def _cases(unit: _Unit) -> list[TestCase]:
+    return [_case(unit, name, outcome, why) for name, (outcome, why) in unit.seen.items()]
+
+
+def _case(unit: _Unit, name: str, outcome: Outcome, why: str) -> TestCase:
+    text = "\n".join(unit.blocks.get(name, ())) or why
+    text = "\n".join(line for line in text.splitlines() if not line.startswith("note: run with `RUST_BACKTRACE"))
+    # A doc test's name begins with its file, and places in it count from the test's own first line.
+    in_docs = re.match(r"(?P<file>\S+\.(?:rs|md)) - .*\(line (?P<line>\d+)\)", name) if unit.file is None else None
+    found = in_docs or (_PLACE.search(text) if outcome == "failed" else None)
+    place = (found["file"], int(found["line"])) if found else (unit.file, None)
+    separator = ": " if unit.file is None else "::"
+    return TestCase(f"{unit.name}{separator}{name}", outcome, 0.0, message(text), *place)

@@ -1,0 +1,221 @@
+"""Finds what can be tested and with which framework, as the run sees the files: unsaved and staged count.
+
+Reads only, and a bounded number of files; blocks. Not here: the commands (`runners.py`), whether a framework is
+really installed for a Python (only running it tells).
+"""
+
+# ruff: noqa: PTH118, PTH119, PTH120, PTH122 - paths are plain strings, as everywhere below FileView
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any, Literal
+
+from codeagent_lsp.errors import AgentError, FileRefused
+from codeagent_lsp.tools.testing.reports import Framework
+from codeagent_lsp.workspace.files import FileView
+
+Ecosystem = Literal["python", "node", "go", "rust"]
+
+MAX_PROJECTS = 6
+_WALKED = 5000
+_TEST_FILES_READ = 40
+_DEPTH = 3
+_PYTHON_FILES = ("pyproject.toml", "setup.py", "setup.cfg", "tox.ini", "pytest.ini", "Pipfile", "requirements.txt")
+_PYTEST_SECTIONS = (("pyproject.toml", "[tool.pytest"), ("setup.cfg", "[tool:pytest]"), ("tox.ini", "[pytest]"))
+_PYTEST = re.compile(r"^\s*(?:import|from)\s+pytest\b|^(?:async )?def test|^class Test\w*:", re.MULTILINE)
+_UNITTEST = re.compile(r"^\s*(?:import|from)\s+unittest\b|\bTestCase\b", re.MULTILINE)
+_SUFFIXES: Mapping[str, Ecosystem] = {
+    ".py": "python",
+    **dict.fromkeys((".js", ".cjs", ".mjs", ".jsx", ".ts", ".cts", ".mts", ".tsx", ".vue", ".svelte"), "node"),
+    ".go": "go",
+    ".rs": "rust",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """A folder with tests: how they run there, and which.
+
+    `folder` is absolute. `program` starts the framework; its first word is a name on PATH or relative to `folder`, so
+    that it is found in any copy of the workspace. Empty: it is not installed. `target` is relative to `folder`, empty
+    for all. `module` is the Go module's path.
+    """
+
+    framework: Framework
+    folder: str
+    program: tuple[str, ...]
+    target: str = ""
+    module: str = ""
+
+
+def find(view: FileView, path: str | None) -> tuple[Project, ...]:
+    """What to run for `path` (absolute, None: everything): the nearest projects around it, else those below it.
+
+    A workspace may mix frameworks, so there can be several; at most MAX_PROJECTS. None is ().
+    """
+    found: dict[tuple[str, str], Project] = {}
+    for start in (path,) if path else view.roots.folders:
+        for project in islice(_find(view, start, below=path is None), MAX_PROJECTS):
+            found.setdefault((project.framework, project.folder), project)
+    return tuple(found.values())[:MAX_PROJECTS]
+
+
+def is_test_file(path: str) -> bool:
+    """Whether a file holds tests, by the conventions of the frameworks."""
+    stem, suffix = os.path.splitext(os.path.basename(path))
+    if suffix == ".py":
+        return stem.startswith("test") or stem.endswith(("_test", "_tests"))
+    return stem.endswith(("_test", ".test", ".spec", "_spec")) or "/tests/" in path or "/__tests__/" in path
+
+
+def _find(view: FileView, start: str, *, below: bool) -> Iterator[Project]:
+    wanted = _SUFFIXES.get(os.path.splitext(start)[1])
+    folder = start if _is_folder(view, start) else os.path.dirname(start)
+    seen: set[Ecosystem] = set()
+    for around in _upwards(view, folder):
+        for ecosystem, project in _at(view, around, start, wanted):
+            seen.add(ecosystem)
+            yield project
+        if seen:
+            break
+    if below or not seen:
+        yield from _below(view, folder, seen)
+
+
+def _below(view: FileView, folder: str, seen: set[Ecosystem]) -> Iterator[Project]:
+    """Projects in the folders below, of kinds that were not seen above; not inside one another."""
+    taken: list[tuple[Ecosystem, str]] = [(ecosystem, folder) for ecosystem in seen]
+    try:
+        entries = view.list_dir(folder, _DEPTH).entries
+    except FileRefused:
+        return
+    for entry in entries:
+        if entry.kind != "folder":
+            continue
+        for ecosystem, project in _at(view, entry.path, entry.path, None):
+            if not any(ecosystem == kind and entry.path.startswith(f"{outer}/") for kind, outer in taken):
+                taken.append((ecosystem, entry.path))
+                yield project
+
+
+def _at(view: FileView, folder: str, start: str, wanted: Ecosystem | None) -> Iterator[tuple[Ecosystem, Project]]:
+    target = "" if start == folder else os.path.relpath(start, folder)
+    finders: Mapping[Ecosystem, Any] = {"python": _python, "node": _node, "go": _go, "rust": _rust}
+    for ecosystem, finder in finders.items():
+        if wanted in (None, ecosystem):
+            project = finder(view, folder, target)
+            if project is not None:
+                yield ecosystem, project
+
+
+def _python(view: FileView, folder: str, target: str) -> Project | None:
+    marked = any(view.exists(os.path.join(folder, name)) for name in _PYTHON_FILES)
+    if not marked and folder not in view.roots.folders:
+        return None
+    framework = _python_framework(view, folder)
+    return Project(framework, folder, (_interpreter(view, folder),), target) if framework else None
+
+
+def _python_framework(view: FileView, folder: str) -> Framework | None:
+    """pytest where anything speaks for it, since it runs unittest's tests too."""
+    if any(view.exists(os.path.join(folder, name)) for name in ("pytest.ini", "conftest.py", "tests/conftest.py")):
+        return "pytest"
+    if any(section in _text(view, os.path.join(folder, name)) for name, section in _PYTEST_SECTIONS):
+        return "pytest"
+    walked = view.walk(folder, limit=_WALKED)
+    tests = islice((path for path in walked if path.endswith(".py") and is_test_file(path)), _TEST_FILES_READ)
+    texts = [_text(view, path) for path in tests]
+    if any((_PYTEST.search(text) and not _UNITTEST.search(text)) or "import pytest" in text for text in texts):
+        return "pytest"
+    return "unittest" if any(_UNITTEST.search(text) for text in texts) else None
+
+
+def _interpreter(view: FileView, folder: str) -> str:
+    for around in _upwards(view, folder):
+        for name in (".venv", "venv"):
+            python = os.path.join(around, name, "bin", "python")
+            if view.exists(python):
+                return _from(folder, python)
+    return "python3"
+
+
+def _node(view: FileView, folder: str, target: str) -> Project | None:
+    try:
+        package = json.loads(_text(view, os.path.join(folder, "package.json")))
+        packages = {**(package.get("devDependencies") or {}), **(package.get("dependencies") or {})}
+        script = str((package.get("scripts") or {}).get("test", ""))
+    except (ValueError, TypeError, AttributeError, RecursionError):
+        return None
+    if "node --test" in script:
+        return Project("node", folder, ("node",), target)
+    for framework in _node_frameworks(packages, script):
+        return Project(framework, folder, _installed(view, folder, framework), target)
+    if not script or "no test specified" in script:
+        return None
+    return Project("npm", folder, ("npm",), target)
+
+
+def _node_frameworks(packages: Mapping[str, Any], script: str) -> Iterator[Framework]:
+    """What the test script names comes before what is only installed."""
+    names: tuple[Framework, ...] = ("vitest", "jest")
+    yield from (name for name in names if re.search(rf"\b{name}\b", script))
+    if not script or "no test specified" in script:
+        yield from (name for name in names if name in packages)
+
+
+def _installed(view: FileView, folder: str, name: str) -> tuple[str, ...]:
+    """The program in the nearest node_modules: in a monorepo it may stand further up."""
+    for around in _upwards(view, folder):
+        program = os.path.join(around, "node_modules", ".bin", name)
+        if view.exists(program):
+            return (_from(folder, program),)
+    return ()
+
+
+def _go(view: FileView, folder: str, target: str) -> Project | None:
+    text = _text(view, os.path.join(folder, "go.mod"))
+    module = re.search(r'^module\s+"?([^\s"]+)', text, re.MULTILINE)
+    return Project("go", folder, ("go",), target, module[1]) if module else None
+
+
+def _rust(view: FileView, folder: str, target: str) -> Project | None:
+    text = _text(view, os.path.join(folder, "Cargo.toml"))
+    if not re.search(r"^\s*\[(?:package|workspace)\b", text, re.MULTILINE):
+        return None
+    return Project("cargo", folder, ("cargo",), target)
+
+
+def _text(view: FileView, path: str) -> str:
+    try:
+        return view.read(path).text
+    except AgentError:  # missing, binary, too large: it says nothing about tests
+        return ""
+
+
+def _upwards(view: FileView, folder: str) -> Iterator[str]:
+    """The folder and those around it, up to its workspace folder."""
+    root = view.roots.root_of(folder)
+    while root is not None:
+        yield folder
+        if folder == root:
+            return
+        folder = os.path.dirname(folder)
+
+
+def _is_folder(view: FileView, path: str) -> bool:
+    try:
+        view.list_dir(path, 1, limit=1)
+    except AgentError:
+        return False
+    return True
+
+
+def _from(folder: str, program: str) -> str:
+    name = os.path.relpath(program, folder)
+    return name if "/" in name else f"./{name}"

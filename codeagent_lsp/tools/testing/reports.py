@@ -1,0 +1,190 @@
+"""What a test run gave, as values, and when a run must not be believed.
+
+Not here: the formats in which frameworks report (`junit.py`, `jest.py`, `golang.py`, `libtest.py`, `unittests.py`), how
+a run is started (`runners.py`), the text a model reads (`summary.py`).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar, Literal
+
+from codeagent_lsp.shadow.base import Finished
+
+Framework = Literal["pytest", "unittest", "vitest", "jest", "node", "npm", "go", "cargo"]
+Outcome = Literal["passed", "failed", "skipped", "error"]
+
+MAX_REPORT_BYTES = 32 << 20
+MAX_CASES = 100_000
+MAX_MESSAGE = 2000
+TAIL = 1500
+
+_TERMINAL = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
+
+
+class ReportBroken(Exception):
+    """A report that is not what it should be. The text is half an English sentence: `the report ...`."""
+
+
+@dataclass(frozen=True, slots=True)
+class TestCase:
+    """One test. `file` is relative to the folder the tests ran in; `line`, 1-based, where it failed or is."""
+
+    __test__: ClassVar[bool] = False  # the name is not meant for pytest
+
+    id: str
+    outcome: Outcome
+    seconds: float = 0.0
+    message: str = ""
+    file: str | None = None
+    line: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TestReport:
+    """One run of one framework. With a `problem` the numbers are not the whole truth; it is English, and says why."""
+
+    __test__: ClassVar[bool] = False
+
+    framework: Framework
+    cases: tuple[TestCase, ...] = ()
+    problem: str = ""
+    seconds: float = 0.0
+    note: str = ""
+
+    @property
+    def passed(self) -> int:
+        """How many tests passed."""
+        return self.count("passed")
+
+    @property
+    def failed(self) -> int:
+        """How many tests failed."""
+        return self.count("failed")
+
+    @property
+    def skipped(self) -> int:
+        """How many tests were skipped or failed as expected."""
+        return self.count("skipped")
+
+    @property
+    def errors(self) -> int:
+        """How many tests, or files and classes of tests, could not run."""
+        return self.count("error")
+
+    @property
+    def ok(self) -> bool:
+        """Whether all is well, without any doubt."""
+        return bool(self.cases) and not (self.problem or self.failed or self.errors)
+
+    def count(self, outcome: Outcome) -> int:
+        """How many cases ended so."""
+        return sum(case.outcome == outcome for case in self.cases)
+
+    def as_dict(self) -> dict[str, Any]:
+        """For programs: the fields and the counts."""
+        counts = Counter(case.outcome for case in self.cases)
+        return {
+            "framework": self.framework,
+            "passed": counts["passed"],
+            "failed": counts["failed"],
+            "skipped": counts["skipped"],
+            "errors": counts["error"],
+            "seconds": self.seconds,
+            "problem": self.problem,
+            "note": self.note,
+            "cases": [asdict(case) for case in self.cases],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Parsed:
+    """What a report says. `broken` is half a sentence when it is cut short: what it holds still counts."""
+
+    cases: tuple[TestCase, ...]
+    broken: str = ""
+
+
+def judged(framework: Framework, finished: Finished, parsed: Parsed, *, note: str = "") -> TestReport:
+    """The report of a run that is over, with a problem wherever numbers alone would mislead."""
+    return TestReport(framework, parsed.cases, _problem(finished, parsed), round(finished.seconds, 3), note)
+
+
+def ended(finished: Finished) -> str:
+    """How a run ended, as the rest of an English sentence about it."""
+    stops = {
+        "timeout": f"was stopped at the time limit, after {finished.seconds:.0f} s",
+        "output": "was stopped, because it printed more than the limit",
+        "memory": "was stopped at the memory limit",
+        "processes": "was stopped at the limit of processes",
+        "disk": "was stopped, because it wrote more than the limit",
+    }
+    if finished.ending in stops:
+        return stops[finished.ending]
+    if finished.exit_code > 128 and (name := _signal(finished.exit_code - 128)):
+        return f"crashed ({name})"
+    return f"ended with exit code {finished.exit_code}"
+
+
+def tail(output: str, limit: int = TAIL) -> str:
+    """The last lines of what was printed, without colours."""
+    text = plain(output).rstrip()
+    return text if len(text) <= limit else "[...]" + text[-limit:].partition("\n")[2]
+
+
+def plain(text: str) -> str:
+    """`text` without terminal codes and control characters."""
+    return _CONTROL.sub("", _TERMINAL.sub("", text.replace("\r\n", "\n")))
+
+
+def message(text: str, limit: int = MAX_MESSAGE) -> str:
+    """A failure's text, plain and at most about `limit` characters: its head and its tail."""
+    clean = plain(text).strip("\n").rstrip()
+    if len(clean) <= limit:
+        return clean
+    return f"{clean[: limit // 2].rstrip()}\n[...]\n{clean[-limit // 2 :].lstrip()}"
+
+
+def relative(path: str, folder: str) -> str:
+    """`path` relative to `folder` when it is inside; else as it is."""
+    if path.startswith("file://"):
+        path = path[7:]
+    inside = os.path.normpath(path)
+    return inside[len(folder) + 1 :] if inside.startswith(folder.rstrip("/") + "/") else inside
+
+
+def bounded(cases: Iterable[TestCase]) -> tuple[TestCase, ...]:
+    """The cases; ReportBroken when there are more than anybody could want."""
+    found = tuple(cases)
+    if len(found) > MAX_CASES:
+        raise ReportBroken(f"has more than {MAX_CASES:,} tests")
+    return found
+
+
+def _problem(finished: Finished, parsed: Parsed) -> str:
+    bad = any(case.outcome in ("failed", "error") for case in parsed.cases)
+    if finished.ending != "exited" or finished.exit_code > 128:
+        why = f"The test run {ended(finished)}; what it had not finished is not counted."
+    elif parsed.broken:
+        why = f"The test run {ended(finished)}, but the report {parsed.broken}."
+    elif not parsed.cases:
+        why = f"No tests ran: the test run {ended(finished)}."
+    elif finished.exit_code and not bad:
+        why = f"No test failed, and yet the test run {ended(finished)}."
+    else:
+        return ""
+    printed = tail(finished.output)
+    return f"{why} The end of its output:\n{printed}" if printed else f"{why} It printed nothing."
+
+
+def _signal(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return ""

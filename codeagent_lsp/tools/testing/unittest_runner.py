@@ -1,0 +1,152 @@
+"""Runs unittest in the user's own Python and writes one line of JSON per result. Passed as text to `python -c`.
+
+Arguments: a file or folder, and a pattern of names or nothing. It needs Python 3.8 and imports nothing of ours. Not
+here: reading what it wrote (`unittests.py`).
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import os
+import sys
+import time
+import unittest
+from pathlib import Path
+from typing import Any
+
+_PASSED_OVER = frozenset({"node_modules", "site-packages", "__pycache__", "build", "dist", "venv"})
+
+
+class Reporter(unittest.TextTestResult):
+    """The usual text result that also writes each outcome down at once, so that a crash loses nothing."""
+
+    report: Any = None
+    started: float = 0.0
+
+    def startTest(self, test: unittest.TestCase) -> None:  # noqa: N802 - unittest's name
+        """Note the time."""
+        self.started = time.monotonic()
+        super().startTest(test)
+
+    def addSuccess(self, test: unittest.TestCase) -> None:  # noqa: N802
+        """A test passed."""
+        super().addSuccess(test)
+        self._write(test, "passed")
+
+    def addError(self, test: unittest.TestCase, err: Any) -> None:  # noqa: N802
+        """A test, a class or a module raised."""
+        super().addError(test, err)
+        self._write(test, "error", self.errors[-1][1], err)
+
+    def addFailure(self, test: unittest.TestCase, err: Any) -> None:  # noqa: N802
+        """An assertion failed."""
+        super().addFailure(test, err)
+        self._write(test, "failed", self.failures[-1][1], err)
+
+    def addSkip(self, test: unittest.TestCase, reason: str) -> None:  # noqa: N802
+        """A test was skipped."""
+        super().addSkip(test, reason)
+        self._write(test, "skipped", reason)
+
+    def addExpectedFailure(self, test: unittest.TestCase, err: Any) -> None:  # noqa: N802
+        """A test failed as it should."""
+        super().addExpectedFailure(test, err)
+        self._write(test, "skipped", "expected failure")
+
+    def addUnexpectedSuccess(self, test: unittest.TestCase) -> None:  # noqa: N802
+        """A test that should fail did not."""
+        super().addUnexpectedSuccess(test)
+        self._write(test, "failed", "It passed, but is marked as an expected failure.")
+
+    def addSubTest(self, test: unittest.TestCase, subtest: unittest.TestCase, err: Any) -> None:  # noqa: N802
+        """A part of a test ended; only failures are told one by one."""
+        super().addSubTest(test, subtest, err)
+        if err is not None:
+            failed = issubclass(err[0], test.failureException)
+            self._write(
+                subtest, "failed" if failed else "error", (self.failures if failed else self.errors)[-1][1], err
+            )
+
+    def _write(self, test: unittest.TestCase, outcome: str, text: str = "", err: Any = None) -> None:
+        file, line = _place(err[2]) if err else (None, None)
+        if file is None:
+            file, line = _declared(test)
+        seconds = time.monotonic() - self.started if self.started else 0.0
+        record: dict[str, Any] = {
+            "id": test.id().replace("unittest.loader._FailedTest.", ""),
+            "outcome": outcome,
+            "seconds": round(seconds, 4),
+        }
+        record.update(message=text[-4000:], file=file, line=line)
+        self.report.write(json.dumps(record) + "\n")
+        self.report.flush()
+
+
+def main(start: str, pattern: str) -> int:
+    """Run the tests; the exit code is 0 only when there were some and all went well."""
+    here = str(Path.cwd())
+    sys.path[:] = [here, str(Path(here, "src")), *(entry for entry in sys.path if entry)]
+    loader = unittest.TestLoader()
+    if pattern:
+        loader.testNamePatterns = [pattern if "*" in pattern else f"*{pattern}*"]
+    suite = unittest.TestSuite(_load(loader, file) for file in _test_files(Path(here, start)))
+    with Path(os.environ["CODEAGENT_REPORTS"], "report.jsonl").open("w", encoding="utf-8") as report:
+
+        def reporter(*arguments: Any, **options: Any) -> Reporter:
+            made = Reporter(*arguments, **options)
+            made.report = report
+            return made
+
+        result = unittest.TextTestRunner(resultclass=reporter, verbosity=1).run(suite)
+        report.write('{"end": true}\n')
+    return 0 if result.testsRun and result.wasSuccessful() else 1
+
+
+def _test_files(start: Path) -> list[Path]:
+    if start.is_file():
+        return [start]
+    found = []
+    for folder, inner, names in os.walk(str(start)):
+        inner[:] = sorted(name for name in inner if name not in _PASSED_OVER and not name.startswith("."))
+        found += [Path(folder, name) for name in sorted(names) if _is_test(name)]
+    return found
+
+
+def _is_test(name: str) -> bool:
+    return name.endswith(".py") and (name.startswith("test") or name[:-3].endswith(("_test", "_tests")))
+
+
+def _load(loader: unittest.TestLoader, file: Path) -> unittest.TestSuite:
+    """The tests of one file, imported by its full name in its package; a failed import is a test that fails."""
+    top = file.resolve().parent
+    while (top / "__init__.py").exists():
+        top = top.parent
+    sys.path[:] = [str(top), *(entry for entry in sys.path if entry != str(top))]
+    name = ".".join(file.resolve().relative_to(top).with_suffix("").parts)
+    known = getattr(sys.modules.get(name), "__file__", None)
+    if known is not None and Path(known).resolve() != file.resolve():
+        del sys.modules[name]  # of another folder: two files may have one name
+    return loader.loadTestsFromName(name)
+
+
+def _declared(test: unittest.TestCase) -> tuple[str | None, int | None]:
+    """Where a test is written; nothing for what stands for a class or a module that failed."""
+    method = inspect.unwrap(getattr(type(test), test.id().rsplit(".", 1)[-1], None) or _declared)
+    code = getattr(method, "__code__", None)
+    return (code.co_filename, code.co_firstlineno) if code and method is not _declared else (None, None)
+
+
+def _place(trace: Any) -> tuple[str | None, int | None]:
+    """The last line of the user's in a traceback: not of the library, not of installed packages."""
+    place: tuple[str | None, int | None] = (None, None)
+    while trace is not None:
+        name = trace.tb_frame.f_code.co_filename
+        if name.startswith(str(Path.cwd()) + os.sep) and "site-packages" not in name:
+            place = (name, trace.tb_lineno)
+        trace = trace.tb_next
+    return place
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1], sys.argv[2]))
