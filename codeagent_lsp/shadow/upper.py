@@ -23,6 +23,7 @@ from codeagent_lsp.shadow.upper_walk import (
     VERSION_CONTROL,
     Entry,
     Stamp,
+    forget_origin,
     has_files,
     is_binary,
     is_folder,
@@ -93,6 +94,8 @@ class Upper:
             self._take_back(entry, emptied)
         for path in sorted(wanted, key=lambda path: wanted[path] is not None):
             self._lay(path, wanted[path])
+        for entry in self._walk():
+            forget_origin(entry)
         self._stamps = {entry.path: entry.stamp for entry in self._walk()}
 
     def collect(self, found: Found) -> None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
@@ -19,6 +20,8 @@ from codeagent_lsp.workspace.ignore import FolderRules
 VERSION_CONTROL = frozenset({".git", ".hg", ".svn", ".jj", ".bzr", "CVS"})
 OPAQUE = "user.overlay.opaque"
 MAX_DEPTH = 200
+
+_ORIGIN = "user.overlay.origin"
 
 _BINARY_HEAD = 8192
 _PIECE = 1 << 20
@@ -140,6 +143,14 @@ def same_as_disk(entry: Entry) -> bool:
             return False
     except OSError:
         return False
+
+
+def forget_origin(entry: Entry) -> None:
+    """Make a file of the upper one of its own. Two names with the mark of one origin, left by `ln` or half a `mv`,
+    would be one file to the kernel, and one of them would not be listed."""
+    if stat.S_ISREG(entry.info.st_mode):
+        with suppress(OSError):  # most have no mark
+            os.removexattr(entry.upper, _ORIGIN, follow_symlinks=False)
 
 
 def is_opaque(folder: str) -> bool:

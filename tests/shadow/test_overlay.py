@@ -85,6 +85,14 @@ def test_a_folder_made_anew_hides_the_old_files_until_it_is_taken_back(over: Rig
     assert over.run("find src -type f | sort").out == "src/deep/y.py\nsrc/x.py\n"
 
 
+def test_a_name_that_was_linked_to_another_file_is_still_there_for_the_next_command(over: Rig) -> None:
+    over.layer.prepare({})
+    assert over.run("ln -f a.txt b.txt").code == 0
+    over.layer.writings()
+    over.layer.prepare({})
+    assert over.run("ls *.txt; cat a.txt b.txt").out.split() == ["a.txt", "b.txt", "one", "two"]
+
+
 def test_ignored_output_stays_for_the_next_command_and_is_not_told(over: Rig) -> None:
     assert over.after("mkdir out && echo built > out/result.txt && echo l > run.log") == {}
     over.layer.prepare({})
