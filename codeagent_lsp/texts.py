@@ -122,6 +122,51 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
         "{name} has unsaved text. Delete it all the same?",
         "{name} 有未保存的文本。仍要删除吗？",
     ),
+    # --- plans
+    "plan.none": ("The run {run} has no plan.", "运行 {run} 没有计划。"),
+    "plan.no_step": ("The plan has no step {step}; it has {known}.", "计划中没有步骤 {step}；现有步骤：{known}。"),
+    "plan.not_open": (
+        "Step {step} is {state}. Roll back to before it to do it again.",
+        "步骤 {step} 的状态为 {state}。请先回滚到该步骤之前再重做。",
+    ),
+    "plan.order": (
+        "Step {step} cannot begin now; next is {next}. Retry or skip that one first.",
+        "步骤 {step} 现在不能开始；下一个是 {next}。请先重试或跳过它。",
+    ),
+    "plan.not_begun": ("Step {step} has not begun.", "步骤 {step} 尚未开始。"),
+    "plan.busy": (
+        "The plan is being worked on. Wait for the step to end, or cancel the run.",
+        "计划正在执行。请等待该步骤结束，或取消运行。",
+    ),
+    "plan.ended": ("All steps of this plan have ended.", "此计划的所有步骤均已结束。"),
+    "plan.step": ("Step {step}: {question}", "步骤 {step}：{question}"),
+    "plan.failed": ("Step {step} failed: {error} What now?", "步骤 {step} 失败：{error} 接下来怎么办？"),
+    "plan.waits": (
+        "Step {step} failed: {error} Retry it, skip it, or roll back.",
+        "步骤 {step} 失败：{error} 可以重试、跳过或回滚。",
+    ),
+    "plan.done": ("All {count} steps are done: {goal}", "全部 {count} 个步骤已完成：{goal}"),
+    "plan.partly": (
+        "{done} of {count} steps are done, the others were skipped: {goal}",
+        "{count} 个步骤中完成了 {done} 个，其余已跳过：{goal}",
+    ),
+    "plan.discarded": ("its changes were discarded", "其更改已被放弃"),
+    "plan.by_user": ("by the user", "由用户"),
+    "plan.approve": ("Approve the plan: {title}?", "批准计划：{title}？"),
+    "plan.undone": (
+        "Not rolled back: the editor did not take the changes back.",
+        "未回滚：编辑器没有撤回更改。",
+    ),
+    "choice.retry": ("Retry", "重试"),
+    "choice.skip": ("Skip", "跳过"),
+    "choice.stop": ("Stop", "停止"),
+    "choice.approve": ("Approve", "批准"),
+    "choice.reject": ("Reject", "拒绝"),
+    "lens.plan": ("Agent's plan, step {step} ·", "代理的计划，步骤 {step} ·"),
+    "lens.retry": ("Do it", "执行"),
+    "lens.skip": ("Skip it", "跳过"),
+    "lens.rollback": ("Roll back to before it", "回滚到它之前"),
+    "lens.show_plan": ("Show plan", "查看计划"),
     # --- in the editor
     "choice.enough": ("That is all", "就这些"),
     "question.open": (

@@ -9,7 +9,7 @@ import importlib
 from functools import lru_cache
 from pathlib import PurePosixPath
 
-from tree_sitter import Language, Node, Parser
+from tree_sitter import Language, Node, Parser, Tree
 
 MAX_CHARS = 1_000_000
 
@@ -76,6 +76,19 @@ def enclosing_symbol(name: str, text: str, offset: int) -> tuple[int, int] | Non
     start = len(source[: node.start_byte].decode("utf-8", "replace"))
     end = len(source[: node.end_byte].decode("utf-8", "replace"))
     return _whole_lines(text, start, end)
+
+
+def has_grammar(name: str) -> bool:
+    """Whether texts of this name can be parsed."""
+    return PurePosixPath(name).suffix.lower() in _GRAMMARS
+
+
+def syntax_tree(name: str, text: str) -> Tree | None:
+    """The syntax tree of `text`, over its UTF-8 bytes; None where the language is unknown or the text too long."""
+    grammar = _GRAMMARS.get(PurePosixPath(name).suffix.lower())
+    if grammar is None or len(text) > MAX_CHARS:
+        return None
+    return _parser(*grammar).parse(text.encode("utf-8", "replace"))
 
 
 @lru_cache(maxsize=16)

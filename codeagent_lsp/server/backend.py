@@ -13,6 +13,7 @@ from codeagent_lsp import events
 from codeagent_lsp.agent.prompt import Environment
 from codeagent_lsp.server.announcer import Announcer
 from codeagent_lsp.server.commands import Commands
+from codeagent_lsp.server.diagnostics import ClientDiagnostics
 from codeagent_lsp.server.editor import LspEditor
 from codeagent_lsp.server.lenses import Waiting, pending_changes, pending_question
 from codeagent_lsp.server.models import Models
@@ -141,4 +142,5 @@ class Backend:
             shadows=self.shadows,
             standing=self.standing,
             outputs=lambda session_id: OutputStore(self.state / "outputs" / session_id),
+            diagnostics=ClientDiagnostics(self.front.server, self.front.policy),
         )

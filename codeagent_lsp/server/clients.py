@@ -40,6 +40,7 @@ class ClientPolicy:
     text_content: bool = False
     events: bool = False
     input: bool = False
+    diagnostics: bool = False
 
 
 def policy_of(params: types.InitializeParams) -> ClientPolicy:
@@ -74,6 +75,7 @@ def policy_of(params: types.InitializeParams) -> ClientPolicy:
         text_content=bool(workspace and getattr(workspace, "text_document_content", None)),
         events=bool(ours.get("event")),
         input=bool(ours.get("input")),
+        diagnostics=bool(ours.get("diagnostics")),
     )
 
 

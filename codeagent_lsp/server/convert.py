@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from codeagent_lsp.errors import AgentError, UsageError
 from codeagent_lsp.index.enclosing import enclosing_symbol
-from codeagent_lsp.session.request import RunKind, RunRequest, Target
+from codeagent_lsp.session.request import Planning, RunKind, RunRequest, Target
 from codeagent_lsp.texts import text
 from codeagent_lsp.workspace import uris
 from codeagent_lsp.workspace.position import LineIndex, offset_at
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from codeagent_lsp.workspace.files import FileView
 
 TITLE_LENGTH = 60
+PLANNING: Mapping[str, Planning] = {"direct": "never", "plan": "always"}
 
 
 def run_request(
@@ -27,7 +28,8 @@ def run_request(
     words = str(arguments.get("task") or arguments.get("question") or arguments.get("instruction") or "").strip()
     target = _target(arguments, documents, view)
     name, args = title(kind, words, target, language), tuple(map(str, arguments.get("args", ())))
-    return RunRequest(kind, words, name, target, _diagnostics(arguments), args)
+    planning = PLANNING.get(str(arguments.get("mode", "")))
+    return RunRequest(kind, words, name, target, _diagnostics(arguments), args, planning)
 
 
 def title(kind: RunKind, words: str, target: Target | None, language: str) -> str:

@@ -13,6 +13,7 @@ from codeagent_lsp.session.inbox import Inbox
 from codeagent_lsp.shadow.base import Approve, Shell
 from codeagent_lsp.tools.approvals import StandingApprovals
 from codeagent_lsp.tools.decision import Mode
+from codeagent_lsp.tools.diagnostics.base import Diagnostics
 from codeagent_lsp.tools.outputs import OutputStore
 from codeagent_lsp.tools.registry import ToolRegistry
 from codeagent_lsp.workspace.editor import Editor
@@ -51,3 +52,4 @@ class Services:
     shadows: Shadows
     standing: StandingApprovals
     outputs: Callable[[str], OutputStore]
+    diagnostics: Diagnostics | None = None

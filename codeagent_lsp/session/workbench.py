@@ -64,6 +64,7 @@ class Workbench:
             complete=lambda instructions, text: complete(model, instructions, text, voice.emit, reply_tokens),
             tested=proposal.tested,
             outputs=services.outputs(self._session.session_id),
+            diagnostics=services.diagnostics,
         )
 
     def close(self) -> None:

@@ -7,8 +7,9 @@ Not here: which folders it sees (`hiding.py`).
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
 DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -84,6 +85,15 @@ _SECRET_VALUE = re.compile(
     r"|\beyJ[\w-]{8,}\.[\w-]{8,}\."
     r"|(?i:\b(?:bearer|basic)\s+[\w.+/=-]{12,})"
 )
+
+
+def with_own_programs_last(environment: Mapping[str, str], folders: Iterable[str]) -> dict[str, str]:
+    """The same, but programs in these folders are found only where the system has none of that name."""
+    inside = [f"{folder}/" for folder in folders]
+    entries = environment.get("PATH", "").split(os.pathsep)
+    own = [entry for entry in entries if not entry.startswith("/") or f"{entry}/".startswith(tuple(inside))]
+    others = [entry for entry in entries if entry not in own]
+    return {**environment, "PATH": os.pathsep.join([*others, *filter(None, own)])}
 
 
 def scrubbed(environ: Mapping[str, str], extra: Mapping[str, str] = MappingProxyType({})) -> dict[str, str]:

@@ -16,7 +16,7 @@ from codeagent_lsp.errors import SettingError
 from codeagent_lsp.shadow.base import Isolation, Layer
 from codeagent_lsp.shadow.copying import CopyLayer, copy_isolation
 from codeagent_lsp.shadow.direct import DirectLayer, direct_isolation
-from codeagent_lsp.shadow.environment import scrubbed
+from codeagent_lsp.shadow.environment import scrubbed, with_own_programs_last
 from codeagent_lsp.shadow.folder import LayerFolder, sweep
 from codeagent_lsp.shadow.hiding import hide, within
 from codeagent_lsp.shadow.mounts import Programs, is_privileged, nested_mounts
@@ -71,7 +71,10 @@ class Isolator:
         if level.level == "direct":
             return DirectLayer(folder)
         sandbox = self._sandbox(folder, settings, folders) if level.confined else None
-        return CopyLayer(folders, folder, sandbox, environment=scrubbed(self._environ), reason=level.reason)
+        environment = scrubbed(self._environ)
+        if sandbox is None:  # what is allowed by its name must be the system's program of that name
+            environment = with_own_programs_last(environment, folders)
+        return CopyLayer(folders, folder, sandbox, environment=environment, reason=level.reason)
 
     def sweep(self) -> int:
         """Remove what servers that died have left; how many layers."""

@@ -12,6 +12,7 @@ from codeagent_lsp.tools.builtin.editing import BatchEdit, EditFile, PreviewEdit
 from codeagent_lsp.tools.builtin.git import GenerateCommit, GitDiff, GitLog
 from codeagent_lsp.tools.builtin.moving import DeleteFile, MoveFile
 from codeagent_lsp.tools.builtin.patching import ApplyPatch, UndoPatch
+from codeagent_lsp.tools.builtin.planning import CreatePlan, PlanEnter, PlanExit, PlanUpdate
 from codeagent_lsp.tools.builtin.reading import ListDir, ReadFile
 from codeagent_lsp.tools.builtin.running import RunCmd
 from codeagent_lsp.tools.builtin.searching import GlobFileSearch, Grep
@@ -41,6 +42,10 @@ BUILTIN: tuple[type[Tool[Any]], ...] = (
     AskUser,
     TodoRead,
     TodoWrite,
+    CreatePlan,
+    PlanEnter,
+    PlanUpdate,
+    PlanExit,
 )
 
 SMALL_SET = ("list_dir", "read_file", "glob_file_search", "grep", "run_tests", "edit_file", "write_file", "AskUser")

@@ -18,6 +18,7 @@ from codeagent_lsp.shadow.base import OnOutput, Shell, no_output
 from codeagent_lsp.tools.asking import Asker
 from codeagent_lsp.tools.diagnostics.base import Diagnostics
 from codeagent_lsp.tools.outputs import OutputStore
+from codeagent_lsp.tools.planning import Planner
 from codeagent_lsp.tools.todos import TodoList
 from codeagent_lsp.workspace.files import FileView
 from codeagent_lsp.workspace.staging import Staging
@@ -57,7 +58,7 @@ class ToolContext:
     `note` sends a short status line to the user, `output` what a command prints; `shell` runs commands (where
     it is None, `no_shell` says why), `complete` asks the model;
     `tested` takes the numbers of tests that ran on what is staged; `outputs` keeps results that are too long;
-    `diagnostics` asks for what the client shows.
+    `diagnostics` asks for what the client shows; `planner` takes plans, None where there are none.
     """
 
     view: FileView
@@ -73,6 +74,7 @@ class ToolContext:
     outputs: OutputStore | None = None
     tested: Callable[[Tally], None] = lambda tally: None
     diagnostics: Diagnostics | None = None
+    planner: Planner | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from typing import Any
 from codeagent_lsp.config import ShellSettings
 from codeagent_lsp.shadow.base import Isolation
 from codeagent_lsp.tools.decision import Decision
-from codeagent_lsp.tools.shell_policy import judge, words
+from codeagent_lsp.tools.shell_policy import covered_by, covering_rule, judge, words
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,20 +40,32 @@ class Place:
 NOWHERE = Place(ShellSettings(), None, "Commands cannot run here.")
 
 
-def judged_command(command: str, rules: CommandRules, is_secret: Callable[[str], bool]) -> Decision:
+@dataclass(frozen=True, slots=True)
+class Places:
+    """What is known of the files that a command's words may name."""
+
+    is_secret: Callable[[str], bool]
+    leads_out: Callable[[str], bool]
+
+
+def judged_command(command: str, rules: CommandRules, places: Places) -> Decision:
     """What can be said of a command line by its words alone, wherever it runs.
 
-    `allow`: the user's rules or its harmlessness allow it; `deny`: it is never run; `ask` with `remember` False: it
-    always needs the user; `ask` otherwise: isolation may answer.
+    `deny`: it is never run. What is `firm` holds however it is isolated: a rule of the user's, or the name of a secret.
+    Otherwise `allow` means that it only looks, and `ask` that isolation may answer.
     """
     judgement = judge(command, allow=rules.allow, ask=rules.ask, deny=rules.deny)
     if judgement.decision == "deny":
         return Decision("deny", _first(judgement.reasons))
-    if rules.ask and judge(command, allow=("*",)).decision != judge(command, allow=("*",), ask=rules.ask).decision:
-        return Decision("ask", "An ask rule of the user covers this command.", firm=True)
-    if any(map(is_secret, words(command))):
+    if (rule := covering_rule(rules.ask, command)) is not None:
+        return Decision("ask", f"The ask rule {rule!r} covers this command.", firm=True)
+    named = words(command)
+    if any(map(places.is_secret, named)):
         return Decision("ask", "The command names a file that usually holds secrets.", firm=True)
-    return Decision(judgement.decision, _first(judgement.reasons))
+    firm = judgement.decision == "allow" and covered_by(rules.allow, command)
+    if judgement.decision == "allow" and not firm and any(map(places.leads_out, named)):
+        return Decision("ask", "The command names a link that leads out of the workspace.")
+    return Decision(judgement.decision, _first(judgement.reasons), firm=firm)
 
 
 def placed(decision: Decision, arguments: Mapping[str, Any], place: Place) -> Decision:

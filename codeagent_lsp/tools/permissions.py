@@ -10,13 +10,12 @@ import fnmatch
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 from codeagent_lsp.config import PermissionsSettings
 from codeagent_lsp.errors import AgentError
 from codeagent_lsp.tools.base import Effect, ToolTraits
-from codeagent_lsp.tools.command_permissions import NOWHERE, CommandRules, Place, judged_command, placed
+from codeagent_lsp.tools.command_permissions import NOWHERE, CommandRules, Place, Places, judged_command, placed
 from codeagent_lsp.tools.decision import Decision, Mode
 from codeagent_lsp.workspace.patch import paths_of
 from codeagent_lsp.workspace.paths import Roots
@@ -88,7 +87,7 @@ def _by_rules(
         return Decision("ask", "An ask rule of the user covers this call.", firm=True)
     command = arguments.get(traits.command_parameter)
     if isinstance(command, str):
-        decision = judged_command(command, _command_rules(traits.name, settings), partial(_is_secret, roots))
+        decision = judged_command(command, _command_rules(traits.name, settings), _places(roots))
         if decision.verdict == "deny":
             return decision
     if settings.mode == "bypass":
@@ -139,12 +138,21 @@ def _command_rules(tool: str, settings: PermissionsSettings) -> CommandRules:
     return CommandRules(patterns(settings.allow), ask, deny)
 
 
-def _is_secret(roots: Roots, word: str) -> bool:
-    """Whether a word of a command names a file that usually holds secrets, as far as a word can tell."""
-    try:
-        return roots.is_secret(roots.resolve(word))
-    except AgentError:
+def _places(roots: Roots) -> Places:
+    def is_secret(word: str) -> bool:
+        try:
+            return roots.is_secret(roots.resolve(word))
+        except AgentError:
+            return False
+
+    def leads_out(word: str) -> bool:
+        try:
+            roots.resolve(word)
+        except AgentError:
+            return True
         return False
+
+    return Places(is_secret, leads_out)
 
 
 def _rules(texts: Iterable[str], *, widen: bool = False) -> list[Rule]:

@@ -59,6 +59,23 @@ def judge(command: str, *, allow: Sequence[str] = (), ask: Sequence[str] = (), d
     return Judgement("allow", ("It only looks, or a rule of the user's covers it.",))
 
 
+def covering_rule(rules: Sequence[str], command: str) -> str | None:
+    """The first of the user's ask or deny rules that covers the whole text or any command in it; None for none."""
+    return _covered(rules, command, unwrap(read(command[:MAX_BYTES])))
+
+
+def covered_by(rules: Sequence[str], command: str) -> bool:
+    """Whether the user's allow rules cover every command of a script that can be read to the last character."""
+    script = read(command[:MAX_BYTES])
+    if not rules or script.tree is None:
+        return False
+    try:
+        found = plain_commands(script.text, script.tree)
+    except NotPlain:
+        return False
+    return all(allows(rules, item.text, [word.value for word in item.words]) for item in found)
+
+
 def simple_commands(command: str) -> tuple[str, ...]:
     """The texts of all commands in a script, also of those behind wrappers and in substitutions, in no more order
     than that the outer ones come first."""

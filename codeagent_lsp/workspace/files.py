@@ -117,7 +117,7 @@ class FileView:
         return self.saved(path)
 
     def saved(self, path: str) -> FileText | None:
-        """What the disk has at `path`, without buffers and anything staged; None if there is nothing. Else as `read`."""
+        """What the disk has at `path`, without buffers and staged texts; None if there is nothing. Else as `read`."""
         kind = None if is_untitled(path) else self.roots.kind(path)
         return None if kind is None else self._from_disk(path, kind)
 
@@ -253,12 +253,12 @@ class FileView:
         """The files that are open or staged, with the folders they need, and those deleted."""
         staged = {path: self._staged.lookup(path) for path in self._staged.paths()}
         deleted = frozenset(path for path, state in staged.items() if state is not None and state.text is None)
-        overlay = _Overlay({}, deleted)
+        names: dict[str, dict[str, Kind]] = {}
         for path in {*staged, *self._buffers.open_paths()} - deleted:
             root = None if is_untitled(path) else self.roots.root_of(path)
             if root is not None:
-                _add(overlay.names, path, root)
-        return overlay
+                _add(names, path, root)
+        return _Overlay(names, deleted - names.keys())  # a folder may take the place of a deleted file
 
     def _shown(self, path: str) -> str:
         return self.roots.relative(path)

@@ -19,6 +19,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from tests.server.warm import PREFIX, WarmProcess
+
 ROOT = Path(__file__).resolve().parents[2]
 DEMO_SERVER = (sys.executable, "-m", "tests.server.demo_server")
 SECONDS = 10.0
@@ -43,6 +45,7 @@ def frame(message: Any) -> bytes:
 class RawClient:
     """Starts `command` and talks to it. `answers` maps methods of server requests to functions of params.
 
+    `warm`: the command is our server, to be forked from one that has been imported (`warm.py`).
     A server request without an entry stays unanswered. `stderr` holds what the server wrote there.
     """
 
@@ -54,6 +57,7 @@ class RawClient:
         cwd: Path | None = None,
         answers: Mapping[str, Answer] | None = None,
         reading: bool = True,
+        warm: bool = False,
     ) -> None:
         self.answers: dict[str, Answer] = dict(answers or {})
         self.messages: list[dict[str, Any]] = []
@@ -61,15 +65,8 @@ class RawClient:
         self._changed = threading.Condition()
         self._ended = False
         self._next = 0
-        self.process = subprocess.Popen(
-            command,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            cwd=cwd or ROOT,
-            env={**os.environ, "PYTHONPATH": str(ROOT), **(env or {})},
-            bufsize=0,
-        )
+        variables = {**os.environ, "PYTHONPATH": str(ROOT), **(env or {})}
+        self.process = _started(command, cwd or ROOT, variables, warm=warm)
         self.stderr = bytearray()
         threading.Thread(target=self._read_stderr, daemon=True).start()
         self._reader = threading.Thread(target=self._read, daemon=True)
@@ -224,6 +221,15 @@ def _outcome(result: Any) -> dict[str, Any]:
     if isinstance(result, Refusal):
         return {"error": {"code": result.code, "message": result.message}}
     return {"result": result}
+
+
+def _started(
+    command: Sequence[str], cwd: Path, env: Mapping[str, str], *, warm: bool
+) -> subprocess.Popen[bytes] | WarmProcess:
+    if warm:
+        return WarmProcess(command[len(PREFIX) :], cwd=cwd, env=env)
+    pipe = subprocess.PIPE
+    return subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, cwd=cwd, env=env, bufsize=0)
 
 
 def _with_params(message: dict[str, Any], params: Any) -> dict[str, Any]:

@@ -7,7 +7,6 @@ answer. What it saw is kept in `prompts`, `shown`, `edits` and `client.messages`
 from __future__ import annotations
 
 import json
-import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -17,8 +16,9 @@ from codeagent_lsp.workspace.document import Change, Document
 from codeagent_lsp.workspace.position import Encoding
 from codeagent_lsp.workspace.uris import from_path, to_path
 from tests.server.rawclient import RawClient
+from tests.server.warm import PREFIX
 
-SERVER = (sys.executable, "-m", "codeagent_lsp.cli", "serve")
+SERVER = (*PREFIX, "serve")
 
 STOCK: dict[str, Any] = {
     "workspace": {
@@ -78,6 +78,7 @@ class StockEditor:
             cwd=workspace,
             answers={**own, **(answers or {})},
             env={"CODEAGENT_STATE_DIR": str(state), **(env or {})},
+            warm=True,
         )
         named = {} if client == {} else {"clientInfo": dict(client or {"name": "stock"})}
         self.capabilities = self.client.initialize(

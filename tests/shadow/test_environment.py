@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from codeagent_lsp.shadow.environment import DEFAULT_PATH, FIXED, is_secret, scrubbed
+from codeagent_lsp.shadow.environment import DEFAULT_PATH, FIXED, is_secret, scrubbed, with_own_programs_last
 
 PASSED = {
     "HOME": "/home/somebody",
@@ -207,3 +207,9 @@ def test_nothing_is_changed_in_place() -> None:
     given = dict(PASSED)
     scrubbed(given)
     assert given == PASSED
+
+
+def test_programs_of_the_workspace_come_last() -> None:
+    path = "/ws/.venv/bin:/usr/bin:bin:/wsx/bin:/other/ws/bin::/bin"
+    found = with_own_programs_last({"PATH": path, "LANG": "C"}, ["/ws", "/other"])
+    assert found == {"PATH": "/usr/bin:/wsx/bin:/bin:/ws/.venv/bin:bin:/other/ws/bin", "LANG": "C"}

@@ -102,6 +102,15 @@ async def test_a_command_sees_the_run_and_leaves_staged_changes(bench: Bench) ->
     assert not (ws.root / "new.txt").exists()
 
 
+async def test_a_command_that_only_looks_proposes_nothing(bench: Bench) -> None:
+    bench.desk.write("a.py", "a\n")
+    result = await bench.shell.run(replace(bench.command("cat a.py; echo x > litter; rm a.py"), proposes=False))
+    assert result.finished.output == "a\n"
+    assert (result.staged, result.left_out, bench.desk.changes) == ((), (), {})
+    again = await bench.shell.run(bench.command("ls"))
+    assert again.finished.output == "a.py\n" and bench.desk.changes == {}
+
+
 async def test_the_next_command_sees_what_the_last_one_left(bench: Bench) -> None:
     bench.desk.write("a.py", "a\n")
     await bench.shell.run(bench.command("mv a.py b.py"))

@@ -6,7 +6,7 @@ Not here: git as a command of the user or the model, which runs in the shadow (`
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import Sequence
 from typing import ClassVar
 
 from pydantic import Field
@@ -46,7 +46,7 @@ class GitDiff(Tool[GitDiffParameters]):
     async def run(self, arguments: GitDiffParameters, context: ToolContext) -> ToolOutput:
         """A list of the files, then their diffs; one repository after the other."""
         parts = []
-        async for place, repository in _repositories(arguments.path, context):
+        for place, repository in await _repositories(arguments.path, context):
             changes = await _changes(context, repository, place, arguments.staged, arguments.path)
             parts.append(changes)
         name, limit = context.view.roots.relative, context.settings.tools.max_output_bytes // 2
@@ -74,7 +74,7 @@ class GitLog(Tool[GitLogParameters]):
     async def run(self, arguments: GitLogParameters, context: ToolContext) -> ToolOutput:
         """One line per commit."""
         commits: list[Commit] = []
-        async for place, repository in _repositories(arguments.path, context):
+        for place, repository in await _repositories(arguments.path, context):
             commits += await history_of(repository, repository.inner(place), arguments.limit)
         lines = [f"{commit.name} {commit.date} {quoted(commit.author)}: {commit.subject}" for commit in commits]
         return ToolOutput("\n".join(lines) or "No commits yet.", [commit.name for commit in commits])
@@ -99,7 +99,7 @@ class GenerateCommit(Tool[GenerateCommitParameters]):
         if context.complete is None:
             raise ToolFailed("No model can be asked here, so no message can be written.")
         name = context.view.roots.relative
-        async for place, repository in _repositories(None, context):
+        for place, repository in await _repositories(None, context):
             changes, _ = await _changes(context, repository, place, arguments.staged_only, None)
             diff = await asyncio.to_thread(show, changes, name, MAX_DIFF, relevance)
             if changes.items:
@@ -110,25 +110,24 @@ class GenerateCommit(Tool[GenerateCommitParameters]):
         raise ToolFailed(f"Nothing in {where} differs from the last commit, so there is nothing to describe.")
 
 
-async def _repositories(path: str | None, context: ToolContext) -> AsyncIterator[tuple[str, Repository]]:
+async def _repositories(path: str | None, context: ToolContext) -> Sequence[tuple[str, Repository]]:
     """The place asked for with its repository, or each workspace folder that is in one."""
     roots = context.view.roots
     if path is not None:
         place = roots.resolve(path)
-        yield place, await asyncio.to_thread(repository_of, place, roots)
-        return
+        return [(place, await asyncio.to_thread(repository_of, place, roots))]
     if not roots.folders:
         raise ToolFailed("No workspace folder is open, so there is no repository.", ErrorCode.NOT_FOUND)
+    found: list[tuple[str, Repository]] = []
     missing: list[ToolFailed] = []
     for folder in roots.folders:
         try:
-            repository = await asyncio.to_thread(repository_of, folder, roots)
+            found.append((folder, await asyncio.to_thread(repository_of, folder, roots)))
         except ToolFailed as error:
             missing.append(error)
-        else:
-            yield folder, repository
-    if len(missing) == len(roots.folders):
+    if not found:
         raise missing[0]
+    return found
 
 
 async def _changes(

@@ -24,6 +24,7 @@ _TSC = re.compile(
 )
 _GO = re.compile(r"^(?:vet: )?(?P<path>[^\s:][^:]*\.go):(?P<line>\d+):(?P<column>\d+): (?P<message>.+)$")
 _GO_PLACE = re.compile(r"^(?P<path>.+):(?P<line>\d+):(?P<column>\d+)$")
+_RUFF_ERRORS = ("invalid-syntax", "E9", "F7", "F82")
 _LEVELS: dict[str, Severity] = {
     "error": "error",
     "failure-note": "error",
@@ -38,10 +39,10 @@ _LEVELS: dict[str, Severity] = {
 
 
 def read_ruff(output: str) -> Iterator[Diagnostic]:
-    """`ruff check --output-format json`; what does not parse is an error, all else a warning."""
+    """`ruff check --output-format json`; what cannot work is an error, all else a warning."""
     for item in _items(_json(output)):
         place, code = _dict(item.get("location")), _text(item.get("code"))
-        severity: Severity = "error" if code in ("", "invalid-syntax", "E999") or code.startswith("F") else "warning"
+        severity: Severity = "error" if code.startswith(_RUFF_ERRORS) or not code else "warning"
         yield from _made(item.get("filename"), place.get("row"), place.get("column"), severity,
                          item.get("message"), "ruff", "" if code == "invalid-syntax" else code)  # fmt: skip
 

@@ -106,9 +106,10 @@ async def _run(
         output = await _collect(process.stdout, limit)
         return await process.wait(), output, await complaining
     finally:
-        feeding.cancel()
-        complaining.cancel()
         _end(process)
+        for task in (feeding, complaining):
+            task.cancel()
+        await asyncio.gather(feeding, complaining, return_exceptions=True)
         await asyncio.shield(process.wait())
 
 

@@ -11,11 +11,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from codeagent_lsp.tools.shell.operands import unreadable
+from codeagent_lsp.tools.shell.operands import Globs, is_secret, unreadable
 from codeagent_lsp.tools.shell.plain import Word
 
 Operands = Literal["paths", "text", "pattern", "none"]
 
+# Options that choose files by their names.
+_FILTER = re.compile(r"--(?:include|i?glob)\b|-g")
 _NUMBER = re.compile(r"-\d+")
 
 
@@ -25,7 +27,7 @@ class Grammar:
 
     `flags` and `values` are short options without and with a value; `long` and `long_values` long ones (a long flag
     may have `=value`). `operands`: files to read, or any text, or one text and then files (unless an option in
-    `patterns` gave the text), at most `most`. `numbers`: `-5` is an option. `globs`: names may come from a pattern.
+    `patterns` gave the text), at most `most`. `numbers`: `-5` is an option. `globs`: the names that a pattern may give.
     `ordered`: an option behind an operand would be an operand. `attached`: a value may be glued to its letter.
     """
 
@@ -37,7 +39,7 @@ class Grammar:
     most: int | None = None
     patterns: frozenset[str] = frozenset()
     numbers: bool = False
-    globs: bool = False
+    globs: Globs = "none"
     ordered: bool = False
     attached: bool = True
 
@@ -52,7 +54,7 @@ def grammar(
     most: int | None = None,
     patterns: str = "",
     numbers: bool = False,
-    globs: bool = False,
+    globs: Globs = "none",
     ordered: bool = False,
     attached: bool = True,
 ) -> Grammar:
@@ -84,7 +86,7 @@ def check(rules: Grammar, arguments: Sequence[Word]) -> None:
             check_path(word, globs=rules.globs)
 
 
-def check_path(word: Word, *, globs: bool) -> None:
+def check_path(word: Word, *, globs: Globs) -> None:
     """Raises Unknown unless the file may be read unasked."""
     if (reason := unreadable(word, globs=globs)) is not None:
         raise Unknown(reason)
@@ -103,23 +105,32 @@ def _divided(rules: Grammar, arguments: Sequence[Word]) -> tuple[list[Word], set
     while place < len(arguments):
         word = arguments[place]
         place += 1
-        if word.value == "--":
-            return operands + list(arguments[place:]), options
         if not word.value.startswith("-") or word.value == "-":
             operands.append(word)
             continue
         if rules.ordered and operands:
             raise Unknown("An option stands behind an operand.")
+        if word.value == "--":
+            return operands + list(arguments[place:]), options
         if word.glob and "*" in word.value.partition("=")[0]:
             raise Unknown("It names files by a pattern.")
         if rules.numbers and _NUMBER.fullmatch(word.value):
             continue
+        if _FILTER.match(word.value) and is_secret(_filtered(arguments, place)):
+            raise Unknown("It names a file that may hold secrets.")
         name, wants = _long(rules, word.value) if word.value.startswith("--") else _short(rules, word.value)
         options |= name
         if wants:
             _check_value(arguments, place)
             place += 1
     return operands, options
+
+
+def _filtered(arguments: Sequence[Word], place: int) -> str:
+    """The file names that the option before `place` chooses."""
+    option = arguments[place - 1].value
+    given = option.partition("=")[2] if option.startswith("--") else option[2:]
+    return given or (arguments[place].value if place < len(arguments) else "")
 
 
 def _long(rules: Grammar, word: str) -> tuple[set[str], bool]:

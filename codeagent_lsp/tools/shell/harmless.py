@@ -18,7 +18,7 @@ from codeagent_lsp.tools.shell.predicates import check_find, check_test
 
 _SEARCHED = "after-context before-context context max-count regexp glob iglob type type-not max-depth color colour"
 
-_HASHES = grammar("bt", long="binary text tag zero", globs=True)
+_HASHES = grammar("bt", long="binary text tag zero", globs="source")
 GRAMMARS: Mapping[str, Grammar] = MappingProxyType(
     {
         "ls": grammar(
@@ -27,14 +27,14 @@ GRAMMARS: Mapping[str, Grammar] = MappingProxyType(
             "all almost-all author classify color directory file-type format full-time group-directories-first "
             "human-readable inode no-group numeric-uid-gid quote-name recursive reverse si size sort time time-style",
             "hide ignore width",
-            globs=True,
+            globs="any",
         ),
         "cat": grammar(
-            "AbeEnstTuv", long="number number-nonblank show-all show-ends show-tabs squeeze-blank", globs=True
+            "AbeEnstTuv", long="number number-nonblank show-all show-ends show-tabs squeeze-blank", globs="source"
         ),
-        "head": grammar("qvz", "nc", "quiet silent verbose", "lines bytes", numbers=True, globs=True),
-        "tail": grammar("qvz", "nc", "quiet silent verbose", "lines bytes", numbers=True, globs=True),
-        "wc": grammar("clLmw", long="bytes chars lines max-line-length words", globs=True),
+        "head": grammar("qvz", "nc", "quiet silent verbose", "lines bytes", numbers=True, globs="source"),
+        "tail": grammar("qvz", "nc", "quiet silent verbose", "lines bytes", numbers=True, globs="source"),
+        "wc": grammar("clLmw", long="bytes chars lines max-line-length words", globs="any"),
         "grep": grammar(
             "EFGPicnlLHhovwxqsrbyaUzTI",
             "eABCmg",
@@ -45,14 +45,14 @@ GRAMMARS: Mapping[str, Grammar] = MappingProxyType(
             operands="pattern",
             patterns="e regexp",
             numbers=True,
-            globs=True,
+            globs="source",
         ),
         "rg": grammar(
-            "icSFwxvlnNHIoqUPs0u.pb",
+            "icSFwxvlnNHIoqUPs0pb",
             "eABCmgtTdMj",
             "ignore-case count count-matches smart-case fixed-strings word-regexp line-regexp invert-match "
             "files-with-matches files-without-match line-number no-line-number with-filename no-filename no-heading "
-            "heading only-matching quiet multiline pcre2 hidden no-ignore unrestricted files stats json vimgrep column "
+            "heading only-matching quiet multiline pcre2 files stats json vimgrep column "
             "trim type-list pretty passthru null sort-files one-file-system crlf multiline-dotall",
             f"{_SEARCHED} sort sortr max-columns max-filesize replace threads",
             operands="pattern",
@@ -66,7 +66,8 @@ GRAMMARS: Mapping[str, Grammar] = MappingProxyType(
             "key field-separator",
         ),
         "uniq": grammar(
-            "cdDiuz", "fsw", "count repeated unique ignore-case", "skip-fields skip-chars check-chars", most=1, ordered=True
+            "cdDiuz", "fsw", "count repeated unique ignore-case", "skip-fields skip-chars check-chars", most=1,
+            ordered=True
         ),
         "cut": grammar(
             "nsz", "bcdf", "complement only-delimited", "bytes characters delimiter fields output-delimiter"
@@ -75,7 +76,7 @@ GRAMMARS: Mapping[str, Grammar] = MappingProxyType(
         "join": grammar("iz", "12tjaveo", "ignore-case header check-order nocheck-order"),
         "comm": grammar("123z", long="check-order nocheck-order total", long_values="output-delimiter"),
         "tr": grammar("cCdst", long="complement delete squeeze-repeats truncate-set1", operands="text", most=2),
-        "nl": grammar("p", "bdfhilnsvw", globs=True),
+        "nl": grammar("p", "bdfhilnsvw", globs="source"),
         "tac": grammar("br", "s"),
         "rev": grammar(),
         "fold": grammar("bs", "w", "bytes spaces", "width", numbers=True),
@@ -101,13 +102,13 @@ GRAMMARS: Mapping[str, Grammar] = MappingProxyType(
             most=2,
         ),
         "cmp": grammar("bls", "in", "print-bytes verbose quiet silent", "ignore-initial bytes", most=4),
-        "stat": grammar("ft", "c", "file-system terse", "format printf", globs=True),
+        "stat": grammar("ft", "c", "file-system terse", "format printf", globs="any"),
         "file": grammar(
             "bikNnrhE0", "F", "brief mime mime-type mime-encoding keep-going no-pad no-dereference", "separator"
         ),
         "du": grammar(
             "abchkmsSx0", "dBt", "all apparent-size bytes total human-readable summarize one-file-system si",
-            "max-depth exclude threshold block-size", globs=True
+            "max-depth exclude threshold block-size", globs="any"
         ),
         "df": grammar(
             "ahHiklmPT", "Bt", "all human-readable inodes local portability print-type total", "block-size type"
@@ -169,7 +170,7 @@ def check_harmless(command: Simple) -> None:
     """Raises Unknown, with the reason, unless the command is known to do nothing but look."""
     name, arguments = command.words[0], command.words[1:]
     for source in command.inputs:
-        check_path(source, globs=False)
+        check_path(source, globs="none")
     if name.written != name.value:
         raise Unknown("The command's name is quoted.")
     if len(arguments) == 1 and _asks_version(name.value, arguments[0].value):
@@ -195,7 +196,7 @@ def _cd(arguments: Sequence[Word]) -> None:
 def _echo(arguments: Sequence[Word]) -> None:
     for word in arguments:
         if word.glob:
-            check_path(word, globs=True)
+            check_path(word, globs="source")
 
 
 def _printf(arguments: Sequence[Word]) -> None:
@@ -224,7 +225,7 @@ def _xxd(arguments: Sequence[Word]) -> None:
         option = words.pop(0)
         if _XXD_VALUE.fullmatch(option) and len(option) == 2 and not (words and words.pop(0).isdecimal()):
             raise Unknown("The value of an option is missing.")
-    check(Grammar(most=1), arguments[len(arguments) - len(words) :])
+    check(Grammar(most=1, ordered=True), arguments[len(arguments) - len(words) :])
 
 
 def _date(arguments: Sequence[Word]) -> None:

@@ -37,7 +37,7 @@ def check_find(arguments: Sequence[Word]) -> None:
     """Raises Unknown unless every predicate of `find` only looks."""
     place = 0
     while place < len(arguments) and not _START.match(arguments[place].value):
-        check_path(arguments[place], globs=False)
+        check_path(arguments[place], globs="none")
         place += 1
     while place < len(arguments):
         word = arguments[place]
@@ -72,4 +72,4 @@ def _check_value(words: Sequence[Word], kind: Literal["text", "file"]) -> None:
     if not words or words[0].glob:
         raise Unknown("A value is missing, or made of file names.")
     if kind == "file":
-        check_path(words[0], globs=False)
+        check_path(words[0], globs="none")

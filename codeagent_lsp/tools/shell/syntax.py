@@ -66,7 +66,10 @@ def walk(root: Node) -> Iterator[Place]:
 
 @lru_cache(maxsize=1)
 def _language() -> Language:
+    # The grammar is not needed before the first command, so it costs nothing at start-up.
     import tree_sitter_bash
+
+    # The same.
     from tree_sitter import Language
 
     return Language(tree_sitter_bash.language())

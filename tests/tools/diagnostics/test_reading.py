@@ -27,13 +27,15 @@ READERS = (
 def test_ruff() -> None:
     rows = [
         {"code": "F401", "filename": "/w/a.py", "location": {"row": 1, "column": 8}, "message": "unused"},
+        {"code": "F821", "filename": "/w/a.py", "location": {"row": 1, "column": 9}, "message": "undefined"},
         {"code": "E501", "filename": "/w/a.py", "location": {"row": 2, "column": 89}, "message": "long"},
         {"code": None, "filename": "/w/a.py", "location": {"row": 3, "column": 1}, "message": "SyntaxError: no"},
         {"code": "invalid-syntax", "filename": "/w/b.py", "location": {"row": 4, "column": 1}, "message": "no"},
         {"code": "X", "filename": None, "location": {"row": 4, "column": 1}, "message": "lost"},
     ]
     assert list(reading.read_ruff(json.dumps(rows))) == [
-        Diagnostic("/w/a.py", 1, 8, "error", "unused", "ruff", "F401"),
+        Diagnostic("/w/a.py", 1, 8, "warning", "unused", "ruff", "F401"),
+        Diagnostic("/w/a.py", 1, 9, "error", "undefined", "ruff", "F821"),
         Diagnostic("/w/a.py", 2, 89, "warning", "long", "ruff", "E501"),
         Diagnostic("/w/a.py", 3, 1, "error", "SyntaxError: no", "ruff", ""),
         Diagnostic("/w/b.py", 4, 1, "error", "no", "ruff", ""),

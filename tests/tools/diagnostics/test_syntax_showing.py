@@ -34,10 +34,10 @@ def test_good_and_cut_texts(name: str) -> None:
 
 
 def test_the_place_counts_characters() -> None:
-    errors = syntax_errors("/w/a.py", "x = 1\ns = 'ünï😀'; )\n")
+    errors = syntax_errors("/w/a.py", "x = 1\nf('ünï😀', $)\n")
     assert errors is not None
-    assert (errors[0].line, errors[0].column) == (2, 13)
-    assert errors[0].message == "syntax error at ')'"
+    assert (errors[0].line, errors[0].column) == (2, 11)
+    assert errors[0].message == "syntax error at '$'"
 
 
 def test_a_missing_token_is_named() -> None:

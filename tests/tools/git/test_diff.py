@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from codeagent_lsp.tools.builtin.git import GitDiff, GitDiffParameters
+from codeagent_lsp.workspace.files import FileView
+from codeagent_lsp.workspace.paths import Roots
 from tests.tools.fakes import Bench
 from tests.tools.git.repos import commit, git, start
 
@@ -240,10 +244,22 @@ async def test_a_worktree(repo: Bench, tmp_path: Path) -> None:
     assert await diff(repo) == "Nothing differs from the last commit."
 
 
-async def test_several_folders(repo: Bench, tmp_path: Path) -> None:
+async def test_outside_of_any_repository(tmp_path: Path) -> None:
     plain = Bench(tmp_path / "plain")
     assert "is not in a git repository" in await failure(plain)
     assert "is not in a git repository" in await failure(plain, path=".")
+
+
+async def test_several_folders(repo: Bench, tmp_path: Path) -> None:
+    """Each folder that is in a repository; those that are in none are left out."""
+    other = start(tmp_path / "other", c__py="c\n")
+    (tmp_path / "plain").mkdir()
+    repo.write("a.py", "changed a\n")
+    (other / "c.py").write_text("changed c\n")
+    roots = Roots([str(repo.root), str(tmp_path / "plain"), str(other)])
+    context = replace(repo.context, view=FileView(roots, repo.buffers, repo.staging))
+    text = (await GitDiff().run(GitDiffParameters.model_validate({}), context)).text
+    assert "M work/a.py" in text and "+changed a" in text and "M other/c.py" in text and "+changed c" in text
 
 
 async def test_secrets_stay_out(repo: Bench) -> None:

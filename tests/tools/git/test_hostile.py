@@ -5,6 +5,7 @@ Every trap is checked against git itself where git falls into it, so that a trap
 
 from __future__ import annotations
 
+import asyncio
 import os
 import subprocess
 import time
@@ -290,6 +291,27 @@ async def test_a_file_that_never_ends_costs_the_time_limit(repo: Bench, monkeypa
     result = await repo.call("git_diff")
     assert not result.ok and "did not answer within 0.3 s" in result.text
     assert time.monotonic() - started < 5
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="the children of a process are read from /proc")
+async def test_a_cancelled_call_leaves_nothing_behind(repo: Bench) -> None:
+    os.mkfifo(repo.root / ".git" / "pipe")
+    config(repo.root, include__path="pipe")
+    call = asyncio.ensure_future(repo.call("git_diff"))
+    for _ in range(100):
+        await asyncio.sleep(0.02)
+        if children():
+            break
+    assert children()
+    call.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await call
+    assert not children()
+    assert asyncio.all_tasks() == {asyncio.current_task()}
+
+
+def children() -> str:
+    return "".join(path.read_text() for path in Path(f"/proc/{os.getpid()}/task").glob("*/children"))
 
 
 async def test_much_output_is_refused(repo: Bench) -> None:

@@ -64,7 +64,8 @@ rg --files src | head
 rg -g '*.py' -n import src
 rg -tpy TODO
 rg -l foo --type py
-rg -uu foo src
+ls *.txt
+wc -l data/*.csv
 rg -i -C 3 error src tests
 rg --count foo
 rg -S --no-heading -n foo . | head -50

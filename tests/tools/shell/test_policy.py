@@ -43,9 +43,12 @@ def test_what_only_looks_is_allowed(command: str) -> None:
     [
         # options: unknown, shortened, hidden in a cluster or behind operands, values that look like options
         *("ls --hyperlink=x", "ls --al", "wc --files0-from=list", "sort -uo out a", "sort a -o out", "sort -k -o a"),
-        *("grep -R x .", "grep -f list x", "grep -n", "rg --pre=./x y", "rg -z x", "rg -L x", "rg --hostname-bin=x y"),
+        *("grep -R x .", "grep -f list x", "grep -n", "rg --pre=./x y", "rg -z x", "rg -uu x", "rg --hidden x"),
+        *("rg -g .env x", "grep -r --include=.env x .", "grep -r x --include .env .", "rg -L x"),
+        *("rg --hostname-bin=x y",),
         *("tail -f log", "tail -F log", "tail --follow log", "tree -o out", "tree -R -H x", "file -z a", "du -L ."),
-        *("xxd -r a", "xxd a b", "xxd a -i", "xxd -pl 5 a", "xxd -l a b", "uniq a b", "uniq a -c", "tree -Po a b", "uniq -- a b", "uniq - b", "date -s now", "date 01010000", "date -- 01"),
+        *("xxd -r a", "xxd a b", "xxd a -i", "xxd a --", "uniq a --", "xxd -pl 5 a", "xxd -l a b", "uniq a b"),
+        *("uniq a -c", "tree -Po a b", "uniq -- a b", "uniq - b", "date -s now", "date 01010000", "date -- 01"),
         *("diff -r a b", "diff -l a b", "hostname other", "base64 a b", "id root", "cd", "cd -", "cd a b"),
         # expressions
         *("find . -delete", "find . -name x -delete", "find -L .", "find . -fls out", "find -files0-from x"),

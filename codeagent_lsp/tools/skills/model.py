@@ -1,0 +1,103 @@
+"""A skill as a value: what the head of its `SKILL.md` says, its text, and which other files stand beside it.
+
+Not here: where skills are looked for (`shelf.py`) and who vouches for them (`trust.py`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from codeagent_lsp.tools.skills.front_matter import Document, FrontMatterError, parse
+from codeagent_lsp.workspace.visible import one_line, visible
+
+FILE_NAME = "SKILL.md"
+MAX_NAME = 64
+MAX_DESCRIPTION = 500
+MAX_TRIGGERS = 30
+
+Place = Literal["project", "user"]
+
+_NAME = re.compile(r"[a-z0-9](?:[a-z0-9._-]{0,62}[a-z0-9])?")
+
+
+class SkillInvalid(ValueError):
+    """A skill that cannot be used; the message is one English sentence for users and models."""
+
+
+@dataclass(frozen=True, slots=True)
+class Skill:
+    """One skill. `files` are the sizes of the other files of its folder by name, in bytes.
+
+    `digest` stands for the whole content; `approved` is False for one of a workspace nobody vouched for yet.
+    """
+
+    name: str
+    description: str
+    body: str
+    folder: str
+    place: Place
+    digest: str
+    triggers: tuple[str, ...] = ()
+    tools: tuple[str, ...] = ()
+    agent_modes: tuple[str, ...] = ()
+    files: Mapping[str, int] = field(default_factory=dict)
+    approved: bool = True
+
+    def serves(self, mode: str) -> bool:
+        """Whether it is meant for an agent in this mode (`direct`, `plan`, `ask`, or the name of a subagent)."""
+        return not self.agent_modes or mode in self.agent_modes
+
+
+def skill_of(source: str, folder: str, place: Place, files: Mapping[str, bytes], fallback: str) -> Skill:
+    """The skill that `source`, the text of a `SKILL.md`, describes; `fallback` is its name if it has none.
+
+    `files` are the others of its folder. SkillInvalid.
+    """
+    document = _document(source)
+    name = document.text("name").strip() or fallback
+    if not _NAME.fullmatch(name):
+        raise SkillInvalid(f"the name {one_line(name, 40)!r} must be small letters, digits and dashes.")
+    description = one_line(document.text("description"), MAX_DESCRIPTION)
+    if not description:
+        raise SkillInvalid("its head has no `description`.")
+    if not document.body.strip():
+        raise SkillInvalid("there is no text after its head.")
+    return Skill(
+        name,
+        description,
+        visible(document.body),
+        folder,
+        place,
+        digest_of({**files, FILE_NAME: source.encode("utf-8", "surrogatepass")}),
+        _short(document, "triggers"),
+        _short(document, "tools"),
+        _short(document, "agent_modes"),
+        {file: len(data) for file, data in sorted(files.items())},
+    )
+
+
+def digest_of(files: Mapping[str, bytes]) -> str:
+    """A hash of names and contents; equal only where all of both is."""
+    whole = hashlib.sha256()
+    for name, data in sorted(files.items()):
+        for part in (name.encode("utf-8", "surrogatepass"), data):
+            whole.update(len(part).to_bytes(8, "big") + part)
+    return whole.hexdigest()
+
+
+def _document(source: str) -> Document:
+    try:
+        document = parse(source)
+    except FrontMatterError as error:
+        raise SkillInvalid(f"its head cannot be read, {error}") from error
+    if not document.head:
+        raise SkillInvalid("it has no head (name and description between two lines of ---).")
+    return document
+
+
+def _short(document: Document, name: str) -> tuple[str, ...]:
+    return tuple(one_line(item, 80) for item in document.texts(name)[:MAX_TRIGGERS])

@@ -1,0 +1,119 @@
+"""All skills there are right now: the user's first, then those of the workspace that take no name of theirs.
+
+Broken ones are told of, never raised. Not here: what the model is told of them (`agent/skills.py`), installing.
+"""
+
+# ruff: noqa: PTH119 - paths of the workspace are plain strings
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from codeagent_lsp.errors import ErrorCode, ToolFailed
+from codeagent_lsp.tools.skills import places
+from codeagent_lsp.tools.skills.model import FILE_NAME, Place, Skill, SkillInvalid, skill_of
+from codeagent_lsp.tools.skills.trust import Trust
+from codeagent_lsp.workspace.files import FileView
+from codeagent_lsp.workspace.visible import one_line
+
+PROJECT_FOLDER = ".codeagent/skills"
+
+
+@dataclass(frozen=True, slots=True)
+class SkillProblem:
+    """A skill that cannot be used, and why; one English sentence."""
+
+    folder: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Catalogue:
+    """What was found. Names are unique."""
+
+    skills: tuple[Skill, ...] = ()
+    problems: tuple[SkillProblem, ...] = ()
+
+    def get(self, name: str) -> Skill:
+        """The skill of that name, or ToolFailed that says what there is and what is broken."""
+        for skill in self.skills:
+            if skill.name == name:
+                return skill
+        broken = next((item for item in self.problems if os.path.basename(item.folder) == name), None)
+        if broken is not None:
+            raise ToolFailed(f"The skill {name!r} cannot be used: {broken.reason}", ErrorCode.PARSE_ERROR)
+        names = ", ".join(skill.name for skill in self.skills) or "none"
+        raise ToolFailed(f"There is no skill {one_line(name, 80)!r}. Skills: {names}.", ErrorCode.NOT_FOUND)
+
+
+class SkillShelf:
+    """Where skills live. `own` is the user's folder, which installing writes to; `more` are the setting's folders.
+
+    All methods block.
+    """
+
+    def __init__(self, own: Path, trust: Trust, more: Callable[[], Sequence[str]] = lambda: ()) -> None:
+        self.own = own
+        self.trust = trust
+        self._more = more
+
+    def catalogue(self, view: FileView) -> Catalogue:
+        """Every skill as it is now."""
+        skills: dict[str, Skill] = {}
+        problems: list[SkillProblem] = []
+        for found in (*self._of_user(), *self._of_project(view)):
+            if isinstance(found, SkillProblem):
+                problems.append(found)
+            elif found.name in skills:
+                problems.append(
+                    SkillProblem(found.folder, f"the name {found.name} is taken by {skills[found.name].folder}.")
+                )
+            else:
+                skills[found.name] = found
+        return Catalogue(tuple(sorted(skills.values(), key=lambda skill: skill.name)), tuple(problems))
+
+    def content(self, view: FileView, skill: Skill, name: str) -> str:
+        """The text of another file of a skill. ToolFailed: no such file, or no text."""
+        if name not in skill.files:
+            names = ", ".join(skill.files) or "none"
+            raise ToolFailed(f"The skill {skill.name} has no file {name!r}. Files: {names}.", ErrorCode.NOT_FOUND)
+        path = os.path.join(skill.folder, *name.split("/"))  # noqa: PTH118 - see above
+        data = places.project_file(view, path) if skill.place == "project" else places.user_tree(Path(skill.folder))[name]
+        try:
+            return (data or b"").decode("utf-8")
+        except UnicodeDecodeError:
+            raise ToolFailed(f"{name} is no text.") from None
+
+    def _of_user(self) -> Iterator[Skill | SkillProblem]:
+        for place in (self.own, *(Path(path).expanduser() for path in self._more())):
+            folders = [place] if (place / FILE_NAME).is_file() else places.user_folders(place)
+            for folder in folders:
+                if (folder / FILE_NAME).is_file():
+                    yield _read(str(folder), "user", lambda folder=folder: places.user_tree(folder))  # type: ignore[misc]
+
+    def _of_project(self, view: FileView) -> Iterator[Skill | SkillProblem]:
+        for folder in places.project_entries(view, PROJECT_FOLDER):
+            if places.project_file(view, os.path.join(folder, FILE_NAME)) is None:  # noqa: PTH118 - see above
+                continue
+            found = _read(folder, "project", lambda folder=folder: places.project_tree(view, folder))  # type: ignore[misc]
+            if isinstance(found, Skill):
+                found = replace(found, approved=self.trust.covers(found.digest))
+            yield found
+
+
+def _read(folder: str, place: Place, tree: Callable[[], dict[str, bytes]]) -> Skill | SkillProblem:
+    try:
+        files = tree()
+        source = files.pop(FILE_NAME).decode("utf-8")
+        return skill_of(source, folder, place, files, os.path.basename(folder).lower())
+    except UnicodeDecodeError:
+        return SkillProblem(folder, f"{FILE_NAME} is not UTF-8.")
+    except KeyError:
+        return SkillProblem(folder, f"{FILE_NAME} is gone.")
+    except OSError as error:
+        return SkillProblem(folder, f"it cannot be read ({error.strerror or type(error).__name__}).")
+    except (SkillInvalid, places.TooMuch) as error:
+        return SkillProblem(folder, str(error))

@@ -1,0 +1,48 @@
+"""Which texts of a workspace the user vouches for: skills and agents, by a hash of their whole content.
+
+Kept in the user's state folder, never in the workspace; a change of the content asks again. Not here: asking.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from pathlib import Path
+
+MAX_KEPT = 500
+
+
+class Trust:
+    """The approved hashes of one workspace, read anew at every question, since editors share them."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+        self._kept_here: set[str] = set()
+
+    def covers(self, digest: str) -> bool:
+        """Whether exactly this content was approved."""
+        return digest in self._kept_here or digest in self._read()
+
+    def add(self, digest: str, name: str) -> None:
+        """Approve this content; where the disk refuses, as long as this process lives."""
+        self._kept_here.add(digest)
+        known = {**self._read(), digest: {"name": name, "since": round(time.time(), 3)}}
+        try:
+            self._write(dict(list(known.items())[-MAX_KEPT:]))
+        except OSError:
+            return
+
+    def _read(self) -> dict[str, object]:
+        try:
+            known = json.loads(self._file.read_text("utf-8"))
+        except (OSError, ValueError, RecursionError):
+            return {}
+        return known if isinstance(known, dict) else {}
+
+    def _write(self, known: dict[str, object]) -> None:
+        self._file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        draft = self._file.with_name(f"{self._file.name}.{os.getpid()}")
+        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
+            json.dump(known, file, ensure_ascii=True, indent=1)
+        draft.replace(self._file)
