@@ -125,7 +125,7 @@ They are used only with a client that announces them:
 |---|---|---|---|
 | `{protocol.EVENT_METHOD}` | notification | one event, see below | – |
 | `{protocol.INPUT_METHOD}` | request | `requestId`, `title`, `prompt`, `secret?` | `{{"value": …}}` or null |
-| `{protocol.DIAGNOSTICS_METHOD}` | request | `uri` → `Diagnostic[]`, `{{version?, diagnostics}}` or null | what the client shows |"""
+| `{protocol.DIAGNOSTICS_METHOD}` | request | `uri` | `Diagnostic[]`, `{{version?, diagnostics}}`, or null |"""
 
 _EVENTS_INTRODUCTION = """\
 `type` tells them apart. All have `session_id`, `run_id`, `seq` (counts up in a session) and `ts` (seconds since the

@@ -33,15 +33,18 @@ class DirectLayer:
 
     @property
     def isolation(self) -> Isolation:
+        """None at all."""
         return self._isolation
 
     def prepare(self, wanted: Mapping[str, bytes | None]) -> None:
         """Nothing: the command sees what is saved."""
 
     def launch(self, command: Command) -> Launch:
+        """The command itself, where the user's files are."""
         return plain_launch(command, command.cwd, self._folder, scrubbed(os.environ))
 
     def writings(self) -> Writings:
+        """Nothing that could be proposed: it is on the disk already."""
         return Writings()
 
     def close(self) -> None:

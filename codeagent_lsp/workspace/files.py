@@ -105,14 +105,14 @@ class FileView:
                 raise FileRefused(self._missing(path))
             return found
         if staged.text is None:
-            raise FileRefused(f"{self._shown(path)} is deleted in the pending changes of this run.")
+            raise FileRefused(f"{self.roots.relative(path)} is deleted in the pending changes of this run.")
         return FileText(path, staged.text, "staged", None, self._disk_encoding(path))
 
     def base(self, path: str) -> FileText | None:
         """What the user has at `path`, without anything staged; None if there is nothing. Else as `read`."""
         document = self._buffers.get_by_path(path)
         if document is not None:
-            _check_size(self._shown(path), document.text, self.max_bytes)
+            _check_size(self.roots.relative(path), document.text, self.max_bytes)
             return FileText(path, document.text, "buffer", document.version, self._disk_encoding(path))
         return self.saved(path)
 
@@ -158,12 +158,12 @@ class FileView:
 
     def _from_disk(self, path: str, kind: Kind) -> FileText:
         if kind == "folder":
-            raise FileRefused(f"{self._shown(path)} is a folder. List it instead.")
+            raise FileRefused(f"{self.roots.relative(path)} is a folder. List it instead.")
         data = self.roots.read_bytes(path, self.max_bytes)
         try:
             decoded = decode(data)
         except FileRefused as error:
-            raise FileRefused(f"{self._shown(path)}: {error}") from None
+            raise FileRefused(f"{self.roots.relative(path)}: {error}") from None
         return FileText(path, decoded.text, "disk", None, decoded.encoding, decoded.note)
 
     def _disk_encoding(self, path: str) -> Encoding:
@@ -176,10 +176,10 @@ class FileView:
             return "utf-8"
 
     def _missing(self, path: str) -> str:
-        sentence = f"{self._shown(path)} does not exist."
+        sentence = f"{self.roots.relative(path)} does not exist."
         if is_untitled(path) or self.roots.root_of(path) is None:
             return sentence
-        names = [self._shown(found) for found in self._alike(path)]
+        names = [self.roots.relative(found) for found in self._alike(path)]
         return f"{sentence} Did you mean {' or '.join(names)}?" if names else sentence
 
     def _alike(self, path: str) -> list[str]:
@@ -198,7 +198,7 @@ class FileView:
             return
         if kind is None and not self._is_file(path, overlay):
             raise FileRefused(self._missing(path))
-        raise FileRefused(f"{self._shown(path)} is not a folder. Read it instead.")
+        raise FileRefused(f"{self.roots.relative(path)} is not a folder. Read it instead.")
 
     def _is_file(self, path: str, overlay: _Overlay) -> bool:
         if path in overlay.deleted:
@@ -259,9 +259,6 @@ class FileView:
             if root is not None:
                 _add(names, path, root)
         return _Overlay(names, deleted - names.keys())  # a folder may take the place of a deleted file
-
-    def _shown(self, path: str) -> str:
-        return self.roots.relative(path)
 
 
 def _check_size(shown: str, text: str, limit: int) -> None:

@@ -1,0 +1,83 @@
+"""How fast texts are cleaned: `python -m tests.bench.sanitizer [--size BYTES]`.
+
+Prints seconds per MB for ordinary texts and for texts made to be slow to search; exits with 1 when one takes more than
+the goal of 0.3 s/MB.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+from codeagent_lsp.records.sanitizer import Sanitizer
+
+GOAL = 0.3  # seconds per MB
+MB = 1_000_000
+
+
+def texts(size: int) -> Mapping[str, str]:
+    """Texts of `size` characters, by what they are."""
+    rng = random.Random(7)
+    package = Path(__file__).resolve().parents[2] / "codeagent_lsp"
+    code = "\n".join(path.read_text("utf-8") for path in sorted(package.rglob("*.py")))
+    log = "2025-01-01T00:00:00Z INFO request id={} path=/v1/items/{} took 12 ms user-agent=curl/8\n"
+    alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+    ordinary = {
+        "source code": code,
+        "log lines": "".join(log.format(number, number * 7) for number in range(2000)),
+        "base64": "".join(rng.choices(alphabet, k=200_000)),
+        "json": '{"name": "a", "value": 1, "items": [1, 2, 3], "url": "https://example.com/a/b"},\n' * 1000,
+        "chinese": "这是一个没有秘密的普通句子，用来测试速度。\n" * 1000,
+    }
+    return {name: _long(text, size) for name, text in (ordinary | _adversarial()).items()}
+
+
+def measure(sanitizer: Sanitizer, text: str) -> float:
+    """Seconds per MB, the better of two."""
+    return min(_seconds(sanitizer, text) for _ in range(2)) * MB / len(text)
+
+
+def main() -> int:
+    """Print the table; 1 when a goal is missed."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--size", type=int, default=MB)
+    size = parser.parse_args().size
+    sanitizer = Sanitizer(secrets=["a-key-of-our-own-" + "0123"])
+    slow = 0
+    for name, text in texts(size).items():
+        seconds = measure(sanitizer, text)
+        slow += seconds > GOAL
+        print(f"{name:32} {seconds:7.3f} s/MB{'  too slow' if seconds > GOAL else ''}")
+    return 1 if slow else 0
+
+
+def _adversarial() -> dict[str, str]:
+    """Texts that make a careless pattern try the same stretch again and again."""
+    pieces = (
+        "token", "token ", "token=", "token:", "password='", 'password="\\"', "pass:pass", "--token ", "secret=a.",
+        "api_key_", "eyJ", "eyJ-", "eyJaaaaaaaa.", "sk-", "ghp_a", "://", "://a:", "://a:b", ":@", "?sig=", "&key=",
+        "-----BEGIN PRIVATE " + "KEY-----", "-----END PRIVATE " + "KEY-----", "Bearer ", "Bearer a", "Authorization: ",
+        "authorization=Basic ", "Cookie: a=b", "Cookie: a=b;", "/a", "/home/a", "\\", "\\\\\"", "\"", "'", "a", " ",
+        "1", ":AA", "Q~", "1Q~", ".atlasv1.", "M", "MM.", "curl -u a:", "mysql -p", "login a password ", "<secret:",
+        "<secret:000000>", "hooks.slack.com/services/", "password is ", "password: str = ", "{", "${", "\n", "export ",
+        "api.", "key-", "xoxb-", "-us", "0-us", "SG.", "pass\n", "token\t\t\t\t", "password\\\\\\", "id=", "user_id=",
+    )  # fmt: skip
+    return {f"only {piece!r}": piece for piece in pieces}
+
+
+def _long(text: str, size: int) -> str:
+    return (text * (size // max(1, len(text)) + 1))[:size]
+
+
+def _seconds(sanitizer: Sanitizer, text: str) -> float:
+    started = time.perf_counter()
+    sanitizer.text(text)
+    return time.perf_counter() - started
+
+
+if __name__ == "__main__":
+    sys.exit(main())
