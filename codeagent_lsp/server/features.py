@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types
 
-from codeagent_lsp.config import Settings
 from codeagent_lsp.errors import CodeAgentError, EditorError, SettingError, UserError
 from codeagent_lsp.protocol import COMMANDS, DOCUMENT_SCHEME
 from codeagent_lsp.server.actions import KINDS, code_actions
@@ -24,6 +23,7 @@ from codeagent_lsp.texts import choose_language
 from codeagent_lsp.workspace import uris
 
 if TYPE_CHECKING:
+    from codeagent_lsp.config import Settings
     from codeagent_lsp.server.backend import Backend
 
 LoadBackend = Callable[["Front"], Awaitable["Backend"]]
@@ -63,7 +63,7 @@ class Front:
         """Take in what `initialize` says."""
         self._policy = policy_of(params)
         self._locale = params.locale
-        self.server.language = self.language()
+        self.server.language = choose_language("auto", params.locale)
         self.settings_link.initialize(params.initialization_options)
 
     async def backend(self) -> Backend:
@@ -129,6 +129,7 @@ def _register_lifecycle(server: CodeAgentServer, front: Front) -> None:
 
     async def load() -> None:
         await front.backend()
+        server.language = front.language()
 
     server.on_started(load)
     server.on_close(front.close)

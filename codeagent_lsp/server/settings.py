@@ -1,6 +1,7 @@
 """The settings in force: layers from the environment and the client, merged again whenever one changes.
 
-What is wrong with a value is told to the user once. Not here: what the settings are (`config.py`).
+What is wrong with a value is told to the user once. They are merged when first asked for, which is after
+`initialize` has been answered. Not here: what the settings are (`config.py`).
 """
 
 from __future__ import annotations
@@ -10,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types
 
-from codeagent_lsp.config import Settings, environment_layer, load
 from codeagent_lsp.errors import EditorError, SettingError
 from codeagent_lsp.protocol import SECTION
 
 if TYPE_CHECKING:
+    from codeagent_lsp.config import Settings
     from codeagent_lsp.server.server import CodeAgentServer
 
 CONFIGURATION_SECONDS = 5.0
@@ -29,23 +30,23 @@ class SettingsLink:
         environ: Mapping[str, str] | None = None,
     ) -> None:
         self._on_problem = on_problem
-        self._environment = environment_layer(environ)
+        self._environ = environ
         self._initial: Mapping[str, Any] = {}
         self._pulled: Mapping[str, Any] = {}
         self._pushed: Mapping[str, Any] = {}
         self._chosen: dict[str, Any] = {}
         self._told: set[str] = set()
-        self._settings = Settings()
+        self._settings: Settings | None = None
 
     @property
     def settings(self) -> Settings:
         """The settings in force."""
-        return self._settings
+        return self._settings or self._merge()
 
     def initialize(self, options: Any) -> None:
         """Take the client's `initializationOptions`."""
         self._initial = _section(options)
-        self._merge()
+        self._settings = None
 
     def push(self, settings: Any) -> None:
         """Take what `workspace/didChangeConfiguration` brought, when it brought anything."""
@@ -72,13 +73,16 @@ class SettingsLink:
         self._chosen[key] = value
         self._merge()
 
-    def _merge(self) -> None:
-        layers = (self._environment, self._initial, self._pulled, self._pushed, self._chosen)
-        self._settings, problems = load(*layers)
+    def _merge(self) -> Settings:
+        from codeagent_lsp.config import environment_layer, load  # late: the start-up path does without it
+
+        own = environment_layer(self._environ)
+        self._settings, problems = load(own, self._initial, self._pulled, self._pushed, self._chosen)
         for problem in problems:
             if str(problem) not in self._told:
                 self._told.add(str(problem))
                 self._on_problem(problem)
+        return self._settings
 
 
 def _section(options: Any) -> Mapping[str, Any]:

@@ -1,6 +1,7 @@
 """The shadow workspaces of a server: one per session, opened at its first command, gone with the session.
 
-Not here: what isolates commands (`shadow/`), who may run them (`tools/permissions.py`).
+What isolates commands is loaded with the first of them: an idle server does without it. Not here: that (`shadow/`),
+and who may run commands (`tools/permissions.py`).
 """
 
 from __future__ import annotations
@@ -9,14 +10,18 @@ import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from codeagent_lsp.config import ShellSettings
 from codeagent_lsp.shadow.base import Approve, Shell
-from codeagent_lsp.shadow.probe import Isolator
-from codeagent_lsp.shadow.workspace import ShadowWorkspace, executing
 from codeagent_lsp.workspace.files import FileView
 from codeagent_lsp.workspace.staging import Staging
+
+if TYPE_CHECKING:
+    from codeagent_lsp.shadow.probe import Isolator
+    from codeagent_lsp.shadow.workspace import ShadowWorkspace
 
 logger = logging.getLogger(__name__)
 
@@ -34,24 +39,25 @@ class SessionShadows:
 
     def __init__(self, settings: Callable[[], ShellSettings], state: Path, spool: Path) -> None:
         self._settings = settings
-        self._isolator = Isolator(str(state))
+        self._state = state
+        self._isolator: Isolator | None = None
         self._spool = spool
         self._open: dict[str, _Open] = {}
-        self._swept = False
 
     async def shell(self, session_id: str, view: FileView, staging: Staging, approve: Approve) -> Shell:
         """What runs the commands of one run. SettingError when the level that is set does not work here."""
         settings, folders = self._settings(), view.roots.folders
-        isolation = await asyncio.to_thread(self._isolator.isolation, settings, folders)
+        isolator = await self._loaded()
+        isolation = await asyncio.to_thread(isolator.isolation, settings, folders)
         key = (settings.isolation, settings.readable, folders)
         known = self._open.get(session_id)
         if known is None or known.key != key:
-            await self._sweep()
             await self.close(session_id)
-            workspace = ShadowWorkspace(
+            shadow = import_module("codeagent_lsp.shadow.workspace")
+            workspace = shadow.ShadowWorkspace(
                 isolation,
-                lambda folders: self._isolator.open(settings, folders),
-                executing(self._settings, self._spool),
+                lambda folders: isolator.open(settings, folders),
+                shadow.executing(self._settings, self._spool),
             )
             known = self._open[session_id] = _Open(key, workspace)
         return known.workspace.bind(view, staging, approve)
@@ -62,10 +68,14 @@ class SessionShadows:
         closing = [self._open.pop(name).workspace.close() for name in chosen if name in self._open]
         await asyncio.gather(*closing)
 
-    async def _sweep(self) -> None:
-        """Once: remove what servers that died have left."""
-        if not self._swept:
-            self._swept = True
-            removed = await asyncio.to_thread(self._isolator.sweep)
+    async def _loaded(self) -> Isolator:
+        """What knows this machine; when it is first asked for, what servers that died have left is removed."""
+        if self._isolator is None:
+            probe = await asyncio.to_thread(import_module, "codeagent_lsp.shadow.probe")
+            await asyncio.to_thread(import_module, "codeagent_lsp.shadow.workspace")
+            isolator: Isolator = probe.Isolator(str(self._state))
+            removed = await asyncio.to_thread(isolator.sweep)
             if removed:
                 logger.info("removed %d shadows of servers that are gone", removed)
+            self._isolator = self._isolator or isolator
+        return self._isolator

@@ -14,7 +14,6 @@ from typing import Any
 from codeagent_lsp.config import ShellSettings
 from codeagent_lsp.shadow.base import Isolation
 from codeagent_lsp.tools.decision import Decision
-from codeagent_lsp.tools.shell_policy import covered_by, covering_rule, judge, words
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +53,8 @@ def judged_command(command: str, rules: CommandRules, places: Places) -> Decisio
     `deny`: it is never run. What is `firm` holds however it is isolated: a rule of the user's, or the name of a secret.
     Otherwise `allow` means that it only looks, and `ask` that isolation may answer.
     """
+    from codeagent_lsp.tools.shell_policy import covered_by, covering_rule, judge, words  # late: its tables are large
+
     judgement = judge(command, allow=rules.allow, ask=rules.ask, deny=rules.deny)
     if judgement.decision == "deny":
         return Decision("deny", _first(judgement.reasons))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from xml.parsers import expat
+from typing import TYPE_CHECKING
 
 from codeagent_lsp.tools.testing.reports import (
     MAX_CASES,
@@ -20,6 +20,9 @@ from codeagent_lsp.tools.testing.reports import (
     relative,
 )
 
+if TYPE_CHECKING:
+    from pyexpat import XMLParserType
+
 _MAX_DEPTH = 64
 _OUTCOMES: Mapping[str, Outcome] = {"failure": "failed", "error": "error", "skipped": "skipped"}
 _FRAME = re.compile(r"^(?:.*\()?([^\s:()][^:\n()]*):(\d+)(?::|\)|$)", re.MULTILINE)
@@ -29,9 +32,12 @@ def parse(data: bytes, folder: str) -> Parsed:
     """The cases of a whole report; `folder` is where the tests ran. ReportBroken for anything unsound."""
     if len(data) > MAX_REPORT_BYTES:
         raise ReportBroken("is too large")
-    reader = _Reader(folder)
+    from xml.parsers import expat  # late: an idle server does without it
+
+    reader, parser = _Reader(folder), expat.ParserCreate()
+    reader.listen(parser)
     try:
-        reader.parser.Parse(data, True)
+        parser.Parse(data, True)
     except expat.ExpatError as error:
         raise ReportBroken(f"is not whole XML (line {error.lineno})") from None
     if reader.root not in ("testsuites", "testsuite"):
@@ -52,12 +58,14 @@ class _Reader:
         self._found: list[tuple[Outcome, str]] = []
         self._outcome: Outcome | None = None
         self._text: list[str] = []
-        self.parser = expat.ParserCreate()
-        self.parser.buffer_text = True
-        self.parser.StartDoctypeDeclHandler = _refuse
-        self.parser.StartElementHandler = self._start
-        self.parser.EndElementHandler = self._end
-        self.parser.CharacterDataHandler = self._characters
+
+    def listen(self, parser: XMLParserType) -> None:
+        """Take part in what `parser` reads."""
+        parser.buffer_text = True
+        parser.StartDoctypeDeclHandler = _refuse
+        parser.StartElementHandler = self._start
+        parser.EndElementHandler = self._end
+        parser.CharacterDataHandler = self._characters
 
     def _start(self, tag: str, attributes: dict[str, str]) -> None:
         self._depth += 1
