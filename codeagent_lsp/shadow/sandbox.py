@@ -7,6 +7,7 @@ where the workspace it sees comes from (`overlay.py`, `copying.py`).
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -140,7 +141,14 @@ def listening(table: str | None = None) -> tuple[str, ...]:
             return ()
     fields = (line.split(maxsplit=7) for line in table.splitlines()[1:])
     paths = {row[7] for row in fields if len(row) == 8 and row[7].startswith("/")}
-    return tuple(sorted(path for path in paths if Path(path).is_socket()))
+    return tuple(sorted(filter(_is_socket, paths)))
+
+
+def _is_socket(path: str) -> bool:
+    try:
+        return stat.S_ISSOCK(os.stat(path).st_mode)  # noqa: PTH116 - `is_socket` raises for the folders of others
+    except OSError:  # gone, or in a folder that we, and so a command, cannot enter
+        return False
 
 
 def _namespaces(uid: int, gid: int, *, network: bool) -> Iterator[str]:
