@@ -6,7 +6,6 @@ home folder as `~`. Not here: which words belong to which command (`reading.py`)
 
 from __future__ import annotations
 
-import codecs
 import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
@@ -22,6 +21,10 @@ _OPEN, _COMMA, _CLOSE = "\x02", "\x03", "\x04"
 _BRACES = re.compile(f"{_OPEN}([^{_OPEN}{_CLOSE}]*){_CLOSE}")
 _MARKS = str.maketrans({"{": _OPEN, ",": _COMMA, "}": _CLOSE})
 _LITERAL = str.maketrans({_OPEN: "{", _COMMA: ",", _CLOSE: "}"})
+_ESCAPE = re.compile(
+    r"\\([abeEfnrtv\\'\"?]|c[\x00-\x7f]|[0-7]{1,3}|x[0-9a-fA-F]{1,2}|u[0-9a-fA-F]{1,4}|U[0-9a-fA-F]{1,8})"
+)
+_LETTERS = dict(zip("abeEfnrtv\\'\"?", "\a\b\x1b\x1b\f\n\r\t\v\\'\"?", strict=True))
 _BACKSLASH = re.compile(r"\\(\n?)(.?)", re.DOTALL)
 _VARIABLE = re.compile(r"\$\{?(\w+|[@*#?$!-])\}?")
 _DEFAULT = re.compile(r"\$\{\w+:?[-=+](.*)\}", re.DOTALL)
@@ -88,10 +91,18 @@ def _bare(text: str) -> str:
 
 
 def _ansi(text: str) -> str:
-    try:
-        return codecs.decode(text.encode("latin-1", "backslashreplace"), "unicode_escape")
-    except ValueError:
-        return text
+    """The text of `$'…'`; an unknown escape stays as it is, as in bash."""
+    return _ESCAPE.sub(_unescaped, text)
+
+
+def _unescaped(match: re.Match[str]) -> str:
+    body = match[1]
+    if body[0] in _LETTERS:
+        return _LETTERS[body[0]]
+    if body[0] == "c":
+        return chr(ord(body[1]) & 0x1F)
+    code = int(body[1:], 16) if body[0] in "xuU" else int(body, 8) & 0xFF
+    return chr(code) if code < 0x110000 else match[0]
 
 
 def _variable(text: str, variables: Variables) -> str:
