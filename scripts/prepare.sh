@@ -41,7 +41,8 @@ is_new_enough() {
 
 # Fetches what only some tests need, and sets NVIM to a Neovim for them.
 install_test_parts() {
-    install_ripgrep || lacks ripgrep
+    install_debian rg ripgrep || lacks ripgrep
+    install_debian bwrap bubblewrap || lacks bubblewrap
     if NVIM="$(sh scripts/get-neovim.sh)" && [ -x "$NVIM" ]; then
         export NVIM
     else
@@ -57,11 +58,12 @@ install_test_parts() {
     fi
 }
 
-install_ripgrep() {
-    command -v rg >/dev/null && return 0
+# install_debian PROGRAM PACKAGE: installs a package of Debian's unless its program is there.
+install_debian() {
+    command -v "$1" >/dev/null && return 0
     command -v apt-get >/dev/null && [ "$(id -u)" = 0 ] || return 1
     {
-        timeout 120 apt-get update -qq && timeout 120 apt-get install -qq -y --no-install-recommends ripgrep
+        timeout 120 apt-get update -qq && timeout 120 apt-get install -qq -y --no-install-recommends "$2"
     } >/dev/null 2>&1 </dev/null
 }
 

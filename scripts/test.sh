@@ -42,6 +42,6 @@ stage parts install_test_parts
 stage lint ruff check .
 stage format ruff format --check .
 stage types mypy
-stage fast timeout 1200 pytest -m "not slow"
+stage fast timeout 1200 pytest -m "not slow" -n 3
 [ "${CODEAGENT_TEST_SLOW:-1}" = 0 ] || stage slow timeout 2700 pytest -m slow --durations=8
 finish
