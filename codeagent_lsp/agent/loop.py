@@ -2,7 +2,7 @@
 
 Ask the model; if it answers, we are done; if it calls tools, run them, tell it the results, ask again; until an
 answer, a limit, a stop or a failure. Everything else is elsewhere: what tools may do (`tools/executor.py`), what
-fits the window (`context.py`), going in circles (`guards.py`), what becomes of the changes (`session/run.py`).
+fits the window (`window.py`), going in circles (`guards.py`), what becomes of the changes (`session/run.py`).
 
 Cancelling is cancelling the task this runs in; however it ends, the history it leaves is well-formed.
 """
@@ -15,15 +15,16 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from codeagent_lsp import events
-from codeagent_lsp.agent.context import estimate_tokens, fit, size
+from codeagent_lsp.agent.compaction import Kept
 from codeagent_lsp.agent.guards import Anomaly, LoopGuard
 from codeagent_lsp.agent.history import History, note
-from codeagent_lsp.errors import ContextOverflow, ModelReplyInvalid, ModelStreamBroken
+from codeagent_lsp.agent.window import ConversationWindow, WindowLimits, nothing_kept
+from codeagent_lsp.errors import ContextOverflow, ModelError, ModelReplyInvalid, ModelStreamBroken
 from codeagent_lsp.llm.base import Model, ModelRequest, Reply, TextChunk
 from codeagent_lsp.messages import Message, ToolCall, ToolResult, ToolSpec
 from codeagent_lsp.tools.executor import ToolExecutor
 
-Ending = Literal["answered", "limit", "anomaly"]
+Ending = Literal["answered", "limit", "anomaly", "handed_over"]
 
 NUDGE = (
     "You are repeating yourself: {detail}. Step back. What do you know, and what is still missing? "
@@ -37,18 +38,21 @@ KEPT_OF_REPETITION = 500
 
 @dataclass(frozen=True, slots=True)
 class LoopLimits:
-    """`iterations` are model calls; `messages` and `window` bound what is sent (window in tokens)."""
+    """`iterations` are model calls; `messages` and `window` bound what is sent (window in tokens), `compact_at` is the
+    share of the window at which old turns are summarised.
+    """
 
     iterations: int = 20
     messages: int = 30
     window: int = DEFAULT_WINDOW
     reply_tokens: int = 2048
     temperature: float = 0.0
+    compact_at: float = 0.8
 
 
 @dataclass(frozen=True, slots=True)
 class LoopResult:
-    """How it ended, and the model's last words."""
+    """How it ended, and the model's last words. After `handed_over` the turn is not over: somebody goes on with it."""
 
     ending: Ending
     text: str
@@ -61,7 +65,8 @@ async def nothing() -> str:
 
 class AgentLoop:
     """One run of the loop. `after_tools` is awaited when the calls of one reply are done; its text, if any, is told
-    to the model.
+    to the model. `kept` gives what stays word for word when the conversation is summarised. `handed_over` is asked
+    after tools: whether they gave the work to somebody else.
     """
 
     def __init__(
@@ -73,6 +78,8 @@ class AgentLoop:
         emit: Callable[[events.Event], None],
         limits: LoopLimits,
         after_tools: Callable[[], Awaitable[str]] = nothing,
+        kept: Callable[[], Awaitable[Kept]] = nothing_kept,
+        handed_over: Callable[[], bool] = lambda: False,
     ) -> None:
         self._model = model
         self._executor = executor
@@ -81,16 +88,22 @@ class AgentLoop:
         self._emit = emit
         self._limits = limits
         self._after_tools = after_tools
+        self._handed_over = handed_over
+        room = WindowLimits(limits.window, limits.reply_tokens, limits.compact_at, limits.messages)
+        self._window = ConversationWindow(history, room, emit, kept, self._summarise)
         self._guard = LoopGuard()
         self._nudged = False
         self._was_empty = False
 
     async def run(self) -> LoopResult:
         """Work until an answer, the limit, or the second time the model goes in circles."""
+        result: LoopResult | None = None
         try:
-            return await self._iterate()
+            result = await self._iterate()
+            return result
         finally:
-            self._history.close_turn()
+            if result is None or result.ending != "handed_over":
+                self._history.close_turn()
 
     async def _iterate(self) -> LoopResult:
         text = ""
@@ -103,6 +116,8 @@ class AgentLoop:
             if calls:
                 anomaly = await self._call_tools(calls) or anomaly
                 self._tell(await self._after_tools())
+                if self._handed_over():
+                    return LoopResult("handed_over", text)
             if reply.problem:
                 self._tell(reply.problem)
             elif not calls and anomaly is None and self._is_answer(reply):
@@ -112,13 +127,18 @@ class AgentLoop:
         return LoopResult("limit", text)
 
     async def _ask(self) -> tuple[Reply, Anomaly | None]:
-        """One model call; on overflow once more with half the window."""
-        try:
-            return await self._stream(self._request(self._limits.window))
-        except ContextOverflow:
-            request = self._request(self._limits.window // 2)
-            self._emit(events.ContextCompacted(before=size(self._history.messages), after=size(request.messages)))
-            return await self._stream(request)
+        """One model call; when the server finds it too long, once more for every time that it can be made shorter."""
+        tools = self._tools()
+        await self._window.fit(tools)
+        while True:
+            try:
+                reply, anomaly = await self._stream(self._request(tools))
+            except ContextOverflow:
+                if not await self._window.shrink(tools):
+                    raise
+                continue
+            self._window.told(tools, reply.usage.prompt_tokens)
+            return reply, anomaly
 
     async def _stream(self, request: ModelRequest) -> tuple[Reply, Anomaly | None]:
         """The reply, its text passed on as it comes; cut short when it repeats itself."""
@@ -137,19 +157,32 @@ class AgentLoop:
                     return Reply("".join(shown)[:KEPT_OF_REPETITION]), anomaly
         raise ModelStreamBroken("model.stream_cut", url=self._model.info.url or self._model.info.name)
 
-    def _request(self, window: int) -> ModelRequest:
-        tools = self._tools()
-        fixed = sum(estimate_tokens(str(tool)) for tool in tools) + self._limits.reply_tokens
-        budget = max(512, window - fixed)
-        messages = fit(self._history.messages, budget, self._limits.messages)
-        return ModelRequest(messages, tools, temperature=self._limits.temperature, max_tokens=self._limits.reply_tokens)
+    def _request(self, tools: tuple[ToolSpec, ...]) -> ModelRequest:
+        limits = self._limits
+        return ModelRequest(
+            self._history.messages, tools, temperature=limits.temperature, max_tokens=limits.reply_tokens
+        )
+
+    async def _summarise(self, messages: tuple[Message, ...], tokens: int) -> str:
+        """What the model says to `messages`, which begin like its last prompt; '' when it fails or calls a tool."""
+        request = ModelRequest(messages, self._tools(), temperature=self._limits.temperature, max_tokens=tokens)
+        try:
+            async with aclosing(self._model.stream(request)) as stream:
+                async for item in stream:
+                    if isinstance(item, Reply):
+                        self._emit(usage_event(item))
+                        return "" if item.tool_calls or item.problem else item.text
+        except ModelError:  # the plain list of what was done takes its place
+            return ""
+        return ""
 
     async def _call_tools(self, calls: tuple[ToolCall, ...]) -> Anomaly | None:
         self._emit(events.ToolCalls(calls=tuple(call_data(call) for call in calls)))
         results = await self._executor.execute_batch(calls)
+        admitted = self._window.admit(calls, [result.text for result in results], self._tools())
         anomaly = None
-        for call, result in zip(calls, results, strict=True):
-            self._history.append(Message("tool", result.text, tool_call_id=call.id, name=call.name))
+        for call, result, text in zip(calls, results, admitted, strict=True):
+            self._history.append(Message("tool", text, tool_call_id=call.id, name=call.name))
             self._emit(result_event(call, result))
             anomaly = self._guard.observe_call(call.name, call.arguments, result.text) or anomaly
         return anomaly
@@ -181,8 +214,8 @@ class AgentLoop:
             self._history.append(note(text))
 
     def _with_ids(self, calls: tuple[ToolCall, ...]) -> tuple[ToolCall, ...]:
-        """The calls with an id each that no other call of this conversation has."""
-        taken = {call.id for message in self._history.messages for call in message.tool_calls}
+        """The calls with an id each that no other call of this conversation has, nor had before a compaction."""
+        taken = set(self._history.call_ids)
         unique = []
         for call in calls:
             name, number = call.id or "call", 0 if call.id else 1

@@ -5,7 +5,19 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codeagent_lsp.agent.history import INTERRUPTED, NOTE, History, note, open_calls, well_formed
+from codeagent_lsp.agent.focus import rendered
+from codeagent_lsp.agent.history import (
+    INTERRUPTED,
+    NOTE,
+    SUMMARY,
+    UNCHANGED,
+    History,
+    is_request,
+    note,
+    open_calls,
+    reference,
+    well_formed,
+)
 from codeagent_lsp.messages import Message, ToolCall
 from tests.session.fakes import assert_well_formed
 
@@ -88,3 +100,56 @@ def test_what_fails_to_be_stored_is_not_in_the_history() -> None:
     except OSError:
         pass
     assert history.messages == ()
+
+
+def test_a_compacted_conversation_takes_the_place_of_the_old_one() -> None:
+    told: list[tuple[Message, ...]] = []
+    history = History([Message("user", "x")], on_replace=told.append)
+    short = (Message("user", "y"), Message("tool", "orphan", tool_call_id="1"))
+    history.replace(short)
+    assert history.messages == (Message("user", "y"),)
+    assert told == [history.messages]
+
+
+def test_only_the_users_own_words_are_requests() -> None:
+    assert is_request(Message("user", "x"))
+    assert not is_request(note("x"))
+    assert not is_request(Message("user", "x", name=SUMMARY))
+    assert not is_request(Message("assistant", "x"))
+
+
+TEXT = "1|a line\n" * 100
+
+
+def read(number: int, text: str, **arguments: object) -> list[Message]:
+    wanted = ToolCall("read_file", {"path": "a.py", **arguments}, f"c{number}")
+    return [Message("assistant", "", (wanted,)), Message("tool", text, tool_call_id=wanted.id, name=wanted.name)]
+
+
+AGAIN = ToolCall("read_file", {"path": "a.py"}, "c9")
+
+
+def test_reading_unchanged_text_again_refers_to_it() -> None:
+    assert reference(read(1, TEXT), AGAIN, TEXT) == f"{UNCHANGED} (call c1)."
+    twice = [*read(1, TEXT), *read(2, f"{UNCHANGED} (call c1).")]
+    assert reference(twice, AGAIN, TEXT) == f"{UNCHANGED} (call c1)."
+
+
+def test_changed_text_other_ranges_other_tools_and_short_texts_are_given_in_full() -> None:
+    assert reference(read(1, TEXT), AGAIN, TEXT + "more") is None
+    assert reference(read(1, TEXT, start_line=1), AGAIN, TEXT) is None
+    assert reference(read(1, TEXT), ToolCall("grep", {"path": "a.py"}, "c9"), TEXT) is None
+    assert reference(read(1, "short"), AGAIN, "short") is None
+    assert reference([], AGAIN, TEXT) is None
+
+
+def test_what_changed_and_changed_back_is_given_anew() -> None:
+    assert reference([*read(1, TEXT), *read(2, "other")], AGAIN, TEXT) is None
+
+
+def test_a_file_that_stands_in_the_summary_is_referred_to() -> None:
+    summary = Message("user", f"Files as they are now:\n{rendered('a.py', TEXT)}", name=SUMMARY)
+    assert (reference([summary], AGAIN, TEXT) or "").startswith(UNCHANGED)
+    assert reference([summary], AGAIN, TEXT.replace("a", "b")) is None
+    assert reference([summary], ToolCall("read_file", {"path": "a.py", "end_line": 3}, "c9"), TEXT) is None
+    assert reference([summary, *read(1, "other")], AGAIN, TEXT) is None

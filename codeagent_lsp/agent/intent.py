@@ -1,0 +1,176 @@
+"""What a request wants: work on the code, an answer about it, an answer about us, or a chat.
+
+Rules over the words, in English and Chinese; where they are unsure they say so, and in other languages they always
+are. Then, and only then, one short question to the model may help (`classify_with_model`). Not here: what is done
+about it (planning on or off). No word list decides about safety: permissions do not depend on the intent.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import unicodedata
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+from codeagent_lsp.agent import intent_words as words
+from codeagent_lsp.errors import ModelError
+from codeagent_lsp.llm.base import Model, ModelRequest, Reply
+from codeagent_lsp.llm.jsontext import loads_object
+from codeagent_lsp.messages import Message
+
+Label = Literal["CODING_TASK", "REPO_ANALYSIS", "CAPABILITY_QUERY", "GENERAL_CHAT", "UNCERTAIN"]
+
+READ = 2000
+REPLY_TOKENS = 16
+PATIENCE = 15.0
+SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {"label": {"enum": list(get_args(Label))}},
+    "required": ["label"],
+    "additionalProperties": False,
+}
+INSTRUCTIONS = (
+    "Classify the user's message to a coding agent. CODING_TASK: wants code, files or commands changed, made or run. "
+    "REPO_ANALYSIS: asks about this project's code. CAPABILITY_QUERY: asks about the agent itself. GENERAL_CHAT: "
+    'anything else. UNCERTAIN: cannot tell. Answer {"label": ...} and nothing else.'
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Intent:
+    """What a request wants, how sure that is (0 to 1), and by which reason, in plain English."""
+
+    label: Label
+    confidence: float
+    reason: str
+
+    @property
+    def sure(self) -> bool:
+        """Whether the model need not be asked."""
+        return self.label != "UNCERTAIN"
+
+
+def classify(text: str, *, has_selection: bool = False) -> Intent:
+    """The intent by the words alone; UNCERTAIN where they do not tell. Reads the first 2,000 characters."""
+    asked = _normal(text)
+    if not any(map(str.isalpha, asked)):
+        return Intent("UNCERTAIN", 0.0, "there are no words in it")
+    if words.OTHER_SCRIPT.search(asked):
+        return Intent("UNCERTAIN", 0.0, "it is in a language that the rules do not know")
+    chinese = words.HAN.search(asked) is not None
+    found = _chinese(asked, text) if chinese else _english(asked, text)
+    if found is None and has_selection:
+        return _about_selection(asked)
+    return found or Intent("UNCERTAIN", 0.0, "no rule fits")
+
+
+async def classify_with_model(model: Model, text: str) -> Intent:
+    """What the model takes the request for: one call of a few tokens; UNCERTAIN when it fails in any way."""
+    request = ModelRequest(
+        (Message("system", INSTRUCTIONS), Message("user", text[:READ])),
+        max_tokens=REPLY_TOKENS,
+        response_schema=SCHEMA,
+    )
+    try:
+        async with asyncio.timeout(PATIENCE):
+            said = await _answer(model, request)
+    except (ModelError, TimeoutError):
+        return Intent("UNCERTAIN", 0.0, "the model could not be asked")
+    label = (loads_object(said) or {}).get("label")
+    options: tuple[Label, ...] = get_args(Label)
+    known = next((option for option in options if option == label), options[-1])
+    return Intent(known, 0.0 if known == "UNCERTAIN" else 0.7, "the model says so")
+
+
+async def _answer(model: Model, request: ModelRequest) -> str:
+    async with aclosing(model.stream(request)) as stream:
+        async for item in stream:
+            if isinstance(item, Reply):
+                return item.text
+    return ""
+
+
+def _normal(text: str) -> str:
+    """One line in lower case, full-width signs made plain."""
+    plain = unicodedata.normalize("NFKC", text[:READ]).casefold().replace("\u2019", "'")
+    return re.sub(r"\s+", " ", plain).strip()
+
+
+def _english(asked: str, text: str) -> Intent | None:
+    if words.EN_CHAT.fullmatch(asked):
+        return Intent("GENERAL_CHAT", 0.95, "small talk")
+    bare = words.EN_POLITE.sub("", asked)
+    named = _names_code(text) or words.EN_HERE.search(asked) is not None
+    if words.EN_ABOUT_US.search(asked) or (words.EN_CAN_YOU.match(asked) and words.EN_IN_GENERAL.fullmatch(bare)):
+        return Intent("CAPABILITY_QUERY", 0.9, "asks about the agent")
+    if words.EN_PASTIME.search(asked) and not named:
+        return Intent("GENERAL_CHAT", 0.9, "a topic that is no code")
+    if words.EN_CHANGE.match(bare) or words.EN_WISH.match(asked):
+        return Intent("CODING_TASK", 0.9, "begins with a wish for a change")
+    if words.EN_CHANGE_LATER.search(asked):
+        return Intent("CODING_TASK", 0.85, "asks for a change further on")
+    if words.EN_LOOK.match(bare):
+        return Intent("REPO_ANALYSIS", 0.85, "asks to look or to explain") if named else None
+    if words.EN_QUESTION.match(bare) or asked.endswith("?"):
+        return _question(
+            named=named,
+            general=words.EN_KNOWLEDGE.search(bare) is not None,
+            aimed=words.EN_AIMED.match(bare) is not None,
+            trouble=words.EN_WHY_TROUBLE.match(bare) is not None,
+        )
+    if words.EN_TROUBLE.search(asked):
+        return Intent("CODING_TASK", 0.6, "reports a problem")
+    return None
+
+
+def _chinese(asked: str, text: str) -> Intent | None:
+    if words.ZH_CHAT.fullmatch(asked):
+        return Intent("GENERAL_CHAT", 0.95, "small talk")
+    bare = words.ZH_POLITE.sub("", asked)
+    named = _names_code(text) or words.ZH_HERE.search(asked) is not None
+    if words.ZH_ABOUT_US.search(asked) or (words.ZH_CAN_YOU.match(asked) and words.ZH_IN_GENERAL.fullmatch(bare)):
+        return Intent("CAPABILITY_QUERY", 0.9, "asks about the agent")
+    if words.ZH_PASTIME.search(asked) and not named:
+        return Intent("GENERAL_CHAT", 0.9, "a topic that is no code")
+    if words.ZH_CHANGE_LATER.search(asked):
+        return Intent("CODING_TASK", 0.85, "asks for a change further on")
+    if words.ZH_LOOK.match(bare):
+        return Intent("REPO_ANALYSIS", 0.85, "asks to look or to explain") if named else None
+    question = words.ZH_QUESTION.search(asked) is not None
+    if words.ZH_CHANGE.match(bare) and not (question and words.ZH_WHY.match(bare)):
+        return Intent("CODING_TASK", 0.9, "begins with a wish for a change")
+    if question:
+        return _question(
+            named=named,
+            general=words.ZH_KNOWLEDGE.search(bare) is not None,
+            aimed=words.ZH_AIMED.search(bare) is not None,
+            trouble=words.ZH_WHY_TROUBLE.search(bare) is not None,
+        )
+    if words.ZH_CHANGE_WITHIN.search(asked):
+        return Intent("CODING_TASK", 0.7, "speaks of a change")
+    if words.ZH_TROUBLE.search(asked):
+        return Intent("CODING_TASK", 0.6, "reports a problem")
+    return None
+
+
+def _question(*, named: bool, general: bool, aimed: bool, trouble: bool) -> Intent | None:
+    """A question: about this code when it names code or points at it, general when it asks for knowledge."""
+    if trouble:
+        return None  # "why does the test fail?" may want an answer or a repair
+    if named:
+        return Intent("REPO_ANALYSIS", 0.85, "a question that names code")
+    if general:
+        return Intent("GENERAL_CHAT", 0.75, "a question of general knowledge")
+    return Intent("REPO_ANALYSIS", 0.7, "a question about how things are here") if aimed else None
+
+
+def _about_selection(asked: str) -> Intent:
+    if asked.endswith("?") or words.EN_LOOK.match(asked) or words.ZH_LOOK.match(asked):
+        return Intent("REPO_ANALYSIS", 0.7, "a question with code selected")
+    return Intent("UNCERTAIN", 0.0, "no rule fits")
+
+
+def _names_code(text: str) -> bool:
+    return words.NAME_OF_CODE.search(text[:READ]) is not None

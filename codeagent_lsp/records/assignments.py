@@ -1,0 +1,233 @@
+"""Secrets beside a telling name: `name = value`, `"name": "value"`, `--name value`, `<name>value</name>`.
+
+One pass over the text looks for the stems of telling names; what stands around a stem is then read as a name, a sign
+and a value. Every step is bounded, so the time grows with the text and not with its form. Not here: what names mean
+(`names.py`) and which values are real (`values.py`).
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from codeagent_lsp.records.mark import MARK, Mark
+from codeagent_lsp.records.names import Kind, kind_of
+from codeagent_lsp.records.values import bare_reveals, looks_random, quoted_reveals
+
+NAME_BEFORE = 64
+LONGEST_QUOTED = 4096
+LONGEST_BARE = 256
+
+_ASCII_LOWER = {code: code + 32 for code in range(65, 91)}
+_STEM = re.compile(
+    r"(?:pass|pwd|secret|token|api|key|auth|cred|cookie|bearer|session_?id|sid|mnemonic|seed|密码|口令|密钥|令牌"
+    r"|_id|userid|email)[\w-]*+"
+    r"(?P<sign>\\{0,7}[\"'`]?\]?[ \t]{0,4}(?:=>|:=|[!=]={1,2}|[=:：]|(?<=[a-z0-9_])>"
+    r"|(?<=[\"']),(?=[ \t]{0,4}\\{0,7}[\"']))[ \t]{0,8}"
+    r"(?:\r?\n[ \t]{0,40}(?=\\{0,7}[\"']))?"
+    r"|[ \t]{1,4}is[ \t]{1,4}|[是为][ \t]?)?+"
+)
+_SPACED = re.compile(
+    r"(?:(?P<option>--)|#define[ \t]{1,8}|ENV[ \t]{1,8})(?P<name>[A-Za-z_][\w-]{1,60}+)[ \t]{1,8}(?=[^\s-])"
+)
+_Q = r"\\{0,3}[\"']?"
+_NAMED = re.compile(  # `- name: X` and `value: …` on the next line, `key="X" value="…"`
+    rf"(?:name|key|Name|Key)(?P<option>){_Q}[ \t]{{0,4}}[:=][ \t]{{0,4}}{_Q}(?P<name>[\w.-]{{2,60}}+){_Q}"
+    rf"[\s,]{{1,60}}+{_Q}(?:value|Value){_Q}[ \t]{{0,4}}[:=][ \t]{{0,4}}"
+)
+_WORDS = re.compile(r"[A-Za-z0-9_.$-]*+")
+_ANNOTATION = re.compile(r"&?(?:'\w{1,20} )?[A-Za-z_][\w.\[\], |]{0,60}?[ \t]{0,4}=[ \t]{0,4}(?=[rbfu]?[\"'`])")
+_OPENING = re.compile(r"[rbfuRBFU@$]{0,2}(?P<quote>\\{0,7}[\"'`]|\\u0022|&quot;)")
+_TRIPLE = re.compile(r"(?:\"\"|'')")
+_M = r"<secret:[0-9a-f]{6}>"
+_SIGNS = r"\s\"'`,;&<>(){}\[\]|\\"
+_BARE = re.compile(rf"[^{_SIGNS}]{{0,{LONGEST_BARE}}}+(?:{_M}[^{_SIGNS}]{{0,64}}+){{0,8}}+")
+_REFERENCE = re.compile(
+    r"\$?\{[^{}\s]{0,100}\}|\$\([^()\s]{0,100}\)?|<[^<>\s]{1,60}>|\[[^\[\]\s]{1,60}\]|%\([a-z_]{1,40}\)s"
+)
+_REST = re.compile(rf"[^{_SIGNS}]*+")
+_LINE = re.compile(rf"(?:{_M}|[^\r\n]){{1,{LONGEST_BARE}}}")
+_HEADER = re.compile(r"(?i:(?:set-|proxy-)?(?:cookie2?|authorization))")  # read by `headers.py`
+_ENV_LINE = re.compile(r"(?:export[ \t]+|set[ \t]+|ENV[ \t]+|ARG[ \t]+|-[ \t]+|\+[ \t]?|-)?\Z")
+
+
+class _Place(NamedTuple):
+    """A telling name found in a text: where it starts, and where the sign behind it stands."""
+
+    name: str
+    start: int
+    sign: str
+    value: int
+    sure: bool
+
+
+def mask_assignments(text: str, mark: Mark, *, sessions: bool = False) -> str:
+    """`text` with the values of telling names replaced. `sessions`: those of session and call ids, too."""
+    if "--" in text or "#define" in text or "ENV" in text:
+        text = _mask_apart(_SPACED, text, mark)
+    if "alue" in text:
+        text = _mask_apart(_NAMED, text, mark)
+    lower = text.lower()
+    if len(lower) != len(text):
+        lower = text.translate(_ASCII_LOWER)
+    parts, position = [], 0
+    for match in _STEM.finditer(lower):
+        if match["sign"] is None or match.start() < position:
+            continue
+        place = _place(text, match, sessions=sessions)
+        span = _secret(text, place) if place else None
+        if span and not MARK.fullmatch(text, *span):
+            parts += [text[position : span[0]], mark(text[slice(*span)])]
+            position = span[1]
+    return "".join((*parts, text[position:])) if parts else text
+
+
+def _place(text: str, match: re.Match[str], *, sessions: bool) -> _Place | None:
+    if MARK.match(text, match.start() - 1):  # a mark has a telling name in it
+        return None
+    end = match.start("sign")
+    before = _WORDS.match(text[max(0, match.start() - NAME_BEFORE) : match.start()][::-1])
+    start = match.start() - (before.end() if before else 0)
+    name = text[start:end]
+    if _HEADER.fullmatch(name):
+        return None
+    kind = kind_of(name.strip("-."))
+    if kind is Kind.SESSION and sessions:
+        return _Place(name, start, match["sign"], match.end(), sure=False)
+    if kind not in (Kind.SECRET, Kind.PERHAPS):
+        return None
+    return _Place(
+        name,
+        start,
+        match["sign"],
+        match.end(),
+        sure=kind is Kind.SECRET and match["sign"].strip("\"'` \t\\]") != ",",
+    )
+
+
+def _mask_apart(pattern: re.Pattern[str], text: str, mark: Mark) -> str:
+    """Values without a sign between them and their name: of options, macros, lines of a Dockerfile, variables."""
+    parts, position = [], 0
+    for match in pattern.finditer(text):
+        kind = kind_of(match["name"])
+        if match.start() < position or kind not in (Kind.SECRET, Kind.PERHAPS):
+            continue
+        sure = kind is Kind.SECRET or (bool(match["option"]) and "token" in match["name"].lower())
+        place = _Place(match["option"] or "", match.start(), "=", match.end(), sure=sure)
+        span = _secret(text, place)
+        if span and not MARK.fullmatch(text, *span):
+            parts += [text[position : span[0]], mark(text[slice(*span)])]
+            position = span[1]
+    return "".join((*parts, text[position:])) if parts else text
+
+
+def _secret(text: str, place: _Place) -> tuple[int, int] | None:
+    """Where the secret behind a name stands; None when there is none."""
+    start = place.value
+    if ":" in place.sign and (annotation := _ANNOTATION.match(text, start)):
+        start = annotation.end()
+    if place.sign.endswith(">") and "=" not in place.sign:
+        return _element(text, place)
+    opening = _OPENING.match(text, start)
+    if opening:
+        return None if _closes(text, place, opening["quote"]) else _quoted(text, place, opening)
+    if place.sign.strip() == "is" or place.sign.strip() in ("是", "为"):
+        bare = _BARE.match(text, start)
+        return _shortened(text, bare.span()) if bare and looks_random(bare[0].rstrip(".。！!:"), least=6) else None
+    return _unquoted(text, place, start)
+
+
+def _closes(text: str, place: _Place, quote: str) -> bool:
+    """Whether the quote behind a sign ends the string that the name is in, as in `prompt="Password: "`."""
+    if quote in place.sign or len(quote) != 1:
+        return False
+    line = text[max(0, place.start - 200) : place.start].rpartition("\n")[2]
+    return line.endswith(quote) or (quote == '"' and line.count('"') % 2 == 1)
+
+
+def _quoted(text: str, place: _Place, opening: re.Match[str]) -> tuple[int, int] | None:
+    start, quote = opening.end(), opening["quote"]
+    if triple := _TRIPLE.match(text, start):
+        start = triple.end()
+    end = _closing(text, start, quote)
+    value = text[start:end]
+    if "," in place.sign and not any(map(str.isdigit, value)):
+        return None
+    return (start, end) if quoted_reveals(value, sure=place.sure) else None
+
+
+def _closing(text: str, start: int, quote: str) -> int:
+    """Where a quoted value ends: at its quote, or, when that is missing, at the end of the line."""
+    limit = start + LONGEST_QUOTED
+    line = text.find("\n", start, limit)
+    limit = min(len(text), limit) if line < 0 else line
+    end = text.find(quote, start, limit)
+    while end > start and text[end - 1] == "\\" and _escaped(text, start, end):
+        end = text.find(quote, end + 1, limit)
+    return limit if end < 0 else end
+
+
+def _escaped(text: str, start: int, end: int) -> bool:
+    backslashes = 0
+    while end - backslashes > start and text[end - 1 - backslashes] == "\\" and backslashes < 64:
+        backslashes += 1
+    return backslashes % 2 == 1
+
+
+def _element(text: str, place: _Place) -> tuple[int, int] | None:
+    """The content of an XML element."""
+    if text[max(0, place.start - 1) : place.start] != "<":
+        return None
+    end = text.find("</", place.value, place.value + LONGEST_BARE)
+    if end < 0 or not quoted_reveals(text[place.value : end], sure=place.sure):
+        return None
+    return place.value, end
+
+
+def _unquoted(text: str, place: _Place, start: int) -> tuple[int, int] | None:
+    if _REFERENCE.match(text, start):
+        return None
+    alone = _stands_alone(text, place.start)
+    shouting = alone and place.sign == "=" and place.name.upper() == place.name and place.sure
+    bare = _BARE.match(text, start)
+    if shouting:
+        return _of_env_line(text, start)
+    if bare is None or bare.end() == start:
+        return None
+    stop = bare.end()
+    span = _shortened(text, bare.span())
+    after = text[stop : stop + 1]
+    whole = alone and "." not in place.name and after in ("", "\n", "\r")
+    tight = place.sign == "=" or place.name.startswith("--")
+    value = text[slice(*span)]
+    reveals = bare_reveals(value, after, sure=place.sure, tight=tight, whole_line=whole)
+    if reveals and stop - start > LONGEST_BARE:
+        span = (start, _REST.match(text, stop).end())  # type: ignore[union-attr] # matches the empty text
+    return span if reveals else None
+
+
+def _stands_alone(text: str, start: int) -> bool:
+    """Whether nothing but a word such as `export` stands before a name on its line."""
+    begin = max(0, start - 40)
+    newline = text.rfind("\n", begin, start)
+    if newline < 0 < begin:
+        return False
+    return bool(_ENV_LINE.fullmatch(text[max(begin, newline + 1) : start].lstrip(" \t")))
+
+
+def _of_env_line(text: str, start: int) -> tuple[int, int] | None:
+    """The value of `NAME=value` on a line of its own: everything up to a space."""
+    line = _LINE.match(text, start)
+    value = line[0].split(" ")[0].split("\t")[0].rstrip("\\") if line else ""
+    value = value.split("\\n")[0]
+    if not value or value.startswith(("(", "[", "{")) or value.endswith(("(", "()")):
+        return None
+    return (start, start + len(value)) if bare_reveals(value, "", sure=True, tight=True, whole_line=True) else None
+
+
+def _shortened(text: str, span: tuple[int, int]) -> tuple[int, int]:
+    """A span without the punctuation of the sentence around it."""
+    start, stop = span
+    while stop - start > 1 and text[stop - 1] in ".。!?:*":
+        stop -= 1
+    return start, stop

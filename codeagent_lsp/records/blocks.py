@@ -1,0 +1,72 @@
+"""Secrets that show by their form alone: PEM private keys (whole, cut, escaped), JSON web tokens, `Bearer` tokens."""
+
+from __future__ import annotations
+
+import re
+
+from codeagent_lsp.records.mark import Mark
+from codeagent_lsp.records.values import looks_random
+
+PEM_WINDOW = 16_384
+
+_PEM_BEGIN = re.compile(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
+_PEM_END = re.compile(r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
+_PEM_BODY = re.compile(r"(?:[A-Za-z0-9+/=,:\s-]|\\+[nrt/])*+")
+_PEM_LINES = re.compile(r"(?:[A-Za-z0-9+/=]|\\+[nr]|\s){40,}\Z")
+_JWT = re.compile(
+    r"eyJ(?:(?<![\w.-]eyJ)|(?<=\\[nrt]eyJ))[\w-]{8,}+\.(?:(?:eyJ)?[\w-]{8,}+(?:\.[\w-]*+){1,3}|eyJ[\w-]{8,}+)", re.ASCII
+)
+_JWT_PREFIXED = re.compile(r"(?:sk|ops_)\.?eyJ(?<![\w.-]sk\.eyJ)(?<![\w.-]ops_eyJ)[\w.-]{20,}+", re.ASCII)
+_BEARER = re.compile(r"[Bb][Ee][Aa][Rr][Ee][Rr](?:[ \t]{1,4}|%20|\\u0020|\+)([A-Za-z0-9._~+/=|:-]{8,}+)")
+_TAIL = 4096
+
+
+def mask_blocks(text: str, mark: Mark) -> str:
+    """`text` without private keys and tokens of a standard form. Certificates and public keys stay."""
+    if "PRIVATE KEY" in text:
+        text = _mask_pem(text, mark)
+    if "eyJ" in text:
+        text = _JWT_PREFIXED.sub(lambda match: mark(match[0]), text)
+        text = _JWT.sub(lambda match: _without_dots(match[0], mark), text)
+    return _BEARER.sub(lambda match: _bearer(match, mark), text)
+
+
+def open_block(text: str) -> int:
+    """Where a private key begins whose end is not in `text`; -1 when there is none."""
+    begins = [match.start() for match in _PEM_BEGIN.finditer(text)]
+    return begins[-1] if begins and not _PEM_END.search(text, begins[-1]) else -1
+
+
+def _mask_pem(text: str, mark: Mark) -> str:
+    parts, position = [], 0
+    while begin := _PEM_BEGIN.search(text, position):
+        end = _PEM_END.search(text, begin.end(), begin.end() + PEM_WINDOW)
+        body = _PEM_BODY.match(text, begin.end())
+        stop = end.end() if end else (body.end() if body else begin.end())
+        block = text[begin.start() : stop]
+        kept = block[len(block.rstrip()) :]  # white space behind a cut key belongs to the text
+        parts += [text[position : begin.start()], mark(block.rstrip()), kept]
+        position = stop
+    text = "".join((*parts, text[position:]))
+    end = _PEM_END.search(text)
+    return text if end is None else _mask_headless(text, end, mark)
+
+
+def _mask_headless(text: str, end: re.Match[str], mark: Mark) -> str:
+    """A key whose beginning was cut away: the lines before its end."""
+    lines = _PEM_LINES.search(text, max(0, end.start() - _TAIL), end.start())
+    start = lines.start() if lines else end.start()
+    return text[:start] + mark(text[start : end.end()]) + text[end.end() :]
+
+
+def _without_dots(token: str, mark: Mark) -> str:
+    """The mark of a token; the dots of the sentence behind it stay."""
+    bare = token.rstrip(".")
+    return mark(bare) + token[len(bare) :]
+
+
+def _bearer(match: re.Match[str], mark: Mark) -> str:
+    value = match[1].rstrip(".:")
+    if not looks_random(value):
+        return match[0]
+    return match[0].replace(match[1], mark(value) + match[1][len(value) :])

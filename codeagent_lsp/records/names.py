@@ -1,0 +1,125 @@
+"""What a name says about its value: a secret, perhaps one, an identity, or nothing.
+
+Works on the words of a name, however it is written: `API_KEY`, `apiKey`, `x-api-key`, `spring.api.key`. Not here:
+what the value itself says (`values.py`).
+"""
+
+from __future__ import annotations
+
+import re
+from enum import Enum, auto
+from functools import lru_cache
+
+
+class Kind(Enum):
+    """How a name speaks of its value."""
+
+    PLAIN = auto()
+    """Nothing to hide."""
+    SECRET = auto()
+    """Always a secret: `password`, `client_secret`, `access_token`."""
+    PERHAPS = auto()
+    """A secret when it looks like one: a bare `token` may also be a piece of source code."""
+    SESSION = auto()
+    """Names one conversation or call; replaced in records."""
+    IDENTITY = auto()
+    """Names a person, account or project; shown by its first and last characters in records."""
+
+
+_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^\x00-\x7f]+")
+_PASSWORDS = ("password", "passwd", "passphrase", "passcode", "pwd", "userpass")
+_SECRETS = frozenset((
+    *_PASSWORDS, "secret", "apikey", "apitoken", "accesskey", "secretkey", "accesstoken", "authtoken", "bearer",
+    "authorization", "accountkey", "privatekey", "credential", "credentials", "secrets", "passwords", "apikeys",
+    "密码", "口令", "密钥", "令牌", "sharedaccesskey", "clientsecret", "appsecret", "authkey", "pat",
+))  # fmt: skip
+_ENDINGS = ("password", "passwd", "passphrase", "secret", "token", "apikey", "pwd")
+_KEYS = frozenset((
+    "api", "access", "secret", "private", "account", "auth", "encryption", "signing", "master", "license", "ssh",
+    "deploy", "service", "role", "shared", "session", "app", "application", "consumer", "client", "subscription",
+    "encrypt", "webhook", "hmac", "jwt", "ingest", "write", "admin", "storage", "integration",
+))  # fmt: skip
+_WEAK = frozenset(("token", "mnemonic", "auth", "cookie", "credential", "credentials", "bearer"))
+_WEAK_KEYS = frozenset(("app", "application", "session", "client", "write", "service", "role", "storage", "account"))
+_SUFFIXES = frozenset((
+    "value", "raw", "plain", "plaintext", "text", "base64", "b64", "old", "new", "current", "prod", "production",
+    "dev", "test", "staging", "live", "main", "default", "confirmation", "again", "string", "str", "admin", "root",
+    "user", "env", "data", "primary", "secondary", "key",
+))  # fmt: skip
+_QUESTIONS = frozenset((
+    "forgot", "forget", "forgotten", "show", "hide", "has", "is", "needs", "need", "no", "use", "uses", "require",
+    "requires", "required", "allow", "enable", "disable", "hash", "hashed", "encrypted", "check", "validate", "max",
+    "min", "num", "next", "prev", "previous", "peek", "csrf", "stop", "pad", "eos", "bos", "unk", "sep", "special",
+    "first", "last", "eof", "cancellation", "cancel", "non", "not", "mask", "masked", "public", "progress",
+    "partial", "result", "work", "done", "per", "continuation", "page", "pagination", "cursor", "image", "syntax",
+    "keyword", "operator", "parser", "lexer", "lex", "n", "current", "pass", "match", "match", "with", "without",
+))  # fmt: skip
+_PASS_OF = frozenset(
+    ("db", "database", "user", "smtp", "mail", "ftp", "proxy", "admin", "mysql", "redis", "pg", "auth")
+)
+_PAT_OF = frozenset(("github", "gitlab", "azure", "devops", "ado", "gh", "gl", "bitbucket", "my", "user"))
+_SESSIONS = frozenset(("session_id", "sessionid", "tool_call_id", "sid", "phpsessid", "jsessionid", "session_cookie"))
+_IDENTITIES = frozenset((
+    "user_id", "userid", "account_id", "accountid", "project_id", "projectid", "org_id", "organization_id",
+    "tenant_id", "customer_id", "workspace_id", "team_id", "subscription_id", "client_email", "owner_id",
+))  # fmt: skip
+_HEADERS = frozenset((
+    "authorization", "proxy_authorization", "cookie", "set_cookie", "x_amz_security_token", "x_goog_api_key",
+    "x_auth", "x_amz_signature", "x_amz_credential", "x_goog_signature", "x_goog_credential",
+))  # fmt: skip
+
+
+@lru_cache(maxsize=4096)
+def kind_of(name: str) -> Kind:
+    """The kind of `name`. Names of more than 80 characters are sentences, and plain."""
+    if len(name) > 80:
+        return Kind.PLAIN
+    first, dot, last = name.rpartition(".")
+    if dot and first and (kind := kind_of(last)) is not Kind.PLAIN:
+        return kind  # `self.token` is a token
+    words = [word.lower() for word in _WORD.findall(name)]
+    joined = "_".join(words)
+    if joined in _HEADERS:
+        return Kind.SECRET
+    if joined in _SESSIONS:
+        return Kind.SESSION
+    if joined in _IDENTITIES:
+        return Kind.IDENTITY
+    return _by_words(_without_suffixes(words))
+
+
+def _by_words(words: list[str]) -> Kind:
+    if not words:
+        return Kind.PLAIN
+    *before, last = words
+    if last == "key" and before:
+        return _by_key(before)
+    if last == "phrase" and before:
+        return Kind.SECRET if before[-1] in ("pass", "seed", "recovery") else Kind.PLAIN
+    if before and _QUESTIONS.intersection(before) and last not in ("secret", "apikey"):
+        return Kind.PERHAPS if before[0] in ("current", "last", "next") and last in _PASSWORDS else Kind.PLAIN
+    if last == "pass":
+        return Kind.SECRET if before and before[-1] in _PASS_OF else Kind.PLAIN
+    if last == "pat":
+        return Kind.SECRET if before and before[-1] in _PAT_OF else Kind.PLAIN
+    if last in _WEAK:
+        return Kind.SECRET if before and last in ("token", "bearer") else Kind.PERHAPS
+    return Kind.SECRET if last in _SECRETS or last.endswith(_ENDINGS) else Kind.PLAIN
+
+
+def _by_key(before: list[str]) -> Kind:
+    if before[-1] in _WEAK_KEYS:
+        return Kind.PERHAPS
+    if before[-1] in _KEYS or before[-1] in _SECRETS:
+        return Kind.SECRET
+    return Kind.PLAIN
+
+
+def _without_suffixes(words: list[str]) -> list[str]:
+    """`words` without what follows the word that counts: `token_value`, `password2`, `api_key_prod`."""
+    end = len(words)
+    while end > 1 and (words[end - 1].isdigit() or words[end - 1] in _SUFFIXES):
+        if words[end - 1] == "key" and words[end - 2] not in ("password", "token", "passwd"):
+            break
+        end -= 1
+    return words[:end] if end > 1 or not words[:1] or words[0] not in ("key",) else words

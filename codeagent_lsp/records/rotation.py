@@ -1,0 +1,118 @@
+"""An append-only file of lines that is put aside when it is full: `trace.jsonl`, `trace.jsonl.1`, `trace.jsonl.2`, …
+
+Readable by its owner alone. Several processes may write the same file: each line goes in one write, and a file that
+another process has put aside is noticed. Not here: what the lines say, and threads (`writer.py`).
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
+
+
+class RotatingFile:
+    """Appends lines. Files have at most `max_bytes` (one line may be longer); `keep` older ones stay."""
+
+    def __init__(self, path: Path, *, max_bytes: int, keep: int) -> None:
+        self._path = path
+        self._max_bytes = max_bytes
+        self._keep = keep
+        self._handle: int | None = None
+        self._torn = False
+
+    def append(self, line: bytes) -> None:
+        """Write one line, without its newline. OSError when the disk is full or the folder cannot be written."""
+        handle = self._current()
+        if os.fstat(handle).st_size + len(line) > self._max_bytes:
+            self._rotate(handle)
+            handle = self._current()
+        data = (b"\n" if self._torn else b"") + line + b"\n"
+        self._torn = True  # until all of it is there
+        if os.write(handle, data) != len(data):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        self._torn = False
+
+    def sync(self) -> None:
+        """Wait until everything is on the disk."""
+        if self._handle is not None:
+            getattr(os, "fdatasync", os.fsync)(self._handle)  # macOS has no fdatasync
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._handle is not None:
+            os.close(self._handle)
+            self._handle = None
+
+    def _current(self) -> int:
+        """The file at our path, opened; again when another process has put ours aside."""
+        if self._handle is not None and _same_file(self._handle, self._path):
+            return self._handle
+        self.close()
+        self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self._handle = os.open(self._path, _FLAGS, 0o600)
+        self._torn = _ends_within_a_line(self._path)
+        return self._handle
+
+    def _rotate(self, handle: int) -> None:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        try:
+            if not _same_file(handle, self._path) or os.fstat(handle).st_size == 0:
+                return
+            for number in range(self._keep, 0, -1):
+                older = numbered(self._path, number)
+                newer = numbered(self._path, number - 1)
+                if newer.exists():
+                    newer.replace(older)
+            if self._keep == 0:
+                self._path.unlink(missing_ok=True)
+        finally:
+            self.close()  # this gives the lock back
+
+
+def numbered(path: Path, number: int) -> Path:
+    """The file that was put aside `number` times ago; 0 is the one being written."""
+    return path if number == 0 else path.with_name(f"{path.name}.{number}")
+
+
+def read_records(path: Path) -> Iterator[dict[str, Any]]:
+    """All whole records of a file and those put aside, the oldest first. Torn lines and strange bytes are left out."""
+    numbers = [int(other.suffix[1:]) for other in path.parent.glob(f"{path.name}.*") if other.suffix[1:].isdecimal()]
+    for number in (*sorted(numbers, reverse=True), 0):
+        try:
+            with numbered(path, number).open("rb") as lines:
+                yield from filter(None, map(parse_line, lines))
+        except OSError:  # put aside or removed meanwhile
+            continue
+
+
+def parse_line(line: bytes) -> dict[str, Any] | None:
+    """The record of one line; None when it is torn or no record."""
+    if not line.endswith(b"\n"):
+        return None
+    try:
+        record = json.loads(line.strip(b"\0\r\n "))
+    except (ValueError, RecursionError):
+        return None
+    return record if isinstance(record, dict) else None
+
+
+def _same_file(handle: int, path: Path) -> bool:
+    try:
+        there, here = path.stat(follow_symlinks=False), os.fstat(handle)
+    except FileNotFoundError:
+        return False
+    return (there.st_dev, there.st_ino) == (here.st_dev, here.st_ino)
+
+
+def _ends_within_a_line(path: Path) -> bool:
+    with path.open("rb") as file:
+        end = file.seek(0, os.SEEK_END)
+        file.seek(max(0, end - 1))
+        return file.read(1) not in (b"", b"\n")

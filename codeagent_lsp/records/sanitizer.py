@@ -1,0 +1,82 @@
+"""The one sanitizer: any JSON-like value in, the same value out with secrets and identities masked.
+
+Layers, in this order: our own keys, blocks, tokens of known formats, places (URLs, headers, command lines,
+assignments), paths; and, for mappings, what the name of a key says. Never changes its argument, never raises on
+cycles or odd values, and gives what it gets when called with its own result. Not here: the layers themselves.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import Any
+
+from codeagent_lsp.records.assignments import mask_assignments
+from codeagent_lsp.records.blocks import mask_blocks
+from codeagent_lsp.records.command_lines import mask_command_lines
+from codeagent_lsp.records.headers import mask_headers
+from codeagent_lsp.records.mark import Marker
+from codeagent_lsp.records.own import OwnSecrets
+from codeagent_lsp.records.places import Paths
+from codeagent_lsp.records.structure import Structure
+from codeagent_lsp.records.urls import mask_urls
+from codeagent_lsp.records.vendors import mask_vendor_tokens
+
+SHORTEST = 6  # no secret is shorter than this, with its name
+CACHED_TEXT = 65_536
+
+
+class Sanitizer:
+    """Masks secrets. `secrets` are our own keys; `enabled=False` gives every value back as it is.
+
+    `identities` says that ids, sessions and paths are shortened as well, as records want it and a model does not.
+    """
+
+    def __init__(
+        self,
+        enabled: bool = True,
+        *,
+        secrets: Iterable[str] = (),
+        identities: bool = True,
+        homes: Iterable[str] | None = None,
+        marker: Marker | None = None,
+    ) -> None:
+        self.enabled = enabled
+        self._identities = identities
+        self._mark = marker or Marker()
+        self._own = OwnSecrets(secrets)
+        self._paths = Paths([os.path.expanduser("~")] if homes is None else homes)  # noqa: PTH111 - never raises
+        self._cached = lru_cache(maxsize=512)(self._clean)
+        self._structure = Structure(self.text, self._mark, identities=identities)
+
+    @property
+    def hold_back(self) -> int:
+        """How many characters a stream keeps because one of our own keys may go on in them."""
+        return self._own.longest
+
+    def sanitize(self, value: Any) -> Any:
+        """`value` with secrets masked: texts, bytes, mappings and sequences, nested in any way."""
+        return self._structure.walk(value) if self.enabled else value
+
+    def text(self, text: str) -> str:
+        """A text with secrets masked."""
+        if not self.enabled or len(text) < SHORTEST:
+            return text
+        return self._cached(text) if len(text) <= CACHED_TEXT else self._clean(text)
+
+    def for_model(self) -> Sanitizer:
+        """The same for what a model reads: secrets masked with the same marks, ids and paths kept."""
+        other = Sanitizer(self.enabled, identities=False, homes=(), marker=self._mark)
+        other._own = self._own
+        return other
+
+    def _clean(self, text: str) -> str:
+        text = self._own.mask(text, self._mark)
+        text = mask_blocks(text, self._mark)
+        text = mask_vendor_tokens(text, self._mark)
+        text = mask_urls(text, self._mark)
+        text = mask_headers(text, self._mark)
+        text = mask_command_lines(text, self._mark)
+        text = mask_assignments(text, self._mark, sessions=self._identities)
+        return self._paths.shorten(text) if self._identities else text

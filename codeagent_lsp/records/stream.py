@@ -1,0 +1,92 @@
+"""Cleans a text that arrives in pieces, so that a secret split between two of them is still seen whole.
+
+Holds back as little as is safe: the last word, or the last line while it names something that may have a secret for
+its value, or a private key until it ends. Not here: what is secret (`sanitizer.py`).
+"""
+
+from __future__ import annotations
+
+import re
+
+from codeagent_lsp.records.blocks import open_block
+from codeagent_lsp.records.sanitizer import Sanitizer
+
+LONGEST_HELD = 65_536
+
+_TELLING = re.compile(
+    r"pass|pwd|secret|token|key|auth|cred|cookie|bearer|basic|session|sid|mnemonic|seed|密码|口令|密钥|令牌|://|-----"
+    r"|#define|\bENV\b|--\w|curl|mysql|redis|login|hooks?\.|webhook|\"|['`].*[:=]|_id\b|\\",
+    re.IGNORECASE,
+)
+_OPEN_END = re.compile(
+    r"(?:[=:：>\\\"']|=>|--[\w-]+|\b(?:is|basic|bearer|password|token|secret|key)"
+    r"|\b(?:name|key)[\"']?\s*[:=]\s*[\"']?[\w.-]+[\"',]*)\s*\Z",
+    re.IGNORECASE,
+)
+_SPACE = re.compile(r"\s(?=\S*\Z)")
+
+
+class StreamSanitizer:
+    """One stream. What `feed` and `close` return, put together, is the cleaned text."""
+
+    def __init__(self, sanitizer: Sanitizer) -> None:
+        self._sanitizer = sanitizer
+        self._held = ""
+        self._line_held = False  # nothing is given out before the line ends
+
+    def feed(self, chunk: str) -> str:
+        """Take a piece; the part of all that was held that is safe to give out, cleaned. Often empty."""
+        if not self._sanitizer.enabled:
+            return chunk
+        self._held += chunk
+        if self._line_held and "\n" not in chunk and len(self._held) <= LONGEST_HELD:
+            return ""
+        until = self._safe_until()
+        self._line_held = until == 0 and bool(_TELLING.search(self._held))
+        return self._give(until)
+
+    def close(self) -> str:
+        """The rest, cleaned."""
+        return self._give(len(self._held))
+
+    def _give(self, until: int) -> str:
+        given, self._held = self._held[:until], self._held[until:]
+        return self._sanitizer.text(given) if given else ""
+
+    def _safe_until(self) -> int:
+        held = self._held
+        if len(held) > LONGEST_HELD:
+            return self._cut()
+        block = open_block(held)
+        if block >= 0:
+            held = held[: held.rfind("\n", 0, block) + 1]
+        return self._safe_lines(held)
+
+    def _safe_lines(self, held: str) -> int:
+        line = held.rfind("\n") + 1
+        if not _TELLING.search(held, line):
+            space = _SPACE.search(held, max(line, len(held) - 4096))
+            line = space.end() if space and len(held) - space.end() <= 4096 else line
+        while line > 0 and _OPEN_END.search(held[max(0, line - 160) : line]):
+            line = held.rfind("\n", 0, line - 1) + 1
+        return self._before_own_keys(line)
+
+    def _before_own_keys(self, until: int) -> int:
+        """Our own keys may have spaces in them: enough stays for the longest to be seen whole."""
+        return until if len(self._held) - until >= self._sanitizer.hold_back else self._word_before(until)
+
+    def _word_before(self, until: int) -> int:
+        limit = max(0, len(self._held) - self._sanitizer.hold_back)
+        if not self._sanitizer.hold_back or limit >= until:
+            return until
+        newline = self._held.rfind("\n", 0, limit)
+        return newline + 1
+
+    def _cut(self) -> int:
+        """Too much is held: a place between two words, well before the end."""
+        limit = LONGEST_HELD - 4096
+        for separator in ("\n", " ", ",", '"'):
+            place = self._held.rfind(separator, LONGEST_HELD // 2, limit)
+            if place >= 0:
+                return place + 1
+        return limit

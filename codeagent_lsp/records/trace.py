@@ -1,0 +1,90 @@
+"""`trace.jsonl`: every event, model request and model reply of a workspace in detail, to reproduce what happened.
+
+A line is `{"ts", "type", "session", "run_id", "data"}`: `type` is `event`, `request` or `reply`; `session` is shown by
+its ends. Not here: sessions, which are resumed from their own files, and decisions (`audit.py`).
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from codeagent_lsp.records.mark import mask_id
+from codeagent_lsp.records.pieces import Pieces
+from codeagent_lsp.records.rotation import read_records
+from codeagent_lsp.records.sanitizer import Sanitizer
+from codeagent_lsp.records.writer import RecordWriter
+
+TRACE_FILE = "trace.jsonl"
+MAX_BYTES = 16 * 1024 * 1024
+KEEP = 3
+
+
+class TraceWriter:
+    """The trace of one workspace; `folder` is its state folder. Nothing here blocks or raises.
+
+    Called from one thread. Events that stream a text are joined to one record each.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        sanitizer: Sanitizer,
+        *,
+        max_bytes: int = MAX_BYTES,
+        keep: int = KEEP,
+        on_problem: Callable[[OSError], None] = lambda error: None,
+    ) -> None:
+        self._pieces = Pieces()
+        self._writer = RecordWriter(
+            folder / TRACE_FILE, sanitizer, max_bytes=max_bytes, keep=keep, on_problem=on_problem
+        )
+
+    def event(self, event: Mapping[str, Any]) -> None:
+        """An event as `events.to_dict` gives it."""
+        for whole in self._pieces.add(event):
+            self._write_event(whole)
+
+    def request(self, session_id: str, run_id: str, request: Mapping[str, Any]) -> None:
+        """What is sent to a model."""
+        self._write("request", session_id, run_id, request)
+
+    def reply(self, session_id: str, run_id: str, reply: Mapping[str, Any]) -> None:
+        """What a model answered, whole; or `{"error": …}`."""
+        self._write("reply", session_id, run_id, reply)
+
+    def flush(self, timeout: float = 5.0) -> bool:
+        """Wait until everything so far is written, at most `timeout` seconds; whether it is."""
+        self._write_pieces()
+        return self._writer.flush(timeout)
+
+    def close(self, timeout: float = 5.0) -> None:
+        """Write what waits and stop, in at most `timeout` seconds."""
+        self._write_pieces()
+        self._writer.close(timeout)
+
+    def _write_pieces(self) -> None:
+        for whole in self._pieces.rest():
+            self._write_event(whole)
+
+    def _write_event(self, event: Mapping[str, Any]) -> None:
+        self._write("event", str(event.get("session_id", "")), str(event.get("run_id", "")), event)
+
+    def _write(self, kind: str, session_id: str, run_id: str, data: Mapping[str, Any]) -> None:
+        self._writer.write(
+            {"ts": time.time(), "type": kind, "session": mask_id(session_id), "run_id": run_id, "data": data}
+        )
+
+
+def read_trace(folder: Path, *, session: str = "", run: str = "", last: int | None = None) -> Iterator[dict[str, Any]]:
+    """Records of a trace, the oldest first; only those of a session (its whole id) or a run, only the last ones."""
+    found = (record for record in read_records(folder / TRACE_FILE) if belongs(record, session=session, run=run))
+    yield from found if last is None else deque(found, maxlen=max(0, last))
+
+
+def belongs(record: Mapping[str, Any], *, session: str = "", run: str = "") -> bool:
+    """Whether a record is of the session and the run asked for; "" asks for any."""
+    return (not session or record.get("session") == mask_id(session)) and (not run or record.get("run_id") == run)

@@ -1,0 +1,124 @@
+"""What a value beside a telling name says itself: a real secret, or a placeholder, a reference, a type, code, prose.
+
+Not here: names (`names.py`) and where values stand in a text (`assignments.py`).
+"""
+
+from __future__ import annotations
+
+import re
+
+from codeagent_lsp.records.mark import MARK
+
+LONGEST_PLACEHOLDER = 80
+
+_STOP_WORDS = """
+    none null nil true false undefined void self this str string text bytes bytearray char int integer float double
+    bool boolean number any object unknown never optional required missing invalid incorrect wrong hidden empty
+    unset redacted masked removed dummy fake sample placeholder example default todo tbd test testing n/a na no yes
+    on off password passwd passphrase pass pwd secret token apikey api_key api-key access_token auth key value var
+    variable changeme change_me change-me foo bar baz foobar prompt ask input env file stdin header cookie query
+    body basic bearer digest oauth oauth2 jwt inherit write read none. is was the a an for in of and or to with must
+    should can may not as if when that which your my our new old type field secretstr error ok expired valid public
+    username user name email options option flag flags argument arguments nextchar secret_key supersecret mysecret
+    mypassword mytoken xxxx disabled enabled 字符串 无 空 必填 可选 错误
+"""
+_WORDS_THAT_SAY_NOTHING = frozenset(_STOP_WORDS.split())
+_PLACEHOLDER = re.compile(
+    r"""(?ix:
+      <[^<>]*>                                   # <your key>
+    | \$\{.*\}? | \$\(.* | \$[a-z_]\w* | \$env:\w+ | %[a-z_]\w*% | %\(?\w*\)?[sdr]? | @[a-z_]\w*@
+    | (?:%\(?\w*\)?[sdr][:/\ -]?)+ | \{\{.*\}\} | f?\{[^{}]*\} | \#\{.*\} | .*\{[a-z_][\w.!:\[\]'"()]*\}.*
+    | [.…*x•\-_?:]+ | 0+ | (?:1234567890|123456789|12345678)0*
+    | \[(?:redacted|filtered|hidden|masked|secret)[^\]]*\]
+    | (?:your|my|the|some|insert|enter|add|put|replace|set)[-_ ].* | .*[-_ ]here | .*(?:placeholder|redacted).*
+    | (?:sk|pk|ghp|gho|xoxb|hf|glpat|npm|key|token)[-_](?:x{3,}|\.{3,}|\*{3,}|…|your[-_\w]*|test|xxx[-_x]*)
+    | change[-_]?(?:me|it|this)\S* | (?:dummy|fake|example|sample)[-_]?(?:key|token|secret|password|value|api[-_]?key)?
+    )"""
+)
+_PATH = re.compile(
+    r"(?:~|\.{1,2}|[A-Za-z]:)?[/\\][\w.@ -]+(?:[/\\][\w.@ -]+)+[/\\]?|[\w./-]+\.(?:pem|key|txt|json|ya?ml|crt|py)"
+)
+_TYPE = re.compile(r"&?(?:'\w+ )?[A-Za-z_][\w.:]*[!?]?(?:[\[<].*)?")
+_CHAIN = re.compile(r"[A-Za-z_]\w{0,15}(?:(?:\.|->|::|\?\.)[A-Za-z_]\w{0,23})+")
+_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z_]*")
+_CAPITALISED = re.compile(r"(?:[A-Z][a-z]+)+")
+_PROSE = re.compile(r"[^\W\d_][\w'’,.:;!?()/-]*(?:[ \t]+[\w'’,.:;!?()/&{}%\"-]+){2,}")
+_PATTERN = re.compile(r"[\[^(].*[\])][*+?]?\$?|.*(?:\\[wdsWDSb]|\(\?|\[\^).*")  # a regular expression
+_HEADER_NAME = re.compile(r"(?:[A-Z][a-z]*-)+[A-Z][a-z]+")
+_SEED = re.compile(r"(?:[a-z]{3,8} ){11,23}[a-z]{3,8}")  # the words that stand for a key
+_URL = re.compile(r"[a-z][a-z0-9+.-]{1,20}://\S*", re.IGNORECASE)
+_UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+_SPACE = re.compile(r"\s")
+_DIGIT = re.compile(r"[0-9]")
+_LETTER = re.compile(r"[A-Za-z]")
+_UPPER = re.compile(r"[A-Z]")
+_LOWER = re.compile(r"[a-z]")
+
+
+def is_placeholder(value: str) -> bool:
+    """Whether `value` stands for a secret that is elsewhere, or for none: a reference, a stop word, a mark."""
+    head = value[:200]
+    if len(value) > LONGEST_PLACEHOLDER and " " not in head:
+        return False
+    return not head or head.lower() in _WORDS_THAT_SAY_NOTHING or bool(_PLACEHOLDER.fullmatch(head)) or bool(
+        MARK.fullmatch(head)
+    )  # fmt: skip
+
+
+def looks_random(value: str, *, least: int = 8) -> bool:
+    """Whether `value` has the look of a generated token: long enough, no spaces, letters of more than one sort."""
+    if len(value) < least or _SPACE.search(value[:200]) or is_placeholder(value):
+        return False
+    if MARK.search(value):
+        return True
+    digits = len(_DIGIT.findall(value[:200]))
+    if digits:
+        words = digits == 1 and len(value) < 20 and value.lower() == value and ("-" in value or "_" in value)
+        return not words if _LETTER.search(value) else len(value) >= 16 and "." not in value
+    return len(value) >= 16 and bool(_UPPER.search(value) and _LOWER.search(value)) and not _CHAIN.fullmatch(value)
+
+
+def is_uuid(value: str) -> bool:
+    """Whether `value` is a UUID."""
+    return bool(_UUID.fullmatch(value))
+
+
+def quoted_reveals(value: str, *, sure: bool) -> bool:
+    """Whether a quoted value gives a secret away. `sure` says that the name leaves no doubt."""
+    if not value.strip() or is_placeholder(value) or _URL.match(value) or _PATH.fullmatch(value[:400]):
+        return False
+    if _PATTERN.fullmatch(value[:400]) or _HEADER_NAME.fullmatch(value[:80]):
+        return False
+    if _SEED.fullmatch(value[:300]):
+        return True
+    if not sure:
+        return looks_random(value)
+    return any(map(str.isalnum, value[:400])) and not _PROSE.fullmatch(value[:400]) and (len(value) > 1)
+
+
+def bare_reveals(value: str, after: str, *, sure: bool, tight: bool, whole_line: bool) -> bool:
+    """Whether an unquoted value gives a secret away.
+
+    `after` is the character behind it ("" at the end), `tight` says that no space stands around the sign before it,
+    `whole_line` that name and value are alone on their line.
+    """
+    if is_placeholder(value) or _URL.match(value) or (len(value) <= 400 and _PATH.fullmatch(value)):
+        return False
+    if after in ("(", "[", "{") or value.endswith(("(", "[", "{")) or (len(value) < 100 and _CHAIN.fullmatch(value)):
+        return False
+    if not _DIGIT.search(value) and not MARK.search(value):
+        return sure and _word_reveals(value, after, tight=tight, whole_line=whole_line)
+    if _LETTER.search(value):
+        return len(value) >= 5 if sure else looks_random(value)
+    return sure and len(value) >= 4 and (tight or whole_line)
+
+
+def _word_reveals(value: str, after: str, *, tight: bool, whole_line: bool) -> bool:
+    """A value without a digit: a poor password, or a name in code."""
+    if _IDENTIFIER.fullmatch(value):
+        if after in (",", ")", ";", "}", "]", "|", "?", "!") or "_" in value:
+            return False
+        return len(value) > 3 and (tight or whole_line) and not _CAPITALISED.fullmatch(value)
+    if _TYPE.fullmatch(value) or len(value) < 6:
+        return False
+    return bool(_LETTER.search(value)) and (tight or whole_line)

@@ -1,0 +1,195 @@
+"""Tokens that providers give a fixed beginning, so that they can be found: one row per format.
+
+A row is the literal beginning and the body behind it. The literal is found by plain search, the body is matched
+only there, so a hundred rows cost little. Not here: formats without a beginning of their own, which names, places
+and blocks find (`assignments.py`, `urls.py`, `blocks.py`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from codeagent_lsp.records.mark import Mark
+
+_W = r"[A-Za-z0-9_-]"  # the alphabet of most
+_A = r"[A-Za-z0-9]"
+_H = r"[0-9a-f]"
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """One format. `checked` says that the beginning also occurs in words: the body must look generated."""
+
+    beginning: str
+    body: re.Pattern[str]
+    checked: bool = False
+
+
+def _formats(body: str, *beginnings: str, checked: bool = False) -> tuple[Format, ...]:
+    pattern = re.compile(body)
+    return tuple(Format(beginning, pattern, checked) for beginning in beginnings)
+
+
+FORMATS: tuple[Format, ...] = (
+    # models
+    *_formats(_W + "{20,300}", "sk-", checked=True),  # OpenAI, Anthropic, OpenRouter, DeepSeek, Langfuse and more
+    *_formats(
+        _W + "{24,200}", "gsk_", "pplx-", "xai-", "nvapi-", "tvly-", "pcsk_", "csk-", "sk_car_", "e2b_",
+        checked=True,
+    ),
+    *_formats(_A + "{20,100}", "hf_", "api_org_", "r8_", "fw_", "tgp_v1_", "jina_", "fc-", "voyage-", checked=True),
+    *_formats(_W + "{20,100}", "lsv2_pt_", "lsv2_sk_", "sk_live_", "sk_test_", "sk_prod_", "bce-v3/ALTAK-"),
+    *_formats("[0-9a-z]{8}-" + _W + "{20,80}", "gcp-"),
+    # clouds
+    *_formats("[A-Z0-9]{16}(?![A-Za-z0-9])", "AKIA", "ASIA", "ABIA", "ACCA", "AROA", "AIDA", "AGPA", "ANPA", "ANVA"),
+    *_formats("[A-Za-z0-9]{12,24}(?![A-Za-z0-9])", "LTAI", checked=True),
+    *_formats("[A-Za-z0-9]{28,36}(?![A-Za-z0-9])", "AKID", checked=True),
+    *_formats(_W + "{28,40}", "AIza", "GOCSPX-", "AQVN"),
+    *_formats(r"[A-Za-z0-9_.-]{20,300}", "ya29.", "1//0"),
+    *_formats(_H + "{40,64}", "dop_v1_", "doo_v1_", "dor_v1_"),
+    *_formats(
+        r"[A-Za-z0-9_.-]{20,300}", "hvs.", "hvb.", "hvr.", "pul-", "HRKU-", "tskey-auth-", "tskey-api-",
+        "tskey-client-", checked=True,
+    ),
+    *_formats(r"[A-Za-z0-9_=-]{10,200}\.[A-Za-z0-9_-]{60,100}", "t1."),
+    *_formats("[A-Z0-9]{20,80}", "AGE-SECRET-KEY-1"),
+    *_formats(
+        _W + "{20,200}", "pscale_tkn_", "pscale_pw_", "pscale_oauth_", "sbp_", "sb_secret_", "nfp_", "vcp_",
+        "vck_", "rnd_", "fo1_", "FlyV1 fm2_",
+    ),
+    *_formats("[A-Za-z0-9_=/+-]{40,400}", "fm2_", "ops_"),
+    *_formats(r"[A-Za-z0-9]{40,100}", "dp.pt.", "dp.st.", "dp.ct.", "dp.sa.", "dp.scim.", "dp.audit."),
+    # code hosting, packages, delivery
+    *_formats(_A + "{36,255}", "ghp_", "gho_", "ghu_", "ghs_", "ghr_"),
+    *_formats("[A-Za-z0-9_]{22,255}", "github_pat_"),
+    *_formats(
+        r"[A-Za-z0-9_.-]{20,300}", "glpat-", "gldt-", "glrt-", "glcbt-", "glptt-", "glft-", "glsoat-", "glimt-",
+        "glagent-", "glffct-", "gloas-", "GR1348941", "_gitlab_session=",
+    ),
+    *_formats(_A + "{36,80}", "npm_"),
+    *_formats(_W + "{40,400}", "pypi-"),
+    *_formats(_H + "{48}", "rubygems_"),
+    *_formats("[a-z0-9]{43}(?![A-Za-z0-9])", "oy2"),
+    *_formats(_A + "{32}(?![A-Za-z0-9])", "cio", checked=True),
+    *_formats(
+        _W + "{20,400}", "dckr_pat_", "dckr_oat_", "bkua_", "CCIPAT_", "CCIPRJ_", "ATBB", "ATCTT3", "ATATT3",
+        "sgp_", "glc_", "glsa_", "sntrys_", "sntryu_", "PMAK-", "pnu_", "rdme_", "tfp_", "CFPAT-", "ico-",
+        checked=True,
+    ),
+    *_formats(_A + "{60,90}", "AKCp", "cmVmdGtu"),
+    # money, mail, talk, shops
+    *_formats(_A + "{16,255}", "rk_live_", "rk_test_", "whsec_", "rk_prod_", "shippo_live_", "shippo_test_"),
+    *_formats(
+        "[A-Za-z0-9-]{10,255}", "xoxb-", "xoxp-", "xoxa-", "xoxr-", "xoxs-", "xoxo-", "xoxc-", "xoxd-", "xoxe-",
+        "xapp-", "xoxe.xoxb-", "xoxe.xoxp-",
+    ),
+    *_formats(_H + "{32}", "shpat_", "shpca_", "shppa_", "shpss_"),
+    *_formats(_H + "{32}(?![A-Za-z0-9])", "SK", "AC", "key-", "dapi", "sk-us-"),
+    *_formats(r"[A-Za-z0-9_-]{16,32}\.[A-Za-z0-9_-]{16,64}", "SG."),
+    *_formats(_H + "{64}-" + _A + "{16}", "xkeysib-", "xsmtpsib-"),
+    *_formats(_A + "{8}_" + _A + "{20,32}", "re_"),
+    *_formats(_W + "{22,80}", "sq0atp-", "sq0csp-", "sq0idp-", "EAAA", checked=True),
+    *_formats(_A + "{60,300}", "EAA", "EZAK", "EZTK"),
+    *_formats(r"(?:sandbox|production|development)-[0-9a-f-]{36}", "access-"),
+    # tools
+    *_formats(_A + "{30,100}", "lin_api_", "ntn_", "secret_", "PMAT-", "figd_"),
+    *_formats(
+        _W + "{20,100}", "figd_", "figu_", "NRAK-", "NRJS-", "NRII-", "NRAL-", "phx_", "aio_", "ddp_", "sm_live_",
+    ),
+    *_formats(_A + r"{14}\.[0-9a-f]{64}", "pat"),
+    *_formats(r"[A-Z0-9]{24}\.[A-Z0-9]{64}", "dt0c01.", "dt0s01.", "dt0s16."),
+    *_formats(r"[A-Za-z0-9_-]{60,80}", "dG9rO", "FLWSECK-", "FLWSECK_TEST-", "A3-"),
+)  # fmt: skip
+
+# Formats whose fixed part stands in the middle: how far before it they begin, and how they go on.
+_MIDDLES = (
+    ("Q~", 4, re.compile(r"Q~(?<=[A-Za-z0-9_~.-]{3}[0-9]Q~)[A-Za-z0-9_~.-]{31,34}(?![A-Za-z0-9_~-])")),  # Entra
+    (":AA", 8, re.compile(r":AA(?<=[0-9]{8}:AA)[A-Za-z0-9_-]{32,35}(?![A-Za-z0-9_-])")),  # Telegram
+    (".atlasv1.", 14, re.compile(r"\.atlasv1\.(?<=[A-Za-z0-9]{14}\.atlasv1\.)[A-Za-z0-9_=-]{60,70}")),  # Terraform
+    ("-us", 32, re.compile(r"-us(?<=[0-9a-f]{32}-us)[0-9]{1,2}(?![0-9A-Za-z])")),  # Mailchimp
+)
+# Discord: the bot's number in Base64, a time, a signature.
+_DISCORD = re.compile(
+    r"[MNO](?:(?<![\w.-].)|(?<=\\[nrt].))[A-Za-z0-9_-]{22,27}+\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,40}(?![\w-])",
+    re.ASCII,
+)
+
+
+def mask_vendor_tokens(text: str, mark: Mark) -> str:
+    """`text` without tokens of a known format."""
+    spans = _found(_BEGINNING, text)
+    if "\\" in text or "%" in text:
+        spans += _found(_ESCAPED_BEGINNING, text)
+    for middle, before, pattern in _MIDDLES:
+        if middle in text:
+            spans += [_widened(text, match.start() - before, match.end()) for match in pattern.finditer(text)]
+    spans += [match.span() for match in _DISCORD.finditer(text)]
+    return _replaced(text, sorted(spans), mark) if spans else text
+
+
+def _found(pattern: re.Pattern[str], text: str) -> list[tuple[int, int]]:
+    spans: list[tuple[int, int]] = []
+    position = 0
+    for match in pattern.finditer(text):
+        start = match.start("beginning")
+        if start < position:
+            continue
+        for item in _BY_HEAD[text[start : start + 2]]:
+            if text.startswith(item.beginning, start) and (body := item.body.match(text, start + len(item.beginning))):
+                position = max(position, body.end())  # what does not look like a token has none within it either
+                if _fits(item, body[0]):
+                    spans.append((start, body.end()))
+                    break
+    return spans
+
+
+def _fits(item: Format, body: str) -> bool:
+    if not item.checked:
+        return True
+    digits = len(_DIGITS.findall(body[:64]))
+    mixed = body.lower() != body and body.upper() != body
+    return (digits >= 1 and (mixed or digits >= 3)) or (mixed and "-" not in body and "_" not in body)
+
+
+def _widened(text: str, start: int, stop: int) -> tuple[int, int]:
+    """A span with the rest of the word it begins in; no further than a number is long."""
+    first = start
+    while first > 0 and first > start - 4 and text[first - 1].isdigit():
+        first -= 1
+    return first, stop
+
+
+def _replaced(text: str, spans: list[tuple[int, int]], mark: Mark) -> str:
+    parts, position = [], 0
+    for start, stop in spans:
+        if start >= position:
+            parts += [text[position:start], mark(text[start:stop])]
+            position = stop
+    return "".join((*parts, text[position:]))
+
+
+def _trie(words: Iterable[str]) -> str:
+    """A pattern for any of `words` that looks at no character twice."""
+    groups = defaultdict(list)
+    for word in words:
+        groups[word[:1]].append(word[1:])
+    if "" in groups:  # the shortest will do: which format it is, is looked up later
+        return ""
+    return "(?:" + "|".join(re.escape(char) + _trie(rest) for char, rest in sorted(groups.items())) + ")"
+
+
+def _by_head() -> Mapping[str, tuple[Format, ...]]:
+    heads = defaultdict(list)
+    for item in sorted(FORMATS, key=lambda item: -len(item.beginning)):
+        heads[item.beginning[:2]].append(item)
+    return {head: tuple(items) for head, items in heads.items()}
+
+
+_DIGITS = re.compile("[0-9]")
+_BY_HEAD = _by_head()
+_BEGINNINGS = _trie(item.beginning for item in FORMATS)
+_BEGINNING = re.compile(f"(?<![A-Za-z0-9])(?P<beginning>{_BEGINNINGS})")
+_ESCAPED_BEGINNING = re.compile(rf"(?:\\[nrt]|%[0-9A-Fa-f]{{2}})(?P<beginning>{_BEGINNINGS})")

@@ -1,0 +1,125 @@
+"""Cleans and writes records in a thread of its own, so that no caller waits for a pattern or for a disk.
+
+Bounded: when records come faster than they can be written, the newest are dropped, and how many is written down. A
+disk that is full is told of once; writing goes on when there is room again. Not here: files (`rotation.py`) and what
+a record has in it (`trace.py`, `audit.py`).
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from codeagent_lsp.records.rotation import RotatingFile
+from codeagent_lsp.records.sanitizer import Sanitizer
+
+MOST_WAITING = 2000
+LONGEST_RECORD = 4 * 1024 * 1024
+
+
+class RecordWriter:
+    """One file of records. `on_problem` is called once, from the writing thread, when the disk refuses.
+
+    A record belongs to the writer once it was given: it is cleaned later, so it must not be changed. `durable` waits
+    for the disk after every batch.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        sanitizer: Sanitizer,
+        *,
+        max_bytes: int,
+        keep: int,
+        durable: bool = False,
+        on_problem: Callable[[OSError], None] = lambda error: None,
+    ) -> None:
+        self._file = RotatingFile(path, max_bytes=max_bytes, keep=keep)
+        self._sanitizer = sanitizer
+        self._durable = durable
+        self._on_problem = on_problem
+        self._told = False
+        self._dropped = 0
+        self._closed = False
+        self._busy = False
+        self._waiting: deque[Mapping[str, Any]] = deque()
+        self._changed = threading.Condition()
+        self._thread: threading.Thread | None = None
+
+    def write(self, record: Mapping[str, Any]) -> None:
+        """Take a record. Returns at once; what comes after `close` is left out."""
+        with self._changed:
+            if self._closed:
+                return
+            if len(self._waiting) >= MOST_WAITING:
+                self._dropped += 1
+                return
+            self._waiting.append(record)
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._work, name="records", daemon=True)
+                self._thread.start()
+            self._changed.notify_all()
+
+    def flush(self, timeout: float = 5.0) -> bool:
+        """Wait until everything taken so far is written, at most `timeout` seconds; whether it is."""
+        with self._changed:
+            return self._changed.wait_for(lambda: not self._waiting and not self._busy, timeout)
+
+    def close(self, timeout: float = 5.0) -> None:
+        """Write what waits and end the thread, in at most `timeout` seconds."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+            thread = self._thread
+        if thread is not None:
+            thread.join(timeout)
+
+    def _work(self) -> None:
+        while batch := self._next():
+            for record in batch:
+                self._attempt(lambda record=record: self._file.append(self._line(record)))  # type: ignore[misc]
+            if self._durable:
+                self._attempt(self._file.sync)
+            with self._changed:
+                self._busy = False
+                self._changed.notify_all()
+        self._file.close()
+
+    def _next(self) -> list[Mapping[str, Any]]:
+        """What waits; nothing when the writer is closed and all is done."""
+        with self._changed:
+            self._changed.wait_for(lambda: bool(self._waiting) or self._closed)
+            batch = list(self._waiting)
+            self._waiting.clear()
+            if self._dropped:
+                batch.append({"ts": time.time(), "type": "dropped", "count": self._dropped})
+                self._dropped = 0
+            self._busy = bool(batch)
+            return batch
+
+    def _attempt(self, step: Callable[[], None]) -> None:
+        try:
+            step()
+        except OSError as error:
+            if not self._told:
+                self._told = True
+                self._on_problem(error)
+
+    def _line(self, record: Mapping[str, Any]) -> bytes:
+        line = _encoded(self._sanitizer.sanitize(record))
+        if len(line) <= LONGEST_RECORD:
+            return line
+        head = {key: value for key, value in record.items() if isinstance(value, int | float) or key == "type"}
+        return _encoded({**head, "too_large": len(line)})
+
+
+def _encoded(record: object) -> bytes:
+    try:
+        return json.dumps(record, ensure_ascii=True, separators=(",", ":"), default=str).encode("ascii")
+    except (TypeError, ValueError, RecursionError) as error:  # keys of odd types, for instance
+        return json.dumps({"type": "unwritable", "error": type(error).__name__}).encode("ascii")

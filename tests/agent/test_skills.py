@@ -1,0 +1,65 @@
+"""What the model is told of skills before it reads one."""
+
+from __future__ import annotations
+
+import pytest
+
+from codeagent_lsp.agent.skills import MOST_LISTED, hint, listed, matching
+from codeagent_lsp.tools.skills.model import Skill
+
+
+def skill(name: str, *triggers: str, approved: bool = True, modes: tuple[str, ...] = ()) -> Skill:
+    return Skill(
+        name, f"about {name}", "text", "/f", "user", name, triggers, agent_modes=modes, approved=approved
+    )
+
+
+def test_a_line_for_each_that_serves_the_mode() -> None:
+    skills = [skill("pdf"), skill("plan-only", modes=("plan",)), skill("theirs", approved=False)]
+    text = listed(skills, "direct", 1000)
+    assert "- pdf: about pdf" in text
+    assert "plan-only" not in text
+    assert "about theirs" not in text
+    assert "- theirs (of this workspace; the user is asked" in text
+    assert "plan-only" in listed(skills, "plan", 1000)
+    assert listed([], "direct", 1000) == ""
+    assert listed(skills, "direct", 5) == ""
+
+
+def test_the_list_is_bounded() -> None:
+    skills = [skill(f"skill-{number:03}") for number in range(100)]
+    text = listed(skills, "direct", 100_000)
+    assert text.count("\n- ") == MOST_LISTED
+    assert text.endswith("(and 60 more)")
+    assert len(listed(skills, "direct", 400)) < 550
+    long = listed([Skill("x", "d" * 500, "t", "/f", "user", "x")], "direct", 1000)
+    assert len(long) < 300
+
+
+@pytest.mark.parametrize(
+    ("task", "names"),
+    [
+        ("read this PDF please", ["one"]),
+        ("count  the\nPages now", ["one"]),
+        ("the pdfs are bad", []),
+        ("unpdf it", []),
+        ("C++ code", ["two"]),
+        ("请生成报告", ["three"]),
+        ("use skill four-x", ["four-x"]),
+        ("do secret things", []),
+        ("use theirs", ["theirs"]),
+        ("", []),
+    ],
+)
+def test_triggers(task: str, names: list[str]) -> None:
+    skills = [
+        skill("one", "pdf", "count the pages", ""),
+        skill("two", "c++"),
+        skill("three", "报告"),
+        skill("four-x"),
+        skill("theirs", "secret", approved=False),
+        skill("asking", "pdf", modes=("ask",)),
+    ]
+    assert matching(skills, task, "direct") == names
+    assert all(name in hint(skills, task, "direct") for name in names)
+    assert bool(hint(skills, task, "direct")) == bool(names)

@@ -1,0 +1,235 @@
+"""Texts that only look as if they had secrets in them. They stay as they are, byte for byte."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import random
+import uuid
+
+CODE = """
+def check_password(password: str) -> bool:
+password = getpass()
+password = getpass.getpass("Password: ")
+password = os.environ["DB_PASSWORD"]
+password = os.environ.get("DB_PASSWORD", "")
+password = settings.database.password
+password = self.password
+self._token = token
+token: str
+token: str | None = None
+token: Optional[str] = None
+api_key: str = Field(default="")
+secret: SecretStr
+connect(user=user, password=password)
+connect(user=user, password=config.password, host=host)
+if token == ")":
+if token.type == "identifier":
+while token != "end":
+token = next(tokens)
+token = lexer.next_token()
+tokens = tokenizer.encode(text)
+max_tokens=4096
+"max_tokens": 4096,
+"prompt_tokens": 1234, "completion_tokens": 99
+token_count = len(tokens)
+token_type = "bearer"
+const token = await getToken();
+const password = req.body.password;
+let secret = process.env.SECRET;
+password: string;
+password?: string,
+readonly token: CancellationToken;
+String password = request.getParameter("password");
+private final String password;
+var apiKey = config.ApiKey
+api_key = api_key or default
+apiKey: process.env.API_KEY,
+func Login(user, password string) error {
+token := r.Header.Get("Authorization")
+let token = parser.next()?;
+pass
+passed = 5
+compass = "north-east"
+author = "Somebody Else"
+authors = ["A", "B"]
+keyboard = "qwerty"
+key = "name"
+primary_key = "id"
+foreign_key = "user_id"
+cache_key = f"user:{user_id}"
+for key, value in items.items():
+sort(key=lambda item: item.name)
+public_key = "ssh-rsa"
+monkey = "see"
+turkey: big
+secretary = "Ms Example"
+assert response.headers["Authorization"] == f"Bearer {token}"
+headers = {"Authorization": f"Bearer {token}"}
+headers["Authorization"] = "Bearer " + token
+"Authorization": "Bearer ${TOKEN}"
+curl -H "Authorization: Bearer $TOKEN" https://example.com
+curl -u "$USER:$PASSWORD" https://example.com
+curl -u user: https://example.com
+mysql -u root -p main
+docker run -p 8080:80 image
+ssh -p 2222 example.com
+mkdir -p src/deep/folder
+export PATH=/usr/bin:/bin
+PWD=/usr/src/app
+OLDPWD=/usr/src
+class PasswordField(Field):
+type Token = { kind: string; value: string };
+enum Secret { None, Some }
+if token is Token.Name.Function:
+self.token = nextchar
+self._authkey = authkey
+def fallback_getpass(prompt='Password: ', stream=None):
+print("Enter password: ", end="")
+token = r"[-!#$%&'*+.^_`|~0-9a-zA-Z]+"
+TOKEN_PATTERN = r'[^\\W\\d]+'
+CLIENT_AUTH = '1.3.6.1.5.5.7.3.2'
+user_pass = '%s:%s' % (user, word)
+HEADERS = ["Cookie", "Authorization", "Proxy-Authorization"]
+"auth0": "types-auth0-python",
+csrf_token: "{{ csrf_token }}"
+"""
+
+CONFIGURATION = """
+("password", "Passwort")
+fields = ["password", "token", "secret"]
+{"name": "password", "value": ""}
+parser.add_argument("--token", "-t", help="the token to use")
+password: ${DB_PASSWORD}
+password: $DB_PASSWORD
+password: {{ vault_password }}
+password: <your password>
+password: "<password>"
+password: ""
+password: ''
+password: null
+password: ********
+password: xxxxxxxx
+API_KEY=
+API_KEY=your-api-key-here
+API_KEY=<your key>
+OPENAI_API_KEY=sk-...
+OPENAI_API_KEY=sk-xxxxxxxxxxxxxxxx
+token: ${{ secrets.GITHUB_TOKEN }}
+SECRET_KEY=changeme
+password_policy: strict
+password_min_length: 12
+token_url: https://example.com/oauth/token
+token_endpoint = "https://example.com/oauth2/token"
+private_key_path: ~/.ssh/id_ed25519
+private_key_file = "/etc/ssl/private.pem"
+secret_name: database-credentials
+api_key_header: X-Api-Key
+key: value
+session_timeout: 3600
+authentication: required
+access_token_ttl: 3600
+ssh_key_name = deploy
+"""
+
+PROSE = """
+The password must be at least 12 characters long.
+Enter your password:
+Forgot your password? Reset it here.
+Password: required
+A token is a piece of text.
+The token limit is 8192 tokens.
+The secret of good code is naming.
+Bearer authentication is used by most servers.
+Basic authentication sends the password with every request.
+Tokens: 1234 (prompt), 99 (completion)
+Keep the API key in the environment, never in a file.
+See https://example.com/docs/authentication#token for details.
+This task-list has sk-circle and sk-folding-cube classes.
+Use the --username and --password options instead.
+For example `{"Proxy-Authorization": "Basic <username>:<password>"}`.
+Mnemonic: "go to file"
+Chapter 3: the key to the house
+Step 2 of 5: password check
+密码不能为空。
+请输入密码：
+令牌数量是 1234
+"""
+
+ADDRESSES = """
+https://example.com/path?query=1&page=2
+https://example.com/search?q=password+manager
+https://user@example.com/repo.git
+git@github.com:example/repo.git
+ssh://git@github.com/example/repo.git
+https://example.com/a/b/c/d/e/f/g/h/i/j/k.html
+http://127.0.0.1:8080/v1
+postgresql://localhost:5432/main
+redis://localhost:6379/0
+mailto:somebody@example.com
+pkg:npm/%40scope/name@1.2.3
+https://registry.npmjs.org/@types/node/-/node-20.1.0.tgz
+someone@example.com:8080
+"""
+
+OTHERS = """
+"created_at": "2025-01-01T00:00:00.000Z"
+"time_ms": 12, "step": 3, "event": "token", "ts": 1735689600.123
+--token-limit 4096
+--no-password
+--key-type rsa
+data-testid="password-input"
+<input type="password" name="password">
+<label for="token">Token</label>
+[A-Za-z0-9_]{36}
+ghp_
+sk-
+AKIA
+-----BEGIN CERTIFICATE-----
+-----BEGIN PUBLIC KEY-----
+npm_config_registry=https://registry.npmjs.org/
+hf_transfer enabled
+pat = re.compile("a")
+eyJ
+xoxo, your friend
+1.2.3-beta.4+build.5678
+0123456789abcdef0123456789abcdef01234567
+"""
+
+
+def generated() -> list[str]:
+    """Hashes, ids and pictures: as random as a secret, and none."""
+    rng = random.Random(11)
+    data = rng.randbytes(600)
+    sha1, sha256 = hashlib.sha1(data).hexdigest(), hashlib.sha256(data).hexdigest()
+    sha512 = base64.b64encode(hashlib.sha512(data).digest()).decode()
+    picture = base64.b64encode(data).decode()
+    return [
+        f"commit {sha1}",
+        f"index {sha1[:7]}..{sha1[8:15]} 100644",
+        f"{sha1} refs/heads/main",
+        f'"integrity": "sha512-{sha512}",',
+        f"sha256:{sha256}",
+        f"--hash=sha256:{sha256} \\",
+        f'checksum = "{sha256}"',
+        f"h1:{base64.b64encode(hashlib.sha256(data).digest()).decode()}",
+        f"id: {uuid.UUID(bytes=data[:16])}",
+        f'"uuid": "{uuid.UUID(bytes=data[16:32])}"',
+        f"urn:uuid:{uuid.UUID(bytes=data[32:48])}",
+        f"data:image/png;base64,{picture}",
+        f'<img src="data:image/jpeg;base64,/9j/{picture}">',
+        f'ETag: "{sha1}"',
+        f"image@sha256:{sha256}",
+        "-----BEGIN CERTIFICATE-----\n" + picture[:64] + "\n-----END CERTIFICATE-----",
+        "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAI" + picture[:43] + " me@host",
+        "".join(f"{byte:08b}" for byte in data[:40]),
+        "\n".join(f"{number:08x}  {data[number : number + 16].hex(' ')}" for number in range(0, 64, 16)),
+        ".s" + "k-loading-indicator-with-a-long-class-name { }",
+        "🎉 emoji 👨‍👩‍👧 and 中文 stay",
+    ]
+
+
+def everything() -> list[str]:
+    """All look-alikes, one a line or block."""
+    lines = "".join((CODE, CONFIGURATION, PROSE, ADDRESSES, OTHERS)).splitlines()
+    return [line for line in lines if line.strip()] + generated()

@@ -1,0 +1,94 @@
+"""A text in pieces comes out as the whole text would, and no secret slips through at a border."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from codeagent_lsp.records.sanitizer import Sanitizer
+from codeagent_lsp.records.stream import LONGEST_HELD, StreamSanitizer
+from tests.records.formats import CONTEXTS, PLACED, TOKENS
+from tests.records.lookalikes import everything
+from tests.records.test_sanitizer import survives
+
+sanitizer = Sanitizer(homes=())
+
+
+def streamed(text: str, sizes: list[int], sane: Sanitizer = sanitizer) -> str:
+    """`text` fed in pieces of these sizes, over and over."""
+    stream, out, start, turn = StreamSanitizer(sane), [], 0, 0
+    while start < len(text):
+        size = sizes[turn % len(sizes)]
+        out.append(stream.feed(text[start : start + size]))
+        start, turn = start + size, turn + 1
+    return "".join((*out, stream.close()))
+
+
+@pytest.mark.parametrize("name", TOKENS)
+def test_a_token_split_between_pieces_is_found(name: str) -> None:
+    rng = random.Random(name)
+    for frame in CONTEXTS.values():
+        text = f"some words before\n{frame.format(TOKENS[name](rng))}\nand after"
+        for sizes in ([1], [7], [3, 40]):
+            assert streamed(text, sizes) == sanitizer.sanitize(text), (frame, sizes)
+
+
+@pytest.mark.parametrize("name", PLACED)
+def test_a_secret_split_from_its_place_is_found(name: str) -> None:
+    frame, make = PLACED[name]
+    secret = make(random.Random(name))
+    text = f"before\n{frame.format(secret)}\nafter\n"
+    for sizes in ([1], [5], [2, 33]):
+        assert not survives(secret, streamed(text, sizes)), sizes
+
+
+def test_look_alikes_stay_in_pieces() -> None:
+    text = "\n".join(everything())
+    assert streamed(text, [1, 2, 30]) == text
+
+
+def test_ordinary_words_are_given_out_at_once() -> None:
+    stream = StreamSanitizer(sanitizer)
+    assert stream.feed("The quick brown ") == "The quick brown "
+    assert stream.feed("fox") == ""
+    assert stream.feed(" jumps\n") == "fox jumps\n"
+    assert stream.close() == ""
+
+
+def test_a_word_is_held_until_it_is_whole() -> None:
+    secret = TOKENS["gitlab"](random.Random(1))
+    stream = StreamSanitizer(sanitizer)
+    assert stream.feed(f"see {secret[:12]}") == "see "
+    assert stream.feed(secret[12:]) == ""
+    assert stream.feed(" there") == f"{sanitizer.sanitize(secret)} "
+
+
+def test_what_is_held_is_bounded() -> None:
+    stream = StreamSanitizer(sanitizer)
+    out = "".join(stream.feed("x" * 1000) for _ in range(300))
+    assert len(out) > 300_000 - 2 * LONGEST_HELD
+    assert out + stream.close() == "x" * 300_000
+
+
+def test_a_key_of_ours_with_spaces_is_found() -> None:
+    own = "a key with blanks in it 42"
+    sane = Sanitizer(secrets=[own], homes=())
+    text = f"first\nline with {own} within\nlast words of it\n"
+    assert streamed(text, [3], sane) == sane.sanitize(text) != text
+
+
+def test_switched_off_nothing_is_held() -> None:
+    assert StreamSanitizer(Sanitizer(enabled=False)).feed("password: abc") == "password: abc"
+
+
+@settings(max_examples=60, deadline=None)
+@given(seed=st.integers(0, 10**6), sizes=st.lists(st.integers(1, 50), min_size=1, max_size=6))
+def test_any_split_hides_as_much_as_none(seed: int, sizes: list[int]) -> None:
+    rng = random.Random(seed)
+    secrets = [TOKENS[rng.choice(sorted(TOKENS))](rng) for _ in range(3)]
+    lines = [rng.choice(list(CONTEXTS.values())).format(secret) for secret in secrets]
+    text = streamed("\n".join((*lines, rng.choice(everything()))), sizes)
+    assert not any(survives(secret, text) for secret in secrets)
