@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from codeagent_lsp.errors import ErrorCode, FileRefused, PathRefused, ToolFailed, ToolRetry
-from codeagent_lsp.workspace import linematch
+from codeagent_lsp.workspace import search_child
 from codeagent_lsp.workspace.files import FileView
 from codeagent_lsp.workspace.globs import Glob, compile_glob
 
@@ -240,7 +240,7 @@ def _read_batch(view: FileView, files: Iterator[str]) -> list[tuple[str, str]]:
 
 
 def _matches(path: str, text: str, found: list[tuple[int, int]], context: int) -> Iterator[Match]:
-    lines = linematch.lines_of(text) if found else []
+    lines = search_child.lines_of(text) if found else []
     for number, column in found:
         before = tuple(_cut(line) for line in lines[max(0, number - context) : number])
         after = tuple(_cut(line) for line in lines[number + 1 : number + 1 + context])
@@ -286,7 +286,7 @@ def _ripgrep_options(compiled: re.Pattern[str], max_bytes: int) -> list[str]:
 @asynccontextmanager
 async def _matcher(compiled: re.Pattern[str], limit: int) -> AsyncIterator[Callable[[list[str]], Any]]:
     """A function that finds the matching lines of texts, in a child that dies with this context."""
-    script = linematch.__file__
+    script = search_child.__file__
     async with _process(sys.executable, "-I", "-S", "-X", "utf8", script, stdin=True) as process:
         assert process.stdin is not None and process.stdout is not None
         sink, source = process.stdin, process.stdout

@@ -23,9 +23,7 @@ def visible(text: str) -> str:
         return text
     text = _ANSI.sub("", text.replace("\r\n", "\n").removeprefix("\ufeff"))
     text = _SELECTORS.sub(lambda match: f"[{len(match[0])} hidden characters]", _TAGS.sub(_told, text))
-    return "".join(
-        char if _seen(char) or _in_emoji(text, index) else _escaped(char) for index, char in enumerate(text)
-    )
+    return "".join(char if _seen(char) or _in_emoji(text, index) else _escaped(char) for index, char in enumerate(text))
 
 
 def has_unseen(text: str) -> bool:
