@@ -155,11 +155,12 @@ class ContextCompacted(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class PlanCreated(Event):
-    """A plan: its goal and steps `{step_id, title, description, expected_tools, state}`."""
+    """A plan: its goal and steps `{step_id, title, description, expected_tools, state, error?}`."""
 
     type: ClassVar[str] = "plan_created"
     goal: str = ""
     steps: tuple[Mapping[str, Any], ...] = ()
+    estimated_complexity: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -187,10 +188,12 @@ class PlanRejected(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class PlanModified(Event):
-    """The plan has changed; `steps` as in `plan_created`."""
+    """The plan has changed: its steps, or the written plan (`document`, Markdown); `rolled_back_to` is a step's id."""
 
     type: ClassVar[str] = "plan_modified"
     steps: tuple[Mapping[str, Any], ...] = ()
+    rolled_back_to: str | None = None
+    document: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -425,7 +428,8 @@ class ChangesProposed(Event):
 class ChangesApplied(Event):
     """What the buffers now hold; `conflicts` name the hunks that were left out as `name:line`.
 
-    `reason` is what the editor said to a change that it did not make.
+    `reason` is what the editor said to a change that it did not make; `step_id` is the step that changed it, and
+    `steps` those that an undo took back (none: all of the run).
     """
 
     type: ClassVar[str] = "changes_applied"
@@ -435,6 +439,8 @@ class ChangesApplied(Event):
     reason: str | None = None
     undo: bool = False
     applied: tuple[Mapping[str, Any], ...] = ()
+    step_id: str | None = None
+    steps: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -445,11 +451,7 @@ class ChangesDiscarded(Event):
     files_changed: tuple[str, ...] = ()
 
 
-def _union() -> dict[str, type[Event]]:
-    return {cls.type: cls for cls in Event.__subclasses__()}
-
-
-EVENT_TYPES: dict[str, type[Event]] = _union()
+EVENT_TYPES: dict[str, type[Event]] = {cls.type: cls for cls in Event.__subclasses__()}
 
 
 def to_dict(event: Event) -> dict[str, Any]:
@@ -463,8 +465,9 @@ def to_dict(event: Event) -> dict[str, Any]:
 def from_dict(data: Mapping[str, Any]) -> Event:
     """The event that `to_dict` wrote; KeyError for an unknown type, unknown fields are left out."""
     cls = EVENT_TYPES[data["type"]]
-    known = {item.name: item for item in fields(cls)}
-    values = {name: _frozen(value) for name, value in data.items() if name in known}
+    known = {item.name for item in fields(cls)}
+    given = {name: value for name, value in data.items() if name in known}
+    values: dict[str, Any] = {name: tuple(item) if isinstance(item, list) else item for name, item in given.items()}
     return cls(**values)
 
 
@@ -474,7 +477,3 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {str(key): _plain(item) for key, item in value.items()}
     return value
-
-
-def _frozen(value: Any) -> Any:
-    return tuple(value) if isinstance(value, list) else value

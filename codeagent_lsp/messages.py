@@ -48,11 +48,14 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class ToolError:
-    """Why a tool call did not do its work: a code of `errors.ErrorCode`, a sentence, a type."""
+    """Why a tool call did not do its work: a code of `errors.ErrorCode`, a sentence, a type, and whether the same
+    call may succeed later.
+    """
 
     code: str
     message: str
     type: str
+    retry: bool = False
 
 
 @dataclass(frozen=True, slots=True)

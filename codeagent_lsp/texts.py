@@ -180,6 +180,7 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
     "document.at": ("The agent's answer is in {place}", "代理的回答在 {place}"),
     "progress.thinking": ("thinking", "思考中"),
     "progress.writing": ("writing", "书写中"),
+    "progress.plan": ("Plan", "计划"),
     "progress.waiting": ("waiting for you", "等待您的回答"),
     "outcome.full": ("Applied {count} file(s).", "已应用 {count} 个文件。"),
     "outcome.partial": (
@@ -496,6 +497,66 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
         "The weights arrived damaged (checksum {got}, expected {expected}) and were removed. "
         "Run `codeagent-lsp model pull` again.",
         "权重已损坏（校验和 {got}，应为 {expected}），已删除。请再次运行 `codeagent-lsp model pull`。",
+    ),
+    # --- skills, subagents, memory
+    "choice.trust": ("Trust this content", "信任此内容"),
+    "choice.install": ("Install", "安装"),
+    "skills.trust": ("Read the workspace's skill {name} to the model?", "让模型读取工作区的技能 {name}？"),
+    "skills.install": (
+        "Install the skill {name} from {source}: {files} files, {size} bytes, {scripts} scripts?",
+        "从 {source} 安装技能 {name}：{files} 个文件，{size} 字节，{scripts} 个脚本？",
+    ),
+    "skills.declined": ("The skill was not installed.", "未安装该技能。"),
+    "skills.read_only": (
+        "The mode is readOnly, so nothing is installed. `codeagent.mode.set` changes it.",
+        "当前模式为 readOnly，不会安装任何内容。可用 `codeagent.mode.set` 更改。",
+    ),
+    "skills.replaces": ("It takes the place of what is there now.", "它将取代现有内容。"),
+    "agents.trust": ("Use the workspace's agent {name}?", "使用工作区的代理 {name}？"),
+    "title.skills_install": ("Install a skill", "安装技能"),
+    "ask.skill": (
+        "Which skill? owner/repo, the URL of a repository, a skills.sh URL, or a local folder",
+        "安装哪个技能？owner/repo、仓库 URL、skills.sh URL 或本地文件夹",
+    ),
+    "instructions.unseen": (
+        "{name} holds characters that cannot be seen; the model gets them written out.",
+        "{name} 含有不可见字符；提供给模型时已将其显式写出。",
+    ),
+    "memory.title": ("What is remembered of this workspace", "关于此工作区的记忆"),
+    "memory.none": ("Nothing is remembered of this workspace.", "没有关于此工作区的记忆。"),
+    # --- decisions, variables, tools that rest
+    "choice.other": ("Something else…", "其他…"),
+    "choice.neither": ("None of these", "都不选"),
+    "decision.recommended": ("recommended", "推荐"),
+    "decision.risks": ("⚠ Risks", "⚠ 风险"),
+    "decision.risk": ("Risk", "风险"),
+    "decision.time": ("Time", "时间"),
+    "decision.cost": ("Cost", "成本"),
+    "decision.default": ("Nobody answered in time. Taken: {option}", "超时无人回答，已采用：{option}"),
+    "decision.nothing": ("Nobody answered in time. Nothing was decided.", "超时无人回答，未作决定。"),
+    "env.value": (
+        "Value of {name} for commands? The model never sees it. Reason given: {reason}",
+        "请输入供命令使用的 {name} 的值（模型永远看不到）。给出的理由：{reason}",
+    ),
+    "env.no_input": (
+        "{title} — This editor has no way to type a secret. Set the variable in the environment your editor is "
+        "started from, and start it again; commands can then use it after you allow it.",
+        "{title} — 此编辑器无法输入机密内容。请在启动编辑器的环境中设置该变量并重新启动；经您允许后命令即可使用。",
+    ),
+    "env.keep": ("How long shall {name} be kept?", "{name} 保留多久？"),
+    "env.session": ("Until this session ends", "直到本会话结束"),
+    "env.keyring": ("In the system's keyring", "保存到系统密钥环"),
+    "env.use": ("Let commands use {name}?", "允许命令使用 {name}？"),
+    "env.use_online": ("Let commands with network access use {name}?", "允许可访问网络的命令使用 {name}？"),
+    "tool.rests": (
+        "The tool {tool} rests: {reason}. `codeagent.tools.enable` switches it on again.",
+        "工具 {tool} 已暂停：{reason}。可用 `codeagent.tools.enable` 重新启用。",
+    ),
+    "tool.back": ("The tool {tool} works again.", "工具 {tool} 已恢复。"),
+    "memory.off": ("Remembering is switched off (memory.enabled).", "记忆功能已关闭（memory.enabled）。"),
+    "memory.unknown": (
+        "Nothing with the id {id} is remembered. `codeagent.memory.show` lists all.",
+        "没有 id 为 {id} 的记忆。`codeagent.memory.show` 可列出全部。",
     ),
 }
 

@@ -113,10 +113,10 @@ def test_a_page_that_differs_fails_the_check(tmp_path: Path, capsys: pytest.Capt
     assert generate.main(["--check", *into]) == 1
     assert generate.main(into) == 0
     assert generate.main(["--check", *into]) == 0
-    (tmp_path / "settings.md").write_text("old")
+    (tmp_path / "docs" / "settings.md").write_text("old")
     capsys.readouterr()
     assert generate.main(["--check", *into]) == 1
-    assert capsys.readouterr().err.startswith("settings.md is out of date")
+    assert capsys.readouterr().err.startswith("docs/settings.md is out of date")
 
 
 @pytest.mark.parametrize("page", generate.pages().values(), ids=generate.pages())
@@ -137,3 +137,12 @@ def test_pages_name_everything() -> None:
     assert all(f"`{item.name}`" in pages["protocol.md"] for item in COMMANDS)
     for method in (protocol.EVENT_METHOD, protocol.INPUT_METHOD, protocol.DIAGNOSTICS_METHOD):
         assert f"`{method}`" in pages["protocol.md"]
+
+
+def test_the_lua_mirror_names_everything() -> None:
+    mirror = generate.lua_mirror()
+    assert mirror.startswith("-- Generated")
+    assert all(f'"{setting.key}"' in mirror for setting in config.catalogue())
+    assert all(f'"{item.name}"' in mirror for item in COMMANDS)
+    assert f'event = "{protocol.EVENT_METHOD}"' in mirror
+    assert '"message",' not in mirror, "internal events are not sent to clients"

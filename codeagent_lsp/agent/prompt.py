@@ -7,15 +7,11 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import resources
-from pathlib import Path
 
-from codeagent_lsp.workspace.files import FileView
 from codeagent_lsp.workspace.lines import split_lines
 
-INSTRUCTIONS_FILE = "AGENTS.md"
-INSTRUCTIONS_LIMIT = 32 * 1024
 SELECTION_LIMIT = 12_000
 
 
@@ -38,42 +34,26 @@ class Selection:
     text: str
 
 
-def system_prompt(
-    kind: str, environment: Environment, view: FileView | None = None, limit: int = INSTRUCTIONS_LIMIT
-) -> str:
-    """The system message for `kind` (`system`, `ask` or `rewrite`); `limit` bounds the instructions, in bytes."""
+def system_prompt(kind: str, environment: Environment, background: str = "") -> str:
+    """The system message for `kind` (`system`, `ask` or `rewrite`) with what is known of the project."""
+    return agent_prompt(load(kind), environment if kind == "system" else replace(environment, commands=""), background)
+
+
+def agent_prompt(instructions: str, environment: Environment, background: str = "") -> str:
+    """The system message of an agent with these instructions."""
     parts = [
-        load(kind),
+        instructions,
         f"Environment: {platform.system()}, workspace {', '.join(environment.folders) or '-'}",
     ]
     if environment.editor:
         parts[-1] += f", editor {environment.editor}"
-    if environment.commands and kind == "system":
-        parts.append(environment.commands)
-    instructions = project_instructions(environment.folders, limit)
-    if instructions and kind != "rewrite":
-        parts.append(f"Project instructions ({INSTRUCTIONS_FILE}):\n{instructions}")
-    return "\n\n".join(part.strip() for part in parts)
+    parts += [environment.commands, background]
+    return "\n\n".join(part.strip() for part in parts if part)
 
 
 def load(name: str) -> str:
     """The text of `prompts/<name>.md`."""
     return resources.files("codeagent_lsp.agent").joinpath("prompts", f"{name}.md").read_text("utf-8").strip()
-
-
-def project_instructions(folders: Sequence[str], limit: int = INSTRUCTIONS_LIMIT) -> str:
-    """The instructions of the first folder that has any, at most 32 KiB; a link or an unreadable file is none."""
-    limit = min(limit, INSTRUCTIONS_LIMIT)
-    for folder in folders:
-        path = Path(folder) / INSTRUCTIONS_FILE
-        if path.is_symlink() or not path.is_file():
-            continue
-        try:
-            with path.open("rb") as file:
-                return file.read(limit).decode("utf-8", "ignore").strip()
-        except OSError:
-            continue
-    return ""
 
 
 def task_message(task: str, selection: Selection | None = None, diagnostics: Sequence[str] = ()) -> str:

@@ -35,6 +35,7 @@ _LENS_EVENTS = (
     events.ChangesApplied,
     events.ChangesDiscarded,
     events.RunCompleted,
+    events.PlanModified,
 )
 
 
@@ -62,6 +63,8 @@ class Announcer:
         if isinstance(event, events.RunStarted):
             self._kinds[event.run_id] = event.kind
             self._progress.begin(event.run_id, event.title)
+        if isinstance(event, events.ExecutionStarted):
+            self._progress.resume(event.run_id)
         if self._policy().events and not event.internal:
             self._server.notify(protocol.EVENT_METHOD, events.to_dict(event))
         if addition := block(event):
@@ -71,7 +74,7 @@ class Announcer:
         if isinstance(event, events.RunCompleted):
             self._finished(event)
         if isinstance(event, _LENS_EVENTS):
-            self._refresh_lenses()
+            self.refresh_lenses()
         self._progress.observe(event)  # last: whoever waits for the end of progress has been told everything
 
     def tell(self, message: str, kind: types.MessageType = types.MessageType.Info) -> None:
@@ -102,7 +105,8 @@ class Announcer:
         elif event.status == "completed" and event.summary:
             self.tell(event.summary)
 
-    def _refresh_lenses(self) -> None:
+    def refresh_lenses(self) -> None:
+        """Let the client ask for what waits, as far as it can be told."""
         if self._policy().lens_refresh:
             self._spawn(self._server.request(types.WORKSPACE_CODE_LENS_REFRESH, None, 5.0))
 

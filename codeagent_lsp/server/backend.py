@@ -6,23 +6,29 @@ This is where the parts meet that must not be loaded at start-up. Not here: the 
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from codeagent_lsp import events
 from codeagent_lsp.agent.prompt import Environment
+from codeagent_lsp.records.sanitizer import Sanitizer
 from codeagent_lsp.server.announcer import Announcer
 from codeagent_lsp.server.commands import Commands
 from codeagent_lsp.server.diagnostics import ClientDiagnostics
 from codeagent_lsp.server.editor import LspEditor
-from codeagent_lsp.server.lenses import Waiting, pending_changes, pending_question
+from codeagent_lsp.server.lenses import Waiting, pending_changes, pending_plan, pending_question, pending_rollback
 from codeagent_lsp.server.models import Models
+from codeagent_lsp.server.plans import PlanDocuments
 from codeagent_lsp.server.progress import Progress
 from codeagent_lsp.server.prompts import Prompts
 from codeagent_lsp.server.views import Views
 from codeagent_lsp.server.virtual_documents import VirtualDocuments
 from codeagent_lsp.session.inbox import Inbox
+from codeagent_lsp.session.knowledge import knowledge_in
 from codeagent_lsp.session.manager import SessionManager
+from codeagent_lsp.session.plan_orders import roll_back
+from codeagent_lsp.session.remembering import Remembering
 from codeagent_lsp.session.run import Run
 from codeagent_lsp.session.services import Services
 from codeagent_lsp.session.shadows import SessionShadows
@@ -56,8 +62,14 @@ class Backend:
         self.inbox = self.prompts.inbox = Inbox(self.prompts)
         self.standing = StandingApprovals(self.state / "approvals.json")
         self.shadows = SessionShadows(lambda: front.settings().shell, state_root(), self.state / "outputs")
+        self.knowledge = knowledge_in(
+            state_root(), self.state, lambda: front.settings().skills.paths, lambda: front.settings().memory.enabled
+        )
         self._store = SessionStore(self.state / "sessions", self.announcer.store_failed)
-        self.manager = SessionManager(self._store, self._services(), [self.announcer.observe])
+        self.plans = PlanDocuments(self.own_documents, lambda run_id: self.manager.run(run_id).record)
+        self.remembering = Remembering(self.knowledge.memory, self._store, self.models.open, self._cleaner)
+        listeners = [self.plans.observe, self.announcer.observe, self.remembering.observe]
+        self.manager = SessionManager(self._store, self._services(), listeners)
         self.commands = Commands(self)
 
     def set_mode(self, mode: Mode) -> dict[str, str]:
@@ -96,10 +108,17 @@ class Backend:
         applied = await run.proposal.apply(files, hunks)
         self.announcer.tell_outcome(applied)
 
-    async def undo(self, run: Run) -> None:
-        """Take back a run and say what came of it."""
-        applied = await run.proposal.undo()
+    async def undo(self, run: Run, steps: tuple[str, ...] | None = None) -> None:
+        """Take back a run, or some steps of its plan, and say what came of it."""
+        applied = await run.proposal.undo(steps)
         self.announcer.tell_outcome(applied, undo=True)
+
+    async def rollback(self, run: Run, step_id: str) -> None:
+        """Take a plan back to before a step and say what came of it."""
+        applied = await roll_back(self.manager, run.record.run_id, step_id)
+        if applied is not None:
+            self.announcer.tell_outcome(applied, undo=True)
+        self.announcer.refresh_lenses()
 
     def answer_saved(self, uri: str) -> None:
         """An answer document was saved: send what it says."""
@@ -119,13 +138,28 @@ class Backend:
         for run in self.manager.runs():
             if run.proposal.changeset:
                 items.extend(pending_changes(run.record.run_id, run.proposal.changeset.paths, language))
-        return tuple(items)
+        return (*items, *self._waiting_plan(language))
+
+    def _waiting_plan(self, language: str) -> tuple[Waiting, ...]:
+        """The plan of the latest run, when nobody works on it; older ones are found by command."""
+        run = next(iter(reversed(self.manager.runs())), None)
+        step = run.steering.open_step if run is not None else None
+        if run is None or step is None or run.record.plan is None:
+            return ()
+        run_id, begun = run.record.run_id, next(reversed(run.record.marks), None)
+        offered = pending_plan(run_id, step.step_id, run.record.plan.label(step.step_id), language)
+        return (offered,) if begun is None else (offered, pending_rollback(run_id, begun, language))
 
     async def close(self) -> None:
         """Stop everything."""
         self.prompts.close()
-        await self.manager.close()
+        await asyncio.gather(self.remembering.close(), self.manager.close())
         await self.models.close()
+
+    def _cleaner(self) -> Sanitizer:
+        """What finds secrets in texts that shall be kept; our own key is one."""
+        key = self.front.settings().model.api_key
+        return Sanitizer(secrets=[key] if key else (), identities=False, homes=())
 
     def _services(self) -> Services:
         return Services(
@@ -139,8 +173,11 @@ class Backend:
             inbox=self.inbox,
             registry=self.registry,
             show_review=self.show_review,
+            show_plan=self.plans.show,
             shadows=self.shadows,
             standing=self.standing,
             outputs=lambda session_id: OutputStore(self.state / "outputs" / session_id),
+            knowledge=self.knowledge,
+            open_named=self.models.open_named,
             diagnostics=ClientDiagnostics(self.front.server, self.front.policy),
         )

@@ -16,6 +16,8 @@ from codeagent_lsp.errors import CodeAgentError, UsageError, UserError
 from codeagent_lsp.protocol import command as declared
 from codeagent_lsp.server.arguments import checked
 from codeagent_lsp.server.convert import chosen_files, chosen_hunks, run_request
+from codeagent_lsp.server.knowledge_commands import knowledge_commands
+from codeagent_lsp.session.plan_orders import retry_step, skip_step
 from codeagent_lsp.session.request import RunKind
 from codeagent_lsp.session.transcript import render
 
@@ -39,10 +41,12 @@ class Commands:
             "codeagent.apply": self._apply,
             "codeagent.discard": self._discard,
             "codeagent.undo": self._undo,
+            **plan_commands(backend, self._later),
             **session_commands(backend),
             **tool_commands(backend),
             **approval_commands(backend),
             **model_commands(backend),
+            **knowledge_commands(backend, self._later),
         }
 
     async def execute(self, name: str, arguments: list[Any]) -> Any:
@@ -73,7 +77,13 @@ class Commands:
             for run in self._backend.manager.runs()
             if run.proposal.changeset and run.record.run_id not in self._backend.manager.active()
         ]  # fmt: skip
-        return [*questions, *waiting]
+        plans = [
+            {"kind": "plan", "runId": run.record.run_id, "stepId": step.step_id, "title": step.title,
+             "state": step.state}
+            for run in self._backend.manager.runs()
+            if (step := run.steering.open_step) is not None
+        ]  # fmt: skip
+        return [*questions, *waiting, *plans]
 
     def _respond(self, given: Arguments) -> dict[str, bool]:
         answer = given["answer"]
@@ -99,7 +109,7 @@ class Commands:
     def _undo(self, given: Arguments) -> dict[str, str]:
         manager = self._backend.manager
         run = manager.run(given["runId"]) if "runId" in given else manager.last_applied()
-        self._later(self._backend.undo(run))
+        self._later(self._backend.undo(run, (given["stepId"],) if "stepId" in given else None))
         return {"runId": run.record.run_id}
 
     def _later(self, work: Awaitable[None]) -> None:
@@ -116,9 +126,44 @@ class Commands:
             self._backend.announcer.tell(words, types.MessageType.Warning)
 
 
+def plan_commands(backend: Backend, later: Callable[[Awaitable[None]], None]) -> dict[str, Callable[[Arguments], Any]]:
+    """The commands of `codeagent.plan.*`; `later` takes what goes on after the answer."""
+    manager = backend.manager
+
+    def show(given: Arguments) -> dict[str, str]:
+        markdown = backend.plans.put(given["runId"])
+        later(backend.plans.show(given["runId"]))
+        return {"runId": given["runId"], "markdown": markdown}
+
+    def retry(given: Arguments) -> dict[str, str]:
+        retry_step(manager, given["runId"], given["stepId"])
+        return {"runId": given["runId"]}
+
+    def skip(given: Arguments) -> dict[str, str]:
+        skip_step(manager, given["runId"], given["stepId"])
+        return {"runId": given["runId"]}
+
+    def rollback(given: Arguments) -> dict[str, str]:
+        run = manager.run(given["runId"])
+        run.steering.check(given["stepId"])
+        later(backend.rollback(run, given["stepId"]))
+        return {"runId": given["runId"]}
+
+    return {
+        "codeagent.plan.show": show,
+        "codeagent.plan.retryStep": retry,
+        "codeagent.plan.skipStep": skip,
+        "codeagent.plan.rollback": rollback,
+    }
+
+
 def session_commands(backend: Backend) -> dict[str, Callable[[Arguments], Any]]:
     """The commands of `codeagent.session.*`."""
     manager = backend.manager
+
+    def new(given: Arguments) -> dict[str, str]:
+        backend.remembering.session_ended()
+        return {"sessionId": manager.new().session_id}
 
     def resume(given: Arguments) -> dict[str, Any]:
         session = manager.resume(given["sessionId"])
@@ -135,7 +180,7 @@ def session_commands(backend: Backend) -> dict[str, Callable[[Arguments], Any]]:
         return {"sessionId": session_id, "markdown": markdown}
 
     return {
-        "codeagent.session.new": lambda given: {"sessionId": manager.new().session_id},
+        "codeagent.session.new": new,
         "codeagent.session.list": lambda given: manager.list(),
         "codeagent.session.resume": resume,
         "codeagent.session.delete": delete,

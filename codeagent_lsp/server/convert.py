@@ -25,9 +25,12 @@ def run_request(
     kind: RunKind, arguments: Mapping[str, Any], documents: Documents, view: FileView, language: str
 ) -> RunRequest:
     """The request behind a command that starts a run."""
-    words = str(arguments.get("task") or arguments.get("question") or arguments.get("instruction") or "").strip()
+    given = (arguments.get(key) for key in ("task", "question", "instruction", "source"))
+    words = str(next(filter(None, given), "")).strip()
     target = _target(arguments, documents, view)
-    name, args = title(kind, words, target, language), tuple(map(str, arguments.get("args", ())))
+    name = title(kind, words, target, language)
+    chosen = [arguments.get(key, "") for key in ("name", "location", "branch")] if kind == "skills.install" else ()
+    args = tuple(map(str, arguments.get("args", chosen)))
     planning = PLANNING.get(str(arguments.get("mode", "")))
     return RunRequest(kind, words, name, target, _diagnostics(arguments), args, planning)
 
@@ -38,7 +41,7 @@ def title(kind: RunKind, words: str, target: Target | None, language: str) -> st
     short = first if len(first) <= TITLE_LENGTH else first[: TITLE_LENGTH - 1] + "…"
     if kind == "run":
         return short
-    label = text(f"title.{kind}", language)
+    label = text(f"title.{kind.replace('.', '_')}", language)
     subject = short or (PurePath(target.file.path).name if target is not None else "")
     return f"{label}: {subject}" if subject else label
 

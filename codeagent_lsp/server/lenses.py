@@ -38,6 +38,23 @@ def pending_question(request_id: str, title: str, choices: tuple[str, ...], uri:
     return Waiting("question", text("lens.question", language, title=title[:80]), uri, offers)
 
 
+def pending_plan(run_id: str, step_id: str, label: str, language: str) -> Waiting:
+    """What a plan offers that nobody works on: `label` names the step that is next, in every document."""
+    argument = {"runId": run_id, "stepId": step_id}
+    offers = (
+        (text("lens.show_plan", language), "codeagent.plan.show", {"runId": run_id}),
+        (text("lens.retry", language), "codeagent.plan.retryStep", argument),
+        (text("lens.skip", language), "codeagent.plan.skipStep", argument),
+    )
+    return Waiting("plan", text("lens.plan", language, step=label[:80]), None, offers)
+
+
+def pending_rollback(run_id: str, step_id: str, language: str) -> Waiting:
+    """The way back to before a step that has begun."""
+    offer = (text("lens.rollback", language), "codeagent.plan.rollback", {"runId": run_id, "stepId": step_id})
+    return Waiting("plan", text("lens.plan", language, step=step_id), None, (offer,))
+
+
 def lenses(waiting: tuple[Waiting, ...], uri: str) -> list[types.CodeLens]:
     """The lenses of a document, all on its first line; questions about no document show everywhere."""
     top = types.Range(types.Position(0, 0), types.Position(0, 0))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -24,6 +25,7 @@ class Models:
         self._lock = asyncio.Lock()
         self._model: Model | None = None
         self._opened_with: ModelSettings | None = None
+        self._named: dict[ModelSettings, Model] = {}
 
     async def open(self) -> Model:
         """The model that the settings ask for."""
@@ -34,6 +36,14 @@ class Models:
                 self._model = await (await _factory()).open_model(wanted, self._state)
                 self._opened_with = wanted
             return self._model
+
+    async def open_named(self, name: str) -> Model:
+        """Another model of the same endpoint, for an agent that asks for it; closed with the server."""
+        async with self._lock:
+            wanted = replace(self._link.settings.model, name=name)
+            if wanted not in self._named:
+                self._named[wanted] = await (await _factory()).open_model(wanted, self._state)
+            return self._named[wanted]
 
     async def list(self) -> list[str]:
         """Names of the models that the endpoint offers."""
@@ -49,6 +59,8 @@ class Models:
         """Give back connections and child processes."""
         async with self._lock:
             await self._drop()
+            while self._named:
+                await self._named.popitem()[1].close()
 
     async def _drop(self) -> None:
         model, self._model = self._model, None

@@ -1,13 +1,14 @@
 """Work-done progress for every run: begin, at most ten reports a second, and always an end with a sentence.
 
-Not here: what happens in a run; this only listens to its events.
+With a plan a report says which step is worked on and how much is done; without one there is no percentage. Not here:
+what happens in a run; this only listens to its events.
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types
@@ -35,6 +36,9 @@ class Progress:
         self._policy = policy
         self._language = language
         self._bars: dict[str, _Bar] = {}
+        self._titles: dict[str, str] = {}
+        self._steps: dict[str, tuple[Mapping[str, Any], ...]] = {}
+        self._resumed = 0
         self._tasks: set[asyncio.Task[None]] = set()
 
     def run_of(self, token: int | str) -> str | None:
@@ -43,23 +47,48 @@ class Progress:
 
     def begin(self, run_id: str, title: str) -> None:
         """Start to show a run."""
+        self._titles[run_id] = title
+        self._show(run_id, f"codeagent-{run_id}", title)
+
+    def resume(self, run_id: str) -> None:
+        """A run works on its plan: show it again, under another token, when it had come to its end before."""
+        if run_id not in self._bars:
+            self._resumed += 1
+            title = self._titles.get(run_id) or text("progress.plan", self._language())
+            self._show(run_id, f"codeagent-{run_id}-{self._resumed}", title)
+
+    def _show(self, run_id: str, token: str, title: str) -> None:
         if not self._policy().progress:
             return
-        bar = self._bars[run_id] = _Bar(self._server, f"codeagent-{run_id}", title)
+        bar = self._bars[run_id] = _Bar(self._server, token, title)
         task = asyncio.ensure_future(bar.create())
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
     def observe(self, event: events.Event) -> None:
         """Turn an event into a report or the end."""
+        if isinstance(event, events.PlanCreated | events.PlanModified) and event.steps:
+            self._steps[event.run_id] = event.steps
         bar = self._bars.get(event.run_id)
         if bar is None:
             return
+        self._place(bar, event)
         if isinstance(event, events.RunCompleted):
             bar.end(ending(event, self._language()))
             del self._bars[event.run_id]
         elif message := reported(event, self._language()):
             bar.report(message)
+
+    def _place(self, bar: _Bar, event: events.Event) -> None:
+        """Where in its plan a run is."""
+        match event:
+            case events.ResponseStart(mode="plan") | events.PlanCreated():
+                bar.percentage = bar.percentage or 0
+            case events.StepStarted():
+                bar.percentage = event.progress
+                bar.step = step_line(self._steps.get(event.run_id, ()), event)
+            case events.StepCompleted():
+                bar.percentage = event.progress
 
 
 class _Bar:
@@ -73,6 +102,9 @@ class _Bar:
         self._waiting: str | None = None
         self._ended: str | None = None
         self._last = 0.0
+        self._timer: asyncio.TimerHandle | None = None
+        self.step = ""
+        self.percentage: int | None = None
 
     async def create(self) -> None:
         """Ask for the token, then say what has gathered meanwhile."""
@@ -82,22 +114,37 @@ class _Bar:
         except EditorError:
             return
         self._begun = True
-        self._send(types.WorkDoneProgressBegin(title=self._title, cancellable=True, message=self._waiting))
+        begin = types.WorkDoneProgressBegin(
+            title=self._title, cancellable=True, message=self._waiting, percentage=self.percentage
+        )
+        self._send(begin)
         if self._ended is not None:
             self._send(types.WorkDoneProgressEnd(message=self._ended))
 
     def report(self, message: str) -> None:
-        """Show a line, unless one was shown just now."""
-        self._waiting = message
-        now = time.monotonic()
-        if self._begun and self._ended is None and now - self._last >= INTERVAL:
-            self._last = now
-            self._send(types.WorkDoneProgressReport(message=message, cancellable=True))
+        """Show a line; the latest one a little later when another was shown just now."""
+        self._waiting = " · ".join(filter(None, (self.step, message)))
+        if not self._begun or self._ended is not None or self._timer is not None:
+            return
+        wait = self._last + INTERVAL - time.monotonic()
+        if wait > 0:
+            self._timer = asyncio.get_running_loop().call_later(wait, self._flush)
+        else:
+            self._flush()
+
+    def _flush(self) -> None:
+        self._timer = None
+        if self._ended is None:
+            self._last = time.monotonic()
+            report = types.WorkDoneProgressReport(message=self._waiting, cancellable=True, percentage=self.percentage)
+            self._send(report)
 
     def end(self, message: str) -> None:
         """The last word; exactly one."""
         if self._ended is None:
             self._ended = message
+            if self._timer is not None:
+                self._timer.cancel()
             if self._begun:
                 self._send(types.WorkDoneProgressEnd(message=message))
 
@@ -126,7 +173,16 @@ def reported(event: events.Event, language: str) -> str | None:
             return text("progress.waiting", language)
         case events.StatusChanged(message=message):
             return message
+        case events.StepStarted():
+            return text("progress.thinking", language)
     return None
+
+
+def step_line(steps: Sequence[Mapping[str, Any]], event: events.StepStarted) -> str:
+    """ "2/5 title"; the title alone for a step that no plan names."""
+    names = [str(step.get("step_id")) for step in steps]
+    title = " ".join(event.description.split())[:80]
+    return f"{names.index(event.step_id) + 1}/{len(names)} {title}" if event.step_id in names else title
 
 
 def ending(event: events.RunCompleted, language: str) -> str:

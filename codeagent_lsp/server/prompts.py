@@ -122,11 +122,17 @@ class Prompts:
         return title if title in choices else None
 
     async def _free_text(self, item: OpenQuestion) -> tuple[str, ...] | None:
+        """Typed into the client's own input, else into a document; a secret never into a document."""
         if self._policy().input:
             params = {"requestId": item.request_id, "title": item.question.title, "prompt": item.question.detail}
+            if item.question.secret:
+                params["secret"] = True
             answer = await self._server.request(INPUT_METHOD, params, PROMPT_SECONDS)
             value = answer.get("value") if isinstance(answer, dict) else getattr(answer, "value", None)
             return (value,) if isinstance(value, str) and value else None
+        if item.question.secret:
+            self._tell(text("env.no_input", self._language(), title=_one_line(item.question.title)))
+            return None
         shown = await self._documents.open_answer(item.request_id, item.question.title, item.question.detail)
         if not shown:
             self._tell(text("question.open", self._language(), title=item.question.title))

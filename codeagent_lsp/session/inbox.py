@@ -17,6 +17,7 @@ from codeagent_lsp.errors import SessionError
 from codeagent_lsp.tools.asking import Question
 
 DEADLINE_SECONDS = 600.0
+HIDDEN = "•••"  # what records and listeners get of a secret answer
 
 Answer = tuple[str, ...] | None
 
@@ -40,6 +41,7 @@ class OpenQuestion:
             "choices": list(self.question.choices),
             "detail": self.question.detail,
             "multiple": self.question.multiple,
+            "secret": self.question.secret,
         }
 
 
@@ -111,5 +113,7 @@ def _asked(item: OpenQuestion) -> events.Event:
 
 def _answered(item: OpenQuestion, answer: Answer) -> events.Event:
     said = None if answer is None else ", ".join(answer)
+    if said and item.question.secret:
+        said = HIDDEN
     cls = events.ApprovalResolved if item.question.kind == "approval" else events.QuestionAnswered
     return cls(request_id=item.request_id, answer=said)

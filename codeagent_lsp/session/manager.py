@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from collections.abc import Iterable
+from collections.abc import Coroutine, Iterable
 from typing import Any
 
 from codeagent_lsp.errors import SessionError
@@ -86,16 +86,23 @@ class SessionManager:
     def start(self, request: RunRequest, session_id: str | None = None) -> str:
         """Begin a run and return its id at once; it is stored by then. SessionError for a busy session."""
         session = self.session(session_id)
-        self._store.claim(session.session_id)
+        session.claim()
         record = RunRecord(uuid.uuid4().hex[:16], request.kind, request.title)
         session.begin(record)
         run = Run(session, record, self._services)
         self._runs[record.run_id] = run
         run.begin(request)
-        task = asyncio.get_running_loop().create_task(run.execute(request), name=f"run {record.run_id}")
-        self._tasks[record.run_id] = task
-        task.add_done_callback(lambda _: self._ended(run))
+        self._work(run, run.execute(request))
         return record.run_id
+
+    def go_on(self, run: Run) -> None:
+        """Let a run that had ended work on with its plan."""
+        run.resume()
+        self._work(run, run.work_on())
+
+    def task(self, run_id: str) -> asyncio.Task[None] | None:
+        """The work of a run, None when it is not at work."""
+        return self._tasks.get(run_id)
 
     def run(self, run_id: str) -> Run:
         """The run of that id, or SessionError."""
@@ -142,9 +149,14 @@ class SessionManager:
         approvals = Approvals(self._services.standing)
         return Session(session_id, self._store, self._listeners, approvals=approvals)
 
-    def _ended(self, run: Run) -> None:
-        self._tasks.pop(run.record.run_id, None)
-        run.abandon()
+    def _work(self, run: Run, work: Coroutine[Any, Any, None]) -> None:
+        def ended(task: asyncio.Task[None]) -> None:
+            self._tasks.pop(run.record.run_id, None)
+            run.abandon()
+
+        task = asyncio.get_running_loop().create_task(work, name=f"run {run.record.run_id}")
+        self._tasks[run.record.run_id] = task
+        task.add_done_callback(ended)
 
     def _cancel(self, run_id: str) -> None:
         task = self._tasks.get(run_id)

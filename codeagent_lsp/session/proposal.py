@@ -7,13 +7,13 @@ they reach the buffers (the editor).
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import PurePath
 
 from codeagent_lsp import events
 from codeagent_lsp.errors import FileRefused, SessionError
 from codeagent_lsp.session.services import Services
-from codeagent_lsp.session.session import RunRecord
+from codeagent_lsp.session.session import AppliedPart, RunRecord
 from codeagent_lsp.session.voice import Voice
 from codeagent_lsp.tools.asking import Question
 from codeagent_lsp.tools.base import Tally
@@ -37,6 +37,7 @@ class Proposal:
         self.view = services.view(self.staging)
         self._applying = asyncio.Lock()
         self._question: Question | None = None
+        self._undecided = Changeset()
         self._tested: tuple[Tally, Changeset] | None = None
 
     @property
@@ -44,16 +45,25 @@ class Proposal:
         """What is staged and not decided."""
         return self.staging.changeset
 
-    async def decide(self, status: events.RunStatus) -> events.RunStatus:
-        """Ask once about the whole and do what the user says; no answer leaves it staged."""
-        if not self.changeset:
+    async def decide(self, status: events.RunStatus, step: str = "") -> events.RunStatus:
+        """Ask once about the whole and do what the user says; no answer leaves it staged, and is not asked again.
+
+        `step` names the step of a plan for the user: its changes are one decision.
+        """
+        if not self.changeset or self.changeset == self._undecided:
             return status
+        try:
+            return await self._decide(status, step)
+        finally:
+            self._undecided = self.changeset
+
+    async def _decide(self, status: events.RunStatus, step: str) -> events.RunStatus:
         self._propose()
         if self._applies_unasked():
             await self._apply_uninterrupted()
             return status
         review, apply, discard = (self._voice.text(f"choice.{name}") for name in ("review", "apply", "discard"))
-        title = self.title()
+        title = self._voice.text("plan.step", step=step, question=self.title()) if step else self.title()
         choices: tuple[str, ...] = (review, apply, discard)
         while self.changeset:
             detail = self.changeset.diff(self.view.roots.relative)
@@ -127,18 +137,19 @@ class Proposal:
         self._settle()
         return chosen
 
-    async def undo(self) -> Applied:
-        """Take back what this run has applied; what the user typed since stays."""
-        if not self.record.applied:
+    async def undo(self, steps: Collection[str] | None = None) -> Applied:
+        """Take back what this run, or some of its plan's steps, have applied; what the user typed since stays."""
+        parts = [part for part in self.record.applied if steps is None or part.step_id in steps]
+        if not parts:
             raise SessionError("undo.nothing")
         async with self._applying:
-            inverse = combined(self.record.applied).inverse()
+            inverse = combined(part.changeset for part in parts).inverse()
             ours = frozenset(change.path for change in inverse if change.kind == "delete")
             label = self._voice.text("undo.label", title=self.record.title)
             applied = await self._services.editor.apply(inverse, label, ours)
             if applied.outcome in ("full", "partial"):
-                self.record.applied.clear()
-            self._note_applied(applied, undo=True)
+                self.record.applied[:] = [part for part in self.record.applied if part not in parts]
+            self._note_applied(applied, undo=True, steps=tuple(steps or ()))
         return applied
 
     def _applies_unasked(self) -> bool:
@@ -183,12 +194,8 @@ class Proposal:
     def title(self) -> str:
         """The one question about the whole, with the tests that have run on exactly this."""
         if self._tested is not None and self._tested[1] == self.changeset:
-            return f"{self._plain_title()} {self._tests_line(self._tested[0])}"
+            return f"{self._plain_title()} {_tests_line(self._tested[0], self._voice)}"
         return self._plain_title()
-
-    def _tests_line(self, tally: Tally) -> str:
-        key = "failed" if tally.failed else "passed" if tally.whole else "unclear"
-        return self._voice.text(f"tests.{key}", passed=tally.passed, failed=tally.failed)
 
     def _plain_title(self) -> str:
         added, removed = self.changeset.counts()
@@ -209,9 +216,9 @@ class Proposal:
                 allowed.extend([change.path] if answer == (delete,) else [])
         return frozenset(allowed)
 
-    def _note_applied(self, applied: Applied, *, undo: bool) -> None:
+    def _note_applied(self, applied: Applied, *, undo: bool, steps: tuple[str, ...] = ()) -> None:
         if applied.done and not undo:
-            self.record.applied.append(applied.done)
+            self.record.applied.append(AppliedPart(applied.done, self.record.step_id))
         self.outcome = applied.outcome
         name = self.view.roots.relative
         conflicts = tuple(f"{name(conflict.path)}:{conflict.line}" for conflict in applied.conflicts)
@@ -223,6 +230,8 @@ class Proposal:
                 reason=applied.reason or None,
                 undo=undo,
                 applied=tuple(change.to_dict() for change in applied.done),
+                step_id=None if undo else self.record.step_id or None,
+                steps=steps,
             )
         )
 
@@ -243,7 +252,12 @@ def _looked_at(work: asyncio.Task[Applied]) -> None:
         work.exception()
 
 
-def combined(applied: list[Changeset]) -> Changeset:
+def _tests_line(tally: Tally, voice: Voice) -> str:
+    key = "failed" if tally.failed else "passed" if tally.whole else "unclear"
+    return voice.text(f"tests.{key}", passed=tally.passed, failed=tally.failed)
+
+
+def combined(applied: Iterable[Changeset]) -> Changeset:
     """Several applied changesets as one, from the first base to the last text."""
     result = Changeset()
     for changeset in applied:

@@ -6,12 +6,15 @@ What is staged is told by `file_change` alone; a record that makes no sense is s
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from codeagent_lsp import events
 from codeagent_lsp.agent.history import History
+from codeagent_lsp.agent.plan import Plan, PlanStep
+from codeagent_lsp.agent.plan_document import PlanDocument
 from codeagent_lsp.messages import Message, ToolCall
-from codeagent_lsp.session.session import RunRecord, Session
+from codeagent_lsp.session.session import AppliedPart, RunRecord, Session, StepMark
 from codeagent_lsp.workspace.changeset import Changeset, FileChange
 
 
@@ -28,7 +31,9 @@ def replay(session: Session, records: Iterable[Mapping[str, Any]]) -> None:
         history = History(run.messages)
         if run.status == "running":
             run.status = "interrupted"
+            run.plan = run.plan.cancelled() if run.plan else None
             history.close_turn()
+            run.closing = history.messages[len(run.messages) :]
         run.messages = list(history.messages)
         session.join(run)
 
@@ -60,7 +65,18 @@ def _absorb(session: Session, event: events.Event) -> None:
     run = session.record(event.run_id)
     if run is None:
         return
+    if run.plan is not None:
+        _progress(run, run.plan, event)
     match event:
+        case events.ResponseStart():
+            run.status = "running"
+        case events.PlanCreated():
+            steps = tuple(map(PlanStep.from_data, event.steps))
+            run.plan = Plan(event.goal, steps, event.estimated_complexity)
+        case events.PlanModified(document=str(written)):
+            run.document = PlanDocument.parse(written)
+        case events.PlanApproved() if run.document is not None:
+            run.document = replace(run.document, approved=True)
         case events.MessageAdded():
             run.messages.append(message_from_dict(event.message))
         case events.FileChanged():
@@ -69,6 +85,26 @@ def _absorb(session: Session, event: events.Event) -> None:
             _apply(run, event)
         case events.RunCompleted():
             run.status = event.status
+
+
+def _progress(run: RunRecord, plan: Plan, event: events.Event) -> None:
+    """What an event says about the steps of a plan."""
+    match event:
+        case events.StepStarted():
+            started = plan.started(event.step_id)
+            run.marks.setdefault(event.step_id, StepMark(plan, run.staged))
+            run.plan, run.step_id = started, event.step_id
+        case events.StepCompleted():
+            run.plan = plan.completed(event.step_id)
+        case events.StepError():
+            run.plan = plan.failed(event.step_id, event.error)
+        case events.ReplanWarning():
+            run.plan = replace(plan, replans=event.count)
+        case events.PlanModified(rolled_back_to=str(step_id)):
+            run.plan = run.marks[step_id].plan
+            run.roll_marks_back(step_id)
+        case events.PlanModified() if event.steps:
+            run.plan = replace(plan, steps=tuple(map(PlanStep.from_data, event.steps)))
 
 
 def _staged(staged: Changeset, event: events.FileChanged) -> Changeset:
@@ -81,6 +117,6 @@ def _apply(run: RunRecord, event: events.ChangesApplied) -> None:
     done = Changeset(tuple(FileChange.from_dict(change) for change in event.applied))
     if event.undo:
         if event.outcome in ("full", "partial"):
-            run.applied.clear()
+            run.applied[:] = [part for part in run.applied if event.steps and part.step_id not in event.steps]
     elif done:
-        run.applied.append(done)
+        run.applied.append(AppliedPart(done, event.step_id or ""))

@@ -7,7 +7,9 @@ from typing import Literal
 
 from codeagent_lsp.workspace.files import FileText
 
-RunKind = Literal["run", "ask", "edit", "explain", "fix", "refactor", "document", "test", "runFile"]
+RunKind = Literal["run", "ask", "edit", "explain", "fix", "refactor", "document", "test", "runFile", "skills.install"]
+
+Planning = Literal["auto", "always", "never"]
 
 REWRITES: tuple[RunKind, ...] = ("edit", "fix", "refactor", "document")
 ANSWERS: tuple[RunKind, ...] = ("ask", "explain")
@@ -33,7 +35,7 @@ class Target:
 @dataclass(frozen=True, slots=True)
 class RunRequest:
     """One request. `title` is a short line for progress; `diagnostics` are messages with line
-    numbers, `args` what a file run gives to its program.
+    numbers, `args` what a file run gives to its program; `planning` None is as the settings say.
     """
 
     kind: RunKind
@@ -42,6 +44,7 @@ class RunRequest:
     target: Target | None = None
     diagnostics: tuple[str, ...] = ()
     args: tuple[str, ...] = ()
+    planning: Planning | None = None
 
     @property
     def instruction(self) -> str:

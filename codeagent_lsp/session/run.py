@@ -1,7 +1,8 @@
 """One run from the user's request to the decision about its changes.
 
 However it ends, `run_completed` is the last event, what was staged stays for a decision, and the conversation
-is well-formed. Not here: the model and tool loop (`agent/loop.py`), how changes reach the buffers (the editor).
+is well-formed. Not here: the talk with the model (`conversation.py`), the steps of a plan (`plan_run.py`), how
+changes reach the buffers (the editor).
 """
 
 from __future__ import annotations
@@ -9,38 +10,37 @@ from __future__ import annotations
 import asyncio
 import logging
 import shlex
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Awaitable, Callable
 
 from codeagent_lsp import events
-from codeagent_lsp.agent.gather import starting_context
-from codeagent_lsp.agent.history import History, note
-from codeagent_lsp.agent.loop import DEFAULT_WINDOW, AgentLoop, LoopLimits
-from codeagent_lsp.agent.prompt import Selection, system_prompt, task_message
+from codeagent_lsp.agent.history import note
+from codeagent_lsp.agent.prompt import system_prompt
 from codeagent_lsp.agent.rewrite import RewriteLimits, RewriteRequest, rewrite
 from codeagent_lsp.errors import CodeAgentError, UsageError
 from codeagent_lsp.llm.base import Model
-from codeagent_lsp.messages import Message, ToolSpec
+from codeagent_lsp.session.conversation import Conversation, Parts, remember, reply_tokens, window_of
 from codeagent_lsp.session.file_run import command_for, run_file
+from codeagent_lsp.session.plan_run import PlanRun
+from codeagent_lsp.session.plan_state import PlanState
+from codeagent_lsp.session.planner import RunPlanner
 from codeagent_lsp.session.proposal import Proposal
-from codeagent_lsp.session.replay import message_to_dict
-from codeagent_lsp.session.request import ANSWERS, REWRITES, RunRequest, Target
+from codeagent_lsp.session.request import REWRITES, Planning, RunKind, RunRequest, Target
 from codeagent_lsp.session.services import Services
 from codeagent_lsp.session.session import RunRecord, Session
-from codeagent_lsp.session.voice import Voice
-from codeagent_lsp.session.workbench import Workbench, commands_line
-from codeagent_lsp.tools import SMALL_SET
+from codeagent_lsp.session.skill_run import install_skill
+from codeagent_lsp.session.steering import Steering
+from codeagent_lsp.session.voice import PLANNING_CALL, Voice
+from codeagent_lsp.session.workbench import Workbench
 from codeagent_lsp.tools.asking import Question
-from codeagent_lsp.tools.decision import Mode
-from codeagent_lsp.tools.executor import ToolExecutor, escape_invisible
-from codeagent_lsp.tools.permissions import effects_of
-from codeagent_lsp.workspace.position import LineIndex
+from codeagent_lsp.tools.executor import escape_invisible
+from codeagent_lsp.tools.planning import StepDraft
 
 logger = logging.getLogger(__name__)
 
-SMALL_WINDOW = 8192
-GROUPS = ("core", "files", "git", "tests")
-ASKED_FOR = {"edit": "ask.instruction", "ask": "ask.question"}
+ASKED_FOR = {"edit": "ask.instruction", "ask": "ask.question", "skills.install": "ask.skill"}
+PLANNED: tuple[RunKind, ...] = ("run", "test")
+PLANNING_CALLS = 2
+PLAN_FIRST = "Plan first: call create_plan with the steps this takes. They are given to you one after the other."
 
 
 class Run:
@@ -54,6 +54,11 @@ class Run:
         self.proposal = Proposal(record, services, self._voice)
         self._view = self.proposal.view
         self._bench = Workbench(session, services, self.proposal, self._voice)
+        self._parts = Parts(session, record, services, self._voice, self.proposal, self._bench)
+        state = PlanState(record, self._voice)
+        self._planner = RunPlanner(record, state, self._voice, services.show_plan)
+        self._plan_run = PlanRun(self._parts, state, self._planner)
+        self.steering = Steering(self._parts, state, self._plan_run)
 
     def begin(self, request: RunRequest) -> None:
         """Store the request, before anybody is told that it was accepted."""
@@ -62,16 +67,32 @@ class Run:
     def abandon(self) -> None:
         """End a run that was cancelled before its task began."""
         if self.record.status == "running":
-            self._voice.emit(events.ResponseStart(mode="direct"))
             self._finish("cancelled", self._voice.text("run.cancelled"), None)
 
     async def execute(self, request: RunRequest) -> None:
-        """Do the work and see to the decision; every ending is told by `run_completed`."""
-        self._voice.emit(events.ResponseStart(mode="direct"))
+        """Do the work and see to the decision; every ending is told by `run_completed`.
+
+        The mode is told as soon as it is known: where planning is left to the model, by its first words.
+        """
+        planning = self._planning(request)
+        if planning != "auto":
+            self._voice.begin("plan" if planning == "always" else "direct")
+        await self._to_its_end(lambda: self._work(request))
+
+    def resume(self) -> None:
+        """The run goes on after its end: its plan has a step to do. `work_on` does it."""
+        self.record.status = "running"
+        self._voice.begin_again("plan")
+
+    async def work_on(self) -> None:
+        """Go on with the plan; ends like `execute`."""
+        await self._to_its_end(self._go_on)
+
+    async def _to_its_end(self, work: Callable[[], Awaitable[tuple[events.RunStatus, str]]]) -> None:
         status: events.RunStatus = "failed"
         summary, error = "", None
         try:
-            status, summary = await self._work(await self._in_words(request))
+            status, summary = await work()
             self._voice.emit(events.ResponseEnd())
             status = await self.proposal.decide(status)
             self._tell_decision(status)
@@ -96,13 +117,16 @@ class Run:
         return request.with_words(answer[0])
 
     async def _work(self, request: RunRequest) -> tuple[events.RunStatus, str]:
+        request = await self._in_words(request)
         if request.kind == "runFile" and request.target is not None:
             return await self._run_file(request.target, request.args)
+        if request.kind == "skills.install":
+            return await self._install_skill(request)
         model = await self._services.open_model()
         if request.kind in REWRITES and request.target is not None:
             await self._rewrite(model, request, request.target)
             return "completed", ""
-        return await self._loop(model, request)
+        return await self._talk(model, request)
 
     async def _run_file(self, target: Target, args: tuple[str, ...]) -> tuple[events.RunStatus, str]:
         """The user's own command: asked about only where it is not isolated."""
@@ -122,6 +146,13 @@ class Run:
         seconds = f"{finished.seconds:.1f}"
         return "completed", self._voice.text("file_run.done", name=name, code=finished.exit_code, seconds=seconds)
 
+    async def _install_skill(self, request: RunRequest) -> tuple[events.RunStatus, str]:
+        """The user's own command, too; what is installed is shown first."""
+        if self._services.mode() == "readOnly":
+            raise UsageError("skills.read_only")
+        installed = await install_skill(request, self._bench.context())
+        return "completed", self._voice.text("skills.declined") if installed is None else installed
+
     async def _confirmed(self, command: str, level: str) -> bool:
         deny, once = self._voice.text("choice.deny"), self._voice.text("choice.once")
         title = self._voice.text("file_run.ask", command=escape_invisible(command), level=level)
@@ -132,33 +163,26 @@ class Run:
         settings = self._services.settings().model
         name = self._view.roots.relative(file.path)
         wanted = RewriteRequest(name, file.text, target.start, target.end, request.instruction, request.diagnostics)
-        window = _window(model)
-        limits = RewriteLimits(window, _reply_tokens(settings.max_tokens, window), settings.temperature)
+        window = window_of(model)
+        limits = RewriteLimits(window, reply_tokens(settings.max_tokens, window), settings.temperature)
         system = system_prompt("rewrite", self._services.environment())
         new_text = await rewrite(model, wanted, system, limits, self._voice.emit)
         if new_text != file.text:
             self.proposal.staging.write({file.path: new_text}, read=[file])
 
-    async def _loop(self, model: Model, request: RunRequest) -> tuple[events.RunStatus, str]:
-        kind = "ask" if request.kind in ANSWERS else "system"
-        await self._bench.open()
-        commands = commands_line(self._bench.isolation, self._bench.no_shell)
-        environment = replace(self._services.environment(), commands=commands)
-        prompt = system_prompt(kind, environment, self._view, _window(model))
-        system = Message("system", prompt)
-        history = History([system, *self.session.messages], self._remember)
-        history.append(Message("user", await asyncio.to_thread(self._task, request, model)))
-        loop = AgentLoop(
-            model,
-            self._executor(self._mode(request), model),
-            history,
-            lambda: self._tools(request, model),
-            self._voice.emit,
-            self._limits(model),
-            self.proposal.apply_live,
-        )
+    async def _talk(self, model: Model, request: RunRequest) -> tuple[events.RunStatus, str]:
+        """The model works with tools: straight on, or by a plan when it makes one or has to."""
+        conversation, planning = self._conversation(model, self._planning(request)), self._planning(request)
         try:
-            result = await loop.run()
+            await conversation.open(request, PLAN_FIRST if planning == "always" else "")
+            if planning == "always":
+                await conversation.loop(iterations=PLANNING_CALLS, only=(PLANNING_CALL,))
+                if not self._planner.made:
+                    self._planner.create(request.instruction, (StepDraft(request.title),), "")
+            else:
+                result = await conversation.loop()
+            if self._planner.made:
+                return await self._plan_run.execute(conversation)
         finally:
             self._bench.close()
         if result.ending == "answered":
@@ -166,68 +190,35 @@ class Run:
         key = "run.limit" if result.ending == "limit" else "run.anomaly"
         return "stopped", self._voice.text(key, count=self._services.settings().agent.max_iterations)
 
-    def _task(self, request: RunRequest, model: Model) -> str:
-        """The first message: the request, what is selected, and what the task needs to begin."""
-        target, selection, skip = request.target, None, []
-        if target is not None:
-            selection, skip = self._selection(target), [target.file.path]
-        task = task_message(request.instruction, selection, request.diagnostics)
-        context = starting_context(self._view, request.task, _window(model), skip)
-        return f"{context}\n\n{task}" if context else task
+    async def _go_on(self) -> tuple[events.RunStatus, str]:
+        """Work on with a plan that was left."""
+        conversation = self._conversation(await self._services.open_model(), "always")
+        try:
+            await conversation.open()
+            return await self._plan_run.execute(conversation)
+        finally:
+            self._bench.close()
 
-    def _selection(self, target: Target) -> Selection:
-        whole = target.file.text
-        lines = LineIndex.of(whole)
-        first, last = lines.line_at(target.start) + 1, lines.line_at(max(target.start, target.end - 1)) + 1
-        name = self._view.roots.relative(target.file.path)
-        return Selection(name, first, last, whole[target.start : target.end])
+    def _conversation(self, model: Model, planning: Planning) -> Conversation:
+        return Conversation(self._parts, model, planning, self._planner)
 
-    def _tools(self, request: RunRequest, model: Model) -> tuple[ToolSpec, ...]:
-        """What the model is offered; a small model explains what it has in front of it, without tools."""
-        small = _window(model) <= SMALL_WINDOW
-        if small and request.kind == "explain":
-            return ()
-        effects = effects_of(self._mode(request)())
-        specs = self._services.registry.specs(effects, GROUPS)
-        if small:
-            return tuple(spec for spec in specs if spec["name"] in SMALL_SET)
-        return specs
-
-    def _mode(self, request: RunRequest) -> Callable[[], Mode]:
-        """The mode at any moment; a run that answers only reads, whatever its model tries."""
-        return (lambda: "readOnly") if request.kind in ANSWERS else self._services.mode
-
-    def _executor(self, mode: Callable[[], Mode], model: Model) -> ToolExecutor:
-        return ToolExecutor(
-            self._services.registry,
-            self._bench.context(model, _reply_tokens(self._services.settings().model.max_tokens, _window(model))),
-            mode,
-            self.session.approvals,
-            self._services.language(),
-        )
-
-    def _limits(self, model: Model) -> LoopLimits:
-        settings = self._services.settings()
-        window = _window(model)
-        return LoopLimits(
-            settings.agent.max_iterations,
-            settings.context.max_messages,
-            window,
-            _reply_tokens(settings.model.max_tokens, window),
-            settings.model.temperature,
-        )
+    def _planning(self, request: RunRequest) -> Planning:
+        """Whether this request may, must or must not be planned."""
+        if request.kind not in PLANNED:
+            return "never"
+        return request.planning or self._services.settings().agent.planning
 
     def _tell_decision(self, status: events.RunStatus) -> None:
         """What the user decided is part of the conversation, unless all went as the model meant it."""
         rejected = "The user discarded your changes; the files are as they were before."
         told = rejected if status == "rejected" else self.proposal.note()
         if told and self.record.messages:
-            self._remember(note(told))
+            remember(self._parts, note(told))
 
     def _finish(self, status: events.RunStatus, summary: str, error: str | None) -> None:
         self.record.status = status
         self.session.join(self.record)
-        files = tuple(path for changeset in self.record.applied for path in changeset.paths)
+        files = tuple(path for part in self.record.applied for path in part.changeset.paths)
         self._voice.emit(
             events.RunCompleted(
                 status=status,
@@ -237,16 +228,3 @@ class Run:
                 files_changed=tuple(dict.fromkeys(files)),
             )
         )
-
-    def _remember(self, message: Message) -> None:
-        self.record.messages.append(message)
-        self._voice.emit(events.MessageAdded(message=message_to_dict(message)))
-
-
-def _window(model: Model) -> int:
-    return model.info.context_window or DEFAULT_WINDOW
-
-
-def _reply_tokens(setting: int | str, window: int) -> int:
-    """The most tokens of a reply; never more than half the window, or nothing could be asked."""
-    return min(setting, window // 2) if isinstance(setting, int) else max(512, min(4096, window // 4))

@@ -10,6 +10,7 @@ from codeagent_lsp.agent.prompt import Environment
 from codeagent_lsp.config import Settings
 from codeagent_lsp.llm.base import Model
 from codeagent_lsp.session.inbox import Inbox
+from codeagent_lsp.session.knowledge import Knowledge
 from codeagent_lsp.shadow.base import Approve, Shell
 from codeagent_lsp.tools.approvals import StandingApprovals
 from codeagent_lsp.tools.decision import Mode
@@ -35,8 +36,8 @@ class Shadows(Protocol):
 class Services:
     """Ports and shared parts of a server.
 
-    `view` makes a file view over a staged state; `show_review` opens a run's diff for the user; `mode`,
-    `settings` and `language` are asked when needed, so that a change takes effect at once.
+    `view` makes a file view over a staged state; `show_review` and `show_plan` open a run's diff and plan for the user;
+    `mode`, `settings` and `language` are asked when needed, so that a change takes effect at once.
     """
 
     settings: Callable[[], Settings]
@@ -49,7 +50,10 @@ class Services:
     inbox: Inbox
     registry: ToolRegistry
     show_review: Callable[[str], Awaitable[None]]
+    show_plan: Callable[[str], Awaitable[None]]
     shadows: Shadows
     standing: StandingApprovals
     outputs: Callable[[str], OutputStore]
+    knowledge: Knowledge
+    open_named: Callable[[str], Awaitable[Model]] | None = None
     diagnostics: Diagnostics | None = None

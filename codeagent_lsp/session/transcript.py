@@ -52,6 +52,22 @@ def _block(event: events.Event) -> str:
             return ""
         case events.RunCompleted():
             return f"\n*{event.status}{': ' + event.summary if event.summary else ''}*\n\n"
+    return _plan_block(event)
+
+
+def _plan_block(event: events.Event) -> str:
+    match event:
+        case events.PlanCreated():
+            steps = "".join(f"{number}. {_line(_titled(step))}\n" for number, step in enumerate(event.steps, 1))
+            return f"\n**{_line(event.goal)}**\n\n{steps}\n"
+        case events.StepStarted():
+            return f"\n### {event.step_id}. {_line(event.description)}\n\n"
+        case events.StepError():
+            return f"\n*Step {event.step_id} failed: {_line(event.error)}*\n\n"
+        case events.PlanModified(rolled_back_to=str(step_id)):
+            return f"\n*Rolled back to before step {step_id}*\n\n"
+        case events.ReplanWarning():
+            return "\n*The rest of the plan was changed*\n\n"
     return ""
 
 
@@ -64,6 +80,10 @@ def call_words(call: Mapping[str, Any]) -> str:
 
 def _quoted(task: str) -> str:
     return "".join(f"> {line}\n" for line in task.strip().split("\n")) + "\n" if task.strip() else ""
+
+
+def _titled(step: Mapping[str, Any]) -> str:
+    return str(step.get("title", ""))
 
 
 def _line(value: str) -> str:

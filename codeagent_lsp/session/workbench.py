@@ -5,6 +5,8 @@ Not here: which tools there are and who may call them.
 
 from __future__ import annotations
 
+from functools import partial
+
 from codeagent_lsp import events
 from codeagent_lsp.agent.completion import complete
 from codeagent_lsp.errors import SettingError, ToolFailed
@@ -17,6 +19,7 @@ from codeagent_lsp.session.voice import Voice
 from codeagent_lsp.shadow.base import Isolation, Shell
 from codeagent_lsp.tools.asking import Question
 from codeagent_lsp.tools.base import ToolContext
+from codeagent_lsp.tools.skills.desk import SkillDesk
 
 MAX_NAMES = 5
 
@@ -48,9 +51,10 @@ class Workbench:
         except (ToolFailed, SettingError) as problem:
             self.no_shell = str(problem)
 
-    def context(self, model: Model, reply_tokens: int) -> ToolContext:
-        """What tools are given."""
+    def context(self, model: Model | None = None, reply_tokens: int = 0) -> ToolContext:
+        """What tools are given; without a model nothing can be asked of it."""
         proposal, voice, services = self._proposal, self._voice, self._services
+        asked = partial(complete, model, emit=voice.emit, reply_tokens=reply_tokens) if model is not None else None
         return ToolContext(
             proposal.view,
             proposal.staging,
@@ -61,10 +65,11 @@ class Workbench:
             output=self._output.write,
             shell=self.shell,
             no_shell=self.no_shell,
-            complete=lambda instructions, text: complete(model, instructions, text, voice.emit, reply_tokens),
+            complete=asked,
             tested=proposal.tested,
             outputs=services.outputs(self._session.session_id),
             diagnostics=services.diagnostics,
+            skills=SkillDesk(services.knowledge.skills, voice.text),
         )
 
     def close(self) -> None:

@@ -77,6 +77,8 @@ class Story:
         self._stage.activity = text("progress.thinking", self._language)
 
     def _plan(self, event: Event) -> None:
+        if not event.get("steps"):  # only the written plan has changed
+            return
         head = text("terminal.plan", self._language)
         self._stage.print(Text.assemble((f"{head}: ", "cyan bold"), (one_line(str(event.get("goal", ""))), "bold")))
         for number, step in enumerate(event.get("steps", ()), 1):

@@ -6,16 +6,22 @@ from typing import Any
 
 from codeagent_lsp.tools.base import Tool
 from codeagent_lsp.tools.builtin.asking import AskUser
+from codeagent_lsp.tools.builtin.composing import Compose
 from codeagent_lsp.tools.builtin.coverage import AnalyzeCoverage
+from codeagent_lsp.tools.builtin.deciding import AskClarification, RequestDecision
+from codeagent_lsp.tools.builtin.delegating import Delegate
 from codeagent_lsp.tools.builtin.diagnosing import GetDiagnostics
 from codeagent_lsp.tools.builtin.editing import BatchEdit, EditFile, PreviewEdit, WriteFile
+from codeagent_lsp.tools.builtin.environment import CheckEnvVars, GetEnvVar, RequestEnvVar
 from codeagent_lsp.tools.builtin.git import GenerateCommit, GitDiff, GitLog
+from codeagent_lsp.tools.builtin.grouping import EnableTools
 from codeagent_lsp.tools.builtin.moving import DeleteFile, MoveFile
 from codeagent_lsp.tools.builtin.patching import ApplyPatch, UndoPatch
 from codeagent_lsp.tools.builtin.planning import CreatePlan, PlanEnter, PlanExit, PlanUpdate
 from codeagent_lsp.tools.builtin.reading import ListDir, ReadFile
 from codeagent_lsp.tools.builtin.running import RunCmd
 from codeagent_lsp.tools.builtin.searching import GlobFileSearch, Grep
+from codeagent_lsp.tools.builtin.skills import SkillInstaller, SkillLoader
 from codeagent_lsp.tools.builtin.testing import RunTests
 from codeagent_lsp.tools.builtin.todo import TodoRead, TodoWrite
 
@@ -46,6 +52,16 @@ BUILTIN: tuple[type[Tool[Any]], ...] = (
     PlanEnter,
     PlanUpdate,
     PlanExit,
+    SkillLoader,
+    SkillInstaller,
+    Delegate,
+    EnableTools,
+    AskClarification,
+    RequestDecision,
+    RequestEnvVar,
+    GetEnvVar,
+    CheckEnvVars,
+    Compose,
 )
 
 SMALL_SET = ("list_dir", "read_file", "glob_file_search", "grep", "run_tests", "edit_file", "write_file", "AskUser")

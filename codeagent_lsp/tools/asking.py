@@ -16,7 +16,7 @@ class Question:
     """One question. `choices` are unique short titles, the safe one first; none means free text.
 
     `title` is one line; `detail` is what a document shows; `danger` asks for a warning's look; `path` is the
-    file it is about; `multiple` allows several choices.
+    file it is about; `multiple` allows several choices; `secret` is free text that nobody else may see or keep.
     """
 
     kind: QuestionKind
@@ -26,6 +26,7 @@ class Question:
     danger: bool = False
     multiple: bool = False
     path: str | None = None
+    secret: bool = False
 
 
 class Asker(Protocol):

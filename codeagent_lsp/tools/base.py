@@ -6,20 +6,26 @@ Not here: who may call it (`permissions.py`), how a call runs (`executor.py`), w
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Generic, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, TypeAdapter
 
 from codeagent_lsp.config import Settings
-from codeagent_lsp.messages import ToolSpec
+from codeagent_lsp.messages import ToolCall, ToolResult, ToolSpec
 from codeagent_lsp.shadow.base import OnOutput, Shell, no_output
+from codeagent_lsp.texts import text
 from codeagent_lsp.tools.asking import Asker
+from codeagent_lsp.tools.composition import Transformation, arguments_for, composable, plain, transformed
+from codeagent_lsp.tools.delegates import Delegates
 from codeagent_lsp.tools.diagnostics.base import Diagnostics
+from codeagent_lsp.tools.groups import ToolGroups
 from codeagent_lsp.tools.outputs import OutputStore
 from codeagent_lsp.tools.planning import Planner
+from codeagent_lsp.tools.skills.desk import SkillDesk
 from codeagent_lsp.tools.todos import TodoList
+from codeagent_lsp.tools.variables import Variables
 from codeagent_lsp.workspace.files import FileView
 from codeagent_lsp.workspace.staging import Staging
 
@@ -58,7 +64,10 @@ class ToolContext:
     `note` sends a short status line to the user, `output` what a command prints; `shell` runs commands (where
     it is None, `no_shell` says why), `complete` asks the model;
     `tested` takes the numbers of tests that ran on what is staged; `outputs` keeps results that are too long;
-    `diagnostics` asks for what the client shows; `planner` takes plans, None where there are none.
+    `diagnostics` asks for what the client shows; `planner` takes plans, None where there are none; `skills` hands
+    out skills, `delegates` has other agents do a part; `words` gives sentences in the user's language; `groups`
+    switches more tools on, `variables` keeps values for commands, `call` runs another tool like a call of the model,
+    and `tool` gives it (ToolFailed where there is none).
     """
 
     view: FileView
@@ -75,6 +84,13 @@ class ToolContext:
     tested: Callable[[Tally], None] = lambda tally: None
     diagnostics: Diagnostics | None = None
     planner: Planner | None = None
+    skills: SkillDesk | None = None
+    delegates: Delegates | None = None
+    words: Callable[..., str] = text
+    groups: ToolGroups | None = None
+    variables: Variables | None = None
+    call: Callable[[ToolCall], Awaitable[ToolResult]] | None = None
+    tool: Callable[[str], Tool[Any]] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,10 +119,14 @@ class ToolTraits:
 
 
 class Tool(ABC, Generic[P]):
-    """A tool; subclasses set `traits` and `parameters` and implement `run`."""
+    """A tool; subclasses set `traits` and `parameters` and implement `run`.
+
+    `output` is the type of the data it gives, None when that is only text.
+    """
 
     traits: ClassVar[ToolTraits]
     parameters: ClassVar[type[Parameters]]
+    output: ClassVar[Any] = None
 
     @abstractmethod
     async def run(self, arguments: P, context: ToolContext) -> ToolOutput:
@@ -117,8 +137,29 @@ class Tool(ABC, Generic[P]):
         return ToolSpec(
             name=self.traits.name,
             description=self.traits.description,
-            parameters=compact_schema(self.parameters.model_json_schema()),
+            parameters=self.input_schema(),
         )
+
+    def input_schema(self) -> dict[str, Any]:
+        """The JSON Schema of the parameters."""
+        return compact_schema(self.parameters.model_json_schema())
+
+    def output_schema(self) -> dict[str, Any] | None:
+        """The JSON Schema of the data it gives; None when it gives text."""
+        return None if self.output is None else compact_schema(TypeAdapter(self.output).json_schema())
+
+    def can_compose_with(self, other: Tool[Any]) -> bool:
+        """Whether what this tool gives can be an argument of `other`."""
+        return composable(self.output_schema(), other.input_schema())
+
+    def compose_output(
+        self, output: ToolOutput, target: Tool[Any], transformation: Transformation, given: Iterable[str] = ()
+    ) -> dict[str, Any]:
+        """Arguments for `target`, besides those `given`, from what this tool gave. ToolRetry when it does not fit."""
+        value: Any = plain(output.data) if output.data is not None else output.text
+        if transformation.extract_path == "$text":
+            value, transformation = output.text, transformation.model_copy(update={"extract_path": ""})
+        return arguments_for(transformed(value, transformation), target.input_schema(), transformation, given)
 
 
 def compact_schema(schema: dict[str, Any]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Runs tool calls: argument repair and validation, permission, time limit, output limit, record.
+"""Runs tool calls: circuit, argument repair and validation, permission, time limit, output limit, record.
 
 Each concern is a small wrapper around the next. The executor never raises for what a tool or a model does
 wrong: it returns a result the model can read. Only cancellation passes through.
@@ -15,12 +15,13 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from codeagent_lsp.errors import AgentError, ErrorCode, PermissionDenied, ToolFailed, ToolRetry
+from codeagent_lsp.errors import AgentError, CircuitOpen, ErrorCode, ErrorType, PermissionDenied, ToolFailed, ToolRetry
 from codeagent_lsp.messages import Status, ToolCall, ToolError, ToolResult
 from codeagent_lsp.texts import text
 from codeagent_lsp.tools.approvals import Approvals, fingerprint
 from codeagent_lsp.tools.asking import Question
 from codeagent_lsp.tools.base import Tool, ToolContext, ToolOutput
+from codeagent_lsp.tools.circuit_breaker import Outcome
 from codeagent_lsp.tools.command_permissions import Place
 from codeagent_lsp.tools.decision import Decision, Mode
 from codeagent_lsp.tools.outputs import name_of
@@ -53,7 +54,7 @@ class ToolExecutor:
         language: str = "en",
     ) -> None:
         self._registry = registry
-        self._context = context
+        self._context = replace(context, call=self.execute, tool=registry.get)
         self._mode = mode
         self._approvals = approvals
         self._language = language
@@ -62,9 +63,10 @@ class ToolExecutor:
     async def execute(self, call: ToolCall) -> ToolResult:
         """The result of one call, whatever happens to it."""
         started = time.perf_counter()
-        result = await self._guarded(call)
+        known = call.name in self._registry.names()
+        result = self._redacted(await (self._within_circuit(call) if known else self._guarded(call)))
         milliseconds = (time.perf_counter() - started) * 1000
-        if call.name in self._registry.names():
+        if call.name in self._registry.names():  # it may be gone by now
             self._registry.count(call.name, ok=result.ok, milliseconds=milliseconds)
         folders = self._context.view.roots.folders
         return replace(
@@ -81,6 +83,30 @@ class ToolExecutor:
         async with asyncio.TaskGroup() as group:  # none goes on when another one fails
             tasks = [group.create_task(self.execute(call)) for call in calls]
         return tuple(task.result() for task in tasks)
+
+    async def _within_circuit(self, call: ToolCall) -> ToolResult:
+        """The result of a call to a tool that exists, unless the tool rests."""
+        circuits = self._registry.circuits
+        try:
+            attempt = circuits.admit(call.name)
+        except CircuitOpen as error:
+            return _failure("failed", error.code, str(error))
+        outcome: Outcome = "neither"
+        message = ""
+        try:
+            result = await self._guarded(call)
+            outcome, message = _outcome(result), result.text
+            return result
+        finally:
+            circuits.settle(attempt, outcome, message.partition("\n")[0][:_ERROR_LENGTH])
+
+    def _redacted(self, result: ToolResult) -> ToolResult:
+        """The result without the values of the user's variables: they are for commands, never for the model."""
+        variables = self._context.variables
+        if variables is None:
+            return result
+        error = result.error and replace(result.error, message=variables.masked(result.error.message))
+        return replace(result, text=variables.masked(result.text), error=error)
 
     async def _shortened(self, call: ToolCall, value: str) -> str:
         """The text within the limit; what is too long is kept whole where the model can read on."""
@@ -171,6 +197,8 @@ class ToolExecutor:
 
 _APPROVAL_KEYS = ("choice.deny", "choice.once", "choice.session", "choice.always")
 _TITLE_LENGTH = 120
+_ERROR_LENGTH = 300
+_FAILURES = (ErrorType.EXECUTION, ErrorType.NETWORK)
 _BLANK = "\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0"  # counted as printable, drawn as nothing
 
 
@@ -241,5 +269,14 @@ def _explain(tool: Tool[Any], error: ValidationError) -> str:
     return f"Wrong arguments for {tool.traits.name}: {'; '.join(problems[:5])}. Parameters: {names or 'none'}."
 
 
+def _outcome(result: ToolResult) -> Outcome:
+    """What a result says about its tool: a wrong call or a *no* says nothing."""
+    if result.ok:
+        return "success"
+    failed = result.status == "failed" and result.error is not None and result.error.type in _FAILURES
+    return "failure" if failed else "neither"
+
+
 def _failure(status: Status, code: ErrorCode, message: str) -> ToolResult:
-    return ToolResult(status, message, error=ToolError(code.value, message, code.advice.type.value))
+    advice = code.advice
+    return ToolResult(status, message, error=ToolError(code.value, message, advice.type.value, advice.retry))

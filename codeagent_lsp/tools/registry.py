@@ -12,6 +12,7 @@ from typing import Any, Literal
 from codeagent_lsp.errors import ErrorCode, ToolFailed
 from codeagent_lsp.messages import ToolSpec
 from codeagent_lsp.tools.base import Effect, Tool
+from codeagent_lsp.tools.circuit_breaker import CircuitBreaker
 
 ToolState = Literal["registered", "active", "disabled", "error"]
 
@@ -45,9 +46,20 @@ class Entry:
 
 
 class ToolRegistry:
-    """Tools by name, in registration order. Changes take effect at the next model call."""
+    """Tools by name, in registration order. Changes take effect at the next model call.
 
-    def __init__(self, tools: Iterable[Tool[Any]] = (), disabled: Iterable[str] = ()) -> None:
+    A tool is `registered` while it is known and waits to be enabled, `active` when it can be called, `disabled` when
+    somebody switched it off, `error` when it cannot work or its circuit is not closed. Of the last kind, one that
+    rests is still offered: it may come back, and a list of tools that changes costs a prompt cache.
+    """
+
+    def __init__(
+        self,
+        tools: Iterable[Tool[Any]] = (),
+        disabled: Iterable[str] = (),
+        circuits: CircuitBreaker | None = None,
+    ) -> None:
+        self.circuits = circuits or CircuitBreaker()
         self._entries: dict[str, Entry] = {}
         for tool in tools:
             self.register(tool)
@@ -55,20 +67,22 @@ class ToolRegistry:
             if name in self._entries:
                 self.disable(name, "switched off in the settings")
 
-    def register(self, tool: Tool[Any]) -> None:
+    def register(self, tool: Tool[Any], state: ToolState = "active") -> None:
         """Add a tool; a name that is taken is refused, so that no tool shadows another."""
         name = tool.traits.name
         if name in self._entries:
             raise ValueError(f"a tool named {name!r} is registered already")
-        self._entries[name] = Entry(tool)
+        self._entries[name] = Entry(tool, state)
 
     def unregister(self, name: str) -> None:
-        """Take a tool away."""
+        """Take a tool away; calls that run go on."""
         self._entries.pop(self._known(name).tool.traits.name)
+        self.circuits.close(name)
 
     def enable(self, name: str) -> None:
-        """Switch a tool on."""
+        """Switch a tool on, also one that rests after failures."""
         self._entries[name] = replace(self._known(name), state="active", reason="")
+        self.circuits.close(name)
 
     def disable(self, name: str, reason: str = "") -> None:
         """Switch a tool off; the model is told why."""
@@ -91,13 +105,19 @@ class ToolRegistry:
 
     def entries(self) -> tuple[Entry, ...]:
         """All tools with their states."""
-        return tuple(self._entries.values())
+        resting = {item.name: item.reason for item in self.circuits.resting()}
+        return tuple(
+            replace(entry, state="error", reason=resting[name])
+            if entry.state == "active" and name in resting
+            else entry
+            for name, entry in self._entries.items()
+        )
 
     def names(self, state: ToolState | None = None, group: str | None = None) -> tuple[str, ...]:
         """Names by state and by group; None means any."""
         return tuple(
-            name
-            for name, entry in self._entries.items()
+            entry.tool.traits.name
+            for entry in self.entries()
             if (state is None or entry.state == state) and (group is None or entry.tool.traits.group == group)
         )
 

@@ -9,9 +9,7 @@ from codeagent_lsp.tools.skills.model import Skill
 
 
 def skill(name: str, *triggers: str, approved: bool = True, modes: tuple[str, ...] = ()) -> Skill:
-    return Skill(
-        name, f"about {name}", "text", "/f", "user", name, triggers, agent_modes=modes, approved=approved
-    )
+    return Skill(name, f"about {name}", "text", "/f", "user", name, triggers, agent_modes=modes, approved=approved)
 
 
 def test_a_line_for_each_that_serves_the_mode() -> None:

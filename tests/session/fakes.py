@@ -16,6 +16,7 @@ from codeagent_lsp.llm.base import Model
 from codeagent_lsp.llm.scripted import ScriptedModel, ScriptedReply
 from codeagent_lsp.messages import Message, ToolCall
 from codeagent_lsp.session.inbox import Inbox, OpenQuestion
+from codeagent_lsp.session.knowledge import knowledge_in
 from codeagent_lsp.session.manager import SessionManager
 from codeagent_lsp.session.request import RunRequest
 from codeagent_lsp.session.services import Services, Shadows
@@ -193,6 +194,9 @@ def world(
     async def show_review(run_id: str) -> None:
         told.append(StatusChanged(message=f"review {run_id}"))
 
+    async def show_plan(run_id: str) -> None:
+        told.append(StatusChanged(message=f"plan {run_id}"))
+
     def view(staged: StagedView) -> FileView:
         return FileView(roots, buffers, staged)
 
@@ -207,9 +211,13 @@ def world(
         inbox=inbox,
         registry=ToolRegistry(tool() for tool in BUILTIN),
         show_review=show_review,
+        show_plan=show_plan,
         shadows=shadows or FakeShadows(),
         standing=StandingApprovals(root.parent / "approvals.json"),
         outputs=lambda session_id: OutputStore(root.parent / "outputs" / session_id),
+        knowledge=knowledge_in(
+            root.parent / "own", root.parent, lambda: chosen.skills.paths, lambda: chosen.memory.enabled
+        ),
     )
     store = SessionStore(state or root.parent / "sessions", problems.append)
     manager = SessionManager(store, services, [told.append, on_event])

@@ -47,6 +47,28 @@ def test_a_whole_run() -> None:
         assert part in text
 
 
+def test_a_plan_in_the_transcript() -> None:
+    text = render(
+        [
+            events.PlanCreated(goal="Move\nit", steps=({"step_id": "1", "title": "look\nfirst"}, {"step_id": "2"})),
+            events.StepStarted(step_id="1", description="look first"),
+            events.StepError(step_id="1", error="no\nmodel"),
+            events.ReplanWarning(reason="no model"),
+            events.PlanModified(rolled_back_to="1"),
+            events.PlanModified(document="# secret"),
+        ]
+    )
+    for part in (
+        "**Move it**\n\n1. look first\n2. \n",
+        "### 1. look first\n",
+        "*Step 1 failed: no model*",
+        "*The rest of the plan was changed*",
+        "*Rolled back to before step 1*",
+    ):
+        assert part in text
+    assert "secret" not in text
+
+
 def test_events_that_add_nothing() -> None:
     user = events.MessageAdded(message={"role": "user", "content": "x"})
     for event in (events.Token(content="x"), user, events.RunCompleted(), events.ToolFinished(success=True)):

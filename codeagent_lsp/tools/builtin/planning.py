@@ -1,4 +1,4 @@
-"""`create_plan`, and `plan_enter`, `plan_update`, `plan_exit`: steps for long work, a document for the user's approval."""
+"""`create_plan`: steps for long work. `plan_enter`, `plan_update`, `plan_exit`: a document that the user approves."""
 
 from __future__ import annotations
 

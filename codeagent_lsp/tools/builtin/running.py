@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
 
 from pydantic import Field
 
 from codeagent_lsp.errors import ErrorCode, ToolFailed, ToolRetry
-from codeagent_lsp.shadow.base import Command, CommandResult, Shell
+from codeagent_lsp.shadow.base import Command, CommandResult, OnOutput, Shell, Stream
 from codeagent_lsp.tools.base import Parameters, Tool, ToolContext, ToolOutput, ToolTraits
+from codeagent_lsp.tools.builtin.environment import values_for
+from codeagent_lsp.tools.variables import MaskedStream, Variables
 from codeagent_lsp.workspace.paths import Roots
 
 MAX_NAMED = 20
@@ -24,12 +28,15 @@ _STOPPED = {
 
 
 class RunCmdParameters(Parameters):
-    """Parameters of `run_cmd`; `timeout` in seconds, `working_dir` relative to the workspace."""
+    """Parameters of `run_cmd`; `timeout` in seconds, `working_dir` relative to the workspace, `env_vars` are names of
+    variables that the user keeps.
+    """
 
     command: str = Field(min_length=1, max_length=100_000)
     timeout: float | None = Field(default=None, gt=0, le=600)
     working_dir: str | None = None
     allow_network: bool = False
+    env_vars: list[str] = Field(default_factory=list, max_length=20)
 
 
 class RunCmd(Tool[RunCmdParameters]):
@@ -48,13 +55,15 @@ class RunCmd(Tool[RunCmdParameters]):
     async def run(self, arguments: RunCmdParameters, context: ToolContext) -> ToolOutput:
         """The output and how it ended, then what became of what it wrote."""
         shell = shell_of(context)
+        network = arguments.allow_network or context.settings.shell.allow_network
         command = Command(
             arguments.command,
             folder_of(context.view.roots, arguments.working_dir),
             arguments.timeout,
-            network=arguments.allow_network or context.settings.shell.allow_network,
+            network=network,
+            environment=await values_for(arguments.env_vars, context, network=network),
         )
-        result = await shell.run(command, context.output)
+        result = await _run(shell, command, context)
         whole = await asyncio.to_thread(_kept, result, context)
         return ToolOutput(told(result, context.view.roots) + whole, result)
 
@@ -91,6 +100,39 @@ def told(result: CommandResult, roots: Roots) -> str:
         more = len(result.left_out) - MAX_NAMED
         parts.extend([f"(and {more} more)"] if more > 0 else [])
     return "\n".join(parts)
+
+
+async def _run(shell: Shell, command: Command, context: ToolContext) -> CommandResult:
+    """Run it; what it prints is masked before anybody sees it, where there is something to mask."""
+    variables = context.variables
+    if variables is None or not variables.longest:
+        return await shell.run(command, context.output)
+    streams: dict[Stream, MaskedStream] = {"stdout": MaskedStream(variables), "stderr": MaskedStream(variables)}
+
+    def masked(stream: Stream, text: str) -> None:
+        _pass_on(context.output, stream, streams[stream].feed(text))
+
+    try:
+        result = await shell.run(command, masked)
+    finally:
+        for stream, held in streams.items():
+            _pass_on(context.output, stream, held.close())
+    if result.finished.whole is not None:
+        await asyncio.to_thread(_mask_file, result.finished.whole, variables)
+    return replace(result, finished=replace(result.finished, output=variables.masked(result.finished.output)))
+
+
+def _pass_on(output: OnOutput, stream: Stream, text: str) -> None:
+    if text:
+        output(stream, text)
+
+
+def _mask_file(path: str, variables: Variables) -> None:
+    """What is kept of a long output is masked, too."""
+    file = Path(path)
+    text = file.read_bytes().decode("utf-8", "surrogateescape")
+    if (clean := variables.masked(text)) != text:
+        file.write_bytes(clean.encode("utf-8", "surrogateescape"))
 
 
 def _kept(result: CommandResult, context: ToolContext) -> str:

@@ -36,12 +36,12 @@ class Document:
     head: Mapping[str, Value]
     body: str
 
-    def text(self, name: str) -> str:
+    def one(self, name: str) -> str:
         """A value as one text; '' when it is not there."""
         value = self.head.get(name, "")
         return value if isinstance(value, str) else ", ".join(value)
 
-    def texts(self, name: str) -> tuple[str, ...]:
+    def many(self, name: str) -> tuple[str, ...]:
         """A value as a list: a single text is split at its commas."""
         value = self.head.get(name, ())
         return value if isinstance(value, tuple) else tuple(filter(None, map(str.strip, value.split(","))))

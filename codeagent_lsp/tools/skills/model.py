@@ -58,10 +58,10 @@ def skill_of(source: str, folder: str, place: Place, files: Mapping[str, bytes],
     `files` are the others of its folder. SkillInvalid.
     """
     document = _document(source)
-    name = document.text("name").strip() or fallback
+    name = document.one("name").strip() or fallback
     if not _NAME.fullmatch(name):
         raise SkillInvalid(f"the name {one_line(name, 40)!r} must be small letters, digits and dashes.")
-    description = one_line(document.text("description"), MAX_DESCRIPTION)
+    description = one_line(document.one("description"), MAX_DESCRIPTION)
     if not description:
         raise SkillInvalid("its head has no `description`.")
     if not document.body.strip():
@@ -100,4 +100,4 @@ def _document(source: str) -> Document:
 
 
 def _short(document: Document, name: str) -> tuple[str, ...]:
-    return tuple(one_line(item, 80) for item in document.texts(name)[:MAX_TRIGGERS])
+    return tuple(one_line(item, 80) for item in document.many(name)[:MAX_TRIGGERS])

@@ -28,7 +28,8 @@ class TooMuch(ValueError):
 def project_entries(view: FileView, inner: str) -> Iterator[str]:
     """The absolute paths of what stands in `inner` (`.codeagent/skills`) of each workspace folder."""
     for root in view.roots.folders:
-        for name in sorted(_names(view, os.path.join(root, inner)))[:MAX_ENTRIES]:
+        names = (name for name in _names(view, os.path.join(root, inner)) if not name.startswith("."))
+        for name in sorted(names)[:MAX_ENTRIES]:
             yield os.path.join(root, inner, name)
 
 
@@ -85,7 +86,8 @@ def user_tree(folder: Path) -> dict[str, bytes]:
 def user_folders(folder: Path) -> list[Path]:
     """The folders in `folder`, sorted; none when it cannot be read."""
     try:
-        return sorted(path for path in folder.iterdir() if path.is_dir())[:MAX_ENTRIES]
+        folders = (path for path in folder.iterdir() if path.is_dir() and not path.name.startswith("."))
+        return sorted(folders)[:MAX_ENTRIES]
     except OSError:
         return []
 
@@ -98,7 +100,7 @@ def _names(view: FileView, folder: str) -> set[str]:
         names = set()
     prefix = folder + os.sep
     opened = (path for path in view.over_disk() if path.startswith(prefix))
-    names |= {inner.split(os.sep)[0] for path in opened if (inner := path[len(prefix) :]) and _has(view, path)}
+    names |= {inner.partition(os.sep)[0] for path in opened if (inner := path[len(prefix) :]) and _has(view, path)}
     return names - {".git"}
 
 

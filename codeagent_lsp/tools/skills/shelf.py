@@ -81,9 +81,11 @@ class SkillShelf:
             names = ", ".join(skill.files) or "none"
             raise ToolFailed(f"The skill {skill.name} has no file {name!r}. Files: {names}.", ErrorCode.NOT_FOUND)
         path = os.path.join(skill.folder, *name.split("/"))  # noqa: PTH118 - see above
-        data = places.project_file(view, path) if skill.place == "project" else places.user_tree(Path(skill.folder))[name]
         try:
+            data = places.project_file(view, path) if skill.place == "project" else Path(path).read_bytes()
             return (data or b"").decode("utf-8")
+        except OSError as error:
+            raise ToolFailed(f"{name} cannot be read: {error.strerror}.") from None
         except UnicodeDecodeError:
             raise ToolFailed(f"{name} is no text.") from None
 

@@ -1,0 +1,156 @@
+"""The agents there are: three of ours, and those that users write as Markdown files with a head.
+
+The user's own files first, then `.codeagent/agents/*.md` of the workspace, which nobody vouches for: they can only
+narrow what an agent may do, and the user is asked before one is used. Not here: running them (`subagents.py`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path, PurePath
+from typing import Literal
+
+from codeagent_lsp.agent.prompt import load
+from codeagent_lsp.tools.skills import places
+from codeagent_lsp.tools.skills.front_matter import FrontMatterError, parse
+from codeagent_lsp.tools.skills.model import digest_of
+from codeagent_lsp.tools.skills.trust import Trust
+from codeagent_lsp.workspace.files import FileView
+from codeagent_lsp.workspace.visible import one_line, visible
+
+PROJECT_FOLDER = ".codeagent/agents"
+MOST_ITERATIONS = 50
+MAX_BYTES = 64 * 1024
+
+Place = Literal["builtin", "user", "project"]
+
+_NAME = re.compile(r"[a-z0-9](?:[a-z0-9_-]{0,62}[a-z0-9])?")
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """One agent. No `tools`: all of the run's, of those it may; `model` '' is the run's own."""
+
+    name: str
+    description: str
+    instructions: str
+    place: Place = "builtin"
+    reads_only: bool = True
+    tools: tuple[str, ...] = ()
+    model: str = ""
+    max_iterations: int = 20
+    digest: str = ""
+    approved: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class AgentProblem:
+    """A file that describes no agent, and why; one English sentence."""
+
+    path: str
+    reason: str
+
+
+class AgentShelf:
+    """`own` is the user's folder of agents. All methods block."""
+
+    def __init__(self, own: Path, trust: Trust) -> None:
+        self.own = own
+        self.trust = trust
+
+    def profiles(self, view: FileView) -> tuple[Profile, ...]:
+        """Every agent that can be called."""
+        return self.look(view)[0]
+
+    def look(self, view: FileView) -> tuple[tuple[Profile, ...], tuple[AgentProblem, ...]]:
+        """Every agent, and every file that is none. A name is taken by whom it belonged to first."""
+        found = {profile.name: profile for profile in builtin()}
+        problems = []
+        for path, place, data in (*self._of_user(), *_of_project(view)):
+            item = _profile(path, place, data, self.trust)
+            if isinstance(item, Profile) and item.name in found:
+                item = AgentProblem(path, f"the name {item.name} is taken.")
+            if isinstance(item, Profile):
+                found[item.name] = item
+            else:
+                problems.append(item)
+        return tuple(found.values()), tuple(problems)
+
+    def _of_user(self) -> Iterator[tuple[str, Place, bytes]]:
+        try:
+            paths = sorted(self.own.glob("*.md"))[: places.MAX_ENTRIES]
+        except OSError:
+            return
+        for path in paths:
+            try:
+                with path.open("rb") as file:
+                    yield str(path), "user", file.read(MAX_BYTES + 1)
+            except OSError:
+                continue
+
+
+def builtin() -> tuple[Profile, ...]:
+    """The agents that are always there."""
+    return (
+        Profile("planner", "looks into the code and writes a plan; only reads", load("planner")),
+        Profile("coder", "makes one change, checks it, reports", load("coder"), reads_only=False),
+        Profile("reviewer", "reads changes and says what is wrong with them; only reads", load("reviewer")),
+    )
+
+
+def listed(profiles: tuple[Profile, ...], limit: int) -> str:
+    """The users' agents for a system prompt, at most `limit` characters; '' for none."""
+    lines = [
+        f"- {item.name}: {item.description}" if item.approved else f"- {item.name} (the user is asked before its use)"
+        for item in profiles
+        if item.place != "builtin"
+    ]
+    kept: list[str] = []
+    for line in lines:
+        limit -= len(line) + 1
+        if limit < 0:
+            break
+        kept.append(line)
+    return "\n".join(["More agents for delegate:", *kept]) if kept else ""
+
+
+def _of_project(view: FileView) -> Iterator[tuple[str, Place, bytes]]:
+    for path in places.project_entries(view, PROJECT_FOLDER):
+        if path.endswith(".md"):
+            data = places.project_file(view, path)
+            if data is not None:
+                yield path, "project", data
+
+
+def _profile(path: str, place: Place, data: bytes, trust: Trust) -> Profile | AgentProblem:
+    if len(data) > MAX_BYTES:
+        return AgentProblem(path, f"it has more than {MAX_BYTES >> 10} KiB.")
+    try:
+        document = parse(data.decode("utf-8"))
+    except UnicodeDecodeError:
+        return AgentProblem(path, "it is not UTF-8.")
+    except FrontMatterError as error:
+        return AgentProblem(path, f"its head cannot be read, {error}")
+    name = document.one("name").strip() or PurePath(path).stem.lower()
+    description, limit = one_line(document.one("description"), 200), document.one("max_iterations") or "20"
+    if not _NAME.fullmatch(name):
+        return AgentProblem(path, "its name must be small letters, digits and dashes.")
+    if not description or not document.body.strip():
+        return AgentProblem(path, "it needs a description in its head and a text after it.")
+    if not limit.isdigit() or not 1 <= int(limit) <= MOST_ITERATIONS:
+        return AgentProblem(path, f"max_iterations must be a number from 1 to {MOST_ITERATIONS}.")
+    tools, digest = document.many("tools"), digest_of({"agent": data})
+    return Profile(
+        name,
+        description,
+        visible(document.body).strip(),
+        place,
+        not tools,
+        tools,
+        one_line(document.one("model"), 100) if place == "user" else "",
+        int(limit),
+        digest,
+        place == "user" or trust.covers(digest),
+    )

@@ -1,0 +1,93 @@
+"""What a project tells agents about itself: `AGENTS.md`, in the workspace folders and nested below them.
+
+Read as the user has it, unsaved text first, never as a run has staged it. Text of a workspace is not to be trusted:
+what cannot be seen in it is written out, and it is bounded. Not here: when it is told (`session/background.py`).
+"""
+
+# ruff: noqa: PTH118, PTH120 - paths of the workspace are plain strings and may be any bytes
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from codeagent_lsp.errors import AgentError
+from codeagent_lsp.workspace.files import FileView
+from codeagent_lsp.workspace.lines import split_lines
+from codeagent_lsp.workspace.paths import is_untitled
+from codeagent_lsp.workspace.visible import has_unseen, visible
+
+INSTRUCTIONS_FILE = "AGENTS.md"
+INSTRUCTIONS_LIMIT = 32 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Instructions:
+    """One file with instructions; `unseen`: whether it holds characters that its reader would not see."""
+
+    path: str
+    name: str
+    text: str
+    unseen: bool = False
+
+
+def root_instructions(view: FileView, limit: int = INSTRUCTIONS_LIMIT) -> tuple[Instructions, ...]:
+    """Those of the workspace folders, in their order, `limit` bytes together at most."""
+    return _bounded(view, (os.path.join(folder, INSTRUCTIONS_FILE) for folder in view.roots.folders), limit)
+
+
+def nested_instructions(
+    view: FileView, paths: Iterable[str], limit: int = INSTRUCTIONS_LIMIT
+) -> tuple[Instructions, ...]:
+    """Those that stand between the workspace folders and these files, the nearest of each first, without the
+    workspace folders' own; `limit` bytes together at most.
+    """
+    places = dict.fromkeys(place for path in paths for place in _between(view, path))
+    return _bounded(view, (os.path.join(place, INSTRUCTIONS_FILE) for place in places), limit)
+
+
+def rendered(found: Iterable[Instructions]) -> str:
+    """The instructions for the model, each with the name of its file."""
+    return "\n\n".join(f"Project instructions ({item.name}):\n{item.text}" for item in found)
+
+
+def _between(view: FileView, path: str) -> list[str]:
+    """The folders around a file, the nearest first, up to the workspace folder, which is left out."""
+    if is_untitled(path) or (root := view.roots.root_of(path)) is None:
+        return []
+    found, folder = [], os.path.dirname(path) if path != root else path
+    while folder != root and view.roots.root_of(folder) == root:
+        found.append(folder)
+        folder = os.path.dirname(folder)
+    return found
+
+
+def _bounded(view: FileView, paths: Iterable[str], limit: int) -> tuple[Instructions, ...]:
+    found = []
+    left = min(limit, INSTRUCTIONS_LIMIT)
+    for path in paths:
+        item = _read(view, path, left)
+        if item is not None:
+            left -= len(item.text.encode("utf-8", "replace"))
+            found.append(item)
+    return tuple(found)
+
+
+def _read(view: FileView, path: str, limit: int) -> Instructions | None:
+    try:
+        file = view.base(path)
+    except AgentError:  # a link, a folder, no text, or far too large: nothing to go by
+        return None
+    if file is None or not file.text.strip() or limit <= 0:
+        return None
+    return Instructions(path, view.roots.relative(path), _cut(visible(file.text).strip(), limit), has_unseen(file.text))
+
+
+def _cut(text: str, limit: int) -> str:
+    """The first whole lines within `limit` bytes, or a part of the first."""
+    if len(text.encode("utf-8", "replace")) <= limit:
+        return text
+    kept = text.encode("utf-8", "replace")[:limit].decode("utf-8", "ignore")
+    lines = split_lines(kept)
+    return ("".join(lines[:-1]) if len(lines) > 1 else kept).rstrip() + "\n(… cut)"

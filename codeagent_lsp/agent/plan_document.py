@@ -1,0 +1,81 @@
+"""The written plan that a user approves before work starts, as a value: Markdown under a title. Pure.
+
+Not here: who writes it and who approves it (`session/planner.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+EXPLORED = "Explored files"
+CRITICAL = "Critical files"
+APPROACH = "Approach"
+MOST_CHARACTERS = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class PlanDocument:
+    """`body` is Markdown; `approved` is what the user said last."""
+
+    title: str
+    body: str = ""
+    approved: bool = False
+
+    @staticmethod
+    def parse(markdown: str) -> PlanDocument:
+        """The document whose `markdown` this is."""
+        title, _, body = markdown.partition("\n")
+        return PlanDocument(title.removeprefix("# ").strip(), body.strip())
+
+    @property
+    def markdown(self) -> str:
+        """The whole document."""
+        return f"# {self.title}\n\n{self.body.strip()}\n" if self.body.strip() else f"# {self.title}\n"
+
+    def replaced(self, content: str) -> PlanDocument:
+        """With another text; a heading that only repeats the title is left out."""
+        lines = content.strip().splitlines()
+        if lines and lines[0].strip() == f"# {self.title}":
+            lines = lines[1:]
+        return self._with("\n".join(lines).strip())
+
+    def appended(self, content: str) -> PlanDocument:
+        """With more at the end."""
+        return self._with(f"{self.body}\n\n{content.strip()}".strip())
+
+    def with_section(self, name: str, content: str) -> PlanDocument:
+        """With one section (a heading of the second level) written anew, or added at the end."""
+        wanted = name.strip().lstrip("#").strip()
+        before, after = _around(self.body, wanted)
+        written = f"## {wanted}\n\n{content.strip()}"
+        return self._with("\n\n".join(filter(None, (before, written, after))))
+
+    def has_section(self, name: str) -> bool:
+        """Whether there is such a section."""
+        return any(_heading(line) == name.casefold() for line in self.body.splitlines())
+
+    def with_explored(self, files: Iterable[str]) -> PlanDocument:
+        """With the files that were read listed, unless the document lists them itself."""
+        listed = "\n".join(f"- `{name}`" for name in dict.fromkeys(files))
+        return self if not listed or self.has_section(EXPLORED) else self.with_section(EXPLORED, listed)
+
+    def _with(self, body: str) -> PlanDocument:
+        return replace(self, body=body[:MOST_CHARACTERS], approved=False)
+
+
+def _around(body: str, name: str) -> tuple[str, str]:
+    """What stands before and after a section; all before it when there is none."""
+    lines = body.splitlines()
+    starts = [index for index, line in enumerate(lines) if _heading(line) == name.casefold()]
+    if not starts:
+        return body.strip(), ""
+    following = (index for index in range(starts[0] + 1, len(lines)) if _heading(lines[index]) is not None)
+    end = next(following, len(lines))
+    return "\n".join(lines[: starts[0]]).strip(), "\n".join(lines[end:]).strip()
+
+
+def _heading(line: str) -> str | None:
+    """The words of a heading of the first or second level, None for other lines."""
+    level = len(line) - len(line.lstrip("#"))
+    return line[level:].strip().casefold() if level in (1, 2) and line[level : level + 1] == " " else None

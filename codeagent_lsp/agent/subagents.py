@@ -1,0 +1,188 @@
+"""Agents that do a part of a run on their own: who they are, what they may, and how they report.
+
+Each has its own conversation, a part of the tools of the run that calls it, and limits of its own; what one edits is
+staged in the same run. None can call another. Not here: where users' own agents are kept (`agent_files.py`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass, replace
+from itertools import count
+
+from codeagent_lsp import events
+from codeagent_lsp.agent.agent_files import Profile
+from codeagent_lsp.agent.history import History
+from codeagent_lsp.agent.loop import AgentLoop, LoopLimits, LoopResult
+from codeagent_lsp.errors import ErrorCode, ModelError, PermissionDenied, ToolFailed
+from codeagent_lsp.llm.base import Model
+from codeagent_lsp.messages import Message, ToolSpec
+from codeagent_lsp.tools.approvals import Approvals
+from codeagent_lsp.tools.base import Effect, Tool, ToolContext
+from codeagent_lsp.tools.decision import Mode
+from codeagent_lsp.tools.executor import ToolExecutor
+from codeagent_lsp.tools.permissions import effects_of
+from codeagent_lsp.tools.registry import Entry, ToolRegistry, ToolState
+from codeagent_lsp.tools.todos import TodoList
+from codeagent_lsp.workspace.visible import one_line
+
+LONGEST_REPORT = 20_000
+NEVER = frozenset(
+    {"delegate", "enable_tools", "create_plan", "plan_enter", "plan_update", "plan_exit", "skill_installer"}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Parent:
+    """What the run that calls lends: its model and limits, its tools now, and how it tells events.
+
+    `model` opens a model, '' for the run's own; `prompt` makes the system prompt of an agent from its instructions;
+    `vouched` asks whether the user trusts a profile of the workspace.
+    """
+
+    registry: ToolRegistry
+    context: ToolContext
+    tools: Callable[[], tuple[ToolSpec, ...]]
+    mode: Callable[[], Mode]
+    approvals: Approvals
+    language: str
+    limits: LoopLimits
+    emit: Callable[[events.Event], None]
+    model: Callable[[str], Awaitable[Model]]
+    prompt: Callable[[Profile], Awaitable[str]]
+    vouched: Callable[[Profile], Awaitable[bool]]
+
+
+class Subagents:
+    """The `Delegates` of one run. One works at a time, so that no two edit the same file at once."""
+
+    def __init__(self, profiles: Callable[[], Awaitable[tuple[Profile, ...]]], parent: Parent) -> None:
+        self._profiles = profiles
+        self._parent = parent
+        self._turn = asyncio.Lock()
+        self._numbers = count(1)
+
+    async def delegate(self, agent: str, task: str) -> str:
+        """The report of `agent`; its changes are staged like those of the run itself."""
+        async with self._turn:
+            profile = await self._profile(agent)
+            before = self._parent.context.staging.changeset
+            self._status(profile, one_line(task, 100))
+            result = await self._work(profile, task)
+            after = self._parent.context.staging.changeset
+            relative = self._parent.context.view.roots.relative
+            changed = [relative(item.path) for item in after if before.get(item.path) != item]
+            self._status(profile, {"answered": "ok", "limit": "limit"}.get(result.ending, "stopped"))
+            return _report(profile, result, changed)
+
+    async def _profile(self, agent: str) -> Profile:
+        known = {profile.name: profile for profile in await self._profiles()}
+        profile = known.get(agent.strip())
+        if profile is None:
+            names = ", ".join(known)
+            raise ToolFailed(f"There is no agent {one_line(agent, 60)!r}. Agents: {names}.", ErrorCode.NOT_FOUND)
+        if not await self._parent.vouched(profile):
+            raise PermissionDenied(f"The user does not trust the agent {profile.name}. Go on without it.")
+        return profile
+
+    async def _work(self, profile: Profile, task: str) -> LoopResult:
+        parent = self._parent
+        try:
+            model = await parent.model(profile.model)
+            system = Message("system", await parent.prompt(profile))
+            limits = replace(parent.limits, iterations=min(profile.max_iterations, parent.limits.iterations))
+            loop = AgentLoop(
+                model,
+                self._executor(profile),
+                History([system, Message("user", task)]),
+                lambda: self._tools(profile),
+                self._shown(profile, next(self._numbers)),
+                replace(limits, window=model.info.context_window or limits.window),
+            )
+            return await loop.run()
+        except ModelError as error:
+            raise ToolFailed(f"The agent {profile.name} failed: {error}", error.code) from error
+
+    def _executor(self, profile: Profile) -> ToolExecutor:
+        parent, context = self._parent, self._parent.context
+        desk = replace(context.skills, mode=profile.name) if context.skills else None
+        own = replace(context, todos=TodoList(), planner=None, delegates=None, groups=None, skills=desk)
+        subset = _Subset(parent.registry, lambda: {spec["name"] for spec in self._tools(profile)})
+        return ToolExecutor(subset, own, self._mode(profile), parent.approvals, parent.language)
+
+    def _mode(self, profile: Profile) -> Callable[[], Mode]:
+        return (lambda: "readOnly") if profile.reads_only else self._parent.mode
+
+    def _tools(self, profile: Profile) -> tuple[ToolSpec, ...]:
+        """Those of the run that this agent may have; never more."""
+        effects = effects_of(self._mode(profile)())
+        allowed = set(self._parent.registry.names("active")) - NEVER
+        allowed = {name for name in allowed if self._parent.registry.get(name).traits.effect in effects}
+        if profile.tools:
+            allowed &= set(profile.tools)
+        return tuple(spec for spec in self._parent.tools() if spec["name"] in allowed)
+
+    def _shown(self, profile: Profile, number: int) -> Callable[[events.Event], None]:
+        """The agent's events as part of the run: its words stay in its report, its calls get ids of their own."""
+        emit, mark = self._parent.emit, f"{profile.name}-{number}"
+
+        def tell(event: events.Event) -> None:
+            match event:
+                case events.Token():
+                    return
+                case events.ToolCalls():
+                    calls = tuple({**call, "id": f"{mark}/{call.get('id', '')}"} for call in event.calls)
+                    emit(replace(event, calls=calls))
+                case events.ToolFinished():
+                    emit(replace(event, call_id=f"{mark}/{event.call_id}"))
+                case events.ContextCompacted() | events.AnomalyDetected():
+                    self._status(profile, event.type)
+                case _:
+                    emit(event)
+
+        return tell
+
+    def _status(self, profile: Profile, what: str) -> None:
+        self._parent.emit(events.StatusChanged(message=f"{profile.name}: {what}"))
+
+
+class _Subset(ToolRegistry):
+    """A registry of which only some tools can be called; states and numbers are those of the whole."""
+
+    def __init__(self, whole: ToolRegistry, allowed: Callable[[], Iterable[str]]) -> None:
+        super().__init__(circuits=whole.circuits)
+        self._whole = whole
+        self._allowed = allowed
+
+    def get(self, name: str) -> Tool:  # type: ignore[type-arg]
+        if name not in self._allowed():
+            names = ", ".join(self.names("active"))
+            raise ToolFailed(f"You do not have the tool {one_line(name, 60)!r}. Tools: {names}.", ErrorCode.NOT_FOUND)
+        return self._whole.get(name)
+
+    def entries(self) -> tuple[Entry, ...]:
+        allowed = set(self._allowed())
+        return tuple(entry for entry in self._whole.entries() if entry.tool.traits.name in allowed)
+
+    def names(self, state: ToolState | None = None, group: str | None = None) -> tuple[str, ...]:
+        allowed = set(self._allowed())
+        return tuple(name for name in self._whole.names(state, group) if name in allowed)
+
+    def specs(self, effects: Iterable[Effect], groups: Iterable[str]) -> tuple[ToolSpec, ...]:
+        allowed = set(self._allowed())
+        return tuple(spec for spec in self._whole.specs(effects, groups) if spec["name"] in allowed)
+
+    def count(self, name: str, *, ok: bool, milliseconds: float) -> None:
+        self._whole.count(name, ok=ok, milliseconds=milliseconds)
+
+
+def _report(profile: Profile, result: LoopResult, changed: list[str]) -> str:
+    text = result.text.strip() or "(no words)"
+    if len(text) > LONGEST_REPORT:
+        text = f"{text[:LONGEST_REPORT]}\n(… cut)"
+    heads = {"limit": "It was stopped at its limit of model calls; its last words:", "anomaly": "It went in circles:"}
+    parts = [f"Report of {profile.name}:", *filter(None, [heads.get(result.ending, "")]), text]
+    if changed:
+        parts.append(f"It changed (staged): {', '.join(changed[:40])}{' …' if len(changed) > 40 else ''}")
+    return "\n".join(parts)

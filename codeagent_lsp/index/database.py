@@ -1,0 +1,186 @@
+"""One SQLite file that heals itself: what is damaged or of another version is begun anew, empty.
+
+A connection per thread, write-ahead logging, so that readers never wait for a writer. Not here: the tables.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from codeagent_lsp.index.filelock import locked
+
+_BUSY = 30.0  # seconds that one writer waits for another
+_DAMAGE = frozenset((sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT, sqlite3.SQLITE_IOERR))
+
+
+class Database:
+    """The database at `path`; `stamp` says what is in it, `create` makes the tables of a new one."""
+
+    def __init__(self, path: Path, stamp: str, create: Callable[[sqlite3.Connection], None]) -> None:
+        self.path = path
+        self._stamp = stamp
+        self._create = create
+        self._local = threading.local()
+        self._lock = threading.Lock()
+        self._open: dict[int, sqlite3.Connection] = {}
+
+    def rows(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        """The rows of a SELECT; none if the file was damaged, which is healed then."""
+        try:
+            return self._connection().execute(sql, values).fetchall()
+        except sqlite3.DatabaseError as error:
+            self._heal(error)
+            return []
+
+    @contextmanager
+    def writing(self) -> Iterator[sqlite3.Connection]:
+        """A transaction: all or nothing. Tried on an empty file if the one there is damaged at its beginning."""
+        db = self._begun()
+        try:
+            yield db
+            db.execute("COMMIT")
+        except sqlite3.DatabaseError as error:
+            _roll_back(db)
+            self._heal(error)
+        except BaseException:
+            _roll_back(db)
+            raise
+
+    def renew(self) -> None:
+        """Begin anew, empty."""
+        with locked(self._lock_path()):
+            self.close()
+            self._remove()
+            self._made()
+
+    def close(self) -> None:
+        """Close the connections of all threads; the next use opens new ones."""
+        with self._lock:
+            connections, self._open = list(self._open.values()), {}
+        for connection in connections:
+            connection.close()
+        self._local = threading.local()
+
+    def _begun(self) -> sqlite3.Connection:
+        db = self._connection()
+        try:
+            db.execute("BEGIN IMMEDIATE")
+        except sqlite3.DatabaseError as error:
+            self._heal(error)
+            db = self._connection()
+            db.execute("BEGIN IMMEDIATE")
+        return db
+
+    def _connection(self) -> sqlite3.Connection:
+        """This thread's connection, to the file that has the name now: another process may have begun anew."""
+        known: tuple[int, sqlite3.Connection] | None = getattr(self._local, "connection", None)
+        inode = _inode(self.path)
+        if known is not None and known[0] == inode:
+            return known[1]
+        if known is not None:
+            self._forget(known[1])
+        connection = self._opened()
+        self._local.connection = (_inode(self.path), connection)
+        with self._lock:
+            self._open[id(connection)] = connection
+        return connection
+
+    def _opened(self) -> sqlite3.Connection:
+        """A connection to a file with our tables in it."""
+        if self.path.exists():
+            try:
+                connection = _connected(self.path)
+                if _stamp_of(connection) == self._stamp:
+                    return connection
+                connection.close()
+            except sqlite3.DatabaseError as error:
+                if not _is_damage(error):
+                    raise
+        with locked(self._lock_path()):
+            return self._made()
+
+    def _made(self) -> sqlite3.Connection:
+        """Under the lock: another process may have made the file meanwhile."""
+        self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        try:
+            connection = _connected(self.path)
+            found = _stamp_of(connection)
+        except sqlite3.DatabaseError as error:
+            if not _is_damage(error):
+                raise
+            found = "damaged"
+        if found == self._stamp:
+            return connection
+        if found is not None:
+            self._remove()
+            connection = _connected(self.path)
+        with connection:
+            connection.execute("BEGIN EXCLUSIVE")
+            self._create(connection)
+            connection.execute("CREATE TABLE stamp (value TEXT NOT NULL)")
+            connection.execute("INSERT INTO stamp VALUES (?)", (self._stamp,))
+        return connection
+
+    def _heal(self, error: sqlite3.DatabaseError) -> None:
+        if not _is_damage(error):
+            raise error
+        self.renew()
+
+    def _remove(self) -> None:
+        # The log goes first: replayed on a new file it would damage that too.
+        for suffix in ("-wal", "-shm", ""):
+            self.path.with_name(self.path.name + suffix).unlink(missing_ok=True)
+
+    def _forget(self, connection: sqlite3.Connection) -> None:
+        with self._lock:
+            self._open.pop(id(connection), None)
+        connection.close()
+
+    def _lock_path(self) -> Path:
+        return self.path.with_name(self.path.name + ".lock")
+
+
+def _connected(path: Path) -> sqlite3.Connection:
+    connection = sqlite3.connect(path, timeout=_BUSY, isolation_level=None, check_same_thread=False)
+    try:
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = NORMAL")
+        connection.execute("PRAGMA cache_size = -8000")
+    except sqlite3.DatabaseError:
+        connection.close()
+        raise
+    return connection
+
+
+def _stamp_of(connection: sqlite3.Connection) -> str | None:
+    """What is in the file: our stamp, '' for something else, None for nothing yet."""
+    tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
+    if "stamp" not in tables:
+        return "" if tables else None
+    row = connection.execute("SELECT value FROM stamp").fetchone()
+    return str(row[0]) if row else ""
+
+
+def _is_damage(error: sqlite3.DatabaseError) -> bool:
+    code = getattr(error, "sqlite_errorcode", None)
+    return (code is not None and code & 0xFF in _DAMAGE) or "no such table" in str(error)
+
+
+def _inode(path: Path) -> int:
+    try:
+        return os.stat(path).st_ino  # noqa: PTH116 - asked before every statement
+    except OSError:
+        return 0
+
+
+def _roll_back(connection: sqlite3.Connection) -> None:
+    try:
+        connection.execute("ROLLBACK")
+    except sqlite3.DatabaseError:
+        pass  # nothing is open any more: the failure itself has ended it

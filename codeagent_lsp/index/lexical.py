@@ -1,0 +1,123 @@
+"""Full-text search over the indexed files: BM25 in SQLite FTS5 over the words of path, definitions and text.
+
+Gives files with scores. Not here: what a question's words are (`words.py`), what else speaks for a file (`rank.py`),
+and which part of a file answers (`chunks.py`).
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import PurePosixPath
+from typing import Any, Protocol
+
+from codeagent_lsp.index.base import FileTags, SymbolInfo
+from codeagent_lsp.index.words import Question, as_word, counted, words_of
+
+MAX_CHARS = 400_000
+MAX_WORDS = 32
+CANDIDATES = 300
+
+_MOST_PER_WORD = 16  # a word standing more often in a file says no more
+_TOO_COMMON = 0.5  # FTS5 counts a word that over half of the files have as nothing
+_ROWS_AT_MOST = 60_000  # rows one question may score, beyond its three rarest words
+_COLUMNS = "path, names, text"
+_WEIGHTS = (2.0, 2.0, 1.0)
+
+
+class Tables(Protocol):
+    """What a search needs of the store."""
+
+    def query(self, sql: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]: ...
+
+
+class Lexical:
+    """The tables of the words, kept by the store in its own transactions."""
+
+    version = "lexical 1"
+
+    def create(self, db: sqlite3.Connection) -> None:
+        """One row per file, under the file's row id; and the view that tells how common a word is."""
+        db.execute(f"CREATE VIRTUAL TABLE lexical USING fts5({_COLUMNS}, tokenize = \"unicode61 tokenchars '_'\")")
+        db.execute("CREATE VIRTUAL TABLE lexical_words USING fts5vocab(lexical, row)")
+
+    def prepare(self, path: str, tags: FileTags, text: str) -> object:
+        """The words of a file, as `put` takes them. Beyond 400,000 characters a text is not read."""
+        return document(path, tags.symbols, text)
+
+    def put(self, db: sqlite3.Connection, ident: int, prepared: object) -> None:
+        """Replace a file's words."""
+        assert isinstance(prepared, (tuple, list)), prepared
+        row = (ident, *prepared)
+        db.execute(f"REPLACE INTO lexical (rowid, {_COLUMNS}) VALUES (?, ?, ?, ?)", row)  # noqa: S608
+
+    def drop(self, db: sqlite3.Connection, ident: int) -> None:
+        """Forget a file."""
+        db.execute("DELETE FROM lexical WHERE rowid = ?", (ident,))
+
+
+def document(path: str, outline: Iterable[SymbolInfo], text: str) -> tuple[str, str, str]:
+    """The words of a file as they are indexed: of its path, of the names it defines, of its text."""
+    names = (symbol.name for symbol in outline)
+    return " ".join(words_of(path)), " ".join(_name_words(names)), _repeated(counted(text[:MAX_CHARS]))
+
+
+def matching(tables: Tables, question: Question, limit: int = CANDIDATES) -> list[tuple[str, float]]:
+    """The files with most to say on the question, best first, with positive scores that only compare to each other."""
+    words = _telling(tables, question)
+    if not words:
+        return []
+    match = " OR ".join(f'"{word}"' for word in words)
+    weights = ", ".join(str(weight) for weight in _WEIGHTS)
+    rows = tables.query(
+        f"SELECT files.path, -bm25(lexical, {weights}) AS score FROM lexical JOIN files ON files.id = lexical.rowid"  # noqa: S608
+        " WHERE lexical MATCH ? ORDER BY score DESC, files.path LIMIT ?",
+        (match, limit),
+    )
+    return [(path, score) for path, score in rows]
+
+
+def rarity(tables: Tables, words: Sequence[str]) -> Mapping[str, int]:
+    """In how many files each word stands; words that stand nowhere are left out."""
+    slots = ",".join("?" * len(words))
+    rows = tables.query(f"SELECT term, doc FROM lexical_words WHERE term IN ({slots})", tuple(words))  # noqa: S608
+    return dict((word, count) for word, count in rows)
+
+
+def asked(question: Question) -> list[str]:
+    """The words to look for: those of the question, and the identifiers that it names as wholes."""
+    wholes = (as_word(name) for name in question.names)
+    return list(dict.fromkeys((*(word for word, _ in question.words), *(whole for whole in wholes if whole))))
+
+
+def folder_and_stem(path: str) -> tuple[frozenset[str], frozenset[str]]:
+    """The words of a path's folders and of its file name without the ending."""
+    place = PurePosixPath(path)
+    return frozenset(words_of(str(place.parent))), frozenset(words_of(place.name.partition(".")[0]))
+
+
+def _telling(tables: Tables, question: Question) -> list[str]:
+    """The rarest words, as many as can be looked up quickly; none that most files have."""
+    counts = rarity(tables, asked(question)[:500])
+    files = tables.query("SELECT count(*) FROM files")[0][0]
+    known = sorted((count, word) for word, count in counts.items() if count <= max(2, files * _TOO_COMMON))
+    words: list[str] = []
+    rows = 0
+    for count, word in known[:MAX_WORDS]:
+        rows += count
+        if len(words) >= 3 and rows > _ROWS_AT_MOST:
+            break
+        words.append(word)
+    return words
+
+
+def _name_words(names: Iterable[str]) -> Iterable[str]:
+    for name in names:
+        yield from words_of(name)
+        whole = as_word(name)
+        if whole:
+            yield whole
+
+
+def _repeated(counts: Mapping[str, int]) -> str:
+    return " ".join(" ".join([word] * min(often, _MOST_PER_WORD)) for word, often in counts.items())

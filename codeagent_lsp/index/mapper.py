@@ -1,0 +1,121 @@
+"""Repo maps of one index: keeps the reference graph and the last maps, so that the next one is quick and steady.
+
+The graph is saved beside the index and may be a little older than it: a map does not need a file's newest edge, and
+the file's own words are always those of the index. One thread at a time. Not here: ranks (`rank.py`), text (`repomap.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+from codeagent_lsp.index import graph as graphs
+from codeagent_lsp.index import rank, repomap
+from codeagent_lsp.index.base import FileTags
+from codeagent_lsp.index.packing import Names
+from codeagent_lsp.index.rank import Task
+from codeagent_lsp.index.repomap import Counter, RepoMap, estimate_tokens
+from codeagent_lsp.index.words import Question
+
+STALE = 0.02  # the share of changed files from which the graph is made anew
+
+_KEPT = 8
+
+
+class Source(Protocol):
+    """What maps need of an index."""
+
+    def files(self) -> Mapping[str, bytes]: ...
+
+    def tags(self, path: str) -> FileTags | None: ...
+
+    def names(self) -> Iterator[tuple[str, Names]]: ...
+
+    def generation(self) -> int: ...
+
+    def query(self, sql: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]: ...
+
+
+class Mapper:
+    """Makes maps of an index. `saved` is where the graph is kept between processes; None: nowhere."""
+
+    def __init__(self, index: Source, saved: Path | None = None, count: Counter = estimate_tokens) -> None:
+        self._index = index
+        self._saved = saved
+        self._count = count
+        self._generation = -1
+        self._files: Mapping[str, bytes] = {}
+        self._graph: graphs.Graph | None = None
+        self._last: dict[object, RepoMap] = {}
+
+    def task_map(self, task: Task, budget: int) -> RepoMap:
+        """The part of the map that depends on the task, for its message. The overview if there is no task at all."""
+        asking = task.question()
+        if not asking.words and not task.focused and not asking.names:
+            return self.overview(budget)
+        return self._made(("task", task.text, task.focused, task.mentioned, budget), self.ranked(task), asking, budget)
+
+    def overview(self, budget: int) -> RepoMap:
+        """The part that no task changes: what holds the repository together, for the stable part of a prompt."""
+        graph = self._refreshed()
+        return self._made(("overview", budget), rank.important(graph, self._files), Question(), budget)
+
+    def ranked(self, task: Task) -> list[tuple[str, float]]:
+        """Files by how much they matter to the task, best first."""
+        graph = self._refreshed()
+        return rank.ranked(self._index, graph, self._files, task)
+
+    def _made(self, key: object, ranked: list[tuple[str, float]], asking: Question, budget: int) -> RepoMap:
+        made = repomap.render(
+            ranked, self._outline, asking, budget, previous=self._last.pop(key, None), count=self._count
+        )
+        self._last[key] = made
+        while len(self._last) > _KEPT:
+            del self._last[next(iter(self._last))]
+        return made
+
+    def _outline(self, path: str) -> Sequence[Any]:
+        tags = self._index.tags(path)
+        return tags.symbols if tags else ()
+
+    def _refreshed(self) -> graphs.Graph:
+        """The graph, made anew only when much has changed."""
+        generation = self._index.generation()
+        if self._graph is not None and generation == self._generation:
+            return self._graph
+        self._files = self._index.files()
+        self._generation = generation
+        graph = self._graph or _read(self._saved)
+        if graph is None or graph.stale(self._files) > STALE:
+            graph = graphs.build(self._index.names(), self._files)
+            _write(self._saved, graph)
+        self._graph = graph
+        return graph
+
+
+def repo_map(
+    index: Source, task: str, focused: Collection[str] = (), mentioned: Collection[str] = (), budget_tokens: int = 1024
+) -> str:
+    """The text of one map, made from nothing; a `Mapper` makes the next one faster."""
+    return Mapper(index).task_map(Task(task, tuple(focused), tuple(mentioned)), budget_tokens).text
+
+
+def _read(path: Path | None) -> graphs.Graph | None:
+    """The saved graph; None if there is none that can be read."""
+    try:
+        return graphs.load(path.read_bytes()) if path else None
+    except (OSError, ValueError):
+        return None
+
+
+def _write(path: Path | None, graph: graphs.Graph) -> None:
+    """Save it for the next process, whole or not at all; a graph that cannot be saved is made again."""
+    if path is None:
+        return
+    part = path.with_name(f"{path.name}.part")
+    try:
+        part.write_bytes(graphs.dump(graph))
+        part.replace(path)
+    except OSError:
+        part.unlink(missing_ok=True)

@@ -1,0 +1,164 @@
+"""The text of a repo map: the files that matter, the signatures that matter in them, fitted to a number of tokens.
+
+The best files stand in their own sections with signatures; more files follow, by folder, so that most of what a task
+could need is named. The text changes only when something in it does: scores are rounded, what moved a little since
+the last map has not moved, and no line number is shown. Pure. Not here: the ranks (`rank.py`) and the graph that
+is kept between maps (`mapper.py`).
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import PurePosixPath
+
+from codeagent_lsp.index.base import SymbolInfo
+from codeagent_lsp.index.words import Question, words_of
+
+Outline = Callable[[str], Sequence[SymbolInfo]]
+Counter = Callable[[str], int]
+
+MOST_FILES = 400
+PATHS_SHARE = 0.6  # of the budget, at most, for naming files; what is left shows signatures
+SIGNATURE_CHARS = 100
+STEADY = 0.08  # a score that moved less than this share has not moved
+
+_MOST_SECTIONS = 24
+_MOST_SIGNATURES = 8
+_TYPES = frozenset(("class", "interface", "struct", "enum", "module", "type"))
+_CALLABLE = frozenset(("function", "method"))
+
+
+@dataclass(frozen=True, slots=True)
+class RepoMap:
+    """A map with the scores it was made by; given back as `previous`, it keeps the next one from changing idly.
+
+    `shown` are the files named in the text, sections first.
+    """
+
+    text: str = ""
+    shown: tuple[str, ...] = ()
+    scores: Mapping[str, float] = field(default_factory=dict)
+
+
+def estimate_tokens(text: str) -> int:
+    """Tokens of a text on the safe side: 3 bytes of UTF-8 each."""
+    return len(text.encode("utf-8", "replace")) // 3 + 1
+
+
+def render(
+    ranked: Iterable[tuple[str, float]],
+    outline: Outline,
+    asking: Question,
+    budget: int,
+    *,
+    previous: RepoMap | None = None,
+    count: Counter = estimate_tokens,
+) -> RepoMap:
+    """The map of the best files that fit in `budget` tokens. An empty one where nothing fits."""
+    scores = steady(dict(ranked), previous.scores if previous else {})
+    order = sorted(scores, key=lambda path: (-scores[path], path))[:MOST_FILES]
+    named = order[: _most(order, int(budget * PATHS_SHARE), count)]
+    sections = _sections(named, outline, asking, budget, count)
+    text = _text(sections, named)
+    return RepoMap(text, tuple(named), scores) if named and count(text) <= budget else RepoMap(scores=scores)
+
+
+def steady(scores: Mapping[str, float], before: Mapping[str, float]) -> dict[str, float]:
+    """Scores in two digits; those close to what they were before are what they were before."""
+    rounded: dict[str, float] = {}
+    for path, score in scores.items():
+        old = before.get(path)
+        same = old is not None and abs(score - old) <= STEADY * old
+        rounded[path] = old if same and old is not None else float(f"{score:.2g}")
+    return rounded
+
+
+def signatures(symbols: Sequence[SymbolInfo], asking: Question, most: int = _MOST_SIGNATURES) -> list[str]:
+    """The lines that show the definitions most to do with the question, each under what it is in, in file order."""
+    chosen = _chosen(symbols, asking, most)
+    return [f"{'  ' * _depth(symbol, symbols)}{_cut(symbol.signature or symbol.name)}" for symbol in chosen]
+
+
+def paths_in(text: str) -> list[str]:
+    """The files that a map names, in its order."""
+    found: list[str] = []
+    folder = ""
+    for line in text.splitlines():
+        if line.startswith("  "):
+            continue
+        head, colon, names = line.partition(": ")
+        if colon and (head == "." or head.endswith("/")):
+            folder = "" if head == "." else head
+            found += (folder + name for name in names.split(" | "))
+        elif line:
+            found.append(line.removesuffix(":"))
+    return found
+
+
+def _most(order: Sequence[str], budget: int, count: Counter) -> int:
+    """How many of the files can be named in that many tokens."""
+    return bisect_right(range(1, len(order) + 1), budget, key=lambda files: count(_folders(order[:files])))
+
+
+def _sections(
+    named: Sequence[str], outline: Outline, asking: Question, budget: int, count: Counter
+) -> dict[str, list[str]]:
+    """Signatures for the best files, as long as the whole text fits."""
+    sections: dict[str, list[str]] = {}
+    for path in named[:_MOST_SECTIONS]:
+        lines = signatures(outline(path), asking)
+        while lines and count(_text({**sections, path: lines}, named)) > budget:
+            lines = lines[: len(lines) // 2]
+        tried = {**sections, path: lines}
+        if count(_text(tried, named)) > budget:
+            break
+        sections = tried
+    return sections
+
+
+def _text(sections: Mapping[str, Sequence[str]], named: Sequence[str]) -> str:
+    parts = [line for path, lines in sections.items() for line in (path, *(f"  {line}" for line in lines))]
+    rest = _folders([path for path in named if path not in sections])
+    return "\n".join((*parts, rest)).rstrip("\n") + "\n" if named else ""
+
+
+def _folders(paths: Iterable[str]) -> str:
+    """One line per folder, `folder/: a.py | b.py`; folders and names by alphabet, so that ranks do not show."""
+    groups: dict[str, list[str]] = {}
+    for path in sorted(paths):
+        place = PurePosixPath(path)
+        parent = str(place.parent)
+        groups.setdefault("." if parent == "." else f"{parent}/", []).append(place.name)
+    return "".join(f"{folder}: {' | '.join(names)}\n" for folder, names in sorted(groups.items()))
+
+
+def _chosen(symbols: Sequence[SymbolInfo], asking: Question, most: int) -> list[SymbolInfo]:
+    """The best definitions, with the types that they are in, in file order."""
+    weights = [_weight(symbol, asking) for symbol in symbols]
+    order = sorted(range(len(symbols)), key=lambda at: (-weights[at], at))
+    taken = {symbols[at].qualified for at in order[:most] if weights[at] > 0}
+    parents = {symbols[at].parent for at in order[:most] if weights[at] > 0}
+    chosen = [s for s in symbols if s.qualified in taken or (s.qualified in parents and s.kind in _TYPES)]
+    return sorted(chosen, key=lambda symbol: (symbol.line_start, -symbol.line_end))[: most + len(parents)]
+
+
+def _weight(symbol: SymbolInfo, asking: Question) -> float:
+    """Named in the question, words shared with it, and being a type or a function at the top of the file."""
+    if symbol.kind not in _TYPES and symbol.kind not in _CALLABLE:
+        return 0.0
+    asked = {word for word, _ in asking.words}
+    weight = 10.0 if symbol.name in asking.names else 0.0
+    weight += 3.0 * len(asked.intersection(words_of(symbol.name)))
+    weight += 1.0 * len(asked.intersection(words_of(symbol.signature)))
+    weight += 0.5 * len(asked.intersection(words_of(symbol.docstring)))
+    return weight + (0.0 if symbol.parent else 0.6 if symbol.kind in _TYPES else 0.3)
+
+
+def _depth(symbol: SymbolInfo, symbols: Sequence[SymbolInfo]) -> int:
+    return symbol.parent.count(".") + 1 if symbol.parent else 0
+
+
+def _cut(signature: str) -> str:
+    return signature if len(signature) <= SIGNATURE_CHARS else signature[: SIGNATURE_CHARS - 1] + "…"

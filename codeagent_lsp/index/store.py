@@ -1,0 +1,284 @@
+"""The index on disk: one SQLite file, tags kept once per content, read by many while one writes.
+
+Paths are relative to the workspace with `/` between their parts. A damaged or outdated file is begun anew, empty;
+whoever fills the index sees by `files()` what is missing. Any method may be called from any thread.
+Not here: what is in a file (`parse.py`), which files there are (`service.py`), words and ranks (`lexical.py`, which
+keeps its tables in the same file as a `Companion`).
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol, TypeVar, cast
+
+from codeagent_lsp.index.base import FileTags, SymbolInfo
+from codeagent_lsp.index.database import Database
+from codeagent_lsp.index.packing import Names, Packed, pack, unpack, unpack_names, unpack_symbols
+
+FORMAT = 1  # raise it when the tables, the packing or what parsing finds changes
+_SPARE = 10_000  # contents kept although no file has them now, for the next change of branch
+
+_SCHEMA = """
+CREATE TABLE generation (value INTEGER NOT NULL);
+CREATE TABLE contents (id INTEGER PRIMARY KEY, digest BLOB NOT NULL UNIQUE, outline TEXT NOT NULL,
+                       defined TEXT NOT NULL, used TEXT NOT NULL);
+CREATE TABLE files (id INTEGER PRIMARY KEY, path TEXT NOT NULL UNIQUE, content INTEGER NOT NULL,
+                    mtime INTEGER NOT NULL, ctime INTEGER NOT NULL, size INTEGER NOT NULL, note TEXT NOT NULL);
+CREATE INDEX files_by_content ON files (content);
+CREATE VIEW indexed AS SELECT path, digest, outline, defined, used, mtime, ctime, size, note
+                       FROM files JOIN contents ON contents.id = content;
+"""
+_ALL_TAGS = "SELECT path, outline, defined, used FROM indexed WHERE path > ? ORDER BY path LIMIT 500"
+_ALL_OUTLINES = "SELECT path, outline FROM indexed WHERE path > ? ORDER BY path LIMIT 500"
+_ALL_NAMES = "SELECT path, defined, used FROM indexed WHERE path > ? ORDER BY path LIMIT 500"
+
+_T = TypeVar("_T")
+
+
+class Stamp(NamedTuple):
+    """What `stat` says of a file whose content is known; the same stamp is taken for the same content.
+
+    Nanoseconds and bytes. All zero: unknown, so the content is looked at again.
+    """
+
+    mtime: int = 0
+    ctime: int = 0
+    size: int = 0
+
+
+class Entry(NamedTuple):
+    """One file to write. `packed` None: tags of this content are in the store already.
+
+    `prepared` is what each companion made of the file (`Store.prepare`). `note` says why the file was not parsed:
+    '' (it was), `large`, `binary`, `gone`, `failed` (it hung or crashed its worker).
+    """
+
+    path: str
+    digest: bytes
+    packed: Packed | None
+    prepared: tuple[object, ...] = ()
+    stamp: Stamp = Stamp()
+    note: str = ""
+
+
+class Known(NamedTuple):
+    """What is known of a file: the digest of its content, its stamp and note."""
+
+    digest: bytes
+    stamp: Stamp
+    note: str
+
+
+class Companion(Protocol):
+    """Tables of somebody else in the same file, filled in the same transactions.
+
+    `version` is part of the file's stamp: another version, and the whole index is begun anew.
+    `ident` is the file's row id: the same as long as the path is indexed, so fit for an FTS5 rowid.
+    """
+
+    @property
+    def version(self) -> str: ...
+
+    def create(self, db: sqlite3.Connection) -> None:
+        """Make the tables, in an empty database."""
+        ...
+
+    def prepare(self, path: str, tags: FileTags, text: str) -> object:
+        """What `put` is to write for a file. All work belongs here: it is done in a worker process, without a lock."""
+        ...
+
+    def put(self, db: sqlite3.Connection, ident: int, prepared: object) -> None:
+        """A file is new or has changed; what `put` wrote for `ident` before is to be replaced."""
+        ...
+
+    def drop(self, db: sqlite3.Connection, ident: int) -> None:
+        """A file is gone."""
+        ...
+
+
+class Index(Protocol):
+    """What readers need of an index: `Store` is one, `view.View` another, with unsaved texts over it."""
+
+    def files(self) -> Mapping[str, bytes]: ...
+
+    def tags(self, path: str) -> FileTags | None: ...
+
+    def definitions(self) -> Iterator[tuple[str, tuple[SymbolInfo, ...]]]: ...
+
+    def names(self) -> Iterator[tuple[str, Names]]: ...
+
+    def defining(self, name: str) -> tuple[str, ...]: ...
+
+    def using(self, name: str) -> tuple[str, ...]: ...
+
+    def generation(self) -> int: ...
+
+
+class Reader:
+    """The reading half of `Store`. Long answers come in pieces, so a change in between may be seen in part."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def files(self) -> dict[str, bytes]:
+        """The path of every file and the digest of its content."""
+        return dict(cast("list[tuple[str, bytes]]", self._database.rows("SELECT path, digest FROM indexed")))
+
+    def tags(self, path: str) -> FileTags | None:
+        """The tags of a file, None if it is not indexed."""
+        rows = self._database.rows("SELECT path, outline, defined, used FROM indexed WHERE path = ?", (path,))
+        return next((tags for _, tags in self._decoded(rows, _tags)), None)
+
+    def all_tags(self) -> Iterator[tuple[str, FileTags]]:
+        """Every file with its tags, by path. Slow on large indexes: see `names` and `definitions`."""
+        return self._decoded(self._by_path(_ALL_TAGS), _tags)
+
+    def definitions(self) -> Iterator[tuple[str, tuple[SymbolInfo, ...]]]:
+        """Every file with what it defines, by path."""
+        return self._decoded(self._by_path(_ALL_OUTLINES), unpack_symbols)
+
+    def names(self) -> Iterator[tuple[str, Names]]:
+        """Every file with the names it defines and uses, by path: the fast form for a reference graph."""
+        return self._decoded(self._by_path(_ALL_NAMES), _names)
+
+    def defining(self, name: str) -> tuple[str, ...]:
+        """The files with a definition called `name`, by path."""
+        rows = self._database.rows(
+            "SELECT path FROM indexed WHERE instr(defined, ?) ORDER BY path", (json.dumps(name, ensure_ascii=False),)
+        )
+        return tuple(path for (path,) in rows)
+
+    def using(self, name: str) -> tuple[str, ...]:
+        """The files with a reference to `name`, by path."""
+        key = json.dumps(name, ensure_ascii=False) + ":"
+        rows = self._database.rows("SELECT path FROM indexed WHERE instr(used, ?) ORDER BY path", (key,))
+        return tuple(path for (path,) in rows)
+
+    def generation(self) -> int:
+        """A number that changes whenever anything that readers see has changed."""
+        rows = self._database.rows("SELECT value FROM generation")
+        return int(rows[0][0]) if rows else 0
+
+    def query(self, sql: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
+        """The rows of a SELECT on the tables of a companion; none when a damaged file had to be begun anew.
+
+        sqlite3.OperationalError if the statement itself is wrong.
+        """
+        return self._database.rows(sql, values)
+
+    def _by_path(self, sql: str) -> Iterator[tuple[Any, ...]]:
+        """All files in pieces, so that memory does not grow with their number."""
+        last = ""
+        while rows := self._database.rows(sql, (last,)):
+            yield from rows
+            last = rows[-1][0]
+
+    def _decoded(self, rows: Iterable[tuple[Any, ...]], decode: Callable[..., _T]) -> Iterator[tuple[str, _T]]:
+        """Each row by `decode`. One that cannot be: SQLite did not see the damage, so all of it is begun anew."""
+        try:
+            for row in rows:
+                yield row[0], decode(*row)
+        except ValueError:
+            self._database.renew()
+
+
+class Store(Reader):
+    """The index at `path`, made with its folder if missing. Tables of `companions` live in the same file."""
+
+    def __init__(self, path: Path, companions: Sequence[Companion] = ()) -> None:
+        self.path = path
+        self.companions = tuple(companions)
+        stamp = ";".join((str(FORMAT), *(companion.version for companion in self.companions)))
+        super().__init__(Database(path, stamp, self._create))
+
+    def known(self) -> dict[str, Known]:
+        """As `files`, with what tells whether a file has changed since."""
+        rows = self._database.rows("SELECT path, digest, mtime, ctime, size, note FROM indexed")
+        return {path: Known(digest, Stamp(*stamp), note) for path, digest, *stamp, note in rows}
+
+    def content(self, digest: bytes) -> Packed | None:
+        """The tags of a content, at whatever path it was; None if unknown."""
+        rows = self._database.rows("SELECT outline, defined, used FROM contents WHERE digest = ?", (digest,))
+        return Packed(*rows[0]) if rows else None
+
+    def replace(self, path: str, digest: bytes, tags: FileTags, text: str) -> None:
+        """Set one file."""
+        self.write([Entry(path, digest, pack(tags), self.prepare(path, tags, text))])
+
+    def remove(self, path: str) -> None:
+        """Forget a file; its content stays known for a while."""
+        self.write((), (path,))
+
+    def prepare(self, path: str, tags: FileTags, text: str) -> tuple[object, ...]:
+        """What the companions need of a file, for `Entry.prepared`."""
+        return tuple(companion.prepare(path, tags, text) for companion in self.companions)
+
+    def write(self, entries: Iterable[Entry], removed: Iterable[str] = ()) -> None:
+        """Set and remove files, all or nothing. An entry without tags for an unknown content is passed over."""
+        with self._database.writing() as db:
+            for entry in entries:
+                ident = _put(db, entry)
+                for companion, prepared in zip(self.companions, entry.prepared if ident else (), strict=False):
+                    companion.put(db, ident, prepared)
+            for path in removed:
+                for (ident,) in db.execute("DELETE FROM files WHERE path = ? RETURNING id", (path,)).fetchall():
+                    for companion in self.companions:
+                        companion.drop(db, ident)
+            db.execute("UPDATE generation SET value = value + 1")
+
+    def touch(self, stamps: Mapping[str, Stamp]) -> None:
+        """New stamps for files whose content is still the same; nothing that readers see."""
+        with self._database.writing() as db:
+            rows = [(*stamp, path) for path, stamp in stamps.items()]
+            db.executemany("UPDATE files SET mtime = ?, ctime = ?, size = ? WHERE path = ?", rows)
+
+    def tidy(self) -> None:
+        """Forget contents that no file has, once they are many."""
+        with self._database.writing() as db:
+            (files,), (contents,) = db.execute("SELECT count(*) FROM files UNION ALL SELECT count(*) FROM contents")
+            if contents > 2 * files + _SPARE:
+                db.execute("DELETE FROM contents WHERE id NOT IN (SELECT content FROM files)")
+
+    def clear(self) -> None:
+        """Begin anew, empty."""
+        self._database.renew()
+
+    def close(self) -> None:
+        """Close the connections of all threads. The store opens new ones when it is used again."""
+        self._database.close()
+
+    def _create(self, db: sqlite3.Connection) -> None:
+        for statement in _SCHEMA.split(";"):
+            db.execute(statement)
+        # A renewed index must not look like the old one to those who remember its generation.
+        db.execute("INSERT INTO generation VALUES (?)", (time.time_ns() // 1000,))
+        for companion in self.companions:
+            companion.create(db)
+
+
+def _put(db: sqlite3.Connection, entry: Entry) -> int:
+    """The row id of the file, 0 if the entry says nothing."""
+    if entry.packed is not None:
+        db.execute(
+            "INSERT OR IGNORE INTO contents (digest, outline, defined, used) VALUES (?, ?, ?, ?)",
+            (entry.digest, *entry.packed),
+        )
+    found = db.execute(
+        "INSERT INTO files (path, content, mtime, ctime, size, note) SELECT ?, id, ?, ?, ?, ? FROM contents"
+        " WHERE digest = ? ON CONFLICT (path) DO UPDATE SET content = excluded.content, mtime = excluded.mtime,"
+        " ctime = excluded.ctime, size = excluded.size, note = excluded.note RETURNING id",
+        (entry.path, *entry.stamp, entry.note, entry.digest),
+    ).fetchall()
+    return int(found[0][0]) if found else 0
+
+
+def _tags(path: str, *packed: str) -> FileTags:
+    return unpack(path, Packed(*packed))
+
+
+def _names(path: str, defined: str, used: str) -> Names:
+    return unpack_names(defined, used)

@@ -1,0 +1,86 @@
+"""The commands of `codeagent.skills.*` and `codeagent.memory.*` that answer at once. Not here: installing, a run."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from codeagent_lsp.agent.memory import Entry
+from codeagent_lsp.errors import UsageError
+from codeagent_lsp.texts import text
+
+if TYPE_CHECKING:
+    from codeagent_lsp.server.backend import Backend
+
+Arguments = Mapping[str, Any]
+Later = Callable[[Awaitable[Any]], None]
+
+MEMORY_DOCUMENT = "memory.md"
+
+
+def knowledge_commands(backend: Backend, later: Later) -> dict[str, Callable[[Arguments], Any]]:
+    """Commands by name; `later` takes work that goes on after the answer."""
+    memory = backend.knowledge.memory
+
+    async def show(given: Arguments) -> dict[str, Any]:
+        entries = await asyncio.to_thread(memory.entries)
+        page = memory_page(entries, backend.front.language(), enabled=memory.enabled())
+        backend.own_documents.put(MEMORY_DOCUMENT, page)
+        later(backend.own_documents.show(MEMORY_DOCUMENT))
+        return {"entries": [_shown(entry) for entry in entries], "markdown": page}
+
+    async def forget(given: Arguments) -> dict[str, int]:
+        count = await asyncio.to_thread(memory.forget, given.get("id"))
+        if not count and "id" in given:
+            raise UsageError("memory.unknown", id=given["id"])
+        return {"forgotten": count}
+
+    return {
+        "codeagent.skills.list": lambda given: asyncio.to_thread(listed_skills, backend),
+        "codeagent.memory.show": show,
+        "codeagent.memory.forget": forget,
+    }
+
+
+def listed_skills(backend: Backend) -> list[dict[str, Any]]:
+    """Skills and agents with their state, then what is broken."""
+    view = backend.views.plain()
+    catalogue = backend.knowledge.skills.catalogue(view)
+    profiles, problems = backend.knowledge.agents.look(view)
+    skills = [
+        {"kind": "skill", "name": skill.name, "description": skill.description, "place": skill.place,
+         "folder": skill.folder, "approved": skill.approved, "triggers": list(skill.triggers),
+         "files": len(skill.files) + 1}
+        for skill in catalogue.skills
+    ]  # fmt: skip
+    agents = [
+        {"kind": "agent", "name": item.name, "description": item.description, "place": item.place,
+         "approved": item.approved, "tools": list(item.tools)}
+        for item in profiles
+    ]  # fmt: skip
+    broken = [{"kind": "problem", "folder": item.folder, "reason": item.reason} for item in catalogue.problems]
+    return [*skills, *agents, *broken, *({"kind": "problem", "folder": p.path, "reason": p.reason} for p in problems)]
+
+
+def memory_page(entries: tuple[Entry, ...], language: str, *, enabled: bool) -> str:
+    """What is remembered, as Markdown, the newest first."""
+    lines = [f"# {text('memory.title', language)}", ""]
+    lines += [] if enabled else [text("memory.off", language), ""]
+    lines += [
+        f"- `{entry.entry_id}` {_plain(entry.text)}" + (f" — {_plain(entry.reason)}" if entry.reason else "")
+        + f" ({entry.date}, {entry.kind}, {entry.session})"
+        for entry in reversed(entries)
+    ] or [text("memory.none", language)]  # fmt: skip
+    return "\n".join([*lines, ""])
+
+
+def _shown(entry: Entry) -> dict[str, Any]:
+    row = asdict(entry)
+    return {"id": row.pop("entry_id"), **row}
+
+
+def _plain(words: str) -> str:
+    """Without anything that Markdown would load or follow."""
+    return "".join(f"\\{char}" if char in "\\`*_[]<>!#|" else char for char in words)

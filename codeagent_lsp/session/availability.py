@@ -1,0 +1,67 @@
+"""Tells the model and the user of one run which tools rest, were switched off, came back or are new.
+
+What stands in the registry is compared with what was told. Not here: why a tool rests (`tools/circuit_breaker.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from codeagent_lsp import events
+from codeagent_lsp.tools.registry import Entry, ToolRegistry
+from codeagent_lsp.workspace.visible import one_line
+
+REASON = 300
+
+
+class Availability:
+    """For one run, made when it begins. `emit` takes the events."""
+
+    def __init__(self, registry: ToolRegistry, emit: Callable[[events.Event], None]) -> None:
+        self._registry = registry
+        self._emit = emit
+        self._off = _off(registry)
+        self._groups = _groups(registry)
+
+    def opening(self) -> str:
+        """What cannot be used as the run begins; '' for nothing. What the user switched off is not even offered."""
+        resting = {item.name for item in self._registry.circuits.resting()}
+        return "\n".join(self._rests(name, reason) for name, reason in self._off.items() if name in resting)
+
+    def news(self) -> str:
+        """What has changed since it was asked last, for the model; told to the user by events."""
+        off, groups = _off(self._registry), _groups(self._registry)
+        names = self._registry.names()
+        lines = []
+        for name, reason in off.items():
+            if name not in self._off:
+                self._emit(events.ToolDisabled(tool=name, reason=reason))
+                lines.append(self._rests(name, reason))
+        for name in self._off:
+            if name not in off and name in names:
+                self._emit(events.ToolEnabled(tool=name))
+                lines.append(f"The tool {name} can be used again.")
+        new = sorted(groups - self._groups)
+        if new:
+            lines.append(f"New groups of tools for enable_tools: {', '.join(new)}.")
+        self._off, self._groups = off, groups
+        return "\n".join(lines)
+
+    def _rests(self, name: str, reason: str) -> str:
+        left = next((item.seconds for item in self._registry.circuits.resting() if item.name == name), None)
+        if left is None:
+            return f"The tool {name} cannot be used now: {reason or 'switched off'}. Go another way."
+        when = f"in {left:.0f} s" if left > 0 else "now"
+        return f"The tool {name} rests: {reason} It can be tried again {when}. Until then go another way."
+
+
+def _off(registry: ToolRegistry) -> dict[str, str]:
+    return {entry.tool.traits.name: _reason(entry) for entry in registry.entries() if entry.state in ("disabled", "error")}
+
+
+def _reason(entry: Entry) -> str:
+    return one_line(entry.reason, REASON)
+
+
+def _groups(registry: ToolRegistry) -> set[str]:
+    return {entry.tool.traits.group for entry in registry.entries() if entry.state != "registered"}

@@ -1,0 +1,220 @@
+"""One run's talk with the model: what it is told, which tools it is offered, and the loop over both.
+
+Not here: the loop itself (`agent/loop.py`), a run's beginning and end (`run.py`), a plan's steps (`plan_run.py`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, replace
+
+from codeagent_lsp import events
+from codeagent_lsp.agent.compaction import Kept
+from codeagent_lsp.agent.gather import starting_context
+from codeagent_lsp.agent.history import History, note
+from codeagent_lsp.agent.loop import DEFAULT_WINDOW, AgentLoop, LoopLimits, LoopResult
+from codeagent_lsp.agent.prompt import Selection, system_prompt, task_message
+from codeagent_lsp.llm.base import Model
+from codeagent_lsp.messages import Message, ToolSpec
+from codeagent_lsp.session.availability import Availability
+from codeagent_lsp.session.offering import Offering
+from codeagent_lsp.session.planner import RunPlanner
+from codeagent_lsp.session.proposal import Proposal
+from codeagent_lsp.session.replay import message_to_dict
+from codeagent_lsp.session.request import ANSWERS, Planning, RunRequest, Target
+from codeagent_lsp.session.services import Services
+from codeagent_lsp.session.session import RunRecord, Session
+from codeagent_lsp.session.telling import Telling
+from codeagent_lsp.session.voice import PLANNING_CALL, Voice
+from codeagent_lsp.session.workbench import Workbench, commands_line
+from codeagent_lsp.tools.base import ToolContext
+from codeagent_lsp.tools.decision import Mode
+from codeagent_lsp.tools.executor import ToolExecutor
+from codeagent_lsp.tools.todos import render
+from codeagent_lsp.workspace.position import LineIndex
+
+SMALL_WINDOW = 8192
+NAMED_IN_RULES = ("skill_loader", "delegate")
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What a run is made of, for those who do a part of its work."""
+
+    session: Session
+    record: RunRecord
+    services: Services
+    voice: Voice
+    proposal: Proposal
+    bench: Workbench
+
+
+class Conversation:
+    """Open it once; then every `loop` goes on where the last one ended."""
+
+    def __init__(self, parts: Parts, model: Model, planning: Planning, planner: RunPlanner) -> None:
+        self._parts = parts
+        self._model = model
+        self._planning = planning
+        self._planner = planner
+        self._kind = parts.record.kind
+        self._history = History()
+        self._context: ToolContext | None = None
+        self._reading = False
+        registry = parts.services.registry
+        self._offering = Offering(registry, self._mode)
+        self._availability = Availability(registry, parts.voice.emit)
+        self._told = Telling(parts, model, "ask" if self._kind in ANSWERS else "direct", self._mode_now)
+
+    @property
+    def window(self) -> int:
+        """The model's window in tokens."""
+        return window_of(self._model)
+
+    async def open(self, request: RunRequest | None = None, also: str = "") -> None:
+        """Tell the model who it is, all that was said so far, and the request; None where a run goes on."""
+        parts = self._parts
+        await parts.bench.open()
+        commands = commands_line(parts.bench.isolation, parts.bench.no_shell)
+        environment = replace(parts.services.environment(), commands=commands)
+        kind = "ask" if self._kind in ANSWERS else "system"
+        system = Message("system", system_prompt(kind, environment, await self._told.prompt()))
+        self._history = History([system, *parts.session.messages], self._remember, self._told.compacted)
+        self._offering = self._offered(system)
+        if request is not None:
+            before = await self._told.before(request)
+            words = (before, self._availability.opening(), await asyncio.to_thread(self._task, request), also)
+            self._history.append(Message("user", "\n\n".join(filter(None, words))))
+        context = parts.bench.context(self._model, self._reply_tokens)
+        planner = None if self._planning == "never" else self._planner
+        self._context = replace(context, planner=planner, groups=self._offering)
+        self._context = self._told.equipped(self._context, environment, lambda: self._tools(None), self._limits(None))
+
+    def tell(self, words: str) -> None:
+        """A note of ours, in the user's place."""
+        self._history.append(note(words))
+
+    async def loop(
+        self,
+        *,
+        iterations: int | None = None,
+        only: tuple[str, ...] | None = None,
+        reading: bool = False,
+    ) -> LoopResult:
+        """Let the model work until it answers, makes a plan, or comes to a limit.
+
+        `only` are the tools it is offered; while `reading` it may change and run nothing.
+        """
+        assert self._context is not None, "a conversation is opened first"
+        self._reading = reading
+        services, planner = self._parts.services, self._planner
+        approvals, language = self._parts.session.approvals, services.language()
+        executor = ToolExecutor(services.registry, self._context, self._mode_now, approvals, language)
+        loop = AgentLoop(
+            self._model,
+            executor,
+            self._history,
+            lambda: self._tools(only),
+            self._parts.voice.emit,
+            self._limits(iterations),
+            self._after_tools,
+            self._kept,
+            lambda: planner.made,
+        )
+        return await loop.run()
+
+    async def _after_tools(self) -> str:
+        """What the model must know now that its calls are done."""
+        told = await self._parts.proposal.apply_live()
+        below = await self._told.below(self._history.messages)
+        return "\n\n".join(filter(None, (told, below, self._availability.news())))
+
+    def _remember(self, message: Message) -> None:
+        remember(self._parts, message)
+
+    def _mode(self) -> Mode:
+        """The mode at any moment; a run that answers only reads, whatever its model tries."""
+        return "readOnly" if self._kind in ANSWERS else self._parts.services.mode()
+
+    def _mode_now(self) -> Mode:
+        """The same, and while a plan is made or a step is only to read, nothing but that."""
+        return "readOnly" if self._reading or self._planner.reading_only else self._mode()
+
+    def _tools(self, only: tuple[str, ...] | None) -> tuple[ToolSpec, ...]:
+        """What the model is offered. A small model explains what it has in front of it, without tools."""
+        return () if self._small and self._kind == "explain" else self._offering.specs(only)
+
+    @property
+    def _small(self) -> bool:
+        return self.window <= SMALL_WINDOW
+
+    def _offered(self, system: Message) -> Offering:
+        """What this run offers: what the rules speak of, and what the conversation used before."""
+        planned = self._planning != "never"
+        offering = Offering(
+            self._parts.services.registry,
+            self._mode,
+            self._parts.session.messages,
+            () if planned else (PLANNING_CALL, "plan_enter", "plan_update", "plan_exit"),
+            small=self._small,
+        )
+        offering.offer(name for name in NAMED_IN_RULES if name in system.content and not self._small)
+        return offering
+
+    async def _kept(self) -> Kept:
+        """What every compaction says again."""
+        parts = self._parts
+        items, plan = parts.session.todos.items, parts.record.plan
+        paths = [path for part in parts.record.applied for path in part.changeset.paths]
+        names = map(parts.proposal.view.roots.relative, (*paths, *parts.proposal.changeset.paths))
+        return Kept(render(items) if items else "", plan.text() if plan else "", tuple(dict.fromkeys(names)))
+
+    def _task(self, request: RunRequest) -> str:
+        """The first message: the request, what is selected, and what the task needs to begin."""
+        target, selection, skip = request.target, None, []
+        if target is not None:
+            selection, skip = self._selection(target), [target.file.path]
+        task = task_message(request.instruction, selection, request.diagnostics)
+        context = starting_context(self._parts.proposal.view, request.task, self.window, skip)
+        return f"{context}\n\n{task}" if context else task
+
+    def _selection(self, target: Target) -> Selection:
+        whole = target.file.text
+        lines = LineIndex.of(whole)
+        first, last = lines.line_at(target.start) + 1, lines.line_at(max(target.start, target.end - 1)) + 1
+        name = self._parts.proposal.view.roots.relative(target.file.path)
+        return Selection(name, first, last, whole[target.start : target.end])
+
+    @property
+    def _reply_tokens(self) -> int:
+        return reply_tokens(self._parts.services.settings().model.max_tokens, self.window)
+
+    def _limits(self, iterations: int | None) -> LoopLimits:
+        settings = self._parts.services.settings()
+        return LoopLimits(
+            iterations or settings.agent.max_iterations,
+            settings.context.max_messages,
+            self.window,
+            self._reply_tokens,
+            settings.model.temperature,
+            settings.context.compact_at,
+        )
+
+
+def remember(parts: Parts, message: Message) -> None:
+    """A message joins the run's conversation, stored before anything is done about it."""
+    record = parts.record
+    record.messages.append(message)
+    unstored, record.closing = (*record.closing, message), ()
+    for item in unstored:
+        parts.voice.emit(events.MessageAdded(message=message_to_dict(item)))
+
+
+def window_of(model: Model) -> int:
+    """The model's window in tokens."""
+    return model.info.context_window or DEFAULT_WINDOW
+
+
+def reply_tokens(setting: int | str, window: int) -> int:
+    """The most tokens of a reply; never more than half the window, or nothing could be asked."""
+    return min(setting, window // 2) if isinstance(setting, int) else max(512, min(4096, window // 4))

@@ -1,0 +1,116 @@
+"""Which tools a model is offered in one run: the core, and the groups that it, a skill or an agent asked for.
+
+What it is told about the groups stays the same for a whole run, and a group that was used in a conversation is
+offered in all of it, so that its prompts begin the same. Not here: who may call a tool (`tools/permissions.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from codeagent_lsp.errors import ErrorCode, ToolFailed
+from codeagent_lsp.messages import Message, ToolSpec
+from codeagent_lsp.tools import SMALL_SET
+from codeagent_lsp.tools.decision import Mode
+from codeagent_lsp.tools.groups import CORE, EXTENDED
+from codeagent_lsp.tools.permissions import effects_of
+from codeagent_lsp.tools.registry import ToolRegistry
+from codeagent_lsp.workspace.visible import one_line
+
+ENABLE = "enable_tools"
+NAMED = 5
+
+
+class Offering:
+    """The `ToolGroups` of one run. `mode` is asked every time; `without` are tools that this run never has.
+
+    A small model is offered `SMALL_SET` in place of the core, and no way to more unless there are tools that the
+    user brought along: every tool costs tokens and invites mistakes.
+    """
+
+    def __init__(
+        self,
+        registry: ToolRegistry,
+        mode: Callable[[], Mode],
+        before: Sequence[Message] = (),
+        without: Iterable[str] = (),
+        *,
+        small: bool = False,
+    ) -> None:
+        self._registry = registry
+        self._mode = mode
+        self._without = frozenset(without)
+        self._small = small
+        self._on: dict[str, None] = {}  # in the order they were asked for: what is new comes last
+        self._description = self._listing()
+        self._ask_for = not small or bool(set(self._groups()) - set(EXTENDED))
+        self._used(before)
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """The groups that are on, besides the core."""
+        return tuple(self._on)
+
+    def enable(self, group: str) -> tuple[str, ...]:
+        """Offer a group from the next model call on; the names of its tools. ToolFailed when there is none."""
+        known = self._groups()
+        if group not in known:
+            listed = ", ".join(known) or "none"
+            raise ToolFailed(f"There is no group {one_line(group, 60)!r}. Groups: {listed}.", ErrorCode.NOT_FOUND)
+        self._on[group] = None
+        return known[group]
+
+    def offer(self, names: Iterable[str]) -> None:
+        """Offer the groups of these tools; what does not exist is left out."""
+        wanted, known = set(names), self._groups()
+        for group, tools in known.items():
+            if wanted & set(tools):
+                self._on[group] = None
+
+    def specs(self, only: Sequence[str] | None = None) -> tuple[ToolSpec, ...]:
+        """What the model is offered now: `only` these, or all that are on."""
+        core = self._of(CORE)
+        if only is not None:
+            return tuple(spec for spec in self._of(*self._all_groups()) if spec["name"] in only)
+        if self._small:
+            core = tuple(spec for spec in core if spec["name"] in (*SMALL_SET, ENABLE))
+        return tuple(self._told(spec) for group in (core, *map(self._of, self._on)) for spec in group if self._fits(spec))
+
+    def _fits(self, spec: ToolSpec) -> bool:
+        return spec["name"] != ENABLE or self._ask_for
+
+    def _told(self, spec: ToolSpec) -> ToolSpec:
+        if spec["name"] != ENABLE:
+            return spec
+        return {**spec, "description": f"{spec['description']}\n{self._description}"}
+
+    def _of(self, *groups: str) -> tuple[ToolSpec, ...]:
+        specs = self._registry.specs(effects_of(self._mode()), groups)
+        return tuple(spec for spec in specs if spec["name"] not in self._without)
+
+    def _all_groups(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(entry.tool.traits.group for entry in self._registry.entries()))
+
+    def _groups(self) -> dict[str, tuple[str, ...]]:
+        """Every group that has something to offer, with the names of its tools."""
+        found = {group: tuple(spec["name"] for spec in self._of(group)) for group in self._all_groups() if group != CORE}
+        return {group: names for group, names in found.items() if names}
+
+    def _listing(self) -> str:
+        lines = [f"{group}: {EXTENDED.get(group) or _names(names)}" for group, names in self._groups().items()]
+        return "\n".join(lines)
+
+    def _used(self, before: Sequence[Message]) -> None:
+        """Switch on what was used earlier in this conversation."""
+        calls = [call for message in before for call in message.tool_calls]
+        known = self._groups()
+        for call in calls:
+            group = call.arguments.get("group") if call.name == ENABLE else None
+            if isinstance(group, str) and group in known:
+                self._on[group] = None
+        self.offer(call.name for call in calls)
+
+
+def _names(names: Sequence[str]) -> str:
+    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    return ", ".join(names[:NAMED]) + more

@@ -1,0 +1,147 @@
+"""What a conversation adds to the model's rules and to its tools: background, news, nested instructions, agents.
+
+Not here: which texts these are (`background.py`), the talk itself (`conversation.py`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from codeagent_lsp import events
+from codeagent_lsp.agent.agent_files import Profile
+from codeagent_lsp.agent.loop import DEFAULT_WINDOW, LoopLimits
+from codeagent_lsp.agent.prompt import Environment, agent_prompt
+from codeagent_lsp.agent.subagents import Parent, Subagents
+from codeagent_lsp.errors import ToolFailed
+from codeagent_lsp.llm.base import Model
+from codeagent_lsp.messages import Message, ToolSpec
+from codeagent_lsp.session.request import RunRequest
+from codeagent_lsp.tools.base import ToolContext
+from codeagent_lsp.tools.builtin.skills import SkillLoader
+from codeagent_lsp.tools.decision import Mode
+from codeagent_lsp.tools.permissions import resolved_paths
+from codeagent_lsp.tools.skills.desk import vouched
+
+if TYPE_CHECKING:
+    from codeagent_lsp.session.conversation import Parts
+
+
+class Telling:
+    """For one run. `mode` is `direct` or `ask`, `allowed` the permission mode at any moment.
+
+    `tools_for_small` are those a model with a small window needs besides the few it always gets; set by `prompt`.
+    """
+
+    def __init__(self, parts: Parts, model: Model, mode: str, allowed: Callable[[], Mode]) -> None:
+        self._parts = parts
+        self._model = model
+        self._mode = mode
+        self._allowed = allowed
+        self._background = parts.session.background
+        self._view = parts.proposal.view
+        self._knowledge = parts.services.knowledge
+        self._loop = asyncio.get_running_loop()
+        self.tools_for_small: tuple[str, ...] = ()
+
+    async def prompt(self, mode: str = "") -> str:
+        """The system prompt's part about this workspace, the same for a whole session."""
+        told = await asyncio.to_thread(
+            self._background.prompt, self._knowledge, self._view, mode or self._mode, self._window, self._unseen
+        )
+        if not mode and SkillLoader.traits.name in told:
+            self.tools_for_small = (SkillLoader.traits.name,)
+        return told
+
+    async def before(self, request: RunRequest) -> str:
+        """What belongs before a task: news, skills that fit it, instructions for its file; '' for none."""
+        news = await asyncio.to_thread(
+            self._background.news,
+            *(self._knowledge, self._view, self._mode, self._window, self._unseen, request.instruction),
+        )
+        below = await self._below([request.target.file.path]) if request.target is not None else ""
+        return "\n\n".join(filter(None, (news, below)))
+
+    async def below(self, messages: Sequence[Message]) -> str:
+        """Instructions that concern the files of the model's last calls and that it has not got yet."""
+        last = next((message for message in reversed(messages) if message.role == "assistant"), None)
+        return await self._below(self._worked_on(last)) if last is not None else ""
+
+    def compacted(self, messages: Sequence[Message]) -> None:
+        """Old messages are gone, and with them what was told there."""
+        self._background.forgotten()
+
+    def equipped(
+        self,
+        context: ToolContext,
+        environment: Environment,
+        tools: Callable[[], tuple[ToolSpec, ...]],
+        limits: LoopLimits,
+    ) -> ToolContext:
+        """The tools' context with agents to delegate to."""
+
+        async def prompt(profile: Profile) -> str:
+            known = replace(environment, commands="") if profile.reads_only else environment
+            return agent_prompt(profile.instructions, known, await self.prompt(profile.name))
+
+        async def profiles() -> tuple[Profile, ...]:
+            return await asyncio.to_thread(self._knowledge.agents.profiles, self._view)
+
+        parts, services = self._parts, self._parts.services
+        context = replace(context, skills=replace(context.skills, mode=self._mode) if context.skills else None)
+        parent = Parent(
+            services.registry,
+            context,
+            tools,
+            self._allowed,
+            parts.session.approvals,
+            services.language(),
+            limits,
+            parts.voice.emit,
+            self._open,
+            prompt,
+            self._vouched,
+        )
+        return replace(context, delegates=Subagents(profiles, parent))
+
+    @property
+    def _window(self) -> int:
+        return self._model.info.context_window or DEFAULT_WINDOW
+
+    def _worked_on(self, message: Message) -> list[str]:
+        """The files that these calls name."""
+        registry = self._parts.services.registry
+        found: list[str] = []
+        for call in message.tool_calls:
+            try:
+                traits = registry.get(call.name).traits
+            except ToolFailed:  # no such tool, or it is off
+                continue
+            found.extend(resolved_paths(traits, call.arguments, self._view.roots))
+        return found
+
+    async def _below(self, paths: Sequence[str]) -> str:
+        if not paths:
+            return ""
+        return await asyncio.to_thread(self._background.below, self._view, paths, self._window, self._unseen)
+
+    async def _open(self, name: str) -> Model:
+        opened = self._parts.services.open_named
+        return await opened(name) if name and opened is not None else self._model
+
+    async def _vouched(self, profile: Profile) -> bool:
+        if profile.approved:
+            return True
+        words = self._parts.voice.text
+        title = words("agents.trust", name=profile.name)
+        tools = ", ".join(profile.tools) or "-"
+        detail = f"{profile.name}: {profile.description}\ntools: {tools}\n\n{profile.instructions}"
+        trust = self._knowledge.agents.trust
+        return await vouched(trust, self._parts.voice, words, title, profile.digest, profile.name, detail)
+
+    def _unseen(self, name: str) -> None:
+        """Called in a worker thread; events belong to the loop."""
+        words = self._parts.voice.text("instructions.unseen", name=name)
+        self._loop.call_soon_threadsafe(self._parts.voice.emit, events.StatusChanged(message=words))

@@ -1,0 +1,130 @@
+"""Lets a tool that fails again and again rest, then gives it one trial. A state machine per tool, without a clock.
+
+Closed until `failureThreshold` failures in a row, open for `recoveryTimeoutSeconds`, then half-open: one call is let
+through and decides. What is no failure of the tool (a wrong argument, a denial, a cancelled call) never counts and
+never forgives. Not here: which result is a failure (`executor.py`), who is told (`session/availability.py`).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from codeagent_lsp.config import CircuitBreakerSettings
+from codeagent_lsp.errors import CircuitOpen
+
+Outcome = Literal["success", "failure", "neither"]
+CircuitState = Literal["closed", "open", "half_open"]
+
+
+@dataclass(frozen=True, slots=True)
+class Resting:
+    """A tool whose circuit is not closed. `seconds` until it may be tried, 0 when it may be now."""
+
+    name: str
+    failures: int
+    error: str
+    seconds: float
+
+    @property
+    def reason(self) -> str:
+        """Why it rests, in words for model and user."""
+        return f"failed {self.failures} times in a row, last: {self.error}"
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """A call that was let through. Its outcome counts only in the `epoch` it began in: what was on its way when the
+    circuit changed says nothing about how things are now.
+    """
+
+    name: str
+    epoch: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Circuit:
+    epoch: int = 0
+    failures: int = 0
+    error: str = ""
+    opened: float | None = None
+    trial: bool = False
+
+
+class CircuitBreaker:
+    """The circuits of all tools of a registry. `limits` is asked at every call, `clock` gives seconds."""
+
+    def __init__(
+        self,
+        limits: Callable[[], CircuitBreakerSettings] = CircuitBreakerSettings,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._limits = limits
+        self._clock = clock
+        self._circuits: dict[str, _Circuit] = {}
+
+    def state(self, name: str) -> CircuitState:
+        """How the circuit of a tool is now."""
+        circuit = self._circuits.get(name, _Circuit())
+        if circuit.opened is None:
+            return "closed"
+        return "open" if self._left(circuit) > 0 else "half_open"
+
+    def resting(self) -> tuple[Resting, ...]:
+        """Every tool whose circuit is not closed."""
+        return tuple(
+            Resting(name, circuit.failures, circuit.error, self._left(circuit))
+            for name, circuit in self._circuits.items()
+            if circuit.opened is not None
+        )
+
+    def admit(self, name: str) -> Attempt:
+        """Let a call through, or CircuitOpen. Whoever gets an attempt must `settle` it."""
+        circuit = self._circuits.get(name, _Circuit())
+        if circuit.opened is not None:
+            left = self._left(circuit)
+            if left > 0 or circuit.trial:
+                raise CircuitOpen(_refusal(name, circuit, left))
+            self._circuits[name] = replace(circuit, trial=True)
+        return Attempt(name, circuit.epoch)
+
+    def settle(self, attempt: Attempt, outcome: Outcome, error: str = "") -> None:
+        """What came of an attempt."""
+        circuit = self._circuits.get(attempt.name, _Circuit())
+        if attempt.epoch != circuit.epoch:
+            return
+        if outcome == "success":
+            self._succeeded(attempt.name, circuit)
+        elif outcome == "failure":
+            self._failed(attempt.name, circuit, error)
+        elif circuit.trial:
+            self._circuits[attempt.name] = replace(circuit, trial=False)
+
+    def close(self, name: str) -> None:
+        """Forget all failures of a tool: somebody says that it works."""
+        if name in self._circuits:
+            self._circuits[name] = _Circuit(self._circuits[name].epoch + 1)
+
+    def _succeeded(self, name: str, circuit: _Circuit) -> None:
+        if circuit.opened is not None:
+            self.close(name)
+        elif circuit.failures:
+            self._circuits[name] = replace(circuit, failures=0, error="")
+
+    def _failed(self, name: str, circuit: _Circuit, error: str) -> None:
+        failed = replace(circuit, failures=circuit.failures + 1, error=error)
+        if circuit.opened is not None or failed.failures >= self._limits().failure_threshold:
+            failed = replace(failed, epoch=circuit.epoch + 1, opened=self._clock(), trial=False)
+        self._circuits[name] = failed
+
+    def _left(self, circuit: _Circuit) -> float:
+        if circuit.opened is None:
+            return 0.0
+        return max(0.0, circuit.opened + self._limits().recovery_timeout_seconds - self._clock())
+
+
+def _refusal(name: str, circuit: _Circuit, left: float) -> str:
+    when = f"It can be tried again in {left:.0f} s." if left > 0 else "Another call tries it right now."
+    return f"{name} rests: it failed {circuit.failures} times in a row, last: {circuit.error} {when} Go another way."

@@ -1,0 +1,218 @@
+"""Takes what one tool gave and makes arguments for the next: pick, filter, sum up, name. Pure.
+
+Not here: running the tools (`builtin/composing.py`), who may run (`executor.py`).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, is_dataclass
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from codeagent_lsp.errors import ToolRetry
+
+_PART = re.compile(r"\.?([^.\[\]]+)|\[(\d+|\*)\]")
+_JSON_TYPES = {str: "string", bool: "boolean", int: "integer", float: "number", list: "array", dict: "object"}
+_ALIKE = {("integer", "number")}
+
+
+class Filter(BaseModel):
+    """Keeps the items of a list of which a field (the item itself when empty) compares like this."""
+
+    model_config = ConfigDict(extra="forbid", defer_build=True)
+    field: str = ""
+    op: Literal["eq", "ne", "lt", "le", "gt", "ge", "contains"] = "eq"
+    value: Any
+
+
+class Aggregate(BaseModel):
+    """One value of a list: of a field of its items, or of the items themselves."""
+
+    model_config = ConfigDict(extra="forbid", defer_build=True)
+    function: Literal["count", "sum", "first", "last"]
+    field: str = ""
+
+
+class Transformation(BaseModel):
+    """What is done to an output, in the order of these fields. A path looks like `items[0].name` or `[*].path`."""
+
+    model_config = ConfigDict(extra="forbid", defer_build=True)
+    extract_path: str = Field("", description="Such as items[0].name or [*].path; $text is the result's text")
+    filter: Filter | None = None
+    aggregate: Aggregate | None = None
+    field_mapping: dict[str, str] = Field(
+        default_factory=dict, description="Parameter of this tool -> path in the value ('' is all of it)"
+    )
+
+
+def transformed(value: Any, transformation: Transformation) -> Any:
+    """The value after extract, filter and aggregate. ToolRetry says what does not fit."""
+    value = at(value, transformation.extract_path)
+    if transformation.filter is not None:
+        value = [item for item in _list(value, "filter") if _keeps(transformation.filter, item)]
+    if transformation.aggregate is not None:
+        value = _aggregated(transformation.aggregate, _list(value, "aggregate"))
+    return value
+
+
+def arguments_for(
+    value: Any, schema: Mapping[str, Any], transformation: Transformation, given: Iterable[str] = ()
+) -> dict[str, Any]:
+    """What a transformed value says about the parameters of a tool with this JSON Schema that are not `given`.
+
+    Without a mapping an object fills the parameters of its names, anything else the first one that is missing.
+    """
+    properties: Mapping[str, Any] = schema.get("properties", {})
+    if transformation.field_mapping:
+        unknown = sorted(set(transformation.field_mapping) - set(properties))
+        if unknown:
+            raise ToolRetry(
+                f"field_mapping names no parameters: {', '.join(unknown)}. There are: {_names(properties)}."
+            )
+        pairs = {name: at(value, path) for name, path in transformation.field_mapping.items()}
+    elif isinstance(value, Mapping) and set(value) & set(properties):
+        pairs = {name: value[name] for name in properties if name in value}
+    else:
+        pairs = {name: value for name in _missing(schema, given)[:1]}
+    return {name: _fitted(item, properties[name]) for name, item in pairs.items()}
+
+
+def composable(output: Mapping[str, Any] | None, schema: Mapping[str, Any]) -> bool:
+    """Whether an output of this JSON Schema (None: text) can be an argument of a tool with that schema."""
+    properties: Mapping[str, Mapping[str, Any]] = schema.get("properties", {})
+    kinds = _kinds(output) if output is not None else {"string"}
+    if "object" in kinds and output is not None and set(output.get("properties", {})) & set(properties):
+        return True
+    return any(
+        "string" in wanted or bool(wanted & kinds) or any((kind, other) in _ALIKE for kind in kinds for other in wanted)
+        for wanted in map(_kinds, properties.values())
+    )
+
+
+def at(value: Any, path: str) -> Any:
+    """The part of a JSON-like value at a path. ToolRetry names the step that leads nowhere."""
+    position = 0
+    while position < len(path):
+        match = _PART.match(path, position)
+        if match is None:
+            raise ToolRetry(f"{path!r} is no path. Write it like items[0].name or [*].path.")
+        name, index = match[1], match[2]
+        if index == "*":
+            return [at(item, path[match.end() :].removeprefix(".")) for item in _list(value, "[*]")]
+        value = _step(value, name if index is None else int(index), path)
+        position = match.end()
+    return value
+
+
+def plain(value: Any) -> Any:
+    """A tool's data as JSON-like values."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return plain(asdict(value))
+    if isinstance(value, BaseModel):
+        return value.model_dump(mode="json")
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return [plain(item) for item in value]
+    return value if value is None or isinstance(value, (str, int, float, bool)) else str(value)
+
+
+def _step(value: Any, key: str | int, path: str) -> Any:
+    if isinstance(key, int) and isinstance(value, list) and key < len(value):
+        return value[key]
+    if isinstance(key, str) and isinstance(value, Mapping) and key in value:
+        return value[key]
+    there = _names(value) if isinstance(value, Mapping) else f"{_kind(value)} of {len(value)}" if _sized(value) else ""
+    raise ToolRetry(f"{path!r} leads nowhere at {key!r}. There is: {there or _kind(value)}.")
+
+
+def _sized(value: Any) -> bool:
+    return isinstance(value, (list, str))
+
+
+def _names(mapping: Iterable[Any]) -> str:
+    return ", ".join(map(str, mapping)) or "nothing"
+
+
+def _list(value: Any, what: str) -> list[Any]:
+    if not isinstance(value, list):
+        raise ToolRetry(f"{what} needs a list, and this is {_kind(value)}.")
+    return value
+
+
+def _kind(value: Any) -> str:
+    return "null" if value is None else _JSON_TYPES.get(type(value), type(value).__name__)
+
+
+def _keeps(rule: Filter, item: Any) -> bool:
+    try:
+        found = at(item, rule.field)
+    except ToolRetry:  # an item without the field
+        return rule.op == "ne"
+    match rule.op:
+        case "eq":
+            return bool(found == rule.value)
+        case "ne":
+            return bool(found != rule.value)
+        case "contains":
+            return str(rule.value) in found if isinstance(found, str) else _contains(found, rule.value)
+    return _ordered(rule.op, found, rule.value)
+
+
+def _contains(found: Any, wanted: Any) -> bool:
+    return isinstance(found, (list, Mapping)) and wanted in found
+
+
+def _ordered(op: str, found: Any, wanted: Any) -> bool:
+    numbers = isinstance(found, (int, float)) and isinstance(wanted, (int, float))
+    if not numbers and not (isinstance(found, str) and isinstance(wanted, str)):
+        return False
+    return bool(
+        {"lt": found < wanted, "le": found <= wanted, "gt": found > wanted, "ge": found >= wanted}[op],
+    )
+
+
+def _aggregated(rule: Aggregate, items: list[Any]) -> Any:
+    values = [at(item, rule.field) for item in items]
+    if rule.function == "count":
+        return len(values)
+    if rule.function == "sum":
+        if not all(isinstance(value, (int, float)) for value in values):
+            raise ToolRetry("sum needs numbers.")
+        return sum(values)
+    if not values:
+        raise ToolRetry(f"{rule.function} of an empty list.")
+    return values[0 if rule.function == "first" else -1]
+
+
+def _missing(schema: Mapping[str, Any], given: Iterable[str]) -> list[str]:
+    """Parameters that have no value yet, the needed ones first."""
+    known, required = set(given), schema.get("required", [])
+    return [name for name in (*required, *schema.get("properties", {})) if name not in known]
+
+
+def _fitted(value: Any, schema: Mapping[str, Any]) -> Any:
+    """A value for a parameter: text where text is wanted, a list of one where a list is."""
+    kinds = _kinds(schema)
+    if _kind(value) in kinds or not kinds:
+        return value
+    if "string" in kinds:
+        if isinstance(value, list) and all(not isinstance(item, (list, Mapping)) for item in value):
+            return "\n".join(map(str, value))
+        return json.dumps(value, ensure_ascii=False)
+    return [value] if "array" in kinds else value
+
+
+def _kinds(schema: Mapping[str, Any]) -> set[str]:
+    """The JSON types a schema allows; none when it allows anything."""
+    options = schema.get("anyOf") or schema.get("oneOf")
+    if options:
+        return {kind for option in options for kind in _kinds(option)} - {"null"}
+    kind = schema.get("type", [])
+    if "enum" in schema and not kind:
+        return {_kind(item) for item in schema["enum"]}
+    return {kind} if isinstance(kind, str) else set(kind)

@@ -1,0 +1,40 @@
+"""The groups of tools: which there are and what they are for, and the port by which a run switches one on.
+
+Not here: which tools a model is offered (`session/offering.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+from typing import Protocol
+
+CORE = "core"
+
+EXTENDED: Mapping[str, str] = MappingProxyType(
+    {
+        "files": "move, delete, edit many places at once, preview an edit",
+        "git": "diff, log, write a commit message",
+        "tests": "coverage, generate tests",
+        "code": "syntax trees, definitions, references, call graph",
+        "hitl": "let the user clarify or decide, with options and risks",
+        "env": "environment variables and secrets for commands",
+        "plan": "a written plan that the user approves",
+        "skills": "read and install skills",
+        "agents": "give a part of the task to another agent",
+        "web": "search and read the web",
+        "compose": "a chain of tools in one call",
+        "environment": "web terminal and desktop",
+        "artifacts": "export and import files",
+    }
+)
+
+
+class ToolGroups(Protocol):
+    """What a run offers its model."""
+
+    def enable(self, group: str) -> tuple[str, ...]:
+        """Offer a group from the next model call on; the names of its tools. ToolRetry when there is none."""
+
+    def offer(self, names: Iterable[str]) -> None:
+        """Offer the groups of these tools; what does not exist is left out."""

@@ -1,0 +1,39 @@
+"""What tools need to hand out skills in one run: the shelf, the user's language, and the question of trust.
+
+Not here: what stands on the shelf (`shelf.py`), which texts are trusted already (`trust.py`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from codeagent_lsp.tools.asking import Asker, Question
+from codeagent_lsp.tools.skills.shelf import SkillShelf
+from codeagent_lsp.tools.skills.trust import Trust
+
+
+class Words(Protocol):
+    """Sentences of the catalogue in the user's language."""
+
+    def __call__(self, key: str, /, **values: object) -> str: ...
+
+
+@dataclass(frozen=True, slots=True)
+class SkillDesk:
+    """`mode` is that of the agent it serves: `direct`, `plan`, `ask`, or the name of a subagent."""
+
+    shelf: SkillShelf
+    words: Words
+    mode: str = "direct"
+
+
+async def vouched(trust: Trust, asker: Asker, words: Words, title: str, digest: str, name: str, detail: str) -> bool:
+    """Whether the user vouches for this exact content: as kept, or asked now. No answer is no."""
+    if trust.covers(digest):
+        return True
+    deny, once, always = (words(f"choice.{key}") for key in ("deny", "once", "trust"))
+    answer = await asker.ask(Question("approval", title, (deny, once, always), detail=detail, danger=True))
+    if answer == (always,):
+        trust.add(digest, name)
+    return answer in ((once,), (always,))

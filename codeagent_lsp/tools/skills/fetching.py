@@ -1,0 +1,183 @@
+"""Fetches a repository into an empty folder, in a way that nothing it holds can run, lead out or fill the disk.
+
+No hooks, filters, submodules, credentials or settings of anybody; links become small text files; one commit deep;
+bounded in time and size; no process left. Not here: which source is allowed (`sources.py`), what is taken of it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import os
+import shutil
+import signal
+import socket
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from codeagent_lsp.errors import ErrorCode, ToolFailed
+from codeagent_lsp.tools.skills.sources import Source
+from codeagent_lsp.workspace.visible import one_line
+
+SECONDS = 60.0
+MAX_BYTES = 64 << 20
+_LOOK_SECONDS = 0.2
+_MAX_COMPLAINT = 4096
+
+_SETTINGS = (
+    "core.hooksPath=/dev/null",
+    "core.fsmonitor=false",
+    "core.symlinks=false",
+    "core.attributesFile=/dev/null",
+    "core.protectHFS=true",
+    "core.protectNTFS=true",
+    "core.askPass=false",
+    "core.sshCommand=false",
+    "credential.helper=",
+    "submodule.recurse=false",
+    "fetch.recurseSubmodules=false",
+    "http.followRedirects=false",
+    "protocol.allow=never",
+    "init.templateDir=",
+    "gc.auto=0",
+    "maintenance.auto=false",
+)
+_ENVIRONMENT = {
+    "GIT_CONFIG_NOSYSTEM": "1",
+    "GIT_CONFIG_GLOBAL": "/dev/null",
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_ASKPASS": "false",
+    "SSH_ASKPASS": "false",
+    "GIT_SSH_COMMAND": "false",
+    "GIT_ATTR_NOSYSTEM": "1",
+    "GIT_LFS_SKIP_SMUDGE": "1",
+    "LC_ALL": "C",
+}
+_PROXIES = ("https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY")
+_KEPT = ("PATH", "TMPDIR", "SSL_CERT_FILE", "SSL_CERT_DIR", "GIT_SSL_CAINFO", "no_proxy", "NO_PROXY", *_PROXIES)
+
+
+async def fetch(source: Source, into: Path, *, seconds: float = SECONDS, max_bytes: int = MAX_BYTES) -> None:
+    """Put the files of a repository into the empty folder `into`. ToolFailed, with what can be done about it."""
+    scheme = urlsplit(source.url).scheme
+    if scheme == "https":
+        await _require_public(source.url)
+    command = [_git(), *_options(scheme), "clone", "--quiet", "--depth=1", "--single-branch", "--no-tags"]
+    command += ["--no-recurse-submodules", "--no-local", "--no-hardlinks", "--template="]
+    command += [f"--branch={source.branch}"] if source.branch else []
+    command += ["--", source.url, str(into)]
+    try:
+        async with asyncio.timeout(seconds):
+            code, complaint = await _run(command, into, max_bytes)
+    except TimeoutError:
+        raise ToolFailed(f"Fetching {source.shown} took longer than {seconds:g} s.", ErrorCode.TIMEOUT) from None
+    if code != 0:
+        raise ToolFailed(f"{source.shown} cannot be fetched: {_reason(complaint)}", ErrorCode.NETWORK_ERROR)
+
+
+def _options(scheme: str) -> list[str]:
+    settings = (*_SETTINGS, f"protocol.{scheme}.allow=always")
+    return [word for setting in settings for word in ("-c", setting)]
+
+
+def _git() -> str:
+    """git by PATH, of which relative folders do not count: they could be the workspace's own."""
+    folders = [folder for folder in os.environ.get("PATH", os.defpath).split(os.pathsep) if folder.startswith("/")]
+    program = shutil.which("git", path=os.pathsep.join(folders))
+    if program is None:
+        raise ToolFailed("git is not installed here; give a local folder instead.", ErrorCode.NOT_FOUND)
+    return program
+
+
+async def _require_public(url: str) -> None:
+    """ToolFailed unless every address of the host is a public one; a proxy sees to that itself."""
+    if any(os.environ.get(name) for name in _PROXIES):
+        return
+    parts = urlsplit(url)
+    host = parts.hostname or ""
+    try:
+        found = await asyncio.get_running_loop().getaddrinfo(host, parts.port or 443, type=socket.SOCK_STREAM)
+    except OSError:
+        message = f"{host} cannot be reached from here. Check the network, or give a local folder."
+        raise ToolFailed(message, ErrorCode.NETWORK_ERROR) from None
+    if not all(_is_public(str(address[4][0])) for address in found):
+        raise ToolFailed(f"{host} is no public address, so nothing is fetched from it.", ErrorCode.PERMISSION_DENIED)
+
+
+def _is_public(address: str) -> bool:
+    try:
+        found = ipaddress.ip_address(address.partition("%")[0])
+    except ValueError:
+        return False
+    inner = getattr(found, "ipv4_mapped", None)
+    return (inner or found).is_global and not found.is_multicast
+
+
+async def _run(command: list[str], into: Path, max_bytes: int) -> tuple[int, str]:
+    kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
+    process = await asyncio.create_subprocess_exec(
+        *command,
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.DEVNULL,
+        stderr=asyncio.subprocess.PIPE,
+        env={**kept, **_ENVIRONMENT, "HOME": str(into.parent)},
+        cwd=into.parent,
+        start_new_session=True,
+    )
+    assert process.stderr is not None
+    complaining = asyncio.ensure_future(_drain(process.stderr))
+    watching = asyncio.ensure_future(_outgrown(into, max_bytes))
+    waiting = asyncio.ensure_future(process.wait())
+    try:
+        await asyncio.wait((waiting, watching), return_when=asyncio.FIRST_COMPLETED)
+        if watching.done():
+            raise ToolFailed(f"The repository takes more than {max_bytes >> 20} MiB; clone it and give the folder.")
+        return await waiting, await complaining
+    finally:
+        watching.cancel()
+        _end(process)
+        await asyncio.shield(process.wait())
+        complaining.cancel()
+
+
+async def _outgrown(folder: Path, limit: int) -> None:
+    """Returns once the folder holds more than `limit` bytes."""
+    while await asyncio.to_thread(_size, folder) <= limit:  # noqa: ASYNC110 - nobody tells when a folder grows
+        await asyncio.sleep(_LOOK_SECONDS)
+
+
+def _size(folder: Path) -> int:
+    total = 0
+    for above, _, names in os.walk(folder):
+        for name in names:
+            try:
+                total += os.lstat(os.path.join(above, name)).st_size  # noqa: PTH118 - many files
+            except OSError:  # gone meanwhile
+                continue
+    return total
+
+
+async def _drain(source: asyncio.StreamReader) -> str:
+    """The first words; the others are read, so that nobody waits, and dropped."""
+    text = b""
+    while piece := await source.read(65536):
+        text += piece[: _MAX_COMPLAINT - len(text)]
+    return text.decode("utf-8", "replace")
+
+
+def _end(process: asyncio.subprocess.Process) -> None:
+    try:
+        os.killpg(process.pid, signal.SIGKILL)  # helpers of git live in its group, also when it has ended
+    except (ProcessLookupError, PermissionError):
+        pass
+
+
+def _reason(complaint: str) -> str:
+    if "Could not resolve host" in complaint or "unable to access" in complaint.lower():
+        return "it cannot be reached from here (no network, or no such repository)."
+    if "terminal prompts disabled" in complaint or "Authentication failed" in complaint:
+        return "there is no such repository, or it is not public."
+    if "Remote branch" in complaint:
+        return "there is no such branch."
+    lines = [line for line in complaint.splitlines() if line.startswith(("fatal:", "error:"))]
+    return one_line(lines[0] if lines else "git gave no reason", 300)

@@ -1,0 +1,10 @@
+-- What `vim.lsp.enable("codeagent")` starts. Change parts of it with `vim.lsp.config("codeagent", { … })`.
+local client = require("codeagent.client")
+
+return {
+  cmd = client.start,
+  root_dir = client.root_dir,
+  handlers = require("codeagent.handlers").table(),
+  capabilities = { experimental = { codeagent = { event = true, input = true, diagnostics = true } } },
+  before_init = require("codeagent.handlers").before_init,
+}

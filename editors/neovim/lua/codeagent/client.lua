@@ -1,0 +1,235 @@
+--- The connection: how the server is started, which client to talk to, commands and their answers, the end of a
+--- server and its restart. Not here: what the server asks of us (`handlers.lua`).
+
+local notify = require("codeagent.notify")
+local server = require("codeagent.server")
+local store = require("codeagent.store")
+local texts = require("codeagent.texts")
+
+local M = {}
+
+M.NAME = "codeagent"
+M.ROOT_MARKERS = { ".git", "pyproject.toml", "package.json", "Cargo.toml", "go.mod" }
+
+local TIMEOUT = 10000
+local told_none = false
+local leaving = {} ---@type table<integer, boolean> clients that were asked to stop
+local last ---@type { config: vim.lsp.ClientConfig, buffers: integer[], session: string? }? the one that ended last
+
+vim.api.nvim_create_autocmd("VimLeavePre", {
+  group = vim.api.nvim_create_augroup("codeagent.leaving", {}),
+  callback = function()
+    leaving = setmetatable({}, { __index = function() return true end })
+  end,
+})
+
+local function attached(client_id)
+  return vim.tbl_filter(function(buffer)
+    return vim.lsp.buf_is_attached(buffer, client_id)
+  end, vim.api.nvim_list_bufs())
+end
+
+local function ended(client, code, signal)
+  if not client then return end
+  last = { config = client.config, buffers = attached(client.id), session = store.state().session_id }
+  store.dispatch({ type = "local_gone", client_id = client.id, exit_code = code })
+  if leaving[client.id] or (code == 0 and signal == 0) then return end
+  local reason = signal ~= 0 and "signal " .. signal or "exit code " .. code
+  notify.tell(texts.get("server.crashed", { reason = reason }), vim.log.levels.ERROR)
+end
+
+--- The `cmd` of the LSP configuration: starts what `server.find` finds, and watches its end.
+---@param dispatchers vim.lsp.rpc.Dispatchers
+---@param config vim.lsp.ClientConfig
+function M.start(dispatchers, config)
+  local found = server.find() or error(texts.get("server.none"), 0)
+  if found.how == "uvx" or found.how == "pipx" then notify.tell(texts.get("server.through", { how = found.how })) end
+  local on_exit, me = dispatchers.on_exit, nil
+  local watched = vim.tbl_extend("force", dispatchers, {
+    on_exit = function(code, signal)
+      vim.schedule(function() ended(me, code, signal) end)
+      on_exit(code, signal)
+    end,
+  })
+  local rpc = vim.lsp.rpc.start(found.cmd, watched, { cwd = config.cmd_cwd or config.root_dir, env = config.cmd_env })
+  vim.schedule(function()
+    me = vim.iter(vim.lsp.get_clients({ name = M.NAME, _uninitialized = true })):find(function(client)
+      return client.rpc == rpc
+    end)
+  end)
+  return rpc
+end
+
+--- The `root_dir` of the LSP configuration: nothing is started where there is no server.
+---@param buffer integer
+---@param on_dir fun(root: string?)
+function M.root_dir(buffer, on_dir)
+  if not server.find() then
+    if not told_none then notify.warn(texts.get("server.none")) end
+    told_none = true
+    return
+  end
+  on_dir(M.root_of(buffer))
+end
+
+--- The folder a buffer belongs to: the nearest marker above it, else the working directory, else its own folder.
+---@param buffer integer
+---@return string
+function M.root_of(buffer)
+  local name, here = vim.api.nvim_buf_get_name(buffer), vim.fn.getcwd()
+  local marked = vim.fs.root(buffer, M.ROOT_MARKERS)
+  if marked or name == "" or vim.fs.relpath(here, name) then return marked or here end
+  return vim.fs.dirname(name)
+end
+
+--- The client of this buffer, else the newest one; nil while none is ready.
+---@return vim.lsp.Client?
+function M.current()
+  local here = vim.lsp.get_clients({ name = M.NAME, bufnr = 0 })[1]
+  local all = vim.lsp.get_clients({ name = M.NAME })
+  local found = here or all[#all]
+  return found and found.initialized and not found:is_stopped() and found or nil
+end
+
+--- Calls `use` with a client that is ready, starting the server when there is none.
+---@param use fun(client: vim.lsp.Client)
+function M.ensure(use)
+  local ready = M.current()
+  if ready then return use(ready) end
+  if #vim.lsp.get_clients({ name = M.NAME, _uninitialized = true }) == 0 then
+    if not server.find() and type(vim.lsp.config[M.NAME].cmd) == "function" then
+      return notify.warn(texts.get("server.none"))
+    end
+    local config = vim.deepcopy(vim.lsp.config[M.NAME])
+    local buffer = vim.api.nvim_get_current_buf()
+    if type(config.root_dir) == "function" or not config.root_dir then config.root_dir = M.root_of(buffer) end
+    local plain = vim.bo[buffer].buftype == "" and vim.api.nvim_buf_get_name(buffer) ~= ""
+    vim.lsp.start(config, { bufnr = buffer, attach = plain })
+  end
+  M.when_ready(use)
+end
+
+--- Calls `use` once a client is ready; says so when none comes.
+---@param use fun(client: vim.lsp.Client)
+function M.when_ready(use)
+  local deadline = vim.uv.now() + 4 * TIMEOUT
+  local function look()
+    local ready = M.current()
+    if ready then return use(ready) end
+    local starting = #vim.lsp.get_clients({ name = M.NAME, _uninitialized = true }) > 0
+    if not starting or vim.uv.now() > deadline then return notify.warn(texts.get("server.slow")) end
+    vim.defer_fn(look, 30)
+  end
+  vim.defer_fn(look, 10)
+end
+
+--- Whether the server has a command.
+---@param client vim.lsp.Client
+---@param name string without `codeagent.`
+---@return boolean
+function M.offers(client, name)
+  local commands = vim.tbl_get(client.server_capabilities, "executeCommandProvider", "commands") or {}
+  return vim.list_contains(commands, "codeagent." .. name)
+end
+
+--- Sends a command; `done` gets its answer. Errors are shown to the user.
+---@param name string without `codeagent.`
+---@param arguments table?
+---@param done fun(result: any, client: vim.lsp.Client)?
+---@param failed fun(message: string)?
+function M.call(name, arguments, done, failed)
+  M.ensure(function(client)
+    if not M.offers(client, name) then
+      return notify.warn(texts.get("told.not_offered", { command = "codeagent." .. name }))
+    end
+    local given = { (arguments and next(arguments)) and arguments or vim.empty_dict() }
+    local request = { title = name, command = "codeagent." .. name, arguments = given }
+    client:exec_cmd(request, nil, function(problem, result)
+      if problem then
+        if failed then failed(problem.message) end
+        return notify.warn(problem.message)
+      end
+      if done then done(result, client) end
+    end)
+  end)
+end
+
+--- Sends a command that starts a run, and remembers what was asked.
+---@param name string
+---@param arguments table
+---@param title string
+---@param started fun(run_id: string)?
+function M.run(name, arguments, title, started)
+  M.call(name, arguments, function(result, client)
+    store.dispatch({
+      type = "local_request",
+      run_id = result.runId,
+      session_id = result.sessionId,
+      client_id = client.id,
+      title = title,
+      task = arguments.task or arguments.question or arguments.instruction or "",
+    })
+    if started then started(result.runId) end
+  end)
+end
+
+local function restore(client, session)
+  if not session then return end
+  client:exec_cmd(
+    { title = "resume", command = "codeagent.session.resume", arguments = { { sessionId = session } } },
+    nil,
+    function(problem)
+      if problem then return end
+      local pending = { title = "pending", command = "codeagent.pending", arguments = {} }
+      client:exec_cmd(pending, nil, function(_, result)
+        if result and #result > 0 then notify.tell(texts.get("told.restored", { count = #result })) end
+      end)
+    end
+  )
+end
+
+local function start_again()
+  if not last then return M.ensure(function() notify.tell(texts.get("told.restarted")) end) end
+  local before = last
+  last = nil
+  local config = vim.tbl_extend("force", before.config, {})
+  local buffers = vim.tbl_filter(vim.api.nvim_buf_is_loaded, before.buffers)
+  if #buffers == 0 then vim.lsp.start(config, { attach = false }) end
+  for _, buffer in ipairs(buffers) do
+    vim.lsp.start(config, { bufnr = buffer })
+  end
+  M.when_ready(function(client)
+    notify.tell(texts.get("told.restarted"))
+    restore(client, before.session)
+  end)
+end
+
+--- Stops every server of ours and calls `done` when they are gone, three seconds later at most.
+---@param done fun()
+function M.stop(done)
+  local clients = vim.lsp.get_clients({ name = M.NAME, _uninitialized = true })
+  for _, client in ipairs(clients) do
+    leaving[client.id] = true
+    client:stop()
+  end
+  local deadline = vim.uv.now() + 3000
+  local function look()
+    local left = vim.tbl_filter(function(client) return not client.rpc.is_closing() end, clients)
+    if #left > 0 and vim.uv.now() > deadline then
+      for _, client in ipairs(left) do
+        client:stop(true)
+      end
+    elseif #left > 0 then
+      return vim.defer_fn(look, 20)
+    end
+    vim.defer_fn(done, 50)
+  end
+  look()
+end
+
+--- Stops the server, if it runs, and starts it again for the same buffers; the session is taken up again.
+function M.restart()
+  M.stop(start_again)
+end
+
+return M

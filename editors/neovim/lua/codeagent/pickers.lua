@@ -1,0 +1,105 @@
+--- Lists to choose from: sessions, models, modes, and what waits for the user.
+
+local client = require("codeagent.client")
+local notify = require("codeagent.notify")
+local prompts = require("codeagent.prompts")
+local store = require("codeagent.store")
+local texts = require("codeagent.texts")
+
+local M = {}
+
+M.MODES = { "ask", "acceptEdits", "readOnly", "bypass" }
+
+local function pick(items, prompt, words, use)
+  vim.ui.select(items, { prompt = texts.get(prompt), kind = "codeagent", format_item = words }, function(item)
+    if item then use(item) end
+  end)
+end
+
+local function age(seconds)
+  local past = math.max(0, os.time() - math.floor(seconds or 0))
+  if past < 3600 then return ("%d min"):format(past / 60) end
+  if past < 86400 then return ("%d h"):format(past / 3600) end
+  return os.date("%Y-%m-%d", math.floor(seconds))
+end
+
+--- Takes a session up again and shows what it holds.
+---@param session_id string
+function M.resume(session_id)
+  client.call("session.resume", { sessionId = session_id }, function(result)
+    client.call("session.export", { sessionId = session_id }, function(exported)
+      store.dispatch({ type = "local_history", session_id = session_id, markdown = exported.markdown })
+      require("codeagent.transcript").open({ focus = false, session = session_id })
+      notify.tell(texts.get("told.resumed", { title = result.title }))
+    end)
+  end)
+end
+
+--- Sessions of this workspace; `use` gets the id of the chosen one.
+---@param use fun(session_id: string)
+function M.sessions(use)
+  client.call("session.list", {}, function(list)
+    pick(list, "pick.session", function(item)
+      return ("%s  (%s)"):format(item.title ~= "" and item.title or item.sessionId, age(item.modified))
+    end, function(item) use(item.sessionId) end)
+  end)
+end
+
+---@param session_id string
+function M.delete(session_id)
+  pick({ "no", "yes" }, "pick.delete", function(item) return texts.get("pick." .. item) end, function(item)
+    if item == "no" then return end
+    client.call("session.delete", { sessionId = session_id }, function() notify.tell(texts.get("told.deleted")) end)
+  end)
+end
+
+local function select_model(name)
+  client.call("model.select", { name = name }, function() notify.tell(texts.get("told.model", { name = name })) end)
+end
+
+---@param name string?
+function M.model(name)
+  if name then return select_model(name) end
+  client.call("model.list", {}, function(names)
+    pick(names, "pick.model", tostring, select_model)
+  end)
+end
+
+---@param mode string?
+function M.mode(mode)
+  local function set(chosen)
+    client.call("mode.set", { mode = chosen }, function() notify.tell(texts.get("told.mode", { mode = chosen })) end)
+  end
+  if mode then return set(mode) end
+  pick(M.MODES, "pick.mode", function(item) return texts.get("mode." .. item) end, set)
+end
+
+local function answer(item)
+  local function respond(value)
+    if value and value ~= "" then client.call("respond", { requestId = item.requestId, answer = value }) end
+  end
+  if #item.choices == 0 then return vim.ui.input({ prompt = item.title .. " " }, respond) end
+  vim.ui.select(item.choices, { prompt = item.title, kind = "codeagent" }, function(choice, position)
+    local run = store.state().runs[item.runId]
+    if position == 1 and run and run.proposal and run.proposal.summary == item.title then
+      return require("codeagent.review").open(item.runId)
+    end
+    respond(choice)
+  end)
+end
+
+--- Everything that waits: questions first, then changes. One is opened at once, several are listed.
+function M.pending()
+  if prompts.ask_now() then return end
+  client.call("pending", {}, function(list)
+    local function open(item)
+      if item.kind == "changes" then return require("codeagent.review").open(item.runId) end
+      answer(item)
+    end
+    if #list == 0 then return notify.tell(texts.get("told.nothing")) end
+    if #list == 1 then return open(list[1]) end
+    pick(list, "pick.pending", function(item) return (item.kind == "changes" and "± " or "? ") .. item.title end, open)
+  end)
+end
+
+return M

@@ -1,0 +1,258 @@
+--- A transcript as lines of Markdown with the highlights on them. Pure: blocks in, lines out; not here: the window.
+
+local reducer = require("codeagent.reducer")
+local texts = require("codeagent.texts")
+
+local M = {}
+
+---@class codeagent.Mark a highlight: `line` is 0-based in the block's lines, `from` and `to` are bytes (`to` -1: the end)
+---@field line integer
+---@field from integer
+---@field to integer
+---@field group string
+
+M.STEP_SIGNS = {
+  pending = "○",
+  running = "▶",
+  completed = "✓",
+  failed = "✗",
+  skipped = "–",
+  cancelled = "■",
+}
+
+local TOOL_SIGNS = { running = "…", done = "✓", failed = "✗" }
+local TOOL_GROUPS = { running = "CodeAgentRunning", done = "CodeAgentDone", failed = "CodeAgentFailed" }
+local STEP_GROUPS = {
+  pending = "CodeAgentMuted",
+  running = "CodeAgentRunning",
+  completed = "CodeAgentDone",
+  failed = "CodeAgentFailed",
+  skipped = "CodeAgentMuted",
+  cancelled = "CodeAgentMuted",
+}
+
+---@param text string
+---@return string[]
+function M.lines(text)
+  local found = {}
+  for line in (text .. "\n"):gmatch("(.-)\r?\n") do
+    found[#found + 1] = (line:gsub("%z", ""))
+  end
+  return found
+end
+
+local function one_line(text, most)
+  local line = tostring(text or ""):gsub("%s+", " ")
+  if most and #line > most then line = line:sub(1, most):gsub("[\128-\255]*$", "") .. "…" end
+  return line
+end
+
+--- A line `  sign words` with the sign (and, when asked for, the words) highlighted.
+local function signed(sign, words, group, all)
+  local line = "  " .. sign .. " " .. words
+  return { line }, { { line = 0, from = 2, to = all and -1 or 2 + #sign, group = group } }
+end
+
+---@param paths string[]
+local function names(paths)
+  local short = {}
+  for position, path in ipairs(paths) do
+    if position > 5 then
+      short[#short + 1] = "…"
+      break
+    end
+    short[#short + 1] = path:match("[^/\\]+$") or path
+  end
+  return table.concat(short, ", ")
+end
+
+---@type table<string, fun(block: table, run: codeagent.Run): string[], codeagent.Mark[]>
+local draw = {}
+
+function draw.text(block)
+  local lines = M.lines((block.text:gsub("%s+$", "")))
+  lines[#lines + 1] = ""
+  return lines, {}
+end
+
+function draw.tool(block)
+  local words = block.name .. (block.subject ~= "" and " " .. one_line(block.subject, 100) or "")
+  local lines, marks = signed(TOOL_SIGNS[block.state], words, TOOL_GROUPS[block.state])
+  marks[#marks + 1] = { line = 0, from = #TOOL_SIGNS[block.state] + 3, to = -1, group = "CodeAgentTool" }
+  local detail = block.state == "failed" and block.error or block.state == "running" and block.output or ""
+  if detail and detail ~= "" then
+    lines[2] = "      " .. one_line(detail, 160)
+    marks[#marks + 1] = { line = 1, from = 0, to = -1, group = "CodeAgentMuted" }
+  end
+  return lines, marks
+end
+
+function draw.question(block)
+  local lines, marks = signed("?", one_line(block.title), "CodeAgentQuestion", true)
+  if block.approval and not block.open and not block.answer then return lines, marks end -- decided in another way
+  local answer = block.answer and "→ " .. one_line(block.answer)
+    or texts.get(block.open and "transcript.open" or "transcript.unanswered")
+  lines[2] = "    " .. answer
+  marks[#marks + 1] = { line = 1, from = 0, to = -1, group = block.open and "CodeAgentRunning" or "CodeAgentMuted" }
+  return lines, marks
+end
+
+function draw.changes(block)
+  local counts = (" +%d −%d"):format(block.added or 0, block.removed or 0)
+  return signed("±", texts.get("transcript.changes", { files = names(block.files) }) .. counts, "CodeAgentQuestion")
+end
+
+function draw.applied(block)
+  if block.outcome == "full" then
+    local key = block.undo and "transcript.undone" or "transcript.applied"
+    return signed(block.undo and "↶" or "✓", texts.get(key, { files = names(block.files) }), "CodeAgentDone")
+  end
+  local outcome = (block.outcome == "partial" or block.outcome == "none") and block.outcome or "unknown"
+  local said = { texts.get("transcript.outcome." .. outcome, { files = names(block.files) }) }
+  if #block.conflicts > 0 then said[#said + 1] = table.concat(block.conflicts, ", ") end
+  if block.reason then said[#said + 1] = one_line(block.reason, 160) end
+  return signed("!", table.concat(said, " · "), "CodeAgentFailed")
+end
+
+function draw.discarded(block)
+  return signed("✗", texts.get("transcript.discarded", { files = names(block.files) }), "CodeAgentMuted", true)
+end
+
+function draw.command(block)
+  return { "  $ " .. one_line(block.text, 200), "" }, { { line = 0, from = 2, to = -1, group = "CodeAgentTool" } }
+end
+
+function draw.output(block)
+  local lines = {}
+  for _, line in ipairs(M.lines((block.text:gsub("\n$", "")))) do
+    lines[#lines + 1] = "    " .. line
+  end
+  return lines, {}
+end
+
+function draw.exit(block)
+  local words = texts.get("transcript.exit", { code = block.exit_code, seconds = ("%.1f"):format(block.duration or 0) })
+  local ok = block.exit_code == 0
+  return signed(ok and "✓" or "✗", words, ok and "CodeAgentDone" or "CodeAgentFailed")
+end
+
+function draw.error(block)
+  return signed("✗", one_line(block.text), "CodeAgentFailed", true)
+end
+
+function draw.note(block)
+  return signed("!", one_line(block.text), "CodeAgentMuted", true)
+end
+
+function draw.compacted(block)
+  return signed("!", texts.get("transcript.compacted", block), "CodeAgentMuted", true)
+end
+
+function draw.step(block)
+  return { "", "### " .. one_line(block.text) }, {}
+end
+
+function draw.plan(_, run)
+  local lines, marks = M.plan(run.plan)
+  lines[#lines + 1] = ""
+  return lines, marks
+end
+
+function draw.ended(block)
+  if block.error then
+    local lines, marks = signed("✗", one_line(block.error), "CodeAgentFailed", true)
+    lines[#lines + 1] = ""
+    return lines, marks
+  end
+  if block.status ~= "completed" then
+    local key = "ended." .. tostring(block.status)
+    local words = texts.get(texts.CATALOGUE[key] and key or "ended.stopped")
+    if block.summary and block.summary ~= "" and block.status == "stopped" then words = one_line(block.summary) end
+    local lines, marks = signed("■", words, "CodeAgentMuted", true)
+    lines[#lines + 1] = ""
+    return lines, marks
+  end
+  if block.summary == "" then return { "" }, {} end
+  return draw.text({ text = block.summary })
+end
+
+--- A plan as lines: the goal, then a line for each step.
+---@param plan table
+---@return string[], codeagent.Mark[]
+function M.plan(plan)
+  local lines, marks = {}, {}
+  for _, line in ipairs(plan.goal ~= "" and M.lines(plan.goal) or {}) do
+    lines[#lines + 1] = line
+    marks[#marks + 1] = { line = #lines - 1, from = 0, to = -1, group = "CodeAgentTitle" }
+  end
+  for number, item in ipairs(plan.steps) do
+    local sign = M.STEP_SIGNS[item.state] or "○"
+    local group = STEP_GROUPS[item.state] or "CodeAgentMuted"
+    lines[#lines + 1] = ("  %s %d. %s"):format(sign, number, one_line(item.title or item.description, 120))
+    marks[#marks + 1] = { line = #lines - 1, from = 2, to = item.state == "running" and -1 or 2 + #sign, group = group }
+    if item.error and item.error ~= "" then
+      lines[#lines + 1] = "       " .. one_line(item.error, 160)
+      marks[#marks + 1] = { line = #lines - 1, from = 0, to = -1, group = "CodeAgentFailed" }
+    end
+  end
+  return lines, marks
+end
+
+--- The head of a run: what was asked.
+---@param run codeagent.Run
+---@return string[], codeagent.Mark[]
+function M.head(run)
+  local task = run.task and run.task ~= "" and run.task or run.title
+  local lines = M.lines(task)
+  local title = run.title ~= "" and run.title or lines[1]
+  local head = { "## " .. one_line(title, 200), "" }
+  if #lines > 1 then
+    head[#head] = nil
+    for _, line in ipairs(lines) do
+      head[#head + 1] = "> " .. line
+    end
+    head[#head + 1] = ""
+  end
+  return head, { { line = 0, from = 0, to = -1, group = "CodeAgentTitle" } }
+end
+
+--- One block of a run.
+---@param block codeagent.Block
+---@param run codeagent.Run
+---@return string[], codeagent.Mark[]
+function M.block(block, run)
+  local function_of = draw[block.kind]
+  if not function_of then return {}, {} end
+  return function_of(block, run)
+end
+
+--- Whether an empty line belongs before `block`: text, and what is no text, are kept apart.
+---@param before codeagent.Block?
+---@param block codeagent.Block
+---@return boolean
+function M.gap(before, block)
+  if not before or before.kind == "text" or before.kind == "plan" or before.kind == "command" then return false end
+  if block.kind == "ended" then return block.status == "completed" and block.summary ~= "" end
+  return block.kind == "text" or block.kind == "plan" or (block.kind == "exit" and before.kind == "output")
+end
+
+--- A short line about the whole: what works, what waits. Empty when there is nothing to tell.
+---@param state codeagent.State
+---@return string words, string group
+function M.summary(state)
+  local condition = reducer.condition(state)
+  local newest, working = reducer.latest(state)
+  if condition == "waiting" then
+    return "? " .. texts.get("status.waiting", { count = #state.questions }), "CodeAgentStatusWaiting"
+  end
+  if working then
+    local words = working.activity ~= "" and working.activity or working.title
+    return "… " .. one_line(words ~= "" and words or texts.get("status.working"), 40), "CodeAgentStatusWorking"
+  end
+  local staged = #reducer.waiting_changes(state)
+  if staged > 0 then return "± " .. texts.get("status.changes", { count = staged }), "CodeAgentStatusWaiting" end
+  if condition == "error" and newest then return "✗ " .. texts.get("status.error"), "CodeAgentStatusError" end
+  return "", "CodeAgentStatusIdle"
+end
+
+return M

@@ -1,0 +1,326 @@
+--- The review window: a run's changes as a diff, accepted and discarded by hunk, by file or as a whole.
+--- After every decision the diff is asked for again, because the numbers of the hunks have changed by it.
+
+local client = require("codeagent.client")
+local config = require("codeagent.config")
+local diff = require("codeagent.diff")
+local notify = require("codeagent.notify")
+local reducer = require("codeagent.reducer")
+local store = require("codeagent.store")
+local texts = require("codeagent.texts")
+local windows = require("codeagent.windows")
+
+local M = {}
+
+local NAMESPACE = vim.api.nvim_create_namespace("codeagent.review")
+local HINT = vim.api.nvim_create_namespace("codeagent.review.hint")
+local PATIENCE = 5000 -- milliseconds until a decision that had no effect is given up
+
+---@class codeagent.Review
+---@field run_id string
+---@field lines string[]
+---@field files codeagent.File[]
+---@field revision integer of the run when the diff was asked for
+---@field busy boolean a decision is on its way: hunk numbers may be about to change
+---@field home integer the window the user came from
+---@field over fun()? told when the window is closed or all is decided
+
+local current ---@type codeagent.Review?
+local asked_for = {} ---@type table<string, integer> diffs asked for by us: the server also wants them shown
+
+local function buffer()
+  return windows.buffer("review", "diff")
+end
+
+local function revision(run_id)
+  local run = store.state().runs[run_id]
+  return run and run.revision or 0
+end
+
+local function cursor_place()
+  local window = windows.showing(buffer())
+  if not (current and window) then return end
+  return diff.at(current.files, vim.api.nvim_win_get_cursor(window)[1])
+end
+
+local function count_hunks()
+  local hunks = 0
+  for _, file in ipairs(current.files) do
+    hunks = hunks + math.max(1, #file.hunks)
+  end
+  return hunks
+end
+
+local function head()
+  local window = windows.showing(buffer())
+  if not (current and window) then return end
+  local title = texts.get("review.title") .. "  "
+    .. texts.get("review.counts", { files = #current.files, hunks = count_hunks() })
+  if current.busy then title = title .. "  " .. texts.get("review.busy") end
+  windows.head(window, title, {
+    { "a", texts.get("keys.accept") },
+    { "x", texts.get("keys.discard") },
+    { "A X", texts.get("keys.file") },
+    { "ga gx", texts.get("keys.all") },
+    { "]c", texts.get("keys.hunk") },
+    { "<CR>", texts.get("keys.jump") },
+    { "q", texts.get("keys.close") },
+  })
+end
+
+local KINDS = { create = "+", delete = "-", move = "→", edit = "±" }
+
+local function decorate()
+  local target = buffer()
+  vim.api.nvim_buf_clear_namespace(target, NAMESPACE, 0, -1)
+  for position, file in ipairs(current.files) do
+    local words = (" %s %s  +%d −%d"):format(KINDS[file.kind], file.path, file.added, file.removed)
+    local above = { { { words, "CodeAgentReviewFile" } } }
+    if position > 1 then table.insert(above, 1, { { "", "Normal" } }) end
+    vim.api.nvim_buf_set_extmark(target, NAMESPACE, file.first - 1, 0, {
+      virt_lines = above,
+      virt_lines_above = true,
+    })
+  end
+end
+
+--- The keys, at the head of the hunk under the cursor.
+local function hint()
+  local target = buffer()
+  local file, hunk = cursor_place()
+  vim.api.nvim_buf_clear_namespace(target, HINT, 0, -1)
+  if not file then return end
+  local words = hunk and hunk.id and (" a %s · x %s "):format(texts.get("keys.accept"), texts.get("keys.discard"))
+    or (" A %s · X %s "):format(texts.get("keys.accept"), texts.get("keys.discard"))
+  vim.api.nvim_buf_set_extmark(target, HINT, (hunk or file).first - 1, 0, {
+    virt_text = { { words, "CodeAgentReviewHint" } },
+    virt_text_pos = "right_align",
+  })
+end
+
+local function draw(text)
+  local target = buffer()
+  local lines = vim.split((text:gsub("\n$", "")), "\n", { plain = true })
+  table.insert(lines, 1, "") -- Neovim shows nothing above the first line
+  current.lines, current.files = lines, diff.parse(lines)
+  windows.write(target, 0, -1, lines)
+  decorate()
+  head()
+  hint()
+end
+
+local function to_hunk(step)
+  local window = windows.showing(buffer())
+  if not (current and window) then return end
+  local here = vim.api.nvim_win_get_cursor(window)[1]
+  local found
+  for _, file in ipairs(current.files) do
+    local places = #file.hunks > 0 and file.hunks or { file }
+    for _, place in ipairs(places) do
+      if step > 0 and place.first > here and not found then found = place.first end
+      if step < 0 and place.first < here then found = place.first end
+    end
+  end
+  if found then vim.api.nvim_win_set_cursor(window, { found, 0 }) end
+end
+
+--- Gives the window back and tells whoever waits.
+local function finish()
+  if not current then return end
+  local over, home = current.over, current.home
+  current = nil
+  store.listen("review", nil)
+  windows.close(buffer())
+  if vim.api.nvim_win_is_valid(home) then vim.api.nvim_set_current_win(home) end
+  if over then over() end
+end
+
+local function fetch(run_id, use)
+  asked_for[run_id] = (asked_for[run_id] or 0) + 1
+  client.call("review", { runId = run_id }, function(result)
+    use(result.diff or "")
+  end, function()
+    asked_for[run_id] = nil
+    use("")
+  end)
+end
+
+local function refresh()
+  if not current then return end
+  local run_id = current.run_id
+  current.revision = revision(run_id)
+  fetch(run_id, function(text)
+    if not current or current.run_id ~= run_id then return end
+    current.busy = false
+    if text == "" then
+      notify.tell(texts.get("told.decided"))
+      return finish()
+    end
+    local window = windows.showing(buffer())
+    local line = window and vim.api.nvim_win_get_cursor(window)[1] or 1
+    draw(text)
+    if window then vim.api.nvim_win_set_cursor(window, { math.min(line, #current.lines), 0 }) end
+    if window and not select(2, cursor_place()) then to_hunk(1) end
+    hint()
+  end)
+end
+
+local function on_change()
+  if current and revision(current.run_id) ~= current.revision then refresh() end
+end
+
+---@param command "apply"|"discard"
+---@param part table `{hunks}`, `{files}` or nothing
+local function decide(command, part)
+  if not current or current.busy then return end
+  local run_id, before = current.run_id, current.revision
+  current.busy = true
+  head()
+  client.call(command, vim.tbl_extend("force", { runId = run_id }, part), nil, refresh)
+  vim.defer_fn(function()
+    if current and current.run_id == run_id and current.busy and current.revision == before then
+      notify.warn(texts.get("told.stale"))
+      refresh()
+    end
+  end, PATIENCE)
+end
+
+local function decide_hunk(command)
+  local file, hunk = cursor_place()
+  if not file then return notify.tell(texts.get("told.no_hunk")) end
+  if not (hunk and hunk.id) then return notify.tell(texts.get("told.whole")) end
+  decide(command, { hunks = { hunk.id } })
+end
+
+local function decide_file(command)
+  local file = cursor_place()
+  if not file then return notify.tell(texts.get("told.no_hunk")) end
+  decide(command, { files = { file.path } })
+end
+
+local function jump()
+  local file, hunk = cursor_place()
+  if not file then return notify.tell(texts.get("told.no_hunk")) end
+  local here = client.current()
+  local path = vim.fs.joinpath(here and here.root_dir or vim.fn.getcwd(), file.path)
+  if vim.startswith(file.path, "/") then path = file.path end
+  if file.kind == "create" then return notify.tell(texts.get("told.no_file")) end
+  local line = hunk and diff.source_line(current.lines, hunk, vim.api.nvim_win_get_cursor(0)[1])
+  windows.jump(path, line)
+end
+
+--- Closed by the user: what is not decided stays, and they are told how to come back.
+local function leave()
+  if not current then return end
+  local left = count_hunks()
+  finish()
+  notify.tell(texts.get("told.still", { count = left }))
+end
+
+local function keys()
+  return {
+    { "a", "review-accept", function() decide_hunk("apply") end },
+    { "x", "review-discard", function() decide_hunk("discard") end },
+    { "A", "review-accept-file", function() decide_file("apply") end },
+    { "X", "review-discard-file", function() decide_file("discard") end },
+    { "ga", "review-accept-all", function() decide("apply", {}) end },
+    { "gx", "review-discard-all", function() decide("discard", {}) end },
+    { "]c", "review-next", function() to_hunk(1) end },
+    { "[c", "review-previous", function() to_hunk(-1) end },
+    { "<CR>", "review-jump", jump },
+    { "gf", "review-jump", jump },
+    { "q", "review-close", leave },
+  }
+end
+
+local function watch(target)
+  local group = vim.api.nvim_create_augroup("codeagent.review", {})
+  vim.api.nvim_create_autocmd("CursorMoved", { group = group, buffer = target, callback = hint })
+  vim.api.nvim_create_autocmd("BufWinLeave", {
+    group = group,
+    buffer = target,
+    callback = function() vim.schedule(leave) end,
+  })
+end
+
+--- Shows the changes of a run; `over` is called when the window closes, for whatever reason.
+---@param run_id string
+---@param over fun()?
+function M.open(run_id, over)
+  require("codeagent.highlights").define()
+  fetch(run_id, function(text)
+    if text == "" then
+      notify.tell(texts.get("told.no_changes"))
+      return over and over()
+    end
+    if current and current.over then current.over() end
+    current = {
+      run_id = run_id,
+      lines = {},
+      files = {},
+      revision = revision(run_id),
+      busy = false,
+      home = vim.api.nvim_get_current_win(),
+      over = over,
+    }
+    local target = buffer()
+    local place = { name = "review", filetype = "diff", position = config.get("review.position"), focus = true }
+    local window = windows.show(target, vim.tbl_extend("force", place, { keys = keys() }))
+    vim.wo[window].wrap = false
+    vim.wo[window].cursorline = true
+    draw(text)
+    vim.api.nvim_win_set_cursor(window, { 1, 0 })
+    to_hunk(1)
+    hint()
+    watch(target)
+    store.listen("review", on_change)
+  end)
+end
+
+--- Whether a review is open.
+---@return boolean
+function M.is_open()
+  return current ~= nil
+end
+
+--- The server wants a review to be seen; not when it is our own question for the diff.
+---@param run_id string
+function M.shown(run_id)
+  local count = asked_for[run_id] or 0
+  if count > 0 then
+    asked_for[run_id] = count > 1 and count - 1 or nil
+    return
+  end
+  vim.schedule(function() M.open(run_id) end)
+end
+
+--- Opens the review of the run whose changes wait; asks which when there are several.
+function M.pick()
+  local state = store.state()
+  local runs = {}
+  for _, run_id in ipairs(state.order) do
+    local run = state.runs[run_id]
+    if next(run.staged) then runs[#runs + 1] = run end
+  end
+  if #runs == 0 then return M.pick_pending() end
+  if #runs == 1 then return M.open(runs[1].run_id) end
+  vim.ui.select(runs, {
+    prompt = texts.get("pick.run"),
+    kind = "codeagent",
+    format_item = function(run) return ("%s (%d)"):format(run.title, #reducer.staged(run)) end,
+  }, function(run)
+    if run then M.open(run.run_id) end
+  end)
+end
+
+--- The same for changes of which only the server knows, after a restart.
+function M.pick_pending()
+  client.call("pending", {}, function(result)
+    for _, item in ipairs(result) do
+      if item.kind == "changes" then return M.open(item.runId) end
+    end
+    notify.tell(texts.get("told.no_changes"))
+  end)
+end
+
+return M

@@ -1,0 +1,263 @@
+--- The transcript window: what was asked, said, done and decided in a session, streamed as Markdown.
+--- Only what has changed is written, so that nothing flickers; the end is followed while the cursor is on it.
+
+local client = require("codeagent.client")
+local config = require("codeagent.config")
+local notify = require("codeagent.notify")
+local render = require("codeagent.render")
+local store = require("codeagent.store")
+local texts = require("codeagent.texts")
+local windows = require("codeagent.windows")
+
+local M = {}
+
+local NAMESPACE = vim.api.nvim_create_namespace("codeagent.transcript")
+local BIG = 1024 * 1024 -- bytes after which syntax trees cost too much
+
+---@class codeagent.Piece what stands in the buffer, in order
+---@field value any the block, or the run's head, that was drawn; compared by identity
+---@field plan any
+---@field title string?
+---@field lines integer
+
+local drawn = {} ---@type codeagent.Piece[]
+local session ---@type string?
+local shown_history ---@type string?
+
+local function buffer()
+  return windows.buffer("transcript", "markdown")
+end
+
+local function exists()
+  return vim.fn.bufexists("codeagent://transcript") == 1
+end
+
+--- Whether the user has it in front of them.
+---@return boolean
+function M.is_visible()
+  return exists() and windows.showing(buffer()) ~= nil
+end
+
+---@class codeagent.Wanted
+---@field value any
+---@field plan any
+---@field title string?
+---@field draw fun(): string[], codeagent.Mark[]
+
+--- Everything that should stand in the buffer, not drawn yet.
+---@return codeagent.Wanted[]
+local function wanted(state)
+  local list = {} ---@type codeagent.Wanted[]
+  local history = session and state.history[session]
+  if history then
+    list[1] = { value = history, draw = function() return render.lines(history), {} end }
+  end
+  for _, run_id in ipairs(state.order) do
+    local run = state.runs[run_id]
+    if run.session_id == session then
+      local head = run.title .. "\0" .. (run.task or "")
+      if head ~= "\0" then
+        list[#list + 1] = { value = run.run_id, title = head, draw = function() return render.head(run) end }
+      end
+      for position, block in ipairs(run.blocks) do
+        local before = run.blocks[position - 1]
+        list[#list + 1] = {
+          value = block,
+          plan = block.kind == "plan" and run.plan or nil,
+          draw = function()
+            local lines, marks = render.block(block, run)
+            if not render.gap(before, block) then return lines, marks end
+            table.insert(lines, 1, "")
+            for _, mark in ipairs(marks) do
+              mark.line = mark.line + 1
+            end
+            return lines, marks
+          end,
+        }
+      end
+    end
+  end
+  return list
+end
+
+local function same(piece, item)
+  return piece and rawequal(piece.value, item.value) and rawequal(piece.plan, item.plan) and piece.title == item.title
+end
+
+local function mark(target, first, marks)
+  for _, item in ipairs(marks) do
+    local line = first + item.line
+    local text = vim.api.nvim_buf_get_lines(target, line, line + 1, false)[1] or ""
+    vim.api.nvim_buf_set_extmark(target, NAMESPACE, line, math.min(item.from, #text), {
+      end_col = item.to < 0 and #text or math.min(item.to, #text),
+      hl_group = item.group,
+    })
+  end
+end
+
+--- Keeps windows that were at the end at the end.
+local function following(target, change)
+  local last = vim.api.nvim_buf_line_count(target)
+  local follow = vim.tbl_filter(function(window)
+    return vim.api.nvim_win_get_cursor(window)[1] >= last
+  end, vim.fn.win_findbuf(target))
+  change()
+  for _, window in ipairs(follow) do
+    vim.api.nvim_win_set_cursor(window, { vim.api.nvim_buf_line_count(target), 0 })
+  end
+end
+
+local function write(target, first, old, lines, marks)
+  vim.api.nvim_buf_clear_namespace(target, NAMESPACE, first, first + math.max(old, 1))
+  windows.write(target, first, first + old, lines)
+  mark(target, first, marks)
+end
+
+--- Brings the buffer up to date: unchanged pieces are skipped, a changed one is replaced, the rest is added.
+local function update(state)
+  local target = buffer()
+  local list, line, count = wanted(state), 0, #drawn
+  if #list == 0 then
+    drawn = {}
+    return windows.write(target, 0, -1, { texts.get("transcript.empty") })
+  end
+  if count == 0 then windows.write(target, 0, -1, {}) end
+  for position, item in ipairs(list) do
+    local piece = drawn[position]
+    if not same(piece, item) then
+      local lines, marks = item.draw()
+      local old = piece and piece.lines or 0
+      if not piece and line == 0 then old = 1 end -- the one empty line of an empty buffer
+      write(target, line, old, lines, marks)
+      drawn[position] = { value = item.value, plan = item.plan, title = item.title, lines = #lines }
+    end
+    line = line + drawn[position].lines
+  end
+  for position = #drawn, #list + 1, -1 do
+    drawn[position] = nil
+  end
+  if vim.api.nvim_buf_line_count(target) > line then windows.write(target, line, -1, {}) end
+end
+
+local function head()
+  local words = render.summary(store.state())
+  for _, window in ipairs(vim.fn.win_findbuf(buffer())) do
+    windows.head(window, words ~= "" and words or texts.get("transcript.title"), {
+      { "q", texts.get("keys.close") },
+      { "^C", texts.get("keys.stop") },
+      { "<CR>", texts.get("keys.jump") },
+      { "gy", texts.get("keys.copy") },
+    })
+  end
+end
+
+local function watch_size(target)
+  if vim.b[target].codeagent_plain then return end
+  local size = vim.api.nvim_buf_get_offset(target, vim.api.nvim_buf_line_count(target))
+  if size > BIG then
+    vim.b[target].codeagent_plain = true
+    pcall(vim.treesitter.stop, target)
+    vim.bo[target].syntax = "off"
+  end
+end
+
+local function refresh(state)
+  if not exists() then return end
+  local target = buffer()
+  if state.session_id ~= session and (not session or M.follow ~= false) then
+    session, drawn = state.session_id, {}
+    shown_history = session and state.history[session]
+  end
+  if session and state.history[session] ~= shown_history then
+    shown_history, drawn = state.history[session], {}
+  end
+  following(target, function() update(state) end)
+  watch_size(target)
+  head()
+end
+
+--- The code block around the cursor into the register of the last yank and, where there is one, the clipboard.
+local function copy_code()
+  local lines = vim.api.nvim_buf_get_lines(0, 0, -1, false)
+  local here = vim.api.nvim_win_get_cursor(0)[1]
+  local open
+  for number, line in ipairs(lines) do
+    if line:match("^%s*```") then
+      if open and here >= open and here <= number then
+        local code = vim.list_slice(lines, open + 1, number - 1)
+        vim.fn.setreg('"', code, "l")
+        pcall(vim.fn.setreg, "+", code, "l")
+        return notify.tell(texts.get("told.copied", { count = #code }))
+      end
+      open = not open and number or nil
+    end
+  end
+  notify.tell(texts.get("told.no_block"))
+end
+
+--- The file named under the cursor, or anywhere in its line.
+local function jump()
+  local here = client.current()
+  local root = here and here.root_dir or vim.fn.getcwd()
+  local line = vim.api.nvim_get_current_line()
+  local words = { vim.fn.expand("<cWORD>") }
+  for word in line:gmatch("%S+") do
+    words[#words + 1] = word
+  end
+  for _, word in ipairs(words) do
+    local name, number = word:gsub("[`'\"(),]", ""):match("^(.-):?(%d*):?$")
+    local path = name and name ~= "" and (vim.startswith(name, "/") and name or vim.fs.joinpath(root, name))
+    if path and vim.fn.filereadable(path) == 1 then return windows.jump(path, tonumber(number)) end
+  end
+  notify.tell(texts.get("told.no_file"))
+end
+
+local function stop()
+  client.call("cancel", {})
+end
+
+--- Opens it, on the session that was heard of last or the one named.
+---@param wish { focus: boolean?, session: string? }?
+function M.open(wish)
+  wish = wish or {}
+  require("codeagent.highlights").define()
+  local target = buffer()
+  if wish.session and wish.session ~= "" and wish.session ~= session then
+    session, drawn = wish.session, {}
+  end
+  local fresh = not windows.showing(target)
+  local window = windows.show(target, {
+    name = "transcript",
+    filetype = "markdown",
+    position = config.get("transcript.position"),
+    size = config.get("transcript.size"),
+    focus = wish.focus ~= false,
+    keys = {
+      { "q", "transcript-close", function() windows.close(target) end },
+      { "<C-c>", "transcript-stop", stop },
+      { "gy", "transcript-copy", copy_code },
+      { "<CR>", "transcript-jump", jump },
+      { "gf", "transcript-jump", jump },
+    },
+  })
+  pcall(vim.treesitter.start, target, "markdown")
+  store.listen("transcript", refresh)
+  refresh(store.state())
+  if fresh then vim.api.nvim_win_set_cursor(window, { vim.api.nvim_buf_line_count(target), 0 }) end
+end
+
+--- The server wants it to be seen: open it without taking the focus.
+---@param session_id string
+function M.shown(session_id)
+  local open = exists() and #vim.fn.win_findbuf(buffer()) > 0
+  if config.get("transcript.open") == "never" or open or require("codeagent.review").is_open() then return end
+  M.open({ focus = false, session = session_id })
+end
+
+--- Opens it, or closes it when it is open.
+function M.toggle()
+  if M.is_visible() then return windows.close(buffer()) end
+  M.open()
+end
+
+return M

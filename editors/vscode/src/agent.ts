@@ -1,0 +1,139 @@
+/**
+ * The server as the rest of the extension sees it: started when needed, asked by commands.
+ * Not here: what is shown, what the server is asked for.
+ */
+import * as vscode from "vscode";
+import { type LanguageClient, State as ClientState } from "vscode-languageclient/node";
+import { type Host, makeClient } from "./server/client";
+import { own } from "./server/configuration";
+import { locate, offer } from "./server/locate";
+import type { ApiKey } from "./server/key";
+import type { Store } from "./store";
+
+const STOP_MS = 2500;
+const SESSION = "codeagent.session";
+
+export type ServerState = "starting" | "ready" | "stopped" | "failed" | "absent";
+
+export class Agent implements vscode.Disposable {
+  private client: LanguageClient | undefined;
+  private starting: Promise<boolean> | undefined;
+  private readonly changed = new vscode.EventEmitter<ServerState>();
+  readonly onState = this.changed.event;
+  state: ServerState = "stopped";
+
+  constructor(
+    private readonly context: vscode.ExtensionContext,
+    private readonly channel: vscode.LogOutputChannel,
+    private readonly key: ApiKey,
+    private readonly store: Store,
+    private readonly host: Omit<Host, "state">,
+  ) {}
+
+  /** Starts the server unless it runs; false when there is none. `quiet` offers nothing. */
+  async start(how: { quiet: boolean }): Promise<boolean> {
+    if (this.client?.state === ClientState.Running) return true;
+    this.starting ??= this.launch(how).finally(() => (this.starting = undefined));
+    return this.starting;
+  }
+
+  async restart(): Promise<void> {
+    await this.stop();
+    await this.start({ quiet: false });
+  }
+
+  async stop(): Promise<void> {
+    const client = this.client;
+    this.client = undefined;
+    if (client?.needsStop()) await client.stop(STOP_MS).catch(() => undefined);
+    await client?.dispose().catch(() => undefined);
+  }
+
+  /** The answer of a command of the server; undefined when there is no server. Throws what the server refuses. */
+  async call<T>(command: string, argument?: object): Promise<T | undefined> {
+    if (!(await this.start({ quiet: false })) || !this.client) return undefined;
+    const params = { command, arguments: argument === undefined ? [] : [argument] };
+    return (await this.client.sendRequest("workspace/executeCommand", params)) as T;
+  }
+
+  /** Starts a run and makes it known under `title`. */
+  async run(command: string, argument: object, title: string): Promise<void> {
+    const session = this.store.state.sessionId;
+    const given = session === undefined ? argument : { ...argument, sessionId: session };
+    const started = await this.call<{ runId: string; sessionId: string }>(command, given);
+    if (!started) return;
+    const { runId, sessionId } = started;
+    this.store.dispatch({ type: "local_request", run_id: runId, session_id: sessionId, title });
+    await this.remember(sessionId);
+  }
+
+  /** The session to go on with after a restart; undefined forgets it. */
+  async remember(sessionId: string | undefined): Promise<void> {
+    await this.context.workspaceState.update(SESSION, sessionId);
+  }
+
+  /** Tells the server that settings, or the trust in the workspace, have changed. */
+  settingsChanged(): void {
+    if (this.client?.state !== ClientState.Running) return;
+    void this.client.sendNotification("workspace/didChangeConfiguration", { settings: {} });
+  }
+
+  dispose(): void {
+    void this.stop();
+    this.changed.dispose();
+  }
+
+  private async launch(how: { quiet: boolean }): Promise<boolean> {
+    const found = (await locate(this.context)) ?? (await this.askForOne(how));
+    if (!found) return false;
+    this.channel.info(`Starting ${found.command} ${found.args.join(" ")} (${found.source})`);
+    await this.stop();
+    const client = makeClient(found, await this.key.get(), this.channel, { ...this.host, state: (to) => this.to(to) });
+    this.client = client;
+    try {
+      await client.start();
+    } catch (error) {
+      this.to("failed");
+      this.channel.error(error instanceof Error ? error : String(error));
+      void this.tellFailure(found.command);
+      return false;
+    }
+    return true;
+  }
+
+  private async askForOne(how: { quiet: boolean }): Promise<Awaited<ReturnType<typeof locate>>> {
+    this.to("absent");
+    if (how.quiet || own<string>("server.install", "ask") === "never") return undefined;
+    return (await offer(this.context)) ? locate(this.context) : undefined;
+  }
+
+  private async tellFailure(command: string): Promise<void> {
+    const logs = vscode.l10n.t("Show Logs");
+    const other = vscode.l10n.t("Install or Choose the Server…");
+    const words = vscode.l10n.t("The agent's server did not start: {0}", command);
+    const chosen = await vscode.window.showErrorMessage(words, logs, other);
+    if (chosen === logs) this.channel.show();
+    if (chosen === other && (await offer(this.context))) await this.restart();
+  }
+
+  private to(state: ServerState): void {
+    const returned = state === "ready";
+    this.state = state;
+    void vscode.commands.executeCommand("setContext", "codeagent.ready", returned);
+    this.changed.fire(state);
+    if (returned) void this.goOn();
+  }
+
+  /** After a start, the server knows the last session again. */
+  private async goOn(): Promise<void> {
+    const sessionId = this.store.state.sessionId ?? this.context.workspaceState.get<string>(SESSION);
+    if (sessionId === undefined) return;
+    try {
+      await this.call("codeagent.session.resume", { sessionId });
+      this.store.dispatch({ type: "local_session", session_id: sessionId });
+    } catch {
+      await this.remember(undefined); // it is gone, or another window has it: the next run begins a new one
+      this.store.dispatch({ type: "local_session", session_id: "" });
+    }
+  }
+}

@@ -1,0 +1,209 @@
+/**
+ * The commands: each asks for what it needs, then has the server do it. Those that need nothing pass as they are.
+ * Not here: what the server does, what is shown of it.
+ */
+import * as vscode from "vscode";
+import type { Agent } from "./agent";
+import { Pickers } from "./pickers";
+import type { Prompts } from "./prompts";
+import { COMMANDS } from "./protocol";
+import type { Place, Review } from "./review/review";
+import type { ApiKey } from "./server/key";
+import { offer } from "./server/locate";
+import { undoable, withChanges } from "./state";
+import type { Store } from "./store";
+import type { StepPlace } from "./views/runTree";
+import type { Transcript } from "./views/transcript";
+
+/** What the commands work on. */
+export interface Parts {
+  readonly context: vscode.ExtensionContext;
+  readonly channel: vscode.LogOutputChannel;
+  readonly agent: Agent;
+  readonly store: Store;
+  readonly prompts: Prompts;
+  readonly review: Review;
+  readonly transcript: Transcript;
+  readonly key: ApiKey;
+}
+
+type Handler = (argument?: unknown) => Promise<unknown> | unknown;
+
+/** Registers every command of the server and of the extension. */
+export function registerCommands(parts: Parts): vscode.Disposable {
+  const own = { ...runCommands(parts), ...decisionCommands(parts), ...serverCommands(parts) };
+  const passed = COMMANDS.filter(({ name }) => !(name in own)).map(
+    ({ name }) => [name, (argument) => parts.agent.call(name, argument as object | undefined)] as [string, Handler],
+  );
+  const all = [...Object.entries(own), ...passed].map(([name, handler]) =>
+    vscode.commands.registerCommand(name, (argument?: unknown) => told(parts, () => handler(argument))),
+  );
+  return vscode.Disposable.from(...all);
+}
+
+/** Runs a handler; what the server refuses is shown. */
+async function told(parts: Parts, work: () => unknown): Promise<unknown> {
+  try {
+    return await work();
+  } catch (error) {
+    const words = error instanceof Error ? error.message : String(error);
+    parts.channel.error(words);
+    void vscode.window.showErrorMessage(words);
+    return undefined;
+  }
+}
+
+function runCommands({ agent }: Parts): Record<string, Handler> {
+  const run = (command: string, argument: object, title: string): Promise<void> => agent.run(command, argument, title);
+  const task = async (given: unknown, mode?: "plan"): Promise<void> => {
+    const argument = asObject(given);
+    const words = argument["task"] ?? (await ask(vscode.l10n.t("What shall the agent do?")));
+    if (typeof words !== "string") return;
+    await run("codeagent.run", { ...argument, ...(mode ? { mode } : {}), task: words }, words);
+  };
+  const worded = async (name: "edit" | "ask", key: string, prompt: string, given: unknown): Promise<void> => {
+    const place = asPlace(given) ?? (name === "ask" ? selection(false) : selection(true));
+    if (name === "edit" && !place) return;
+    const words = asObject(given)[key] ?? (await ask(prompt));
+    if (typeof words === "string") await run(`codeagent.${name}`, { ...place, [key]: words }, words);
+  };
+  const selected = (name: string, title: string): [string, Handler] => [
+    `codeagent.${name}`,
+    async (given) => {
+      const place = asPlace(given) ?? selection(true);
+      if (place) await run(`codeagent.${name}`, place, `${title}: ${fileName(place.uri)}`);
+    },
+  ];
+  return {
+    "codeagent.run": (given) => task(given),
+    "codeagent.plan": (given) => task(given, "plan"),
+    "codeagent.ask": (given) => worded("ask", "question", vscode.l10n.t("What do you want to know?"), given),
+    "codeagent.edit": (given) => worded("edit", "instruction", vscode.l10n.t("What shall be changed here?"), given),
+    ...Object.fromEntries([
+      selected("explain", vscode.l10n.t("Explain")),
+      selected("fix", vscode.l10n.t("Fix")),
+      selected("refactor", vscode.l10n.t("Refactor")),
+      selected("document", vscode.l10n.t("Add Documentation")),
+      selected("test", vscode.l10n.t("Add Tests")),
+    ]),
+    "codeagent.runFile": async (given) => {
+      const place = asPlace(given) ?? selection(true);
+      if (place) await run("codeagent.runFile", { uri: place.uri }, vscode.l10n.t("Run {0}", fileName(place.uri)));
+    },
+  };
+}
+
+function decisionCommands({ agent, store, prompts, review }: Parts): Record<string, Handler> {
+  const changes = async (name: "apply" | "discard", given: unknown): Promise<void> => {
+    const argument = asObject(given);
+    const runId = argument["runId"] ?? withChanges(store.state)?.runId;
+    if (typeof runId !== "string") return void vscode.window.showInformationMessage(vscode.l10n.t("No changes wait for a decision."));
+    const { files, hunks } = argument;
+    await agent.call(`codeagent.${name}`, { runId, ...(files ? { files } : {}), ...(hunks ? { hunks } : {}) });
+  };
+  const step = (name: string) => async (given: unknown): Promise<void> => {
+    const { runId, stepId } = asObject(given) as Partial<StepPlace>;
+    if (runId !== undefined && stepId !== undefined) await agent.call(`codeagent.plan.${name}`, { runId, stepId });
+  };
+  return {
+    "codeagent.cancel": (given) => {
+      const { runId } = asObject(given);
+      return agent.call("codeagent.cancel", typeof runId === "string" ? { runId } : undefined);
+    },
+    "codeagent.pending": (given) => prompts.show(typeof given === "string" ? given : undefined),
+    "codeagent.review": (given) => review.open(asObject(given)["runId"] as string | undefined),
+    "codeagent.review.openFile": (given) => review.openFile(given as Place),
+    "codeagent.apply": (given) => changes("apply", given),
+    "codeagent.discard": (given) => changes("discard", given),
+    "codeagent.review.acceptFile": (given) => review.decide("apply", "file", asReviewPlace(given)),
+    "codeagent.review.discardFile": (given) => review.decide("discard", "file", asReviewPlace(given)),
+    "codeagent.review.acceptHunk": (given) => review.decide("apply", "hunk", asReviewPlace(given)),
+    "codeagent.review.discardHunk": (given) => review.decide("discard", "hunk", asReviewPlace(given)),
+    "codeagent.review.nextHunk": () => review.move(1),
+    "codeagent.review.previousHunk": () => review.move(-1),
+    "codeagent.undo": (given) => {
+      const runId = asObject(given)["runId"] ?? undoable(store.state)?.runId;
+      return agent.call("codeagent.undo", typeof runId === "string" ? { runId } : undefined);
+    },
+    "codeagent.plan.show": step("show"),
+    "codeagent.plan.retryStep": step("retryStep"),
+    "codeagent.plan.skipStep": step("skipStep"),
+    "codeagent.plan.rollback": step("rollback"),
+  };
+}
+
+function serverCommands(parts: Parts): Record<string, Handler> {
+  const { agent, channel, context, key, store, transcript } = parts;
+  const pickers = new Pickers(agent, store);
+  return {
+    "codeagent.menu": () => pickers.menu(),
+    "codeagent.session.new": () => pickers.newSession(),
+    "codeagent.session.list": () => pickers.sessions(),
+    "codeagent.session.export": (given) => pickers.exportSession(asObject(given)["sessionId"] as string | undefined),
+    "codeagent.model.list": () => pickers.models(),
+    "codeagent.mode.set": (given) => pickers.mode(asObject(given)["mode"] as string | undefined),
+    "codeagent.tools.list": () => pickers.tools(),
+    "codeagent.approvals.list": () => pickers.approvals(),
+    "codeagent.doctor": () => pickers.doctor(),
+    "codeagent.transcript.show": () => transcript.reveal(),
+    "codeagent.setApiKey": async () => {
+      if (await key.ask()) await agent.restart();
+    },
+    "codeagent.clearApiKey": async () => {
+      await key.forget();
+      await agent.restart();
+    },
+    "codeagent.restart": () => agent.restart(),
+    "codeagent.showLogs": () => channel.show(),
+    "codeagent.install": async () => {
+      if (await offer(context)) await agent.restart();
+    },
+    "codeagent.walkthrough": () =>
+      vscode.commands.executeCommand("workbench.action.openWalkthrough", `${context.extension.id}#start`, false),
+  };
+}
+
+interface TextPlace {
+  readonly uri: string;
+  readonly range?: object;
+}
+
+/** Asks for words. */
+async function ask(title: string): Promise<string | undefined> {
+  const words = await vscode.window.showInputBox({ title, ignoreFocusOut: true });
+  return words?.trim() || undefined;
+}
+
+/** What the active editor has selected, where the cursor is else. Says so when there must be one and is none. */
+function selection(needed: boolean): TextPlace | undefined {
+  const editor = vscode.window.activeTextEditor;
+  if (!editor || !["file", "untitled"].includes(editor.document.uri.scheme)) {
+    if (needed) void vscode.window.showInformationMessage(vscode.l10n.t("Open a file and select code first."));
+    return undefined;
+  }
+  const at = (position: vscode.Position): object => ({ line: position.line, character: position.character });
+  const { start, end, isEmpty } = editor.selection;
+  const uri = editor.document.uri.toString();
+  return isEmpty && !needed ? { uri } : { uri, range: { start: at(start), end: at(end) } };
+}
+
+function asObject(given: unknown): Readonly<Record<string, unknown>> {
+  return typeof given === "object" && given !== null && !(given instanceof vscode.Uri) ? (given as Record<string, unknown>) : {};
+}
+
+/** A place that the server named, in a code action. */
+function asPlace(given: unknown): TextPlace | undefined {
+  const argument = asObject(given);
+  return typeof argument["uri"] === "string" ? (argument as unknown as TextPlace) : undefined;
+}
+
+/** A place of a review, from a lens or the tree; a title button gives something else. */
+function asReviewPlace(given: unknown): Place | undefined {
+  const { runId, path, hunk } = asObject(given);
+  if (typeof runId !== "string" || typeof path !== "string") return undefined;
+  return typeof hunk === "number" ? { runId, path, hunk } : { runId, path };
+}
+
+function fileName(uri: string): string {
+  return vscode.Uri.parse(uri).path.split("/").at(-1) ?? uri;
+}

@@ -1,0 +1,85 @@
+/** Puts the parts together. Not here: anything that a part does. */
+import * as vscode from "vscode";
+import { Agent } from "./agent";
+import { registerCommands } from "./commands";
+import { Prompts } from "./prompts";
+import { Review, saveFiles } from "./review/review";
+import { own } from "./server/configuration";
+import { ApiKey } from "./server/key";
+import { type AnyEvent, condition, type State, undoable, withChanges, working } from "./state";
+import { Store } from "./store";
+import { RunTree } from "./views/runTree";
+import { StatusBar } from "./views/statusBar";
+import { Transcript } from "./views/transcript";
+
+const OURS = /\b(review|transcript)\/[\w-]+\.(diff|md)$/;
+
+export function activate(context: vscode.ExtensionContext): void {
+  const channel = vscode.window.createOutputChannel("CodeAgent", { log: true });
+  const store = new Store();
+  const key = new ApiKey(context.secrets);
+  const agent: Agent = new Agent(context, channel, key, store, {
+    event: (event) => store.dispatch(event),
+    prompt: (title) => prompts.waitFor(title),
+    input: (requestId, secret) => prompts.input(requestId, secret),
+    shows: (uri) => shows(uri, transcript),
+  });
+  const review: Review = new Review(agent, store);
+  const respond = async (requestId: string, answer: string | readonly string[]): Promise<void> => {
+    await agent.call("codeagent.respond", { requestId, answer });
+  };
+  const prompts: Prompts = new Prompts(store, {
+    respond,
+    review: (runId) => review.open(runId),
+    isMultiple: async (requestId) => {
+      const open = await agent.call<{ requestId?: string; multiple?: boolean }[]>("codeagent.pending");
+      return open?.some((item) => item.requestId === requestId && item.multiple === true) ?? false;
+    },
+  });
+  const transcript: Transcript = new Transcript(context.extensionUri, store, {
+    send: async (task) => void (await vscode.commands.executeCommand("codeagent.run", { task })),
+    respond,
+  });
+  context.subscriptions.push(
+    channel,
+    store,
+    agent,
+    review,
+    prompts,
+    transcript,
+    new StatusBar(agent, store),
+    new RunTree(store, review),
+    registerCommands({ context, channel, agent, store, prompts, review, transcript, key }),
+    store.onChange(setContexts),
+    store.onEvent((event) => void react(event, transcript)),
+    vscode.workspace.onDidChangeConfiguration((event) => {
+      if (event.affectsConfiguration("codeagent.server")) void agent.restart();
+      else if (event.affectsConfiguration("codeagent")) agent.settingsChanged();
+    }),
+    vscode.workspace.onDidGrantWorkspaceTrust(() => agent.settingsChanged()),
+  );
+  void agent.start({ quiet: true });
+}
+
+/** What happens besides drawing. */
+async function react(event: AnyEvent, transcript: Transcript): Promise<void> {
+  if (event.type === "local_request" && own("transcript.reveal", true)) await transcript.reveal();
+  if (event.type === "changes_applied" && own("edits.saveAfterApply", false)) await saveFiles(event.files_changed);
+}
+
+/** Documents of the server that this extension shows in its own way. */
+function shows(uri: string, transcript: Transcript): boolean {
+  const kind = OURS.exec(decodeURIComponent(uri))?.[1];
+  if (kind === "transcript") void transcript.reveal();
+  return kind !== undefined;
+}
+
+function setContexts(state: State): void {
+  const contexts = {
+    "codeagent.running": working(state) !== undefined,
+    "codeagent.waiting": condition(state) === "waiting",
+    "codeagent.changes": withChanges(state) !== undefined,
+    "codeagent.applied": undoable(state) !== undefined,
+  };
+  for (const [name, value] of Object.entries(contexts)) void vscode.commands.executeCommand("setContext", name, value);
+}

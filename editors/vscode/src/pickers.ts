@@ -1,0 +1,182 @@
+/** Lists to pick from: the menu of the status bar, sessions, models, modes, tools, approvals, the doctor's report. */
+import * as vscode from "vscode";
+import type { Agent } from "./agent";
+import { condition, undoable, withChanges } from "./state";
+import type { Store } from "./store";
+
+interface Choice extends vscode.QuickPickItem {
+  readonly run?: () => unknown;
+}
+
+export class Pickers {
+  constructor(
+    private readonly agent: Agent,
+    private readonly store: Store,
+  ) {}
+
+  /** The menu: what can be done now comes first. */
+  async menu(): Promise<void> {
+    const { state } = this.store;
+    const now = condition(state);
+    const item = (icon: string, label: string, command: string): Choice => ({
+      label: `$(${icon}) ${label}`,
+      run: () => vscode.commands.executeCommand(command),
+    });
+    const line = (label: string): Choice => ({ label, kind: vscode.QuickPickItemKind.Separator });
+    await pick(vscode.l10n.t("CodeAgent"), [
+      ...(now === "waiting" ? [item("bell-dot", vscode.l10n.t("Answer…"), "codeagent.pending")] : []),
+      ...(Object.values(state.runs).some((run) => run.status === "running") ? [item("debug-stop", vscode.l10n.t("Stop"), "codeagent.cancel")] : []),
+      ...(withChanges(state) ? [item("diff-multiple", vscode.l10n.t("Review Changes"), "codeagent.review")] : []),
+      ...(undoable(state) ? [item("history", vscode.l10n.t("Undo Last Run"), "codeagent.undo")] : []),
+      line(vscode.l10n.t("Work")),
+      item("sparkle", vscode.l10n.t("New Task…"), "codeagent.run"),
+      item("comment-discussion", vscode.l10n.t("Ask…"), "codeagent.ask"),
+      item("output", vscode.l10n.t("Show Transcript"), "codeagent.transcript.show"),
+      line(vscode.l10n.t("Choose")),
+      item("history", vscode.l10n.t("Sessions…"), "codeagent.session.list"),
+      item("server", vscode.l10n.t("Choose Model…"), "codeagent.model.list"),
+      item("shield", vscode.l10n.t("Choose Permission Mode…"), "codeagent.mode.set"),
+      line(vscode.l10n.t("Server")),
+      item("pulse", vscode.l10n.t("Doctor"), "codeagent.doctor"),
+      item("output", vscode.l10n.t("Show Logs"), "codeagent.showLogs"),
+      item("debug-restart", vscode.l10n.t("Restart Server"), "codeagent.restart"),
+    ]);
+  }
+
+  async newSession(): Promise<void> {
+    const made = await this.agent.call<{ sessionId: string }>("codeagent.session.new");
+    if (made) await this.enter(made.sessionId);
+  }
+
+  async sessions(): Promise<void> {
+    interface Row { readonly sessionId: string; readonly title: string; readonly modified: number }
+    const rows = (await this.agent.call<Row[]>("codeagent.session.list")) ?? [];
+    const remove: vscode.QuickInputButton = { iconPath: new vscode.ThemeIcon("trash"), tooltip: vscode.l10n.t("Delete") };
+    const save: vscode.QuickInputButton = { iconPath: new vscode.ThemeIcon("export"), tooltip: vscode.l10n.t("Export Session") };
+    const items = rows.map((row) => ({
+      label: row.title || row.sessionId,
+      description: when(row.modified),
+      sessionId: row.sessionId,
+      buttons: [save, remove],
+      ...(row.sessionId === this.store.state.sessionId ? { iconPath: new vscode.ThemeIcon("check") } : {}),
+    }));
+    const box = vscode.window.createQuickPick<(typeof items)[number]>();
+    box.title = vscode.l10n.t("Sessions…");
+    box.placeholder = rows.length ? vscode.l10n.t("Go on with a session") : vscode.l10n.t("No sessions yet.");
+    box.items = items;
+    box.onDidTriggerItemButton(({ button, item }) => {
+      void (button === remove ? this.forget(item.sessionId, item.label) : this.exportSession(item.sessionId));
+      box.hide();
+    });
+    box.onDidAccept(() => {
+      const chosen = box.activeItems[0];
+      box.hide();
+      if (chosen) void this.resume(chosen.sessionId);
+    });
+    box.onDidHide(() => box.dispose());
+    box.show();
+  }
+
+  async exportSession(sessionId?: string): Promise<void> {
+    const given = sessionId === undefined ? undefined : { sessionId };
+    const answer = await this.agent.call<{ markdown: string }>("codeagent.session.export", given);
+    if (!answer) return;
+    const document = await vscode.workspace.openTextDocument({ content: answer.markdown, language: "markdown" });
+    await vscode.window.showTextDocument(document, { preview: true });
+  }
+
+  async models(): Promise<void> {
+    const names = await busy(vscode.l10n.t("Asking the model server"), () => this.agent.call<string[]>("codeagent.model.list"));
+    const type: Choice = { label: vscode.l10n.t("$(edit) Another name…"), run: () => this.typeModel() };
+    const choose = (name: string): Choice => ({ label: name, run: () => this.agent.call("codeagent.model.select", { name }) });
+    await pick(vscode.l10n.t("Choose Model…"), [...(names ?? []).map(choose), type]);
+  }
+
+  async mode(given?: string): Promise<void> {
+    const set = (mode: string): unknown => this.agent.call("codeagent.mode.set", { mode });
+    if (given !== undefined) return void (await set(given));
+    const rows: [string, string][] = [
+      ["ask", vscode.l10n.t("Asks before commands and shows all changes for review")],
+      ["acceptEdits", vscode.l10n.t("Applies changes without asking, asks before commands")],
+      ["readOnly", vscode.l10n.t("Reads and answers; changes and runs nothing")],
+      ["bypass", vscode.l10n.t("Asks for nothing. Only where nothing can be lost")],
+    ];
+    await pick(vscode.l10n.t("Choose Permission Mode…"), rows.map(([label, detail]) => ({ label, detail, run: () => set(label) })));
+  }
+
+  async tools(): Promise<void> {
+    interface Row { readonly name: string; readonly description: string; readonly state: string; readonly reason: string }
+    const rows = (await this.agent.call<Row[]>("codeagent.tools.list")) ?? [];
+    await pick(vscode.l10n.t("Tools…"), rows.map((row): Choice => {
+      const on = row.state === "enabled";
+      const verb = on ? "disable" : "enable";
+      return {
+        label: `$(${on ? "check" : "circle-slash"}) ${row.name}`,
+        description: on ? "" : row.reason || row.state,
+        detail: row.description.split("\n")[0] ?? "",
+        run: () => this.agent.call(`codeagent.tools.${verb}`, { name: row.name }),
+      };
+    }));
+  }
+
+  async approvals(): Promise<void> {
+    interface Row { readonly approvalId: string; readonly tool: string; readonly shown: string }
+    const rows = (await this.agent.call<Row[]>("codeagent.approvals.list")) ?? [];
+    if (rows.length === 0) return void vscode.window.showInformationMessage(vscode.l10n.t("Nothing is always allowed in this workspace."));
+    await pick(vscode.l10n.t("Take back what is always allowed"), rows.map((row): Choice => ({
+      label: `$(trash) ${row.shown}`,
+      description: row.tool,
+      run: () => this.agent.call("codeagent.approvals.revoke", { approvalId: row.approvalId }),
+    })));
+  }
+
+  /** Opens the report as a document. */
+  async doctor(): Promise<void> {
+    interface Row { readonly name: string; readonly verdict: string; readonly detail: string; readonly advice: string }
+    const rows = await busy(vscode.l10n.t("Looking at what works here"), () => this.agent.call<Row[]>("codeagent.doctor"));
+    if (!rows) return;
+    const mark: Record<string, string> = { ok: "✅", warning: "⚠️", failed: "❌" };
+    const lines = rows.map((row) => `${mark[row.verdict] ?? ""} **${row.name}**: ${row.detail}${row.advice ? `\n\n> ${row.advice}` : ""}\n`);
+    const content = `# ${vscode.l10n.t("CodeAgent: Doctor")}\n\n${lines.join("\n")}`;
+    const document = await vscode.workspace.openTextDocument({ content, language: "markdown" });
+    await vscode.window.showTextDocument(document, { preview: true });
+  }
+
+  private async resume(sessionId: string): Promise<void> {
+    await this.agent.call("codeagent.session.resume", { sessionId });
+    await this.enter(sessionId);
+    await this.exportSession(sessionId);
+  }
+
+  private async enter(sessionId: string): Promise<void> {
+    this.store.dispatch({ type: "local_clear" });
+    this.store.dispatch({ type: "local_session", session_id: sessionId });
+    await this.agent.remember(sessionId);
+  }
+
+  private async forget(sessionId: string, title: string): Promise<void> {
+    const yes = vscode.l10n.t("Delete");
+    const chosen = await vscode.window.showWarningMessage(vscode.l10n.t("Delete the session “{0}”?", title), { modal: true }, yes);
+    if (chosen !== yes) return;
+    await this.agent.call("codeagent.session.delete", { sessionId });
+    if (this.store.state.sessionId === sessionId) await this.newSession();
+  }
+
+  private async typeModel(): Promise<void> {
+    const name = await vscode.window.showInputBox({ title: vscode.l10n.t("Name of the model") });
+    if (name?.trim()) await this.agent.call("codeagent.model.select", { name: name.trim() });
+  }
+}
+
+async function pick(title: string, items: readonly Choice[]): Promise<void> {
+  const chosen = await vscode.window.showQuickPick(items, { title, matchOnDescription: true, matchOnDetail: true });
+  await chosen?.run?.();
+}
+
+function busy<T>(title: string, work: () => Promise<T>): Thenable<T> {
+  return vscode.window.withProgress({ location: vscode.ProgressLocation.Window, title }, work);
+}
+
+function when(seconds: number): string {
+  return new Date(seconds * 1000).toLocaleString(vscode.env.language);
+}

@@ -1,0 +1,235 @@
+/**
+ * The review of a run's changes: a multi-file diff, decisions by file and by hunk from lenses, title buttons, keys
+ * and the tree. Both sides are virtual documents; nothing is in the user's files before they accept it.
+ */
+import * as vscode from "vscode";
+import type { Agent } from "../agent";
+import { type FileState, type Run, withChanges } from "../state";
+import type { Store } from "../store";
+import { type Hunk, hunkAt, hunksByFile } from "./hunks";
+
+export const BASE = "codeagent-base";
+export const PROPOSED = "codeagent-proposed";
+const SHOWN_AT_ONCE = 200;
+
+/** A file of a run's changes, or one hunk of it. */
+export interface Place {
+  readonly runId: string;
+  readonly path: string;
+  readonly hunk?: number;
+}
+
+export class Review implements vscode.Disposable {
+  private readonly hunks = new Map<string, ReadonlyMap<string, readonly Hunk[]>>();
+  private readonly settledTexts = new Map<string, string>();
+  private readonly titles = new Map<string, string>();
+  private readonly content = new vscode.EventEmitter<vscode.Uri>();
+  private readonly lenses = new vscode.EventEmitter<void>();
+  private readonly parts: vscode.Disposable[];
+  private previous: Readonly<Record<string, Run>> = {};
+  /** Hunks are known anew. */
+  readonly onHunks = this.lenses.event;
+
+  constructor(
+    private readonly agent: Agent,
+    private readonly store: Store,
+  ) {
+    const provider = (side: "base" | "text"): vscode.TextDocumentContentProvider => ({
+      onDidChange: this.content.event,
+      provideTextDocumentContent: (uri) => this.text(uri, side),
+    });
+    this.parts = [
+      vscode.workspace.registerTextDocumentContentProvider(BASE, provider("base")),
+      vscode.workspace.registerTextDocumentContentProvider(PROPOSED, provider("text")),
+      vscode.languages.registerCodeLensProvider(
+        { scheme: PROPOSED },
+        { onDidChangeCodeLenses: this.lenses.event, provideCodeLenses: (document) => this.lensesOf(document) },
+      ),
+      store.onChange((state) => this.follow(state.runs)),
+      vscode.window.tabGroups.onDidChangeTabs(() => this.contexts()),
+    ];
+  }
+
+  /** Opens the changes of a run, of the newest one with changes by default. */
+  async open(runId?: string): Promise<void> {
+    const run = runId === undefined ? withChanges(this.store.state) : this.store.state.runs[runId];
+    const files = Object.values(run?.staged ?? {});
+    if (!run || files.length === 0) {
+      void vscode.window.showInformationMessage(vscode.l10n.t("No changes wait for a decision."));
+      return;
+    }
+    await this.refresh(run.runId);
+    const title = vscode.l10n.t("Agent's changes: {0}", run.title || vscode.l10n.t("Run"));
+    this.titles.set(run.runId, title);
+    const rows = files
+      .slice(0, SHOWN_AT_ONCE)
+      .map((file) => [
+        vscode.Uri.file(file.path),
+        file.base === null ? undefined : sideOf(BASE, run.runId, file.path),
+        file.text === null ? undefined : sideOf(PROPOSED, run.runId, file.path),
+      ]);
+    await vscode.commands.executeCommand("vscode.changes", title, rows);
+    this.contexts();
+  }
+
+  /** Opens the diff of one file. */
+  async openFile(place: Place): Promise<void> {
+    await this.refresh(place.runId);
+    const [left, right] = [sideOf(BASE, place.runId, place.path), sideOf(PROPOSED, place.runId, place.path)];
+    const hunk = this.of(place).find((item) => item.number === place.hunk);
+    const selection = hunk && new vscode.Range(hunk.start, 0, hunk.start, 0);
+    const name = vscode.workspace.asRelativePath(place.path);
+    const title = vscode.l10n.t("{0} (proposed)", name);
+    await vscode.commands.executeCommand("vscode.diff", left, right, title, selection ? { selection } : {});
+  }
+
+  /** Accepts or discards a file, a hunk, or (no place) what the active editor shows at the cursor. */
+  async decide(verdict: "apply" | "discard", what: "file" | "hunk", given?: Place): Promise<void> {
+    const place = given ?? this.atCursor(what);
+    if (!place) {
+      void vscode.window.showInformationMessage(vscode.l10n.t("Put the cursor into a proposed change first."));
+      return;
+    }
+    const whole = what === "file" || place.hunk === undefined || this.of(place).length < 2;
+    const chosen = whole ? { files: [place.path] } : { hunks: [`${place.path}#${place.hunk}`] };
+    await this.agent.call(`codeagent.${verdict}`, { runId: place.runId, ...chosen });
+  }
+
+  /** Moves the cursor to the next or previous proposed change. */
+  move(by: 1 | -1): void {
+    const editor = vscode.window.activeTextEditor;
+    const place = editor && placeOf(editor.document.uri);
+    if (!editor || !place) return;
+    const starts = this.of(place).map((hunk) => hunk.start);
+    const line = editor.selection.active.line;
+    const target = by > 0 ? starts.find((start) => start > line) : starts.findLast((start) => start < line);
+    if (target === undefined) return;
+    editor.selection = new vscode.Selection(target, 0, target, 0);
+    editor.revealRange(editor.selection, vscode.TextEditorRevealType.InCenterIfOutsideViewport);
+  }
+
+  /** The hunks of a file, as far as they are known. */
+  of(place: Place): readonly Hunk[] {
+    return this.hunks.get(place.runId)?.get(place.path) ?? [];
+  }
+
+  /** Learns the hunks of a run from the server, which numbers them. */
+  async refresh(runId: string): Promise<void> {
+    const staged = Object.keys(this.store.state.runs[runId]?.staged ?? {});
+    if (staged.length === 0) {
+      this.hunks.delete(runId);
+    } else {
+      const review = await this.agent.call<{ diff: string }>("codeagent.review", { runId });
+      const named = [...hunksByFile(review?.diff ?? "")];
+      const known = named.map(([name, hunks], index) => [pathOf(name, staged) ?? staged[index] ?? name, hunks] as const);
+      this.hunks.set(runId, new Map(known));
+    }
+    this.lenses.fire();
+  }
+
+  dispose(): void {
+    for (const part of this.parts) part.dispose();
+    this.content.dispose();
+    this.lenses.dispose();
+  }
+
+  private text(uri: vscode.Uri, side: "base" | "text"): string {
+    const place = placeOf(uri);
+    const file = place && this.store.state.runs[place.runId]?.staged[place.path];
+    if (file) return file[side] ?? "";
+    return (place && this.settledTexts.get(`${place.runId} ${place.path}`)) ?? "";
+  }
+
+  private lensesOf(document: vscode.TextDocument): vscode.CodeLens[] {
+    const place = placeOf(document.uri);
+    if (!place || !this.store.state.runs[place.runId]?.staged[place.path]) return [];
+    const lens = (line: number, title: string, command: string, argument: Place): vscode.CodeLens =>
+      new vscode.CodeLens(new vscode.Range(line, 0, line, 0), { title, command, arguments: [argument] });
+    const hunks = this.of(place);
+    const last = Math.max(0, document.lineCount - 1);
+    return [
+      lens(0, vscode.l10n.t("$(check-all) Accept file"), "codeagent.review.acceptFile", place),
+      lens(0, vscode.l10n.t("$(discard) Discard file"), "codeagent.review.discardFile", place),
+      ...(hunks.length < 2 ? [] : hunks).flatMap((hunk) => [
+        lens(Math.min(hunk.start, last), vscode.l10n.t("$(check) Accept change"), "codeagent.review.acceptHunk", { ...place, hunk: hunk.number }),
+        lens(Math.min(hunk.start, last), vscode.l10n.t("$(close) Discard change"), "codeagent.review.discardHunk", { ...place, hunk: hunk.number }),
+      ]),
+    ];
+  }
+
+  private atCursor(what: "file" | "hunk"): Place | undefined {
+    const editor = vscode.window.activeTextEditor;
+    const place = editor && placeOf(editor.document.uri);
+    if (!place || what === "file") return place;
+    const hunk = hunkAt(this.of(place), editor.selection.active.line);
+    return hunk ? { ...place, hunk: hunk.number } : place;
+  }
+
+  /** Brings documents, hunks, tabs and saved files up to date with the changes. */
+  private follow(runs: Readonly<Record<string, Run>>): void {
+    for (const [runId, run] of Object.entries(runs)) {
+      const before = this.previous[runId]?.staged ?? {};
+      if (before === run.staged) continue;
+      for (const path of new Set([...Object.keys(before), ...Object.keys(run.staged)])) {
+        if (before[path] !== run.staged[path]) this.changed(run, path, before[path]);
+      }
+      if (this.hunks.has(runId)) void this.refresh(runId).catch(() => undefined);
+      if (Object.keys(run.staged).length === 0) void this.close(runId);
+    }
+    this.previous = runs;
+    this.contexts();
+  }
+
+  private changed(run: Run, path: string, before: FileState | undefined): void {
+    if (!run.staged[path] && before) {
+      const last = run.blocks.findLast((block) => block.kind === "applied" || block.kind === "discarded");
+      const text = last?.kind === "applied" ? before.text : before.base;
+      this.settledTexts.set(`${run.runId} ${path}`, text ?? "");
+    }
+    this.content.fire(sideOf(BASE, run.runId, path));
+    this.content.fire(sideOf(PROPOSED, run.runId, path));
+  }
+
+  private async close(runId: string): Promise<void> {
+    const title = this.titles.get(runId);
+    const tabs = vscode.window.tabGroups.all.flatMap((group) => group.tabs);
+    const mine = tabs.filter((tab) => (title !== undefined && tab.label.startsWith(title)) || showsRun(tab, runId));
+    await vscode.window.tabGroups.close(mine, true);
+  }
+
+  private contexts(): void {
+    const open = [...this.titles.values()];
+    const tabs = vscode.window.tabGroups.all.flatMap((group) => group.tabs);
+    const reviewing = tabs.some((tab) => isReview(tab) || open.some((title) => tab.label.startsWith(title)));
+    void vscode.commands.executeCommand("setContext", "codeagent.reviewing", reviewing);
+  }
+}
+
+/** Saves what an accepted change touched, where the user wants that. */
+export async function saveFiles(paths: readonly string[]): Promise<void> {
+  for (const document of vscode.workspace.textDocuments) {
+    if (document.isDirty && document.uri.scheme === "file" && paths.includes(document.uri.fsPath)) await document.save();
+  }
+}
+
+function sideOf(scheme: string, runId: string, path: string): vscode.Uri {
+  return vscode.Uri.file(path).with({ scheme, query: runId });
+}
+
+function placeOf(uri: vscode.Uri): Place | undefined {
+  if (uri.scheme !== PROPOSED && uri.scheme !== BASE) return undefined;
+  return { runId: uri.query, path: uri.with({ scheme: "file", query: "" }).fsPath };
+}
+
+function pathOf(name: string, staged: readonly string[]): string | undefined {
+  const fits = staged.filter((path) => path === name || path.replaceAll("\\", "/").endsWith(`/${name}`));
+  return fits.length === 1 ? fits[0] : undefined;
+}
+
+function isReview(tab: vscode.Tab): boolean {
+  return tab.input instanceof vscode.TabInputTextDiff && tab.input.modified.scheme === PROPOSED;
+}
+
+function showsRun(tab: vscode.Tab, runId: string): boolean {
+  return tab.input instanceof vscode.TabInputTextDiff && tab.input.modified.scheme === PROPOSED && tab.input.modified.query === runId;
+}

@@ -1,0 +1,137 @@
+/**
+ * The language client: starts the server, restarts it when it falls, passes events and questions on.
+ * Not here: what is shown of them.
+ */
+import * as vscode from "vscode";
+import {
+  type ClientCapabilities,
+  CloseAction,
+  type DynamicFeature,
+  ErrorAction,
+  type ErrorHandler,
+  LanguageClient,
+  type LanguageClientOptions,
+  ShowMessageRequest,
+  State as ClientState,
+  type StaticFeature,
+} from "vscode-languageclient/node";
+import { DIAGNOSTICS_METHOD, EVENT_METHOD, EXPERIMENTAL_KEY, INPUT_METHOD, SECTION } from "../protocol";
+import type { AnyEvent } from "../state";
+import { diagnosticsOf } from "./diagnostics";
+import { serverSection } from "./configuration";
+import type { Launch } from "./discover";
+
+const CRASHES = 5;
+const CRASH_WINDOW_MS = 180_000;
+
+/** What the client asks of the rest of the extension. */
+export interface Host {
+  /** One event. */
+  event(event: AnyEvent): void;
+  /** Whether a prompt of the server is about a question that is shown here; resolves when it is over. */
+  prompt(title: string): Promise<void> | undefined;
+  /** A free text; resolves when the question is over. */
+  input(requestId: string, secret: boolean): Promise<void>;
+  /** Whether a document of the server is shown in another way here. */
+  shows(uri: string): boolean;
+  /** The server is there, or gone for good. */
+  state(state: "starting" | "ready" | "stopped" | "failed"): void;
+}
+
+/** A client that leaves the commands to the extension, which asks for what they need first. */
+class Client extends LanguageClient {
+  override registerFeature(feature: StaticFeature | DynamicFeature<unknown>): void {
+    const method = "registrationType" in feature ? feature.registrationType.method : "";
+    if (method !== "workspace/executeCommand") super.registerFeature(feature);
+  }
+}
+
+export function makeClient(
+  launch: Launch,
+  key: string | undefined,
+  channel: vscode.LogOutputChannel,
+  host: Host,
+): LanguageClient {
+  const env = key === undefined ? process.env : { ...process.env, CODEAGENT_API_KEY: key };
+  const server = { command: launch.command, args: [...launch.args], options: { env: { ...env, PYTHONUTF8: "1" } } };
+  const client = new Client(SECTION, "CodeAgent", server, options(channel, host));
+  client.registerFeature(announcement());
+  client.onNotification(EVENT_METHOD, (event: AnyEvent) => host.event(event));
+  client.onRequest(INPUT_METHOD, async (params: { requestId: string; secret?: boolean }) => {
+    await host.input(params.requestId, params.secret === true);
+    return null; // answered by `codeagent.respond`
+  });
+  client.onRequest(DIAGNOSTICS_METHOD, (params: { uri: string }) => diagnosticsOf(client, params.uri));
+  client.onRequest(ShowMessageRequest.type, async (params) => {
+    const shown = host.prompt(params.message);
+    if (shown === undefined) return native(params);
+    await shown;
+    return null; // answered by `codeagent.respond`
+  });
+  client.onDidChangeState(({ newState }) => {
+    if (newState === ClientState.Stopped) host.event({ type: "local_gone" });
+    host.state(newState === ClientState.Running ? "ready" : newState === ClientState.Starting ? "starting" : "stopped");
+  });
+  return client;
+}
+
+function options(channel: vscode.LogOutputChannel, host: Host): LanguageClientOptions {
+  return {
+    documentSelector: [{ scheme: "file" }, { scheme: "untitled" }],
+    outputChannel: channel,
+    initializationOptions: () => serverSection(),
+    initializationFailedHandler: () => false,
+    errorHandler: restarts(host),
+    middleware: {
+      workspace: {
+        configuration: (params) => params.items.map((item) => (item.section === SECTION ? serverSection() : null)),
+      },
+      window: {
+        showDocument: async (params, _token, next) =>
+          host.shows(params.uri) ? { success: true } : ((await next(params, _token)) as { success: boolean }),
+      },
+      // The status bar of the extension shows this.
+      handleWorkDoneProgress: (token, params, next) => {
+        if (!String(token).startsWith("codeagent-")) next(token, params);
+      },
+    },
+  };
+}
+
+/** Announces the custom messages. */
+function announcement(): StaticFeature {
+  return {
+    fillClientCapabilities: (capabilities: ClientCapabilities) => {
+      const ours = { event: true, input: true, diagnostics: true };
+      capabilities.experimental = { ...(capabilities.experimental as object), [EXPERIMENTAL_KEY]: ours };
+    },
+    initialize: () => undefined,
+    getState: () => ({ kind: "static" }),
+    clear: () => undefined,
+  };
+}
+
+/** Restarts at once, and gives up when that does not help. */
+function restarts(host: Host): ErrorHandler {
+  const crashes: number[] = [];
+  return {
+    error: () => ({ action: ErrorAction.Continue, handled: true }),
+    closed: () => {
+      const now = Date.now();
+      crashes.push(now);
+      const recent = crashes.filter((time) => now - time < CRASH_WINDOW_MS).length;
+      if (recent < CRASHES) return { action: CloseAction.Restart, handled: true };
+      host.state("failed");
+      return { action: CloseAction.DoNotRestart, handled: true };
+    },
+  };
+}
+
+/** A prompt that is not one of the agent's questions. */
+async function native(params: { type: number; message: string; actions?: { title: string }[] }): Promise<{ title: string } | null> {
+  const show = [
+    vscode.window.showErrorMessage,
+    vscode.window.showWarningMessage,
+  ][params.type - 1] ?? vscode.window.showInformationMessage;
+  return (await show(params.message, ...(params.actions ?? []))) ?? null;
+}

@@ -1,0 +1,42 @@
+/**
+ * Holds the state: events go in, listeners hear of the new state, at most once in `PAUSE_MS`.
+ * Not here: what events mean (`state.ts`).
+ */
+import * as vscode from "vscode";
+import { type AnyEvent, INITIAL, reduce, type State } from "./state";
+
+const PAUSE_MS = 40;
+
+export class Store implements vscode.Disposable {
+  private current: State = INITIAL;
+  private timer: ReturnType<typeof setTimeout> | undefined;
+  private readonly changed = new vscode.EventEmitter<State>();
+  private readonly happened = new vscode.EventEmitter<AnyEvent>();
+
+  /** The state has changed; many events may have led to it. */
+  readonly onChange = this.changed.event;
+  /** Every event, after the state knows of it. */
+  readonly onEvent = this.happened.event;
+
+  get state(): State {
+    return this.current;
+  }
+
+  dispatch(event: AnyEvent): void {
+    const before = this.current;
+    this.current = reduce(before, event);
+    this.happened.fire(event);
+    if (this.current !== before) this.timer ??= setTimeout(() => this.tell(), PAUSE_MS);
+  }
+
+  dispose(): void {
+    clearTimeout(this.timer);
+    this.changed.dispose();
+    this.happened.dispose();
+  }
+
+  private tell(): void {
+    this.timer = undefined;
+    this.changed.fire(this.current);
+  }
+}

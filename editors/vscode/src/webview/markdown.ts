@@ -1,0 +1,31 @@
+/**
+ * Markdown to HTML for untrusted text: no HTML of its own, no images, only web links; file names in code become
+ * buttons that jump. Not here: the page.
+ */
+import MarkdownIt from "markdown-it";
+
+const FILE = /^([\w@.~+-]+(?:[\\/][\w@.~+ -]+)*\.\w{1,10})(?::(\d+))?(?::\d+)?$/;
+
+/** Renders one settled or growing piece. */
+export function makeRenderer(copy: string): (text: string) => string {
+  const markdown = new MarkdownIt({ html: false, linkify: false, breaks: false });
+  markdown.disable(["image"]);
+  markdown.validateLink = (url) => /^https?:\/\//i.test(url);
+  const escape = markdown.utils.escapeHtml;
+  markdown.renderer.rules["link_open"] = (tokens, index) =>
+    `<a href="#" class="link" data-url="${escape(String(tokens[index]?.attrGet("href") ?? ""))}" title="${escape(String(tokens[index]?.attrGet("href") ?? ""))}">`;
+  markdown.renderer.rules["code_inline"] = (tokens, index) => {
+    const text = tokens[index]?.content ?? "";
+    const place = FILE.exec(text);
+    const inner = `<code>${escape(text)}</code>`;
+    return place
+      ? `<button class="file" data-file="${escape(place[1] ?? "")}" data-line="${place[2] ?? ""}">${inner}</button>`
+      : inner;
+  };
+  const block = (content: string, language: string): string =>
+    `<div class="code"><div class="bar"><span>${escape(language)}</span><button class="copy">${escape(copy)}</button></div><pre><code>${escape(content)}</code></pre></div>`;
+  markdown.renderer.rules["fence"] = (tokens, index) =>
+    block(tokens[index]?.content ?? "", (tokens[index]?.info ?? "").trim().split(/\s+/)[0] ?? "");
+  markdown.renderer.rules["code_block"] = (tokens, index) => block(tokens[index]?.content ?? "", "");
+  return (text) => markdown.render(text);
+}

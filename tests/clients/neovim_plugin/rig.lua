@@ -1,0 +1,106 @@
+-- What a scenario needs of a real Neovim with the plugin: it answers prompts, records what was told, and waits.
+
+local rig = {
+  prompts = {}, -- {prompt, titles}
+  told = {}, -- notifications
+  choose = function(_, titles) return vim.tbl_contains(titles, "Apply") and "Apply" or nil end,
+  write = function() return nil end, -- the answer to vim.ui.input
+}
+
+vim.ui.select = function(items, options, on_choice)
+  local titles = vim.tbl_map(options.format_item or tostring, items)
+  table.insert(rig.prompts, { prompt = options.prompt, titles = titles })
+  local wanted = rig.choose(options.prompt, titles)
+  for position, title in ipairs(titles) do
+    if title == wanted then return on_choice(items[position], position) end
+  end
+  on_choice(nil, nil)
+end
+
+vim.ui.input = function(options, on_done)
+  table.insert(rig.prompts, { prompt = options.prompt, titles = {} })
+  on_done(rig.write(options.prompt))
+end
+
+vim.notify = function(message) table.insert(rig.told, message) end
+
+function rig.wait(what, milliseconds, condition)
+  if not vim.wait(milliseconds, condition, 10) then
+    error(("never came: %s\ntold: %s\nstate: %s"):format(what, vim.inspect(rig.told), vim.inspect(rig.state())))
+  end
+end
+
+function rig.state() return require("codeagent").state() end
+
+-- Opens a file of the workspace and waits for the server.
+function rig.open(name)
+  vim.cmd.edit(vim.fn.fnameescape(rig.workspace .. "/" .. name))
+  local buffer = vim.api.nvim_get_current_buf()
+  rig.wait("the server", 15000, function()
+    rig.client = vim.lsp.get_clients({ name = "codeagent", bufnr = buffer })[1]
+    return rig.client ~= nil and rig.client.initialized
+  end)
+  return buffer
+end
+
+function rig.lines(buffer) return vim.api.nvim_buf_get_lines(buffer, 0, -1, true) end
+
+function rig.text(buffer) return table.concat(rig.lines(buffer), "\n") .. "\n" end
+
+-- The buffer of one of the plugin's windows.
+function rig.own(name)
+  local buffer = vim.fn.bufnr("^codeagent://" .. name .. "$")
+  return buffer >= 0 and buffer or nil
+end
+
+function rig.page(name)
+  require("codeagent.store").flush()
+  return rig.own(name) and rig.text(rig.own(name)) or ""
+end
+
+function rig.newest()
+  local state = rig.state()
+  return state.runs[state.order[#state.order]]
+end
+
+function rig.ended(status)
+  rig.wait("the end of the run", 15000, function()
+    local run = rig.newest()
+    return run and run.status ~= "running"
+  end)
+  assert(not status or rig.newest().status == status, rig.newest().status)
+  return rig.newest()
+end
+
+function rig.heard(part)
+  rig.wait("told " .. part, 8000, function()
+    return vim.iter(rig.told):any(function(message) return message:find(part, 1, true) ~= nil end)
+  end)
+end
+
+-- Presses keys as a user does, in the current window.
+function rig.press(keys)
+  vim.api.nvim_feedkeys(vim.keycode(keys), "mx", false)
+end
+
+function rig.play(plan)
+  rig.workspace = plan.workspace
+  vim.api.nvim_create_autocmd("VimEnter", {
+    callback = vim.schedule_wrap(function()
+      local scenario = assert(loadfile(plan.scenario))
+      local ok, found = xpcall(function() return scenario(rig) end, debug.traceback)
+      local record = {
+        found = ok and found or vim.empty_dict(),
+        problem = not ok and found or nil,
+        prompts = rig.prompts,
+        told = rig.told,
+      }
+      local file = assert(io.open(plan.record, "w"))
+      file:write(vim.json.encode(record))
+      file:close()
+      vim.cmd("qa!")
+    end),
+  })
+end
+
+return rig

@@ -1,0 +1,200 @@
+"""The plugin's pure parts, run by Neovim's Lua: recorded transcripts, the diff of a review, lines of a transcript."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.clients.neovim.support import MARKS
+from tests.clients.neovim_plugin.support import run_lua
+
+pytestmark = MARKS
+
+GOLDEN = Path(__file__).parents[1] / "golden"
+NAMES = sorted(path.stem for path in GOLDEN.glob("*.jsonl"))
+
+REPLAY = """
+local reducer = require("codeagent.reducer")
+local function events(path)
+  return vim.iter(io.lines(path)):map(function(line) return vim.json.decode(line) end)
+end
+"""
+
+
+def evaluate(code: str) -> Any:
+    """What `code`, the body of a Lua function, returns, as JSON."""
+    return json.loads(run_lua(f"{REPLAY}\nlocal function main()\n{code}\nend\nio.write(vim.json.encode(main()))"))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_recorded_transcript_ends_in_its_state(name: str) -> None:
+    view = evaluate(
+        f"""
+        local state = reducer.initial()
+        for event in events("{GOLDEN / name}.jsonl") do state = reducer.reduce(state, event) end
+        return reducer.view(state)
+        """
+    )
+    path = GOLDEN / f"{name}.json"
+    if os.environ.get("CODEAGENT_UPDATE_GOLDEN"):
+        path.write_text(json.dumps(lists(view), indent=1, ensure_ascii=False, sort_keys=True) + "\n")
+    assert lists(view) == json.loads(path.read_text())
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_state_never_changes(name: str) -> None:
+    assert evaluate(
+        f"""
+        local state, bad = reducer.initial(), 0
+        for event in events("{GOLDEN / name}.jsonl") do
+          local before, copy = state, vim.deepcopy(state)
+          state = reducer.reduce(state, event)
+          if not vim.deep_equal(before, copy) then bad = bad + 1 end
+        end
+        return {{ bad = bad }}
+        """
+    ) == {"bad": 0}
+
+
+def test_every_event_that_is_sent_is_known_and_unknown_ones_do_no_harm() -> None:
+    found = evaluate(
+        """
+        local ignored, kinds = {}, require("codeagent.protocol").events
+        for _, kind in ipairs(kinds) do
+          local event = { type = kind, run_id = "r", session_id = "s" }
+          local ok, state = pcall(reducer.reduce, reducer.initial(), event)
+          assert(ok, kind .. ": " .. tostring(state))
+          if not state.runs.r then table.insert(ignored, kind) end
+          require("codeagent.render").summary(state)
+          for _, block in ipairs(state.runs.r and state.runs.r.blocks or {}) do
+            local drawn = pcall(require("codeagent.render").block, block, state.runs.r)
+            assert(drawn, kind)
+          end
+        end
+        local same = reducer.initial()
+        return { ignored = ignored, same = reducer.reduce(same, { type = "no_such", run_id = "r" }) == same }
+        """
+    )
+    assert found["same"]
+    known_to_need_nothing = {"response_end", "intent_classified", "tool_enabled"}
+    assert set(lists(found["ignored"])) <= known_to_need_nothing
+
+
+def test_the_end_of_a_server_ends_its_runs_and_closes_its_questions() -> None:
+    found = evaluate(
+        """
+        local state = reducer.initial()
+        for _, event in ipairs({
+          { type = "response_start", run_id = "a", session_id = "s", client_id = 1 },
+          { type = "question_asked", run_id = "a", session_id = "s", client_id = 1, request_id = "q", title = "Who?" },
+          { type = "response_start", run_id = "b", session_id = "t", client_id = 2 },
+          { type = "local_gone", client_id = 1 },
+        }) do state = reducer.reduce(state, event) end
+        return { a = state.runs.a.status, b = state.runs.b.status, open = #state.questions }
+        """
+    )
+    assert found == {"a": "lost", "b": "running", "open": 0}
+
+
+def test_a_diff_is_read_into_files_and_hunks() -> None:
+    files = evaluate(
+        r"""
+        local text = [[
+
+--- a/a b.py
++++ b/a b.py
+@@ -1,2 +1,2 @@ a b.py#1
+ one
+-two
++--- three
+@@ -9 +9 @@ a b.py#2
+-++ x
++++ y
+--- /dev/null
++++ b/new.py
+@@ -0,0 +1 @@
++x = 1
+--- a/old.py
++++ /dev/null
+@@ -1 +0,0 @@
+-x = 1
+diff --git a/from.py b/to.py
+rename from from.py
+rename to to.py
+--- a/from.py
++++ b/to.py
+@@ -1 +1 @@
+-1
++2]]
+        return require("codeagent.diff").parse(vim.split(text, "\n"))
+        """
+    )
+    told = [(file["path"], file["kind"], file["added"], file["removed"], len(file["hunks"])) for file in files]
+    assert told == [
+        ("a b.py", "edit", 2, 2, 2),
+        ("new.py", "create", 1, 0, 1),
+        ("old.py", "delete", 0, 1, 1),
+        ("to.py", "move", 1, 1, 1),
+    ]
+    assert [hunk.get("id") for file in files for hunk in file["hunks"]] == ["a b.py#1", "a b.py#2", None, None, None]
+    spans = [(file["first"], file["last"]) for file in files]
+    assert all(one[1] < two[0] for one, two in zip(spans, spans[1:], strict=False)), spans
+
+
+def test_a_line_of_a_diff_is_found_in_the_file() -> None:
+    found = evaluate(
+        r"""
+        local diff = require("codeagent.diff")
+        local lines = { "--- a/a", "+++ b/a", "@@ -5,3 +5,3 @@ a#1", " five", "-six", "+SIX", " seven" }
+        local hunk = diff.parse(lines)[1].hunks[1]
+        return vim.tbl_map(function(line) return diff.source_line(lines, hunk, line) end, { 3, 4, 5, 6, 7 })
+        """
+    )
+    assert found == [5, 5, 6, 7, 7]
+
+
+def test_both_languages_have_every_sentence_with_the_same_names() -> None:
+    bad = evaluate(
+        """
+        local bad = {}
+        local function names(words)
+          local found = {}
+          for name in words:gmatch("{(%w+)}") do found[#found + 1] = name end
+          table.sort(found)
+          return table.concat(found, ",")
+        end
+        for key, both in pairs(require("codeagent.texts").CATALOGUE) do
+          if #both ~= 2 or names(both[1]) ~= names(both[2]) then table.insert(bad, key) end
+        end
+        return { bad = bad, count = vim.tbl_count(require("codeagent.texts").CATALOGUE) }
+        """
+    )
+    assert not bad["bad"]
+    assert bad["count"] > 50
+
+
+def test_five_hundred_events_a_second_cost_little() -> None:
+    found = evaluate(
+        """
+        local state, before = reducer.initial(), vim.uv.hrtime()
+        for number = 1, 5000 do
+          local kind = number % 50 == 0 and "tool_calls" or "token"
+          state = reducer.reduce(state, { type = kind, run_id = "r", session_id = "s", content = "word ",
+            calls = { { id = tostring(number), name = "read_file", arguments = { path = "a.py" } } } })
+        end
+        return { seconds = (vim.uv.hrtime() - before) / 1e9, blocks = #state.runs.r.blocks }
+        """
+    )
+    assert found["blocks"] == 200
+    assert found["seconds"] < 1.0, "ten seconds' worth of events"
+
+
+def lists(value: Any) -> Any:
+    """Lua has one empty table; here it is always a list."""
+    if isinstance(value, dict):
+        return {key: lists(item) for key, item in value.items()} if value else []
+    return [lists(item) for item in value] if isinstance(value, list) else value

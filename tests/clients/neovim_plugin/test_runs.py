@@ -1,0 +1,256 @@
+"""The plugin in a real Neovim: a task from the first key to the last decision, and everything that can come between."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.clients.neovim.support import MARKS, SOURCE, call, edit
+from tests.clients.neovim_plugin.support import play
+
+pytestmark = MARKS
+
+BOTH = [edit("return 1", "return 10"), edit("return 3", "return 30"), {"text": "I changed **two** functions."}]
+
+
+def test_a_task_is_run_shown_and_applied(tmp_path: Path) -> None:
+    played = play(
+        tmp_path,
+        """
+        local buffer = rig.open("a.py")
+        local seen = {}
+        vim.api.nvim_create_autocmd("User", { pattern = "CodeAgent*", callback = function(event)
+          seen[event.match] = (seen[event.match] or 0) + 1
+        end })
+        vim.cmd("CodeAgent run change it")
+        local run = rig.ended("completed")
+        return {
+          text = rig.text(buffer), page = rig.page("transcript"), outcome = run.outcome, seen = seen,
+          focus = vim.api.nvim_get_current_buf() == buffer, windows = #vim.api.nvim_tabpage_list_wins(0),
+          status = require("codeagent").status(), line = require("codeagent").statusline(),
+        }
+        """,
+        files={"a.py": SOURCE},
+        script=[{"text": "First I look."} | call("read_file", path="a.py"), *BOTH],
+    )
+    assert played.found["text"] == SOURCE.replace("return 1", "return 10").replace("return 3", "return 30")
+    assert played.disk("a.py") == SOURCE
+    assert played.found["outcome"] == "full"
+    page = played.found["page"]
+    said = ["## change it", "First I look.", "✓ read_file a.py", "✓ edit_file a.py", "I changed **two**", "✓ Applied"]
+    places = [page.index(words) for words in said]
+    assert places == sorted(places), page
+    assert page.count("I changed") == 1
+    assert played.found["focus"]
+    assert played.found["windows"] == 2
+    assert played.found["status"] == "idle"
+    assert played.found["line"] == ""
+    for pattern in ("RunStarted", "RunCompleted", "Waiting", "ChangesProposed", "ChangesApplied", "Changed"):
+        assert played.found["seen"].get(f"CodeAgent{pattern}"), pattern
+    assert [prompt["titles"] for prompt in played.prompts] == [["Review", "Apply", "Discard"]]
+
+
+def test_a_review_accepts_one_hunk_and_discards_the_other_and_undo_takes_it_back(tmp_path: Path) -> None:
+    played = play(
+        tmp_path,
+        """
+        local buffer = rig.open("a.py")
+        rig.choose = function(_, titles) return titles[1] end
+        vim.cmd("CodeAgent run change it")
+        rig.wait("the review", 10000, function() return vim.api.nvim_get_current_buf() == rig.own("review") end)
+        local first = rig.page("review")
+        local waiting = require("codeagent").status()
+        rig.press("a")
+        rig.wait("one hunk less", 8000, function() return not rig.page("review"):find("return 10", 1, true) end)
+        local second = rig.page("review")
+        local between = rig.text(buffer)
+        rig.press("x")
+        rig.wait("the end of the review", 8000, function() return vim.api.nvim_get_current_buf() == buffer end)
+        rig.ended("completed")
+        local decided = rig.text(buffer)
+        vim.cmd("CodeAgent undo")
+        rig.wait("the undo", 8000, function() return rig.page("transcript"):find("Undone", 1, true) end)
+        return { first = first, second = second, between = between, decided = decided, waiting = waiting,
+          undone = rig.text(buffer), tabs = #vim.api.nvim_list_tabpages(), page = rig.page("transcript") }
+        """,
+        files={"a.py": SOURCE},
+        script=BOTH,
+    )
+    assert "+    return 10" in played.found["first"]
+    assert "a.py#2" in played.found["first"]
+    assert "+    return 30" in played.found["second"]
+    assert played.found["waiting"] == "waiting"
+    assert played.found["between"] == played.found["decided"] == SOURCE.replace("return 1", "return 10")
+    assert played.found["undone"] == SOURCE
+    assert played.found["tabs"] == 1
+    assert "✗ Discarded: a.py" in played.found["page"]
+    assert "↶ Undone: a.py" in played.found["page"]
+
+
+def test_a_review_that_is_closed_keeps_the_changes_and_says_how_to_come_back(tmp_path: Path) -> None:
+    played = play(
+        tmp_path,
+        """
+        local buffer = rig.open("a.py")
+        rig.choose = function(_, titles) return titles[1] end
+        vim.cmd("CodeAgent run change it")
+        rig.wait("the review", 10000, function() return vim.api.nvim_get_current_buf() == rig.own("review") end)
+        rig.press("q")
+        rig.heard("still wait")
+        rig.ended("completed")
+        local line = require("codeagent").statusline()
+        vim.cmd("CodeAgent review")
+        rig.wait("the review again", 8000, function() return vim.api.nvim_get_current_buf() == rig.own("review") end)
+        rig.press("]c")
+        local row = vim.api.nvim_get_current_line()
+        rig.press("<CR>")
+        local place = { vim.api.nvim_buf_get_name(0), vim.api.nvim_win_get_cursor(0)[1] }
+        vim.cmd("CodeAgent apply")
+        rig.wait("the new text", 8000, function() return rig.text(buffer):find("return 30", 1, true) end)
+        return { line = line, row = row, place = place, text = rig.text(buffer) }
+        """,
+        files={"a.py": SOURCE},
+        script=BOTH,
+    )
+    assert played.found["line"].startswith("±")
+    assert played.found["row"].endswith("a.py#2")
+    assert played.found["place"][0].endswith("/a.py")
+    assert played.found["place"][1] == 7
+    assert played.found["text"] == SOURCE.replace("return 1", "return 10").replace("return 3", "return 30")
+
+
+def test_whole_files_and_new_files_are_decided(tmp_path: Path) -> None:
+    played = play(
+        tmp_path,
+        """
+        local buffer = rig.open("a.py")
+        rig.choose = function(_, titles) return titles[1] end
+        vim.cmd("CodeAgent run change it")
+        rig.wait("the review", 10000, function() return vim.api.nvim_get_current_buf() == rig.own("review") end)
+        rig.press("X")
+        rig.wait("one file less", 8000, function() return not rig.page("review"):find("a.py", 1, true) end)
+        rig.press("a")
+        rig.heard("as a whole")
+        rig.press("A")
+        rig.wait("the end of the review", 8000, function() return vim.fn.bufwinid(rig.own("review")) < 0 end)
+        rig.wait("the new file", 8000, function() return vim.fn.bufnr("new.py") > 0 end)
+        return { text = rig.text(buffer), new = rig.text(vim.fn.bufnr("new.py")) }
+        """,
+        files={"a.py": SOURCE},
+        script=[
+            edit("return 1", "return 10"),
+            call("write_file", path="new.py", content="x = 1\n"),
+            {"text": "Two files."},
+        ],
+    )
+    assert played.found == {"text": SOURCE, "new": "x = 1\n"}
+
+
+def test_questions_are_answered_by_choice_and_in_words(tmp_path: Path) -> None:
+    played = play(
+        tmp_path,
+        """
+        rig.open("a.py")
+        rig.choose = function() return "Blue" end
+        rig.write = function() return "Ada" end
+        vim.cmd("CodeAgent run ask me")
+        rig.ended("completed")
+        return { page = rig.page("transcript") }
+        """,
+        files={"a.py": SOURCE},
+        script=[
+            call("AskUser", questions=[{"text": "Which colour?", "options": ["Red", "Blue"]}], format="single"),
+            call("AskUser", questions=[{"text": "Which name?"}], format="single"),
+            {"text": "Fine."},
+        ],
+    )
+    assert "? Which colour?\n    → Blue" in played.found["page"]
+    assert "? Which name?\n    → Ada" in played.found["page"]
+
+
+def test_a_cancel_ends_the_run_within_a_second_and_keeps_what_was_staged(tmp_path: Path) -> None:
+    played = play(
+        tmp_path,
+        """
+        local buffer = rig.open("a.py")
+        vim.cmd("CodeAgent run change it")
+        rig.wait("an edit", 8000, function() return rig.newest() and next(rig.newest().staged) end)
+        local before = vim.uv.hrtime()
+        vim.cmd("CodeAgent cancel")
+        rig.ended("cancelled")
+        local seconds = (vim.uv.hrtime() - before) / 1e9
+        local line = require("codeagent").statusline()
+        vim.cmd("CodeAgent discard")
+        rig.wait("nothing staged", 5000, function() return not next(rig.newest().staged) end)
+        return { seconds = seconds, line = line, text = rig.text(buffer), after = require("codeagent").statusline() }
+        """,
+        files={"a.py": SOURCE},
+        script=[edit("return 3", "return 4"), {"text": "Slow.", "delay": 20}],
+    )
+    assert played.found["seconds"] < 1.0
+    assert played.found["line"] == "± changes to review (1)"
+    assert played.found["after"] == ""
+    assert played.found["text"] == SOURCE
+
+
+def test_a_crash_is_told_and_a_restart_brings_the_session_back(tmp_path: Path) -> None:
+    played = play(
+        tmp_path,
+        """
+        local buffer = rig.open("a.py")
+        rig.choose = function() return nil end
+        vim.cmd("CodeAgent run change it")
+        rig.ended("completed")
+        vim.api.nvim_buf_set_lines(buffer, 0, 0, true, { "# mine" })
+        vim.uv.kill(tonumber(vim.fn.system("pgrep -f codeagent_lsp.cli -P " .. vim.fn.getpid())), "sigkill")
+        rig.heard("ended unexpectedly (signal 9)")
+        vim.cmd("CodeAgent restart")
+        rig.heard("has been restarted")
+        rig.heard("The session is back; 1 thing(s) wait")
+        rig.choose = function(_, titles) return titles[1] end
+        vim.cmd("CodeAgent review")
+        rig.wait("the review", 10000, function() return vim.api.nvim_get_current_buf() == rig.own("review") end)
+        rig.press("a")
+        rig.wait("the new text", 8000, function() return rig.text(buffer):find("return 4", 1, true) end)
+        return { text = rig.text(buffer), clients = #vim.lsp.get_clients({ name = "codeagent" }) }
+        """,
+        files={"a.py": SOURCE},
+        script=[edit("return 3", "return 4"), {"text": "Changed."}],
+    )
+    assert played.found["text"] == "# mine\n" + SOURCE.replace("return 3", "return 4")
+    assert played.found["clients"] == 1
+
+
+def test_a_crash_in_the_middle_of_a_run_ends_it_here_too(tmp_path: Path) -> None:
+    played = play(
+        tmp_path,
+        """
+        rig.open("a.py")
+        vim.cmd("CodeAgent run change it")
+        rig.wait("an edit", 8000, function() return rig.newest() and next(rig.newest().staged) end)
+        vim.uv.kill(tonumber(vim.fn.system("pgrep -f codeagent_lsp.cli -P " .. vim.fn.getpid())), "sigkill")
+        rig.ended("lost")
+        return { page = rig.page("transcript"), status = require("codeagent").status() }
+        """,
+        files={"a.py": SOURCE},
+        script=[edit("return 3", "return 4"), {"text": "Slow.", "delay": 20}],
+    )
+    assert "■ The server ended while this was at work." in played.found["page"]
+    assert played.found["status"] == "error"
+
+
+def test_a_restart_of_a_server_that_works_is_quiet_about_its_end(tmp_path: Path) -> None:
+    played = play(
+        tmp_path,
+        """
+        local buffer = rig.open("a.py")
+        local before = rig.client.id
+        vim.cmd("CodeAgent restart")
+        rig.heard("has been restarted")
+        local now = vim.lsp.get_clients({ name = "codeagent" })
+        return { changed = now[1].id ~= before, count = #now, attached = vim.lsp.buf_is_attached(buffer, now[1].id) }
+        """,
+        files={"a.py": SOURCE},
+        script=[],
+    )
+    assert played.found == {"changed": True, "count": 1, "attached": True}
+    assert not [words for words in played.told if "unexpectedly" in words]

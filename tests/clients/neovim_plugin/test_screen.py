@@ -1,0 +1,125 @@
+"""The plugin on a real screen: what stands where, the keys users press, and typing that nothing interrupts."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.clients.neovim.support import MARKS, SOURCE, call, edit, environment, left_behind
+from tests.clients.neovim.test_screen import Screen
+from tests.clients.neovim_plugin.support import has_tmux, neovim, prepare
+
+pytestmark = [*MARKS, pytest.mark.skipif(not has_tmux(), reason="no tmux here")]
+
+STATUS = """
+vim.api.nvim_create_autocmd("LspAttach", {
+  callback = function() vim.g.ready = "READY" vim.cmd.redrawstatus() end,
+})
+vim.o.laststatus = 3
+vim.o.statusline = "%f %{get(g:, 'ready', '')} %{v:lua.require'codeagent'.statusline()}"
+"""
+
+Start = Callable[..., Screen]
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Start]:
+    shown: list[Screen] = []
+
+    def begin(script: Sequence[Mapping[str, Any]], more: str = "", **options: Any) -> Screen:
+        init = prepare(tmp_path, files={"a.py": SOURCE}, script=script, options=options)
+        with init.open("a") as file:
+            file.write(STATUS)
+            file.write(more)
+        variables = {**environment(tmp_path / "home", tmp_path / "state"), "TERM": "xterm-256color"}
+        command = [neovim(), "--clean", "-u", str(init), str(tmp_path / "ws" / "a.py")]
+        screen = Screen(tmp_path, command, variables)
+        shown.append(screen)
+        screen.wait("READY")
+        return screen
+
+    yield begin
+    for screen in shown:
+        screen.close()
+    assert not left_behind(tmp_path / "state"), "the server outlived the editor"
+
+
+def test_a_task_is_seen_reviewed_and_decided_by_keys_alone(start: Start) -> None:
+    screen = start([edit("return 1", "return 10"), edit("return 3", "return 30"), {"text": "Changed **both**."}])
+    screen.keys(":CodeAgent run change it", "Enter")
+    asked = screen.wait("3: Discard")
+    assert "## change it" in asked, "the transcript is there before the question"
+    assert "✓ edit_file a.py" in asked
+    assert "± Changes to a.py +2 −2" in asked
+    assert "Changed both." in asked, "Markdown signs are hidden"
+    screen.keys("1", "Enter")
+    review = screen.wait("a.py#2")
+    assert "± a.py  +2 −2" in review
+    assert "a accept · x discard" in review
+    assert "a accept  x discard  A X whole file" in review.splitlines()[1]
+    screen.keys("a")
+    screen.wait(lambda shown: "return 10" not in shown and "return 30" in shown)
+    screen.keys("x")
+    decided = screen.wait("✗ Discarded: a.py")
+    assert "return 10" in decided
+    assert "return 30" not in decided
+    assert "Every change is decided." in decided
+    screen.keys(":CodeAgent undo", "Enter")
+    screen.wait("↶ Undone: a.py")
+    screen.keys(":qa!", "Enter")
+
+
+def test_a_question_waits_until_the_user_has_stopped_typing(start: Start) -> None:
+    question = call("AskUser", questions=[{"text": "Which colour?", "options": ["Red", "Blue"]}], format="single")
+    screen = start([question | {"delay": 1}, {"text": "Fine."}])
+    screen.keys(":CodeAgent run ask me", "Enter")
+    screen.keys("O", "# mine")
+    waiting = screen.wait("? codeagent waits for you (1)")
+    assert "2: Blue" not in waiting
+    screen.keys(" and more")
+    screen.wait("# mine and more")
+    time.sleep(0.5)
+    assert "2: Blue" not in screen.text()
+    screen.keys("Escape")
+    screen.wait("2: Blue")
+    screen.keys("2", "Enter")
+    screen.wait("→ Blue")
+    screen.keys(":qa!", "Enter")
+
+
+def test_with_manual_prompts_nothing_pops_up(start: Start) -> None:
+    question = call("AskUser", questions=[{"text": "Which colour?", "options": ["Red", "Blue"]}], format="single")
+    screen = start([question, {"text": "Fine."}], prompts="manual")
+    screen.keys(":CodeAgent run ask me", "Enter")
+    waiting = screen.wait("CodeAgent waits for you: Which colour?")
+    assert "2: Blue" not in waiting
+    screen.keys(":CodeAgent pending", "Enter")
+    screen.wait("2: Blue")
+    screen.keys("2", "Enter")
+    screen.wait("→ Blue")
+    screen.keys(":qa!", "Enter")
+
+
+def test_chinese(start: Start) -> None:
+    screen = start([edit("return 1", "return 10"), {"text": "好了。"}], language="zh-cn")
+    screen.keys(":CodeAgent run change", "Enter")
+    asked = screen.wait("3: 放弃")
+    assert "1: 查看" in asked
+    screen.keys("1", "Enter")
+    screen.wait("接受")
+    screen.keys("ga")
+    screen.wait("已应用：a.py")
+    screen.keys(":qa!", "Enter")
+
+
+def test_commands_are_completed(start: Start) -> None:
+    screen = start([])
+    screen.keys(":CodeAgent tra", "Tab")
+    screen.wait(":CodeAgent transcript")
+    screen.keys("C-u", "CodeAgent mode by", "Tab")
+    screen.wait(":CodeAgent mode bypass")
+    screen.keys("Escape", ":qa!", "Enter")
