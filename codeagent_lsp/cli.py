@@ -79,6 +79,13 @@ def _add_small(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     model.add_argument("action", choices=("list", "pull", "serve"))
     model.add_argument("--port", type=_port, default=0, metavar="PORT", help="for serve: the port on loopback")
     model.set_defaults(run=_model)
+    trace = commands.add_parser("trace", help="what was recorded of the sessions of a folder")
+    trace.add_argument("action", choices=("show", "tail"))
+    trace.add_argument("session", nargs="?", default="", metavar="SESSION", help="only this session")
+    trace.add_argument("--workspace", metavar="DIR", default=".")
+    trace.add_argument("--run", metavar="ID", default="", dest="run_id", help="only this run")
+    trace.add_argument("--last", type=_width, metavar="COUNT", help="only the last records")
+    trace.set_defaults(run=_trace)
     schema = commands.add_parser("schema", help="JSON Schemas, generated from the code")
     schema.add_argument("subject", choices=("settings", "events"))
     schema.set_defaults(run=_schema)
@@ -136,6 +143,14 @@ def _model(options: argparse.Namespace) -> int:
     from codeagent_lsp.terminal.model import model_command
 
     return model_command(options.action, options.port)
+
+
+def _trace(options: argparse.Namespace) -> int:
+    from codeagent_lsp.terminal.trace import TAIL, show_trace
+
+    follow = options.action == "tail"
+    last = options.last or (TAIL if follow else None)
+    return show_trace(options.workspace, session=options.session, run=options.run_id, last=last, follow=follow)
 
 
 def _schema(options: argparse.Namespace) -> int:

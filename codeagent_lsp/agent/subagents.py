@@ -35,15 +35,16 @@ NEVER = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Parent:
-    """What the run that calls lends: its model and limits, its tools now, and how it tells events.
+    """What the run that calls lends: its model and limits, its tools (those it has on, or
+    those of these names that it could have), and how it tells events.
 
-    `model` opens a model, '' for the run's own; `prompt` makes the system prompt of an agent from its instructions;
+    `tools` gives those offered now, or those of these names from any group; `model` opens a model, '' for the run's own; `prompt` makes the system prompt of an agent from its instructions;
     `vouched` asks whether the user trusts a profile of the workspace.
     """
 
     registry: ToolRegistry
     context: ToolContext
-    tools: Callable[[], tuple[ToolSpec, ...]]
+    tools: Callable[[tuple[str, ...] | None], tuple[ToolSpec, ...]]
     mode: Callable[[], Mode]
     approvals: Approvals
     language: str
@@ -119,9 +120,7 @@ class Subagents:
         effects = effects_of(self._mode(profile)())
         allowed = set(self._parent.registry.names("active")) - NEVER
         allowed = {name for name in allowed if self._parent.registry.get(name).traits.effect in effects}
-        if profile.tools:
-            allowed &= set(profile.tools)
-        return tuple(spec for spec in self._parent.tools() if spec["name"] in allowed)
+        return tuple(spec for spec in self._parent.tools(profile.tools or None) if spec["name"] in allowed)
 
     def _shown(self, profile: Profile, number: int) -> Callable[[events.Event], None]:
         """The agent's events as part of the run: its words stay in its report, its calls get ids of their own."""

@@ -21,7 +21,7 @@ SHORTEST_NAME = 4
 BACKWARD = 1.0  # how much of an edge's weight leads back, from what is used to who uses it
 
 _ORDER = sys.byteorder
-_KINDS = ("I", "I", "f", "f", "Q")
+_SIZES = {kind: array(kind).itemsize for kind in ("I", "Q")} | {"f": array("f").itemsize}
 _STEPS = 20_000
 
 
@@ -93,7 +93,7 @@ def build(names: Iterable[tuple[str, Names]], files: Mapping[str, bytes]) -> Gra
 def dump(graph: Graph) -> bytes:
     """The graph as bytes for `load`, on the same machine."""
     head = json.dumps([_ORDER, len(graph.targets), graph.paths]).encode()
-    parts = (graph.starts, graph.targets, graph.weights, graph.importance, graph.contents)
+    parts = (graph.starts, graph.targets, graph.contents, graph.weights, graph.importance)
     return len(head).to_bytes(8, "little") + head + b"".join(part.tobytes() for part in parts)
 
 
@@ -104,15 +104,19 @@ def load(data: bytes) -> Graph:
     if order != _ORDER:
         raise ValueError("a graph from another kind of machine")
     files = len(paths)
-    counts = (files + 1, edges, edges, files, files)
-    parts: list[bytes] = []
-    for count, kind in zip(counts, _KINDS, strict=True):
-        parts.append(data[size : size + count * array(kind).itemsize])
-        size += count * array(kind).itemsize
+    whole: list[array[int]] = []
+    shares: list[array[float]] = []
+    for kind, count in (("I", files + 1), ("I", edges), ("Q", files), ("f", edges), ("f", files)):
+        part = data[size : size + count * _SIZES[kind]]
+        size += count * _SIZES[kind]
+        if kind == "f":
+            shares.append(array("f", part))
+        else:
+            whole.append(array("I" if kind == "I" else "Q", part))
     if size != len(data):
-        raise ValueError("a graph cut short")
-    starts, targets, contents = (array(_KINDS[at], parts[at]) for at in (0, 1, 4))
-    weights, importance = (array(_KINDS[at], parts[at]) for at in (2, 3))
+        raise ValueError("not the length of a graph")
+    starts, targets, contents = whole
+    weights, importance = shares
     return Graph(tuple(paths), starts, targets, weights, importance, contents, _numbered(paths))
 
 

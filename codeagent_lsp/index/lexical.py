@@ -81,7 +81,7 @@ def rarity(tables: Tables, words: Sequence[str]) -> Mapping[str, int]:
     """In how many files each word stands; words that stand nowhere are left out."""
     slots = ",".join("?" * len(words))
     rows = tables.query(f"SELECT term, doc FROM lexical_words WHERE term IN ({slots})", tuple(words))  # noqa: S608
-    return dict((word, count) for word, count in rows)
+    return {word: count for word, count in rows}  # noqa: C416 - rows are tuples of unknown types
 
 
 def asked(question: Question) -> list[str]:

@@ -1,7 +1,8 @@
 """Repo maps of one index: keeps the reference graph and the last maps, so that the next one is quick and steady.
 
 The graph is saved beside the index and may be a little older than it: a map does not need a file's newest edge, and
-the file's own words are always those of the index. One thread at a time. Not here: ranks (`rank.py`), text (`repomap.py`).
+the file's own words are always those of the index. One thread at a time.
+Not here: ranks (`rank.py`) and text (`repomap.py`).
 """
 
 from __future__ import annotations

@@ -31,16 +31,37 @@ class Names(NamedTuple):
     used: Mapping[str, int]
 
 
+class Found(NamedTuple):
+    """What parsing finds. `used`: by name the 1-based lines of its uses, negative where it is called."""
+
+    language: str
+    symbols: tuple[SymbolInfo, ...] = ()
+    used: Mapping[str, list[int]] = {}
+    imports: tuple[Import, ...] = ()
+    broken: bool = False
+
+
+def tags_of(found: Found) -> FileTags:
+    """The same as values."""
+    references = tuple(_references(found.used, found.symbols))
+    return FileTags(found.language, found.symbols, references, found.imports, found.broken)
+
+
 def pack(tags: FileTags) -> Packed:
     """The texts that `unpack` makes the same tags of."""
-    symbols = [
-        (s.name, _NUMBER[s.kind], s.line_start, s.line_end, s.signature, s.docstring, s.parent) for s in tags.symbols
-    ]
-    outline = (tags.language, int(tags.broken), symbols, [(i.module, i.names, i.line) for i in tags.imports])
     used: dict[str, list[int]] = {}
     for reference in tags.references:
         used.setdefault(reference.name, []).append(-reference.line if reference.call else reference.line)
-    return Packed(_dump(outline), _dump(list(dict.fromkeys(s.name for s in tags.symbols))), _dump(used))
+    return pack_found(Found(tags.language, tags.symbols, used, tags.imports, tags.broken))
+
+
+def pack_found(found: Found) -> Packed:
+    """As `pack`, without making a value of every reference first."""
+    symbols = [
+        (s.name, _NUMBER[s.kind], s.line_start, s.line_end, s.signature, s.docstring, s.parent) for s in found.symbols
+    ]
+    outline = (found.language, int(found.broken), symbols, [(i.module, i.names, i.line) for i in found.imports])
+    return Packed(_dump(outline), _dump(list(dict.fromkeys(s.name for s in found.symbols))), _dump(found.used))
 
 
 def unpack(path: str, packed: Packed) -> FileTags:

@@ -67,7 +67,7 @@ def ranked(
         if path in paths:
             scores[path] = scores.get(path, 0.0) + NAMED_BONUS
     _add_neighbours(graph, scores, paths, asking)
-    _add_recent(scores, paths, task.recent, asking)
+    _add_recent(scores, paths, task.recent)
     return sorted(scores.items(), key=lambda each: (-each[1], each[0]))
 
 
@@ -87,7 +87,7 @@ def worth(path: str, asking: Question) -> float:
         value *= 0.1
     if is_test(path) and words.isdisjoint(_ASKS_FOR_TESTS):
         value *= 0.3
-    if place.suffix[1:].lower() not in _CODE and words.isdisjoint(_ASKS_FOR_PROSE):
+    if not is_source(path) and words.isdisjoint(_ASKS_FOR_PROSE):
         value *= 0.3
     return value
 
@@ -96,6 +96,11 @@ def is_test(path: str) -> bool:
     """Whether a file is a test or belongs to one, by its path."""
     place = PurePosixPath(path)
     return not _TESTS.isdisjoint(place.parts[:-1]) or bool(_TEST_NAME.search(place.name))
+
+
+def is_source(path: str) -> bool:
+    """Whether a file is code, by its ending."""
+    return PurePosixPath(path).suffix[1:].lower() in _CODE
 
 
 def _add_path_words(tables: Tables, scores: dict[str, float], asking: Question, files: int) -> None:
@@ -135,9 +140,7 @@ def _add_neighbours(graph: Graph, scores: dict[str, float], paths: Collection[st
             scores[path] = scores.get(path, 0.0) + GRAPH_SHARE * worth(path, asking) * sqrt(rank / top)
 
 
-def _add_recent(
-    scores: dict[str, float], paths: Collection[str], recent: Mapping[str, float], asking: Question
-) -> None:
+def _add_recent(scores: dict[str, float], paths: Collection[str], recent: Mapping[str, float]) -> None:
     """What is edited often is edited again; alone it makes a file matter a little."""
     for path, often in recent.items():
         if path in paths and often > 0:

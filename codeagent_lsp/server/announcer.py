@@ -49,12 +49,14 @@ class Announcer:
         progress: Progress,
         documents: VirtualDocuments,
         language: Callable[[], str],
+        hide: Callable[[str], str] = str,
     ) -> None:
         self._server = server
         self._policy = policy
         self._progress = progress
         self._documents = documents
         self._language = language
+        self._hide = hide
         self._kinds: dict[str, str] = {}
         self._tasks: set[asyncio.Task[Any]] = set()
 
@@ -68,9 +70,12 @@ class Announcer:
         if self._policy().events and not event.internal:
             self._server.notify(protocol.EVENT_METHOD, events.to_dict(event))
         if addition := block(event):
-            self._documents.append(transcript_name(event.session_id), addition)
+            self._documents.append(transcript_name(event.session_id), self._hide(addition))
         if isinstance(event, events.ChangesApplied) and event.outcome != "full":
             self.tell(outcome_line(event, self._language()), types.MessageType.Warning)
+        if isinstance(event, events.ToolDisabled):
+            words = text("tool.rests", self._language(), tool=event.tool, reason=event.reason.rstrip("."))
+            self.tell(words, types.MessageType.Warning)
         if isinstance(event, events.RunCompleted):
             self._finished(event)
         if isinstance(event, _LENS_EVENTS):

@@ -7,12 +7,12 @@ This is where the parts meet that must not be loaded at start-up. Not here: the 
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from codeagent_lsp import events
 from codeagent_lsp.agent.prompt import Environment
-from codeagent_lsp.records.sanitizer import Sanitizer
 from codeagent_lsp.server.announcer import Announcer
 from codeagent_lsp.server.commands import Commands
 from codeagent_lsp.server.diagnostics import ClientDiagnostics
@@ -24,6 +24,7 @@ from codeagent_lsp.server.progress import Progress
 from codeagent_lsp.server.prompts import Prompts
 from codeagent_lsp.server.views import Views
 from codeagent_lsp.server.virtual_documents import VirtualDocuments
+from codeagent_lsp.session.glass import Glass, Opened
 from codeagent_lsp.session.inbox import Inbox
 from codeagent_lsp.session.knowledge import knowledge_in
 from codeagent_lsp.session.manager import SessionManager
@@ -31,17 +32,21 @@ from codeagent_lsp.session.plan_orders import roll_back
 from codeagent_lsp.session.remembering import Remembering
 from codeagent_lsp.session.run import Run
 from codeagent_lsp.session.services import Services
+from codeagent_lsp.session.session_variables import SessionVariables
 from codeagent_lsp.session.shadows import SessionShadows
 from codeagent_lsp.session.store import SessionStore
 from codeagent_lsp.state import state_root, workspace_state
 from codeagent_lsp.tools import BUILTIN
 from codeagent_lsp.tools.approvals import StandingApprovals
+from codeagent_lsp.tools.circuit_breaker import CircuitBreaker
 from codeagent_lsp.tools.decision import Mode
+from codeagent_lsp.tools.os_keyring import open_keyring
 from codeagent_lsp.tools.outputs import OutputStore
 from codeagent_lsp.tools.registry import ToolRegistry
 from codeagent_lsp.workspace import uris
 
 if TYPE_CHECKING:
+    from codeagent_lsp.records.sanitizer import Sanitizer
     from codeagent_lsp.server.features import Front
 
 
@@ -52,12 +57,18 @@ class Backend:
         self.front = front
         self.documents = front.server.documents
         self.state = workspace_state(front.folders())
-        self.registry = ToolRegistry((tool() for tool in BUILTIN), front.settings().tools.disabled)
+        circuits = CircuitBreaker(lambda: front.settings().circuit_breaker)
+        self.registry = ToolRegistry((tool() for tool in BUILTIN), front.settings().tools.disabled, circuits)
+        folders = ":".join(front.folders())
+        self.variables = SessionVariables(lambda: open_keyring(folders), os.environ)
         self.models = Models(front.settings_link, self.state)
         self.views = Views(front.folders, self.documents)
+        self.glass = Glass(self._open_glass)
         self.own_documents = VirtualDocuments(front.server, front.policy, lambda: self.state, front.language)
         self.progress = Progress(front.server, front.policy, front.language)
-        self.announcer = Announcer(front.server, front.policy, self.progress, self.own_documents, front.language)
+        self.announcer = Announcer(
+            front.server, front.policy, self.progress, self.own_documents, front.language, self.glass.hide
+        )
         self.prompts = Prompts(front.server, front.policy, self.own_documents, front.language)
         self.inbox = self.prompts.inbox = Inbox(self.prompts)
         self.standing = StandingApprovals(self.state / "approvals.json")
@@ -65,10 +76,10 @@ class Backend:
         self.knowledge = knowledge_in(
             state_root(), self.state, lambda: front.settings().skills.paths, lambda: front.settings().memory.enabled
         )
-        self._store = SessionStore(self.state / "sessions", self.announcer.store_failed)
+        self._store = SessionStore(self.state / "sessions", self.announcer.store_failed, self.glass.clean)
         self.plans = PlanDocuments(self.own_documents, lambda run_id: self.manager.run(run_id).record)
         self.remembering = Remembering(self.knowledge.memory, self._store, self.models.open, self._cleaner)
-        listeners = [self.plans.observe, self.announcer.observe, self.remembering.observe]
+        listeners = [self.glass.observe, self.plans.observe, self.announcer.observe, self.remembering.observe]
         self.manager = SessionManager(self._store, self._services(), listeners)
         self.commands = Commands(self)
 
@@ -154,12 +165,22 @@ class Backend:
         """Stop everything."""
         self.prompts.close()
         await asyncio.gather(self.remembering.close(), self.manager.close())
+        await self.glass.close()
         await self.models.close()
 
     def _cleaner(self) -> Sanitizer:
         """What finds secrets in texts that shall be kept; our own key is one."""
+        from codeagent_lsp.records.sanitizer import Sanitizer  # late: it is heavy, and an idle server does without it
+
         key = self.front.settings().model.api_key
         return Sanitizer(secrets=[key] if key else (), identities=False, homes=())
+
+    def _open_glass(self) -> Opened:
+        """Masks and records by the settings of now; runs in a thread."""
+        from codeagent_lsp.session.opening import open_records  # late: it is heavy, and an idle server does without it
+
+        settings = self.front.settings()
+        return open_records(self.state, settings.trace, settings.model.api_key, self.front.policy().name)
 
     def _services(self) -> Services:
         return Services(
@@ -179,5 +200,7 @@ class Backend:
             outputs=lambda session_id: OutputStore(self.state / "outputs" / session_id),
             knowledge=self.knowledge,
             open_named=self.models.open_named,
+            variables=self.variables.of,
+            glass=self.glass,
             diagnostics=ClientDiagnostics(self.front.server, self.front.policy),
         )

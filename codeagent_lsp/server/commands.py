@@ -56,6 +56,7 @@ class Commands:
             raise UsageError("command.unknown", command=name[:100])
         given = checked(item, arguments)
         if item.starts_run:
+            await self._backend.glass.ready()  # what is stored of a run must have no secrets in it from the first word
             return self._start(cast(RunKind, name.removeprefix("codeagent.")), given)
         answer = self._table[name](given)
         return await answer if asyncio.iscoroutine(answer) else answer

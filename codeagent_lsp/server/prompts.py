@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types
 
@@ -124,7 +124,11 @@ class Prompts:
     async def _free_text(self, item: OpenQuestion) -> tuple[str, ...] | None:
         """Typed into the client's own input, else into a document; a secret never into a document."""
         if self._policy().input:
-            params = {"requestId": item.request_id, "title": item.question.title, "prompt": item.question.detail}
+            params: dict[str, Any] = {
+                "requestId": item.request_id,
+                "title": item.question.title,
+                "prompt": item.question.detail,
+            }
             if item.question.secret:
                 params["secret"] = True
             answer = await self._server.request(INPUT_METHOD, params, PROMPT_SECONDS)

@@ -56,7 +56,9 @@ class Availability:
 
 
 def _off(registry: ToolRegistry) -> dict[str, str]:
-    return {entry.tool.traits.name: _reason(entry) for entry in registry.entries() if entry.state in ("disabled", "error")}
+    return {
+        entry.tool.traits.name: _reason(entry) for entry in registry.entries() if entry.state in ("disabled", "error")
+    }
 
 
 def _reason(entry: Entry) -> str:

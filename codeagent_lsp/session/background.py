@@ -18,6 +18,7 @@ from codeagent_lsp.agent.instructions import (
     root_instructions,
 )
 from codeagent_lsp.session.knowledge import Knowledge
+from codeagent_lsp.tools.skills.model import Skill
 from codeagent_lsp.workspace.files import FileView
 
 LEAST, MOST = 600, 3000
@@ -42,7 +43,8 @@ class Background:
         key = (mode, window)
         with self._lock:
             if key not in self._prompts:
-                parts = self._parts(knowledge, view, mode, window, on_unseen)
+                known = knowledge.skills.catalogue(view).skills
+                parts = self._parts(knowledge, view, mode, window, on_unseen, known)
                 self._told[key] = dict(parts)
                 self._prompts[key] = "\n\n".join(filter(None, parts.values()))
             return self._prompts[key]
@@ -50,13 +52,14 @@ class Background:
     def news(self, knowledge: Knowledge, view: FileView, mode: str, window: int, on_unseen: OnUnseen, task: str) -> str:
         """What is to be told before a task: what differs from the prompt by now, and skills that fit; '' for none."""
         changed = []
+        known = knowledge.skills.catalogue(view).skills
         with self._lock:
             told = self._told.setdefault((mode, window), {})
-            for name, text in self._parts(knowledge, view, mode, window, on_unseen).items():
+            for name, text in self._parts(knowledge, view, mode, window, on_unseen, known).items():
                 if text != told.get(name, ""):
                     changed.append(f"The {_NAMES[name]} above changed; now:\n{text or '(none)'}")
                     told[name] = text
-        hint = skills.hint(knowledge.skills.catalogue(view).skills, task, mode)
+        hint = skills.hint(known, task, mode)
         return "\n\n".join(filter(None, (*changed, hint)))
 
     def below(self, view: FileView, paths: Iterable[str], window: int, on_unseen: OnUnseen) -> str:
@@ -76,7 +79,13 @@ class Background:
         self._nested.clear()
 
     def _parts(
-        self, knowledge: Knowledge, view: FileView, mode: str, window: int, on_unseen: OnUnseen
+        self,
+        knowledge: Knowledge,
+        view: FileView,
+        mode: str,
+        window: int,
+        on_unseen: OnUnseen,
+        known: Iterable[Skill],
     ) -> Mapping[str, str]:
         limit = min(MOST, max(LEAST, window // 8))
         found = root_instructions(view, min(INSTRUCTIONS_LIMIT, window))
@@ -84,7 +93,7 @@ class Background:
             self._note_unseen(item.name, on_unseen, unseen=item.unseen)
         return {
             "instructions": rendered(found),
-            "skills": skills.listed(knowledge.skills.catalogue(view).skills, mode, limit),
+            "skills": skills.listed(known, mode, limit),
             "agents": agent_files.listed(knowledge.agents.profiles(view), limit) if mode == "direct" else "",
             "memory": memory.background(knowledge.memory.offered(), limit),
         }

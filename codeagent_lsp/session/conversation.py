@@ -27,6 +27,7 @@ from codeagent_lsp.session.session import RunRecord, Session
 from codeagent_lsp.session.telling import Telling
 from codeagent_lsp.session.voice import PLANNING_CALL, Voice
 from codeagent_lsp.session.workbench import Workbench, commands_line
+from codeagent_lsp.tools import SMALL_SET
 from codeagent_lsp.tools.base import ToolContext
 from codeagent_lsp.tools.decision import Mode
 from codeagent_lsp.tools.executor import ToolExecutor
@@ -34,7 +35,8 @@ from codeagent_lsp.tools.todos import render
 from codeagent_lsp.workspace.position import LineIndex
 
 SMALL_WINDOW = 8192
-NAMED_IN_RULES = ("skill_loader", "delegate")
+PLANNING_TOOLS = (PLANNING_CALL, "plan_enter", "plan_update", "plan_exit")
+NAMED_IN_RULES = ("skill_loader", "delegate")  # tools of groups that the system prompt may tell the model to use
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,9 +63,8 @@ class Conversation:
         self._history = History()
         self._context: ToolContext | None = None
         self._reading = False
-        registry = parts.services.registry
-        self._offering = Offering(registry, self._mode)
-        self._availability = Availability(registry, parts.voice.emit)
+        self._offering = Offering(parts.services.registry, self._mode)
+        self._availability = Availability(parts.services.registry, parts.voice.emit)
         self._told = Telling(parts, model, "ask" if self._kind in ANSWERS else "direct", self._mode_now)
 
     @property
@@ -88,7 +89,7 @@ class Conversation:
         context = parts.bench.context(self._model, self._reply_tokens)
         planner = None if self._planning == "never" else self._planner
         self._context = replace(context, planner=planner, groups=self._offering)
-        self._context = self._told.equipped(self._context, environment, lambda: self._tools(None), self._limits(None))
+        self._context = self._told.equipped(self._context, environment, self._tools, self._limits(None))
 
     def tell(self, words: str) -> None:
         """A note of ours, in the user's place."""
@@ -149,17 +150,16 @@ class Conversation:
         return self.window <= SMALL_WINDOW
 
     def _offered(self, system: Message) -> Offering:
-        """What this run offers: what the rules speak of, and what the conversation used before."""
-        planned = self._planning != "never"
-        offering = Offering(
+        """What this run offers: what its rules speak of, and what the conversation used before."""
+        few = (*SMALL_SET, PLANNING_CALL) if self._planning == "always" else SMALL_SET
+        return Offering(
             self._parts.services.registry,
             self._mode,
             self._parts.session.messages,
-            () if planned else (PLANNING_CALL, "plan_enter", "plan_update", "plan_exit"),
-            small=self._small,
+            PLANNING_TOOLS if self._planning == "never" else (),
+            few if self._small else None,
+            [name for name in NAMED_IN_RULES if name in system.content],
         )
-        offering.offer(name for name in NAMED_IN_RULES if name in system.content and not self._small)
-        return offering
 
     async def _kept(self) -> Kept:
         """What every compaction says again."""

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Sequence
 
 from codeagent_lsp.errors import ErrorCode, ToolFailed
 from codeagent_lsp.messages import Message, ToolSpec
-from codeagent_lsp.tools import SMALL_SET
 from codeagent_lsp.tools.decision import Mode
 from codeagent_lsp.tools.groups import CORE, EXTENDED
 from codeagent_lsp.tools.permissions import effects_of
@@ -19,13 +18,15 @@ from codeagent_lsp.workspace.visible import one_line
 
 ENABLE = "enable_tools"
 NAMED = 5
+OFFERED = ("active", "error")  # what rests may come back
 
 
 class Offering:
-    """The `ToolGroups` of one run. `mode` is asked every time; `without` are tools that this run never has.
+    """The `ToolGroups` of one run. `mode` is asked every time; `without` are tools that this run never has, `named`
+    those that it has whatever their group.
 
-    A small model is offered `SMALL_SET` in place of the core, and no way to more unless there are tools that the
-    user brought along: every tool costs tokens and invites mistakes.
+    A small model is offered only `few` of the core, and no way to more unless there are tools that the user brought
+    along: every tool costs tokens and invites mistakes.
     """
 
     def __init__(
@@ -34,16 +35,17 @@ class Offering:
         mode: Callable[[], Mode],
         before: Sequence[Message] = (),
         without: Iterable[str] = (),
-        *,
-        small: bool = False,
+        few: Iterable[str] | None = None,
+        named: Iterable[str] = (),
     ) -> None:
         self._registry = registry
         self._mode = mode
         self._without = frozenset(without)
-        self._small = small
+        self._few = None if few is None else frozenset(few)
+        self._named = frozenset(named)
         self._on: dict[str, None] = {}  # in the order they were asked for: what is new comes last
         self._description = self._listing()
-        self._ask_for = not small or bool(set(self._groups()) - set(EXTENDED))
+        self._ask_for = few is None or bool(set(self._groups()) - set(EXTENDED))
         self._used(before)
 
     @property
@@ -71,10 +73,12 @@ class Offering:
         """What the model is offered now: `only` these, or all that are on."""
         core = self._of(CORE)
         if only is not None:
-            return tuple(spec for spec in self._of(*self._all_groups()) if spec["name"] in only)
-        if self._small:
-            core = tuple(spec for spec in core if spec["name"] in (*SMALL_SET, ENABLE))
-        return tuple(self._told(spec) for group in (core, *map(self._of, self._on)) for spec in group if self._fits(spec))
+            return tuple(spec for spec in self._of(CORE, *self._groups()) if spec["name"] in only)
+        if self._few is not None:
+            core = tuple(spec for spec in core if spec["name"] in self._few or spec["name"] == ENABLE)
+        named = tuple(spec for spec in self._of(*self._off_groups()) if spec["name"] in self._named)
+        specs = (*core, *named, *(spec for group in self._on for spec in self._of(group)))
+        return tuple(map(self._told, filter(self._fits, specs)))
 
     def _fits(self, spec: ToolSpec) -> bool:
         return spec["name"] != ENABLE or self._ask_for
@@ -88,13 +92,19 @@ class Offering:
         specs = self._registry.specs(effects_of(self._mode()), groups)
         return tuple(spec for spec in specs if spec["name"] not in self._without)
 
-    def _all_groups(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(entry.tool.traits.group for entry in self._registry.entries()))
+    def _off_groups(self) -> tuple[str, ...]:
+        return tuple(group for group in self._groups() if group not in self._on)
 
     def _groups(self) -> dict[str, tuple[str, ...]]:
         """Every group that has something to offer, with the names of its tools."""
-        found = {group: tuple(spec["name"] for spec in self._of(group)) for group in self._all_groups() if group != CORE}
-        return {group: names for group, names in found.items() if names}
+        found: dict[str, tuple[str, ...]] = {}
+        effects = effects_of(self._mode())
+        for entry in self._registry.entries():
+            traits = entry.tool.traits
+            if entry.state in OFFERED and traits.effect in effects and traits.name not in self._without:
+                found[traits.group] = (*found.get(traits.group, ()), traits.name)
+        found.pop(CORE, None)
+        return found
 
     def _listing(self) -> str:
         lines = [f"{group}: {EXTENDED.get(group) or _names(names)}" for group, names in self._groups().items()]

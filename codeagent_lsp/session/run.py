@@ -122,11 +122,18 @@ class Run:
             return await self._run_file(request.target, request.args)
         if request.kind == "skills.install":
             return await self._install_skill(request)
-        model = await self._services.open_model()
+        model = await self._open_model()
         if request.kind in REWRITES and request.target is not None:
             await self._rewrite(model, request, request.target)
             return "completed", ""
         return await self._talk(model, request)
+
+    async def _open_model(self) -> Model:
+        """The model behind glass: what it reads has no secrets in it, and what it says is recorded."""
+        model, glass = await self._services.open_model(), self._services.glass
+        if glass is None:
+            return model
+        return await glass.before(model, self.session.session_id, self.record.run_id)
 
     async def _run_file(self, target: Target, args: tuple[str, ...]) -> tuple[events.RunStatus, str]:
         """The user's own command: asked about only where it is not isolated."""
@@ -167,6 +174,8 @@ class Run:
         limits = RewriteLimits(window, reply_tokens(settings.max_tokens, window), settings.temperature)
         system = system_prompt("rewrite", self._services.environment())
         new_text = await rewrite(model, wanted, system, limits, self._voice.emit)
+        if self._services.glass is not None:
+            new_text = (await self._services.glass.ready()).masking.reveal(new_text)
         if new_text != file.text:
             self.proposal.staging.write({file.path: new_text}, read=[file])
 
@@ -192,7 +201,7 @@ class Run:
 
     async def _go_on(self) -> tuple[events.RunStatus, str]:
         """Work on with a plan that was left."""
-        conversation = self._conversation(await self._services.open_model(), "always")
+        conversation = self._conversation(await self._open_model(), "always")
         try:
             await conversation.open()
             return await self._plan_run.execute(conversation)

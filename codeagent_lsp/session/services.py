@@ -9,6 +9,7 @@ from typing import Protocol
 from codeagent_lsp.agent.prompt import Environment
 from codeagent_lsp.config import Settings
 from codeagent_lsp.llm.base import Model
+from codeagent_lsp.session.glass import Glass
 from codeagent_lsp.session.inbox import Inbox
 from codeagent_lsp.session.knowledge import Knowledge
 from codeagent_lsp.shadow.base import Approve, Shell
@@ -17,6 +18,7 @@ from codeagent_lsp.tools.decision import Mode
 from codeagent_lsp.tools.diagnostics.base import Diagnostics
 from codeagent_lsp.tools.outputs import OutputStore
 from codeagent_lsp.tools.registry import ToolRegistry
+from codeagent_lsp.tools.variables import Variables
 from codeagent_lsp.workspace.editor import Editor
 from codeagent_lsp.workspace.files import FileView, StagedView
 from codeagent_lsp.workspace.staging import Staging
@@ -37,7 +39,8 @@ class Services:
     """Ports and shared parts of a server.
 
     `view` makes a file view over a staged state; `show_review` and `show_plan` open a run's diff and plan for the user;
-    `mode`, `settings` and `language` are asked when needed, so that a change takes effect at once.
+    `mode`, `settings` and `language` are asked when needed, so that a change takes effect at once;
+    `outputs` and `variables` are those of a session by its id.
     """
 
     settings: Callable[[], Settings]
@@ -57,3 +60,5 @@ class Services:
     knowledge: Knowledge
     open_named: Callable[[str], Awaitable[Model]] | None = None
     diagnostics: Diagnostics | None = None
+    glass: Glass | None = None
+    variables: Callable[[str], Variables] = lambda session_id: Variables()

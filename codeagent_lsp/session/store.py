@@ -39,8 +39,14 @@ class StoredSession:
 class SessionStore:
     """The session files of one workspace. `on_problem` is told when writing fails, once per session."""
 
-    def __init__(self, folder: Path, on_problem: Callable[[OSError], None] = lambda error: None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        on_problem: Callable[[OSError], None] = lambda error: None,
+        clean: Callable[[Mapping[str, Any]], Mapping[str, Any]] = dict,
+    ) -> None:
         self._folder = folder
+        self._clean = clean
         self._on_problem = on_problem
         self._files: dict[str, int] = {}
         self._silent: set[str] = set()
@@ -55,7 +61,7 @@ class SessionStore:
         """Write one record and wait until it is on the disk."""
         if session_id in self._silent:
             return
-        line = json.dumps(record, ensure_ascii=True, separators=(",", ":")).encode() + b"\n"
+        line = json.dumps(self._clean(record), ensure_ascii=True, separators=(",", ":")).encode() + b"\n"
         with self._reporting(session_id):
             handle = self._open(session_id)
             written = os.write(handle, line)

@@ -20,7 +20,6 @@ from codeagent_lsp.llm.base import Model
 from codeagent_lsp.messages import Message, ToolSpec
 from codeagent_lsp.session.request import RunRequest
 from codeagent_lsp.tools.base import ToolContext
-from codeagent_lsp.tools.builtin.skills import SkillLoader
 from codeagent_lsp.tools.decision import Mode
 from codeagent_lsp.tools.permissions import resolved_paths
 from codeagent_lsp.tools.skills.desk import vouched
@@ -30,10 +29,7 @@ if TYPE_CHECKING:
 
 
 class Telling:
-    """For one run. `mode` is `direct` or `ask`, `allowed` the permission mode at any moment.
-
-    `tools_for_small` are those a model with a small window needs besides the few it always gets; set by `prompt`.
-    """
+    """For one run. `mode` is `direct` or `ask`, `allowed` the permission mode at any moment."""
 
     def __init__(self, parts: Parts, model: Model, mode: str, allowed: Callable[[], Mode]) -> None:
         self._parts = parts
@@ -44,16 +40,12 @@ class Telling:
         self._view = parts.proposal.view
         self._knowledge = parts.services.knowledge
         self._loop = asyncio.get_running_loop()
-        self.tools_for_small: tuple[str, ...] = ()
 
     async def prompt(self, mode: str = "") -> str:
         """The system prompt's part about this workspace, the same for a whole session."""
-        told = await asyncio.to_thread(
+        return await asyncio.to_thread(
             self._background.prompt, self._knowledge, self._view, mode or self._mode, self._window, self._unseen
         )
-        if not mode and SkillLoader.traits.name in told:
-            self.tools_for_small = (SkillLoader.traits.name,)
-        return told
 
     async def before(self, request: RunRequest) -> str:
         """What belongs before a task: news, skills that fit it, instructions for its file; '' for none."""
@@ -77,7 +69,7 @@ class Telling:
         self,
         context: ToolContext,
         environment: Environment,
-        tools: Callable[[], tuple[ToolSpec, ...]],
+        tools: Callable[[tuple[str, ...] | None], tuple[ToolSpec, ...]],
         limits: LoopLimits,
     ) -> ToolContext:
         """The tools' context with agents to delegate to."""

@@ -5,12 +5,15 @@ Not here: which tools there are and who may call them.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 from codeagent_lsp import events
 from codeagent_lsp.agent.completion import complete
 from codeagent_lsp.errors import SettingError, ToolFailed
 from codeagent_lsp.llm.base import Model
+from codeagent_lsp.session.audited_shell import AuditedShell
+from codeagent_lsp.session.glass import Opened
 from codeagent_lsp.session.output import OutputStream
 from codeagent_lsp.session.proposal import Proposal
 from codeagent_lsp.session.services import Services
@@ -30,6 +33,8 @@ class Workbench:
     def __init__(self, session: Session, services: Services, proposal: Proposal, voice: Voice) -> None:
         self.shell: Shell | None = None
         self.no_shell = ""
+        self._behind: Opened | None = None
+        self._run_id = proposal.record.run_id
         self._session = session
         self._services = services
         self._proposal = proposal
@@ -44,10 +49,12 @@ class Workbench:
     async def open(self) -> None:
         """Find out how commands can run here; quick after the first time."""
         proposal = self._proposal
+        self._behind = await self._services.glass.ready() if self._services.glass else None
         try:
-            self.shell = await self._services.shadows.shell(
+            shell = await self._services.shadows.shell(
                 self._session.session_id, proposal.view, proposal.staging, self._approve
             )
+            self.shell = self._audited(shell)
         except (ToolFailed, SettingError) as problem:
             self.no_shell = str(problem)
 
@@ -55,7 +62,7 @@ class Workbench:
         """What tools are given; without a model nothing can be asked of it."""
         proposal, voice, services = self._proposal, self._voice, self._services
         asked = partial(complete, model, emit=voice.emit, reply_tokens=reply_tokens) if model is not None else None
-        return ToolContext(
+        context = ToolContext(
             proposal.view,
             proposal.staging,
             voice,
@@ -69,12 +76,23 @@ class Workbench:
             tested=proposal.tested,
             outputs=services.outputs(self._session.session_id),
             diagnostics=services.diagnostics,
+            variables=services.variables(self._session.session_id),
+            words=voice.text,
             skills=SkillDesk(services.knowledge.skills, voice.text),
         )
+        if self._behind is None:
+            return context
+        masking, decided = self._behind.masking, partial(self._behind.recording.decision, self._run_id)
+        return replace(context, hide=masking.hide, reveal=masking.reveal, decided=decided)
 
     def close(self) -> None:
         """Pass on what commands printed last."""
         self._output.close()
+
+    def _audited(self, shell: Shell) -> Shell:
+        if self._behind is None:
+            return shell
+        return AuditedShell(shell, partial(self._behind.recording.command, self._run_id))
 
     async def _approve(self, paths: tuple[str, ...]) -> bool:
         """Whether files that can run code later, written by a command, may become proposed changes."""

@@ -29,6 +29,7 @@ from codeagent_lsp.texts import choose_language, text
 
 WIDTH = 300
 POLL_SECONDS = 0.3
+TAIL = 20  # records that `trace tail` begins with
 
 _COLOURS = {"event": "cyan", "request": "magenta", "reply": "green"}
 _STAMPED = ("type", "session_id", "run_id", "seq", "ts")

@@ -6,7 +6,7 @@ Not here: who may call it (`permissions.py`), how a call runs (`executor.py`), w
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Generic, Literal, TypeVar
 
@@ -48,6 +48,14 @@ Complete = Callable[[str, str], Awaitable[str]]
 """Instructions and a text for the model; its answer as plain text. Raises ModelError."""
 
 
+Decided = Callable[[str, str, str, str], None]
+"""Hears of a tool, what it works on, the verdict, and why."""
+
+
+def nobody_hears(tool: str, subject: str, verdict: str, reason: str) -> None:
+    """The default of `decided`."""
+
+
 @dataclass(frozen=True, slots=True)
 class Tally:
     """The numbers of a test run; `failed` counts what could not run, too. `whole`: every result is known."""
@@ -67,7 +75,8 @@ class ToolContext:
     `diagnostics` asks for what the client shows; `planner` takes plans, None where there are none; `skills` hands
     out skills, `delegates` has other agents do a part; `words` gives sentences in the user's language; `groups`
     switches more tools on, `variables` keeps values for commands, `call` runs another tool like a call of the model,
-    and `tool` gives it (ToolFailed where there is none).
+    and `tool` gives it (ToolFailed where there is none); `hide` puts marks where a text has secrets and `reveal`
+    takes them back in what a tool writes; `decided` hears every decision about a call.
     """
 
     view: FileView
@@ -90,6 +99,9 @@ class ToolContext:
     groups: ToolGroups | None = None
     variables: Variables | None = None
     call: Callable[[ToolCall], Awaitable[ToolResult]] | None = None
+    hide: Callable[[str], str] = str
+    reveal: Callable[[Mapping[str, Any]], Mapping[str, Any]] = dict
+    decided: Decided = nobody_hears
     tool: Callable[[str], Tool[Any]] | None = None
 
 

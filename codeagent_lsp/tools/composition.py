@@ -41,12 +41,10 @@ class Transformation(BaseModel):
     """What is done to an output, in the order of these fields. A path looks like `items[0].name` or `[*].path`."""
 
     model_config = ConfigDict(extra="forbid", defer_build=True)
-    extract_path: str = Field("", description="Such as items[0].name or [*].path; $text is the result's text")
+    extract_path: str = Field(default="", description="items[0].name, [*].path, $text")
     filter: Filter | None = None
     aggregate: Aggregate | None = None
-    field_mapping: dict[str, str] = Field(
-        default_factory=dict, description="Parameter of this tool -> path in the value ('' is all of it)"
-    )
+    field_mapping: dict[str, str] = Field(default_factory=dict, description="Parameter -> path in the value")
 
 
 def transformed(value: Any, transformation: Transformation) -> Any:
@@ -77,7 +75,7 @@ def arguments_for(
     elif isinstance(value, Mapping) and set(value) & set(properties):
         pairs = {name: value[name] for name in properties if name in value}
     else:
-        pairs = {name: value for name in _missing(schema, given)[:1]}
+        pairs = dict.fromkeys(_missing(schema, given)[:1], value)
     return {name: _fitted(item, properties[name]) for name, item in pairs.items()}
 
 

@@ -101,12 +101,20 @@ class ToolExecutor:
             circuits.settle(attempt, outcome, message.partition("\n")[0][:_ERROR_LENGTH])
 
     def _redacted(self, result: ToolResult) -> ToolResult:
-        """The result without the values of the user's variables: they are for commands, never for the model."""
+        """The result without secrets and without the values of the user's variables."""
+
+        def clean(text: str) -> str:
+            return self._context.hide(text if variables is None else variables.masked(text))
+
         variables = self._context.variables
-        if variables is None:
-            return result
-        error = result.error and replace(result.error, message=variables.masked(result.error.message))
-        return replace(result, text=variables.masked(result.text), error=error)
+        error = result.error and replace(result.error, message=clean(result.error.message))
+        return replace(result, text=clean(result.text), error=error)
+
+    def _revealed(self, call: ToolCall, tool: Tool[Any]) -> ToolCall:
+        """The call; where it writes text, with the secrets that the model has only seen as marks."""
+        if tool.traits.effect != "write":
+            return call
+        return replace(call, arguments=self._context.reveal(call.arguments))
 
     async def _shortened(self, call: ToolCall, value: str) -> str:
         """The text within the limit; what is too long is kept whole where the model can read on."""
@@ -123,7 +131,7 @@ class ToolExecutor:
     async def _guarded(self, call: ToolCall) -> ToolResult:
         try:
             tool = self._registry.get(call.name)
-            output = await self._handler(understood(call, tool))
+            output = await self._handler(understood(self._revealed(call, tool), tool))
         except PermissionDenied as error:
             return _failure("denied", error.code, str(error))
         except ToolRetry as error:
@@ -142,6 +150,7 @@ class ToolExecutor:
             settings = replace(context.settings.permissions, mode=self._mode())
             place = Place(context.settings.shell, isolation, context.no_shell)
             decision = decide(traits, call.arguments, settings, context.view.roots, place)
+            context.decided(call.name, _about(invocation), decision.verdict, decision.reason)
             if decision.verdict == "deny":
                 raise PermissionDenied(f"Not allowed: {decision.reason}")
             approval_id = fingerprint(call, isolation.level if isolation and traits.effect == "run" else "")

@@ -16,8 +16,8 @@ class KeyringVault:
 
     def get(self, name: str) -> str | None:
         """The value, None when there is none."""
-        import keyring  # late: it looks for plug-ins, and may be missing
-        from keyring.errors import KeyringError
+        import keyring  # late: it may be missing, and loads much
+        from keyring.errors import KeyringError  # late: likewise
 
         try:
             return keyring.get_password(self._service, name)
@@ -26,8 +26,8 @@ class KeyringVault:
 
     def set(self, name: str, value: str) -> None:
         """Keep a value."""
-        import keyring
-        from keyring.errors import KeyringError
+        import keyring  # late: it may be missing, and loads much
+        from keyring.errors import KeyringError  # late: likewise
 
         try:
             keyring.set_password(self._service, name, value)
@@ -38,7 +38,7 @@ class KeyringVault:
 def open_keyring(workspace: str) -> Vault | None:
     """The keyring, None where the library is missing or nothing here keeps secrets well. Blocks."""
     try:
-        import keyring
+        import keyring  # late: it may be missing, and loads much
     except ImportError:
         return None
     try:

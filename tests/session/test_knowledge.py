@@ -273,7 +273,7 @@ async def test_while_a_plan_is_made_agents_only_read_too(tmp_path: Path) -> None
         say(),
     )
     await made.run()
-    assert "plan_enter" in {spec["name"] for spec in model.requests[0].tools}
+    assert made.of(events.PlanModified)
     assert "write_file" not in {spec["name"] for spec in model.requests[2].tools}
     assert not made.manager.runs()[-1].proposal.changeset
 

@@ -20,9 +20,9 @@ MOST_STEPS = 10
 class ComposeStep(Parameters):
     """One call; from the second on it gets something of the result before it."""
 
-    tool: str = Field(min_length=1, max_length=200)
+    tool: str
     arguments: dict[str, Any] = Field(default_factory=dict)
-    take: Transformation | None = Field(None, description="What of the result before becomes arguments")
+    take: Transformation | None = Field(None, description="What of the result before it gets")
 
 
 class ComposeParameters(Parameters):
@@ -54,7 +54,7 @@ class Compose(Tool[ComposeParameters]):
             if step.tool == self.traits.name:
                 raise ToolRetry("A chain cannot hold a chain.")
             target = context.tool(step.tool)
-            given = dict(step.arguments)
+            given = {**step.arguments}
             if result is not None and tool is not None:
                 given |= _taken(ToolOutput(result.text, result.data), tool, target, step)
             context.note(f"{self.traits.name} {number}/{len(arguments.steps)}: {step.tool}")

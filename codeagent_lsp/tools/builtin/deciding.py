@@ -28,18 +28,18 @@ NO_DECISION = "No answer, so nothing is decided. Take no way that has risks; say
 class Option(Parameters):
     """One way to answer."""
 
-    id: str = Field(min_length=1, max_length=100)
-    label: str = Field(min_length=1, max_length=500)
-    description: str = Field("", max_length=2000)
+    id: str = Field(min_length=1)
+    label: str = Field(min_length=1)
+    description: str = ""
     recommended: bool = False
 
 
 class WeighedOption(Option):
     """One way to go on, with what it takes and what may go wrong."""
 
-    estimated_time: str = Field("", max_length=100)
-    estimated_cost: str = Field("", max_length=100)
-    risks: list[str] = Field(default_factory=list, max_length=10)
+    estimated_time: str = ""
+    estimated_cost: str = ""
+    risks: list[str] = Field(default_factory=list)
 
 
 class AskClarificationParameters(Parameters):
@@ -58,7 +58,7 @@ class RequestDecisionParameters(Parameters):
     decision_type: Literal["branch", "method", "confirmation", "risk", "custom"] = "custom"
     options: list[WeighedOption] = Field(min_length=1, max_length=MOST_OPTIONS)
     allow_custom: bool = False
-    default_option: str | None = Field(None, description="id of the option taken when nobody answers in time")
+    default_option: str | None = Field(None, description="id taken when nobody answers in time")
 
 
 class AskClarification(Tool[AskClarificationParameters]):

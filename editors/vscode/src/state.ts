@@ -274,11 +274,11 @@ function ofPlan(run: Run, event: ServerEvent): Run | undefined {
     case "replan_warning":
       return say(run, { kind: "note", text: event.reason });
     case "step_started": {
-      const started = step({ ...run, activity: event.description }, event.step_id, { state: "running", error: undefined });
+      const started = step({ ...run, activity: event.description }, event.step_id, { state: "running" });
       return say(started, { kind: "step", stepId: event.step_id, text: event.description });
     }
     case "step_completed":
-      return step(run, event.step_id, { state: "completed", error: undefined });
+      return step(run, event.step_id, { state: "completed" });
     case "step_error":
       return step(run, event.step_id, { state: "failed", error: event.error });
   }
@@ -355,8 +355,8 @@ function ofDecisions(run: Run, event: ServerEvent): Run | undefined {
 }
 
 function ended(run: Run, status: RunStatus, summary: string, error?: string, outcome?: string): Run {
-  const last = run.blocks.at(-1);
-  const said = last?.kind === "text" && last.text.trim() === summary.trim();
+  const last = run.blocks.findLast((block) => block.kind === "text");
+  const said = last?.text.trim() === summary.trim();
   return say(
     { ...run, status, error, outcome, activity: "" },
     { kind: "ended", status, summary: said ? "" : summary.trim(), error },
@@ -376,7 +376,7 @@ function questions(open: readonly Question[], event: ServerEvent, run: Run): rea
     case "question_asked": {
       const approval = event.type === "approval_requested";
       const { request_id: requestId, run_id: runId, title, detail, choices } = event;
-      const aboutChanges = approval && run.proposal === title;
+      const aboutChanges = approval && run.proposal !== undefined && title.endsWith(run.proposal);
       return [...open, { requestId, runId, title, detail, choices, approval, aboutChanges }];
     }
     case "approval_resolved":

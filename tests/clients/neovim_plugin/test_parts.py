@@ -1,4 +1,4 @@
-"""The rest of the plugin in a real Neovim: places, diagnostics, sessions, pages, finding the server, help and health."""
+"""The rest of the plugin in a real Neovim: places, diagnostics, sessions, pages, finding the server, help, health."""
 
 from __future__ import annotations
 
@@ -173,7 +173,8 @@ def test_the_server_is_told_the_diagnostics_of_the_editor(tmp_path: Path) -> Non
           { lnum = 1, col = 14, end_lnum = 1, end_col = 15, message = "no such thing", source = "lint", severity = 1 },
         })
         local method = "codeagent/diagnostics"
-        local answer = rig.client.handlers[method](nil, { uri = vim.uri_from_bufnr(buffer) }, { client_id = rig.client.id })
+        local params, context = { uri = vim.uri_from_bufnr(buffer) }, { client_id = rig.client.id }
+        local answer = rig.client.handlers[method](nil, params, context)
         vim.cmd("CodeAgent run look")
         local run = rig.ended("completed")
         return { answer = answer, blocks = run.blocks, version = vim.lsp.util.buf_versions[buffer] }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +37,7 @@ def test_a_recorded_transcript_ends_in_its_state(name: str) -> None:
         f"""
         local state = reducer.initial()
         for event in events("{GOLDEN / name}.jsonl") do state = reducer.reduce(state, event) end
-        return reducer.view(state)
+        return require("codeagent.view").of(state)
         """
     )
     path = GOLDEN / f"{name}.json"
@@ -142,7 +143,7 @@ rename to to.py
     ]
     assert [hunk.get("id") for file in files for hunk in file["hunks"]] == ["a b.py#1", "a b.py#2", None, None, None]
     spans = [(file["first"], file["last"]) for file in files]
-    assert all(one[1] < two[0] for one, two in zip(spans, spans[1:], strict=False)), spans
+    assert all(one[1] < two[0] for one, two in pairwise(spans)), spans
 
 
 def test_a_line_of_a_diff_is_found_in_the_file() -> None:

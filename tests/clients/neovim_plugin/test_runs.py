@@ -254,3 +254,37 @@ def test_a_restart_of_a_server_that_works_is_quiet_about_its_end(tmp_path: Path)
     )
     assert played.found == {"changed": True, "count": 1, "attached": True}
     assert not [words for words in played.told if "unexpectedly" in words]
+
+
+def test_a_plan_is_shown_with_its_steps_as_they_go_and_reviewed_step_by_step(tmp_path: Path) -> None:
+    steps = [{"title": "First thing", "description": "one"}, {"title": "Second thing", "description": "three"}]
+    played = play(
+        tmp_path,
+        """
+        local buffer = rig.open("a.py")
+        rig.choose = function(_, titles) return titles[1] end
+        vim.cmd("CodeAgent! run change it")
+        rig.wait("the review of the first step", 15000, function()
+          return vim.api.nvim_get_current_buf() == rig.own("review")
+        end)
+        local prompts = #rig.prompts
+        rig.choose = function(_, titles) return vim.tbl_contains(titles, "Apply") and "Apply" or nil end
+        rig.press("a")
+        rig.wait("the second step", 15000, function() return rig.text(buffer):find("return 30", 1, true) end)
+        vim.cmd("CodeAgent plan")
+        local run = rig.ended("completed")
+        return { prompts = prompts, text = rig.text(buffer), plan = rig.page("plan"), page = rig.page("transcript") }
+        """,
+        files={"a.py": SOURCE},
+        script=[
+            call("create_plan", goal="New values", steps=steps, estimated_complexity="low"),
+            edit("return 1", "return 10"),
+            {"text": "One."},
+            edit("return 3", "return 30"),
+            {"text": "Two."},
+        ],
+    )
+    assert played.found["prompts"] == 1, "the review itself is not asked about again"
+    assert played.found["text"] == SOURCE.replace("return 1", "return 10").replace("return 3", "return 30")
+    assert "New values\n  ✓ 1. First thing\n  ✓ 2. Second thing" in played.found["plan"]
+    assert "### First thing" in played.found["page"]

@@ -20,8 +20,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parents[3]
-EXTENSION = ROOT / "editors" / "vscode"
+ROOT = Path(os.environ.get("CODEAGENT_SOURCE_XX") or Path(__file__).resolve().parents[3])
+EXTENSION = Path(__file__).resolve().parents[3] / "editors" / "vscode"
 RIG = Path(os.environ.get("CODEAGENT_VSCODE_RIG", Path.home() / ".cache" / "codeagent-lsp" / "code-server"))
 SECONDS = 30.0
 BROWSER = (

@@ -29,7 +29,8 @@ end
 
 local function version(found)
   if found.how == "uvx" or found.how == "pipx" then return "fetched when it is started" end
-  local command = vim.list_extend(vim.list_slice(found.cmd, 1, 1), { "--version" })
+  if #found.cmd > 1 then return "with arguments of your own" end
+  local command = { found.cmd[1], "--version" }
   local ok, done = pcall(function() return vim.system(command, { text = true }):wait(5000) end)
   return ok and done.code == 0 and vim.trim(done.stdout) or "its version could not be asked for"
 end

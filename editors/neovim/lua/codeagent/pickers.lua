@@ -3,6 +3,7 @@
 local client = require("codeagent.client")
 local notify = require("codeagent.notify")
 local prompts = require("codeagent.prompts")
+local reducer = require("codeagent.reducer")
 local store = require("codeagent.store")
 local texts = require("codeagent.texts")
 
@@ -80,8 +81,7 @@ local function answer(item)
   end
   if #item.choices == 0 then return vim.ui.input({ prompt = item.title .. " " }, respond) end
   vim.ui.select(item.choices, { prompt = item.title, kind = "codeagent" }, function(choice, position)
-    local run = store.state().runs[item.runId]
-    if position == 1 and run and run.proposal and run.proposal.summary == item.title then
+    if position == 1 and reducer.is_about_changes(store.state().runs[item.runId], item.title) then
       return require("codeagent.review").open(item.runId)
     end
     respond(choice)

@@ -3,6 +3,7 @@
 
 local config = require("codeagent.config")
 local notify = require("codeagent.notify")
+local reducer = require("codeagent.reducer")
 local store = require("codeagent.store")
 local texts = require("codeagent.texts")
 
@@ -56,14 +57,13 @@ local function wait_for(start)
   return coroutine.yield()
 end
 
---- The run whose changes a prompt is about: its open question has the words of its proposal.
+--- The run whose changes a prompt is about.
 ---@param title string
 ---@return string?
 local function changes_of(title)
   local state = store.state()
   for _, item in ipairs(state.questions) do
-    local run = state.runs[item.run_id]
-    if item.title == title and run and run.proposal and run.proposal.summary == title then return item.run_id end
+    if item.title == title and reducer.is_about_changes(state.runs[item.run_id], title) then return item.run_id end
   end
 end
 

@@ -266,32 +266,18 @@ function on.plan_modified(run, event)
   return with(run, { plan = with(run.plan, { steps = event.steps or {} }) })
 end
 
-function on.plan_approved(run)
-  return plan_state(run, "approved")
-end
+local PLAN_STATES = {
+  plan_approved = "approved",
+  plan_rejected = "rejected",
+  plan_completed = "completed",
+  execution_started = "running",
+  execution_completed = "completed",
+  execution_failed = "failed",
+  execution_cancelled = "cancelled",
+}
 
-function on.plan_rejected(run)
-  return plan_state(run, "rejected")
-end
-
-function on.plan_completed(run)
-  return plan_state(run, "completed")
-end
-
-function on.execution_started(run)
-  return plan_state(run, "running")
-end
-
-function on.execution_completed(run)
-  return plan_state(run, "completed")
-end
-
-function on.execution_failed(run)
-  return plan_state(run, "failed")
-end
-
-function on.execution_cancelled(run)
-  return plan_state(run, "cancelled")
+for kind, state in pairs(PLAN_STATES) do
+  on[kind] = function(run) return plan_state(run, state) end
 end
 
 function on.replan_warning(run, event)
@@ -426,6 +412,15 @@ function M.reduce(state, event)
   })
 end
 
+--- Whether a question is the one about a run's changes: it ends with what their proposal says.
+---@param run codeagent.Run?
+---@param title string
+---@return boolean
+function M.is_about_changes(run, title)
+  local summary = run and run.proposal and run.proposal.summary or ""
+  return summary ~= "" and title:sub(-#summary) == summary
+end
+
 --- The files of a run that wait for a decision, sorted.
 ---@param run codeagent.Run
 ---@return string[]
@@ -474,38 +469,6 @@ function M.condition(state)
   if working then return "working" end
   if newest and (newest.status == "failed" or newest.status == "lost") then return "error" end
   return "idle"
-end
-
-local function plain_plan(plan)
-  if not plan then return nil end
-  local steps = {}
-  for _, item in ipairs(plan.steps) do
-    steps[#steps + 1] = { step_id = item.step_id, title = item.title, state = item.state, error = item.error }
-  end
-  return { goal = plan.goal, state = plan.state, steps = steps }
-end
-
---- The state as plain data, in the shape in which every client's reducer is compared with the recorded transcripts.
----@param state codeagent.State
-function M.view(state)
-  local runs = {}
-  for _, run_id in ipairs(state.order) do
-    local run = state.runs[run_id]
-    runs[#runs + 1] = {
-      run_id = run.run_id,
-      session_id = run.session_id,
-      mode = run.mode,
-      status = run.status,
-      outcome = run.outcome,
-      error = run.error,
-      activity = run.activity,
-      staged = M.staged(run),
-      plan = plain_plan(run.plan),
-      usage = run.usage,
-      blocks = run.blocks,
-    }
-  end
-  return { condition = M.condition(state), questions = state.questions, runs = runs }
 end
 
 return M

@@ -149,7 +149,7 @@ function draw.compacted(block)
 end
 
 function draw.step(block)
-  return { "", "### " .. one_line(block.text) }, {}
+  return { "### " .. one_line(block.text) }, {}
 end
 
 function draw.plan(_, run)
@@ -233,7 +233,7 @@ end
 function M.gap(before, block)
   if not before or before.kind == "text" or before.kind == "plan" or before.kind == "command" then return false end
   if block.kind == "ended" then return block.status == "completed" and block.summary ~= "" end
-  return block.kind == "text" or block.kind == "plan" or (block.kind == "exit" and before.kind == "output")
+  return block.kind == "text" or block.kind == "plan" or block.kind == "step" or (block.kind == "exit" and before.kind == "output")
 end
 
 --- A short line about the whole: what works, what waits. Empty when there is nothing to tell.

@@ -15,7 +15,8 @@ end
 
 --- The same with some keys set.
 function M.with(value, changes)
-  local result = X do
+  local result = M.copy(value)
+  for key, item in pairs(changes) do
     result[key] = item
   end
   return result

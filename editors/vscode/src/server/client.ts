@@ -11,6 +11,8 @@ import {
   type ErrorHandler,
   LanguageClient,
   type LanguageClientOptions,
+  MessageType,
+  ShowMessageNotification,
   ShowMessageRequest,
   State as ClientState,
   type StaticFeature,
@@ -21,6 +23,7 @@ import { diagnosticsOf } from "./diagnostics";
 import { serverSection } from "./configuration";
 import type { Launch } from "./discover";
 
+const NOTE_MS = 8000;
 const CRASHES = 5;
 const CRASH_WINDOW_MS = 180_000;
 
@@ -67,6 +70,11 @@ export function makeClient(
     if (shown === undefined) return native(params);
     await shown;
     return null; // answered by `codeagent.respond`
+  });
+  client.onNotification(ShowMessageNotification.type, ({ type, message }) => {
+    if (type === MessageType.Error) void vscode.window.showErrorMessage(message);
+    else if (type === MessageType.Warning) void vscode.window.showWarningMessage(message);
+    else vscode.window.setStatusBarMessage(`$(sparkle) ${message.replaceAll("$(", "$ (")}`, NOTE_MS);
   });
   client.onDidChangeState(({ newState }) => {
     if (newState === ClientState.Stopped) host.event({ type: "local_gone" });

@@ -156,8 +156,8 @@ function questionItem(question: Question): vscode.TreeItem {
 function stepItem(step: Step): vscode.TreeItem {
   const item = new vscode.TreeItem(step.title);
   item.iconPath = icon(...STEP_ICONS[step.state]);
-  item.tooltip = new vscode.MarkdownString().appendText(step.error ?? (step.description || step.title));
-  if (step.error) item.description = step.error;
+  item.tooltip = new vscode.MarkdownString().appendText((step.state === "failed" && step.error) || step.description || step.title);
+  if (step.state === "failed" && step.error) item.description = step.error;
   item.contextValue = `step:${step.state}`;
   return item;
 }

@@ -18,6 +18,7 @@ export function words(): Words {
     answered: l10n.t("Answered: {0}"),
     unanswered: l10n.t("Not answered"),
     proposed: l10n.t("Proposed: {0} files, +{1} −{2}"),
+    proposedOne: l10n.t("Proposed: +{1} −{2}"),
     applied: l10n.t("Accepted: {0}"),
     partly: l10n.t("Accepted in part: {0}"),
     notApplied: l10n.t("Not applied: {0}"),

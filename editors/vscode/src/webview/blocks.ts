@@ -103,7 +103,7 @@ function question(block: Extract<Block, { kind: "question" }>, { word }: Context
 function changes(block: Extract<Block, { kind: "changes" }>, { word, runId }: Context): HTMLElement {
   const box = element("div", "changes");
   const head = element("div", "row");
-  const words = word("proposed", block.files.length, block.added, block.removed);
+  const words = word(block.files.length === 1 ? "proposedOne" : "proposed", block.files.length, block.added, block.removed);
   head.append(element("span", "summary", words), button(word("review"), "choice", { say: "review", run: runId }));
   const list = element("ul", "files");
   for (const file of block.files.slice(0, 50)) {
@@ -152,7 +152,7 @@ function planView(): BlockView {
   const draw = (plan: Plan): void => {
     const rows = plan.steps.map((step) => {
       const row = element("li", step.state, `${STEP_MARKS[step.state] ?? "○"} ${step.title}`);
-      if (step.error) row.append(element("div", "reason", step.error));
+      if (step.state === "failed" && step.error) row.append(element("div", "reason", step.error));
       return row;
     });
     list.replaceChildren(...rows);

@@ -1,0 +1,90 @@
+"""Which language a file is in, its grammar, and the query that finds what its texts define and use.
+
+Grammars and queries are loaded when first asked for. Not here: what is done with them (`parse.py`).
+"""
+
+from __future__ import annotations
+
+import importlib
+import re
+from functools import lru_cache
+from importlib.resources import files
+from pathlib import PurePosixPath
+from typing import NamedTuple
+
+from tree_sitter import Language, Parser, Query
+
+
+class Grammar(NamedTuple):
+    """A language's grammar wheel, the function in it that gives the grammar, and its queries."""
+
+    name: str
+    module: str
+    function: str
+    queries: tuple[str, ...]
+
+
+_PYTHON = Grammar("python", "tree_sitter_python", "language", ("python",))
+_JAVASCRIPT = Grammar("javascript", "tree_sitter_javascript", "language", ("javascript",))
+_TYPESCRIPT = Grammar("typescript", "tree_sitter_typescript", "language_typescript", ("typescript",))
+_TSX = Grammar("tsx", "tree_sitter_typescript", "language_tsx", ("typescript", "tsx"))
+_GO = Grammar("go", "tree_sitter_go", "language", ("go",))
+_RUST = Grammar("rust", "tree_sitter_rust", "language", ("rust",))
+_JAVA = Grammar("java", "tree_sitter_java", "language", ("java",))
+_C = Grammar("c", "tree_sitter_c", "language", ("c",))
+_CPP = Grammar("cpp", "tree_sitter_cpp", "language", ("c", "cpp"))
+_CSHARP = Grammar("csharp", "tree_sitter_c_sharp", "language", ("csharp",))
+_RUBY = Grammar("ruby", "tree_sitter_ruby", "language", ("ruby",))
+_PHP = Grammar("php", "tree_sitter_php", "language_php", ("php",))
+_BASH = Grammar("bash", "tree_sitter_bash", "language", ("bash",))
+
+_BY_ENDING = {
+    ending: grammar
+    for grammar, endings in (
+        (_PYTHON, "py pyi pyw"),
+        (_JAVASCRIPT, "js mjs cjs jsx"),
+        (_TYPESCRIPT, "ts mts cts"),
+        (_TSX, "tsx"),
+        (_GO, "go"),
+        (_RUST, "rs"),
+        (_JAVA, "java"),
+        (_C, "c"),
+        (_CPP, "h cc cpp cxx c++ hh hpp hxx h++ ipp inl"),
+        (_CSHARP, "cs"),
+        (_RUBY, "rb rake gemspec ru"),
+        (_PHP, "php phtml"),
+        (_BASH, "sh bash"),
+    )
+    for ending in endings.split()
+}
+_BY_NAME = {"Rakefile": _RUBY, "Gemfile": _RUBY, ".bashrc": _BASH, ".bash_profile": _BASH, ".profile": _BASH}
+_BY_PROGRAM = {"python": _PYTHON, "node": _JAVASCRIPT, "ruby": _RUBY, "php": _PHP, "bash": _BASH, "sh": _BASH}
+_SHEBANG = re.compile(rb"#![^\n]*?(?:/|env (?:-S )?)(python|node|ruby|php|bash|sh)[0-9.]*(?: |\r?\n|$)")
+
+
+def grammar_of(path: str, data: bytes = b"") -> Grammar | None:
+    """The grammar for a file, by its ending or name; for names without an ending by the program its first line asks."""
+    place = PurePosixPath(path)
+    found = _BY_ENDING.get(place.suffix[1:].lower()) or _BY_NAME.get(place.name)
+    if found is not None or place.suffix:
+        return found
+    shebang = _SHEBANG.match(data[:200])
+    return _BY_PROGRAM[shebang[1].decode()] if shebang else None
+
+
+def parser(grammar: Grammar) -> Parser:
+    """A parser of its own for the caller: two threads must not share one."""
+    return Parser(_language(grammar))
+
+
+@lru_cache(maxsize=32)
+def query(grammar: Grammar) -> Query:
+    """The query of a language, compiled once."""
+    folder = files("codeagent_lsp.index") / "languages"
+    text = "\n".join((folder / f"{name}.scm").read_text(encoding="utf-8") for name in grammar.queries)
+    return Query(_language(grammar), text)
+
+
+@lru_cache(maxsize=32)
+def _language(grammar: Grammar) -> Language:
+    return Language(getattr(importlib.import_module(grammar.module), grammar.function)())

@@ -1,0 +1,244 @@
+"""From the captures of a query to the definitions of a file: names, kinds, lines, signatures, docstrings, parents.
+
+A definition's capture is called by its kind. `scope` is what gives its name to what is inside without being a symbol
+(an `impl`), `wrapper` what belongs around a definition (decorators, `export`), `above` a comment or an attribute.
+Not here: references and imports (`parse.py`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from tree_sitter import Node
+
+from codeagent_lsp.index.base import SymbolInfo, SymbolKind
+
+MAX_SIGNATURE = 240
+MAX_DOCSTRING = 400
+MAX_NAME = 200
+
+_KINDS: dict[str, SymbolKind] = {
+    "class": "class", "struct": "struct", "interface": "interface", "enum": "enum", "type": "type",
+    "module_": "module", "method": "method", "function": "function", "macro": "macro", "constant": "constant",
+    "variable": "variable",
+}  # fmt: skip
+_ORDER = {kind: number for number, kind in enumerate(("wrapper", "scope", *_KINDS))}
+_HOLDERS = frozenset(("class", "struct", "interface", "enum", "scope"))
+_NAME_FIELDS = ("name", "declarator", "left", "property", "key", "type")
+_UNFIELDED = frozenset(("reference_declarator", "parenthesized_declarator", "field_declaration", "enum_constant"))
+_RECEIVER = re.compile(r"(\w+)\s*(?:\[[^\]]*\])?\s*\)$")
+_IGNORED_OWNERS = re.compile(r"(?:^|\.)(?:exports|module|prototype|this|window|self)(?=\.|$)")
+_MARKS = re.compile(r"^\s*(?:/\*+!?|\*+/|\*(?!/)|//+!?|\#+!?|--+)?[ \t]?|\s*\*+/\s*$", re.MULTILINE)
+_TAGS = re.compile(r"</?[a-zA-Z][^<>\n]*>")
+_QUOTES = re.compile(r"^[a-zA-Z]{0,2}(\"\"\"|'''|\"|')(.*?)\1?$", re.DOTALL)
+_OPENING = re.compile(r"([(\[])\s+")
+_CLOSING = re.compile(r",?\s+([)\]])")
+
+
+class Definition(NamedTuple):
+    """A captured node and how it was captured."""
+
+    start: int
+    end: int
+    kind: str
+    node: Node
+
+
+@dataclass(slots=True)
+class _Open:
+    """Something around the definitions that come next. `name` is '' for a wrapper."""
+
+    end: int
+    kind: str
+    name: str
+    node: Node
+
+
+@dataclass(slots=True)
+class Outline:
+    """The definitions found so far, and where their names stand, which are no uses."""
+
+    source: bytes
+    above: Mapping[int, Node] = field(default_factory=dict)
+    symbols: list[SymbolInfo] = field(default_factory=list)
+    names_at: set[int] = field(default_factory=set)
+    _open: list[_Open] = field(default_factory=list)
+
+    def add(self, path: str, definition: Definition) -> None:
+        """The next definition, in the order of their starts."""
+        while self._open and self._open[-1].end <= definition.start:
+            self._open.pop()
+        if definition.kind == "wrapper":
+            self._open.append(_Open(definition.end, "wrapper", "", definition.node))
+            return
+        name, owner = self._name(definition)
+        around = next((each for each in reversed(self._open) if each.kind != "wrapper"), None)
+        parent = ".".join(part for part in (around.name if around else "", owner) if part)
+        if definition.kind != "scope":
+            self._keep(path, definition, name, parent, owner, around)
+        whole = f"{parent}.{name}" if parent else name
+        self._open.append(_Open(definition.end, definition.kind, whole, definition.node))
+
+    def _keep(
+        self, path: str, definition: Definition, name: str, parent: str, owner: str, around: _Open | None
+    ) -> None:
+        if not name or len(name) > MAX_NAME:
+            return
+        outer = self._outermost(definition.node)
+        kind = _KINDS[definition.kind]
+        if kind == "function" and (owner or (around is not None and around.kind in _HOLDERS)):
+            kind = "method"
+        if kind == "variable" and name.isupper():
+            kind = "constant"
+        self.symbols.append(
+            SymbolInfo(
+                name,
+                kind,
+                path,
+                outer.start_point[0] + 1,
+                _last_line(outer),
+                signature(definition.node, outer, self.source),
+                self._docstring(definition.node, outer),
+                parent,
+            )
+        )
+
+    def _name(self, definition: Definition) -> tuple[str, str]:
+        """The name, and what stands in front of it: `Foo` of `Foo::bar`, the type of a Go receiver."""
+        node, owner = definition.node, ""
+        receiver = node.child_by_field_name("receiver")
+        if receiver is not None:
+            found = _RECEIVER.search(_text(receiver, self.source))
+            owner = found[1] if found else ""
+        if definition.kind == "scope":
+            target = node.child_by_field_name("type") or node.child_by_field_name("value")
+            return (_simple(_text(target, self.source)) if target else ""), ""
+        while (inner := _inner_name(node)) is not None:
+            scope = node.child_by_field_name("scope") or node.child_by_field_name("object")
+            if scope is not None and node.type in ("qualified_identifier", "member_expression"):
+                owner = ".".join(part for part in (owner, _owner(_text(scope, self.source))) if part)
+            node = inner
+        if node is definition.node:
+            return "", ""
+        self.names_at.add(node.start_byte)
+        return _text(node, self.source).strip("\"'").replace("\n", " "), owner
+
+    def _outermost(self, node: Node) -> Node:
+        """The node with its wrappers: decorators, `export`, `template <...>`."""
+        for each in reversed(self._open):
+            if each.kind != "wrapper":
+                break
+            node = each.node
+        return node
+
+    def _docstring(self, node: Node, outer: Node) -> str:
+        if node.type in ("function_definition", "class_definition"):
+            body = node.child_by_field_name("body")
+            first = body.named_child(0) if body is not None and body.type == "block" else None
+            if first is not None and first.type == "expression_statement" and first.child_count:
+                first = first.child(0)
+            if first is not None and first.type == "string":
+                return _paragraph(_unquoted(_text(first, self.source)))
+        return self._comment(outer.start_point[0])
+
+    def _comment(self, line: int) -> str:
+        """The comment that ends on the line above; attributes in between are passed over."""
+        lines: list[str] = []
+        while len(lines) < 50 and (node := self.above.get(line - 1)) is not None:
+            if "comment" in node.type:
+                lines.append(_text(node, self.source))
+            line = node.start_point[0]
+        return _paragraph(_MARKS.sub("", "\n".join(reversed(lines)))) if lines else ""
+
+
+def ordered(captures: Mapping[str, Sequence[Node]]) -> Iterator[Definition]:
+    """The captured definitions, outer ones first; a node captured twice counts as the more telling kind."""
+    found = [
+        Definition(node.start_byte, node.end_byte, kind, node) for kind in _ORDER for node in captures.get(kind, ())
+    ]
+    found.sort(key=lambda each: (each.start, -each.end, _ORDER[each.kind]))
+    last = (-1, -1)
+    for each in found:
+        if each.kind != "wrapper":
+            if (each.start, each.end) == last:
+                continue
+            last = (each.start, each.end)
+        yield each
+
+
+def by_last_line(nodes: Sequence[Node]) -> dict[int, Node]:
+    """Comments and attributes by the 0-based line they end on, if nothing stands in front of them on theirs."""
+    return {_last_line(node) - 1: node for node in nodes}
+
+
+def signature(node: Node, outer: Node, source: bytes) -> str:
+    """One line: all up to the body, or the first line of what has none."""
+    body = _body(node)
+    start = outer.start_byte if outer.type in ("lexical_declaration", "variable_declaration") else node.start_byte
+    if body is None:
+        text = source[start : min(node.end_byte, start + 4 * MAX_SIGNATURE)].decode("utf-8", "replace")
+        text = text.split("\n", 1)[0]
+    else:
+        text = source[start : min(body.start_byte, start + 8 * MAX_SIGNATURE)].decode("utf-8", "replace")
+    text = _CLOSING.sub(r"\1", _OPENING.sub(r"\1", " ".join(text.split())))
+    text = text.rstrip(" ;{,") if body is None else text.removesuffix("=>").rstrip(" :={")
+    return text if len(text) <= MAX_SIGNATURE else text[: MAX_SIGNATURE - 1] + "…"
+
+
+def _body(node: Node) -> Node | None:
+    body = node.child_by_field_name("body")
+    if body is None:
+        value = node.child_by_field_name("value") or node.child_by_field_name("right")
+        body = value.child_by_field_name("body") if value is not None else None
+    return body
+
+
+def _inner_name(node: Node) -> Node | None:
+    """One step from a definition towards the node of its name."""
+    if node.type == "type_definition":
+        return node.child_by_field_name("declarator")
+    for name in _NAME_FIELDS[: 5 if node.type != "type_spec" else 1]:
+        found = node.child_by_field_name(name)
+        if found is not None:
+            return found
+    if node.type in _UNFIELDED or node.type in ("field_declaration", "variable_declaration", "property_declaration"):
+        inner = [child for child in node.named_children if child.type not in ("modifiers", "modifier")]
+        return inner[-1] if inner else None
+    return None
+
+
+def _owner(text: str) -> str:
+    """What stands in front of a name, as a dotted one; nothing for `exports` and the like."""
+    text = _IGNORED_OWNERS.sub("", text).strip(".")
+    return ".".join(_simple(part) for part in text.split("::")) if len(text) <= MAX_NAME else ""
+
+
+def _simple(text: str) -> str:
+    """A type without its arguments, its path and its marks: `Foo` of `&'a crate::Foo<T>`."""
+    found = re.findall(r"[\w.]+", re.sub(r"<.*", "", text, flags=re.DOTALL).split("::")[-1])
+    return found[-1] if found else ""
+
+
+def _text(node: Node, source: bytes) -> str:
+    return source[node.start_byte : node.end_byte].decode("utf-8", "replace")
+
+
+def _last_line(node: Node) -> int:
+    """1-based; a node that takes its line end along ends on that line."""
+    row, column = node.end_point
+    return row if column == 0 and row > node.start_point[0] else row + 1
+
+
+def _unquoted(text: str) -> str:
+    found = _QUOTES.match(text)
+    return found[2] if found else text
+
+
+def _paragraph(text: str) -> str:
+    """The first paragraph on one line."""
+    text = _TAGS.sub("", text.strip()).strip()
+    first = " ".join(re.split(r"\n[ \t]*\n", text, maxsplit=1)[0].split())
+    return first if len(first) <= MAX_DOCSTRING else first[: MAX_DOCSTRING - 1] + "…"

@@ -1,0 +1,152 @@
+"""What a text defines, uses and imports, by its syntax tree and the query of its language (`languages/*.scm`).
+
+Captures besides those of definitions (`outline.py`): `use` any name, `call` one that is called, `bound` one that is
+only given here (a parameter); `import` a statement, `module` and `taken` what it names and takes.
+Not here: finding files, keeping results.
+"""
+
+from __future__ import annotations
+
+import time
+from bisect import bisect_right
+from collections.abc import Callable, Mapping, Sequence
+
+from tree_sitter import Node, Parser, Point, QueryCursor, Tree
+
+from codeagent_lsp.errors import FileRefused
+from codeagent_lsp.index import grammars
+from codeagent_lsp.index.base import FileTags, Import
+from codeagent_lsp.index.outline import Outline, by_last_line, ordered
+from codeagent_lsp.index.packing import Found, tags_of
+from codeagent_lsp.workspace.encoding import decode
+
+MAX_BYTES = 1 << 20
+SECONDS = 5.0
+
+_WATCHED = 32_768  # bytes; asking for the time costs a fifth, and what is shorter is parsed before anybody waits
+_PIECE = 65_536
+_LONGEST_NAME = 120
+
+
+def parse(path: str, data: bytes | str, *, seconds: float = SECONDS) -> FileTags:
+    """The tags of a text; `path` tells its language. Never fails: what cannot be parsed has no tags.
+
+    No tags: unknown language, no text, over 1 MiB, over the time limit (`broken` is set then).
+    """
+    return tags_of(find(path, data, seconds=seconds))
+
+
+def find(path: str, data: bytes | str, *, seconds: float = SECONDS) -> Found:
+    """As `parse`, in the form that is quick to pack."""
+    source = _utf8(data)
+    grammar = grammars.grammar_of(path, source) if source is not None else None
+    if source is None or grammar is None or len(source) > MAX_BYTES:
+        return Found("")
+    stop = _Clock(seconds).over if len(source) > _WATCHED else None
+    tree = _tree(grammars.parser(grammar), source, stop)
+    captures = _captures(grammar, tree, stop) if tree is not None else None
+    if tree is None or captures is None:
+        return Found(grammar.name, broken=True)
+    outline = Outline(source, by_last_line(captures.get("above", ())))
+    for definition in ordered(captures):
+        outline.add(path, definition)
+    return Found(
+        grammar.name,
+        tuple(outline.symbols),
+        _uses(captures, source, outline.names_at),
+        tuple(_imports(captures, source)),
+        tree.root_node.has_error,
+    )
+
+
+class _Clock:
+    """Says when the time is over."""
+
+    def __init__(self, seconds: float) -> None:
+        self._end = time.monotonic() + seconds
+
+    def over(self, *_: object) -> bool:
+        return time.monotonic() > self._end
+
+
+def _utf8(data: bytes | str) -> bytes | None:
+    """The text as UTF-8; None for what is no text."""
+    if isinstance(data, str):
+        return data.encode("utf-8", "replace")
+    if len(data) > MAX_BYTES:
+        return None
+    try:
+        return decode(data).text.encode("utf-8", "replace")
+    except FileRefused:
+        return None
+
+
+def _tree(parser: Parser, source: bytes, stop: Callable[..., bool] | None) -> Tree | None:
+    if stop is None:
+        return parser.parse(source)
+
+    def piece(offset: int, _: Point) -> bytes:
+        return source[offset : offset + _PIECE]
+
+    try:
+        return parser.parse(piece, encoding="utf8", progress_callback=stop)
+    except ValueError:  # the clock said so
+        return None
+
+
+def _captures(
+    grammar: grammars.Grammar, tree: Tree, stop: Callable[..., bool] | None
+) -> Mapping[str, Sequence[Node]] | None:
+    cursor = QueryCursor(grammars.query(grammar))
+    if stop is None:
+        return cursor.captures(tree.root_node)
+    found = cursor.captures(tree.root_node, _always, stop)
+    return None if stop() else found
+
+
+def _always(*_: object) -> bool:
+    """The answer to predicates that tree-sitter does not know; there are none."""
+    return True
+
+
+def _uses(captures: Mapping[str, Sequence[Node]], source: bytes, names_at: set[int]) -> dict[str, list[int]]:
+    """By name the lines of its uses, negative where it is called."""
+    calls = {node.start_byte for node in captures.get("call", ())}
+    skipped = names_at.union(node.start_byte for node in captures.get("bound", ()))
+    found: dict[bytes, list[int]] = {}
+    for node in captures.get("use", ()):
+        start = node.start_byte
+        if start not in skipped:
+            line = node.start_point[0] + 1
+            name = source[start : node.end_byte]
+            if name in found:
+                found[name].append(-line if start in calls else line)
+            else:
+                found[name] = [-line if start in calls else line]
+    return {name.decode("utf-8", "replace"): lines for name, lines in found.items() if 0 < len(name) <= _LONGEST_NAME}
+
+
+def _imports(captures: Mapping[str, Sequence[Node]], source: bytes) -> list[Import]:
+    """One for each module named; names taken belong to the last module of their statement."""
+    statements = sorted(captures.get("import", ()), key=lambda node: node.start_byte)
+    starts = [node.start_byte for node in statements]
+    modules: list[list[Node]] = [[] for _ in statements]
+    taken: list[list[Node]] = [[] for _ in statements]
+    for places, nodes in ((modules, captures.get("module", ())), (taken, captures.get("taken", ()))):
+        for node in nodes:
+            at = bisect_right(starts, node.start_byte) - 1
+            if at >= 0 and node.end_byte <= statements[at].end_byte:
+                places[at].append(node)
+    found = []
+    for named, names in zip(modules, taken, strict=True):
+        for node in named:
+            last = node is named[-1]
+            text = tuple(dict.fromkeys(_plain(each, source) for each in names)) if last else ()
+            found.append(Import(_plain(node, source), text, node.start_point[0] + 1))
+    return found
+
+
+def _plain(node: Node, source: bytes) -> str:
+    """The text of a name or a string, on one line."""
+    text = " ".join(source[node.start_byte : node.end_byte].decode("utf-8", "replace").split())
+    return text.strip("\"'`<>") if text[:1] in "\"'`<" else text

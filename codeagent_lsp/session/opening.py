@@ -1,0 +1,24 @@
+"""Opens the masks and records of a server, by its settings. Heavy to import, and so imported late."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from codeagent_lsp.config import TraceSettings
+from codeagent_lsp.records.audit import AuditLog
+from codeagent_lsp.records.masking import Masking
+from codeagent_lsp.records.sanitizer import Sanitizer
+from codeagent_lsp.records.trace import TraceWriter
+from codeagent_lsp.session.glass import Opened
+from codeagent_lsp.session.recording import Recording
+
+
+def open_records(folder: Path, settings: TraceSettings, api_key: str | None, client: str) -> Opened:
+    """The records go into `folder`. What a model reads is masked whatever the settings say; records, unless they say
+    otherwise."""
+    secrets = [api_key] if api_key else []
+    masking = Masking(secrets)
+    sanitizer = Sanitizer(settings.sanitize, secrets=secrets, marker=masking.marker)
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    trace = TraceWriter(folder, sanitizer) if settings.enabled else None
+    return Opened(masking, Recording(trace, AuditLog(folder, sanitizer), client))

@@ -1,0 +1,22 @@
+"""The variables of every session of a server, with one keyring for the workspace. Not here: how they are used."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from codeagent_lsp.tools.variables import Variables, Vault
+
+
+class SessionVariables:
+    """Values live as long as the server, or in the keyring. `open_vault` blocks; `environ` is our own environment."""
+
+    def __init__(self, open_vault: Callable[[], Vault | None], environ: Mapping[str, str]) -> None:
+        self._open_vault = open_vault
+        self._environ = environ
+        self._sessions: dict[str, Variables] = {}
+
+    def of(self, session_id: str) -> Variables:
+        """Those of a session; what one was given, another does not have."""
+        if session_id not in self._sessions:
+            self._sessions[session_id] = Variables(self._open_vault, self._environ)
+        return self._sessions[session_id]

@@ -1,0 +1,194 @@
+import assert from "node:assert/strict";
+import { readdirSync, readFileSync } from "node:fs";
+import path from "node:path";
+import { test } from "node:test";
+import { COMMANDS } from "../src/protocol";
+import { hunkAt, hunksByFile } from "../src/review/hunks";
+import { discover, downloader, type Surroundings } from "../src/server/discover";
+import { type Inspected, section } from "../src/server/settings";
+import { makeRenderer } from "../src/webview/markdown";
+import { settled } from "../src/webview/stable";
+
+const ROOT = path.join(__dirname, "..");
+
+// --- hunks
+
+const DIFF = `--- a/a.py
++++ b/a.py
+@@ -1,4 +1,5 @@ a.py#1
+ def one():
+-    return 1
++    return 10
++
+ 
+ 
+@@ -40,3 +41,2 @@ a.py#2
+ def last():
+-    return 99
+ end
+--- /dev/null
++++ b/new.py
+@@ -0,0 +1 @@
++--- not a header
+`;
+
+test("hunks are numbered in each file and placed in the proposed text", () => {
+  const files = hunksByFile(DIFF);
+  assert.deepEqual([...files.keys()], ["a.py", "new.py"]);
+  assert.deepEqual(files.get("a.py")?.map((hunk) => [hunk.number, hunk.start, hunk.added, hunk.removed]), [
+    [1, 1, 2, 1],
+    [2, 41, 0, 1],
+  ]);
+  assert.equal(files.get("new.py")?.[0]?.preview, "--- not a header");
+});
+
+test("the hunk at a line is the one it is in, else the nearest", () => {
+  const hunks = hunksByFile(DIFF).get("a.py") ?? [];
+  assert.equal(hunkAt(hunks, 2)?.number, 1);
+  assert.equal(hunkAt(hunks, 35)?.number, 2);
+  assert.equal(hunkAt([], 1), undefined);
+});
+
+test("a last line without an end is no hunk of its own", () => {
+  const files = hunksByFile("--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n\\ No newline at end of file\n+b\n\\ No newline at end of file\n");
+  assert.equal(files.get("x")?.length, 1);
+});
+
+// --- discovery
+
+const around = (changes: Partial<Surroundings>, ...programs: string[]): Surroundings => ({
+  setting: [], extensionFolder: "/ext", ownEnvironment: "/own", python: undefined, pathVariable: "/usr/bin:relative",
+  windows: false, mayDownload: false, isProgram: (file) => programs.includes(file), ...changes,
+});
+
+test("the setting comes first, then the bundled server, Python's folder, PATH, our own", () => {
+  const all = ["/ext/bundled/bin/codeagent-lsp", "/py/bin/codeagent-lsp", "/usr/bin/codeagent-lsp", "/own/bin/codeagent-lsp"];
+  const order = ["bundled", "python", "path", "own"];
+  for (let index = 0; index < all.length; index++) {
+    assert.equal(discover(around({ python: "/py/bin/python" }, ...all.slice(index)))?.source, order[index]);
+  }
+  const chosen = discover(around({ setting: ["prog", "--flag"] }, ...all));
+  assert.deepEqual(chosen, { command: "prog", args: ["--flag"], source: "setting" });
+});
+
+test("a relative folder on PATH is not looked into", () => {
+  assert.equal(discover(around({}, "relative/codeagent-lsp")), undefined);
+});
+
+test("a download needs consent, and uvx comes before pipx", () => {
+  const programs = ["/usr/bin/uvx", "/usr/bin/pipx"];
+  assert.equal(discover(around({}, ...programs)), undefined);
+  assert.equal(discover(around({ mayDownload: true }, ...programs))?.source, "uvx");
+  assert.deepEqual(downloader(around({}, "/usr/bin/pipx"))?.args, ["run", "codeagent-lsp"]);
+});
+
+// --- settings
+
+const setting = (key: string, changes: Partial<Inspected>): Inspected => ({
+  key, restricted: false, global: undefined, workspace: undefined, effective: undefined, ...changes,
+});
+
+test("only what is set is sent, nested by the dots", () => {
+  const given = [
+    setting("model.name", { effective: "default" }),
+    setting("agent.maxIterations", { global: 5, effective: 5 }),
+    setting("agent.planning", { workspace: "always", effective: "always" }),
+  ];
+  assert.deepEqual(section(given, true), { agent: { maxIterations: 5, planning: "always" } });
+});
+
+test("an untrusted workspace sets nothing restricted and leaves the agent read-only", () => {
+  const given = [
+    setting("model.baseUrl", { restricted: true, workspace: "http://evil", effective: "http://evil" }),
+    setting("permissions.mode", { restricted: true, global: "bypass", workspace: "bypass", effective: "bypass" }),
+    setting("model.name", { restricted: true, global: "mine", workspace: "theirs", effective: "theirs" }),
+    setting("agent.maxIterations", { workspace: 3, effective: 3 }),
+  ];
+  const expected = { permissions: { mode: "readOnly" }, model: { name: "mine" }, agent: { maxIterations: 3 } };
+  assert.deepEqual(section(given, false), expected);
+});
+
+// --- Markdown
+
+test("finished paragraphs are settled, the last one and open fences are not", () => {
+  const text = "one\n\ntwo\n\n```\na\n\nb\n";
+  assert.equal(text.slice(0, settled(text, 0)), "one\n\ntwo\n\n");
+  const closed = `${text}\`\`\`\n\nthree\nfour`;
+  assert.equal(closed.slice(settled(closed, 0)), "three\nfour");
+});
+
+test("a list with gaps stays in one piece", () => {
+  const text = "intro\n\n- a\n\n- b\n\n  more\n\n";
+  assert.equal(settled(text, 0), 0);
+});
+
+test("what is settled in steps is what is settled at once", () => {
+  const text = "# a\n\nb *c*\n\n```py\nx\n```\n\n1. d\n2. e\n\nf\n\ng\n";
+  let done = 0;
+  for (let end = 0; end <= text.length; end++) done = settled(text.slice(0, end), done);
+  assert.equal(done, settled(text, 0));
+});
+
+test("untrusted Markdown makes no element of its own", () => {
+  const render = makeRenderer("Copy");
+  const html = render('<img src=x onerror=alert(1)> ![i](http://x/y.png) [a](javascript:alert(1)) [b](https://e.org/"x) `a.py:3`');
+  assert.ok(!/<img|<script|href="j/i.test(html), html);
+  assert.match(html, /data-url="https:\/\/e\.org/);
+  assert.match(html, /data-file="a\.py" data-line="3"/);
+  assert.match(render("```py\n<b>\n```"), /&lt;b&gt;/);
+});
+
+// --- files that must agree
+
+const manifest = JSON.parse(readFileSync(path.join(ROOT, "package.json"), "utf8")) as {
+  contributes: { commands: { command: string }[]; menus: Record<string, { command?: string }[]>; keybindings: { command: string }[] };
+};
+const words = (name: string): Record<string, string> => JSON.parse(readFileSync(path.join(ROOT, name), "utf8")) as Record<string, string>;
+
+test("menus and keys name declared commands", () => {
+  const declared = new Set(manifest.contributes.commands.map((item) => item.command));
+  const used = [...Object.values(manifest.contributes.menus).flat(), ...manifest.contributes.keybindings];
+  for (const { command } of used) assert.ok(command === undefined || declared.has(command), command);
+});
+
+test("declared commands are the server's or are registered here", () => {
+  const own = readFileSync(path.join(ROOT, "src", "commands.ts"), "utf8");
+  const server = new Set(COMMANDS.map((item) => item.name));
+  for (const { command } of manifest.contributes.commands) {
+    const known = server.has(command) || own.includes(`"${command}"`);
+    assert.ok(known, command);
+  }
+});
+
+test("both languages have the same words, and every one that is used", () => {
+  const [english, chinese] = [words("package.nls.json"), words("package.nls.zh-cn.json")];
+  assert.deepEqual(Object.keys(chinese).sort(), Object.keys(english).sort());
+  const used = [...readFileSync(path.join(ROOT, "package.json"), "utf8").matchAll(/"%([^%]+)%"/g)].map((match) => match[1] ?? "");
+  for (const key of used) assert.ok(key in english, key);
+  for (const key of Object.keys(english)) assert.ok(used.includes(key), `${key} is not used`);
+});
+
+test("every sentence of the code has a translation, and the other way round", () => {
+  const sources = readdirSync(path.join(ROOT, "src"), { recursive: true, encoding: "utf8" }).filter((name) => name.endsWith(".ts"));
+  const found = new Set<string>();
+  for (const name of sources) {
+    const text = readFileSync(path.join(ROOT, "src", name), "utf8");
+    for (const match of text.matchAll(/l10n\.t\(\s*"((?:[^"\\]|\\.)*)"/g)) found.add(match[1] ?? "");
+  }
+  const bundle = words("l10n/bundle.l10n.zh-cn.json");
+  assert.deepEqual(Object.keys(bundle).sort(), [...found].sort());
+  for (const [english, chinese] of Object.entries(bundle)) {
+    assert.deepEqual(chinese.match(/\{\d\}/g)?.sort(), english.match(/\{\d\}/g)?.sort(), english);
+  }
+});
+
+test("the settings a workspace must not set are declared so", () => {
+  const text = readFileSync(path.join(ROOT, "package.json"), "utf8");
+  const data = JSON.parse(text) as { capabilities: { untrustedWorkspaces: { supported: string; restrictedConfigurations: string[] } } };
+  const { supported, restrictedConfigurations } = data.capabilities.untrustedWorkspaces;
+  assert.equal(supported, "limited");
+  for (const key of ["server.command", "model.baseUrl", "permissions.mode", "mcp.servers"]) {
+    assert.ok(restrictedConfigurations.includes(`codeagent.${key}`), key);
+  }
+  assert.ok(!text.includes("codeagent.model.apiKey"), "a key is no setting");
+});

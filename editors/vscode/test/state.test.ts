@@ -1,0 +1,122 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { type AnyEvent, condition, INITIAL, newest, position, reduce, type State, undoable, withChanges, working } from "../src/state";
+import { patches } from "../src/transcript";
+
+const base = { session_id: "s", run_id: "r", seq: 1, ts: 0 };
+const start: AnyEvent = { ...base, type: "response_start", mode: "direct" };
+const file = (change?: Record<string, unknown>): AnyEvent =>
+  ({ ...base, type: "file_change", path: "/ws/a.py", ...(change ? { change } : {}) }) as AnyEvent;
+const proposed: AnyEvent = {
+  ...base, type: "changes_proposed", summary: "Apply a.py?", files_changed: ["/ws/a.py"], added: 1, removed: 1,
+};
+const approval = (title: string): AnyEvent => ({
+  ...base, type: "approval_requested", request_id: "q", title, detail: "", choices: ["Review", "Apply", "Discard"],
+});
+const applied = (undo: boolean, steps: readonly string[] = []): AnyEvent => ({
+  ...base, type: "changes_applied", outcome: "full", files_changed: ["/ws/a.py"], conflicts: [], undo, applied: [], steps,
+});
+const completed = (status: "completed" | "failed" | "cancelled"): AnyEvent => ({
+  ...base, type: "run_completed", status, summary: "", files_changed: [],
+});
+const after = (...events: AnyEvent[]): State => events.reduce(reduce, INITIAL);
+
+test("a run is at work from its first event to its last", () => {
+  assert.equal(condition(after(start)), "working");
+  assert.equal(condition(after(start, completed("completed"))), "idle");
+  assert.equal(condition(after(start, completed("cancelled"))), "idle");
+  assert.equal(condition(after(start, completed("failed"))), "error");
+});
+
+test("a question waits until it is answered", () => {
+  const asked = after(start, approval("Run this?"));
+  assert.equal(condition(asked), "waiting");
+  assert.equal(asked.questions[0]?.aboutChanges, false);
+  const answer: AnyEvent = { ...base, type: "approval_resolved", request_id: "q", answer: "Apply" };
+  assert.deepEqual(reduce(asked, answer).questions, []);
+});
+
+test("the question about changes is known as such, also that of a step", () => {
+  assert.equal(after(start, proposed, approval("Apply a.py?")).questions[0]?.aboutChanges, true);
+  assert.equal(after(start, proposed, approval("Step 1/2 one: Apply a.py?")).questions[0]?.aboutChanges, true);
+});
+
+test("staged files come and go", () => {
+  const staged = after(start, file({ path: "/ws/a.py", base: "1\n", text: "2\n", version: null, moved_from: null }));
+  assert.deepEqual(withChanges(staged)?.staged["/ws/a.py"], { path: "/ws/a.py", base: "1\n", text: "2\n", movedFrom: undefined });
+  assert.equal(withChanges(reduce(staged, file())), undefined);
+});
+
+test("a created file has no base and a deleted one no text", () => {
+  const made = after(file({ path: "/ws/a.py", base: null, text: "2\n" }));
+  assert.equal(withChanges(made)?.staged["/ws/a.py"]?.base, null);
+  const gone = after(file({ path: "/ws/a.py", base: "1\n", text: null }));
+  assert.equal(withChanges(gone)?.staged["/ws/a.py"]?.text, null);
+});
+
+test("what was applied can be undone until it was", () => {
+  assert.ok(undoable(after(start, applied(false))));
+  assert.equal(undoable(after(start, applied(false), applied(true))), undefined);
+  assert.ok(undoable(after(start, applied(false), applied(true, ["2"]))), "one step of several");
+});
+
+test("the end of the server ends runs and questions", () => {
+  const state = after(start, approval("Run this?"), { type: "local_gone" });
+  assert.equal(newest(state)?.status, "lost");
+  assert.deepEqual(state.questions, []);
+  assert.equal(working(state), undefined);
+});
+
+test("staged changes outlive the server", () => {
+  const state = after(start, file({ path: "/ws/a.py", base: "1", text: "2" }), { type: "local_gone" });
+  assert.ok(withChanges(state));
+});
+
+test("the request gives a run its title, before or after its first event", () => {
+  const request: AnyEvent = { type: "local_request", run_id: "r", session_id: "s", title: "Do it" };
+  assert.equal(newest(after(request, start))?.title, "Do it");
+  assert.equal(newest(after(start, request))?.title, "Do it");
+});
+
+test("an unknown event changes nothing", () => {
+  const state = after(start);
+  assert.equal(reduce(state, { ...base, type: "of_tomorrow" } as unknown as AnyEvent), state);
+});
+
+test("tokens join; a tool between them begins a new text", () => {
+  const token = (content: string): AnyEvent => ({ ...base, type: "token", content });
+  const calls: AnyEvent = { ...base, type: "tool_calls", calls: [{ id: "1", name: "grep", arguments: { pattern: "x  y" } }] };
+  const blocks = newest(after(token("a"), token("b"), calls, token("c")))?.blocks;
+  assert.deepEqual(blocks?.map((block) => block.kind), ["text", "tool", "text"]);
+  assert.ok(blocks?.[1]?.kind === "tool" && blocks[1].subject === "x y");
+});
+
+test("where a plan stands", () => {
+  const steps = [
+    { stepId: "1", title: "one", description: "", state: "completed" as const },
+    { stepId: "2", title: "two", description: "", state: "pending" as const },
+  ];
+  assert.deepEqual(position({ goal: "", state: "running", steps }), { number: 2, of: 2, title: "two" });
+  assert.equal(position({ goal: "", state: "completed", steps: steps.slice(0, 1) }), undefined);
+});
+
+test("the transcript is told only what changed", () => {
+  const token = (content: string): AnyEvent => ({ ...base, type: "token", content });
+  const first = after(start, token("Hello"));
+  assert.deepEqual(patches(undefined, first).map((patch) => patch.type), ["reset", "run", "block"]);
+  const second = reduce(first, token(" world"));
+  assert.deepEqual(patches(first, second), [{ type: "append", run: "r", index: 0, text: " world" }]);
+  assert.deepEqual(patches(second, second), []);
+  assert.equal(patches(second, reduce(second, { type: "local_clear" }))[0]?.type, "reset");
+});
+
+test("500 events a second leave time for the rest", () => {
+  const started = performance.now();
+  let state = after(start);
+  for (let index = 0; index < 5000; index++) {
+    const calls: AnyEvent = { ...base, type: "tool_calls", calls: [{ id: String(index), name: "grep", arguments: {} }] };
+    state = reduce(reduce(state, { ...base, type: "token", content: "x".repeat(100) }), calls);
+  }
+  const each = (performance.now() - started) / 10_000;
+  assert.ok(each < 0.5, `${each.toFixed(3)} ms an event with 10,000 blocks`);
+});

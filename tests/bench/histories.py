@@ -1,0 +1,102 @@
+"""Commits of a real repository as tasks: the message is the request, the sources it edits are what is to be found.
+
+Reads any git repository, bare ones and partial clones too; what is missing from a partial clone is left out.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from codeagent_lsp.index.rank import is_source, is_test
+
+LARGEST = 400_000
+_TRAILER = re.compile(r"^(co-authored-by|signed-off-by|reviewed-by|acked-by):.*$", re.IGNORECASE | re.MULTILINE)
+_BINARY = frozenset(
+    (".png", ".jpg", ".jpeg", ".gif", ".ico", ".woff", ".woff2", ".mp4", ".mp3", ".pdf", ".zip", ".gz", ".svg", ".cast")
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """A commit that edits one to five sources that exist and are no tests; `recent` weighs the edits before it."""
+
+    name: str
+    parent: str
+    message: str
+    edited: tuple[str, ...]
+    recent: Mapping[str, float]
+
+
+class Repository:
+    """A repository, read by git."""
+
+    def __init__(self, folder: str) -> None:
+        inside = Path(folder) / ".git"
+        self.folder = str(inside if inside.exists() else folder)
+
+    def tasks(self, most: int) -> list[Commit]:
+        """The last suitable commits, the oldest first."""
+        found: list[Commit] = []
+        log = list(self._log())
+        for at, (name, parents, message, changed) in enumerate(log):
+            edited = tuple(path for kind, path in changed if kind == "M" and is_source(path) and not is_test(path))
+            words = _TRAILER.sub("", message).strip()
+            if len(parents) == 1 and 1 <= len(edited) <= 5 and len(words) > 10:
+                found.append(Commit(name, parents[0], words, edited, _recent(log[at + 1 :])))
+            if len(found) == most:
+                break
+        return found[::-1]
+
+    def tree(self, commit: str) -> dict[str, str]:
+        """The texts of a commit: paths, and the names of their blobs."""
+        found = {}
+        for line in self._git("ls-tree", "-r", "-l", "-z", commit).decode("utf-8", "replace").split("\0"):
+            meta, _, path = line.partition("\t")
+            mode, _, blob, size = meta.split() if meta else ("", "", "", "")
+            if mode.startswith("100") and size.isdigit() and int(size) <= LARGEST and not _is_binary(path):
+                found[path] = blob
+        return found
+
+    def blobs(self, names: Iterable[str]) -> dict[str, bytes]:
+        """The contents of blobs."""
+        wanted = list(names)
+        out = self._git("cat-file", "--batch", given="".join(f"{name}\n" for name in wanted).encode())
+        found, at = {}, 0
+        for name in wanted:
+            end = out.index(b"\n", at)
+            size = int(out[at:end].split()[2])
+            found[name] = out[end + 1 : end + 1 + size]
+            at = end + size + 2
+        return found
+
+    def _log(self) -> Iterator[tuple[str, list[str], str, list[tuple[str, str]]]]:
+        out = self._git(
+            "log", "--first-parent", "--no-merges", "--no-renames", "--name-status", "-n", "3000",
+            "--format=%x01%H%x02%P%x02%B%x03",
+        ).decode("utf-8", "replace")  # fmt: skip
+        for block in out.split("\x01")[1:]:
+            head, _, changes = block.partition("\x03")
+            name, parents, message = head.split("\x02", 2)
+            changed = [tuple(line.split("\t", 1)) for line in changes.splitlines() if "\t" in line]
+            yield name, parents.split(), message, [(kind, path) for kind, path in changed]
+
+    def _git(self, *arguments: str, given: bytes = b"") -> bytes:
+        command = ("git", "--git-dir", self.folder, *arguments)
+        return subprocess.run(command, input=given, capture_output=True, check=True).stdout
+
+
+def _recent(before: list[tuple[str, list[str], str, list[tuple[str, str]]]], most: int = 300) -> dict[str, float]:
+    """How often files were edited in the commits before, the weight of a commit halved every hundred."""
+    weights: dict[str, float] = {}
+    for age, (_, _, _, changed) in enumerate(before[:most]):
+        for _, path in changed if len(changed) <= 20 else ():
+            weights[path] = weights.get(path, 0.0) + 0.5 ** (age / 100)
+    return weights
+
+
+def _is_binary(path: str) -> bool:
+    return PurePosixPath(path).suffix.lower() in _BINARY

@@ -1,0 +1,43 @@
+"""The baseline of a search: BM25 over the words of path and identifiers of the sources; no weights and no graph."""
+
+from __future__ import annotations
+
+import sqlite3
+
+from codeagent_lsp.index.base import FileTags
+from codeagent_lsp.index.lexical import Tables
+from codeagent_lsp.index.rank import is_source
+from codeagent_lsp.index.words import words_of
+
+
+class PlainWords:
+    """Its table, beside those of the real search."""
+
+    version = "plain 1"
+
+    def create(self, db: sqlite3.Connection) -> None:
+        """One column for all."""
+        db.execute("CREATE VIRTUAL TABLE plain USING fts5(words)")
+
+    def prepare(self, path: str, tags: FileTags, text: str) -> object:
+        """Only of sources: the baseline is not to be burdened with prose and data."""
+        return " ".join((*words_of(path), *words_of(text))) if is_source(path) else ""
+
+    def put(self, db: sqlite3.Connection, ident: int, prepared: object) -> None:
+        """Replace a file."""
+        db.execute("REPLACE INTO plain (rowid, words) VALUES (?, ?)", (ident, prepared))
+
+    def drop(self, db: sqlite3.Connection, ident: int) -> None:
+        """Forget a file."""
+        db.execute("DELETE FROM plain WHERE rowid = ?", (ident,))
+
+    @staticmethod
+    def search(tables: Tables, text: str, most: int = 50) -> list[str]:
+        """Paths, best first."""
+        match = " OR ".join(f'"{word}"' for word in dict.fromkeys(words_of(text)))
+        rows = tables.query(
+            "SELECT files.path FROM plain JOIN files ON files.id = plain.rowid WHERE plain MATCH ?"
+            " ORDER BY bm25(plain), files.path LIMIT ?",
+            (match, most),
+        )
+        return [path for (path,) in rows]

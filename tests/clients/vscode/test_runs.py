@@ -1,0 +1,210 @@
+"""What people do, in a real VS Code: run, answer, review, accept, discard, undo, stop; by mouse and by keyboard."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.clients.vscode.support import Window, window
+
+pytestmark = [pytest.mark.slow, pytest.mark.vscode]
+
+ONE, LAST = "return 1\n\n\ndef f0", "return 99"
+SOURCE = (
+    "def one():\n    return 1\n\n\n"
+    + "".join(f"def f{number}():\n    return {number}\n\n\n" for number in range(10))
+    + "def last():\n    return 99\n"
+)
+WORDS = " ".join(f"word{number}" for number in range(400))
+
+
+def call(name: str, **arguments: Any) -> dict[str, Any]:
+    """A tool call of the scripted model."""
+    return {"name": name, "arguments": arguments}
+
+
+def edit(old: str, new: str) -> dict[str, Any]:
+    """An edit of a.py."""
+    return call("edit_file", path="a.py", old_str=old, new_str=new)
+
+
+def both_ends() -> dict[str, Any]:
+    """A reply with two edits far apart, so that they are two hunks."""
+    return {"tool_calls": [edit(ONE, "return 10\n\n\ndef f0"), edit(LAST, "return 990")]}
+
+
+CHANGED = {"text": "Changed **both** ends of `a.py:2`."}
+
+
+def until(holds: Callable[[], bool], what: str, seconds: float = 20.0) -> None:
+    """Wait until something outside of the page holds."""
+    deadline = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < deadline, what
+        time.sleep(0.05)
+
+
+def buffer(opened: Window) -> str:
+    """The text of a.py's buffer, by saving it."""
+    opened.open("a.py")
+    opened.page.keyboard.press("Control+s")
+    opened.page.wait_for_timeout(600)
+    return opened.disk("a.py") or ""
+
+
+def test_one_hunk_accepted_the_other_discarded_then_undone(tmp_path: Path, extensions: Path) -> None:
+    with window(tmp_path, extensions, files={"a.py": SOURCE}, script=[both_ends(), CHANGED]) as opened:
+        opened.open("a.py")
+        opened.task("Change both ends")
+        opened.wait_status("waiting for you")
+        assert opened.disk("a.py") == SOURCE
+        opened.pick("Review")
+        lenses = opened.page.locator(".codelens-decoration a")
+        lenses.filter(has_text="Accept change").first.click()
+        opened.page.locator(".codelens-decoration a").filter(has_text="Accept change").first.wait_for(state="detached")
+        lenses.filter(has_text="Discard file").first.click()
+        opened.page.locator(".tab").filter(has_text="Agent's changes").wait_for(state="detached")
+        opened.wait_status("CodeAgent")
+        assert buffer(opened) == SOURCE.replace(ONE, "return 10\n\n\ndef f0")
+        opened.command("CodeAgent: Undo Last Run")
+        opened.page.locator(".view-line").filter(has_text="return 10").first.wait_for(state="detached")
+        assert buffer(opened) == SOURCE
+
+
+def test_everything_by_the_keyboard(tmp_path: Path, extensions: Path) -> None:
+    with window(tmp_path, extensions, files={"a.py": SOURCE}, script=[both_ends(), CHANGED]) as opened:
+        page = opened.page
+        opened.open("a.py")
+        page.keyboard.press("Control+Alt+g")
+        opened.answer("Change both ends")
+        opened.wait_status("waiting for you")
+        page.locator(".quick-input-list .monaco-list-row").filter(has_text="Review").wait_for()
+        page.keyboard.press("Escape")
+        page.keyboard.press("Control+Alt+a")
+        page.locator(".quick-input-list .monaco-list-row").filter(has_text="Apply").wait_for()
+        page.keyboard.press("ArrowDown")
+        page.keyboard.press("Enter")
+        page.locator(".tab.dirty").filter(has_text="a.py").wait_for()
+        assert "return 990" in buffer(opened)
+
+
+def test_what_the_tree_offers_for_one_hunk(tmp_path: Path, extensions: Path) -> None:
+    with window(tmp_path, extensions, files={"a.py": SOURCE}, script=[both_ends(), CHANGED]) as opened:
+        page = opened.page
+        opened.open("a.py")
+        opened.task("Change both ends")
+        opened.wait_status("waiting for you")
+        opened.pick("Review")
+        row = page.locator(".pane-body .monaco-list-row").filter(has_text="return 990")
+        row.hover()
+        row.locator("a.action-label[aria-label^='Discard This Change']").click()
+        row.wait_for(state="detached")
+        row = page.locator(".pane-body .monaco-list-row").filter(has_text="a.py").first
+        row.hover()
+        row.locator("a.action-label[aria-label^='Accept This File']").click()
+        page.locator(".tab.dirty").filter(has_text="a.py").wait_for()
+        assert buffer(opened) == SOURCE.replace(ONE, "return 10\n\n\ndef f0")
+
+
+def test_questions_with_choices_and_with_free_text(tmp_path: Path, extensions: Path) -> None:
+    script = [
+        {"tool_calls": [call("AskUser", question="Which colour?", options=["Red", "Blue"])]},
+        {"tool_calls": [call("AskUser", question="Which name?")], "expect": "Blue"},
+        {"text": "It is Ada's.", "expect": "Ada"},
+    ]
+    with window(tmp_path, extensions, files={"a.py": SOURCE}, script=script) as opened:
+        opened.task("Ask me")
+        opened.pick("Blue")
+        opened.page.locator(".quick-input-title").filter(has_text="Which name?").wait_for()
+        opened.answer("Ada")
+        opened.transcript().locator(".markdown").filter(has_text="It is Ada's.").wait_for()
+
+
+def test_the_transcript_streams_and_its_buttons_work(tmp_path: Path, extensions: Path) -> None:
+    text = "See `a.py:5`.\n\n```python\nx = 1\n```\n\n" + WORDS
+    with window(tmp_path, extensions, files={"a.py": SOURCE}, script=[{"text": text, "chunks": 300, "delay": 0.05}]) as opened:
+        opened.task("Talk")
+        frame = opened.transcript()
+        frame.locator(".markdown").filter(has_text="word10").wait_for()
+        first = frame.locator(".piece").first.element_handle()
+        frame.locator(".markdown").filter(has_text="word40").wait_for()
+        assert first.evaluate("element => element.isConnected"), "a settled piece was drawn again"
+        frame.locator("#composer button").filter(has_text="Stop").click()
+        frame.locator(".ended.cancelled").wait_for()
+        opened.wait_status("CodeAgent")
+        frame.locator("button.file").first.click()
+        opened.page.locator(".tab.active").filter(has_text="a.py").wait_for()
+        opened.page.locator(".statusbar-item").filter(has_text="Ln 5").wait_for()
+
+
+def test_a_task_from_the_composer(tmp_path: Path, extensions: Path) -> None:
+    script = [{"text": "Hello from the model."}]
+    with window(tmp_path, extensions, files={"a.py": SOURCE}, script=script) as opened:
+        opened.command("CodeAgent: Show Transcript")
+        area = opened.transcript().locator("#composer textarea")
+        area.fill("Say hello")
+        area.press("Enter")
+        opened.transcript().locator(".markdown").filter(has_text="Hello from the model.").wait_for()
+
+
+def test_a_crash_is_healed_and_changes_are_kept(tmp_path: Path, extensions: Path) -> None:
+    with window(tmp_path, extensions, files={"a.py": SOURCE}, script=[both_ends(), CHANGED]) as opened:
+        opened.open("a.py")
+        opened.task("Change both ends")
+        opened.wait_status("waiting for you")
+        opened.page.keyboard.press("Escape")
+        before = opened.servers()
+        assert before
+        for pid in before:
+            os.kill(pid, signal.SIGKILL)
+        until(lambda: bool(set(opened.servers()) - set(before)), "the server was not started again")
+        opened.page.locator(".pane-body .monaco-list-row").filter(has_text="lost with the server").wait_for()
+        opened.page.wait_for_timeout(1500)
+        opened.command("CodeAgent: Accept All Changes")
+        opened.page.locator(".tab.dirty").filter(has_text="a.py").wait_for()
+        assert "return 990" in buffer(opened)
+
+
+def test_restart_by_command(tmp_path: Path, extensions: Path) -> None:
+    with window(tmp_path, extensions, files={"a.py": SOURCE}, script=[{"text": "Hello."}]) as opened:
+        until(lambda: bool(opened.servers()), "no server")
+        before = opened.servers()
+        opened.command("CodeAgent: Restart Server")
+        until(lambda: bool(opened.servers()) and not set(opened.servers()) & set(before), "not restarted")
+
+
+def test_an_untrusted_workspace_is_read_only_and_names_no_program(tmp_path: Path, extensions: Path) -> None:
+    trap = tmp_path / "trap"
+    evil = tmp_path / "evil.sh"
+    evil.write_text(f"#!/bin/sh\ntouch {trap}\n")
+    evil.chmod(0o755)
+    files = {"a.py": SOURCE, ".vscode/settings.json": f'{{"codeagent.server.command": ["{evil}"], "codeagent.edits.apply": "auto"}}'}
+    with window(tmp_path, extensions, files=files, script=[both_ends(), {"text": "I may not."}], arguments=()) as opened:
+        opened.page.locator(".monaco-dialog-box .monaco-button, .dialog-buttons .monaco-button").filter(has_text="No").first.click()
+        opened.task("Change both ends")
+        opened.transcript().locator(".tool.failed").first.wait_for()
+        opened.transcript().locator(".markdown").filter(has_text="I may not.").wait_for()
+        assert opened.disk("a.py") == SOURCE
+        assert not trap.exists()
+
+
+def test_a_selection_is_edited_from_the_lightbulb(tmp_path: Path, extensions: Path) -> None:
+    script = [{"text": "def one():\n    return 1000\n"}]
+    with window(tmp_path, extensions, files={"a.py": SOURCE}, script=script) as opened:
+        opened.open("a.py")
+        opened.wait_status("CodeAgent")
+        until(lambda: bool(opened.servers()), "no server")
+        opened.page.wait_for_timeout(1500)
+        opened.page.keyboard.press("Control+.")
+        opened.page.locator(".action-widget .monaco-list-row").filter(has_text="Edit with an instruction").click()
+        opened.answer("Make it a thousand")
+        opened.wait_status("waiting for you")
+        opened.pick("Apply")
+        opened.page.locator(".tab.dirty").filter(has_text="a.py").wait_for()
+        assert "return 1000" in buffer(opened)
