@@ -38,7 +38,7 @@ class Parent:
     """What the run that calls lends: its model and limits, its tools (those it has on, or
     those of these names that it could have), and how it tells events.
 
-    `tools` gives those offered now, or those of these names from any group; `model` opens a model, '' for the run's own; `prompt` makes the system prompt of an agent from its instructions;
+    `model` opens a model, '' for the run's own; `prompt` makes the system prompt of an agent from its instructions;
     `vouched` asks whether the user trusts a profile of the workspace.
     """
 

@@ -45,7 +45,7 @@ class Graph:
         )
         return 1 - same / max(len(files), len(self.paths), 1)
 
-    def spread(self, seeds: Mapping[str, float], *, share: float = 0.7, precision: float = 1e-4) -> dict[str, float]:
+    def spread(self, seeds: Mapping[str, float], *, share: float = 0.7, precision: float = 1e-3) -> dict[str, float]:
         """Personalised PageRank: how often a walk from the seeds is at each file, going on with a chance of `share`.
 
         Local: its cost is bounded by `precision`, not by the size of the graph. Files never reached are left out.

@@ -12,13 +12,15 @@ from pathlib import PurePosixPath
 from typing import Any, Protocol
 
 from codeagent_lsp.index.base import FileTags, SymbolInfo
+from codeagent_lsp.index.kinds import is_source
 from codeagent_lsp.index.words import Question, as_word, counted, words_of
 
 MAX_CHARS = 400_000
+MAX_OTHER_CHARS = 40_000  # of data and prose, which can be long and say little
 MAX_WORDS = 32
 CANDIDATES = 300
 
-_MOST_PER_WORD = 16  # a word standing more often in a file says no more
+_MOST_PER_WORD = 8  # a word standing more often in a file says no more
 _TOO_COMMON = 0.5  # FTS5 counts a word that over half of the files have as nothing
 _ROWS_AT_MOST = 60_000  # rows one question may score, beyond its three rarest words
 _COLUMNS = "path, names, text"
@@ -42,7 +44,7 @@ class Lexical:
         db.execute("CREATE VIRTUAL TABLE lexical_words USING fts5vocab(lexical, row)")
 
     def prepare(self, path: str, tags: FileTags, text: str) -> object:
-        """The words of a file, as `put` takes them. Beyond 400,000 characters a text is not read."""
+        """The words of a file, as `put` takes them. Of very long texts only the beginning is read."""
         return document(path, tags.symbols, text)
 
     def put(self, db: sqlite3.Connection, ident: int, prepared: object) -> None:
@@ -59,7 +61,8 @@ class Lexical:
 def document(path: str, outline: Iterable[SymbolInfo], text: str) -> tuple[str, str, str]:
     """The words of a file as they are indexed: of its path, of the names it defines, of its text."""
     names = (symbol.name for symbol in outline)
-    return " ".join(words_of(path)), " ".join(_name_words(names)), _repeated(counted(text[:MAX_CHARS]))
+    read = text[: MAX_CHARS if is_source(path) else MAX_OTHER_CHARS]
+    return " ".join(words_of(path)), " ".join(_name_words(names)), _repeated(counted(read))
 
 
 def matching(tables: Tables, question: Question, limit: int = CANDIDATES) -> list[tuple[str, float]]:

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 from codeagent_lsp.index import graph as graphs
 from codeagent_lsp.index import rank, repomap
-from codeagent_lsp.index.base import FileTags
+from codeagent_lsp.index.base import SymbolInfo
 from codeagent_lsp.index.packing import Names
 from codeagent_lsp.index.rank import Task
 from codeagent_lsp.index.repomap import Counter, RepoMap, estimate_tokens
@@ -29,7 +29,7 @@ class Source(Protocol):
 
     def files(self) -> Mapping[str, bytes]: ...
 
-    def tags(self, path: str) -> FileTags | None: ...
+    def symbols(self, path: str) -> tuple[SymbolInfo, ...]: ...
 
     def names(self) -> Iterator[tuple[str, Names]]: ...
 
@@ -69,16 +69,12 @@ class Mapper:
 
     def _made(self, key: object, ranked: list[tuple[str, float]], asking: Question, budget: int) -> RepoMap:
         made = repomap.render(
-            ranked, self._outline, asking, budget, previous=self._last.pop(key, None), count=self._count
+            ranked, self._index.symbols, asking, budget, previous=self._last.pop(key, None), count=self._count
         )
         self._last[key] = made
         while len(self._last) > _KEPT:
             del self._last[next(iter(self._last))]
         return made
-
-    def _outline(self, path: str) -> Sequence[Any]:
-        tags = self._index.tags(path)
-        return tags.symbols if tags else ()
 
     def _refreshed(self) -> graphs.Graph:
         """The graph, made anew only when much has changed."""

@@ -29,6 +29,7 @@ _ORDER = {kind: number for number, kind in enumerate(("wrapper", "scope", *_KIND
 _HOLDERS = frozenset(("class", "struct", "interface", "enum", "scope"))
 _NAME_FIELDS = ("name", "declarator", "left", "property", "key", "type")
 _UNFIELDED = frozenset(("reference_declarator", "parenthesized_declarator", "field_declaration", "enum_constant"))
+_WITH_BODY = frozenset(("arrow_function", "function_expression", "generator_function", "class"))
 _RECEIVER = re.compile(r"(\w+)\s*(?:\[[^\]]*\])?\s*\)$")
 _IGNORED_OWNERS = re.compile(r"(?:^|\.)(?:exports|module|prototype|this|window|self)(?=\.|$)")
 _MARKS = re.compile(r"^\s*(?:/\*+!?|\*+/|\*(?!/)|//+!?|\#+!?|--+)?[ \t]?|\s*\*+/\s*$", re.MULTILINE)
@@ -192,7 +193,7 @@ def _body(node: Node) -> Node | None:
     body = node.child_by_field_name("body")
     if body is None:
         value = node.child_by_field_name("value") or node.child_by_field_name("right")
-        body = value.child_by_field_name("body") if value is not None else None
+        body = value.child_by_field_name("body") if value is not None and value.type in _WITH_BODY else None
     return body
 
 

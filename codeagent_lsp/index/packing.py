@@ -97,11 +97,12 @@ def unpack_names(defined: str, used: str) -> Names:
 
 
 class Scopes:
-    """Which definition a line is in."""
+    """Which definition a line is in; variables and constants have no inside."""
 
     def __init__(self, symbols: Iterable[SymbolInfo]) -> None:
         """A sweep over the lines: at each place where something begins or ends, the innermost that is open."""
-        ordered = sorted(symbols, key=lambda symbol: (symbol.line_start, -symbol.line_end))
+        around = (symbol for symbol in symbols if symbol.kind not in ("variable", "constant"))
+        ordered = sorted(around, key=lambda symbol: (symbol.line_start, -symbol.line_end))
         self._starts: list[int] = [0]
         self._names: list[str] = [""]
         open_now: list[tuple[int, str]] = []

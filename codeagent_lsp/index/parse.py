@@ -44,9 +44,9 @@ def find(path: str, data: bytes | str, *, seconds: float = SECONDS) -> Found:
         return Found("")
     stop = _Clock(seconds).over if len(source) > _WATCHED else None
     tree = _tree(grammars.parser(grammar), source, stop)
-    captures = _captures(grammar, tree, stop) if tree is not None else None
-    if tree is None or captures is None:
+    if tree is None:
         return Found(grammar.name, broken=True)
+    captures = _captures(grammar, tree)
     outline = Outline(source, by_last_line(captures.get("above", ())))
     for definition in ordered(captures):
         outline.add(path, definition)
@@ -94,19 +94,9 @@ def _tree(parser: Parser, source: bytes, stop: Callable[..., bool] | None) -> Tr
         return None
 
 
-def _captures(
-    grammar: grammars.Grammar, tree: Tree, stop: Callable[..., bool] | None
-) -> Mapping[str, Sequence[Node]] | None:
-    cursor = QueryCursor(grammars.query(grammar))
-    if stop is None:
-        return cursor.captures(tree.root_node)
-    found = cursor.captures(tree.root_node, _always, stop)
-    return None if stop() else found
-
-
-def _always(*_: object) -> bool:
-    """The answer to predicates that tree-sitter does not know; there are none."""
-    return True
+def _captures(grammar: grammars.Grammar, tree: Tree) -> Mapping[str, Sequence[Node]]:
+    # No clock here: the binding crashes with a progress callback, and one pass over the tree is short.
+    return QueryCursor(grammars.query(grammar)).captures(tree.root_node)
 
 
 def _uses(captures: Mapping[str, Sequence[Node]], source: bytes, names_at: set[int]) -> dict[str, list[int]]:

@@ -5,13 +5,12 @@ Pure but for the queries it makes. Not here: showing the files (`repomap.py`) or
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import log, sqrt
-from pathlib import PurePosixPath
 
 from codeagent_lsp.index.graph import Graph
+from codeagent_lsp.index.kinds import is_made, is_source, is_test
 from codeagent_lsp.index.lexical import Tables, asked, folder_and_stem, matching, rarity
 from codeagent_lsp.index.words import Question, question
 
@@ -21,16 +20,8 @@ RECENT_SHARE = 0.2
 STEM_BONUS, FOLDER_BONUS = 0.5, 0.3
 NAMED_BONUS = 1.0  # of the best score: a file that the task names is worth as much as the best match
 FEW = 20
+TEST_WORTH, PROSE_WORTH = 0.3, 0.3
 
-_TESTS = frozenset(("test", "tests", "testing", "spec", "specs", "__tests__", "fixtures", "testdata"))
-_TEST_NAME = re.compile(r"(^test_|^conftest\.|[._-]tests?\.|[._-]spec\.|Tests?\.(java|cs|php)$)")
-_MADE = re.compile(r"(\.min\.|[.-]lock\b|\.lock$|_pb2?\.|\.generated\.|\.g\.\w+$|\.map$|\.snap$)")
-_FOREIGN = frozenset(("vendor", "vendored", "node_modules", "third_party", "dist", "site-packages"))
-_CODE_NAMES = """
-    py pyi js mjs cjs jsx ts tsx go rs java c h cc cpp cxx hpp cs rb php sh bash kt swift scala lua vue svelte
-    m mm ex exs erl hs ml clj dart jl r pl sql zig nim
-"""
-_CODE = frozenset(_CODE_NAMES.split())
 _ASKS_FOR_TESTS = frozenset(("test", "pytest", "unittest", "spec", "fixtur"))
 _ASKS_FOR_PROSE = frozenset(("readm", "doc", "document", "documentation", "changelog", "guid", "tutorial"))
 
@@ -80,27 +71,12 @@ def important(graph: Graph, paths: Collection[str]) -> list[tuple[str, float]]:
 
 def worth(path: str, asking: Question) -> float:
     """How likely a file of this kind is to be the one to change: less for tests and prose, unless asked for."""
-    words = {word for word, _ in asking.words}
-    place = PurePosixPath(path)
-    value = 1.0
-    if _MADE.search(place.name) or not _FOREIGN.isdisjoint(place.parts[:-1]):
-        value *= 0.1
-    if is_test(path) and words.isdisjoint(_ASKS_FOR_TESTS):
-        value *= 0.3
-    if not is_source(path) and words.isdisjoint(_ASKS_FOR_PROSE):
-        value *= 0.3
+    value = 0.1 if is_made(path) else 1.0
+    if is_test(path) and not _asks(asking, _ASKS_FOR_TESTS):
+        value *= TEST_WORTH
+    if not is_source(path) and not _asks(asking, _ASKS_FOR_PROSE):
+        value *= PROSE_WORTH
     return value
-
-
-def is_test(path: str) -> bool:
-    """Whether a file is a test or belongs to one, by its path."""
-    place = PurePosixPath(path)
-    return not _TESTS.isdisjoint(place.parts[:-1]) or bool(_TEST_NAME.search(place.name))
-
-
-def is_source(path: str) -> bool:
-    """Whether a file is code, by its ending."""
-    return PurePosixPath(path).suffix[1:].lower() in _CODE
 
 
 def _add_path_words(tables: Tables, scores: dict[str, float], asking: Question, files: int) -> None:
@@ -145,3 +121,7 @@ def _add_recent(scores: dict[str, float], paths: Collection[str], recent: Mappin
     for path, often in recent.items():
         if path in paths and often > 0:
             scores[path] = scores.get(path, 0.0) * (1 + RECENT_SHARE * log(1 + often))
+
+
+def _asks(asking: Question, words: frozenset[str]) -> bool:
+    return any(word in words for word, _ in asking.words)

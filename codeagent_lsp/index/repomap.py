@@ -11,7 +11,6 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import PurePosixPath
 
 from codeagent_lsp.index.base import SymbolInfo
 from codeagent_lsp.index.words import Question, words_of
@@ -128,9 +127,8 @@ def _folders(paths: Iterable[str]) -> str:
     """One line per folder, `folder/: a.py | b.py`; folders and names by alphabet, so that ranks do not show."""
     groups: dict[str, list[str]] = {}
     for path in sorted(paths):
-        place = PurePosixPath(path)
-        parent = str(place.parent)
-        groups.setdefault("." if parent == "." else f"{parent}/", []).append(place.name)
+        folder, slash, name = path.rpartition("/")
+        groups.setdefault(f"{folder}/" if slash else ".", []).append(name)
     return "".join(f"{folder}: {' | '.join(names)}\n" for folder, names in sorted(groups.items()))
 
 

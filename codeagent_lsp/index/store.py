@@ -133,6 +133,11 @@ class Reader:
         rows = self._database.rows("SELECT path, outline, defined, used FROM indexed WHERE path = ?", (path,))
         return next((tags for _, tags in self._decoded(rows, _tags)), None)
 
+    def symbols(self, path: str) -> tuple[SymbolInfo, ...]:
+        """What a file defines; nothing if it is not indexed. Faster than `tags`."""
+        rows = self._database.rows("SELECT path, outline FROM indexed WHERE path = ?", (path,))
+        return next((symbols for _, symbols in self._decoded(rows, unpack_symbols)), ())
+
     def all_tags(self) -> Iterator[tuple[str, FileTags]]:
         """Every file with its tags, by path. Slow on large indexes: see `names` and `definitions`."""
         return self._decoded(self._by_path(_ALL_TAGS), _tags)

@@ -192,6 +192,8 @@ def compact_schema(schema: dict[str, Any]) -> dict[str, Any]:
         dropped = {"$defs"} if isinstance(node.get("title"), dict) else {"$defs", "title"}
         if node.get("type") == "object":  # the docstring of a parameter class is for people who read the code
             dropped.add("description")
+        if node.get("default") == "":
+            dropped.add("default")
         return {key: clean(value) for key, value in node.items() if key not in dropped}
 
     cleaned: dict[str, Any] = clean(schema)

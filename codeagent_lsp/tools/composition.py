@@ -38,13 +38,16 @@ class Aggregate(BaseModel):
 
 
 class Transformation(BaseModel):
-    """What is done to an output, in the order of these fields. A path looks like `items[0].name` or `[*].path`."""
+    """What is done to an output, in the order of these fields. A path looks like `items[0].name` or `[*].path`.
+
+    `field_mapping` leads from a parameter of the next tool to a path in the value, '' for all of it.
+    """
 
     model_config = ConfigDict(extra="forbid", defer_build=True)
     extract_path: str = Field(default="", description="items[0].name, [*].path, $text")
     filter: Filter | None = None
     aggregate: Aggregate | None = None
-    field_mapping: dict[str, str] = Field(default_factory=dict, description="Parameter -> path in the value")
+    field_mapping: dict[str, str] = Field(default_factory=dict)
 
 
 def transformed(value: Any, transformation: Transformation) -> Any:

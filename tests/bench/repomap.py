@@ -16,12 +16,12 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-from codeagent_lsp.index.parse import parse
-
+from codeagent_lsp.index.kinds import is_source
 from codeagent_lsp.index.lexical import Lexical
 from codeagent_lsp.index.mapper import Mapper
 from codeagent_lsp.index.packing import pack
-from codeagent_lsp.index.rank import Task, is_source
+from codeagent_lsp.index.parse import parse
+from codeagent_lsp.index.rank import Task
 from codeagent_lsp.index.repomap import paths_in
 from codeagent_lsp.index.store import Entry, Store
 from tests.bench.histories import Commit, Repository

@@ -22,7 +22,7 @@ class ComposeStep(Parameters):
 
     tool: str
     arguments: dict[str, Any] = Field(default_factory=dict)
-    take: Transformation | None = Field(None, description="What of the result before it gets")
+    take: Transformation | None = None
 
 
 class ComposeParameters(Parameters):
@@ -36,7 +36,7 @@ class Compose(Tool[ComposeParameters]):
 
     traits: ClassVar[ToolTraits] = ToolTraits(
         "compose",
-        "Run tools one after the other, each with what it takes from the result before. Gives the last result.",
+        "Run tools in a chain; each takes something of the result before. field_mapping: parameter -> path.",
         "ask",
         "compose",
         timeout=None,

@@ -1,0 +1,39 @@
+"""What kind of file a path names: source, test, made by a tool or somebody else's. By the path alone.
+
+Not here: which language it is in and how it is parsed (`grammars.py`).
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+_TESTS = frozenset(("test", "tests", "testing", "spec", "specs", "__tests__", "fixtures", "testdata"))
+_TEST_NAME = re.compile(r"^test_|^conftest\.|[._-]tests?\.|[._-]spec\.|Tests?\.(?:java|cs|php)$")
+_MADE_NAME = re.compile(r"\.min\.|[.-]lock\b|_pb2?\.|\.generated\.|\.g\.\w+$|\.map$|\.snap$")
+_FOREIGN = frozenset(("vendor", "vendored", "node_modules", "third_party", "dist", "site-packages"))
+_SOURCE_ENDINGS = """
+    py pyi js mjs cjs jsx ts tsx go rs java c h cc cpp cxx hpp cs rb php sh bash kt swift scala lua vue svelte
+    m mm ex exs erl hs ml clj dart jl r pl sql zig nim
+"""
+_SOURCES = frozenset(_SOURCE_ENDINGS.split())
+
+
+@lru_cache(maxsize=1 << 16)
+def is_source(path: str) -> bool:
+    """Whether a file is code, by its ending."""
+    return "." in path and path.rpartition(".")[2].lower() in _SOURCES
+
+
+@lru_cache(maxsize=1 << 16)
+def is_test(path: str) -> bool:
+    """Whether a file is a test or belongs to one."""
+    *folders, name = path.split("/")
+    return not _TESTS.isdisjoint(folders) or bool(_TEST_NAME.search(name))
+
+
+@lru_cache(maxsize=1 << 16)
+def is_made(path: str) -> bool:
+    """Whether a file is the output of a tool or the work of others, so that nobody here edits it."""
+    *folders, name = path.split("/")
+    return not _FOREIGN.isdisjoint(folders) or bool(_MADE_NAME.search(name))
