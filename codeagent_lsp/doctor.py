@@ -72,7 +72,8 @@ def _commands(settings: Settings, language: str) -> Check:
     except SettingError as error:
         return Check("commands", "failed", error.localized(language))
     kind = "complete" if isolation.complete else isolation.level
-    detail = f"{isolation.level}: {text(f'doctor.commands.{kind}', language)}"
+    words = text(f"doctor.commands.{kind}", language)
+    detail = f"{isolation.level}: {words}"
     if isolation.level == "overlay":
         return Check("commands", "ok", detail)
     return Check("commands", "warning", detail, isolation.reason)

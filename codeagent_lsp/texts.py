@@ -138,7 +138,6 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
         "The plan is being worked on. Wait for the step to end, or cancel the run.",
         "计划正在执行。请等待该步骤结束，或取消运行。",
     ),
-    "plan.ended": ("All steps of this plan have ended.", "此计划的所有步骤均已结束。"),
     "plan.step": ("Step {step}: {question}", "步骤 {step}：{question}"),
     "plan.failed": ("Step {step} failed: {error} What now?", "步骤 {step} 失败：{error} 接下来怎么办？"),
     "plan.waits": (
@@ -254,7 +253,7 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
     "title.refactor": ("Refactor", "重构"),
     "title.document": ("Document", "添加文档"),
     "title.test": ("Add tests", "添加测试"),
-    "title.runFile": ("Run", "运行"),
+    "title.runfile": ("Run", "运行"),
     # --- the terminal
     "terminal.folder": ("{folder} is not a folder.", "{folder} 不是文件夹。"),
     "terminal.no_task": ("The task is empty. Say what shall be done.", "任务为空。请说明要做什么。"),
@@ -552,7 +551,6 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
         "The tool {tool} rests: {reason}. `codeagent.tools.enable` switches it on again.",
         "工具 {tool} 已暂停：{reason}。可用 `codeagent.tools.enable` 重新启用。",
     ),
-    "tool.back": ("The tool {tool} works again.", "工具 {tool} 已恢复。"),
     "memory.off": ("Remembering is switched off (memory.enabled).", "记忆功能已关闭（memory.enabled）。"),
     "memory.unknown": (
         "Nothing with the id {id} is remembered. `codeagent.memory.show` lists all.",

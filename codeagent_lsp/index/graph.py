@@ -117,12 +117,14 @@ def load(data: bytes) -> Graph:
         raise ValueError("not the length of a graph")
     starts, targets, contents = whole
     weights, importance = shares
+    if list(starts) != sorted(starts) or starts[0] != 0 or starts[-1] != edges or max(targets, default=-1) >= files:
+        raise ValueError("edges that lead nowhere")
     return Graph(tuple(paths), starts, targets, weights, importance, contents, _numbered(paths))
 
 
 def _head(data: bytes) -> tuple[str, int, list[str]]:
     read = json.loads(data.decode("utf-8"))
-    if not isinstance(read, list) or len(read) != 3:
+    if not isinstance(read, list) or len(read) != 3 or not isinstance(read[1], int) or not isinstance(read[2], list):
         raise ValueError("not a graph")
     return read[0], read[1], read[2]
 
@@ -158,9 +160,10 @@ def _graph(paths: Sequence[str], edges: Sequence[Mapping[int, float]], files: Ma
 def _pagerank(starts: array[int], targets: array[int], weights: array[float], rounds: int = 12) -> array[float]:
     """PageRank without a task, by power iteration; a file without edges keeps nothing but its base share."""
     count = len(starts) - 1
-    rank = [1.0 / count] * count if count else []
+    base = 1 / max(count, 1)
+    rank = [base] * count
     for _ in range(rounds):
-        after = [0.15 / count] * count
+        after = [0.15 * base] * count
         for at, mass in enumerate(rank):
             going = 0.85 * mass
             for edge in range(starts[at], starts[at + 1]):

@@ -40,7 +40,9 @@ class Lexical:
 
     def create(self, db: sqlite3.Connection) -> None:
         """One row per file, under the file's row id; and the view that tells how common a word is."""
-        db.execute(f"CREATE VIRTUAL TABLE lexical USING fts5({_COLUMNS}, tokenize = \"unicode61 tokenchars '_'\")")
+        db.execute(
+            f"CREATE VIRTUAL TABLE lexical USING fts5({_COLUMNS}, tokenize = \"unicode61 remove_diacritics 0 tokenchars '_'\")"
+        )
         db.execute("CREATE VIRTUAL TABLE lexical_words USING fts5vocab(lexical, row)")
 
     def prepare(self, path: str, tags: FileTags, text: str) -> object:

@@ -27,6 +27,7 @@ _KINDS: dict[str, SymbolKind] = {
 }  # fmt: skip
 _ORDER = {kind: number for number, kind in enumerate(("wrapper", "scope", *_KINDS))}
 _HOLDERS = frozenset(("class", "struct", "interface", "enum", "scope"))
+_OPAQUE = frozenset(("wrapper", "type", "constant", "macro"))  # what is inside them does not bear their name
 _NAME_FIELDS = ("name", "declarator", "left", "property", "key", "type")
 _UNFIELDED = frozenset(("reference_declarator", "parenthesized_declarator", "field_declaration", "enum_constant"))
 _WITH_BODY = frozenset(("arrow_function", "function_expression", "generator_function", "class"))
@@ -67,6 +68,7 @@ class Outline:
     symbols: list[SymbolInfo] = field(default_factory=list)
     names_at: set[int] = field(default_factory=set)
     _open: list[_Open] = field(default_factory=list)
+    _described: set[int] = field(default_factory=set)
 
     def add(self, path: str, definition: Definition) -> None:
         """The next definition, in the order of their starts."""
@@ -76,11 +78,11 @@ class Outline:
             self._open.append(_Open(definition.end, "wrapper", "", definition.node))
             return
         name, owner = self._name(definition)
-        around = next((each for each in reversed(self._open) if each.kind != "wrapper"), None)
+        around = next((each for each in reversed(self._open) if each.kind not in _OPAQUE), None)
         parent = ".".join(part for part in (around.name if around else "", owner) if part)
         if definition.kind != "scope":
             self._keep(path, definition, name, parent, owner, around)
-        whole = f"{parent}.{name}" if parent else name
+        whole = ".".join(part for part in (parent, name) if part)
         self._open.append(_Open(definition.end, definition.kind, whole, definition.node))
 
     def _keep(
@@ -116,16 +118,21 @@ class Outline:
             owner = found[1] if found else ""
         if definition.kind == "scope":
             target = node.child_by_field_name("type") or node.child_by_field_name("value")
-            return (_simple(_text(target, self.source)) if target else ""), ""
+            name = _simple(_text(target, self.source)) if target else ""
+            return name if name != "self" else "", ""
+        named = node.child_by_field_name("name")
+        if definition.kind == "module_" and named is not None:
+            self.names_at.add(named.start_byte)
+            return re.sub(r"::|\\", ".", _text(named, self.source)).strip("\"'"), ""
         while (inner := _inner_name(node)) is not None:
             scope = node.child_by_field_name("scope") or node.child_by_field_name("object")
             if scope is not None and node.type in ("qualified_identifier", "member_expression"):
                 owner = ".".join(part for part in (owner, _owner(_text(scope, self.source))) if part)
             node = inner
-        if node is definition.node:
+        if node is definition.node and node.child_count:
             return "", ""
         self.names_at.add(node.start_byte)
-        return _text(node, self.source).strip("\"'").replace("\n", " "), owner
+        return _text(node, self.source).strip("\"'$").replace("\n", " "), owner
 
     def _outermost(self, node: Node) -> Node:
         """The node with its wrappers: decorators, `export`, `template <...>`."""
@@ -143,14 +150,19 @@ class Outline:
                 first = first.child(0)
             if first is not None and first.type == "string":
                 return _paragraph(_unquoted(_text(first, self.source)))
-        return self._comment(outer.start_point[0])
+        line = outer.start_point[0]
+        if line in self._described:  # the comment is about what else begins on this line
+            return ""
+        self._described.add(line)
+        return self._comment(line)
 
     def _comment(self, line: int) -> str:
         """The comment that ends on the line above; attributes in between are passed over."""
         lines: list[str] = []
         while len(lines) < 50 and (node := self.above.get(line - 1)) is not None:
-            if "comment" in node.type:
-                lines.append(_text(node, self.source))
+            text = _text(node, self.source)
+            if "comment" in node.type and not text.startswith("#!"):
+                lines.append(text)
             line = node.start_point[0]
         return _paragraph(_MARKS.sub("", "\n".join(reversed(lines)))) if lines else ""
 
@@ -185,7 +197,7 @@ def signature(node: Node, outer: Node, source: bytes) -> str:
     else:
         text = source[start : min(body.start_byte, start + 8 * MAX_SIGNATURE)].decode("utf-8", "replace")
     text = _CLOSING.sub(r"\1", _OPENING.sub(r"\1", " ".join(text.split())))
-    text = text.rstrip(" ;{,") if body is None else text.removesuffix("=>").rstrip(" :={")
+    text = text.rstrip(" ;{,") if body is None else text.removesuffix("=>").rstrip(" :={;")
     return text if len(text) <= MAX_SIGNATURE else text[: MAX_SIGNATURE - 1] + "…"
 
 

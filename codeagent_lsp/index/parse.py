@@ -132,7 +132,8 @@ def _imports(captures: Mapping[str, Sequence[Node]], source: bytes) -> list[Impo
         for node in named:
             last = node is named[-1]
             text = tuple(dict.fromkeys(_plain(each, source) for each in names)) if last else ()
-            found.append(Import(_plain(node, source), text, node.start_point[0] + 1))
+            module = _plain(node, source).split("::{")[0].split(" as ")[0]
+            found.append(Import(module, text, node.start_point[0] + 1))
     return found
 
 

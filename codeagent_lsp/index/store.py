@@ -205,6 +205,11 @@ class Store(Reader):
         rows = self._database.rows("SELECT path, digest, mtime, ctime, size, note FROM indexed")
         return {path: Known(digest, Stamp(*stamp), note) for path, digest, *stamp, note in rows}
 
+    def digest(self, path: str) -> bytes:
+        """The digest of one file, empty if it is not indexed."""
+        rows = self._database.rows("SELECT digest FROM indexed WHERE path = ?", (path,))
+        return bytes(rows[0][0]) if rows else b""
+
     def content(self, digest: bytes) -> Packed | None:
         """The tags of a content, at whatever path it was; None if unknown."""
         rows = self._database.rows("SELECT outline, defined, used FROM contents WHERE digest = ?", (digest,))

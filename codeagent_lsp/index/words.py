@@ -14,18 +14,22 @@ from functools import lru_cache
 MAX_QUESTION = 20_000
 LONGEST_WORD = 40
 
-_TOKEN = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]*|[0-9]+|[^\W\d_a-zA-Z]+")
-_PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^\W\d_a-zA-Z]+")
-_HAN = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]+")
+_TOKEN = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]*|[0-9]+")
+_PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
+_HAN = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+_ANY_TOKEN = re.compile(rf"[{_HAN}]+|(?:(?![{_HAN}])[\w$])+")
+_ANY_PART = re.compile(rf"[{_HAN}]+|[A-Z]+(?![a-z])|[A-Z]?(?:(?![{_HAN}A-Z])[^\W\d_])+|[0-9]+")
+_IS_HAN = re.compile(rf"[{_HAN}]")
 _CAMEL = re.compile(r"[a-z0-9][A-Z]|[A-Z]{2}[a-z]")
 _SPAN = re.compile(r"`+([^`\n]{1,200})`+")
-_PATH = re.compile(r"(?<![\w./\\-])(?:[A-Za-z]:)?[\w.@+\\/-]*[\w-]\.[A-Za-z][A-Za-z0-9]{0,9}\b(?!\()")
+_PATH = r"(?<![\w./\\-])(?:[A-Za-z]:)?[\w.@+\\/-]*[\w-]\.[A-Za-z][A-Za-z0-9]{0,9}\b(?!\()"
+_FOLDER = r"(?<![\w./:-])(?:\.{0,2}/)?[\w.-]+(?:/[\w.-]+)+/?"
+_PLACES = [re.compile(pattern, flags) for pattern in (_PATH, _FOLDER) for flags in (re.ASCII, re.UNICODE)]
 _FRAME = re.compile(
     r'File "([^"\n]+)", line \d+, in ([\w<>]+)|\bat (?:async )?([\w$.<>]+) \(([^()\n]+?):\d+(?::\d+)?\)'
 )
-_FOLDER = re.compile(r"(?<![\w./:-])(?:\.{0,2}/)?[\w.-]+(?:/[\w.-]+)+/?")
-_CALL = re.compile(r"\b([A-Za-z_$][\w$]*)\(\)?")
-_DOTTED = re.compile(r"\b[A-Za-z_]\w*(?:(?:\.|::|#|->)[A-Za-z_]\w*)+")
+_CALL = re.compile(r"\b([A-Za-z_$][\w$]*)\(\)?", re.ASCII)
+_DOTTED = re.compile(r"\b[A-Za-z_]\w*(?:(?:\.|::|#|->)[A-Za-z_]\w*)+", re.ASCII)
 _WORDS = """
     a about above after again all also am an and any are as at be because been before being below between both but by
     can cannot could did do does doing done down during each etc few for from further had has have having he her here
@@ -49,14 +53,14 @@ class Question:
 
 def words_of(text: str) -> Iterator[str]:
     """The stemmed words of a text in order, identifiers in parts, without stop words."""
-    for token in _TOKEN.findall(text):
+    for token in _tokens(text):
         yield from split(token)
 
 
 def counted(text: str) -> dict[str, int]:
     """How often each word stands in a text; an identifier of several parts also counts as a whole, in lower case."""
     counts: dict[str, int] = {}
-    for token, often in Counter(_TOKEN.findall(text)).items():
+    for token, often in Counter(_tokens(text)).items():
         for word in split(token):
             counts[word] = counts.get(word, 0) + often
         whole = as_word(token)
@@ -75,10 +79,10 @@ def as_word(token: str) -> str:
 def split(token: str) -> tuple[str, ...]:
     """The stemmed parts of one identifier or word: `HTTPServer_v2` gives http, server, v, 2; Chinese gives pairs."""
     found: list[str] = []
-    for part in _PART.findall(token):
+    for part in (_PART if token.isascii() else _ANY_PART).findall(token):
         word = part.lower()
-        if not word.isascii():
-            found += _foreign(word)
+        if _IS_HAN.match(word):
+            found += _pairs(word)
         elif len(word) <= LONGEST_WORD and word not in STOP_WORDS:
             found.append(stem(word))
     return tuple(found)
@@ -87,7 +91,7 @@ def split(token: str) -> tuple[str, ...]:
 @lru_cache(maxsize=1 << 14)
 def stem(word: str) -> str:
     """A lower-case English word without its commonest endings, so that `parses`, `parsed` and `parsing` are one."""
-    if len(word) < 4 or not word.isalpha():
+    if len(word) < 4 or not word.isascii() or not word.isalpha():
         return word
     if word.endswith("ies") and len(word) > 4:
         word = word[:-3] + "y"
@@ -114,14 +118,13 @@ def is_name(token: str) -> bool:
     return len(token) > 2 and bool("_" in token.strip("_") or token.startswith("__") or _CAMEL.search(token))
 
 
-def _foreign(word: str) -> Iterator[str]:
-    """Chinese in overlapping pairs, other letters as they are."""
-    if not _HAN.fullmatch(word):
-        yield word[:LONGEST_WORD]
-    elif len(word) == 1:
-        yield word
-    else:
-        yield from (word[at : at + 2] for at in range(len(word) - 1))
+def _tokens(text: str) -> list[str]:
+    return (_TOKEN if text.isascii() else _ANY_TOKEN).findall(text)
+
+
+def _pairs(word: str) -> Iterator[str]:
+    """Chinese in overlapping pairs, a single sign as it is."""
+    yield from (word[at : at + 2] for at in range(max(1, len(word) - 1)))
 
 
 def _undoubled(word: str) -> str:
@@ -132,7 +135,7 @@ def _undoubled(word: str) -> str:
 def _paths(text: str) -> Iterator[str]:
     for frame in _FRAME.finditer(text):
         yield frame[1] or frame[4]
-    for pattern in (_PATH, _FOLDER):
+    for pattern in _PLACES:
         for found in pattern.findall(text):
             yield found.replace("\\", "/").strip("/")
 

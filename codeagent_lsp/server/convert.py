@@ -41,7 +41,8 @@ def title(kind: RunKind, words: str, target: Target | None, language: str) -> st
     short = first if len(first) <= TITLE_LENGTH else first[: TITLE_LENGTH - 1] + "…"
     if kind == "run":
         return short
-    label = text(f"title.{kind.replace('.', '_')}", language)
+    name = kind.replace(".", "_").lower()
+    label = text(f"title.{name}", language)
     subject = short or (PurePath(target.file.path).name if target is not None else "")
     return f"{label}: {subject}" if subject else label
 

@@ -20,6 +20,7 @@ from codeagent_lsp.errors import CodeAgentError, UsageError
 from codeagent_lsp.llm.base import Model
 from codeagent_lsp.session.conversation import Conversation, Parts, remember, reply_tokens, window_of
 from codeagent_lsp.session.file_run import command_for, run_file
+from codeagent_lsp.session.intent_gate import IntentGate
 from codeagent_lsp.session.plan_run import PlanRun
 from codeagent_lsp.session.plan_state import PlanState
 from codeagent_lsp.session.planner import RunPlanner
@@ -74,10 +75,11 @@ class Run:
 
         The mode is told as soon as it is known: where planning is left to the model, by its first words.
         """
-        planning = self._planning(request)
+        gate = IntentGate(request, self._services.settings().agent)
+        planning = self._planning(request, gate)
         if planning != "auto":
             self._voice.begin("plan" if planning == "always" else "direct")
-        await self._to_its_end(lambda: self._work(request))
+        await self._to_its_end(lambda: self._work(request, gate))
 
     def resume(self) -> None:
         """The run goes on after its end: its plan has a step to do. `work_on` does it."""
@@ -116,7 +118,7 @@ class Run:
             raise UsageError("ask.nothing")
         return request.with_words(answer[0])
 
-    async def _work(self, request: RunRequest) -> tuple[events.RunStatus, str]:
+    async def _work(self, request: RunRequest, gate: IntentGate) -> tuple[events.RunStatus, str]:
         request = await self._in_words(request)
         if request.kind == "runFile" and request.target is not None:
             return await self._run_file(request.target, request.args)
@@ -126,7 +128,10 @@ class Run:
         if request.kind in REWRITES and request.target is not None:
             await self._rewrite(model, request, request.target)
             return "completed", ""
-        return await self._talk(model, request)
+        await gate.ask(model)
+        if gate.event is not None:
+            self._voice.emit(gate.event)
+        return await self._talk(model, request, self._planning(request, gate))
 
     async def _open_model(self) -> Model:
         """The model behind glass: what it reads has no secrets in it, and what it says is recorded."""
@@ -179,9 +184,9 @@ class Run:
         if new_text != file.text:
             self.proposal.staging.write({file.path: new_text}, read=[file])
 
-    async def _talk(self, model: Model, request: RunRequest) -> tuple[events.RunStatus, str]:
+    async def _talk(self, model: Model, request: RunRequest, planning: Planning) -> tuple[events.RunStatus, str]:
         """The model works with tools: straight on, or by a plan when it makes one or has to."""
-        conversation, planning = self._conversation(model, self._planning(request)), self._planning(request)
+        conversation = self._conversation(model, planning)
         try:
             await conversation.open(request, PLAN_FIRST if planning == "always" else "")
             if planning == "always":
@@ -211,11 +216,10 @@ class Run:
     def _conversation(self, model: Model, planning: Planning) -> Conversation:
         return Conversation(self._parts, model, planning, self._planner)
 
-    def _planning(self, request: RunRequest) -> Planning:
+    @staticmethod
+    def _planning(request: RunRequest, gate: IntentGate) -> Planning:
         """Whether this request may, must or must not be planned."""
-        if request.kind not in PLANNED:
-            return "never"
-        return request.planning or self._services.settings().agent.planning
+        return gate.planning if request.kind in PLANNED else "never"
 
     def _tell_decision(self, status: events.RunStatus) -> None:
         """What the user decided is part of the conversation, unless all went as the model meant it."""

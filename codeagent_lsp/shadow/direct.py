@@ -48,6 +48,7 @@ class DirectLayer:
         return Writings()
 
     def close(self) -> None:
+        """Remove the folder of the reports."""
         self._folder.close()
 
 

@@ -14,12 +14,16 @@ from collections.abc import Sequence
 from codeagent_lsp.texts import pair
 
 _YES_KEYS = ("choice.apply", "choice.session", "choice.once", "choice.delete")
+RISKY = "⚠"  # marks a choice that has risks
 _REVIEW_KEY = "choice.review"
 _CHUNK = 4096
 
 
 def accepted(choices: Sequence[str]) -> str | None:
     """The choice that says yes the most; the second one when none is known, since the safe one stands first."""
+    if any(RISKY in title for title in choices):  # who says yes to everything has not weighed the risks
+        choices = [title for title in choices if RISKY not in title and title not in pair("choice.neither")] or choices
+        return choices[0]
     for key in _YES_KEYS:
         for title in pair(key):
             if title in choices:

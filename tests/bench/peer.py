@@ -60,7 +60,7 @@ class Peer:
         folder.mkdir()
         self._blobs: dict[str, str] = {}
         self._process = subprocess.Popen(
-            [python, "-c", _OTHER_SIDE, str(folder)],
+            [python, "-I", "-c", _OTHER_SIDE, str(folder)],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, cwd=folder,
         )  # fmt: skip
 

@@ -59,6 +59,8 @@ def test_a_command_that_works_answers_at_once_with_its_run(editor: StockEditor, 
         given["instruction"] = "change it"
     if command.name == "codeagent.ask":
         given["question"] = "why?"
+    if command.name == "codeagent.skills.install":
+        given["source"] = "./no-such-skill"
     answer = editor.command(command.name, **given)
     assert answer["runId"]
     assert editor.ended(answer["runId"], 5)["message"]

@@ -45,7 +45,8 @@ def texts() -> dict[Path, str]:
 
 @pytest.mark.parametrize("what", FORBIDDEN)
 def test_nothing_forbidden_stands_anywhere(what: str, texts: dict[Path, str]) -> None:
-    assert not list(found(FORBIDDEN[what], texts))
+    hashes = {path for path in texts if path.name == "package-lock.json"} if what == "work in progress" else set()
+    assert not list(found(FORBIDDEN[what], {path: text for path, text in texts.items() if path not in hashes}))
 
 
 @pytest.mark.parametrize("what", SECRETS)

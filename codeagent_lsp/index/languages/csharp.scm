@@ -16,6 +16,7 @@
 (local_function_statement) @function
 (property_declaration) @variable
 (event_declaration) @variable
+(event_field_declaration) @variable
 (field_declaration) @variable
 (comment) @above
 

@@ -10,9 +10,9 @@
 (source_file (const_declaration (const_spec) @constant))
 (source_file (var_declaration (var_spec) @variable))
 (source_file (var_declaration (var_spec_list (var_spec) @variable)))
-(type_declaration) @wrapper
-(source_file (const_declaration) @wrapper)
-(source_file (var_declaration) @wrapper)
+(type_declaration . (_) .) @wrapper
+(source_file (const_declaration . (const_spec) .) @wrapper)
+(source_file (var_declaration . (var_spec) .) @wrapper)
 (comment) @above
 
 (import_spec path: (interpreted_string_literal) @module) @import

@@ -17,8 +17,8 @@
 (assignment_expression left: (member_expression) right: [(arrow_function) (function_expression)]) @function
 (assignment_expression left: (member_expression) right: (class)) @class
 (export_statement) @wrapper
-(lexical_declaration) @wrapper
-(variable_declaration) @wrapper
+(lexical_declaration . (variable_declarator) .) @wrapper
+(variable_declaration . (variable_declarator) .) @wrapper
 (comment) @above
 
 (import_statement) @import

@@ -13,7 +13,10 @@
 (comment) @above
 (attribute_list) @above
 
-(namespace_use_clause [(name) (qualified_name)] @module) @import
+(namespace_use_declaration) @import
+(namespace_use_declaration (namespace_use_clause . [(name) (qualified_name)] @module))
+(namespace_use_declaration (namespace_name) @module)
+(namespace_use_group (namespace_use_clause . [(name) (qualified_name)] @taken))
 (require_expression (string (string_content) @module)) @import
 (require_once_expression (string (string_content) @module)) @import
 (include_expression (string (string_content) @module)) @import

@@ -3,6 +3,7 @@
 (struct_item) @struct
 (union_item) @struct
 (enum_item) @enum
+(enum_variant) @constant
 (trait_item) @interface
 (impl_item) @scope
 (mod_item) @module_

@@ -4,6 +4,8 @@
 (abstract_class_declaration) @class
 (interface_declaration) @interface
 (enum_declaration) @enum
+(enum_body (property_identifier) @constant)
+(enum_assignment name: (property_identifier)) @constant
 (type_alias_declaration) @type
 (internal_module) @module_
 (module) @module_
@@ -26,8 +28,8 @@
 (pair key: (property_identifier) value: [(arrow_function) (function_expression)]) @function
 (export_statement) @wrapper
 (ambient_declaration) @wrapper
-(lexical_declaration) @wrapper
-(variable_declaration) @wrapper
+(lexical_declaration . (variable_declarator) .) @wrapper
+(variable_declaration . (variable_declarator) .) @wrapper
 (comment) @above
 (class_body (decorator) @above)
 

@@ -20,6 +20,7 @@ from codeagent_lsp.workspace.visible import one_line, visible
 
 DECISION_SECONDS = 540.0  # before the question itself is given up, so that a time-out is told from a closed window
 LABEL = 60
+RISKY = " ⚠"
 MOST_OPTIONS = 10
 NO_ANSWER = "No answer. Decide yourself, carefully, and say what you assumed."
 NO_DECISION = "No answer, so nothing is decided. Take no way that has risks; say what is open."
@@ -185,7 +186,7 @@ def _titles(options: Iterable[Option], taken: Iterable[str], recommended: str) -
     """A short title of its own for each option: clients answer with the title alone."""
     used, titles = {name.casefold() for name in taken}, {}
     for option in options:
-        mark = f" ({recommended})" if option.recommended else ""
+        mark = (f" ({recommended})" if option.recommended else "") + (RISKY if _risks(option) else "")
         short = one_line(option.label, LABEL - len(mark)) or one_line(option.id, LABEL - len(mark))
         title, number = f"{short}{mark}", 2
         while title.casefold() in used:

@@ -38,6 +38,7 @@ class EditFile(Tool[EditParameters]):
         path_parameters=("path",),
     )
     parameters = EditParameters
+    output = dict[str, str]
 
     async def run(self, arguments: EditParameters, context: ToolContext) -> ToolOutput:
         """Stage the edit and show what it changes."""
@@ -66,6 +67,7 @@ class WriteFile(Tool[WriteFileParameters]):
         path_parameters=("path",),
     )
     parameters = WriteFileParameters
+    output = dict[str, str]
 
     async def run(self, arguments: WriteFileParameters, context: ToolContext) -> ToolOutput:
         """Stage the text; an existing file keeps its line ends."""
@@ -102,6 +104,7 @@ class BatchEdit(Tool[BatchEditParameters]):
         path_parameters=("edits.path",),
     )
     parameters = BatchEditParameters
+    output = dict[str, str]
 
     async def run(self, arguments: BatchEditParameters, context: ToolContext) -> ToolOutput:
         """Stage all edits as one step; the first refusal names its edit and stages nothing."""

@@ -42,6 +42,7 @@ class GitDiff(Tool[GitDiffParameters]):
         path_parameters=("path",),
     )
     parameters = GitDiffParameters
+    output = list[str]
 
     async def run(self, arguments: GitDiffParameters, context: ToolContext) -> ToolOutput:
         """A list of the files, then their diffs; one repository after the other."""
@@ -70,6 +71,7 @@ class GitLog(Tool[GitLogParameters]):
         "git_log", "List the last commits: hash, date, author, subject.", "read", "git", path_parameters=("path",)
     )
     parameters = GitLogParameters
+    output = list[str]
 
     async def run(self, arguments: GitLogParameters, context: ToolContext) -> ToolOutput:
         """One line per commit."""
@@ -93,6 +95,7 @@ class GenerateCommit(Tool[GenerateCommitParameters]):
         "generate_commit", "Write a commit message for the current changes. Does not commit.", "read", "git", None
     )
     parameters = GenerateCommitParameters
+    output = dict[str, str]
 
     async def run(self, arguments: GenerateCommitParameters, context: ToolContext) -> ToolOutput:
         """The message."""

@@ -25,6 +25,7 @@ class MoveFile(Tool[MoveFileParameters]):
         "move_file", "Move or rename a file.", "write", group="files", path_parameters=("path", "new_path")
     )
     parameters = MoveFileParameters
+    output = dict[str, str]
 
     async def run(self, arguments: MoveFileParameters, context: ToolContext) -> ToolOutput:
         """Stage the move; refused when something is at the new place."""
@@ -51,6 +52,7 @@ class DeleteFile(Tool[DeleteFileParameters]):
         "delete_file", "Delete a file.", "write", group="files", path_parameters=("path",)
     )
     parameters = DeleteFileParameters
+    output = dict[str, str]
 
     async def run(self, arguments: DeleteFileParameters, context: ToolContext) -> ToolOutput:
         """Stage the deletion."""

@@ -31,6 +31,7 @@ class ApplyPatch(Tool[ApplyPatchParameters]):
         path_parameters=("patch",),
     )
     parameters = ApplyPatchParameters
+    output = dict[str, str]
 
     async def run(self, arguments: ApplyPatchParameters, context: ToolContext) -> ToolOutput:
         """Stage what the patch changes as one step."""

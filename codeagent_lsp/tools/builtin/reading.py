@@ -31,6 +31,7 @@ class ListDir(Tool[ListDirParameters]):
         "list_dir", "List a folder. Folders end with '/'.", "read", path_parameters=("path",)
     )
     parameters = ListDirParameters
+    output = list[str]
 
     async def run(self, arguments: ListDirParameters, context: ToolContext) -> ToolOutput:
         """One line per entry, indented by depth."""
@@ -60,6 +61,7 @@ class ReadFile(Tool[ReadFileParameters]):
         path_parameters=("path",),
     )
     parameters = ReadFileParameters
+    output = dict[str, str]
 
     async def run(self, arguments: ReadFileParameters, context: ToolContext) -> ToolOutput:
         """The lines asked for; of a very large file the head and a hint."""

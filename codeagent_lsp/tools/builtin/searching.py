@@ -29,6 +29,7 @@ class GlobFileSearch(Tool[GlobParameters]):
         "glob_file_search", "Find files by name pattern.", "read", path_parameters=("path",)
     )
     parameters = GlobParameters
+    output = list[str]
 
     async def run(self, arguments: GlobParameters, context: ToolContext) -> ToolOutput:
         """One path per line."""
@@ -58,6 +59,7 @@ class Grep(Tool[GrepParameters]):
         "grep", "Search file contents by regular expression.", "read", path_parameters=("path",)
     )
     parameters = GrepParameters
+    output = list[tuple[str, int]]
 
     async def run(self, arguments: GrepParameters, context: ToolContext) -> ToolOutput:
         """`path:line:text`, context lines with `-` instead of `:`."""

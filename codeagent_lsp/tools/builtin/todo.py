@@ -23,6 +23,7 @@ class TodoRead(Tool[TodoReadParameters]):
 
     traits: ClassVar[ToolTraits] = ToolTraits("todoread", "Read your todo list.", "read")
     parameters = TodoReadParameters
+    output = list[dict[str, str]]
 
     async def run(self, arguments: TodoReadParameters, context: ToolContext) -> ToolOutput:
         """One line per todo."""
@@ -55,6 +56,7 @@ class TodoWrite(Tool[TodoWriteParameters]):
         "read",
     )
     parameters = TodoWriteParameters
+    output = list[dict[str, str]]
 
     async def run(self, arguments: TodoWriteParameters, context: ToolContext) -> ToolOutput:
         """The new list."""

@@ -27,7 +27,7 @@ export class Agent implements vscode.Disposable {
     private readonly channel: vscode.LogOutputChannel,
     private readonly key: ApiKey,
     private readonly store: Store,
-    private readonly host: Omit<Host, "state">,
+    private readonly host: Omit<Host, "state" | "isWanted">,
   ) {}
 
   /** Starts the server unless it runs; false when there is none. `quiet` offers nothing. */
@@ -38,13 +38,14 @@ export class Agent implements vscode.Disposable {
   }
 
   async restart(): Promise<void> {
+    await this.starting; // one that only begins cannot be stopped
     await this.stop();
     await this.start({ quiet: false });
   }
 
   async stop(): Promise<void> {
     const client = this.client;
-    this.client = undefined;
+    this.client = undefined; // from now on its end is no crash
     if (client?.needsStop()) await client.stop(STOP_MS).catch(() => undefined);
     await client?.dispose().catch(() => undefined);
   }
@@ -88,7 +89,11 @@ export class Agent implements vscode.Disposable {
     if (!found) return false;
     this.channel.info(`Starting ${found.command} ${found.args.join(" ")} (${found.source})`);
     await this.stop();
-    const client = makeClient(found, await this.key.get(), this.channel, { ...this.host, state: (to) => this.to(to) });
+    const client: LanguageClient = makeClient(found, await this.key.get(), this.channel, {
+      ...this.host,
+      state: (to) => this.to(to),
+      isWanted: () => this.client === client,
+    });
     this.client = client;
     try {
       await client.start();

@@ -154,11 +154,14 @@ def window(
         _wait_healthy(port, process)
         with _browser(size) as page:
             page.set_default_timeout(SECONDS * 1000)
-            page.goto(f"http://127.0.0.1:{port}/?folder={workspace}")
-            page.locator(".monaco-workbench").wait_for()
-            opened = Window(page, workspace, state, process)
-            page.locator("[id='codeagent-lsp.codeagent.codeagent.status']").wait_for()
-            yield opened
+            try:
+                page.goto(f"http://127.0.0.1:{port}/?folder={workspace}")
+                page.locator(".monaco-workbench").wait_for()
+                page.locator("[id='codeagent-lsp.codeagent.codeagent.status']").wait_for()
+                yield Window(page, workspace, state, process)
+            except BaseException:
+                page.screenshot(path=folder / "failed.png")
+                raise
     finally:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGTERM)
@@ -186,6 +189,7 @@ def _write_settings(user: Path, folder: Path, settings: Mapping[str, Any]) -> No
         "codeagent.model.provider": "scripted",
         "codeagent.model.name": str(folder / "script.json"),
         "workbench.startupEditor": "none",
+        "files.autoSave": "off",
         "workbench.tips.enabled": False,
         "extensions.ignoreRecommendations": True,
         "chat.disableAIFeatures": True,

@@ -86,6 +86,7 @@ def test_everything_by_the_keyboard(tmp_path: Path, extensions: Path) -> None:
         opened.wait_status("waiting for you")
         page.locator(".quick-input-list .monaco-list-row").filter(has_text="Review").wait_for()
         page.keyboard.press("Escape")
+        page.locator(".quick-input-widget").wait_for(state="hidden")
         page.keyboard.press("Control+Alt+a")
         page.locator(".quick-input-list .monaco-list-row").filter(has_text="Apply").wait_for()
         page.keyboard.press("ArrowDown")
@@ -114,8 +115,8 @@ def test_what_the_tree_offers_for_one_hunk(tmp_path: Path, extensions: Path) -> 
 
 def test_questions_with_choices_and_with_free_text(tmp_path: Path, extensions: Path) -> None:
     script = [
-        {"tool_calls": [call("AskUser", question="Which colour?", options=["Red", "Blue"])]},
-        {"tool_calls": [call("AskUser", question="Which name?")], "expect": "Blue"},
+        {"tool_calls": [call("AskUser", questions=[{"text": "Which colour?", "options": ["Red", "Blue"]}])]},
+        {"tool_calls": [call("AskUser", questions=[{"text": "Which name?"}])], "expect": "Blue"},
         {"text": "It is Ada's.", "expect": "Ada"},
     ]
     with window(tmp_path, extensions, files={"a.py": SOURCE}, script=script) as opened:
@@ -186,7 +187,7 @@ def test_an_untrusted_workspace_is_read_only_and_names_no_program(tmp_path: Path
     evil.chmod(0o755)
     files = {"a.py": SOURCE, ".vscode/settings.json": f'{{"codeagent.server.command": ["{evil}"], "codeagent.edits.apply": "auto"}}'}
     with window(tmp_path, extensions, files=files, script=[both_ends(), {"text": "I may not."}], arguments=()) as opened:
-        opened.page.locator(".monaco-dialog-box .monaco-button, .dialog-buttons .monaco-button").filter(has_text="No").first.click()
+        opened.page.locator(".statusbar-item").filter(has_text="Restricted Mode").wait_for()
         opened.task("Change both ends")
         opened.transcript().locator(".tool.failed").first.wait_for()
         opened.transcript().locator(".markdown").filter(has_text="I may not.").wait_for()

@@ -133,7 +133,7 @@ async def test_a_time_limit_leaves_no_process(tmp_path: Path, monkeypatch: pytes
 async def test_cancelling_leaves_no_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     note = fake_git(tmp_path, monkeypatch)
     task = asyncio.ensure_future(fetch(Source("file:///srv/x"), tmp_path / "into"))
-    while not note.exists():  # noqa: ASYNC110 - a file is no event
+    while not (note.exists() and note.read_text()):  # noqa: ASYNC110 - a file is no event
         await asyncio.sleep(0.01)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):

@@ -37,6 +37,8 @@ export interface Host {
   input(requestId: string, secret: boolean): Promise<void>;
   /** Whether a document of the server is shown in another way here. */
   shows(uri: string): boolean;
+  /** Whether this client is still in use; the end of one that is not is no crash. */
+  isWanted(): boolean;
   /** The server is there, or gone for good. */
   state(state: "starting" | "ready" | "stopped" | "failed"): void;
 }
@@ -125,6 +127,7 @@ function restarts(host: Host): ErrorHandler {
   return {
     error: () => ({ action: ErrorAction.Continue, handled: true }),
     closed: () => {
+      if (!host.isWanted()) return { action: CloseAction.DoNotRestart, handled: true };
       const now = Date.now();
       crashes.push(now);
       const recent = crashes.filter((time) => now - time < CRASH_WINDOW_MS).length;

@@ -1,0 +1,118 @@
+"""The parts of files that answer a question: pieces that follow the definitions, with lines and score.
+
+Pure but for the reading it is handed. Not here: which files come into question (`rank.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import log1p
+
+from codeagent_lsp.index.base import SymbolInfo
+from codeagent_lsp.index.words import Question, as_word, counted
+
+MOST_LINES = 60
+LEAST_LINES = 5
+MOST_FILES = 30
+PER_FILE = 3
+
+Read = Callable[[str], str | None]
+Outline = Callable[[str], Sequence[SymbolInfo]]
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """A piece of a file. Lines are 1-based and included; `symbol` is the definition it is or lies in, '' for none."""
+
+    path: str
+    line_start: int
+    line_end: int
+    text: str
+    score: float = 0.0
+    symbol: str = ""
+
+
+def answers(
+    ranked: Iterable[tuple[str, float]], read: Read, outline: Outline, asking: Question, limit: int = 10
+) -> list[Chunk]:
+    """The best pieces of the best files, best first; at most three of a file. `read` gives None for what is gone."""
+    pieces = [
+        (file, piece)
+        for file in list(ranked)[:MOST_FILES]
+        if (text := read(file[0])) is not None
+        for piece in split(file[0], text, outline(file[0]))
+    ]
+    found = _scored(pieces, asking)
+    kept: list[Chunk] = []
+    per_file: dict[str, int] = {}
+    for chunk in sorted(found, key=lambda each: (-each.score, each.path, each.line_start)):
+        per_file[chunk.path] = per_file.get(chunk.path, 0) + 1
+        if per_file[chunk.path] <= PER_FILE:
+            kept.append(chunk)
+    return kept[:limit]
+
+
+def split(path: str, text: str, symbols: Sequence[SymbolInfo]) -> list[Chunk]:
+    """A text in pieces that begin and end with definitions, none longer than 60 lines; all of its lines, in order."""
+    lines = text.splitlines()
+    names = _innermost(symbols)
+    chunks = []
+    for start, end in _spans(len(lines), symbols):
+        chunks.append(Chunk(path, start, end, "\n".join(lines[start - 1 : end]), symbol=names(start, end)))
+    return chunks
+
+
+def _spans(lines: int, symbols: Iterable[SymbolInfo]) -> list[tuple[int, int]]:
+    """Cut before and behind each definition; short pieces go with the one that follows, long ones are cut again."""
+    cuts = {1, lines + 1}
+    for symbol in symbols:
+        cuts.update(cut for cut in (symbol.line_start, symbol.line_end + 1) if 1 < cut <= lines)
+    spans: list[tuple[int, int]] = []
+    start = 1
+    for cut in sorted(cuts)[1:]:
+        if cut - start < LEAST_LINES and cut <= lines:
+            continue
+        spans += [(at, min(at + MOST_LINES, cut) - 1) for at in range(start, cut, MOST_LINES)]
+        start = cut
+    return spans
+
+
+def _innermost(symbols: Sequence[SymbolInfo]) -> Callable[[int, int], str]:
+    """The smallest definition around a piece; else the first that begins in it."""
+
+    def name(start: int, end: int) -> str:
+        around = [each for each in symbols if each.line_start <= start and end <= each.line_end]
+        if around:
+            return min(around, key=lambda each: each.line_end - each.line_start).qualified
+        return next((each.qualified for each in symbols if start <= each.line_start <= end), "")
+
+    return name
+
+
+def _scored(pieces: Sequence[tuple[tuple[str, float], Chunk]], asking: Question) -> list[Chunk]:
+    """The score of the file, as far as the piece has the question's words; rare words among the pieces count more."""
+    asked = {word for word, _ in asking.words} | {as_word(name) for name in asking.names} - {""}
+    have = [_present(chunk, asked) for _, chunk in pieces]
+    seen: dict[str, int] = {}
+    for words in have:
+        for word in words:
+            seen[word] = seen.get(word, 0) + 1
+    weights = {word: log1p(len(pieces) / count) for word, count in seen.items()}
+    raw = [sum(weights[word] * amount for word, amount in words.items()) for words in have]
+    top = max(raw, default=0.0) or 1.0
+    return [
+        replace(chunk, score=round(score * (0.3 + amount / top), 4))
+        for ((_, score), chunk), amount in zip(pieces, raw, strict=True)
+    ]
+
+
+def _present(chunk: Chunk, asked: set[str]) -> Mapping[str, float]:
+    """Which of the words a piece has: the second time counts less, the third nothing much; its name counts double."""
+    counts = counted(chunk.text)
+    named = counted(chunk.symbol)
+    return {
+        word: min(2.0, 1 + log1p(counts[word] - 1) / 2) + (1.0 if word in named else 0.0)
+        for word in asked
+        if word in counts
+    }

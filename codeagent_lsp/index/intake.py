@@ -1,0 +1,111 @@
+"""One file or one unsaved text made ready for the store: read, digested, parsed if its content is new.
+
+Not here: which files (`scan.py`), and who does it in which process (`worker.py`, `service.py`).
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import time
+from hashlib import blake2b
+from typing import NamedTuple
+
+from codeagent_lsp.errors import FileRefused
+from codeagent_lsp.index.base import FileTags
+from codeagent_lsp.index.grammars import grammar_of
+from codeagent_lsp.index.packing import Found, Packed, pack_found, unpack_symbols
+from codeagent_lsp.index.parse import MAX_BYTES, find
+from codeagent_lsp.index.scan import Work, stamp_of
+from codeagent_lsp.index.store import Entry, Stamp, Store
+from codeagent_lsp.workspace.encoding import decode
+
+_READ = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NOCTTY
+_FRESH_NS = 100_000_000  # a file changed so shortly before it was read may change again under the same stamp
+_FRESH_COARSE_NS = 2_000_000_000  # the same, where the file system counts whole seconds
+
+MAX_PLAIN = 50_000  # characters; beyond that a text that is no code is data, and its words only cost time
+NOTHING = pack_found(Found(""))
+
+
+class Same(NamedTuple):
+    """A file whose content is what the index has already; only its stamp is new."""
+
+    path: str
+    stamp: Stamp
+
+
+def take(store: Store, work: Work) -> Entry | Same | None:
+    """What to write for a file; None if it is gone or cannot be read."""
+    now = time.time_ns()
+    read = _read(work.absolute)
+    if read is None:
+        return None
+    data, stamp = read
+    stamp = _settled(stamp, now)
+    if data is None:
+        return _without_tags(store, work, blake2b(repr(stamp).encode(), digest_size=16).digest(), stamp, "large")
+    digest = digest_of(work.path, data)
+    if digest == work.digest:
+        return Same(work.path, stamp)
+    try:
+        text = decode(data).text
+    except FileRefused:
+        return _without_tags(store, work, digest, stamp, "binary")
+    if grammar_of(work.path, data) is None:
+        text = text[:MAX_PLAIN]
+    packed = store.content(digest)
+    found = pack_found(find(work.path, text)) if packed is None else None
+    symbols = unpack_symbols(work.path, (packed or found or NOTHING).outline) if store.companions else ()
+    return Entry(work.path, digest, found, store.prepare(work.path, FileTags("", symbols), text), stamp)
+
+
+def failed(store: Store, work: Work) -> Entry | None:
+    """What to write for a file that ended the process which looked into it: so that none tries again."""
+    try:
+        stamp = stamp_of(os.lstat(work.absolute))
+    except OSError:
+        return None
+    return _without_tags(store, work, blake2b(repr(stamp).encode(), digest_size=16).digest(), stamp, "failed")
+
+
+def digest_of(path: str, data: bytes) -> bytes:
+    """The key of a content; the same bytes in another language are another content."""
+    grammar = grammar_of(path, data)
+    return blake2b(data, digest_size=16, person=grammar.name.encode()[:16] if grammar else b"").digest()
+
+
+def packed_text(path: str, text: str) -> tuple[bytes, Packed]:
+    """The digest and the tags of an unsaved text."""
+    data = text.encode("utf-8", "replace")
+    return digest_of(path, data), pack_found(find(path, text) if len(data) <= MAX_BYTES else Found(""))
+
+
+def _without_tags(store: Store, work: Work, digest: bytes, stamp: Stamp, note: str) -> Entry:
+    return Entry(work.path, digest, NOTHING, store.prepare(work.path, FileTags(""), ""), stamp, note)
+
+
+def _read(path: str) -> tuple[bytes | None, Stamp] | None:
+    """The bytes of a regular file, None instead if they are too many, and its stamp."""
+    try:
+        fd = os.open(path, _READ)
+    except OSError:
+        return None
+    try:
+        info = os.fstat(fd)
+        if not stat.S_ISREG(info.st_mode):
+            return None
+        with open(fd, "rb", buffering=0, closefd=False) as file:
+            data = file.read(MAX_BYTES + 1) if info.st_size <= MAX_BYTES else None
+        return (data if data is not None and len(data) <= MAX_BYTES else None), stamp_of(info)
+    except OSError:
+        return None
+    finally:
+        os.close(fd)
+
+
+def _settled(stamp: Stamp, now: int) -> Stamp:
+    """The stamp, or the unknown one if the file may still be changed under the same."""
+    coarse = stamp.mtime % 1_000_000_000 == 0
+    fresh = now - max(stamp.mtime, stamp.ctime) < (_FRESH_COARSE_NS if coarse else _FRESH_NS)
+    return Stamp() if fresh else stamp
