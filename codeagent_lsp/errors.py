@@ -82,7 +82,6 @@ class ErrorCode(StrEnum):
     PARAMETER_ERROR = "PARAMETER_ERROR"
     VALIDATION_ERROR = "VALIDATION_ERROR"
     PERMISSION_ERROR = "PERMISSION_ERROR"
-    SANDBOX_EXECUTION_ERROR = "SANDBOX_EXECUTION_ERROR"
     SANDBOX_NOT_FOUND = "SANDBOX_NOT_FOUND"
     SANDBOX_TERMINATED = "SANDBOX_TERMINATED"
 
@@ -118,7 +117,6 @@ _ADVICE: dict[ErrorCode, Advice] = {
     ErrorCode.PARAMETER_ERROR: Advice(ErrorType.PARAM, retry=False),
     ErrorCode.VALIDATION_ERROR: Advice(ErrorType.PARAM, retry=False),
     ErrorCode.PERMISSION_ERROR: Advice(ErrorType.PERMISSION, retry=False),
-    ErrorCode.SANDBOX_EXECUTION_ERROR: Advice(ErrorType.EXECUTION, retry=False),
     ErrorCode.SANDBOX_NOT_FOUND: Advice(ErrorType.PARAM, retry=False),
     ErrorCode.SANDBOX_TERMINATED: Advice(ErrorType.EXECUTION, retry=False),
 }

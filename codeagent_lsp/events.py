@@ -121,6 +121,35 @@ class MessageAdded(Event):
 
 
 @dataclass(frozen=True, kw_only=True)
+class ConversationCompacted(Event):
+    """What a compaction left of the run's messages and of the first `base` of the session at its `generation`."""
+
+    type: ClassVar[str] = "conversation"
+    internal: ClassVar[bool] = True
+    messages: tuple[Mapping[str, Any], ...] = ()
+    base: int = 0
+    generation: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunInterrupted(Event):
+    """The process that worked on the run was gone, which was found out when the session was used again."""
+
+    type: ClassVar[str] = "run_interrupted"
+    internal: ClassVar[bool] = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class StateChanged(Event):
+    """What changed of a session: its todos, its focused files `{path, editing}` (as they are now, so without text)."""
+
+    type: ClassVar[str] = "state"
+    internal: ClassVar[bool] = True
+    todos: tuple[Mapping[str, Any], ...] | None = None
+    focused: tuple[Mapping[str, Any], ...] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class UsageReported(Event):
     """Tokens of one model call."""
 
@@ -322,9 +351,6 @@ class ToolEnabled(Event):
     tool: str = ""
 
 
-# --- running one file
-
-
 @dataclass(frozen=True, kw_only=True)
 class FileRunStarted(Event):
     """A file run begins."""
@@ -356,9 +382,6 @@ class FileRunExit(Event):
     type: ClassVar[str] = "exit"
     exit_code: int = 0
     duration: float = 0.0
-
-
-# --- asking
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -399,9 +422,6 @@ class QuestionAnswered(Event):
     type: ClassVar[str] = "question_answered"
     request_id: str = ""
     answer: str | None = None
-
-
-# --- changes
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -68,6 +68,10 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
         "Session {session} is open in another window. Close it there, or start a new session.",
         "会话 {session} 已在另一个窗口中打开。请在那里关闭，或新建会话。",
     ),
+    "session.lapsed": (
+        "The run was interrupted while it waited for you: {titles}. `codeagent.pending` shows what can go on.",
+        "运行在等待您时中断：{titles}。`codeagent.pending` 可列出能继续的内容。",
+    ),
     "question.closed": (
         "The question {request} is not open any more; it was answered or its time was over.",
         "问题 {request} 已关闭：已有答案或已超时。",

@@ -133,7 +133,9 @@ def _schemas() -> Iterator[tuple[str, dict[str, Any]]]:
 def _schema(hint: Any) -> dict[str, Any]:
     """A type as VS Code's settings editor likes it."""
     options = typing.get_args(hint) if typing.get_origin(hint) in (typing.Union, types.UnionType) else (hint,)
-    literals = [choice for option in options if typing.get_origin(option) is Literal for choice in typing.get_args(option)]
+    literals = [
+        choice for option in options if typing.get_origin(option) is Literal for choice in typing.get_args(option)
+    ]
     if bool in options:
         return {"type": ["boolean", "string"], "enum": [True, False, *literals]} if literals else {"type": "boolean"}
     if literals and len(options) == 1:

@@ -63,3 +63,33 @@ def test_a_busy_model_says_when_to_come_back() -> None:
 def test_an_edit_that_is_refused_says_why() -> None:
     error = errors.EditRefused("ambiguous", "It stands there twice.")
     assert (error.reason, str(error), error.code) == ("ambiguous", "It stands there twice.", ErrorCode.EDIT_REFUSED)
+
+
+@pytest.mark.parametrize(
+    ("code", "kind", "retry"),
+    [
+        ("INVALID_PARAM", "param_error", False),
+        ("NOT_FOUND", "param_error", False),
+        ("PERMISSION_DENIED", "permission_error", False),
+        ("EXECUTION_ERROR", "execution_error", False),
+        ("TIMEOUT", "execution_error", True),
+        ("CIRCUIT_OPEN", "execution_error", True),
+        ("CANCELLED", "cancelled", False),
+        ("MCP_PARAM_ERROR", "param_error", False),
+        ("MCP_PARSE_ERROR", "parse_error", False),
+        ("MCP_EXECUTION_ERROR", "execution_error", False),
+        ("MCP_NETWORK_ERROR", "network_error", True),
+        ("MCP_TIMEOUT", "execution_error", True),
+        ("MCP_NOT_FOUND", "param_error", False),
+        ("CONNECTION_ERROR", "network_error", True),
+        ("TIMEOUT_ERROR", "execution_error", True),
+        ("PARAMETER_ERROR", "param_error", False),
+        ("VALIDATION_ERROR", "param_error", False),
+        ("PERMISSION_ERROR", "permission_error", False),
+        ("SANDBOX_NOT_FOUND", "param_error", False),
+        ("SANDBOX_TERMINATED", "execution_error", False),
+    ],
+)
+def test_what_other_programs_rely_on(code: str, kind: str, retry: bool) -> None:
+    advice = ErrorCode(code).advice
+    assert (advice.type.value, advice.retry) == (kind, retry)

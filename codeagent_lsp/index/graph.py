@@ -10,7 +10,7 @@ import json
 import sys
 from array import array
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import sqrt
 
@@ -18,7 +18,7 @@ from codeagent_lsp.index.packing import Names
 
 MOST_DEFINERS = 5  # a name that more files define tells nothing of which is meant
 SHORTEST_NAME = 4
-BACKWARD = 1.0  # how much of an edge's weight leads back, from what is used to who uses it
+MOST_EDGES = 32
 
 _ORDER = sys.byteorder
 _SIZES = {kind: array(kind).itemsize for kind in ("I", "Q")} | {"f": array("f").itemsize}
@@ -76,18 +76,24 @@ class Graph:
                 queue.append(target)
 
 
-def build(names: Iterable[tuple[str, Names]], files: Mapping[str, bytes]) -> Graph:
-    """The graph of all files, as `Store.names` gives them, with the digests that `Store.files` gives."""
-    known = list(names)
-    definers = _definers(known)
-    edges: list[dict[int, float]] = [{} for _ in known]
-    for user, (_, each) in enumerate(known):
-        own = set(each.defined)
-        for name, often in each.used.items():
-            targets = definers.get(name)
-            if targets and name not in own:
-                _connect(edges, user, targets, sqrt(often) / len(targets))
-    return _graph([path for path, _ in known], edges, files)
+def build(names: Callable[[], Iterable[tuple[str, Names]]], files: Mapping[str, bytes]) -> Graph:
+    """The graph of all files, by `Store.names` (read twice, never held) and the digests that `Store.files` gives.
+
+    Of each file only the strongest 32 edges to others are kept.
+    """
+    paths, definers = _definers(names())
+    number = _numbered(paths)
+    ends, weights = array("I"), array("f")
+    for path, each in names():
+        user = number.get(path)
+        if user is not None:
+            for target, weight in _strongest(user, each, definers):
+                ends.extend((user, target))
+                weights.append(weight)
+    contents = array("Q", (_short(files.get(path, b"")) for path in paths))
+    starts, targets, shares = _both_ways(len(paths), ends, weights)
+    importance = _pagerank(starts, targets, shares)
+    return Graph(tuple(paths), starts, targets, shares, importance, contents, number)
 
 
 def dump(graph: Graph) -> bytes:
@@ -129,35 +135,49 @@ def _head(data: bytes) -> tuple[str, int, list[str]]:
     return read[0], read[1], read[2]
 
 
-def _definers(known: Sequence[tuple[str, Names]]) -> dict[str, list[int]]:
+def _definers(known: Iterable[tuple[str, Names]]) -> tuple[list[str], dict[str, list[int]]]:
+    """All paths, and for each name that tells something the files that define it."""
+    paths: list[str] = []
     definers: dict[str, list[int]] = {}
-    for number, (_, names) in enumerate(known):
+    for path, names in known:
         for name in names.defined:
             if len(name) >= SHORTEST_NAME:
-                definers.setdefault(name, []).append(number)
-    return {name: files for name, files in definers.items() if len(files) <= MOST_DEFINERS}
+                definers.setdefault(name, []).append(len(paths))
+        paths.append(path)
+    return paths, {name: files for name, files in definers.items() if len(files) <= MOST_DEFINERS}
 
 
-def _connect(edges: list[dict[int, float]], user: int, targets: Sequence[int], weight: float) -> None:
-    for target in targets:
-        if target != user:
-            edges[user][target] = edges[user].get(target, 0.0) + weight
-            edges[target][user] = edges[target].get(user, 0.0) + weight * BACKWARD
+def _strongest(user: int, names: Names, definers: Mapping[str, Sequence[int]]) -> list[tuple[int, float]]:
+    """The files that one leans on most, and how much."""
+    own = set(names.defined)
+    found: dict[int, float] = {}
+    for name, often in names.used.items():
+        targets = definers.get(name)
+        if targets and name not in own:
+            for target in targets:
+                found[target] = found.get(target, 0.0) + sqrt(often) / len(targets)
+    found.pop(user, None)
+    return sorted(found.items(), key=lambda each: (-each[1], each[0]))[:MOST_EDGES]
 
 
-def _graph(paths: Sequence[str], edges: Sequence[Mapping[int, float]], files: Mapping[str, bytes]) -> Graph:
-    starts, targets, weights = array("I", [0]), array("I"), array("f")
-    for each in edges:
-        total = sum(each.values())
-        targets.extend(each)
-        weights.extend(weight / total for weight in each.values())
-        starts.append(len(targets))
-    importance = _pagerank(starts, targets, weights)
-    contents = array("Q", (_short(files.get(path, b"")) for path in paths))
-    return Graph(tuple(paths), starts, targets, weights, importance, contents, _numbered(paths))
+def _both_ways(files: int, ends: array[int], weights: array[float]) -> tuple[array[int], array[int], array[float]]:
+    """Edges sorted by the file they leave, forward and back; the weights that leave a file add up to 1."""
+    starts, totals = array("I", bytes(4 * (files + 1))), [0.0] * files
+    for at, end in enumerate(ends):
+        starts[end + 1] += 1
+        totals[end] += weights[at // 2]
+    for file in range(files):
+        starts[file + 1] += starts[file]
+    free = array("I", starts)
+    targets, shares = array("I", bytes(4 * len(ends))), array("f", bytes(4 * len(ends)))
+    for at, end in enumerate(ends):
+        targets[free[end]] = ends[at ^ 1]
+        shares[free[end]] = weights[at // 2] / totals[end]
+        free[end] += 1
+    return starts, targets, shares
 
 
-def _pagerank(starts: array[int], targets: array[int], weights: array[float], rounds: int = 12) -> array[float]:
+def _pagerank(starts: array[int], targets: array[int], weights: array[float], rounds: int = 8) -> array[float]:
     """PageRank without a task, by power iteration; a file without edges keeps nothing but its base share."""
     count = len(starts) - 1
     base = 1 / max(count, 1)

@@ -24,6 +24,7 @@ _MOST_PER_WORD = 8  # a word standing more often in a file says no more
 _TOO_COMMON = 0.5  # FTS5 counts a word that over half of the files have as nothing
 _ROWS_AT_MOST = 60_000  # rows one question may score, beyond its three rarest words
 _COLUMNS = "path, names, text"
+_TOKENS = "unicode61 remove_diacritics 0 tokenchars '_'"
 _WEIGHTS = (2.0, 2.0, 1.0)
 
 
@@ -40,9 +41,7 @@ class Lexical:
 
     def create(self, db: sqlite3.Connection) -> None:
         """One row per file, under the file's row id; and the view that tells how common a word is."""
-        db.execute(
-            f"CREATE VIRTUAL TABLE lexical USING fts5({_COLUMNS}, tokenize = \"unicode61 remove_diacritics 0 tokenchars '_'\")"
-        )
+        db.execute(f'CREATE VIRTUAL TABLE lexical USING fts5({_COLUMNS}, tokenize = "{_TOKENS}")')
         db.execute("CREATE VIRTUAL TABLE lexical_words USING fts5vocab(lexical, row)")
 
     def prepare(self, path: str, tags: FileTags, text: str) -> object:
@@ -104,7 +103,7 @@ def folder_and_stem(path: str) -> tuple[frozenset[str], frozenset[str]]:
 def _telling(tables: Tables, question: Question) -> list[str]:
     """The rarest words, as many as can be looked up quickly; none that most files have."""
     counts = rarity(tables, asked(question)[:500])
-    files = tables.query("SELECT count(*) FROM files")[0][0]
+    files = sum(count for (count,) in tables.query("SELECT count(*) FROM files"))
     known = sorted((count, word) for word, count in counts.items() if count <= max(2, files * _TOO_COMMON))
     words: list[str] = []
     rows = 0

@@ -8,6 +8,7 @@ Not here: ranks (`rank.py`) and text (`repomap.py`).
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from math import sqrt
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -20,6 +21,8 @@ from codeagent_lsp.index.repomap import Counter, RepoMap, estimate_tokens
 from codeagent_lsp.index.words import Question
 
 STALE = 0.02  # the share of changed files from which the graph is made anew
+
+LEAST_SCORE = 0.001  # of the best score, for the most important file that the task says nothing of
 
 _KEPT = 8
 
@@ -48,6 +51,7 @@ class Mapper:
         self._generation = -1
         self._files: Mapping[str, bytes] = {}
         self._graph: graphs.Graph | None = None
+        self._important: list[tuple[str, float]] = []
         self._last: dict[object, RepoMap] = {}
 
     def task_map(self, task: Task, budget: int) -> RepoMap:
@@ -55,17 +59,24 @@ class Mapper:
         asking = task.question()
         if not asking.words and not task.focused and not asking.names:
             return self.overview(budget)
-        return self._made(("task", task.text, task.focused, task.mentioned, budget), self.ranked(task), asking, budget)
+        ranked = self._filled(self.ranked(task))
+        return self._made(("task", task.text, task.focused, task.mentioned, budget), ranked, asking, budget)
 
     def overview(self, budget: int) -> RepoMap:
         """The part that no task changes: what holds the repository together, for the stable part of a prompt."""
-        graph = self._refreshed()
-        return self._made(("overview", budget), rank.important(graph, self._files), Question(), budget)
+        self._refreshed()
+        return self._made(("overview", budget), self._important, Question(), budget)
 
     def ranked(self, task: Task) -> list[tuple[str, float]]:
         """Files by how much they matter to the task, best first."""
         graph = self._refreshed()
         return rank.ranked(self._index, graph, self._files, task)
+
+    def _filled(self, ranked: list[tuple[str, float]]) -> list[tuple[str, float]]:
+        """With what is important in any case behind it, for a map with room left."""
+        known = {path for path, _ in ranked}
+        rest = [(path, LEAST_SCORE * rank) for path, rank in self._important if path not in known]
+        return ranked + rest[: max(0, repomap.MOST_FILES - len(ranked))]
 
     def _made(self, key: object, ranked: list[tuple[str, float]], asking: Question, budget: int) -> RepoMap:
         made = repomap.render(
@@ -85,9 +96,10 @@ class Mapper:
         self._generation = generation
         graph = self._graph or _read(self._saved)
         if graph is None or graph.stale(self._files) > STALE:
-            graph = graphs.build(self._index.names(), self._files)
+            graph = graphs.build(self._index.names, self._files)
             _write(self._saved, graph)
         self._graph = graph
+        self._important = _relative(rank.important(graph, self._files)[: repomap.MOST_FILES])
         return graph
 
 
@@ -96,6 +108,12 @@ def repo_map(
 ) -> str:
     """The text of one map, made from nothing; a `Mapper` makes the next one faster."""
     return Mapper(index).task_map(Task(task, tuple(focused), tuple(mentioned)), budget_tokens).text
+
+
+def _relative(ranked: list[tuple[str, float]]) -> list[tuple[str, float]]:
+    """Scores as shares of the best, brought closer together: PageRank falls off steeply."""
+    best = max((score for _, score in ranked), default=0.0) or 1.0
+    return [(path, sqrt(score / best)) for path, score in ranked]
 
 
 def _read(path: Path | None) -> graphs.Graph | None:

@@ -19,6 +19,7 @@ from codeagent_lsp.index.base import SymbolInfo, SymbolKind
 MAX_SIGNATURE = 240
 MAX_DOCSTRING = 400
 MAX_NAME = 200
+MAX_DEPTH = 50  # definitions in definitions
 
 _KINDS: dict[str, SymbolKind] = {
     "class": "class", "struct": "struct", "interface": "interface", "enum": "enum", "type": "type",
@@ -74,6 +75,8 @@ class Outline:
         """The next definition, in the order of their starts."""
         while self._open and self._open[-1].end <= definition.start:
             self._open.pop()
+        if len(self._open) >= MAX_DEPTH:
+            return
         if definition.kind == "wrapper":
             self._open.append(_Open(definition.end, "wrapper", "", definition.node))
             return
@@ -145,7 +148,8 @@ class Outline:
     def _docstring(self, node: Node, outer: Node) -> str:
         if node.type in ("function_definition", "class_definition"):
             body = node.child_by_field_name("body")
-            first = body.named_child(0) if body is not None and body.type == "block" else None
+            statements = body.named_children if body is not None and body.type == "block" else []
+            first = next(iter(statements), None)
             if first is not None and first.type == "expression_statement" and first.child_count:
                 first = first.child(0)
             if first is not None and first.type == "string":
@@ -217,6 +221,8 @@ def _inner_name(node: Node) -> Node | None:
         found = node.child_by_field_name(name)
         if found is not None:
             return found
+    if node.type == "const_element":
+        return next(iter(node.named_children), None)
     if node.type in _UNFIELDED or node.type in ("field_declaration", "variable_declaration", "property_declaration"):
         inner = [child for child in node.named_children if child.type not in ("modifiers", "modifier")]
         return inner[-1] if inner else None

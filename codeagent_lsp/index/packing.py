@@ -142,8 +142,8 @@ def _symbol(path: str, packed: Sequence[Any]) -> SymbolInfo:
 
 
 def _references(used: Mapping[str, list[int]], symbols: tuple[SymbolInfo, ...]) -> Iterator[Reference]:
-    """In the order of the text's lines; on one line in the order of the names' first uses."""
+    """By line, on one line by name: an order that does not depend on how they were found."""
     scopes = Scopes(symbols)
     places = [(abs(line), name, line < 0) for name, lines in used.items() for line in lines]
-    for line, name, call in sorted(places, key=lambda place: place[0]):
+    for line, name, call in sorted(places):
         yield Reference(name, line, call, scopes.at(line))

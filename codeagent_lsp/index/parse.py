@@ -22,6 +22,8 @@ from codeagent_lsp.workspace.encoding import decode
 
 MAX_BYTES = 1 << 20
 SECONDS = 5.0
+MAX_DEPTH = 400  # of the syntax tree: names nested deeper are not looked at
+MAX_ERROR = 8_000  # nodes in one piece of a text that makes no sense
 
 _WATCHED = 32_768  # bytes; asking for the time costs a fifth, and what is shorter is parsed before anybody waits
 _PIECE = 65_536
@@ -31,7 +33,7 @@ _LONGEST_NAME = 120
 def parse(path: str, data: bytes | str, *, seconds: float = SECONDS) -> FileTags:
     """The tags of a text; `path` tells its language. Never fails: what cannot be parsed has no tags.
 
-    No tags: unknown language, no text, over 1 MiB, over the time limit (`broken` is set then).
+    No tags: unknown language, no text, over 1 MiB; over the time limit or no code at all (`broken` is set then).
     """
     return tags_of(find(path, data, seconds=seconds))
 
@@ -44,7 +46,7 @@ def find(path: str, data: bytes | str, *, seconds: float = SECONDS) -> Found:
         return Found("")
     stop = _Clock(seconds).over if len(source) > _WATCHED else None
     tree = _tree(grammars.parser(grammar), source, stop)
-    if tree is None:
+    if tree is None or _is_hopeless(tree):
         return Found(grammar.name, broken=True)
     captures = _captures(grammar, tree)
     outline = Outline(source, by_last_line(captures.get("above", ())))
@@ -95,8 +97,21 @@ def _tree(parser: Parser, source: bytes, stop: Callable[..., bool] | None) -> Tr
 
 
 def _captures(grammar: grammars.Grammar, tree: Tree) -> Mapping[str, Sequence[Node]]:
-    # No clock here: the binding crashes with a progress callback, and one pass over the tree is short.
-    return QueryCursor(grammars.query(grammar)).captures(tree.root_node)
+    # No clock here, as the binding crashes with one. What would take long is kept out: depth, and hopeless errors.
+    cursor = QueryCursor(grammars.query(grammar))
+    cursor.set_max_start_depth(MAX_DEPTH)
+    return cursor.captures(tree.root_node)
+
+
+def _is_hopeless(tree: Tree) -> bool:
+    """Whether there are errors so long that a query takes time with the square of their length."""
+    pending = [tree.root_node] if tree.root_node.has_error else []
+    while pending:
+        node = pending.pop()
+        if node.is_error and node.child_count > MAX_ERROR:
+            return True
+        pending += [child for child in node.children if child.has_error]
+    return False
 
 
 def _uses(captures: Mapping[str, Sequence[Node]], source: bytes, names_at: set[int]) -> dict[str, list[int]]:

@@ -17,6 +17,7 @@ from codeagent_lsp.index.words import Question, question
 SEEDS = 20
 GRAPH_SHARE = 0.2
 RECENT_SHARE = 0.2
+RECENT_ALONE = 0.02  # of the best score, for a file that nothing else speaks for
 STEM_BONUS, FOLDER_BONUS = 0.5, 0.3
 NAMED_BONUS = 1.0  # of the best score: a file that the task names is worth as much as the best match
 FEW = 20
@@ -120,7 +121,7 @@ def _add_recent(scores: dict[str, float], paths: Collection[str], recent: Mappin
     """What is edited often is edited again; alone it makes a file matter a little."""
     for path, often in recent.items():
         if path in paths and often > 0:
-            scores[path] = scores.get(path, 0.0) * (1 + RECENT_SHARE * log(1 + often))
+            scores[path] = scores.get(path, RECENT_ALONE) * (1 + RECENT_SHARE * log(1 + often))
 
 
 def _asks(asking: Question, words: frozenset[str]) -> bool:

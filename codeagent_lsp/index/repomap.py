@@ -20,8 +20,9 @@ Counter = Callable[[str], int]
 
 MOST_FILES = 400
 PATHS_SHARE = 0.6  # of the budget, at most, for naming files; what is left shows signatures
+SECTION_SHARE = 0.05  # of the best score, below which a file is only named
 SIGNATURE_CHARS = 100
-STEADY = 0.08  # a score that moved less than this share has not moved
+STEADY = 0.12  # a score that moved less than this share has not moved; rounding alone takes up to 0.05
 
 _MOST_SECTIONS = 24
 _MOST_SIGNATURES = 8
@@ -58,8 +59,10 @@ def render(
     """The map of the best files that fit in `budget` tokens. An empty one where nothing fits."""
     scores = steady(dict(ranked), previous.scores if previous else {})
     order = sorted(scores, key=lambda path: (-scores[path], path))[:MOST_FILES]
-    named = order[: _most(order, int(budget * PATHS_SHARE), count)]
-    sections = _sections(named, outline, asking, budget, count)
+    named = order[: _most(order, {}, int(budget * PATHS_SHARE), count)]
+    best = [path for path in named if scores[path] >= SECTION_SHARE * scores[order[0]]]
+    sections = _sections(best, named, outline, asking, budget, count)
+    named = order[: _most(order, sections, budget, count)]
     text = _text(sections, named)
     return RepoMap(text, tuple(named), scores) if named and count(text) <= budget else RepoMap(scores=scores)
 
@@ -96,17 +99,17 @@ def paths_in(text: str) -> list[str]:
     return found
 
 
-def _most(order: Sequence[str], budget: int, count: Counter) -> int:
-    """How many of the files can be named in that many tokens."""
-    return bisect_right(range(1, len(order) + 1), budget, key=lambda files: count(_folders(order[:files])))
+def _most(order: Sequence[str], sections: Mapping[str, Sequence[str]], budget: int, count: Counter) -> int:
+    """How many of the files can be named in that many tokens, beside those sections."""
+    return bisect_right(range(1, len(order) + 1), budget, key=lambda files: count(_text(sections, order[:files])))
 
 
 def _sections(
-    named: Sequence[str], outline: Outline, asking: Question, budget: int, count: Counter
+    best: Sequence[str], named: Sequence[str], outline: Outline, asking: Question, budget: int, count: Counter
 ) -> dict[str, list[str]]:
     """Signatures for the best files, as long as the whole text fits."""
     sections: dict[str, list[str]] = {}
-    for path in named[:_MOST_SECTIONS]:
+    for path in best[:_MOST_SECTIONS]:
         lines = signatures(outline(path), asking)
         while lines and count(_text({**sections, path: lines}, named)) > budget:
             lines = lines[: len(lines) // 2]

@@ -27,7 +27,7 @@ from codeagent_lsp.errors import (
     ModelTimeout,
 )
 from codeagent_lsp.llm.base import ModelInfo, ModelRequest, ReasoningChunk, Reply, StreamItem, TextChunk
-from codeagent_lsp.messages import ToolCall, Usage
+from codeagent_lsp.messages import Message, ToolCall, Usage
 
 ERRORS = ("busy", "broken", "timeout", "overflow")
 CONTEXT_WINDOW = 32_768
@@ -163,9 +163,20 @@ def _call(call: Any, number: int) -> ToolCall:
 
 
 def _check_expectation(reply: ScriptedReply, request: ModelRequest, turn: int) -> None:
-    said = next((message.content for message in reversed(request.messages) if message.role == "user"), "")
+    said = _last_words(request.messages)
     if reply.expect and reply.expect not in said:
         raise ModelReplyInvalid("model.script_expected", number=turn + 1, expected=reply.expect, got=said[:200])
+
+
+def _last_words(messages: Iterable[Message]) -> str:
+    """The last user message, as a server gets it: notes and request that stand together are one."""
+    said: list[str] = []
+    for message in reversed(tuple(messages)):
+        if message.role == "user":
+            said.insert(0, message.content)
+        elif said:
+            break
+    return "\n\n".join(said)
 
 
 def _fail(error: str) -> NoReturn:

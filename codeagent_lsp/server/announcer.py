@@ -74,7 +74,7 @@ class Announcer:
         if isinstance(event, events.ChangesApplied) and event.outcome != "full":
             self.tell(outcome_line(event, self._language()), types.MessageType.Warning)
         if isinstance(event, events.ToolDisabled):
-            words = text("tool.rests", self._language(), tool=event.tool, reason=event.reason.rstrip("."))
+            words = text("tool.rests", self._language(), tool=event.tool, reason=event.reason)
             self.tell(words, types.MessageType.Warning)
         if isinstance(event, events.RunCompleted):
             self._finished(event)

@@ -17,6 +17,7 @@ from codeagent_lsp.protocol import command as declared
 from codeagent_lsp.server.arguments import checked
 from codeagent_lsp.server.convert import chosen_files, chosen_hunks, run_request
 from codeagent_lsp.server.knowledge_commands import knowledge_commands
+from codeagent_lsp.session.lapsed import lapsed, lapsed_line
 from codeagent_lsp.session.plan_orders import retry_step, skip_step
 from codeagent_lsp.session.request import RunKind
 from codeagent_lsp.session.transcript import render
@@ -168,7 +169,10 @@ def session_commands(backend: Backend) -> dict[str, Callable[[Arguments], Any]]:
 
     def resume(given: Arguments) -> dict[str, Any]:
         session = manager.resume(given["sessionId"])
-        return {"sessionId": session.session_id, "title": session.title, "runs": len(session.runs)}
+        if words := lapsed_line(session, backend.front.language()):
+            backend.announcer.tell(words, types.MessageType.Warning)
+        answer = {"sessionId": session.session_id, "title": session.title, "runs": len(session.runs)}
+        return {**answer, "lapsed": lapsed(session)}
 
     def delete(given: Arguments) -> dict[str, bool]:
         manager.delete(given["sessionId"])

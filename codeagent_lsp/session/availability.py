@@ -52,7 +52,7 @@ class Availability:
         if left is None:
             return f"The tool {name} cannot be used now: {reason or 'switched off'}. Go another way."
         when = f"in {left:.0f} s" if left > 0 else "now"
-        return f"The tool {name} rests: {reason} It can be tried again {when}. Until then go another way."
+        return f"The tool {name} rests: it {reason}. It can be tried again {when}. Until then go another way."
 
 
 def _off(registry: ToolRegistry) -> dict[str, str]:

@@ -17,17 +17,17 @@ from codeagent_lsp.agent.prompt import Selection, system_prompt, task_message
 from codeagent_lsp.llm.base import Model
 from codeagent_lsp.messages import Message, ToolSpec
 from codeagent_lsp.session.availability import Availability
-from codeagent_lsp.session.offering import Offering
+from codeagent_lsp.session.focusing import Focusing
+from codeagent_lsp.session.offering import Offering, offering_for
 from codeagent_lsp.session.planner import RunPlanner
 from codeagent_lsp.session.proposal import Proposal
 from codeagent_lsp.session.replay import message_to_dict
 from codeagent_lsp.session.request import ANSWERS, Planning, RunRequest, Target
 from codeagent_lsp.session.services import Services
-from codeagent_lsp.session.session import RunRecord, Session
+from codeagent_lsp.session.session import Compacted, RunRecord, Session
 from codeagent_lsp.session.telling import Telling
-from codeagent_lsp.session.voice import PLANNING_CALL, Voice
+from codeagent_lsp.session.voice import Voice
 from codeagent_lsp.session.workbench import Workbench, commands_line
-from codeagent_lsp.tools import SMALL_SET
 from codeagent_lsp.tools.base import ToolContext
 from codeagent_lsp.tools.decision import Mode
 from codeagent_lsp.tools.executor import ToolExecutor
@@ -35,8 +35,6 @@ from codeagent_lsp.tools.todos import render
 from codeagent_lsp.workspace.position import LineIndex
 
 SMALL_WINDOW = 8192
-PLANNING_TOOLS = (PLANNING_CALL, "plan_enter", "plan_update", "plan_exit")
-NAMED_IN_RULES = ("skill_loader", "delegate")  # tools of groups that the system prompt may tell the model to use
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +59,9 @@ class Conversation:
         self._planner = planner
         self._kind = parts.record.kind
         self._history = History()
+        self._base, self._generation = 0, 0
         self._context: ToolContext | None = None
+        self._focusing = self._focuses(parts.bench.context())
         self._reading = False
         self._offering = Offering(parts.services.registry, self._mode)
         self._availability = Availability(parts.services.registry, parts.voice.emit)
@@ -80,16 +80,29 @@ class Conversation:
         environment = replace(parts.services.environment(), commands=commands)
         kind = "ask" if self._kind in ANSWERS else "system"
         system = Message("system", system_prompt(kind, environment, await self._told.prompt()))
-        self._history = History([system, *parts.session.messages], self._remember, self._told.compacted)
-        self._offering = self._offered(system)
-        if request is not None:
-            before = await self._told.before(request)
-            words = (before, self._availability.opening(), await asyncio.to_thread(self._task, request), also)
-            self._history.append(Message("user", "\n\n".join(filter(None, words))))
+        self._base, self._generation = len(parts.session.messages), parts.session.generation
+        self._history = History([system, *parts.session.messages], self._remember, self._compacted)
+        small = self.window <= SMALL_WINDOW
+        messages, registry = parts.session.messages, parts.services.registry
+        self._offering = offering_for(registry, self._mode, messages, self._planning, system.content, small=small)
         context = parts.bench.context(self._model, self._reply_tokens)
         planner = None if self._planning == "never" else self._planner
-        self._context = replace(context, planner=planner, groups=self._offering)
-        self._context = self._told.equipped(self._context, environment, self._tools, self._limits(None))
+        context = replace(context, planner=planner, groups=self._offering)
+        self._context = self._told.equipped(context, environment, self._tools, self._limits(None))
+        self._focusing = self._focuses(context)
+        if request is not None:
+            await self._request(request, also)
+
+    async def _request(self, request: RunRequest, also: str) -> None:
+        """What the user wants, in their own words; before it, in a note, what helps with it now. The note goes with
+        the first compaction, the words stay.
+        """
+        files = await asyncio.to_thread(self._files, request)
+        before = (await self._told.before(request), self._availability.opening(), files, also)
+        if helpful := "\n\n".join(filter(None, before)):
+            self.tell(helpful)
+        self._history.append(Message("user", self._task(request)))
+        await self._focusing.given(files)
 
     def tell(self, words: str) -> None:
         """A note of ours, in the user's place."""
@@ -127,11 +140,24 @@ class Conversation:
     async def _after_tools(self) -> str:
         """What the model must know now that its calls are done."""
         told = await self._parts.proposal.apply_live()
+        await self._focusing.after(self._history.messages)
         below = await self._told.below(self._history.messages)
         return "\n\n".join(filter(None, (told, below, self._availability.news())))
 
     def _remember(self, message: Message) -> None:
         remember(self._parts, message)
+
+    def _compacted(self, messages: tuple[Message, ...]) -> None:
+        """The conversation is shorter from now on, in the next run too."""
+        record = self._parts.record
+        said = tuple(message for message in messages if message.role != "system")
+        record.compacted = Compacted(said, len(record.messages), self._base, self._generation)
+        self._parts.voice.emit(
+            events.ConversationCompacted(
+                messages=tuple(map(message_to_dict, said)), base=self._base, generation=self._generation
+            )
+        )
+        self._told.compacted(messages)
 
     def _mode(self) -> Mode:
         """The mode at any moment; a run that answers only reads, whatever its model tries."""
@@ -143,23 +169,7 @@ class Conversation:
 
     def _tools(self, only: tuple[str, ...] | None) -> tuple[ToolSpec, ...]:
         """What the model is offered. A small model explains what it has in front of it, without tools."""
-        return () if self._small and self._kind == "explain" else self._offering.specs(only)
-
-    @property
-    def _small(self) -> bool:
-        return self.window <= SMALL_WINDOW
-
-    def _offered(self, system: Message) -> Offering:
-        """What this run offers: what its rules speak of, and what the conversation used before."""
-        few = (*SMALL_SET, PLANNING_CALL) if self._planning == "always" else SMALL_SET
-        return Offering(
-            self._parts.services.registry,
-            self._mode,
-            self._parts.session.messages,
-            PLANNING_TOOLS if self._planning == "never" else (),
-            few if self._small else None,
-            [name for name in NAMED_IN_RULES if name in system.content],
-        )
+        return () if self._kind == "explain" and self.window <= SMALL_WINDOW else self._offering.specs(only)
 
     async def _kept(self) -> Kept:
         """What every compaction says again."""
@@ -167,16 +177,34 @@ class Conversation:
         items, plan = parts.session.todos.items, parts.record.plan
         paths = [path for part in parts.record.applied for path in part.changeset.paths]
         names = map(parts.proposal.view.roots.relative, (*paths, *parts.proposal.changeset.paths))
-        return Kept(render(items) if items else "", plan.text() if plan else "", tuple(dict.fromkeys(names)))
+        return Kept(
+            render(items) if items else "",
+            plan.text() if plan else "",
+            tuple(dict.fromkeys(names)),
+            await self._focusing.fresh(),
+        )
 
     def _task(self, request: RunRequest) -> str:
-        """The first message: the request, what is selected, and what the task needs to begin."""
-        target, selection, skip = request.target, None, []
-        if target is not None:
-            selection, skip = self._selection(target), [target.file.path]
-        task = task_message(request.instruction, selection, request.diagnostics)
-        context = starting_context(self._parts.proposal.view, request.task, self.window, skip)
-        return f"{context}\n\n{task}" if context else task
+        """The request, and what is selected."""
+        selection = self._selection(request.target) if request.target is not None else None
+        return task_message(request.instruction, selection, request.diagnostics)
+
+    def _files(self, request: RunRequest) -> str:
+        """What the task needs to begin."""
+        skip = [request.target.file.path] if request.target is not None else []
+        return starting_context(self._parts.proposal.view, request.task, self.window, skip)
+
+    def _focuses(self, context: ToolContext) -> Focusing:
+        parts = self._parts
+        limit = parts.services.settings().context.focused_files_max_chars
+        return Focusing(
+            parts.session,
+            parts.record.run_id,
+            parts.proposal.view,
+            limit,
+            context.hide,
+            lambda: parts.proposal.changeset.paths,
+        )
 
     def _selection(self, target: Target) -> Selection:
         whole = target.file.text
@@ -203,11 +231,8 @@ class Conversation:
 
 def remember(parts: Parts, message: Message) -> None:
     """A message joins the run's conversation, stored before anything is done about it."""
-    record = parts.record
-    record.messages.append(message)
-    unstored, record.closing = (*record.closing, message), ()
-    for item in unstored:
-        parts.voice.emit(events.MessageAdded(message=message_to_dict(item)))
+    parts.record.messages.append(message)
+    parts.voice.emit(events.MessageAdded(message=message_to_dict(message)))
 
 
 def window_of(model: Model) -> int:

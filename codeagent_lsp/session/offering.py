@@ -10,6 +10,9 @@ from collections.abc import Callable, Iterable, Sequence
 
 from codeagent_lsp.errors import ErrorCode, ToolFailed
 from codeagent_lsp.messages import Message, ToolSpec
+from codeagent_lsp.session.request import Planning
+from codeagent_lsp.session.voice import PLANNING_CALL
+from codeagent_lsp.tools import SMALL_SET
 from codeagent_lsp.tools.decision import Mode
 from codeagent_lsp.tools.groups import CORE, EXTENDED
 from codeagent_lsp.tools.permissions import effects_of
@@ -17,6 +20,8 @@ from codeagent_lsp.tools.registry import ToolRegistry
 from codeagent_lsp.workspace.visible import one_line
 
 ENABLE = "enable_tools"
+PLANNING_TOOLS = (PLANNING_CALL, "plan_enter", "plan_update", "plan_exit")
+NAMED_IN_RULES = ("skill_loader", "delegate")  # tools of groups that the system prompt may tell the model to use
 NAMED = 5
 OFFERED = ("active", "error")  # what rests may come back
 
@@ -119,6 +124,24 @@ class Offering:
             if isinstance(group, str) and group in known:
                 self._on[group] = None
         self.offer(call.name for call in calls)
+
+
+def offering_for(
+    registry: ToolRegistry,
+    mode: Callable[[], Mode],
+    before: Sequence[Message],
+    planning: Planning,
+    rules: str,
+    *,
+    small: bool,
+) -> Offering:
+    """What a run offers: tools that fit its planning, those that its `rules` (the system prompt) speak of, and those
+    that the conversation used before. `small` is for models with a small window.
+    """
+    few = (*SMALL_SET, PLANNING_CALL) if planning == "always" else SMALL_SET
+    without = PLANNING_TOOLS if planning == "never" else ()
+    named = [name for name in NAMED_IN_RULES if name in rules]
+    return Offering(registry, mode, before, without, few if small else None, named)
 
 
 def _names(names: Sequence[str]) -> str:

@@ -14,7 +14,7 @@ from codeagent_lsp.agent.history import History
 from codeagent_lsp.agent.plan import Plan, PlanStep
 from codeagent_lsp.agent.plan_document import PlanDocument
 from codeagent_lsp.messages import Message, ToolCall
-from codeagent_lsp.session.session import AppliedPart, RunRecord, Session, StepMark
+from codeagent_lsp.session.session import AppliedPart, Compacted, RunRecord, Session, StepMark
 from codeagent_lsp.workspace.changeset import Changeset, FileChange
 
 
@@ -28,14 +28,9 @@ def replay(session: Session, records: Iterable[Mapping[str, Any]]) -> None:
         except (KeyError, TypeError, ValueError, AttributeError):
             continue
     for run in session.runs.values():
-        history = History(run.messages)
         if run.status == "running":
-            run.status = "interrupted"
-            run.plan = run.plan.cancelled() if run.plan else None
-            history.close_turn()
-            run.closing = history.messages[len(run.messages) :]
-        run.messages = list(history.messages)
-        session.join(run)
+            run.torn = True
+            _interrupt(session, run)
 
 
 def message_to_dict(message: Message) -> dict[str, Any]:
@@ -62,9 +57,17 @@ def _absorb(session: Session, event: events.Event) -> None:
     if isinstance(event, events.RunStarted):
         session.begin(RunRecord(event.run_id, event.kind, event.title))
         return
+    if isinstance(event, events.StateChanged):
+        session.restore(event)
+        return
     run = session.record(event.run_id)
     if run is None:
         return
+    _take(session, run, event)
+
+
+def _take(session: Session, run: RunRecord, event: events.Event) -> None:
+    """What an event says about its run."""
     if run.plan is not None:
         _progress(run, run.plan, event)
     match event:
@@ -79,12 +82,35 @@ def _absorb(session: Session, event: events.Event) -> None:
             run.document = replace(run.document, approved=True)
         case events.MessageAdded():
             run.messages.append(message_from_dict(event.message))
+            if run.status != "running":
+                session.join(run)
+        case events.ConversationCompacted():
+            messages = tuple(map(message_from_dict, event.messages))
+            run.compacted = Compacted(messages, len(run.messages), event.base, event.generation)
+        case events.ApprovalRequested() | events.QuestionAsked():
+            run.unanswered[event.request_id] = event
+        case events.ApprovalResolved() | events.QuestionAnswered():
+            run.unanswered.pop(event.request_id, None)
         case events.FileChanged():
             run.staged = _staged(run.staged, event)
         case events.ChangesApplied():
             _apply(run, event)
         case events.RunCompleted():
             run.status = event.status
+            run.messages = list(History(run.messages).messages)
+            session.join(run)
+        case events.RunInterrupted():
+            _interrupt(session, run)
+
+
+def _interrupt(session: Session, run: RunRecord) -> None:
+    """The run's process was gone: its turn and its plan are closed as if it had been cancelled."""
+    run.status = "interrupted"
+    run.plan = run.plan.cancelled() if run.plan else None
+    history = History(run.messages)
+    history.close_turn()
+    run.messages = list(history.messages)
+    session.join(run)
 
 
 def _progress(run: RunRecord, plan: Plan, event: events.Event) -> None:

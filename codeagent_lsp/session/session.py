@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 
 from codeagent_lsp import events
+from codeagent_lsp.agent.focus import FocusedFile, FocusedFiles
 from codeagent_lsp.agent.plan import Plan
 from codeagent_lsp.agent.plan_document import PlanDocument
 from codeagent_lsp.messages import Message
@@ -42,13 +43,26 @@ class StepMark:
     staged: Changeset
 
 
+@dataclass(frozen=True, slots=True)
+class Compacted:
+    """What a compaction in a run left: `messages` stand for the run's own first `own` messages and for the first
+    `base` of the session, as long as that is of the same `generation`.
+    """
+
+    messages: tuple[Message, ...]
+    own: int
+    base: int
+    generation: int
+
+
 @dataclass(slots=True)
 class RunRecord:
     """What is known of a run: `staged` waits for a decision, `applied` (oldest first) can be undone.
 
     `step_id` is the step that was started last, `marks` tell how it was before each step, `document` is the
-    written plan. The first `joined` messages are part of the session's conversation already; `closing` are the
-    last ones of a turn that was torn, which are stored only when something follows them.
+    written plan. The first `joined` messages are part of the session's conversation already; `messages`
+    are always all of the run's own, `compacted` is what the next run gets in the place of some. `torn` is a run whose
+    process is gone while the file does not say so yet; `unanswered` are the questions that were open then.
     """
 
     run_id: str
@@ -59,7 +73,9 @@ class RunRecord:
     applied: list[AppliedPart] = field(default_factory=list)
     messages: list[Message] = field(default_factory=list)
     joined: int = 0
-    closing: tuple[Message, ...] = ()
+    torn: bool = False
+    compacted: Compacted | None = None
+    unanswered: dict[str, events.ApprovalRequested | events.QuestionAsked] = field(default_factory=dict)
     plan: Plan | None = None
     step_id: str = ""
     marks: dict[str, StepMark] = field(default_factory=dict)
@@ -76,7 +92,7 @@ class RunRecord:
 
 
 class Session:
-    """One conversation."""
+    """One conversation. `generation` counts how often its beginning was replaced by a compaction."""
 
     def __init__(
         self,
@@ -89,7 +105,9 @@ class Session:
         self.session_id = session_id
         self.runs: dict[str, RunRecord] = {}
         self.messages: list[Message] = []
-        self.todos = TodoList()
+        self.generation = 0
+        self.todos = TodoList(on_change=self._todos_changed)
+        self.focused = FocusedFiles()
         self.background = Background()
         self.approvals = approvals or Approvals()
         self.next_seq = 1
@@ -117,18 +135,65 @@ class Session:
                 logger.exception("a listener failed at %s", event.type)
 
     def claim(self) -> None:
-        """Make the session ours to write. SessionError when another process has it."""
+        """Make the session ours to write. SessionError when another process has it.
+
+        What another process left open is closed then, in the file as it is here.
+        """
         self._store.claim(self.session_id)
+        for record in self.runs.values():
+            if record.torn:
+                self._close(record)
 
     def begin(self, record: RunRecord) -> None:
         """A new run."""
         self.runs[record.run_id] = record
 
     def join(self, record: RunRecord) -> None:
-        """A run's part of the conversation becomes the session's; a run that went on later adds what is new."""
-        self.messages.extend(record.messages[record.joined :])
+        """A run's part of the conversation becomes the session's; a run that went on later adds what is new.
+
+        What it made shorter stays so, unless another run has replaced the same messages meanwhile.
+        """
+        compacted, record.compacted = record.compacted, None
+        if compacted is not None and compacted.generation == self.generation:
+            later = self.messages[compacted.base :]
+            self.messages = [*compacted.messages, *record.messages[compacted.own :], *later]
+            self.generation += 1
+        else:
+            self.messages.extend(record.messages[record.joined :])
         record.joined = len(record.messages)
+
+    def focus(self, run_id: str, focused: FocusedFiles) -> None:
+        """Other files are in front of the model; stored when their names have changed."""
+        before, self.focused = _names(self.focused), focused
+        if _names(focused) != before:
+            files = tuple({"path": path, "editing": editing} for path, editing in _names(focused))
+            self.emit(run_id, events.StateChanged(focused=files))
+
+    def restore(self, event: events.StateChanged) -> None:
+        """What an event stored; the texts of files come when they are needed."""
+        if event.todos is not None:
+            self.todos.restore(event.todos)
+        if event.focused is not None:
+            files = tuple(FocusedFile(str(file["path"]), "", bool(file["editing"])) for file in event.focused)
+            self.focused = replace(self.focused, files=files)
 
     def record(self, run_id: str) -> RunRecord | None:
         """The run of that id."""
         return self.runs.get(run_id)
+
+    def _todos_changed(self) -> None:
+        self.emit("", events.StateChanged(todos=tuple(self.todos.to_data())))
+
+    def _close(self, record: RunRecord) -> None:
+        """Tell what became of an interrupted run: its open questions, and that it is over. Once."""
+        for request_id, asked in record.unanswered.items():
+            approval = isinstance(asked, events.ApprovalRequested)
+            closed = events.ApprovalResolved if approval else events.QuestionAnswered
+            self.emit(record.run_id, closed(request_id=request_id))
+        record.unanswered.clear()
+        record.torn = False
+        self.emit(record.run_id, events.RunInterrupted())
+
+
+def _names(focused: FocusedFiles) -> tuple[tuple[str, bool], ...]:
+    return tuple((file.path, file.editing) for file in focused.files)

@@ -33,6 +33,7 @@ while [ "$1" != -- ]; do
 done
 shift
 exec 9<options
+rm -f options
 exec "$@"
 """
 
@@ -62,7 +63,8 @@ def mounting(programs: Programs, private: str, overlays: Sequence[Over], start: 
     """The command line that mounts `overlays` and then becomes `start`, which sees them at `<name>/view`.
 
     A mount inside a folder keeps an ordinary user from laying anything over it; only root, without a user namespace,
-    can. `start` finds the file `options` of the private folder open as descriptor 9.
+    can. `start` finds the file `options` of the private folder open as descriptor 9, and gone from the disk: what it
+    says may be secret.
     """
     names = ("--mount",) if is_privileged() else ("--user", "--map-root-user", "--mount")
     words = (word for overlay in overlays for word in (overlay.name, overlay.root))

@@ -92,8 +92,15 @@ class Sandbox:
         )
 
     def argv(self, options_file: str, command: Command) -> tuple[str, ...]:
-        """The command line, for a shell that has put the options into `options_file`."""
-        return ("/bin/sh", "-c", 'exec 9<"$1"; shift; exec "$@"', "sh", options_file, *self.start(command))
+        """The command line, for a shell that has put the options into `options_file`; it removes the file."""
+        return (
+            "/bin/sh",
+            "-c",
+            'exec 9<"$1"; rm -f -- "$1"; shift; exec "$@"',
+            "sh",
+            options_file,
+            *self.start(command),
+        )
 
     def start(self, command: Command) -> tuple[str, ...]:
         """The words that start bubblewrap where the options can be read from descriptor 9."""

@@ -20,10 +20,17 @@ _CHUNK = 4096
 
 
 def accepted(choices: Sequence[str]) -> str | None:
-    """The choice that says yes the most; the second one when none is known, since the safe one stands first."""
-    if any(RISKY in title for title in choices):  # who says yes to everything has not weighed the risks
-        choices = [title for title in choices if RISKY not in title and title not in pair("choice.neither")] or choices
-        return choices[0]
+    """The choice that says yes the most; the second one when none is known, since the safe one stands first.
+
+    Where one is recommended it is that; of choices with risks it is one that has none, for who says yes to
+    everything has not weighed them.
+    """
+    marked = [title for title in choices if any(word in title for word in pair("decision.recommended"))]
+    safe = [title for title in choices if RISKY not in title and title not in pair("choice.neither")]
+    if len(safe) < len(choices) and any(RISKY in title for title in choices):
+        return next((title for title in marked if title in safe), (safe or list(choices))[0])
+    if marked:
+        return marked[0]
     for key in _YES_KEYS:
         for title in pair(key):
             if title in choices:

@@ -31,7 +31,7 @@ class Resting:
     @property
     def reason(self) -> str:
         """Why it rests, in words for model and user."""
-        return f"failed {self.failures} times in a row, last: {self.error}"
+        return _reason(self.failures, self.error)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,4 +127,9 @@ class CircuitBreaker:
 
 def _refusal(name: str, circuit: _Circuit, left: float) -> str:
     when = f"It can be tried again in {left:.0f} s." if left > 0 else "Another call tries it right now."
-    return f"{name} rests: it failed {circuit.failures} times in a row, last: {circuit.error} {when} Go another way."
+    return f"{name} rests: it {_reason(circuit.failures, circuit.error)}. {when} Go another way."
+
+
+def _reason(failures: int, error: str) -> str:
+    times = "once" if failures == 1 else f"{failures} times in a row"
+    return f"failed {times}, last: {error.rstrip('.')}"

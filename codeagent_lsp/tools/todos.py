@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
@@ -21,10 +21,11 @@ class Todo:
 
 
 class TodoList:
-    """The list, shared by the runs of a session; replaced as a whole at every change."""
+    """The list, shared by the runs of a session; replaced as a whole at every change, which `on_change` is told."""
 
-    def __init__(self, todos: Iterable[Todo] = ()) -> None:
+    def __init__(self, todos: Iterable[Todo] = (), on_change: Callable[[], None] = lambda: None) -> None:
         self._todos = tuple(todos)
+        self._on_change = on_change
 
     @property
     def items(self) -> tuple[Todo, ...]:
@@ -41,13 +42,13 @@ class TodoList:
 
     def replace_all(self, todos: Iterable[Todo]) -> None:
         """A new list."""
-        self._todos = tuple(todos)
+        self._change(tuple(todos))
 
     def add(self, todos: Iterable[Todo]) -> None:
         """More at the end; one with a known id takes that one's place."""
         fresh = {todo.id: todo for todo in todos}
         kept = tuple(fresh.pop(todo.id, todo) for todo in self._todos)
-        self._todos = (*kept, *fresh.values())
+        self._change((*kept, *fresh.values()))
 
     def update(self, changes: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
         """Change fields by id; ids that are not in the list are returned, and then nothing has changed."""
@@ -55,17 +56,27 @@ class TodoList:
         known = {todo.id for todo in self._todos}
         if unknown := tuple(name for name in by_id if name not in known):
             return unknown
-        self._todos = tuple(
-            replace(todo, **{k: v for k, v in by_id[todo.id].items() if k != "id" and v is not None})
-            if todo.id in by_id
-            else todo
-            for todo in self._todos
+        self._change(
+            tuple(
+                replace(todo, **{k: v for k, v in by_id[todo.id].items() if k != "id" and v is not None})
+                if todo.id in by_id
+                else todo
+                for todo in self._todos
+            )
         )
         return ()
 
     def to_data(self) -> list[dict[str, Any]]:
         """Plain data."""
         return [asdict(todo) for todo in self._todos]
+
+    def restore(self, data: Iterable[Mapping[str, Any]]) -> None:
+        """What `to_data` gave; nobody is told. TypeError when it is something else."""
+        self._todos = tuple(Todo(**item) for item in data)
+
+    def _change(self, todos: tuple[Todo, ...]) -> None:
+        self._todos = todos
+        self._on_change()
 
 
 def render(todos: Iterable[Todo]) -> str:

@@ -105,9 +105,12 @@ def _repository(place: str, folder: Path, commits: int, budgets: Sequence[int], 
     files = tree.move(tasks[0].parent)
     print(f"\n{place}: {len(tasks)} commits, {files} files, indexed in one process in {_since(started):.1f} s")
     _found(tree, tasks, budgets)
-    _costs(tree, tasks[-1], folder, budgets[0])
+    text = _costs(tree, tasks[-1], folder, budgets[0])
+    tree.store.close()
     if peer:
-        _peer(Peer(peer, folder / "peer"), repository, tasks, budgets)
+        other = Peer(peer, folder / "peer")
+        _peer(other, repository, tasks, budgets, text)
+        other.close()
 
 
 def _found(tree: Tree, tasks: Sequence[Commit], budgets: Sequence[int]) -> None:
@@ -134,7 +137,7 @@ def _answers(tree: Tree, commit: Commit, budgets: Sequence[int]) -> Iterable[tup
     yield from ((f"plain BM25 @{depth}", plain[:depth]) for depth in DEPTHS)
 
 
-def _costs(tree: Tree, commit: Commit, folder: Path, budget: int) -> None:
+def _costs(tree: Tree, commit: Commit, folder: Path, budget: int) -> str:
     """Times of a map: the first of a process, the next, after one file changed; and whether the text stayed."""
     task, saved = Task(commit.message), folder / "graph"
     cold = _timed(lambda: Mapper(tree.store, saved).task_map(task, budget))
@@ -149,10 +152,12 @@ def _costs(tree: Tree, commit: Commit, folder: Path, budget: int) -> None:
     print(f"  first map, graph made {cold:.0f} ms, graph loaded {started:.0f} ms, next {warm:.0f} ms")
     print(f"  after an edit of another file {changed:.0f} ms, the text {'is the same' if same else 'CHANGED'}")
     print(f"  memory {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024} MB with the benchmark itself")
+    return before.text
 
 
-def _peer(peer: Peer, repository: Repository, tasks: Sequence[Commit], budgets: Sequence[int]) -> None:
-    """The same tasks, asked of the peer on a folder that is moved the same way."""
+def _peer(peer: Peer, repository: Repository, tasks: Sequence[Commit], budgets: Sequence[int], text: str) -> None:
+    """The same tasks, asked of the peer on a folder that is moved the same way; and its tokens for our last map."""
+    print(f"  our map of {budgets[0]} tokens has {peer.count(text)} by the tokenizer that the peer counts with")
     for budget in budgets:
         shares, times = Shares(), []
         for commit in tasks:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from codeagent_lsp.index.graph import MOST_DEFINERS, Graph, build, dump, load
+from codeagent_lsp.index.graph import MOST_DEFINERS, MOST_EDGES, Graph, build, dump, load
 from codeagent_lsp.index.packing import Names
 
 CHAIN = {
@@ -18,13 +18,17 @@ CHAIN = {
 
 
 def graph(files: dict[str, Names]) -> Graph:
-    return build(files.items(), {path: path.encode().ljust(32, b".") for path in files})
+    return build(files.items, {path: path.encode().ljust(32, b".") for path in files})
 
 
 def neighbours(made: Graph, path: str) -> dict[str, float]:
     at = made.number[path]
     edges = range(made.starts[at], made.starts[at + 1])
-    return {made.paths[made.targets[edge]]: made.weights[edge] for edge in edges}
+    found: dict[str, float] = {}
+    for edge in edges:
+        target = made.paths[made.targets[edge]]
+        found[target] = found.get(target, 0.0) + made.weights[edge]
+    return found
 
 
 def test_who_uses_a_name_and_who_defines_it_are_neighbours() -> None:
@@ -56,6 +60,13 @@ def test_names_that_say_nothing_make_no_edges() -> None:
     made = graph({"user.py": Names(("mine",), {"common": 3, "mine": 2, "run": 9}), "r.py": Names(("run",), {}), **many})
 
     assert neighbours(made, "user.py") == {}
+
+
+def test_only_the_strongest_edges_are_kept() -> None:
+    files = {f"{number}.py": Names((f"name{number}",), {}) for number in range(MOST_EDGES + 20)}
+    made = graph({"user.py": Names((), {f"name{number}": number + 1 for number in range(MOST_EDGES + 20)}), **files})
+
+    assert neighbours(made, "user.py").keys() == {f"{number}.py" for number in range(20, MOST_EDGES + 20)}
 
 
 def test_a_walk_stays_mostly_where_it_began() -> None:

@@ -10,7 +10,7 @@ def say(text: str, **options: Any) -> dict[str, Any]:
     return {"text": text, **options}
 
 
-def call(name: str, **arguments: Any) -> dict[str, Any]:
+def call(name: str, /, **arguments: Any) -> dict[str, Any]:
     """One tool call."""
     return calls((name, arguments))
 

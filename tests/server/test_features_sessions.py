@@ -89,7 +89,10 @@ def test_a_kill_while_the_question_is_open_loses_nothing(start: StartEditor, wor
     editor.client.process.wait()
     again = start(say("Back."), choose=never)
     again.open(workspace / "a.py", "x = 1\n")
-    again.command("codeagent.session.resume", sessionId=run["sessionId"])
+    resumed = again.command("codeagent.session.resume", sessionId=run["sessionId"])
+    assert [(item["kind"], item["runId"]) for item in resumed["lapsed"]] == [("approval", run["runId"])]
+    assert resumed["lapsed"][0]["title"] in again.told("interrupted")
+    assert pending_kinds(again) == ["changes"]
     again.command("codeagent.apply", runId=run["runId"])
     again.told("Applied 1")
     assert again.text(workspace / "a.py") == "x = 2\n"
@@ -199,5 +202,5 @@ def _hang(params: dict[str, Any]) -> None:
 
 
 def _log(workspace: Path) -> str:
-    files = (workspace.parent / "state").rglob("*.jsonl")
+    files = (workspace.parent / "state").rglob("sessions/**/*.jsonl")
     return json.dumps([file.read_text() for file in files]).replace('\\"', '"')

@@ -236,3 +236,48 @@ async def test_free_text_by_the_clients_own_input(value: Any, answer: Any) -> No
     _, inbox, documents = connected(respond, policy=ClientPolicy(input=True))
     assert await ask(inbox, "Name?", ()) == answer
     assert documents.opened == []
+
+
+async def test_a_secret_is_typed_into_the_clients_own_input_and_hidden_from_records() -> None:
+    async def respond(method: str, params: Any) -> Any:
+        assert (method, params["secret"]) == ("codeagent/input", True)
+        return {"value": "hunter2-and-more"}
+
+    _, inbox, documents = connected(respond, policy=ClientPolicy(input=True))
+    told: list[events.Event] = []
+    answer = await inbox.ask("run", Question("question", "Value?", secret=True), told.append)
+    assert answer == ("hunter2-and-more",)
+    assert "hunter2" not in repr(told)
+    assert [event.answer for event in told if isinstance(event, events.QuestionAnswered)] == ["•••"]
+    assert documents.opened == []
+
+
+async def test_a_secret_never_goes_into_a_document() -> None:
+    wire, inbox, documents = connected(pick_last, policy=ClientPolicy(shows_documents=True))
+    assert await inbox.ask("run", Question("question", "Value of KEY?", secret=True), lambda event: None) is None
+    assert (documents.opened, wire.requests) == ([], [])
+    message = wire.notes[0][1].message
+    assert "Value of KEY?" in message
+    assert "environment your editor is started from" in message
+
+
+async def test_an_open_question_says_that_it_is_secret() -> None:
+    async def respond(method: str, params: Any) -> Any:
+        await asyncio.sleep(60)
+
+    _, inbox, _ = connected(respond, policy=ClientPolicy(input=True))
+    asking = asyncio.ensure_future(inbox.ask("run", Question("question", "Value?", secret=True), lambda event: None))
+    await asyncio.sleep(0.02)
+    (item,) = inbox.open()
+    assert item.to_dict()["secret"] is True
+    inbox.respond(item.request_id, ("from anywhere",))
+    assert await asking == ("from anywhere",)
+
+
+async def test_plain_free_text_is_not_called_secret() -> None:
+    async def respond(method: str, params: Any) -> Any:
+        assert "secret" not in params
+        return {"value": "Ada"}
+
+    _, inbox, _ = connected(respond, policy=ClientPolicy(input=True))
+    assert await ask(inbox, "Name?", ()) == ("Ada",)

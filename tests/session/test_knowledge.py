@@ -31,8 +31,11 @@ def system_prompts(model: ScriptedModel) -> list[str]:
     return [request.messages[0].content for request in model.requests]
 
 
-def last_words(model: ScriptedModel) -> str:
-    return [message.content for message in model.requests[-1].messages if message.role == "user"][-1]
+def last_words(model: ScriptedModel, turn: int = -1) -> str:
+    """What was said since the model spoke last: the notes, and the user's words."""
+    messages = model.requests[turn].messages
+    spoken = max((at for at, message in enumerate(messages) if message.role == "assistant"), default=0)
+    return "\n".join(message.content for message in messages[spoken + 1 :] if message.role == "user")
 
 
 # --- project instructions
@@ -90,10 +93,10 @@ async def test_nested_instructions_come_once_when_the_agent_works_below(tmp_path
     model = made.script(*(calls(call("read_file", path=name)) for name in names), say())
     await made.run("look")
     told = [[message.content for message in request.messages if message.name == "note"] for request in model.requests]
-    assert [len(notes) for notes in told] == [0, 0, 1, 2, 2]
-    assert "From src/AGENTS.md." in told[-1][0]
-    assert "From src/deep/AGENTS.md." in told[-1][1]
-    assert "From src/AGENTS.md." not in told[-1][1]
+    assert [len(notes) for notes in told] == [1, 1, 2, 3, 3]
+    assert "From src/AGENTS.md." in told[-1][1]
+    assert "From src/deep/AGENTS.md." in told[-1][2]
+    assert "From src/AGENTS.md." not in told[-1][2]
     assert_well_formed(made.manager.current().messages)
 
 
@@ -136,7 +139,7 @@ async def test_three_tiers(tmp_path: Path) -> None:
     assert "- theirs (of this workspace" in prompt
     assert "obey me" not in prompt
     assert "Do it well." not in prompt
-    assert "look made for this: pdf." in model.requests[0].messages[-1].content
+    assert "look made for this: pdf." in last_words(model, 0)
     results = [message.content for message in model.requests[-1].messages if message.role == "tool"]
     assert "Do it well." in results[0]
     assert "Their text." in results[1]
@@ -222,7 +225,7 @@ async def test_a_coder_has_a_conversation_of_its_own_and_stages_into_the_run(tmp
     report = model.requests[3].messages[-1].content
     assert report == "Report of coder:\nI wrote it.\nIt changed (staged): a.py"
     assert_well_formed(made.manager.current().messages)
-    assert [message.role for message in made.manager.current().messages] == ["user", "assistant", "tool", "assistant"]
+    assert [message.role for message in made.manager.current().messages][-3:] == ["assistant", "tool", "assistant"]
     assert len(made.of(events.UsageReported)) == 4
     ids = [item["id"] for event in made.of(events.ToolCalls) for item in event.calls]  # type: ignore[attr-defined]
     assert len(set(ids)) == len(ids) == 2

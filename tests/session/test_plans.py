@@ -180,7 +180,7 @@ async def test_nothing_is_told_before_the_first_words_where_the_model_chooses(tm
     assert told(made) == []
     assert next(event.type for event in made.events) == "run_started"
     await ended(made, run_id)
-    assert told(made)[:2] == ["response_start", "token"]
+    assert told(made)[:3] == ["response_start", "intent_classified", "token"]
 
 
 @pytest.mark.parametrize(("planning", "mode"), [("never", "direct"), ("always", "plan")])

@@ -146,7 +146,7 @@ async def check_after_a_kill(folder: Path, wait: float) -> int:
 
 
 async def test_killed_once(tmp_path: Path) -> None:
-    assert await check_after_a_kill(tmp_path, 0.4) > 0
+    assert await check_after_a_kill(tmp_path, 1.5) > 0
 
 
 @pytest.mark.slow

@@ -142,6 +142,10 @@ def test_picking(line: str, choice: str | None) -> None:
         (("Keep", "Delete"), "Delete"),
         (("no", "yes"), "yes"),
         (("only",), "only"),
+        (("One (recommended)", "Two"), "One (recommended)"),
+        (("One", "Two (recommended) ⚠"), "One"),
+        (("None of these", "One ⚠", "Two ⚠"), "None of these"),
+        (("都不选", "One ⚠", "Two"), "Two"),
         ((), None),
     ],
 )

@@ -16,7 +16,7 @@ MODULE_LINES, FUNCTION_LINES, CLASS_METHODS = 500, 60, 20
 TABLES = {"codeagent_lsp.texts"}  # one entry per sentence: as long as the product has things to say
 
 # Today's largest of each kind.
-LARGEST_MODULE = 481
+LARGEST_MODULE = 499
 LARGEST_FUNCTION = 41
 MOST_METHODS = 20
 

@@ -57,7 +57,7 @@ def test_it_opens_after_so_many_failures_in_a_row() -> None:
     assert (circuits.state("t"), circuits.resting()) == ("closed", ())
     fail(circuits, error="no disk")
     assert circuits.state("t") == "open"
-    with pytest.raises(CircuitOpen, match=r"failed 3 times in a row, last: no disk It can be tried again in 300 s"):
+    with pytest.raises(CircuitOpen, match=r"failed 3 times in a row, last: no disk\. It can be tried again in 300 s"):
         circuits.admit("t")
     assert circuits.admit("other") == Attempt("other", 0)
 

@@ -368,8 +368,10 @@ def test_without_the_library_there_is_none(monkeypatch: pytest.MonkeyPatch) -> N
 def test_a_failure_does_not_quote_what_it_was_given(monkeypatch: pytest.MonkeyPatch) -> None:
     fake_library(monkeypatch, 5, problem=True)
     vault = KeyringVault("/w")
-    for work in (lambda: vault.get("KEY"), lambda: vault.set("KEY", VALUE)):
-        with pytest.raises(ToolFailed) as failed:
-            work()
+    with pytest.raises(ToolFailed) as reading:
+        vault.get("KEY")
+    with pytest.raises(ToolFailed) as writing:
+        vault.set("KEY", VALUE)
+    for failed in (reading, writing):
         assert VALUE not in str(failed.value)
         assert failed.value.__cause__ is None

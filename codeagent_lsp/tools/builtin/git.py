@@ -110,7 +110,8 @@ class GenerateCommit(Tool[GenerateCommitParameters]):
                 message = await write_message(context.complete, diff, subjects)
                 return ToolOutput(message, {"message": message})
         where = "git's index" if arguments.staged_only else "the files"
-        raise ToolFailed(f"Nothing in {where} differs from the last commit, so there is nothing to describe.")
+        message = f"Nothing in {where} differs from the last commit, so there is nothing to describe."
+        raise ToolFailed(message, ErrorCode.NOT_FOUND)
 
 
 async def _repositories(path: str | None, context: ToolContext) -> Sequence[tuple[str, Repository]]:

@@ -6,7 +6,7 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from codeagent_lsp.errors import ToolFailed
+from codeagent_lsp.errors import ErrorCode, ToolFailed
 from codeagent_lsp.tools.base import NoParameters, Parameters, Tool, ToolContext, ToolOutput, ToolTraits
 from codeagent_lsp.tools.planning import Planner, StepDraft, UpdateAction
 
@@ -112,5 +112,5 @@ class PlanExit(Tool[NoParameters]):
 
 def _planner(context: ToolContext) -> Planner:
     if context.planner is None:
-        raise ToolFailed("Plans are switched off for this request. Do the task directly.")
+        raise ToolFailed("Plans are switched off for this request. Do the task directly.", ErrorCode.TOOL_DISABLED)
     return context.planner

@@ -15,7 +15,7 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from codeagent_lsp.errors import AgentError, ToolFailed, ToolRetry
+from codeagent_lsp.errors import AgentError, ErrorCode, ToolFailed, ToolRetry
 from codeagent_lsp.shadow.base import Command, CommandResult, Isolation, OnOutput, Shell, no_output
 from codeagent_lsp.tools.base import Parameters, Tally, Tool, ToolContext, ToolOutput, ToolTraits
 from codeagent_lsp.tools.builtin.running import MAX_NAMED, shell_of
@@ -112,7 +112,8 @@ async def projects_at(path: str | None, context: ToolContext) -> Sequence[Projec
     """What is to be tested; ToolFailed when there is nothing."""
     found = await asyncio.to_thread(projects.find, context.view, path)
     if not found:
-        raise ToolFailed(NO_TESTS.format(where=f" for {context.view.roots.relative(path)}" if path else ""))
+        where = f" for {context.view.roots.relative(path)}" if path else ""
+        raise ToolFailed(NO_TESTS.format(where=where), ErrorCode.NOT_FOUND)
     if not any(project.program for project in found):
         raise ToolFailed(not_installed(found[0]))
     return found

@@ -18,6 +18,8 @@ export type ServerState = "starting" | "ready" | "stopped" | "failed" | "absent"
 export class Agent implements vscode.Disposable {
   private client: LanguageClient | undefined;
   private starting: Promise<boolean> | undefined;
+  /** The server knows the last session again. */
+  private resumed: Promise<void> = Promise.resolve();
   private readonly changed = new vscode.EventEmitter<ServerState>();
   readonly onState = this.changed.event;
   state: ServerState = "stopped";
@@ -37,10 +39,10 @@ export class Agent implements vscode.Disposable {
     return this.starting;
   }
 
-  async restart(): Promise<void> {
+  async restart(how: { quiet: boolean } = { quiet: false }): Promise<void> {
     await this.starting; // one that only begins cannot be stopped
     await this.stop();
-    await this.start({ quiet: false });
+    await this.start(how);
   }
 
   async stop(): Promise<void> {
@@ -52,9 +54,9 @@ export class Agent implements vscode.Disposable {
 
   /** The answer of a command of the server; undefined when there is no server. Throws what the server refuses. */
   async call<T>(command: string, argument?: object): Promise<T | undefined> {
-    if (!(await this.start({ quiet: false })) || !this.client) return undefined;
-    const params = { command, arguments: argument === undefined ? [] : [argument] };
-    return (await this.client.sendRequest("workspace/executeCommand", params)) as T;
+    if (!(await this.start({ quiet: false }))) return undefined;
+    await this.resumed;
+    return this.send<T>(command, argument);
   }
 
   /** Starts a run and makes it known under `title`. */
@@ -85,8 +87,12 @@ export class Agent implements vscode.Disposable {
   }
 
   private async launch(how: { quiet: boolean }): Promise<boolean> {
-    const found = (await locate(this.context)) ?? (await this.askForOne(how));
-    if (!found) return false;
+    const found = await locate(this.context);
+    if (!found) {
+      this.to("absent");
+      if (!how.quiet && own<string>("server.install", "ask") !== "never") void this.askForOne();
+      return false;
+    }
     this.channel.info(`Starting ${found.command} ${found.args.join(" ")} (${found.source})`);
     await this.stop();
     const client: LanguageClient = makeClient(found, await this.key.get(), this.channel, {
@@ -106,10 +112,9 @@ export class Agent implements vscode.Disposable {
     return true;
   }
 
-  private async askForOne(how: { quiet: boolean }): Promise<Awaited<ReturnType<typeof locate>>> {
-    this.to("absent");
-    if (how.quiet || own<string>("server.install", "ask") === "never") return undefined;
-    return (await offer(this.context)) ? locate(this.context) : undefined;
+  /** Nobody waits for this: the message may stay open while the user solves it in another way. */
+  private async askForOne(): Promise<void> {
+    if ((await offer(this.context)) && this.state !== "ready") await this.restart();
   }
 
   private async tellFailure(command: string): Promise<void> {
@@ -121,12 +126,17 @@ export class Agent implements vscode.Disposable {
     if (chosen === other && (await offer(this.context))) await this.restart();
   }
 
+  private async send<T>(command: string, argument?: object): Promise<T | undefined> {
+    const params = { command, arguments: argument === undefined ? [] : [argument] };
+    return (await this.client?.sendRequest("workspace/executeCommand", params)) as T | undefined;
+  }
+
   private to(state: ServerState): void {
     const returned = state === "ready";
     this.state = state;
     void vscode.commands.executeCommand("setContext", "codeagent.ready", returned);
     this.changed.fire(state);
-    if (returned) void this.goOn();
+    if (returned) this.resumed = this.goOn();
   }
 
   /** After a start, the server knows the last session again. */
@@ -134,7 +144,7 @@ export class Agent implements vscode.Disposable {
     const sessionId = this.store.state.sessionId ?? this.context.workspaceState.get<string>(SESSION);
     if (sessionId === undefined) return;
     try {
-      await this.call("codeagent.session.resume", { sessionId });
+      await this.send("codeagent.session.resume", { sessionId });
       this.store.dispatch({ type: "local_session", session_id: sessionId });
     } catch {
       await this.remember(undefined); // it is gone, or another window has it: the next run begins a new one

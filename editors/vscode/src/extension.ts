@@ -53,7 +53,7 @@ export function activate(context: vscode.ExtensionContext): void {
     store.onChange(setContexts),
     store.onEvent((event) => void react(event, transcript)),
     vscode.workspace.onDidChangeConfiguration((event) => {
-      if (event.affectsConfiguration("codeagent.server")) void agent.restart();
+      if (event.affectsConfiguration("codeagent.server")) void agent.restart({ quiet: true });
       else if (event.affectsConfiguration("codeagent")) agent.settingsChanged();
     }),
     vscode.workspace.onDidGrantWorkspaceTrust(() => agent.settingsChanged()),

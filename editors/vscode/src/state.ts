@@ -365,9 +365,15 @@ function ended(run: Run, status: RunStatus, summary: string, error?: string, out
 
 function gone(state: State): State {
   const runs = Object.fromEntries(
-    Object.entries(state.runs).map(([id, run]) => [id, run.status === "running" ? ended(run, "lost", "") : run]),
+    Object.entries(state.runs).map(([id, run]) => [id, run.status === "running" ? ended(closed(run), "lost", "") : run]),
   );
   return { ...state, runs, questions: [] };
+}
+
+/** Its open questions cannot be answered any more. */
+function closed(run: Run): Run {
+  const blocks = run.blocks.map((block) => (block.kind === "question" && block.open ? { ...block, open: false } : block));
+  return { ...run, blocks };
 }
 
 function questions(open: readonly Question[], event: ServerEvent, run: Run): readonly Question[] {
@@ -462,8 +468,10 @@ function staged(
   path: string,
   given: Readonly<Record<string, unknown>> | undefined,
 ): Readonly<Record<string, FileState>> {
-  const { [path]: _, ...others } = known;
-  if (given === undefined) return others;
+  if (given === undefined) {
+    const { [path]: _, ...others } = known;
+    return others;
+  }
   const text = (key: string): string | null => (typeof given[key] === "string" ? (given[key] as string) : null);
-  return { ...others, [path]: { path, base: text("base"), text: text("text"), movedFrom: text("moved_from") ?? undefined } };
+  return { ...known, [path]: { path, base: text("base"), text: text("text"), movedFrom: text("moved_from") ?? undefined } };
 }

@@ -63,6 +63,7 @@ test("what was applied can be undone until it was", () => {
 test("the end of the server ends runs and questions", () => {
   const state = after(start, approval("Run this?"), { type: "local_gone" });
   assert.equal(newest(state)?.status, "lost");
+  assert.ok(newest(state)?.blocks.every((block) => block.kind !== "question" || !block.open));
   assert.deepEqual(state.questions, []);
   assert.equal(working(state), undefined);
 });

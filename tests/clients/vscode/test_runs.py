@@ -114,22 +114,26 @@ def test_what_the_tree_offers_for_one_hunk(tmp_path: Path, extensions: Path) -> 
 
 
 def test_questions_with_choices_and_with_free_text(tmp_path: Path, extensions: Path) -> None:
-    script = [
+    script: list[dict[str, Any]] = [
         {"tool_calls": [call("AskUser", questions=[{"text": "Which colour?", "options": ["Red", "Blue"]}])]},
-        {"tool_calls": [call("AskUser", questions=[{"text": "Which name?"}])], "expect": "Blue"},
-        {"text": "It is Ada's.", "expect": "Ada"},
+        {"tool_calls": [call("AskUser", questions=[{"text": "Which name?"}])]},
+        {"text": "It is Ada's."},
     ]
     with window(tmp_path, extensions, files={"a.py": SOURCE}, script=script) as opened:
         opened.task("Ask me")
         opened.pick("Blue")
         opened.page.locator(".quick-input-title").filter(has_text="Which name?").wait_for()
         opened.answer("Ada")
-        opened.transcript().locator(".markdown").filter(has_text="It is Ada's.").wait_for()
+        frame = opened.transcript()
+        frame.locator(".markdown").filter(has_text="It is Ada's.").wait_for()
+        assert frame.locator(".answer").all_inner_texts() == ["Answered: Blue", "Answered: Ada"]
 
 
 def test_the_transcript_streams_and_its_buttons_work(tmp_path: Path, extensions: Path) -> None:
     text = "See `a.py:5`.\n\n```python\nx = 1\n```\n\n" + WORDS
-    with window(tmp_path, extensions, files={"a.py": SOURCE}, script=[{"text": text, "chunks": 300, "delay": 0.05}]) as opened:
+    with window(
+        tmp_path, extensions, files={"a.py": SOURCE}, script=[{"text": text, "chunks": 300, "delay": 0.05}]
+    ) as opened:
         opened.task("Talk")
         frame = opened.transcript()
         frame.locator(".markdown").filter(has_text="word10").wait_for()
@@ -142,6 +146,29 @@ def test_the_transcript_streams_and_its_buttons_work(tmp_path: Path, extensions:
         frame.locator("button.file").first.click()
         opened.page.locator(".tab.active").filter(has_text="a.py").wait_for()
         opened.page.locator(".statusbar-item").filter(has_text="Ln 5").wait_for()
+
+
+def test_a_plan_shows_its_steps(tmp_path: Path, extensions: Path) -> None:
+    steps: list[dict[str, Any]] = [
+        {"title": title, "description": title, "expected_tools": []} for title in ("First part", "Second part")
+    ]
+    script: list[dict[str, Any]] = [
+        {"tool_calls": [call("create_plan", goal="Two parts", steps=steps, estimated_complexity="low")]},
+        {"tool_calls": [edit(LAST, "return 990")]},
+        {"text": "The first part is done."},
+        {"text": WORDS, "chunks": 100, "delay": 0.05},
+    ]
+    with window(tmp_path, extensions, files={"a.py": SOURCE}, script=script) as opened:
+        opened.open("a.py")
+        opened.task("Do both parts", "CodeAgent: New Task with a Plan…")
+        opened.pick("Apply")
+        opened.wait_status("2/2 Second part")
+        rows = opened.page.locator(".pane-body .monaco-list-row")
+        rows.filter(has_text="First part").locator(".codicon-pass-filled").wait_for()
+        rows.filter(has_text="Second part").last.locator(".codicon-sync").wait_for()
+        opened.transcript().locator(".plan li.running").filter(has_text="Second part").wait_for()
+        opened.wait_status("CodeAgent")
+        assert "return 990" in buffer(opened)
 
 
 def test_a_task_from_the_composer(tmp_path: Path, extensions: Path) -> None:
@@ -166,7 +193,6 @@ def test_a_crash_is_healed_and_changes_are_kept(tmp_path: Path, extensions: Path
             os.kill(pid, signal.SIGKILL)
         until(lambda: bool(set(opened.servers()) - set(before)), "the server was not started again")
         opened.page.locator(".pane-body .monaco-list-row").filter(has_text="lost with the server").wait_for()
-        opened.page.wait_for_timeout(1500)
         opened.command("CodeAgent: Accept All Changes")
         opened.page.locator(".tab.dirty").filter(has_text="a.py").wait_for()
         assert "return 990" in buffer(opened)
@@ -185,8 +211,13 @@ def test_an_untrusted_workspace_is_read_only_and_names_no_program(tmp_path: Path
     evil = tmp_path / "evil.sh"
     evil.write_text(f"#!/bin/sh\ntouch {trap}\n")
     evil.chmod(0o755)
-    files = {"a.py": SOURCE, ".vscode/settings.json": f'{{"codeagent.server.command": ["{evil}"], "codeagent.edits.apply": "auto"}}'}
-    with window(tmp_path, extensions, files=files, script=[both_ends(), {"text": "I may not."}], arguments=()) as opened:
+    files = {
+        "a.py": SOURCE,
+        ".vscode/settings.json": f'{{"codeagent.server.command": ["{evil}"], "codeagent.edits.apply": "auto"}}',
+    }
+    with window(
+        tmp_path, extensions, files=files, script=[both_ends(), {"text": "I may not."}], arguments=()
+    ) as opened:
         opened.page.locator(".statusbar-item").filter(has_text="Restricted Mode").wait_for()
         opened.task("Change both ends")
         opened.transcript().locator(".tool.failed").first.wait_for()

@@ -1,7 +1,7 @@
 /** The status bar item: idle, working with its step, waiting for the user, error. A click opens the menu. */
 import * as vscode from "vscode";
 import type { Agent, ServerState } from "../agent";
-import { condition, newest, position, type State, working } from "../state";
+import { condition, newest, position, type State, withChanges, working } from "../state";
 import type { Store } from "../store";
 
 const WIDTH = 48;
@@ -62,6 +62,11 @@ function face(state: State, server: ServerState): Face {
   if (server === "starting") return { icon: "loading~spin", text: name, tooltip: vscode.l10n.t("The agent's server starts.") };
   if (condition(state) === "error") {
     return { icon: "error", text: name, tooltip: newest(state)?.error ?? vscode.l10n.t("The last run failed.") };
+  }
+  const undecided = Object.keys(withChanges(state)?.staged ?? {}).length;
+  if (undecided > 0) {
+    const tooltip = vscode.l10n.t("{0} files to decide on", undecided);
+    return { icon: "diff-multiple", text: `${name}: ${undecided}`, tooltip };
   }
   return { icon: "sparkle", text: name, tooltip: vscode.l10n.t("{0} is ready", name) };
 }

@@ -30,6 +30,8 @@ const input = document.createElement("textarea");
 const send = element("button", "send", word("send")) as HTMLButtonElement;
 let following = true;
 let lastTop = 0;
+let lastHeight = 0;
+const resized = new ResizeObserver(stick);
 
 function apply(patch: Patch): void {
   switch (patch.type) {
@@ -60,6 +62,7 @@ function view(id: string): RunView {
   section.append(head, body);
   empty.remove();
   log.append(section);
+  resized.observe(section);
   const made: RunView = { section, title, state, body, blocks: [], status: "" };
   runs.set(id, made);
   return made;
@@ -144,12 +147,13 @@ log.addEventListener(
   "scroll",
   () => {
     if (log.scrollHeight - log.scrollTop - log.clientHeight < 40) following = true;
-    else if (log.scrollTop < lastTop) following = false;
+    else if (log.scrollTop < lastTop && log.scrollHeight >= lastHeight) following = false;
     lastTop = log.scrollTop;
+    lastHeight = log.scrollHeight;
   },
   { passive: true },
 );
-new ResizeObserver(stick).observe(log);
+resized.observe(log); // and each run: what comes into view gets its real height only then
 new MutationObserver(stick).observe(log, { childList: true, subtree: true, characterData: true });
 
 function stick(): void {

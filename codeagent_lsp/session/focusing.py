@@ -1,0 +1,102 @@
+"""Keeps a session's focused files: which files the model has in front of it in full, and how they are now.
+
+A file counts as seen when what stands in the conversation is all of it, as it is at that moment; nothing is taken on
+trust. Not here: which files fit (`agent/focus.py`), where they stand in a prompt (`agent/compaction.py`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+
+from codeagent_lsp.agent.focus import FocusedFiles
+from codeagent_lsp.agent.history import READING, UNCHANGED
+from codeagent_lsp.errors import AgentError
+from codeagent_lsp.messages import Message
+from codeagent_lsp.session.session import Session
+from codeagent_lsp.tools.builtin.reading import LARGE_FILE_LINES, render
+from codeagent_lsp.workspace.files import FileView
+from codeagent_lsp.workspace.lines import split_lines
+
+_GIVEN = re.compile(r"^The whole file (.+), as it is now:$", re.MULTILINE)
+
+
+class Focusing:
+    """For one run. `limit` is in characters; `hide` takes the secrets out of what is shown, `edited` names (paths) the
+    files that are being changed.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        run_id: str,
+        view: FileView,
+        limit: int,
+        hide: Callable[[str], str],
+        edited: Callable[[], Iterable[str]],
+    ) -> None:
+        self._session = session
+        self._run_id = run_id
+        self._view = view
+        self._limit = limit
+        self._hide = hide
+        self._edited = edited
+
+    async def given(self, text: str) -> None:
+        """A text was put in front of the model that may have whole files in it."""
+        await self._look([(name, text) for name in _GIVEN.findall(text)])
+
+    async def after(self, messages: Sequence[Message]) -> None:
+        """The model's last calls are done; `messages` end with their results."""
+        results: dict[str, str] = {}
+        for message in reversed(messages):
+            if message.role == "assistant":
+                await self._look([(path, results.get(call_id, "")) for call_id, path in _read(message)])
+                return
+            results[message.tool_call_id] = message.content
+
+    async def fresh(self) -> FocusedFiles:
+        """The files in focus as they are now."""
+        paths = self._session.focused.paths
+        texts = await asyncio.to_thread(lambda: {path: self._text(path)[1] for path in paths})
+        self._focus(replace(self._session.focused, limit=self._limit).refreshed(texts))
+        return self._session.focused
+
+    async def _look(self, shown: Sequence[tuple[str, str]]) -> None:
+        """Take in files by the name and the text that the model got; also what is being edited by now."""
+        now = await asyncio.to_thread(lambda: [self._text(name) for name, _ in shown])
+        focused = replace(self._session.focused, limit=self._limit)
+        for (_, text), (name, current) in zip(shown, now, strict=True):
+            if current is not None and current in text:
+                focused = focused.seen(name, current)
+            elif text.startswith(UNCHANGED):
+                focused = focused.used(name)
+        roots = self._view.roots
+        self._focus(focused.editing(map(roots.relative, self._edited())))
+
+    def _focus(self, focused: FocusedFiles) -> None:
+        self._session.focus(self._run_id, focused)
+
+    def _text(self, name: str) -> tuple[str, str | None]:
+        """A file's name in the workspace, and its text as `read_file` gives it; None where it is not given in full,
+        and where the user would be asked first.
+        """
+        roots = self._view.roots
+        try:
+            path = roots.resolve(name)
+            if roots.is_secret(path):
+                return name, None
+            file = self._view.read(path)
+        except AgentError:
+            return name, None
+        if len(split_lines(file.text)) > LARGE_FILE_LINES:
+            return roots.relative(path), None
+        return roots.relative(path), self._hide(render(file))
+
+
+def _read(message: Message) -> list[tuple[str, str]]:
+    """Ids and files of the calls that read a file."""
+    calls = (call for call in message.tool_calls if call.name == READING)
+    return [(call.id, str(call.arguments["path"])) for call in calls if "path" in call.arguments]

@@ -1,0 +1,96 @@
+"""Pieces of files: that they follow definitions, lose no line, and the right one answers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from codeagent_lsp.index.base import SymbolInfo
+from codeagent_lsp.index.chunks import MOST_LINES, PER_FILE, Chunk, answers, split
+from codeagent_lsp.index.graph import build
+from codeagent_lsp.index.rank import Task, ranked
+from codeagent_lsp.index.words import question
+from tests.index.rig import SHOP, put, shop
+
+LONG = "".join(
+    f"def step_{number}(value):\n" + "".join(f"    value += {line}\n" for line in range(7)) + "    return value\n\n"
+    for number in range(6)
+)
+
+
+def search(folder: Path, text: str, files: dict[str, str] | None = None, limit: int = 10) -> list[Chunk]:
+    store = shop(folder, files)
+    texts = {**SHOP, **(files or {})}
+    order = ranked(store, build(store.names, store.files()), store.files(), Task(text))
+    return answers(order, texts.get, store.symbols, question(text), limit)
+
+
+def test_the_piece_that_answers_comes_first(tmp_path: Path) -> None:
+    first = search(tmp_path, "step_4 loses the value", {"lib/steps.py": LONG})[0]
+
+    assert first.path == "lib/steps.py"
+    assert first.symbol == "step_4"
+    assert (first.line_start, first.line_end) == (41, 50)
+    assert first.text.startswith("def step_4(value):\n")
+
+
+def test_a_file_gives_a_few_pieces_at_most(tmp_path: Path) -> None:
+    found = search(tmp_path, "value step", {"lib/steps.py": LONG})
+
+    assert 1 < sum(chunk.path == "lib/steps.py" for chunk in found) <= PER_FILE
+
+
+def test_no_more_than_asked_for_best_first(tmp_path: Path) -> None:
+    found = search(tmp_path, "cart checkout price tax", limit=3)
+
+    assert len(found) == 3
+    assert [chunk.score for chunk in found] == sorted((chunk.score for chunk in found), reverse=True)
+
+
+def test_files_that_cannot_be_read_any_more_are_passed_over(tmp_path: Path) -> None:
+    store = shop(tmp_path)
+    put(store, {"shop/gone.py": "def checkout_cart():\n    pass\n"})
+
+    found = answers([("shop/gone.py", 1.0), ("shop/cart.py", 0.5)], SHOP.get, store.symbols, question("checkout"))
+
+    assert {chunk.path for chunk in found} == {"shop/cart.py"}
+
+
+def test_nothing_ranked_nothing_found() -> None:
+    assert answers([], SHOP.get, lambda path: (), question("cart")) == []
+
+
+def test_text_without_definitions_is_cut_by_lines() -> None:
+    text = "".join(f"line {number}\n" for number in range(150))
+
+    chunks = split("notes.md", text, ())
+
+    assert [(chunk.line_start, chunk.line_end) for chunk in chunks] == [(1, 60), (61, 120), (121, 150)]
+    assert chunks[2].text.splitlines()[-1] == "line 149"
+
+
+def test_short_pieces_go_with_what_follows() -> None:
+    symbols = [SymbolInfo(name, "function", "a.py", line, line) for line, name in enumerate("abc", 1)]
+
+    assert len(split("a.py", "def a(): 1\ndef b(): 2\ndef c(): 3\n", symbols)) == 1
+
+
+def test_an_empty_text_has_no_pieces() -> None:
+    assert split("a.py", "", ()) == []
+
+
+@given(
+    st.integers(0, 400),
+    st.lists(st.tuples(st.integers(1, 420), st.integers(0, 200)), max_size=12),
+)
+def test_no_line_is_lost_or_doubled(lines: int, places: list[tuple[int, int]]) -> None:
+    text = "".join(f"{number}\n" for number in range(lines))
+    symbols = [SymbolInfo("s", "function", "a.py", start, start + length) for start, length in places]
+
+    chunks = split("a.py", text, symbols)
+
+    assert "".join(chunk.text + "\n" for chunk in chunks) == text
+    assert all(chunk.line_end - chunk.line_start < MOST_LINES for chunk in chunks)
+    assert [chunk.line_start for chunk in chunks[1:]] == [chunk.line_end + 1 for chunk in chunks[:-1]]

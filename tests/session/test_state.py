@@ -1,0 +1,166 @@
+"""Todos, focused files and plans belong to the session: stored when they change, back after a restart."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+from codeagent_lsp import events
+from codeagent_lsp.agent.focus import rendered
+from codeagent_lsp.config import Settings
+from codeagent_lsp.llm.base import ModelInfo
+from codeagent_lsp.llm.scripted import ScriptedModel
+from codeagent_lsp.session.focusing import Focusing
+from codeagent_lsp.session.replay import replay
+from codeagent_lsp.session.session import Session
+from codeagent_lsp.session.state import CodeAgentContext
+from codeagent_lsp.session.store import SessionStore
+from codeagent_lsp.tools.todos import Todo
+from tests.session.fakes import World, call, calls, say, world, write
+from tests.session.plans import create, ended, start, step
+
+TODOS = [{"id": "1", "content": "read"}, {"id": "2", "content": "write", "status": "in_progress"}]
+READ_A = calls(call("read_file", path="a.py"))
+
+
+def reloaded(made: World) -> Session:
+    session = made.manager.current()
+    again = Session(session.session_id, made.store)
+    replay(again, made.store.load(session.session_id))
+    return again
+
+
+def focused(session: Session) -> list[tuple[str, bool]]:
+    return [(file.path, file.editing) for file in session.focused.files]
+
+
+async def test_todos_come_back(tmp_path: Path) -> None:
+    made = world(tmp_path / "w", calls(call("todowrite", todos=TODOS)), say())
+    await made.run()
+    again = reloaded(made)
+    assert again.todos.items == made.manager.current().todos.items == (
+        Todo("1", "read"), Todo("2", "write", "in_progress"),
+    )  # fmt: skip
+
+
+async def test_todos_are_stored_before_the_model_hears_of_them(tmp_path: Path) -> None:
+    update = calls(call("todowrite", action="update", todos=[{"id": "1", "status": "completed"}]))
+    made = world(tmp_path / "w", calls(call("todowrite", todos=TODOS)), update, say())
+    await made.run()
+    types = [event.type for event in made.events if event.type in ("state", "tool_result")]
+    assert types == ["state", "tool_result", "state", "tool_result"]
+    assert reloaded(made).todos.items[0].status == "completed"
+
+
+async def test_a_list_that_comes_back_is_not_stored_again(tmp_path: Path) -> None:
+    made = world(tmp_path / "w", calls(call("todowrite", todos=TODOS)), say())
+    await made.run()
+    session_id = made.manager.current().session_id
+    count = len(made.store.load(session_id))
+    made.store.close()
+    other = world(tmp_path / "w")
+    other.manager.resume(session_id).claim()
+    assert len(other.store.load(session_id)) == count
+    other.manager.current().todos.add([Todo("3", "more")])
+    assert len(other.store.load(session_id)) == count + 1
+
+
+async def test_a_file_that_was_read_in_full_is_in_focus(tmp_path: Path) -> None:
+    part = calls(call("read_file", path="b.py", start_line=1, end_line=1))
+    made = world(tmp_path / "w", READ_A, part, calls(call("read_file", path="gone.py")), say())
+    made.open("a.py", "x = 1\n")
+    made.open("b.py", "1\n2\n3\n")
+    await made.run("go")
+    assert focused(made.manager.current()) == [("a.py", False)]
+    assert made.manager.current().focused.files[0].text == "1|x = 1"
+    assert focused(reloaded(made)) == [("a.py", False)]
+
+
+async def test_a_file_that_the_task_names_is_in_focus(tmp_path: Path) -> None:
+    made = world(tmp_path / "w", say())
+    made.open("a.py", "x = 1\n")
+    (tmp_path / "w" / "a.py").write_text("x = 1\n")
+    await made.run("Look at a.py")
+    assert focused(made.manager.current()) == [("a.py", False)]
+
+
+async def test_a_large_file_and_a_secret_one_are_not(tmp_path: Path) -> None:
+    reads = [calls(call("read_file", path=name)) for name in ("large.py", ".env")]
+    made = world(tmp_path / "w", *reads, say(), mode="bypass")
+    made.open("large.py", "x\n" * 2001)
+    made.open(".env", "A=1\n")
+    await made.run("go")
+    assert focused(made.manager.current()) == []
+
+
+async def test_a_file_that_is_edited_stays_longest(tmp_path: Path) -> None:
+    made = world(tmp_path / "w", READ_A, write("a.py", "x = 2\n"), say(), deadline=0.01)
+    made.open("a.py", "x = 1\n")
+    await made.run("go")
+    assert focused(made.manager.current()) == [("a.py", True)] == focused(reloaded(made))
+
+
+async def test_no_more_than_the_limit(tmp_path: Path) -> None:
+    def tight(value: Settings) -> Settings:
+        return replace(value, context=replace(value.context, focused_files_max_chars=1000))
+
+    names = [f"f{number}.py" for number in range(4)]
+    made = world(tmp_path / "w", *(calls(call("read_file", path=name)) for name in names), say(), settings=tight)
+    for name in names:
+        made.open(name, "x = 1\n" * 50)
+    await made.run("go")
+    assert [path for path, _ in focused(made.manager.current())] == names[2:]
+
+
+async def test_after_a_compaction_a_file_stands_there_as_it_is_now(tmp_path: Path) -> None:
+    """Also a file that was in focus before the process died, whose text is not stored."""
+    made = world(tmp_path / "w", READ_A, say("Read."))
+    made.open("a.py", "x = 1\n")
+    await made.run("go")
+    made.store.close()
+    other = world(tmp_path / "w", deadline=0.01)
+    other.open("a.py", "x = 'now'\n")
+    for number in range(12):
+        other.open(f"f{number}.py", "much = 'to read'\n" * 200)
+    session = other.manager.resume(made.manager.current().session_id)
+    reads = [calls(call("read_file", path=f"f{number}.py", start_line=1)) for number in range(12)]
+    small = ModelInfo("s", "scripted", context_window=8192, tool_calling="native")
+    other.models["model"] = model = ScriptedModel([*reads, say()], info=small)
+    await other.run("more", session.session_id)
+    assert other.of(events.ContextCompacted)
+    assert any(rendered("a.py", "1|x = 'now'") in str(message.content) for message in model.requests[-1].messages)
+
+
+async def test_fresh_files_without_those_that_are_gone(tmp_path: Path) -> None:
+    made = world(tmp_path / "w", READ_A, calls(call("read_file", path="b.py")), say())
+    made.open("a.py", "x = 1\n")
+    made.open("b.py", "y = 1\n")
+    run_id = (await made.run("go")).run_id
+    made.open("a.py", "x = 2\n")
+    del made.buffers.documents[made.path("b.py")]
+    view = made.manager.run(run_id).proposal.view
+    session = made.manager.current()
+    fresh = await Focusing(session, run_id, view, 1000, lambda text: text.replace("x", "…"), tuple).fresh()
+    assert [(file.path, file.text) for file in fresh.files] == [("a.py", "1|… = 2")]
+    assert focused(session) == focused(reloaded(made)) == [("a.py", False)]
+
+
+async def test_one_value_holds_it_all(tmp_path: Path) -> None:
+    made = world(tmp_path / "w", create("one"), calls(call("todowrite", todos=TODOS)), READ_A, *step(1), deadline=0.01)
+    made.open("a.py", "x = 1\n")
+    run = await ended(made, start(made))
+    known = CodeAgentContext.of(made.manager.current())
+    assert known.plans[run.run_id].startswith("Goal: the goal") or "the goal" in known.plans[run.run_id]
+    assert known.changed_files == (made.path("f1.py"),)
+    assert len(known.results) == 4
+    assert CodeAgentContext.from_dict(json.loads(json.dumps(known.to_dict()))) == known
+    again = CodeAgentContext.of(reloaded(made))
+    assert (again.conversation, again.todos, again.plans) == (known.conversation, known.todos, known.plans)
+    assert again.focused.paths == known.focused.paths == ("a.py",)
+
+
+def test_state_that_makes_no_sense_is_left_out(tmp_path: Path) -> None:
+    session = Session("s", SessionStore(tmp_path))
+    replay(session, [{"type": "state", "todos": [{"what": 1}]}, {"type": "state", "focused": ["x"]}])
+    assert (session.todos.items, session.focused.files) == ((), ())
