@@ -24,8 +24,7 @@ _READ = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NOCTTY
 _FRESH_NS = 100_000_000  # a file changed so shortly before it was read may change again under the same stamp
 _FRESH_COARSE_NS = 2_000_000_000  # the same, where the file system counts whole seconds
 
-MAX_PLAIN = 50_000  # characters of a text that is no code whose words are indexed
-MAX_DATA = 8_000  # the same for data: what stands further back are records, whose words only cost time
+MAX_DATA = 8_000  # characters of data whose words are indexed: further back are more records, which only cost time
 _DATA_ENDINGS = "csv html ipynb json jsonl lock log map ndjson po snap svg tsv txt xml yaml yml"
 _DATA = frozenset(_DATA_ENDINGS.split())
 
@@ -56,7 +55,8 @@ def take(store: Store, work: Work) -> Entry | Same | None:
         text = decode(data).text
     except FileRefused:
         return _without_tags(store, work, digest, stamp, "binary")
-    text = text if len(text) <= MAX_DATA else text[: _most(work.path, data)]
+    if _is_data(work.path):
+        text = text[:MAX_DATA]
     packed = store.content(digest)
     found = pack_found(find(work.path, text)) if packed is None else None
     symbols = unpack_symbols(work.path, (packed or found or NOTHING).outline) if store.companions else ()
@@ -84,11 +84,8 @@ def packed_text(path: str, text: str) -> tuple[bytes, Packed]:
     return digest_of(path, data), pack_found(find(path, text) if len(data) <= MAX_BYTES else Found(""))
 
 
-def _most(path: str, data: bytes) -> int:
-    """How many characters of a text are searched for words."""
-    if grammar_of(path, data) is not None:
-        return MAX_BYTES
-    return MAX_DATA if path.rpartition(".")[2].lower() in _DATA else MAX_PLAIN
+def _is_data(path: str) -> bool:
+    return path.rpartition(".")[2].lower() in _DATA
 
 
 def _without_tags(store: Store, work: Work, digest: bytes, stamp: Stamp, note: str) -> Entry:

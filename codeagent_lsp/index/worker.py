@@ -168,7 +168,7 @@ def _modest() -> None:
     """Behind everything else on the machine, and within bounds."""
     os.nice(NICE)
     if sys.platform == "linux":
-        import resource
+        import resource  # only here: not every platform has it, and only Linux keeps to this limit
 
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
 

@@ -202,5 +202,7 @@ def _hang(params: dict[str, Any]) -> None:
 
 
 def _log(workspace: Path) -> str:
-    files = (workspace.parent / "state").rglob("sessions/**/*.jsonl")
+    files = [
+        path for depth in ("", "*/", "*/*/") for path in (workspace.parent / "state").glob(f"{depth}sessions/*.jsonl")
+    ]
     return json.dumps([file.read_text() for file in files]).replace('\\"', '"')

@@ -38,7 +38,7 @@ export function activate(context: vscode.ExtensionContext): void {
   });
   const transcript: Transcript = new Transcript(context.extensionUri, store, {
     send: async (task) => void (await vscode.commands.executeCommand("codeagent.run", { task })),
-    respond,
+    respond: (requestId, answer) => prompts.answer(requestId, [answer]),
   });
   context.subscriptions.push(
     channel,

@@ -61,6 +61,17 @@ export class Prompts implements vscode.Disposable {
     if (chosen) await this.present(chosen);
   }
 
+  /** Gives an answer from wherever the user gave it; to review needs no answer, the question stays. */
+  async answer(requestId: string, answer: readonly string[]): Promise<void> {
+    const question = this.store.state.questions.find((item) => item.requestId === requestId);
+    if (!question) return;
+    if (question.aboutChanges && question.choices.length === 3 && answer[0] === question.choices[0]) {
+      await this.answering.review(question.runId);
+    } else {
+      await this.answering.respond(question.requestId, answer.length === 1 ? (answer[0] ?? "") : answer);
+    }
+  }
+
   dispose(): void {
     this.shown?.hide();
     for (const part of this.parts) part.dispose();
@@ -115,12 +126,7 @@ export class Prompts implements vscode.Disposable {
   private async present(question: Question): Promise<void> {
     this.shown?.hide();
     const answer = await (question.choices.length === 0 ? this.type(question) : this.choose(question));
-    if (answer === undefined || !this.isOpen(question)) return;
-    if (question.aboutChanges && question.choices.length === 3 && answer[0] === question.choices[0]) {
-      await this.answering.review(question.runId);
-    } else {
-      await this.answering.respond(question.requestId, answer.length === 1 ? (answer[0] ?? "") : answer);
-    }
+    if (answer !== undefined) await this.answer(question.requestId, answer);
   }
 
   private async choose(question: Question): Promise<readonly string[] | undefined> {

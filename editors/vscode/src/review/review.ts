@@ -147,9 +147,10 @@ export class Review implements vscode.Disposable {
       new vscode.CodeLens(new vscode.Range(line, 0, line, 0), { title, command, arguments: [argument] });
     const hunks = this.of(place);
     const last = Math.max(0, document.lineCount - 1);
+    const first = Math.min(hunks[0]?.start ?? 0, last); // the lines before it may be folded away
     return [
-      lens(0, vscode.l10n.t("$(check-all) Accept file"), "codeagent.review.acceptFile", place),
-      lens(0, vscode.l10n.t("$(discard) Discard file"), "codeagent.review.discardFile", place),
+      lens(first, vscode.l10n.t("$(check-all) Accept file"), "codeagent.review.acceptFile", place),
+      lens(first, vscode.l10n.t("$(discard) Discard file"), "codeagent.review.discardFile", place),
       ...(hunks.length < 2 ? [] : hunks).flatMap((hunk) => [
         lens(Math.min(hunk.start, last), vscode.l10n.t("$(check) Accept change"), "codeagent.review.acceptHunk", { ...place, hunk: hunk.number }),
         lens(Math.min(hunk.start, last), vscode.l10n.t("$(close) Discard change"), "codeagent.review.discardHunk", { ...place, hunk: hunk.number }),

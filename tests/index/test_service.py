@@ -1,0 +1,325 @@
+"""The service: the index follows the disk, saved files, unsaved texts and branches, and never gets in the way."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import pytest
+
+from codeagent_lsp.config import IndexSettings
+from codeagent_lsp.index.opening import open_index
+from codeagent_lsp.index.service import IndexService, Status
+from tests.index.workspaces import children, many, service, settle, write
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    place = tmp_path / "ws"
+    place.mkdir()
+    return place
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "state" / "index.sqlite"
+
+
+class TestRefresh:
+    async def test_files_come_change_and_go(self, root: Path, path: Path) -> None:
+        write(root, {"a.py": "def one(): pass\n", "sub/b.py": "def two(): one()\n"})
+        async with service(root, store=path) as index:
+            assert (await index.refresh()).state == "ready"
+            assert set(index.view().files()) == {"a.py", "sub/b.py"}
+            assert index.view().using("one") == ("sub/b.py",)
+            write(root, {"a.py": "def uno(): pass\n", "c.rb": "def three; end\n"})
+            (root / "sub" / "b.py").unlink()
+            await index.refresh()
+            assert set(index.view().files()) == {"a.py", "c.rb"}
+            assert (index.view().defining("one"), index.view().defining("uno")) == ((), ("a.py",))
+
+    async def test_ignored_files_links_and_built_in_names_are_left_out(self, root: Path, path: Path) -> None:
+        write(root, {".gitignore": "out/\n*.log\n", "a.py": "", "out/x.py": "", "b.log": "", "node_modules/m.js": ""})
+        write(root, {".codeagentignore": "secret.py\n", "secret.py": ""})
+        (root / "link.py").symlink_to(root / "a.py")
+        (root / "around").symlink_to(root)
+        async with service(root, store=path) as index:
+            await index.refresh()
+            assert set(index.view().files()) == {".gitignore", ".codeagentignore", "a.py"}
+
+    async def test_nothing_changed_is_the_same_generation(self, root: Path, path: Path) -> None:
+        many(root, 30)
+        settle()
+        async with service(root, store=path) as index:
+            await index.refresh()
+            before = index.view().generation()
+            status = await index.refresh()
+            assert (status.total, status.files) == (0, 30)
+            assert index.view().generation() == before
+
+    async def test_names_of_strange_characters(self, root: Path, path: Path) -> None:
+        write(root, {"größe 大.py": "def f(): pass\n", "a\nb.py": "def f(): pass\n"})
+        write(root, {os.fsdecode(b"\xff.py"): "def f(): pass\n"})
+        async with service(root, store=path) as index:
+            await index.refresh()
+            assert set(index.view().files()) == {"größe 大.py", "a\nb.py"}
+
+    async def test_several_folders_are_told_apart(self, tmp_path: Path, path: Path) -> None:
+        write(tmp_path, {"one/a.py": "def f(): pass\n", "two/a.py": "def g(): pass\n"})
+        async with service(tmp_path / "one", tmp_path / "two", store=path) as index:
+            await index.refresh()
+            assert set(index.view().files()) == {"one/a.py", "two/a.py"}
+            assert index.view().defining("g") == ("two/a.py",)
+            assert index.folders.path_of(str(tmp_path / "two" / "a.py")) == "two/a.py"
+            assert index.folders.absolute("two/a.py") == str(tmp_path / "two" / "a.py")
+            assert index.folders.path_of(str(tmp_path / "three.py")) is None
+
+    async def test_the_status_is_told(self, root: Path, path: Path) -> None:
+        many(root, 3)
+        told: list[Status] = []
+        async with service(root, store=path, told=told) as index:
+            await index.refresh()
+        assert [(status.state, status.done, status.total) for status in told] == [
+            ("scanning", 0, 0),
+            ("building", 0, 3),
+            ("building", 3, 3),
+            ("ready", 3, 3),
+        ]
+
+    async def test_switched_off_it_does_nothing(self, root: Path, path: Path) -> None:
+        many(root, 3)
+        async with service(root, store=path, enabled=False) as index:
+            index.start()
+            assert (await index.refresh()).state == "off"
+            await index.edited(str(root / "a.py"), "def f(): pass")
+            assert index.view().unsaved == {}
+        assert not os.path.exists(path)  # noqa: PTH110, ASYNC240 - a look at a test's own folder
+
+    async def test_a_place_that_cannot_be_written_is_a_status(self, root: Path, tmp_path: Path) -> None:
+        (tmp_path / "file").write_text("")
+        async with service(root, store=tmp_path / "file" / "index") as index:
+            status = await index.refresh()
+            assert status.state == "failed"
+            assert status.problem
+
+    async def test_a_damaged_index_is_filled_again(self, root: Path, path: Path) -> None:
+        many(root, 20)
+        async with service(root, store=path) as index:
+            await index.refresh()
+        write(path.parent, {path.name: b"junk" * 5000})
+        async with service(root, store=path) as index:
+            await index.refresh()
+            assert len(index.view().files()) == 20
+
+    async def test_rebuilt_it_is_the_same(self, root: Path, path: Path) -> None:
+        many(root, 20)
+        async with service(root, store=path) as index:
+            await index.refresh()
+            before = dict(index.view().all_tags())
+            status = await index.rebuild()
+            assert status.total == 20
+            assert dict(index.view().all_tags()) == before
+
+
+class TestSingleFiles:
+    async def test_saved_created_and_deleted_files(self, root: Path, path: Path) -> None:
+        write(root, {"a.py": "def one(): pass\n", "b.py": "def two(): pass\n"})
+        async with service(root, store=path) as index:
+            await index.refresh()
+            write(root, {"a.py": "def uno(): pass\n", "c.py": "def three(): pass\n", "d.py": "def unseen(): pass\n"})
+            (root / "b.py").unlink()
+            await index.changed([str(root / name) for name in ("a.py", "b.py", "c.py", "gone.py")])
+            assert set(index.view().files()) == {"a.py", "c.py"}
+            assert index.view().defining("uno") == ("a.py",)
+
+    async def test_ignored_files_and_others_are_not_taken_in(self, root: Path, path: Path, tmp_path: Path) -> None:
+        write(root, {".gitignore": "*.log\n", "a.log": "x"})
+        write(tmp_path, {"outside.py": "x = 1\n"})
+        async with service(root, store=path) as index:
+            await index.refresh()
+            await index.changed([str(root / "a.log"), str(tmp_path / "outside.py")])
+            assert set(index.view().files()) == {".gitignore"}
+
+    @pytest.mark.parametrize("what", [".gitignore", "sub"])
+    async def test_rules_and_folders_mean_everything(self, root: Path, path: Path, what: str) -> None:
+        write(root, {"a.py": "", "sub/b.py": ""})
+        async with service(root, store=path) as index:
+            await index.refresh()
+            write(root, {".gitignore": "a.py\n", "sub/c.py": ""})
+            await index.changed([str(root / what)])
+            assert set(index.view().files()) == {".gitignore", "sub/b.py", "sub/c.py"}
+
+
+class TestUnsaved:
+    async def test_an_unsaved_text_counts_until_it_is_closed(self, root: Path, path: Path) -> None:
+        write(root, {"a.py": "def disk(): pass\n", "m.py": "disk()\n", "z.py": "def other(): pass\n"})
+        async with service(root, store=path) as index:
+            await index.refresh()
+            before = index.view()
+            await index.edited(str(root / "a.py"), "def buffer():\n    other()\n")
+            await index.edited(str(root / "new.py"), "def fresh(): pass\n")
+            view = index.view()
+            assert (view.defining("disk"), view.defining("buffer"), view.defining("fresh")) == (
+                (), ("a.py",), ("new.py",)
+            )  # fmt: skip
+            assert view.using("other") == ("a.py",)
+            assert [path for path, _ in view.names()] == ["a.py", "m.py", "new.py", "z.py"]
+            assert [name for _, symbols in view.definitions() for name in [s.name for s in symbols]] == [
+                "buffer", "fresh", "other"
+            ]  # fmt: skip
+            assert dict(view.all_tags())["a.py"] == view.tags("a.py")
+            assert view.files()["a.py"] != before.files()["a.py"]
+            assert view.generation() != before.generation()
+            index.closed(str(root / "a.py"))
+            index.closed(str(root / "never.py"))
+            assert index.view().defining("disk") == ("a.py",)
+            assert before.defining("disk") == ("a.py",)
+
+    async def test_the_digest_is_that_of_the_same_text_on_disk(self, root: Path, path: Path) -> None:
+        write(root, {"a.py": "x = 1\n"})
+        async with service(root, store=path) as index:
+            await index.refresh()
+            saved = index.view().files()
+            await index.edited(str(root / "a.py"), "x = 1\n")
+            assert index.view().files() == saved
+
+    async def test_the_last_of_many_texts_counts(self, root: Path, path: Path) -> None:
+        async with service(root, store=path) as index:
+            name = str(root / "a.py")
+            long = "x = 1\n" * 50_000
+            await asyncio.gather(
+                index.edited(name, f"def first(): pass\n{long}"), index.edited(name, "def last(): pass\n")
+            )
+            assert (index.view().defining("first"), index.view().defining("last")) == ((), ("a.py",))
+
+    async def test_closed_while_it_is_looked_into_it_is_closed(self, root: Path, path: Path) -> None:
+        async with service(root, store=path) as index:
+            task = asyncio.create_task(index.edited(str(root / "a.py"), "def f(): pass\n"))
+            await asyncio.sleep(0)
+            index.closed(str(root / "a.py"))
+            await task
+            assert index.view().unsaved == {}
+
+    async def test_outside_the_folders_nothing_is_taken_in(self, root: Path, path: Path) -> None:
+        async with service(root, store=path) as index:
+            await index.edited("/elsewhere/a.py", "def f(): pass\n")
+            assert index.view().unsaved == {}
+
+
+class TestLife:
+    async def test_started_it_sees_changes_by_itself(self, root: Path, path: Path) -> None:
+        write(root, {"a.py": "def one(): pass\n"})
+        async with service(root, store=path) as index:
+            index.start(seconds=0.05)
+            for name in ("one", "two"):
+                write(root, {"a.py": f"def {name}(): pass\n"})
+                for _ in range(100):
+                    if index.view().defining(name):
+                        break
+                    await asyncio.sleep(0.05)
+                assert index.view().defining(name) == ("a.py",)
+
+    async def test_closed_it_leaves_no_task(self, root: Path, path: Path) -> None:
+        before = asyncio.all_tasks()
+        async with service(root, store=path) as index:
+            index.start(seconds=0.01)
+            await asyncio.sleep(0.05)
+        assert asyncio.all_tasks() == before
+
+    @pytest.mark.slow
+    async def test_cancelled_in_the_middle_the_rest_is_done_later(self, root: Path, path: Path) -> None:
+        many(root, 2000)
+        began = asyncio.Event()
+
+        def tell(status: Status) -> None:
+            if status.done:
+                began.set()
+
+        index = IndexService([str(root)], path, _enabled(), processes=2, tell=tell)
+        task = asyncio.create_task(index.refresh())
+        await began.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert children() == set()
+        part = len(index.view().files())
+        assert 0 < part < 2000
+        status = await index.refresh()
+        assert (status.total, status.files) == (2000 - part, 2000)
+        assert len(index.view().files()) == 2000
+        await index.close()
+
+    @pytest.mark.slow
+    async def test_the_event_loop_goes_on_while_it_builds(self, root: Path, path: Path) -> None:
+        many(root, 3000)
+        async with service(root, store=path) as index:
+            building = asyncio.create_task(index.refresh())
+            longest, last = 0.0, time.perf_counter()
+            while not building.done():
+                await asyncio.sleep(0.005)
+                longest, last = max(longest, time.perf_counter() - last), time.perf_counter()
+            assert longest < 0.5
+            assert building.result().state == "ready"
+
+    @pytest.mark.slow
+    async def test_another_branch_and_back_is_not_parsed_again(self, root: Path, path: Path) -> None:
+        def git(*arguments: str) -> None:
+            identity = ("-c", "user.name=n", "-c", "user.email=e@example.org", "-c", "core.hooksPath=/dev/null")
+            subprocess.run(["git", "-C", str(root), *identity, *arguments], check=True, capture_output=True)
+
+        git("init", "-b", "main")
+        many(root, 60)
+        git("add", ".")
+        git("commit", "-m", "one")
+        git("checkout", "-b", "other")
+        write(root, {f"part0/m{n}.py": f"def other{n}(): pass\n" for n in range(60)})
+        git("commit", "-am", "two")
+        async with service(root, store=path) as index:
+            await index.refresh()
+            git("checkout", "main")
+            await index.refresh()
+            contents = index.store.query("SELECT count(*) FROM contents")
+            for branch, name in (("other", "other5"), ("main", "f5")):
+                git("checkout", branch)
+                await index.refresh()
+                assert index.view().defining(name) == ("part0/m5.py",)
+                assert index.store.query("SELECT count(*) FROM contents") == contents
+
+    @pytest.mark.slow
+    @pytest.mark.parametrize("delay", [0.0, 0.3, 0.8])
+    async def test_killed_while_it_builds_the_next_one_is_right(self, root: Path, path: Path, delay: float) -> None:
+        many(root, 1500)
+        program = textwrap.dedent("""
+            import asyncio, sys
+            from pathlib import Path
+            from codeagent_lsp.config import IndexSettings
+            from codeagent_lsp.index.service import IndexService
+            print(flush=True)
+            asyncio.run(IndexService([sys.argv[1]], Path(sys.argv[2]), IndexSettings(), processes=2).refresh())
+        """)
+        command = [sys.executable, "-c", program, str(root), str(path)]
+        process = await asyncio.create_subprocess_exec(*command, stdout=subprocess.PIPE)
+        assert process.stdout is not None
+        await process.stdout.readline()
+        await asyncio.sleep(delay)
+        process.kill()
+        await process.communicate()
+        async with service(root, store=path) as index:
+            await index.refresh()
+            view = index.view()
+            assert len(view.files()) == 1500
+            fresh = open_index(path.with_name("fresh.sqlite"))
+            again = IndexService([str(root)], fresh.path, _enabled(), processes=2)
+            await again.refresh()
+            assert dict(view.all_tags()) == dict(again.view().all_tags())
+            assert index.store.query("SELECT count(*) FROM lexical") == [(1500,)]
+            await again.close()
+
+
+def _enabled() -> IndexSettings:
+    return IndexSettings(enabled=True)
