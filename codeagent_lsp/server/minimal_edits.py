@@ -19,22 +19,32 @@ def minimal_edits(old: str, new: str, encoding: Encoding, *, ended_lines: bool =
     `ended_lines` is for editors whose buffers are lines that all end: there a range that reaches beyond the text
     says that the newline at the end of the new text is the one that the buffer has anyway.
     """
-    before, after = split_lines(old), split_lines(new)
     index = LineIndex.of(old)
-    starts = _starts(before)
     edits = []
-    for run in merge.runs(old, new):
-        removed = "".join(before[run.old_start : run.old_end])
-        added = "".join(after[run.new_start : run.new_end])
-        lead, trail = _common(removed, added)
-        start = starts[run.old_start] + lead
-        end = starts[run.old_end] - trail
-        start, end, text = _before_last_newline(old, start, end, added[lead : len(added) - trail])
+    for start, end, text in _changes(old, new):
         stop = _position(old, index, end, encoding)
         if ended_lines and end == len(old) and text.endswith(("\n", "\r")):
             stop = types.Position(len(index), 0)
         edits.append(types.TextEdit(types.Range(_position(old, index, start, encoding), stop), text))
     return edits
+
+
+def _changes(old: str, new: str) -> list[tuple[int, int, str]]:
+    """Start, end and new text of each change, in offsets of `old`; two never touch."""
+    before, after = split_lines(old), split_lines(new)
+    starts = _starts(before)
+    changes: list[tuple[int, int, str]] = []
+    for run in merge.runs(old, new):
+        removed = "".join(before[run.old_start : run.old_end])
+        added = "".join(after[run.new_start : run.new_end])
+        lead, trail = _common(removed, added)
+        start, end = starts[run.old_start] + lead, starts[run.old_end] - trail
+        start, end, text = _before_last_newline(old, start, end, added[lead : len(added) - trail])
+        if changes and changes[-1][1] == start:  # moved before the last line end, it meets the one before it
+            first, _, earlier = changes.pop()
+            start, text = first, earlier + text
+        changes.append((start, end, text))
+    return changes
 
 
 def _before_last_newline(old: str, start: int, end: int, text: str) -> tuple[int, int, str]:

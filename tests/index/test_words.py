@@ -100,7 +100,7 @@ def test_words_are_not_identifiers(token: str) -> None:
         ("see `app/views.ts`.", "app/views.ts"),
         ("look at ./pkg/a-b/c.go:12", "./pkg/a-b/c.go"),
         ("under src/flask/json/ everything", "src/flask/json"),
-        ("C:\\work\\app\\main.cs broke", "C:/work/app/main.cs"),
+        ("C:\\code\\app\\main.cs broke", "C:/code/app/main.cs"),
         ('  File "/srv/app/tool.py", line 3, in run', "/srv/app/tool.py"),
         ("    at Object.run (lib/tool.js:12:5)", "lib/tool.js"),
         ("修改src/main.py中的错误", "src/main.py"),

@@ -118,7 +118,7 @@ def made(tmp_path: Path, failures: int = 3) -> tuple[World, ToolRegistry]:
 
 
 async def test_three_failures_and_everybody_knows(tmp_path: Path) -> None:
-    it, registry = made(tmp_path)
+    it, _ = made(tmp_path)
     use = calls(call("flaky"))
     model = it.script(use, use, use, use, say("I gave up."), say("Hello."))
     await it.run()
