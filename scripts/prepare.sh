@@ -43,6 +43,7 @@ is_new_enough() {
 install_test_parts() {
     install_debian rg ripgrep || lacks ripgrep
     install_debian bwrap bubblewrap || lacks bubblewrap
+    install_extension || lacks "Node or the npm packages of the VS Code extension"
     if NVIM="$(sh scripts/get-neovim.sh)" && [ -x "$NVIM" ]; then
         export NVIM
     else
@@ -56,6 +57,12 @@ install_test_parts() {
     else
         timeout 1200 codeagent-lsp model pull || lacks "the embedded model"
     fi
+}
+
+# Installs what the VS Code extension is built with; 1 where Node or the npm registry is missing.
+install_extension() {
+    command -v npm >/dev/null || return 1
+    (cd editors/vscode && timeout 300 npm ci --silent --no-audit --no-fund) >/dev/null 2>&1 </dev/null
 }
 
 # install_debian PROGRAM PACKAGE: installs a package of Debian's unless its program is there.

@@ -43,5 +43,6 @@ stage lint ruff check .
 stage format ruff format --check .
 stage types mypy
 stage fast timeout 1200 pytest -m "not slow" -n 3
+[ ! -d editors/vscode/node_modules ] || stage extension sh editors/vscode/test.sh --installed
 [ "${CODEAGENT_TEST_SLOW:-1}" = 0 ] || stage slow timeout 2700 pytest -m slow --durations=8
 finish

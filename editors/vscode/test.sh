@@ -1,7 +1,7 @@
 #!/bin/sh
 # Checks, tests and packages the extension: `sh editors/vscode/test.sh`. Needs Node 20 or newer and npm.
 #
-# With `--real` also the scenarios in a real VS Code, for which it installs code-server and Chromium.
+# With `--installed` it takes the packages that are there. With `--real` also the scenarios in a real VS Code, for which it installs code-server and Chromium.
 set -eu
 
 cd "$(dirname "$0")"
@@ -11,8 +11,10 @@ step() {
     printf '\n== %s\n' "$*"
 }
 
-step "Install"
-npm ci --no-audit --no-fund
+if [ "${1:-}" != "--installed" ]; then
+    step "Install"
+    npm ci --no-audit --no-fund
+fi
 step "Types"
 npm run --silent check
 step "Unit tests"
