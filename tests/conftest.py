@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from codeagent_lsp.llm.embedded import engine_installed
 from codeagent_lsp.llm.weights import installed
 
 KEPT_OUT = ("CODEAGENT_BASE_URL", "CODEAGENT_MODEL", "CODEAGENT_API_KEY", "CODEAGENT_STATE_DIR", "TRACE_SANITIZE")
+
+# The same examples in every run, so that a change and not chance makes a test fail; HYPOTHESIS_PROFILE=default looks on.
+settings.register_profile("same", derandomize=True)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
 
 
 @pytest.fixture

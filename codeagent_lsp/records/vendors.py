@@ -95,7 +95,7 @@ FORMATS: tuple[Format, ...] = (
     *_formats(_A + "{60,300}", "EAA", "EZAK", "EZTK"),
     *_formats(r"(?:sandbox|production|development)-[0-9a-f-]{36}", "access-"),
     # tools
-    *_formats(_A + "{30,100}", "lin_api_", "ntn_", "secret_", "PMAT-", "figd_"),
+    *_formats(_A + "{30,100}", "lin_api_", "ntn_", "secret_", "PMAT-"),
     *_formats(
         _W + "{20,100}", "figd_", "figu_", "NRAK-", "NRJS-", "NRII-", "NRAL-", "phx_", "aio_", "ddp_", "sm_live_",
     ),
