@@ -15,7 +15,7 @@ from codeagent_lsp.llm.weights import installed
 
 KEPT_OUT = ("CODEAGENT_BASE_URL", "CODEAGENT_MODEL", "CODEAGENT_API_KEY", "CODEAGENT_STATE_DIR", "TRACE_SANITIZE")
 
-# The same examples in every run, so that a change and not chance makes a test fail; HYPOTHESIS_PROFILE=default looks on.
+# The same examples in every run: a change and not chance makes a test fail. HYPOTHESIS_PROFILE=default tries others.
 settings.register_profile("same", derandomize=True)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
 
