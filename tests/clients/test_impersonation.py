@@ -68,7 +68,8 @@ def test_a_run_in_the_shape_the_client_takes(start: Start, profile: Profile) -> 
         kinds = [change.get("kind") for change in edits[1]["documentChanges"]]
         assert kinds == (["create", None] if profile.creates else [None])
     assert created_empty[-1] is not profile.creates
-    editor.wait_until(lambda: editor.text(workspace / "new/b.py") == "z = 1\n")
+    made = workspace / "new/b.py"  # the editor is asked before it makes it
+    editor.wait_until(lambda: made.exists() and editor.text(made) == "z = 1\n")
     _check_progress(editor, profile, run_id)
     assert not editor.notifications("codeagent/event")
     assert editor.close() == 0

@@ -17,6 +17,7 @@ import pytest
 from codeagent_lsp.errors import ToolFailed
 from codeagent_lsp.tools.git import calls
 from codeagent_lsp.tools.git.repository import Repository
+from tests.children import children
 from tests.tools.fakes import Bench
 from tests.tools.git.models import with_writer
 from tests.tools.git.repos import commit, git, start
@@ -309,11 +310,6 @@ async def test_a_cancelled_call_leaves_nothing_behind(repo: Bench) -> None:
         await call
     assert not children() - others
     assert asyncio.all_tasks() == {asyncio.current_task()}
-
-
-def children() -> set[str]:
-    lists = Path(f"/proc/{os.getpid()}/task").glob("*/children")
-    return {pid for path in lists for pid in path.read_text().split()}
 
 
 async def test_much_output_is_refused(repo: Bench) -> None:
