@@ -8,6 +8,7 @@ import subprocess
 import sys
 import textwrap
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -291,7 +292,7 @@ class TestLife:
                 assert index.store.query("SELECT count(*) FROM contents") == contents
 
     @pytest.mark.slow
-    @pytest.mark.parametrize("delay", [0.0, 0.3, 0.8])
+    @pytest.mark.parametrize("delay", [0.0, 0.15, 0.3])
     async def test_killed_while_it_builds_the_next_one_is_right(self, root: Path, path: Path, delay: float) -> None:
         many(root, 1500)
         program = textwrap.dedent("""
@@ -307,7 +308,8 @@ class TestLife:
         assert process.stdout is not None
         await process.stdout.readline()
         await asyncio.sleep(delay)
-        process.kill()
+        with suppress(ProcessLookupError):  # a fast machine may be through
+            process.kill()
         await process.communicate()
         async with service(root, store=path) as index:
             await index.refresh()
