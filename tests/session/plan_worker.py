@@ -1,10 +1,10 @@
-"""A process that works on plans of five steps until it is killed; prints each event of a plan once it is stored."""
+"""A process that works on a plan of five steps and waits to be killed; prints each event once it is stored."""
 
 from __future__ import annotations
 
 import asyncio
-import itertools
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 from codeagent_lsp import events
@@ -14,13 +14,15 @@ from tests.session.fakes import call, calls, world
 from tests.session.plans import create, step
 
 TODOS = calls(call("todowrite", todos=[{"id": "1", "content": "all of it"}]))
+PACE = 0.05  # seconds a reply takes
 TOLD = (events.StepStarted, events.StepCompleted)
 
 
 def story() -> list[ScriptedReply]:
     """A plan of five steps, with a todo list in the first one."""
     plan = create("one", "two", "three", "four", "five")
-    return [plan, TODOS, *(reply for number in range(1, 6) for reply in step(number))]
+    replies = [plan, TODOS, *(reply for number in range(1, 6) for reply in step(number))]
+    return [replace(reply, delay=PACE) for reply in replies]
 
 
 def tell(event: events.Event) -> None:
@@ -30,12 +32,12 @@ def tell(event: events.Event) -> None:
 
 
 async def main(root: Path) -> None:
-    """Plans for ever, each step applied unasked."""
+    """One plan, each step applied unasked; then nothing more."""
     made = world(root / "w", state=root / "sessions", apply="auto", on_event=tell)
     session_id = made.manager.new().session_id
-    for number in itertools.count():
-        made.script(*story())
-        await made.finished(made.manager.start(RunRequest("run", f"build {number}", f"build {number}"), session_id))
+    made.script(*story())
+    await made.finished(made.manager.start(RunRequest("run", "build", "build"), session_id))
+    await asyncio.sleep(60)
 
 
 if __name__ == "__main__":
