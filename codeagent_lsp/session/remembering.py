@@ -11,6 +11,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 from codeagent_lsp import events
 from codeagent_lsp.agent import memory
@@ -18,9 +19,11 @@ from codeagent_lsp.agent.completion import complete
 from codeagent_lsp.agent.loop import DEFAULT_WINDOW
 from codeagent_lsp.errors import CodeAgentError
 from codeagent_lsp.llm.base import Model
-from codeagent_lsp.records.sanitizer import Sanitizer
 from codeagent_lsp.session.memory_store import MemoryStore
 from codeagent_lsp.session.store import SessionStore
+
+if TYPE_CHECKING:
+    from codeagent_lsp.records.sanitizer import Sanitizer
 
 logger = logging.getLogger(__name__)
 
@@ -39,7 +42,7 @@ class Remembering:
         store: MemoryStore,
         sessions: SessionStore,
         open_model: Callable[[], Awaitable[Model]],
-        sanitizer: Callable[[], Sanitizer] = lambda: Sanitizer(identities=False, homes=()),
+        sanitizer: Callable[[], Sanitizer] | None = None,
         after_run: float = AFTER_RUN_SECONDS,
         after_session: float = AFTER_SESSION_SECONDS,
     ) -> None:
@@ -120,7 +123,7 @@ class Remembering:
     async def _distilled(self, session_id: str, said: list[tuple[str, str]]) -> list[memory.Entry]:
         model = await self._open_model()
         window = model.info.context_window or DEFAULT_WINDOW
-        cleaner = self._sanitizer()
+        cleaner = self._sanitizer() if self._sanitizer else _own_sanitizer()
         known = await asyncio.to_thread(self._store.entries)
         text = memory.conversation([(who, cleaner.text(words)) for who, words in said], known, window)
         reply = await complete(model, memory.INSTRUCTIONS, text, lambda event: None, min(REPLY_TOKENS, window // 4))
@@ -131,3 +134,9 @@ class Remembering:
 def _seq(record: object) -> int:
     found = record.get("seq") if isinstance(record, dict) else 0
     return found if isinstance(found, int) else 0
+
+
+def _own_sanitizer() -> Sanitizer:
+    from codeagent_lsp.records.sanitizer import Sanitizer  # late: it is heavy, and an idle server does without it
+
+    return Sanitizer(identities=False, homes=())
