@@ -20,6 +20,7 @@ from codeagent_lsp.index.opening import open_index
 from codeagent_lsp.index.scan import Folders, Work, scan
 from codeagent_lsp.index.store import Entry, Store
 from codeagent_lsp.index.worker import JOB_BYTES, JOB_FILES, do, jobs, work_off
+from tests.children import command_lines
 from tests.index.workspaces import children, many, settle, write
 
 
@@ -226,8 +227,7 @@ def _spoil(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str) -> None:
 def _none_left(word: str) -> bool:
     """Whether no worker with this argument is left, some seconds from now at the latest."""
     for _ in range(100):
-        listing = subprocess.run(["ps", "-eo", "args="], capture_output=True, text=True).stdout
-        if not any("index.worker" in line and word in line for line in listing.splitlines()):
+        if not any("index.worker" in command and word in command for command in command_lines().values()):
             return True
         time.sleep(0.1)
     return False

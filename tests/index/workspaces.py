@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -11,6 +10,7 @@ from pathlib import Path
 
 from codeagent_lsp.config import IndexSettings
 from codeagent_lsp.index.service import IndexService, Status
+from tests.children import command_lines
 
 LONG_AGO = 1_000_000_000
 
@@ -44,11 +44,7 @@ async def service(
 
 def children() -> set[int]:
     """The processes of this one that are alive."""
-    listing = subprocess.run(
-        ["ps", "-o", "pid=,stat=,args=", "--ppid", str(os.getpid())], capture_output=True, text=True
-    )
-    lines = [line.split(None, 2) for line in listing.stdout.splitlines()]
-    return {int(pid) for pid, state, args in lines if "Z" not in state and "index.worker" in args}
+    return {pid for pid, command in command_lines(parent=os.getpid()).items() if "index.worker" in command}
 
 
 def settle() -> None:

@@ -201,7 +201,7 @@ def test_a_crash_is_told_and_a_restart_brings_the_session_back(tmp_path: Path) -
         vim.cmd("CodeAgent run change it")
         rig.ended("completed")
         vim.api.nvim_buf_set_lines(buffer, 0, 0, true, { "# mine" })
-        vim.uv.kill(tonumber(vim.fn.system("pgrep -f codeagent_lsp.cli -P " .. vim.fn.getpid())), "sigkill")
+        vim.uv.kill(rig.server_process(), "sigkill")
         rig.heard("ended unexpectedly (signal 9)")
         vim.cmd("CodeAgent restart")
         rig.heard("has been restarted")
@@ -227,7 +227,7 @@ def test_a_crash_in_the_middle_of_a_run_ends_it_here_too(tmp_path: Path) -> None
         rig.open("a.py")
         vim.cmd("CodeAgent run change it")
         rig.wait("an edit", 8000, function() return rig.newest() and next(rig.newest().staged) end)
-        vim.uv.kill(tonumber(vim.fn.system("pgrep -f codeagent_lsp.cli -P " .. vim.fn.getpid())), "sigkill")
+        vim.uv.kill(rig.server_process(), "sigkill")
         rig.ended("lost")
         return { page = rig.page("transcript"), status = require("codeagent").status() }
         """,
