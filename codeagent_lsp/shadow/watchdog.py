@@ -234,7 +234,7 @@ def _become(spec: dict[str, Any], parent: int) -> None:
     _write("/proc/self/oom_score_adj", "1000")
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     signal.set_wakeup_fd(-1)
-    for number in (*_STOP_SIGNALS, signal.SIGCHLD, signal.SIGPIPE, signal.SIGXFSZ):
+    for number in (*_STOP_SIGNALS, signal.SIGQUIT, signal.SIGCHLD, signal.SIGPIPE, signal.SIGXFSZ):
         signal.signal(number, signal.SIG_DFL)
     os.chdir(spec["cwd"])
     os.execvpe(spec["argv"][0], spec["argv"], spec["environment"])  # noqa: S606 - running it is the purpose

@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Generic, Literal, TypeVar
 from pydantic import BaseModel, ConfigDict, TypeAdapter
 
 from codeagent_lsp.config import Settings
+from codeagent_lsp.index.port import CodeIndex
 from codeagent_lsp.messages import ToolCall, ToolResult, ToolSpec
 from codeagent_lsp.shadow.base import OnOutput, Shell, no_output
 from codeagent_lsp.texts import text
@@ -76,7 +77,8 @@ class ToolContext:
     out skills, `delegates` has other agents do a part; `words` gives sentences in the user's language; `groups`
     switches more tools on, `variables` keeps values for commands, `call` runs another tool like a call of the model,
     and `tool` gives it (ToolFailed where there is none); `hide` puts marks where a text has secrets and `reveal`
-    takes them back in what a tool writes; `decided` hears every decision about a call.
+    takes them back in what a tool writes; `decided` hears every decision about a call; `index` knows the code,
+    None where there is no index.
     """
 
     view: FileView
@@ -103,6 +105,7 @@ class ToolContext:
     reveal: Callable[[Mapping[str, Any]], Mapping[str, Any]] = dict
     decided: Decided = nobody_hears
     tool: Callable[[str], Tool[Any]] | None = None
+    index: CodeIndex | None = None
 
 
 @dataclass(frozen=True, slots=True)
