@@ -44,5 +44,5 @@ stage format ruff format --check .
 stage types mypy
 stage fast timeout 1200 pytest -m "not slow" -n 3
 [ ! -d editors/vscode/node_modules ] || stage extension sh editors/vscode/test.sh --installed
-[ "${CODEAGENT_TEST_SLOW:-1}" = 0 ] || stage slow timeout 2700 pytest -m slow --durations=8
+[ "${CODEAGENT_TEST_SLOW:-1}" = 0 ] || stage slow timeout 2700 env HYPOTHESIS_PROFILE=many pytest -m "slow or hypothesis" --durations=8
 finish

@@ -15,9 +15,11 @@ from codeagent_lsp.llm.weights import installed
 
 KEPT_OUT = ("CODEAGENT_BASE_URL", "CODEAGENT_MODEL", "CODEAGENT_API_KEY", "CODEAGENT_STATE_DIR", "TRACE_SANITIZE")
 
-# The same examples in every run: a change and not chance makes a test fail. HYPOTHESIS_PROFILE=default tries others.
-settings.register_profile("same", derandomize=True)
-settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
+# The same examples in every run: a change and not chance makes a test fail. Few while somebody waits, many in the slow
+# stage (HYPOTHESIS_PROFILE=many), and others with HYPOTHESIS_PROFILE=default.
+settings.register_profile("few", derandomize=True, max_examples=20)
+settings.register_profile("many", derandomize=True, max_examples=100)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "few"))
 
 
 @pytest.fixture

@@ -14,6 +14,8 @@ from tests.server.rawclient import Refusal
 from tests.server.replies import call, say
 from tests.server.stock_editor import STOCK, StockEditor
 
+pytestmark = pytest.mark.slow  # whole servers at work
+
 METHOD_NOT_FOUND = Refusal(-32601, "method not found")
 SOURCE = "s = '🎉'; x = 1\ny = 1\n"
 SCRIPT: list[dict[str, Any]] = [

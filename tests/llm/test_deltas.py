@@ -95,6 +95,7 @@ JSON = st.recursive(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=400, deadline=None)
 @given(st.lists(st.dictionaries(st.sampled_from(["choices", "usage", "timings", "model", "error"]), JSON), max_size=4))
 def test_any_chunk_gives_a_reply_or_a_model_error(chunks: list[dict[str, Any]]) -> None:

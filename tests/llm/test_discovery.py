@@ -90,6 +90,7 @@ async def test_each_kind_alone(
     assert model.info.tool_calling == "native"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("broken", [rig.then_hang(), rig.then_hang(rig.head()), rig.endless(b" ", first=rig.head())])
 async def test_a_server_that_hangs_holds_nobody_up(stack: AsyncExitStack, broken: Script) -> None:
     machine = Machine(stack)

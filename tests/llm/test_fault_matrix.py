@@ -28,6 +28,8 @@ from tests.faults import model_server as rig
 from tests.faults.model_server import Connection, Script, delta, events, head
 from tests.llm.asking import KEY, Outcome, ask, ask_at
 
+pytestmark = pytest.mark.slow  # waits for time limits
+
 CALL = delta(calls=[{"index": 0, "id": "1", "function": {"name": "read_file", "arguments": '{"path": "a"}'}}])
 TIMINGS = {
     "before the first token": b"",

@@ -31,6 +31,8 @@ from tests.faults import model_server as rig
 from tests.faults.model_server import HELLO, Script, delta, events, head
 from tests.llm.asking import ASK, KEY, LIMITS, QUICK, ask, ask_at
 
+pytestmark = pytest.mark.slow  # waits for time limits
+
 
 def tool(index: int | None = 0, id: str | None = None, name: str | None = None, args: Any = None) -> Any:  # noqa: A002 - the wire's word
     function = {key: value for key, value in (("name", name), ("arguments", args)) if value is not None}

@@ -66,6 +66,7 @@ def test_a_word_is_held_until_it_is_whole() -> None:
     assert stream.feed(" there") == f"{sanitizer.sanitize(secret)} "
 
 
+@pytest.mark.slow
 def test_what_is_held_is_bounded() -> None:
     stream = StreamSanitizer(sanitizer)
     out = "".join(stream.feed("x" * 1000) for _ in range(300))

@@ -6,10 +6,14 @@ import threading
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.server.conftest import StartEditor
 from tests.server.rawclient import Refusal
 from tests.server.replies import call, calls, edit, say, write
 from tests.server.stock_editor import StockEditor
+
+pytestmark = pytest.mark.slow  # whole servers at work
 
 LINES = "".join(f"line {number}\n" for number in range(1, 31))
 TWO_HUNKS = [edit("a.py", "line 2\n", "LINE 2\n"), edit("a.py", "line 29\n", "LINE 29\n"), say("Changed.")]

@@ -12,6 +12,8 @@ import pytest
 from tests.server.conftest import StartEditor
 from tests.server.replies import say
 
+pytestmark = pytest.mark.slow  # whole servers at work
+
 SKILL = "---\nname: pdf\ndescription: reads PDF files\ntriggers: [pdf]\n---\nDo it well.\n"
 
 

@@ -5,9 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.server.conftest import StartEditor
 from tests.server.replies import call, say, write
 from tests.server.stock_editor import STOCK, StockEditor
+
+pytestmark = pytest.mark.slow  # whole servers at work
 
 OURS = {**STOCK, "experimental": {"codeagent": {"event": True}}}
 BUSY = {"error": "broken"}

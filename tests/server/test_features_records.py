@@ -7,10 +7,14 @@ import random
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.records.formats import TOKENS
 from tests.server.conftest import StartEditor
 from tests.server.replies import call, say, write
 from tests.server.stock_editor import STOCK, StockEditor
+
+pytestmark = pytest.mark.slow  # whole servers at work
 
 EVENTS = {**STOCK, "experimental": {"codeagent": {"event": True}}}
 FORMATS = 30

@@ -12,6 +12,8 @@ from tests.server.conftest import StartEditor
 from tests.server.replies import call, edit, say
 from tests.server.stock_editor import STOCK, StockEditor
 
+pytestmark = pytest.mark.slow  # whole servers at work
+
 CONFIGURABLE = {**STOCK, "workspace": {**STOCK["workspace"], "configuration": True}}
 
 

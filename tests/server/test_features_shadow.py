@@ -9,10 +9,14 @@ import time
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.server.conftest import StartEditor
 from tests.server.replies import call, say, write
 from tests.server.stock_editor import STOCK, StockEditor
 from tests.shadow.rig import needs_overlay
+
+pytestmark = pytest.mark.slow  # whole servers at work
 
 EVENTS = {**STOCK, "experimental": {"codeagent": {"event": True}}}
 TEST = """import unittest

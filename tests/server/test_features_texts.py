@@ -10,6 +10,8 @@ from tests.server.conftest import StartEditor
 from tests.server.replies import edit, say
 from tests.server.stock_editor import STOCK
 
+pytestmark = pytest.mark.slow  # whole servers at work
+
 ENCODINGS = [pytest.param("utf-8", marks=pytest.mark.slow), "utf-16", pytest.param("utf-32", marks=pytest.mark.slow)]
 TEXTS = {
     "crlf": "a = 1\r\nx = 1\r\nb = 1\r\n",

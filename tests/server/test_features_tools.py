@@ -13,6 +13,8 @@ from tests.server.conftest import StartEditor
 from tests.server.replies import call, say
 from tests.server.stock_editor import STOCK, StockEditor
 
+pytestmark = pytest.mark.slow  # whole servers at work
+
 OWN_INPUT = {**STOCK, "experimental": {"codeagent": {"event": True, "input": True}}}
 
 

@@ -36,6 +36,8 @@ from tests.session.plans import (
     step,
 )
 
+pytestmark = pytest.mark.slow  # every place where a plan can be cut off
+
 ENDED = {"completed", "skipped", "failed", "cancelled", "pending"}
 
 

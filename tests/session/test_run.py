@@ -354,6 +354,7 @@ async def cancelled_at(folder: Path, style: Literal["review", "live"], stop_at: 
     return done.status == "completed"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("style", ["review", "live"])
 async def test_cancelled_at_any_event(tmp_path: Path, style: Literal["review", "live"]) -> None:
     for stop_at in range(60):

@@ -281,6 +281,7 @@ def test_lines_that_occur_once_are_anchors_only_as_far_as_they_ascend() -> None:
     assert sum(size for _, _, size in blocks) > 1000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "kind",
     [

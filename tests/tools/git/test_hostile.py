@@ -22,6 +22,8 @@ from tests.tools.fakes import Bench
 from tests.tools.git.models import with_writer
 from tests.tools.git.repos import commit, git, start
 
+pytestmark = pytest.mark.slow  # many repositories
+
 Trap = Callable[[Path, str], None]
 
 
