@@ -2,6 +2,7 @@
 # Only a missing Python and packages that do not install are failures; what else is missing is told by `lacks`.
 
 missing=""
+emacs=/usr/share/emacs # where Debian puts its packages of Lisp
 
 # Makes .venv, installs the package with the embedded engine and the development tools, and puts .venv on PATH.
 make_environment() {
@@ -41,8 +42,8 @@ is_new_enough() {
 
 # Fetches what only some tests need, and sets NVIM to a Neovim for them.
 install_test_parts() {
-    install_debian rg ripgrep || lacks ripgrep
-    install_debian bwrap bubblewrap || lacks bubblewrap
+    install_debian rg=ripgrep bwrap=bubblewrap tmux=tmux emacs=emacs-nox \
+        "$emacs/*/lisp/progmodes/eglot.el* $emacs/site-lisp/elpa/eglot-*=elpa-eglot" "$emacs/site-lisp/elpa/lsp-mode-*=elpa-lsp-mode"
     install_extension || lacks "Node or the npm packages of the VS Code extension"
     if NVIM="$(sh scripts/get-neovim.sh)" && [ -x "$NVIM" ]; then
         export NVIM
@@ -65,13 +66,42 @@ install_extension() {
     (cd editors/vscode && timeout 300 npm ci --silent --no-audit --no-fund) >/dev/null 2>&1 </dev/null
 }
 
-# install_debian PROGRAM PACKAGE: installs a package of Debian's unless its program is there.
+# install_debian SIGN=PACKAGE...: installs what is missing of Debian's packages; tells what is missing then. A sign is
+# a program, or patterns of paths. All in one call (half a minute, 300 s at most); should that fail, each by itself.
 install_debian() {
-    command -v "$1" >/dev/null && return 0
-    command -v apt-get >/dev/null && [ "$(id -u)" = 0 ] || return 1
-    {
-        timeout 120 apt-get update -qq && timeout 120 apt-get install -qq -y --no-install-recommends "$2"
-    } >/dev/null 2>&1 </dev/null
+    wanted="$(missing_packages "$@")"
+    if [ -n "$wanted" ] && command -v apt-get >/dev/null && [ "$(id -u)" = 0 ]; then
+        echo "from Debian: $(echo $wanted)"
+        deadline="$(($(date +%s) + 300))"
+        apt_get 120 update || true # the lists that are here may do
+        apt_get 240 install -y --no-install-recommends $wanted || for package in $wanted; do
+            [ "$(date +%s)" -ge "$deadline" ] || apt_get 60 install -y --no-install-recommends "$package" || true
+        done
+    fi
+    for package in $(missing_packages "$@"); do
+        lacks "$package"
+    done
+}
+
+# Prints the packages whose sign is not here.
+missing_packages() {
+    for pair in "$@"; do
+        is_here "${pair%%=*}" || echo "${pair#*=}"
+    done
+}
+
+is_here() {
+    case "$1" in
+    /*) [ -n "$(ls -d $1 2>/dev/null)" ] ;;
+    *) command -v "$1" >/dev/null ;;
+    esac
+}
+
+# apt_get SECONDS ARGUMENTS...
+apt_get() {
+    seconds="$1"
+    shift
+    DEBIAN_FRONTEND=noninteractive timeout "$seconds" apt-get -qq -o DPkg::Lock::Timeout=60 "$@" >/dev/null 2>&1 </dev/null
 }
 
 lacks() {

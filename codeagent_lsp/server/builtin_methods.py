@@ -12,6 +12,7 @@ from typing import Any, cast
 from lsprotocol import types
 from pygls.protocol import lsp_method
 
+from codeagent_lsp.server.clients import real_encoding
 from codeagent_lsp.server.protocol_guard import GuardedProtocol, Phase
 from codeagent_lsp.workspace.document import Change, Document
 from codeagent_lsp.workspace.position import Encoding
@@ -31,8 +32,8 @@ class CodeAgentProtocol(GuardedProtocol):
         except BaseException:
             self.phase = Phase.FRESH
             raise
-        encoding = result.capabilities.position_encoding or "utf-16"
-        self._server.documents.encoding = cast(Encoding, getattr(encoding, "value", encoding))
+        agreed = result.capabilities.position_encoding or "utf-16"
+        self._server.documents.encoding = real_encoding(params, cast(Encoding, getattr(agreed, "value", agreed)))
         self.phase = Phase.READY
         self._server.started(params.process_id)
         return result

@@ -11,6 +11,7 @@ from typing import Any
 from lsprotocol import types
 
 from codeagent_lsp.protocol import EXPERIMENTAL_KEY
+from codeagent_lsp.workspace.position import Encoding
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +22,8 @@ class ClientPolicy:
     `ended_lines`: keeps a buffer as lines that all end, also the last one (Neovim).
     `transactional`: applies the text edits of a request wholly or not at all, so several files may share one.
     `creates`, `deletes`, `renames`: carries out that resource operation as the protocol means it.
+    `applies_edits`: does not say that it cannot; Kate can and says nothing. One that says nothing and cannot answers
+    with an error, which is told as such.
     """
 
     name: str = ""
@@ -38,6 +41,7 @@ class ClientPolicy:
     action_tags: bool = False
     lens_refresh: bool = False
     text_content: bool = False
+    watches_files: bool = False
     events: bool = False
     input: bool = False
     diagnostics: bool = False
@@ -51,6 +55,7 @@ def policy_of(params: types.InitializeParams) -> ClientPolicy:
     edits = workspace.workspace_edit if workspace else None
     operations = {str(getattr(kind, "value", kind)) for kind in (edits and edits.resource_operations) or ()}
     failure = str(getattr(edits and edits.failure_handling, "value", (edits and edits.failure_handling) or ""))
+    watched = workspace.did_change_watched_files if workspace else None
     window = capabilities.window
     text_document = capabilities.text_document
     action = text_document.code_action if text_document else None
@@ -65,18 +70,27 @@ def policy_of(params: types.InitializeParams) -> ClientPolicy:
         creates="create" in operations,
         deletes="delete" in operations,
         renames="rename" in operations,
-        applies_edits=bool(workspace and workspace.apply_edit),
+        applies_edits=not (workspace and workspace.apply_edit is False),
         shows_documents=bool(window and window.show_document and window.show_document.support),
         progress=bool(window and window.work_done_progress),
         configuration=bool(workspace and workspace.configuration),
         action_literals=bool(action and action.code_action_literal_support),
         action_tags=_supports_tags(action),
         lens_refresh=bool(workspace and workspace.code_lens and workspace.code_lens.refresh_support),
+        watches_files=bool(watched and watched.dynamic_registration),
         text_content=bool(workspace and getattr(workspace, "text_document_content", None)),
         events=bool(ours.get("event")),
         input=bool(ours.get("input")),
         diagnostics=bool(ours.get("diagnostics")),
     )
+
+
+def real_encoding(params: types.InitializeParams, agreed: Encoding) -> Encoding:
+    """How this client counts positions: as agreed, but lsp-mode counts characters and says nothing of it."""
+    general = params.capabilities.general
+    says_nothing = not (general and general.position_encodings)
+    is_lsp_mode = params.client_info is not None and params.client_info.name == "emacs"
+    return "utf-32" if says_nothing and is_lsp_mode else agreed
 
 
 def _experimental(value: Any) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -31,6 +32,8 @@ APPLY_SECONDS = 30.0
 SETTLE_SECONDS = 0.5
 REFUSED_SECONDS = 0.2  # a client that says no may have done a part, which it tells up to 150 ms later
 POLL_SECONDS = 0.02
+METHOD_NOT_FOUND = -32601
+CANNOT = "the editor cannot apply this change"
 
 Operation = types.TextDocumentEdit | types.CreateFile | types.RenameFile | types.DeleteFile
 
@@ -114,15 +117,19 @@ class LspEditor:
         return tries
 
     def _make_empty_files(self, group: Sequence[FileChange]) -> list[str]:
-        """For a client that cannot create: the empty files that its edits then fill. The user has accepted."""
+        """For a client that cannot create: the empty files that its edits then fill. The user has accepted.
+
+        Returns what was made: the files, then their folders, the innermost first.
+        """
         policy = self._policy()
         if policy.creates or not policy.applies_edits:
             return []
         paths = [change.path for change in group if change.kind == "create" and Path(change.path).is_absolute()]
+        folders: list[str] = []
         for path in paths:
-            _make_folder(path)
+            folders += _make_folder(path)
             Path(path).touch(exist_ok=False)
-        return paths
+        return [*paths, *reversed(folders)]
 
     def _delete_for_client(self, group: Sequence[FileChange]) -> None:
         """Delete what a client cannot delete. The user has accepted, and nothing unsaved is in it."""
@@ -133,9 +140,12 @@ class LspEditor:
                     Path(change.path).unlink(missing_ok=True)
 
     def _drop_empty_files(self, paths: Sequence[str]) -> None:
-        """Take back the empty files made for a client that then refused."""
+        """Take back the empty files and folders made for a client that then refused."""
         for path in paths:
-            if self._document(path) is None and self._disk(path) == "":
+            if Path(path).is_dir():
+                with suppress(OSError):  # somebody else put something there
+                    Path(path).rmdir()
+            elif self._document(path) is None and self._disk(path) == "":
                 Path(path).unlink(missing_ok=True)
 
     def _operations(self, change: FileChange) -> list[Operation]:
@@ -163,7 +173,7 @@ class LspEditor:
         """What the client answered, and its words when it was no."""
         policy = self._policy()
         if not policy.applies_edits or not operations:
-            return "no", "the editor cannot apply this change"
+            return "no", CANNOT
         if policy.versioned_edits:
             edit = types.WorkspaceEdit(document_changes=list(operations))
         else:
@@ -173,7 +183,9 @@ class LspEditor:
         try:
             result = await self._server.request(types.WORKSPACE_APPLY_EDIT, params, APPLY_SECONDS)
         except EditorError as error:
-            return "nothing" if error.key == "editor.timeout" else "no", str(error)
+            if error.key == "editor.timeout":
+                return "nothing", str(error)
+            return "no", CANNOT if error.values.get("code") == METHOD_NOT_FOUND else str(error)
         if result is not None and result.applied:
             return "yes", ""
         return "no", (result and result.failure_reason) or ""
@@ -238,9 +250,12 @@ def _must_wait(change: FileChange, origins: Mapping[str, str], tries: Sequence[T
     return target is not None and not any(item.arrived for item in tries if item.change.path == target)
 
 
-def _make_folder(path: str) -> None:
-    """Folders are made once the user has accepted: clients differ in whether they make them."""
-    Path(path).parent.mkdir(parents=True, exist_ok=True)
+def _make_folder(path: str) -> list[str]:
+    """Folders are made once the user has accepted: clients differ in whether they make them. The new ones."""
+    parent = Path(path).parent
+    missing = [str(folder) for folder in (*reversed(parent.parents), parent) if not folder.exists()]
+    parent.mkdir(parents=True, exist_ok=True)
+    return missing
 
 
 def _plain_edits(edit: types.TextDocumentEdit) -> list[types.TextEdit]:

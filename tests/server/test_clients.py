@@ -8,19 +8,46 @@ import pytest
 from lsprotocol.converters import get_converter
 from lsprotocol.types import InitializeParams
 
-from codeagent_lsp.server.clients import ClientPolicy, policy_of
+from codeagent_lsp.server.clients import ClientPolicy, policy_of, real_encoding
 from tests.clients.profiles import PROFILES, Profile
 
 
 def policy(capabilities: dict[str, Any], name: str | None = None) -> ClientPolicy:
+    return policy_of(params(capabilities, name))
+
+
+def params(capabilities: dict[str, Any], name: str | None = None) -> InitializeParams:
     raw: dict[str, Any] = {"processId": None, "rootUri": None, "capabilities": capabilities}
     if name is not None:
         raw["clientInfo"] = {"name": name}
-    return policy_of(get_converter().structure(raw, InitializeParams))
+    structured: InitializeParams = get_converter().structure(raw, InitializeParams)
+    return structured
 
 
-def test_a_client_that_says_nothing_can_do_nothing() -> None:
-    assert policy({}) == ClientPolicy()
+def test_a_client_that_says_nothing_is_asked_for_nothing_but_edits() -> None:
+    assert policy({}) == ClientPolicy(applies_edits=True)
+
+
+@pytest.mark.parametrize(
+    ("workspace", "expected"),
+    [({}, True), ({"applyEdit": True}, True), ({"applyEdit": None}, True), ({"applyEdit": False}, False)],
+)
+def test_only_a_client_that_says_so_is_not_asked_to_edit(workspace: dict[str, Any], *, expected: bool) -> None:
+    assert policy({"workspace": workspace}).applies_edits is expected
+
+
+@pytest.mark.parametrize(
+    ("name", "offered", "expected"),
+    [
+        ("emacs", None, "utf-32"),  # lsp-mode 8
+        ("emacs", ["utf-16"], "utf-16"),
+        ("Emacs", None, "utf-16"),  # eglot counts as it should
+        (None, None, "utf-16"),
+    ],
+)
+def test_lsp_mode_counts_characters(name: str | None, offered: list[str] | None, expected: str) -> None:
+    general = {"general": {"positionEncodings": offered}} if offered else {}
+    assert real_encoding(params(general, name), "utf-16") == expected
 
 
 def test_neovim_takes_versions_though_it_does_not_say_so() -> None:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import json
 import shutil
-import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.clients.neovim.support import MARKS, SOURCE, edit, environment, find_neovim, left_behind
+from tests.clients.terminal.screen import Screen
 
 pytestmark = [*MARKS, pytest.mark.skipif(shutil.which("tmux") is None, reason="no tmux here")]
 
@@ -32,37 +32,6 @@ end, {{}})
 vim.api.nvim_create_autocmd("LspAttach", {{ callback = function() vim.o.statusline = "READY" end }})
 vim.o.laststatus = 2
 """
-
-
-class Screen:
-    """One tmux server of its own with Neovim in it."""
-
-    def __init__(self, folder: Path, command: list[str], variables: dict[str, str]) -> None:
-        self._tmux = ["tmux", "-S", str(folder / "tmux"), "-f", "/dev/null"]
-        size = ["-x", "100", "-y", "40"]
-        subprocess.run([*self._tmux, "new-session", "-d", *size, *command], env=variables, check=True, timeout=10)
-
-    def keys(self, *keys: str) -> None:
-        subprocess.run([*self._tmux, "send-keys", *keys], check=True, timeout=10)
-
-    def text(self) -> str:
-        done = subprocess.run(
-            [*self._tmux, "capture-pane", "-p"], capture_output=True, text=True, timeout=10, check=False
-        )
-        return done.stdout
-
-    def wait(self, what: str | Callable[[str], bool], seconds: float = 15.0) -> str:
-        """The screen once it shows `what`."""
-        deadline = time.monotonic() + seconds
-        while True:
-            shown = self.text()
-            if what in shown if isinstance(what, str) else what(shown):
-                return shown
-            assert time.monotonic() < deadline, f"never shown: {what}\n{shown}"
-            time.sleep(0.05)
-
-    def close(self) -> None:
-        subprocess.run([*self._tmux, "kill-server"], capture_output=True, timeout=10, check=False)
 
 
 @pytest.fixture

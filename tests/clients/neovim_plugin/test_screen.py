@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from tests.clients.neovim.support import MARKS, SOURCE, call, edit, environment, left_behind
-from tests.clients.neovim.test_screen import Screen
 from tests.clients.neovim_plugin.support import has_tmux, neovim, prepare
+from tests.clients.terminal.screen import Screen
 
 pytestmark = [*MARKS, pytest.mark.skipif(not has_tmux(), reason="no tmux here")]
 
@@ -30,8 +30,10 @@ Start = Callable[..., Screen]
 def start(tmp_path: Path) -> Iterator[Start]:
     shown: list[Screen] = []
 
-    def begin(script: Sequence[Mapping[str, Any]], more: str = "", **options: Any) -> Screen:
-        init = prepare(tmp_path, files={"a.py": SOURCE}, script=script, options=options)
+    def begin(
+        script: Sequence[Mapping[str, Any]], more: str = "", settings: Mapping[str, Any] | None = None, **options: Any
+    ) -> Screen:
+        init = prepare(tmp_path, files={"a.py": SOURCE}, script=script, settings=settings, options=options)
         with init.open("a") as file:
             file.write(STATUS)
             file.write(more)
@@ -88,6 +90,21 @@ def test_a_question_waits_until_the_user_has_stopped_typing(start: Start) -> Non
     screen.wait("2: Blue")
     screen.keys("2", "Enter")
     screen.wait("→ Blue")
+    screen.keys(":qa!", "Enter")
+
+
+def test_an_approval_is_given_by_keys(start: Start) -> None:
+    reads = [call("read_file", path="a.py"), call("read_file", path="a.py"), {"text": "Read."}]
+    screen = start(reads, settings={"permissions": {"ask": ["read_file"]}})
+    screen.keys(":CodeAgent run read it", "Enter")
+    asked = screen.wait("Allow once")
+    assert "Allow read_file: a.py?" in asked
+    assert "1: Deny" in asked, "the safe answer is the first"
+    screen.keys("1", "Enter")
+    screen.wait(lambda shown: "→ Deny" in shown and "Allow once" in shown)
+    screen.keys("2", "Enter")
+    screen.wait("→ Allow once")
+    screen.wait("Read.")
     screen.keys(":qa!", "Enter")
 
 

@@ -21,6 +21,7 @@ local BIG = 1024 * 1024 -- bytes after which syntax trees cost too much
 ---@field lines integer
 
 local drawn = {} ---@type codeagent.Piece[]
+local drawn_in ---@type integer? the buffer they stand in; a new one is made when the user wipes it out
 local session ---@type string?
 local shown_history ---@type string?
 
@@ -116,6 +117,9 @@ end
 --- Brings the buffer up to date: unchanged pieces are skipped, a changed one is replaced, the rest is added.
 local function update(state)
   local target = buffer()
+  if target ~= drawn_in then
+    drawn, drawn_in = {}, target
+  end
   local list, line, count = wanted(state), 0, #drawn
   if #list == 0 then
     drawn = {}
@@ -240,9 +244,9 @@ function M.open(wish)
       { "gf", "transcript-jump", jump },
     },
   })
-  pcall(vim.treesitter.start, target, "markdown")
   store.listen("transcript", refresh)
   refresh(store.state())
+  if not vim.b[target].codeagent_plain then pcall(vim.treesitter.start, target, "markdown") end
   if fresh then vim.api.nvim_win_set_cursor(window, { vim.api.nvim_buf_line_count(target), 0 }) end
 end
 

@@ -1,0 +1,262 @@
+"""A real Emacs with eglot and with lsp-mode: tasks, prompts, undo, cancel, questions, actions, typing meanwhile."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.clients.emacs.support import CLIENTS, MARKS, has_client, play
+from tests.clients.neovim.support import SOURCE, call, edit
+
+pytestmark = MARKS
+
+# How a user asks each client for code actions.
+ACTIONS = {
+    "eglot": "(call-interactively #'eglot-code-actions)",
+    "lsp-mode": "(call-interactively #'lsp-execute-code-action)",
+}
+
+
+@pytest.fixture(params=CLIENTS)
+def client(request: pytest.FixtureRequest) -> str:
+    name = str(request.param)
+    if not has_client(name):
+        pytest.skip(f"this Emacs has no {name}; Debian: elpa-{name}")
+    return name
+
+
+def test_a_run_changes_the_unsaved_buffer_and_not_the_disk(tmp_path: Path, client: str) -> None:
+    played = play(
+        tmp_path,
+        client,
+        """
+        (rig-open "a.py")
+        (rig-type 1 "# mine")
+        (codeagent-run "change it")
+        (rig-has "return 4")
+        (list :text (rig-text) :modified (buffer-modified-p))
+        """,
+        files={"a.py": SOURCE},
+        script=[call("read_file", path="a.py"), edit("return 3", "return 4"), {"text": "Changed."}],
+    )
+    assert played.found["text"] == "# mine\n" + SOURCE.replace("return 3", "return 4")
+    assert played.found["modified"]
+    assert played.disk("a.py") == SOURCE
+    assert played.asked() == [["Review", "Apply", "Discard"]]
+    assert "Apply changes to a.py" in played.prompts[0]["prompt"]
+
+
+def test_one_undo_of_emacs_takes_an_edit_back(tmp_path: Path, client: str) -> None:
+    played = play(
+        tmp_path,
+        client,
+        """
+        (rig-open "a.py")
+        (buffer-enable-undo)
+        (rig-type 1 "# mine")
+        (codeagent-run "change it")
+        (rig-has "return 4")
+        (let ((changed (rig-text)))
+          (undo-boundary)
+          (undo)
+          (list :changed changed :text (rig-text)))
+        """,
+        files={"a.py": SOURCE},
+        script=[edit("return 1\n", "return 4\n"), edit("return 3", "return 6"), {"text": "Changed."}],
+    )
+    assert played.found["changed"] == "# mine\n" + SOURCE.replace("return 1", "return 4").replace(
+        "return 3", "return 6"
+    )
+    assert played.found["text"] == "# mine\n" + SOURCE
+
+
+def test_the_undo_of_the_agent_keeps_what_was_typed_later(tmp_path: Path, client: str) -> None:
+    played = play(
+        tmp_path,
+        client,
+        """
+        (rig-open "a.py")
+        (codeagent-run "change it")
+        (rig-has "return 4")
+        (rig-type 1 "# later")
+        (rig-pass 0.8)
+        (codeagent-undo)
+        (rig-has "return 3")
+        (rig-heard "Undone")
+        (list :text (rig-text))
+        """,
+        files={"a.py": SOURCE},
+        script=[edit("return 3", "return 4"), {"text": "Changed."}],
+    )
+    assert played.found["text"] == "# later\n" + SOURCE
+
+
+def test_what_the_user_types_while_the_question_is_open_stays(tmp_path: Path, client: str) -> None:
+    played = play(
+        tmp_path,
+        client,
+        """
+        (rig-open "a.py")
+        (setq rig-answer (lambda (&rest _)
+                           (with-current-buffer "a.py" (rig-type 1 "# typed meanwhile"))
+                           "Apply"))
+        (codeagent-run "change it")
+        (rig-wait "the question" 40 (lambda () rig-prompts))
+        (rig-pass 2)
+        (codeagent-send "pending")
+        (list :text (rig-text))
+        """,
+        files={"a.py": SOURCE},
+        script=[edit("return 3", "return 4"), {"text": "Changed."}],
+    )
+    typed = "# typed meanwhile\n"
+    assert played.found["text"] in (typed + SOURCE.replace("return 3", "return 4"), typed + SOURCE)
+    assert played.disk("a.py") == SOURCE
+
+
+def test_what_the_user_types_between_task_and_question_stays(tmp_path: Path, client: str) -> None:
+    played = play(
+        tmp_path,
+        client,
+        """
+        (rig-open "a.py")
+        (codeagent-run "change it")
+        (rig-type 1 "# typed meanwhile")
+        (rig-has "return 4")
+        (list :text (rig-text))
+        """,
+        files={"a.py": SOURCE},
+        script=[edit("return 3", "return 4"), {"text": "Changed.", "delay": 1.5}],
+    )
+    assert played.found["text"] == "# typed meanwhile\n" + SOURCE.replace("return 3", "return 4")
+
+
+def test_quitting_the_question_changes_nothing_and_a_code_action_decides_later(tmp_path: Path) -> None:
+    """Not with lsp-mode: a quit there loses what else the server said in the same moment (docs/editors.md)."""
+    if not has_client("eglot"):
+        pytest.skip("this Emacs has no eglot")
+    played = play(
+        tmp_path,
+        "eglot",
+        f"""
+        (rig-open "a.py")
+        (setq rig-answer #'ignore)
+        (codeagent-run "change it")
+        (rig-wait "the question" 40 (lambda () rig-prompts))
+        (rig-pass 1)
+        (let ((kept (rig-text)))
+          (setq rig-answer (lambda (_ titles)
+                             (rig-title titles "· Apply")))
+          {ACTIONS["eglot"]}
+          (rig-has "return 4")
+          (list :kept kept :text (rig-text)))
+        """,
+        files={"a.py": SOURCE},
+        script=[edit("return 3", "return 4"), {"text": "Changed."}],
+    )
+    assert played.found["kept"] == played.disk("a.py") == SOURCE
+    assert played.found["text"] == SOURCE.replace("return 3", "return 4")
+
+
+def test_the_actions_of_a_selection_are_listed_and_one_is_run(tmp_path: Path, client: str) -> None:
+    played = play(
+        tmp_path,
+        client,
+        f"""
+        (rig-open "a.py")
+        (rig-region 5 6)
+        (setq rig-answer (lambda (_ titles)
+                           (or (rig-title titles "Refactor") "Apply")))
+        {ACTIONS[client]}
+        (rig-has "return 22")
+        (list :text (rig-text))
+        """,
+        files={"a.py": SOURCE},
+        script=[{"text": "```python\ndef two():\n    return 22\n```"}],
+    )
+    assert played.found["text"] == SOURCE.replace("return 2\n", "return 22\n")
+    listed = " ".join(played.asked()[0])
+    for title in ("Explain", "Fix", "Refactor", "Add documentation", "Add tests", "Edit with an instruction"):
+        assert title in listed, listed
+
+
+def test_a_question_is_answered(tmp_path: Path, client: str) -> None:
+    played = play(
+        tmp_path,
+        client,
+        """
+        (rig-open "a.py")
+        (setq rig-answer (lambda (_ titles)
+                           (if (member "Blue" titles) "Blue" "Apply")))
+        (codeagent-run "ask me")
+        (rig-heard "Thank you")
+        (list :text (rig-text))
+        """,
+        files={"a.py": SOURCE},
+        script=[
+            call("AskUser", questions=[{"text": "Which colour?", "options": ["Red", "Blue"]}], format="single"),
+            {"text": "Thank you."},
+        ],
+    )
+    assert "Which colour?" in played.prompts[0]["prompt"]
+    assert played.prompts[0]["titles"][:2] == ["Red", "Blue"]
+    assert played.found["text"] == SOURCE
+
+
+def test_a_cancel_ends_the_run_and_keeps_the_text(tmp_path: Path, client: str) -> None:
+    played = play(
+        tmp_path,
+        client,
+        """
+        (rig-open "a.py")
+        (codeagent-run "change it")
+        (rig-wait "the edit" 40 (lambda ()
+          (string-search "edit_file" (json-encode (ignore-errors (rig-ask "session.export"))))))
+        (rig-pass 1)
+        (let ((before (float-time)))
+          (codeagent-cancel)
+          (let ((pending (rig-wait "the changes" 40 (lambda () (append (rig-ask "pending") nil)))))
+            (list :seconds (- (float-time) before) :text (rig-text) :pending (vconcat pending))))
+        """,
+        files={"a.py": SOURCE},
+        script=[edit("return 3", "return 4"), {"text": "Slow.", "delay": 20}],
+    )
+    assert played.found["seconds"] < 1.5
+    assert [item["kind"] for item in played.found["pending"]] == ["changes"]
+    assert played.found["text"] == SOURCE
+
+
+def test_text_beyond_ascii_is_edited_in_the_right_place(tmp_path: Path, client: str) -> None:
+    source = 'x = "🚀é"; y = "🚀"  # 中文\n' + SOURCE
+    played = play(
+        tmp_path,
+        client,
+        """
+        (rig-open "a.py")
+        (codeagent-run "change it")
+        (rig-has "done")
+        (list :text (rig-text))
+        """,
+        files={"a.py": source},
+        script=[edit('y = "🚀"  # 中文', 'y = "done"  # 中文'), {"text": "Changed."}],
+    )
+    assert played.found["text"] == source.replace('y = "🚀"', 'y = "done"')
+
+
+def test_a_new_file_is_made(tmp_path: Path, client: str) -> None:
+    played = play(
+        tmp_path,
+        client,
+        """
+        (rig-open "a.py")
+        (codeagent-run "make it")
+        (rig-wait "the new file" 40 (lambda () (find-buffer-visiting (expand-file-name "new/b.py" rig-workspace))))
+        (rig-wait "its text" 40 (lambda ()
+          (string-search "x = 1" (rig-text (find-buffer-visiting (expand-file-name "new/b.py" rig-workspace))))))
+        (list :text (rig-text (find-buffer-visiting (expand-file-name "new/b.py" rig-workspace))))
+        """,
+        files={"a.py": SOURCE},
+        script=[call("write_file", path="new/b.py", content="x = 1\n"), {"text": "Made."}],
+    )
+    assert played.found["text"] == "x = 1\n"

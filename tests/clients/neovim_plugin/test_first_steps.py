@@ -1,0 +1,105 @@
+"""From nothing to a first accepted edit by the words of the README, counted and timed; and what packagers are given."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+import time
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from tests.clients.neovim.support import MARKS, ROOT, SOURCE, edit, environment, left_behind
+from tests.clients.neovim_plugin.support import PLUGIN, has_tmux, neovim
+from tests.clients.terminal.screen import Screen
+
+pytestmark = MARKS
+
+EXAMPLE = 'baseUrl = "http://127.0.0.1:8080/v1", name = "my-model"'
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """A home with a project, a script for the model, and `codeagent-lsp` on PATH, as `pipx` leaves it."""
+    for name in ("home/config/nvim", "ws/.git", "state", "bin"):
+        (tmp_path / name).mkdir(parents=True)
+    (tmp_path / "ws" / "a.py").write_text(SOURCE)
+    (tmp_path / "script.json").write_text(json.dumps([edit("return 3", "return 4"), {"text": "Changed."}]))
+    program = tmp_path / "bin" / "codeagent-lsp"
+    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m codeagent_lsp.cli "$@"\n')
+    program.chmod(0o755)
+    return tmp_path
+
+
+def variables_of(home: Path) -> dict[str, str]:
+    variables = environment(home / "home", home / "state")
+    variables.pop("VIRTUAL_ENV", None)
+    return {**variables, "PATH": f"{home / 'bin'}:{variables['PATH']}", "TERM": "xterm-256color"}
+
+
+def snippets(home: Path) -> list[str]:
+    """What the README says to write into `init.lua`: the way by hand, and the model."""
+    blocks = re.findall(r"```lua\n(.*?)```", (PLUGIN / "README.md").read_text(), re.DOTALL)
+    by_hand, model = blocks[0], next(block for block in blocks if EXAMPLE in block)
+    scripted = f'provider = "scripted", name = "{home / "script.json"}"'
+    return [by_hand.replace("/path/to/codeagent-lsp", str(ROOT)), model.replace(EXAMPLE, scripted)]
+
+
+@pytest.mark.skipif(not has_tmux(), reason="no tmux here")
+def test_from_nothing_to_a_first_accepted_edit(home: Path) -> None:
+    written = "".join(snippets(home))
+    (home / "home" / "config" / "nvim" / "init.lua").write_text(written)
+    began = time.monotonic()
+    screen = Screen(home, ["sh", "-c", f"cd {home / 'ws'} && exec {neovim()} -n a.py"], variables_of(home))
+    try:
+        screen.wait("def three")
+        keys = [":CodeAgent run make three return four", "Enter"]
+        screen.keys(*keys)
+        screen.wait("2: Apply")
+        keys += ["2", "Enter"]
+        screen.keys("2", "Enter")
+        screen.wait(lambda shown: "return 4" in shown and "return 3" not in shown)
+        seconds = time.monotonic() - began
+        screen.keys(":qa!", "Enter")
+    finally:
+        screen.close()
+    lines = len([line for line in written.splitlines() if line.strip()])
+    pressed = sum(len(key) if key.startswith(":") else 1 for key in keys)
+    print(
+        f"{lines} lines of configuration, {pressed} keys, 2 of them to decide, {seconds:.1f} s from the start of Neovim"
+    )
+    assert lines <= 6
+    assert seconds < 20
+    assert not left_behind(home / "state"), "the server outlived the editor"
+
+
+def test_the_configuration_for_nvim_lspconfig_works_without_the_plugin(home: Path) -> None:
+    folder = home / "home" / "config" / "nvim" / "lsp"
+    folder.mkdir()
+    (folder / "codeagent.lua").write_text((PLUGIN / "packaging" / "nvim-lspconfig" / "codeagent.lua").read_text())
+    code = (
+        "vim.wait(15000, function() local c = vim.lsp.get_clients({ name = 'codeagent' })[1]"
+        " return c and c.initialized end, 20)"
+        " local c = vim.lsp.get_clients({ name = 'codeagent' })[1]"
+        " io.stdout:write(c.root_dir .. ' ' .. c.server_info.name)"
+    )
+    command = [neovim(), "--headless", "-n", "--cmd", "lua vim.lsp.enable('codeagent')", "a.py", "-c", f"lua {code}"]
+    done = subprocess.run(
+        [*command, "-c", "qa!"], cwd=home / "ws", env=variables_of(home), capture_output=True, timeout=60, check=False
+    )
+    assert done.stdout.decode() == f"{home / 'ws'} codeagent-lsp", done.stderr.decode()
+    assert not left_behind(home / "state")
+
+
+def test_the_package_for_mason_is_the_one_that_is_released() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    package = (PLUGIN / "packaging" / "mason" / "package.yaml").read_text()
+    assert f"id: pkg:pypi/{project['name']}@{project['version']}" in package
+    (program,) = project["scripts"]
+    assert f"bin:\n  {program}: pypi:{program}\n" in package
+    assert f"name: {project['name']}\n" in package
+    assert f"  - {project['license']}\n" in package
+    assert "neovim:\n  lspconfig: codeagent\n" in package

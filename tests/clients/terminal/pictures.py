@@ -1,0 +1,180 @@
+"""Takes pictures of editors in a terminal by playing scenarios in the real ones, for `scripts/terminal-pictures.sh`.
+
+Not here: drawing (`svg.py`), checking anything but that the scenario went well.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from tests.clients.emacs import support as emacs
+from tests.clients.neovim.support import call, edit, environment
+from tests.clients.neovim_plugin.support import neovim, prepare
+from tests.clients.terminal.screen import Screen
+from tests.clients.terminal.svg import Frame, draw
+
+SIZE = (104, 28)
+MOST_BYTES = 500_000
+
+SOURCE = '''\
+"""Prices of orders."""
+
+
+def net(items):
+    total = 0
+    for price, count in items:
+        total += price * count
+    return total
+
+
+def count(items):
+    return sum(count for _, count in items)
+
+
+def shipping(items):
+    if count(items) > 10:
+        return 9.9
+    return 4.9
+'''
+
+SCRIPT: list[dict[str, Any]] = [
+    {"text": "I look at how the sums are made.", "chunks": 8, "delay": 0.12} | call("read_file", path="prices.py"),
+    edit("def shipping(items):\n", "def shipping(items):\n    if not items:\n        return 0\n", path="prices.py"),
+    edit("    total = 0\n", "    total = Decimal(0)\n", path="prices.py"),
+    edit('orders."""\n', 'orders."""\n\nfrom decimal import Decimal\n', path="prices.py"),
+    {
+        "text": "Empty orders now **ship for nothing**, and `net` adds up exact decimals.",
+        "chunks": 14,
+        "delay": 0.12,
+    },
+]
+
+TASK = "Empty orders must ship for nothing, amounts must be exact"
+
+INIT = """
+vim.o.termguicolors = true
+vim.o.number = true
+vim.o.laststatus = 3
+vim.o.showcmd = false
+vim.o.ruler = false
+vim.o.fillchars = "eob: "
+vim.o.statusline = " %f %m%= %{v:lua.require'codeagent'.statusline()} "
+"""
+
+
+class Film:
+    """What a screen shows, frame by frame; a frame that is the same as the one before makes that one longer."""
+
+    def __init__(self, screen: Screen) -> None:
+        self._screen = screen
+        self.frames: list[Frame] = []
+
+    def take(self, seconds: float) -> None:
+        """One frame that stays for some seconds."""
+        frame = self._screen.frame(seconds)
+        if self.frames and replace(self.frames[-1], seconds=0) == replace(frame, seconds=0):
+            frame = replace(frame, seconds=self.frames.pop().seconds + seconds)
+        self.frames.append(frame)
+
+    def typed(self, words: str) -> None:
+        """Keys one after the other, some in a frame."""
+        for first in range(0, len(words), 3):
+            self._screen.keys("-l", words[first : first + 3])
+            time.sleep(0.05)
+            self.take(0.14)
+
+    def until(self, what: str | Callable[[str], bool], *, stay: float = 1.5) -> None:
+        """Frames, five a second, until something is shown; that stays."""
+        deadline = time.monotonic() + 30
+        while True:
+            shown = self._screen.text()
+            if what in shown if isinstance(what, str) else what(shown):
+                break
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"never shown: {what}\n{shown}")
+            self.take(0.2)
+            time.sleep(0.2)
+        time.sleep(0.3)
+        self.take(stay)
+
+
+def film_neovim(folder: Path) -> str:
+    """A task in the Neovim plugin: asked, reviewed hunk by hunk."""
+    init = prepare(folder, files={"prices.py": SOURCE}, script=SCRIPT)
+    (folder / "ws" / ".git").mkdir()
+    with init.open("a") as more:
+        more.write(INIT)
+    variables = {**environment(folder / "home", folder / "state"), "TERM": "tmux-256color", "COLORTERM": "truecolor"}
+    command = ["sh", "-c", f"cd {folder / 'ws'} && exec {neovim()} --clean -u {init} prices.py"]
+    screen = Screen(folder, command, variables, size=SIZE)
+    try:
+        screen.wait("shipping")
+        time.sleep(2.5)
+        film = Film(screen)
+        film.take(1)
+        film.typed(f":CodeAgent run {TASK}")
+        screen.keys("Enter")
+        film.until("3: Discard", stay=2.5)
+        film.typed("1")
+        screen.keys("Enter")
+        film.until("prices.py#2", stay=2.5)
+        screen.keys("a")
+        film.until(lambda shown: "+from decimal" not in shown, stay=1.5)
+        screen.keys("a")
+        film.until("Every change is decided", stay=4)
+        screen.keys(":qa!", "Enter")
+    finally:
+        screen.close()
+    title = "A task in the Neovim plugin, from the command to the last accepted change"
+    return draw(film.frames, columns=SIZE[0], rows=SIZE[1], title=title)
+
+
+def shoot_emacs(folder: Path) -> str:
+    """The question about a change in Emacs with eglot."""
+    init = emacs.prepare(folder, "eglot", files={"prices.py": SOURCE}, script=SCRIPT[1:])
+    program = emacs.find_emacs()
+    if program is None:
+        raise FileNotFoundError("no Emacs here")
+    file = str(folder / "ws" / "prices.py")
+    command = [program, "-Q", "-nw", *emacs.packages(), "-l", str(init), "--eval", "(menu-bar-mode -1)", file]
+    variables = {**emacs.variables_of(folder), "TERM": "tmux-256color", "COLORTERM": "truecolor"}
+    screen = Screen(folder, command, variables, size=(90, 22))
+    try:
+        screen.wait("shipping")
+        screen.keys("M-x", "eglot", "Enter")
+        screen.wait("Connected!")
+        screen.keys("M-x", "codeagent-run", "Enter")
+        screen.wait("Task:")
+        screen.keys(TASK, "Enter")
+        screen.wait("Choose an option")
+        screen.keys("C-a", "C-k", "Tab")
+        screen.wait("Possible completions")
+        frame = screen.frame()
+    finally:
+        screen.close()
+    return draw([frame], columns=90, rows=22, title="Emacs with eglot asks whether to apply the changes")
+
+
+PICTURES: dict[str, Callable[[Path], str]] = {"neovim": film_neovim, "emacs": shoot_emacs}
+
+
+def main(folder: Path, names: list[str]) -> None:
+    """Take the pictures named, or all, into a folder; one that is too big is an error."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in names or PICTURES:
+        with tempfile.TemporaryDirectory() as work:
+            picture = PICTURES[name](Path(work))
+        if work in picture or len(picture) > MOST_BYTES:
+            raise ValueError(f"{name}: {len(picture)} bytes, or a path of this machine in it")
+        (folder / f"{name}.svg").write_text(picture)
+        print(f"{name}.svg: {len(picture) / 1000:.0f} kB")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), sys.argv[2:])
