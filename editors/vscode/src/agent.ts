@@ -12,6 +12,12 @@ import type { Store } from "./store";
 
 const STOP_MS = 2500;
 const SESSION = "codeagent.session";
+const NOT_OURS = "NOT_FOUND"; // the code of a session that is gone or open in another window
+
+interface Started {
+  readonly runId: string;
+  readonly sessionId: string;
+}
 
 export type ServerState = "starting" | "ready" | "stopped" | "failed" | "absent";
 
@@ -61,13 +67,26 @@ export class Agent implements vscode.Disposable {
 
   /** Starts a run and makes it known under `title`. */
   async run(command: string, argument: object, title: string): Promise<void> {
-    const session = this.store.state.sessionId;
-    const given = session === undefined ? argument : { ...argument, sessionId: session };
-    const started = await this.call<{ runId: string; sessionId: string }>(command, given);
+    const started = await this.begin(command, argument, this.store.state.sessionId);
     if (!started) return;
     const { runId, sessionId } = started;
     this.store.dispatch({ type: "local_request", run_id: runId, session_id: sessionId, title });
     await this.remember(sessionId);
+  }
+
+  /** A run in the session, or in a new one where another window has that. */
+  private async begin(command: string, argument: object, session: string | undefined): Promise<Started | undefined> {
+    const given = session ? { ...argument, sessionId: session } : argument;
+    try {
+      return await this.call<Started>(command, given);
+    } catch (error) {
+      const { data, message } = error as { data?: { code?: string }; message?: string };
+      if (data?.code !== NOT_OURS) throw error;
+      this.channel.info(`Session ${session ?? ""} is not to be had: ${message}`);
+      const made = await this.call<{ sessionId: string }>("codeagent.session.new");
+      this.store.dispatch({ type: "local_clear" });
+      return this.call<Started>(command, { ...argument, sessionId: made?.sessionId });
+    }
   }
 
   /** The session to go on with after a restart; undefined forgets it. */

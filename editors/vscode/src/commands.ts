@@ -12,6 +12,7 @@ import type { ApiKey } from "./server/key";
 import { offer } from "./server/locate";
 import { undoable, withChanges } from "./state";
 import type { Store } from "./store";
+import type { Reports } from "./views/reports";
 import type { StepPlace } from "./views/runTree";
 import type { Transcript } from "./views/transcript";
 
@@ -24,6 +25,7 @@ export interface Parts {
   readonly prompts: Prompts;
   readonly review: Review;
   readonly transcript: Transcript;
+  readonly reports: Reports;
   readonly key: ApiKey;
 }
 
@@ -134,7 +136,7 @@ function decisionCommands({ agent, store, prompts, review }: Parts): Record<stri
 
 function serverCommands(parts: Parts): Record<string, Handler> {
   const { agent, channel, context, key, store, transcript } = parts;
-  const pickers = new Pickers(agent, store);
+  const pickers = new Pickers(agent, store, parts.reports);
   return {
     "codeagent.menu": () => pickers.menu(),
     "codeagent.session.new": () => pickers.newSession(),

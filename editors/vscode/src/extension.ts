@@ -3,11 +3,13 @@ import * as vscode from "vscode";
 import { Agent } from "./agent";
 import { registerCommands } from "./commands";
 import { Prompts } from "./prompts";
+import { restore } from "./review/restore";
 import { Review, saveFiles } from "./review/review";
 import { own } from "./server/configuration";
 import { ApiKey } from "./server/key";
 import { type AnyEvent, condition, type State, undoable, withChanges, working } from "./state";
 import { Store } from "./store";
+import { Reports } from "./views/reports";
 import { RunTree } from "./views/runTree";
 import { StatusBar } from "./views/statusBar";
 import { Transcript } from "./views/transcript";
@@ -40,7 +42,9 @@ export function activate(context: vscode.ExtensionContext): void {
     send: async (task) => void (await vscode.commands.executeCommand("codeagent.run", { task })),
     respond: (requestId, answer) => prompts.answer(requestId, [answer]),
   });
+  const reports = new Reports();
   context.subscriptions.push(
+    reports,
     channel,
     store,
     agent,
@@ -49,8 +53,11 @@ export function activate(context: vscode.ExtensionContext): void {
     transcript,
     new StatusBar(agent, store),
     new RunTree(store, review),
-    registerCommands({ context, channel, agent, store, prompts, review, transcript, key }),
-    store.onChange(setContexts),
+    registerCommands({ context, channel, agent, store, prompts, review, transcript, reports, key }),
+    agent.onState((server) => {
+      if (server === "ready") void restore(agent, store).catch((error: unknown) => channel.warn(String(error)));
+    }),
+    store.onGlance(setContexts),
     store.onEvent((event) => void react(event, transcript)),
     vscode.workspace.onDidChangeConfiguration((event) => {
       if (event.affectsConfiguration("codeagent.server")) void agent.restart({ quiet: true });

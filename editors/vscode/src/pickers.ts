@@ -3,6 +3,7 @@ import * as vscode from "vscode";
 import type { Agent } from "./agent";
 import { condition, undoable, withChanges } from "./state";
 import type { Store } from "./store";
+import type { Reports } from "./views/reports";
 
 interface Choice extends vscode.QuickPickItem {
   readonly run?: () => unknown;
@@ -12,6 +13,7 @@ export class Pickers {
   constructor(
     private readonly agent: Agent,
     private readonly store: Store,
+    private readonly reports: Reports,
   ) {}
 
   /** The menu: what can be done now comes first. */
@@ -71,17 +73,17 @@ export class Pickers {
     box.onDidAccept(() => {
       const chosen = box.activeItems[0];
       box.hide();
-      if (chosen) void this.resume(chosen.sessionId);
+      if (chosen) void this.resume(chosen.sessionId, chosen.label);
     });
     box.onDidHide(() => box.dispose());
     box.show();
   }
 
+  /** Opens a session as a document that can be saved. */
   async exportSession(sessionId?: string): Promise<void> {
-    const given = sessionId === undefined ? undefined : { sessionId };
-    const answer = await this.agent.call<{ markdown: string }>("codeagent.session.export", given);
-    if (!answer) return;
-    const document = await vscode.workspace.openTextDocument({ content: answer.markdown, language: "markdown" });
+    const content = await this.markdown(sessionId);
+    if (content === undefined) return;
+    const document = await vscode.workspace.openTextDocument({ content, language: "markdown" });
     await vscode.window.showTextDocument(document, { preview: true });
   }
 
@@ -108,7 +110,7 @@ export class Pickers {
     interface Row { readonly name: string; readonly description: string; readonly state: string; readonly reason: string }
     const rows = (await this.agent.call<Row[]>("codeagent.tools.list")) ?? [];
     await pick(vscode.l10n.t("Tools…"), rows.map((row): Choice => {
-      const on = row.state === "enabled";
+      const on = row.state === "active";
       const verb = on ? "disable" : "enable";
       return {
         label: `$(${on ? "check" : "circle-slash"}) ${row.name}`,
@@ -130,22 +132,27 @@ export class Pickers {
     })));
   }
 
-  /** Opens the report as a document. */
+  /** Shows the report. */
   async doctor(): Promise<void> {
     interface Row { readonly name: string; readonly verdict: string; readonly detail: string; readonly advice: string }
     const rows = await busy(vscode.l10n.t("Looking at what works here"), () => this.agent.call<Row[]>("codeagent.doctor"));
     if (!rows) return;
-    const mark: Record<string, string> = { ok: "✅", warning: "⚠️", failed: "❌" };
+    const mark: Record<string, string> = { ok: "✓", warning: "⚠", failed: "✕" };
     const lines = rows.map((row) => `${mark[row.verdict] ?? ""} **${row.name}**: ${row.detail}${row.advice ? `\n\n> ${row.advice}` : ""}\n`);
-    const content = `# ${vscode.l10n.t("CodeAgent: Doctor")}\n\n${lines.join("\n")}`;
-    const document = await vscode.workspace.openTextDocument({ content, language: "markdown" });
-    await vscode.window.showTextDocument(document, { preview: true });
+    const title = vscode.l10n.t("CodeAgent: Doctor");
+    await this.reports.show(title, `# ${title}\n\n${lines.join("\n")}`);
   }
 
-  private async resume(sessionId: string): Promise<void> {
+  private async resume(sessionId: string, title: string): Promise<void> {
     await this.agent.call("codeagent.session.resume", { sessionId });
     await this.enter(sessionId);
-    await this.exportSession(sessionId);
+    const content = await this.markdown(sessionId);
+    if (content !== undefined) await this.reports.show(title, content);
+  }
+
+  private async markdown(sessionId: string | undefined): Promise<string | undefined> {
+    const given = sessionId === undefined ? undefined : { sessionId };
+    return (await this.agent.call<{ markdown: string }>("codeagent.session.export", given))?.markdown;
   }
 
   private async enter(sessionId: string): Promise<void> {

@@ -32,9 +32,9 @@ export class Prompts implements vscode.Disposable {
   ) {
     this.parts = [
       store.onEvent((event) => this.observe(event)),
-      vscode.workspace.onDidChangeTextDocument((event) => {
-        const active = vscode.window.activeTextEditor?.document;
-        if (event.document === active && event.contentChanges.length > 0) this.lastTyped = Date.now();
+      // Not the change of the text, which an accepted edit of the agent makes as well.
+      vscode.window.onDidChangeTextEditorSelection(({ kind }) => {
+        if (kind === vscode.TextEditorSelectionChangeKind.Keyboard) this.lastTyped = Date.now();
       }),
       vscode.workspace.registerTextDocumentContentProvider(Details.SCHEME, this.details),
     ];
@@ -133,13 +133,10 @@ export class Prompts implements vscode.Disposable {
     const multiple = !question.approval && (await this.answering.isMultiple(question.requestId));
     const box = vscode.window.createQuickPick();
     box.title = oneLine(question.title);
-    box.placeholder = vscode.l10n.t("Escape answers later; the status bar keeps the question.");
+    box.placeholder = summary(question) || vscode.l10n.t("Escape answers later; the status bar keeps the question.");
     box.canSelectMany = multiple;
     box.ignoreFocusOut = true;
-    const summary = firstLine(question.detail);
-    box.items = question.choices.map((label, index) =>
-      index === 0 && summary && !question.aboutChanges ? { label, detail: summary } : { label },
-    );
+    box.items = question.choices.map((label) => ({ label }));
     if (question.detail) box.buttons = [{ iconPath: new vscode.ThemeIcon("open-preview"), tooltip: vscode.l10n.t("Show Details") }];
     box.onDidTriggerButton(() => void this.details.show(question));
     return this.ask(box, question, () => (multiple ? box.selectedItems : box.activeItems).map((item) => item.label));
@@ -148,7 +145,7 @@ export class Prompts implements vscode.Disposable {
   private type(question: Question): Promise<readonly string[] | undefined> {
     const box = vscode.window.createInputBox();
     box.title = oneLine(question.title);
-    box.prompt = firstLine(question.detail) || vscode.l10n.t("Escape answers later; the status bar keeps the question.");
+    box.prompt = summary(question) || vscode.l10n.t("Escape answers later; the status bar keeps the question.");
     box.password = this.secret.has(question.requestId);
     box.ignoreFocusOut = true;
     return this.ask(box, question, () => (box.value.trim() ? [box.value] : []));
@@ -199,6 +196,8 @@ function oneLine(text: string): string {
   return text.split(/\s+/).join(" ").trim();
 }
 
-function firstLine(text: string): string {
-  return (text.trim().split("\n")[0] ?? "").slice(0, 200);
+/** The first line of the details, if it says more than the title; a diff is not for reading in one line. */
+function summary(question: Question): string {
+  const line = (question.detail.trim().split("\n")[0] ?? "").slice(0, 200);
+  return question.aboutChanges || oneLine(question.title).includes(line) ? "" : line;
 }

@@ -51,6 +51,10 @@ export const COMMANDS: readonly CommandInfo[] = [
   { name: "codeagent.tools.enable", startsRun: false, required: ["name"] },
   { name: "codeagent.tools.disable", startsRun: false, required: ["name"] },
   { name: "codeagent.tools.stats", startsRun: false, required: [] },
+  { name: "codeagent.mcp.status", startsRun: false, required: [] },
+  { name: "codeagent.mcp.reload", startsRun: false, required: [] },
+  { name: "codeagent.index.status", startsRun: false, required: [] },
+  { name: "codeagent.index.rebuild", startsRun: false, required: [] },
   { name: "codeagent.doctor", startsRun: false, required: [] },
 ];
 

