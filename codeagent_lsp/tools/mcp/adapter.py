@@ -1,0 +1,119 @@
+"""A tool of a server as one of the agent's: `mcp.<server>.<tool>`, with permission to ask for at every call.
+
+What the server says of it is foreign: it is bounded, marked, and lowers no permission, whatever its annotations
+promise. Not here: the server (`server.py`), the result (`content.py`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable
+from typing import Any, ClassVar, Protocol
+
+from pydantic import ConfigDict, model_validator
+
+from codeagent_lsp.tools.base import Parameters, Tool, ToolContext, ToolOutput, ToolTraits
+from codeagent_lsp.tools.mcp.calling import Calling
+from codeagent_lsp.tools.mcp.content import rendered
+from codeagent_lsp.tools.mcp.listing import RemoteTool
+from codeagent_lsp.tools.mcp.schema import bounded_schema, misfit
+from codeagent_lsp.tools.mcp.settings import PREFIX, ServerSettings
+from codeagent_lsp.workspace.visible import one_line
+
+MAX_NAME = 60
+MAX_WORDS = 1000
+
+_ODD = re.compile(r"[^A-Za-z0-9_-]+")
+_CHANGED = (
+    "The server changed what it says of this tool since it was first used here. It now says: {words}\n"
+    "Allow it only if you expect that."
+)
+
+
+class Open(Parameters):
+    """Takes whatever its server's schema takes."""
+
+    model_config = ConfigDict(extra="allow", defer_build=True, protected_namespaces=())
+
+
+class Callee(Protocol):
+    """Whoever does the calls of a server's tools."""
+
+    settings: ServerSettings
+
+    async def call(self, tool: RemoteTool, arguments: dict[str, Any], calling: Calling) -> dict[str, Any]:
+        """What the tool gave, as the protocol writes it."""
+
+
+class McpTool(Tool[Open]):
+    """`changed` tells whether it is not what it was when the user first met it; `accept` takes that as seen."""
+
+    def __init__(
+        self, server: Callee, remote: RemoteTool, *, changed: Callable[[], bool], accept: Callable[[], None]
+    ) -> None:
+        self.server = server
+        self.remote = remote
+        self._schema = bounded_schema(remote.schema)
+        self._changed = changed
+        self._accept = accept
+
+    @property
+    def caution(self) -> str:
+        """Why it is asked about whatever is allowed."""
+        return _CHANGED.format(words=one_line(self.remote.description, MAX_WORDS)) if self._changed() else ""
+
+    def accepted(self) -> None:
+        """The user allowed a call of it."""
+        self._accept()
+
+    def input_schema(self) -> dict[str, Any]:
+        """The server's schema, as far as a model needs it."""
+        return self._schema
+
+    def output_schema(self) -> dict[str, Any] | None:
+        """The same for what it gives, where the server says."""
+        return None if self.remote.output is None else bounded_schema(self.remote.output)
+
+    async def run(self, arguments: Open, context: ToolContext) -> ToolOutput:
+        """Have the server do it."""
+        name = self.traits.name
+        calling = Calling(context, name, self.server.settings.seconds)
+        result = await self.server.call(self.remote, arguments.model_dump(), calling)
+        return await rendered(result, name, context.outputs)
+
+
+def full_name(server: str, tool: str) -> str:
+    """`mcp.<server>.<tool>`, with only what every model server takes in a name; a long one is cut, and stays unique."""
+    plain = _ODD.sub("_", tool) or "_"
+    name = f"{PREFIX}{server}.{plain}"
+    if plain == tool and len(name) <= MAX_NAME:
+        return name
+    return f"{name[: MAX_NAME - 7]}_{hashlib.sha256(tool.encode('utf-8', 'surrogatepass')).hexdigest()[:6]}"
+
+
+def adapted(server: Callee, remote: RemoteTool, *, changed: Callable[[], bool], accept: Callable[[], None]) -> McpTool:
+    """The agent's tool for one of a server's. Its parameters refuse what is plainly wrong, before anybody is asked."""
+    settings = server.settings
+
+    class Given(Open):
+        @model_validator(mode="before")
+        @classmethod
+        def fits(cls, value: Any) -> Any:
+            if isinstance(value, dict) and (problem := misfit(remote.schema, value)):
+                raise ValueError(problem)
+            return value
+
+    class Adapted(McpTool):
+        traits: ClassVar[ToolTraits] = ToolTraits(
+            full_name(settings.name, remote.name),
+            f"(MCP server {settings.name}) {one_line(remote.description, MAX_WORDS)}",
+            "net",
+            group=f"{PREFIX}{settings.name}",
+            timeout=None,
+            pin=remote.pin,
+            approved=settings.approves(remote.name),
+        )
+        parameters: ClassVar[type[Parameters]] = Given
+
+    return Adapted(server, remote, changed=changed, accept=accept)

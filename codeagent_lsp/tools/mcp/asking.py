@@ -1,0 +1,127 @@
+"""What a server asks the user in the middle of a call: a small form, or nothing at all.
+
+The user sees who asks and can always decline, which is also what no answer means. A form that asks for a secret is
+declined unasked, and an address is never opened: such things belong into the server's settings. Not here: how a
+question is shown (`server/prompts.py`).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from codeagent_lsp.tools.asking import Asker, Question
+from codeagent_lsp.workspace.visible import one_line
+
+MAX_FIELDS = 20
+MAX_CHOICES = 30
+TITLE = 300
+
+_SECRET = re.compile(
+    r"(?i)pass(?:word|wd|phrase|code)|secret|token|api.?key|access.?key|private.?key|credential|^pin$|\botp\b|cvv|"
+    r"card.?number|\bssn\b|密码|口令|密钥|令牌"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """The fields of a request, by name, each a flat JSON Schema; `required` names those that must be answered."""
+
+    message: str
+    fields: Mapping[str, Mapping[str, Any]]
+    required: frozenset[str]
+
+    @property
+    def usual(self) -> dict[str, Any] | None:
+        """The values that the server suggests; None where it leaves a required one open."""
+        values = {name: field["default"] for name, field in self.fields.items() if field.get("default") is not None}
+        return values if self.required <= values.keys() else None
+
+    @property
+    def wants_secret(self) -> bool:
+        """Whether any of its words speak of a secret."""
+        told = [(name, field.get("title"), field.get("description")) for name, field in self.fields.items()]
+        words = [self.message, *(str(part) for parts in told for part in parts if part)]
+        return any(field.get("format") == "password" for field in self.fields.values()) or any(
+            map(_SECRET.search, words)
+        )
+
+
+def read_form(message: str, schema: Any) -> Form | None:
+    """The form of a request; None when it is none that can be asked: too large, nested, or without a shape."""
+    fields = schema.get("properties") if isinstance(schema, Mapping) else None
+    if not isinstance(fields, Mapping) or len(fields) > MAX_FIELDS:
+        return None
+    if not all(isinstance(field, Mapping) and field.get("type") != "object" for field in fields.values()):
+        return None
+    required = schema.get("required")
+    names = frozenset(name for name in required if name in fields) if isinstance(required, list) else frozenset()
+    return Form(message, fields, names)
+
+
+async def ask_form(form: Form, server: str, asker: Asker, words: Callable[..., str]) -> dict[str, Any] | None:
+    """The user's answers by field; None when the user declines, says nothing, or writes what does not fit."""
+    decline, usual, answer = words("mcp.decline"), words("mcp.usual"), words("mcp.answer")
+    title = words("mcp.asks", server=server, message=one_line(form.message, TITLE))
+    suggested = form.usual
+    choices = [decline, *([usual] if suggested is not None else []), *([answer] if form.fields else [])]
+    detail = json.dumps(suggested, ensure_ascii=True, indent=1) if suggested else ""
+    chosen = await asker.ask(Question("question", title, tuple(choices), detail=detail))
+    if chosen == (usual,):
+        return suggested
+    if chosen != (answer,):
+        return None
+    answers: dict[str, Any] = {}
+    for name, field in form.fields.items():
+        value = await _ask_field(name, field, server, asker, words)
+        value = field.get("default") if value is None else value
+        if value is not None:
+            answers[name] = value
+        elif name in form.required:
+            return None
+    return answers
+
+
+async def _ask_field(name: str, field: Mapping[str, Any], server: str, asker: Asker, words: Callable[..., str]) -> Any:
+    """The value of one field; None for none."""
+    label = one_line(str(field.get("description") or field.get("title") or name), TITLE)
+    options = _options(field, words)
+    multiple = field.get("type") == "array"
+    title = words("mcp.field", server=server, field=label)
+    answer = await asker.ask(Question("question", title, tuple(options), multiple=multiple))
+    if not answer:
+        return None
+    if options:
+        values = [options[title] for title in answer if title in options]
+        return values if multiple else (values[0] if values else None)
+    return _as_type(answer[0], field.get("type"))
+
+
+def _options(field: Mapping[str, Any], words: Callable[..., str]) -> dict[str, Any]:
+    """The values to choose from, by short unique titles; empty for free text."""
+    if field.get("type") == "boolean":
+        return {words("mcp.no"): False, words("mcp.yes"): True}
+    source = field.get("items") if field.get("type") == "array" else field
+    if not isinstance(source, Mapping):
+        return {}
+    rows = source.get("oneOf") or source.get("anyOf")
+    if isinstance(rows, list):
+        pairs = [(row.get("title"), row.get("const")) for row in rows if isinstance(row, Mapping)]
+    else:
+        values, named = _list(source.get("enum")), _list(source.get("enumNames"))
+        pairs = [(named[at] if at < len(named) else value, value) for at, value in enumerate(values)]
+    return {one_line(str(title or value), 60): value for title, value in pairs[:MAX_CHOICES] if value is not None}
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _as_type(text: str, kind: Any) -> Any:
+    try:
+        return int(text) if kind == "integer" else float(text) if kind == "number" else text
+    except ValueError:
+        return None

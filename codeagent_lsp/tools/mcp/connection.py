@@ -1,0 +1,282 @@
+"""One live connection to a server, on the official library: both eras of the protocol, every transport.
+
+Heavy to import; who needs it imports it late, in a thread. Whatever goes wrong is a McpProblem that names the server,
+or an AgentError for the model. Not here: when there is a connection (`server.py`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import PurePath
+from typing import Any
+
+import anyio
+import httpx2
+from mcp.client.client import Client
+from mcp.client.session import ClientRequestContext, IncomingMessage
+from mcp.shared.exceptions import MCPError
+from mcp.types import (
+    ElicitRequestFormParams,
+    ElicitRequestParams,
+    ElicitResult,
+    ErrorData,
+    Implementation,
+    ListRootsResult,
+    Root,
+    ToolListChangedNotification,
+)
+from websockets.exceptions import WebSocketException
+
+from codeagent_lsp.errors import AgentError, ErrorCode, ToolFailed
+from codeagent_lsp.tools.mcp.asking import ask_form, read_form
+from codeagent_lsp.tools.mcp.calling import Calling
+from codeagent_lsp.tools.mcp.errors import CONNECTION_CLOSED, McpProblem, McpRefused, grade, protocol_code, said
+from codeagent_lsp.tools.mcp.health import Health
+from codeagent_lsp.tools.mcp.http import http_transport, sse_transport
+from codeagent_lsp.tools.mcp.listing import MAX_TOOLS, RemoteTool
+from codeagent_lsp.tools.mcp.patience import wait_before
+from codeagent_lsp.tools.mcp.settings import ServerSettings
+from codeagent_lsp.tools.mcp.stdio import launch_of, stdio_transport
+from codeagent_lsp.tools.mcp.websocket import websocket_transport
+from codeagent_lsp.workspace import uris
+
+MAX_PAGES = 20
+MAX_DESCRIPTION = 16 << 10
+LISTEN_SECONDS = 15.0
+LISTENS = 4
+MAX_FORMS = 5
+"""How often a server may ask the user in one call."""
+
+_TROUBLE = (
+    MCPError,
+    OSError,
+    RuntimeError,
+    ValueError,
+    ExceptionGroup,
+    anyio.ClosedResourceError,
+    anyio.BrokenResourceError,
+    anyio.EndOfStream,
+    httpx2.HTTPError,
+    httpx2.InvalidURL,
+    WebSocketException,
+    AgentError,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """What servers may know of us: the workspace's folders; and who hears that a list of tools has changed."""
+
+    folders: Callable[[], Sequence[str]]
+    environ: Mapping[str, str]
+    changed: Callable[[], None]
+
+
+@asynccontextmanager
+async def connected(settings: ServerSettings, host: Host) -> AsyncGenerator[Connection, None]:
+    """A connection that lasts as long as this context. McpProblem when there is none, or when it breaks."""
+    connection = Connection(settings, host)
+    try:
+        async with AsyncExitStack() as stack:
+            await connection.open(stack)
+            yield connection
+    except McpProblem:
+        raise
+    except _TROUBLE as error:
+        raise connection.named(error) from error
+
+
+class Connection:
+    """Talk with a server. `gone` is set when it ended."""
+
+    def __init__(self, settings: ServerSettings, host: Host) -> None:
+        self._settings = settings
+        self._host = host
+        self._health = Health()
+        self._client: Client | None = None
+        self._calls: list[Calling] = []
+
+    @property
+    def gone(self) -> asyncio.Event:
+        """Set when nothing more can come."""
+        return self._health.gone
+
+    @property
+    def version(self) -> str:
+        """The version of the protocol that is spoken."""
+        return self._opened.protocol_version
+
+    async def open(self, stack: AsyncExitStack) -> None:
+        """Shake hands, within the server's limit. A child that ends at the newer greeting gets the older one."""
+        try:
+            async with asyncio.timeout(self._settings.seconds):
+                try:
+                    self._client = await stack.enter_async_context(self._talk("auto"))
+                except _TROUBLE as error:
+                    if not self._may_be_older(error):
+                        raise
+                    self._health = Health()
+                    self._client = await stack.enter_async_context(self._talk("legacy"))
+        except _TROUBLE as error:
+            raise self.named(error) from error
+
+    async def tools(self) -> tuple[RemoteTool, ...]:
+        """What it offers now. McpProblem when it does not say."""
+        if self._opened.server_capabilities.tools is None:
+            return ()
+        found: dict[str, RemoteTool] = {}
+        cursor: str | None = None
+        try:
+            async with asyncio.timeout(self._settings.seconds):
+                for _ in range(MAX_PAGES):
+                    page = await self._opened.list_tools(cursor=cursor, cache_mode="refresh")
+                    for tool in page.tools:
+                        words = (tool.description or tool.title or "")[:MAX_DESCRIPTION]
+                        found.setdefault(tool.name, RemoteTool(tool.name, words, tool.input_schema, tool.output_schema))
+                    cursor = page.next_cursor
+                    if cursor is None or len(found) >= MAX_TOOLS:
+                        break
+        except _TROUBLE as error:
+            raise self.named(error) from error
+        return tuple(found.values())[:MAX_TOOLS]
+
+    async def call(self, name: str, arguments: Mapping[str, Any], calling: Calling) -> dict[str, Any]:
+        """What a tool gave, as the protocol writes it. McpRefused or ToolFailed, with a code of the protocol's grades.
+
+        Cancelling tells the server.
+        """
+        garbled, self._health.status = self._health.garbled, 0
+        self._calls.append(calling)
+        try:
+            async with calling.limited():
+                result = await self._opened.call_tool(name, dict(arguments), progress_callback=calling.progress)
+            return result.model_dump(by_alias=True, mode="json", exclude_none=True)
+        except _TROUBLE as error:
+            raise self._failed(error, name, calling, noisy=self._health.garbled > garbled) from error
+        finally:
+            self._calls.remove(calling)
+
+    async def listen(self) -> None:
+        """Hear of changed lists, where the protocol wants a subscription for that; else wait for ever."""
+        for attempt in range(1, LISTENS):
+            try:
+                async with AsyncExitStack() as stack:
+                    async with asyncio.timeout(LISTEN_SECONDS):
+                        events = await stack.enter_async_context(self._opened.listen(tools_list_changed=True))
+                    async for _ in events:
+                        self._host.changed()
+            except _TROUBLE:  # an older server, or one that has nothing to tell
+                pass
+            await asyncio.sleep(wait_before(attempt, 0.5))
+        await asyncio.Event().wait()
+
+    def named(self, error: BaseException) -> McpProblem:
+        """What went wrong, as a problem of this server."""
+        health, name, where = self._health, self._settings.name, self._settings.where
+        cause = health.problem or error
+        code = grade(cause)
+        if isinstance(cause, FileNotFoundError) and self._settings.transport == "stdio":
+            return McpProblem("mcp.not_found", code, name=name, command=where)
+        if code is ErrorCode.MCP_PARSE_ERROR or (code is ErrorCode.MCP_TIMEOUT and health.garbled):
+            reason = health.sample or said(cause)
+            return McpProblem("mcp.unreadable", ErrorCode.MCP_PARSE_ERROR, name=name, reason=reason)
+        if health.ending:
+            words = health.last_words or "—"
+            return McpProblem("mcp.ended", ErrorCode.MCP_NETWORK_ERROR, name=name, ending=health.ending, words=words)
+        if health.status in (401, 403):
+            code = ErrorCode.MCP_EXECUTION_ERROR
+            return McpProblem("mcp.unauthorized", code, name=name, where=where, status=health.status)
+        if health.status in (408, 429) or health.status >= 500:
+            reason = f"HTTP {health.status}"
+            return McpProblem("mcp.unreachable", ErrorCode.MCP_NETWORK_ERROR, name=name, where=where, reason=reason)
+        if code is ErrorCode.MCP_TIMEOUT:
+            return McpProblem("mcp.silent", code, name=name, seconds=f"{self._settings.seconds:g}")
+        if code is ErrorCode.MCP_NETWORK_ERROR:
+            return McpProblem("mcp.unreachable", code, name=name, where=where, reason=said(cause))
+        return McpProblem("mcp.failed", code, name=name, reason=said(cause))
+
+    def _failed(self, error: BaseException, tool: str, calling: Calling, *, noisy: bool) -> AgentError:
+        """What went wrong in a call, for the model."""
+        code = protocol_code(error)
+        if code == CONNECTION_CLOSED or self._health.problem is not None:
+            self._health.gone.set()
+        answered = code is not None and code != CONNECTION_CLOSED and self._health.problem is None
+        if answered and self._health.status == 0:
+            graded = grade(error)
+            words = f"The server {self._settings.name} answered the call of {tool}: {said(error)}"
+            if graded is ErrorCode.MCP_PARAM_ERROR:
+                return McpRefused(words, graded)
+            if graded is ErrorCode.MCP_NETWORK_ERROR:
+                self._health.gone.set()
+            return ToolFailed(words, graded)
+        if isinstance(error, TimeoutError) and not noisy:
+            words = f"The server {self._settings.name} did not answer in {calling.seconds:g} s and was told to stop."
+            return ToolFailed(words, ErrorCode.MCP_TIMEOUT)
+        problem = self.named(error)
+        return ToolFailed(str(problem), problem.code)
+
+    @property
+    def _opened(self) -> Client:
+        assert self._client is not None
+        return self._client
+
+    def _may_be_older(self, error: BaseException) -> bool:
+        """Whether a child ended when it was greeted, and did not print garbage or fail to start."""
+        ended = protocol_code(error) == CONNECTION_CLOSED and self._health.problem is None
+        return ended and self._settings.transport == "stdio"
+
+    @asynccontextmanager
+    async def _talk(self, mode: str) -> AsyncGenerator[Client, None]:
+        client = Client(
+            self._transport(),
+            mode=mode,
+            cache=None,
+            client_info=Implementation(name="codeagent-lsp", version=version("codeagent-lsp")),
+            list_roots_callback=self._roots,
+            elicitation_callback=self._elicit,
+            message_handler=self._heard,
+        )
+        async with client:
+            # A server's schema is not run on its own answer: both are its own, and could keep us busy for ever.
+            client.session.validate_tool_result = _unchecked  # type: ignore[method-assign]
+            yield client
+
+    def _transport(self) -> AbstractAsyncContextManager[Any]:
+        settings, health = self._settings, self._health
+        if settings.transport == "stdio":
+            folder = next(iter(self._host.folders()), "/")
+            return stdio_transport(launch_of(settings, folder, self._host.environ), health)
+        openers = {"http": http_transport, "sse": sse_transport, "websocket": websocket_transport}
+        return openers[settings.transport](settings, health)
+
+    async def _heard(self, message: IncomingMessage) -> None:
+        if isinstance(message, ToolListChangedNotification):
+            self._host.changed()
+
+    async def _roots(self, context: ClientRequestContext) -> ListRootsResult:
+        rows = [{"uri": uris.from_path(path), "name": PurePath(path).name} for path in self._host.folders()]
+        return ListRootsResult(roots=[Root.model_validate(row) for row in rows])
+
+    async def _elicit(self, context: ClientRequestContext, params: ElicitRequestParams) -> ElicitResult | ErrorData:
+        """Ask the user in the name of the call at work; where there is none, or for anything but a form: no."""
+        calling = self._calls[-1] if self._calls else None
+        schema = params.requested_schema if isinstance(params, ElicitRequestFormParams) else None
+        form = read_form(params.message, schema)
+        if calling is None or form is None or calling.forms >= MAX_FORMS:
+            return ElicitResult(action="decline")
+        calling.forms += 1
+        asked = calling.context
+        if form.wants_secret:
+            asked.note(asked.words("mcp.secret", server=self._settings.name))
+            return ElicitResult(action="decline")
+        async with calling.paused():
+            answers = await ask_form(form, self._settings.name, asked.asker, asked.words)
+        return ElicitResult(action="decline") if answers is None else ElicitResult(action="accept", content=answers)
+
+
+async def _unchecked(name: str, result: Any) -> None:
+    pass

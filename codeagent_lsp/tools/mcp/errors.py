@@ -1,0 +1,140 @@
+"""What can go wrong with a server, graded: by the type of the exception and the protocol's code first, by text last.
+
+The library is not imported here: its exceptions are known by the code they carry, so that this can be loaded without
+it. Not here: what is tried again (`patience.py`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from types import MappingProxyType
+
+from codeagent_lsp.errors import ErrorCode, ToolRetry, UserError
+from codeagent_lsp.workspace.visible import one_line
+
+REASON = 300
+
+CONNECTION_CLOSED = -32000
+REQUEST_TIMEOUT = -32001
+TOO_LARGE = -32010  # ours, for replies that were not read
+INTERNAL_ERROR = -32603
+
+_BY_CODE = MappingProxyType(
+    {
+        CONNECTION_CLOSED: ErrorCode.MCP_NETWORK_ERROR,
+        REQUEST_TIMEOUT: ErrorCode.MCP_TIMEOUT,
+        TOO_LARGE: ErrorCode.MCP_PARSE_ERROR,
+        -32002: ErrorCode.MCP_NOT_FOUND,  # a resource that is not there
+        -32600: ErrorCode.MCP_PARAM_ERROR,
+        -32601: ErrorCode.MCP_NOT_FOUND,
+        -32602: ErrorCode.MCP_PARAM_ERROR,
+        -32700: ErrorCode.MCP_PARSE_ERROR,
+        -32020: ErrorCode.MCP_PARAM_ERROR,  # headers that do not match the body
+        -32022: ErrorCode.MCP_PARSE_ERROR,  # no version of the protocol in common
+    }
+)
+_BY_TYPE: tuple[tuple[str, ErrorCode], ...] = (
+    # by the names of their classes, those of libraries that may not be there; the first that fits
+    ("FileNotFoundError", ErrorCode.MCP_NOT_FOUND),
+    ("PermissionError", ErrorCode.MCP_EXECUTION_ERROR),
+    ("TimeoutError", ErrorCode.MCP_TIMEOUT),
+    ("TimeoutException", ErrorCode.MCP_TIMEOUT),
+    ("ValidationError", ErrorCode.MCP_PARSE_ERROR),
+    ("DecodingError", ErrorCode.MCP_PARSE_ERROR),
+    ("JSONDecodeError", ErrorCode.MCP_PARSE_ERROR),
+    ("UnicodeError", ErrorCode.MCP_PARSE_ERROR),
+    ("SSEError", ErrorCode.MCP_PARSE_ERROR),
+    ("Unreadable", ErrorCode.MCP_PARSE_ERROR),
+    ("TooMuch", ErrorCode.MCP_PARSE_ERROR),
+    ("HTTPStatusError", ErrorCode.MCP_NETWORK_ERROR),
+    ("TransportError", ErrorCode.MCP_NETWORK_ERROR),
+    ("StreamError", ErrorCode.MCP_NETWORK_ERROR),
+    ("InvalidHandshake", ErrorCode.MCP_NETWORK_ERROR),
+    ("ConnectionClosed", ErrorCode.MCP_NETWORK_ERROR),
+    ("ClosedResourceError", ErrorCode.MCP_NETWORK_ERROR),
+    ("BrokenResourceError", ErrorCode.MCP_NETWORK_ERROR),
+    ("EndOfStream", ErrorCode.MCP_NETWORK_ERROR),
+    ("OSError", ErrorCode.MCP_NETWORK_ERROR),
+)
+_BY_TEXT: tuple[tuple[re.Pattern[str], ErrorCode], ...] = (
+    (re.compile(r"(?i)timed? ?out"), ErrorCode.MCP_TIMEOUT),
+    (re.compile(r"(?i)unknown tool|no such tool|tool .{0,80}not found"), ErrorCode.MCP_NOT_FOUND),
+    (re.compile(r"(?i)session (?:terminated|not found)|connection|network|unreachable"), ErrorCode.MCP_NETWORK_ERROR),
+    (re.compile(r"(?i)parse|not json|unsupported protocol version"), ErrorCode.MCP_PARSE_ERROR),
+    (re.compile(r"(?i)invalid (?:arguments?|params?|request)|validation"), ErrorCode.MCP_PARAM_ERROR),
+)
+
+_TERMINATED = re.compile(r"(?i)sandbox .{0,80}(?:terminated|stopped|gone)")
+_FOR_SANDBOXES = MappingProxyType(
+    {
+        ErrorCode.MCP_NETWORK_ERROR: ErrorCode.CONNECTION_ERROR,
+        ErrorCode.MCP_TIMEOUT: ErrorCode.TIMEOUT_ERROR,
+        ErrorCode.MCP_PARAM_ERROR: ErrorCode.PARAMETER_ERROR,
+        ErrorCode.MCP_PARSE_ERROR: ErrorCode.VALIDATION_ERROR,
+        ErrorCode.MCP_NOT_FOUND: ErrorCode.SANDBOX_NOT_FOUND,
+        ErrorCode.MCP_EXECUTION_ERROR: ErrorCode.EXECUTION_ERROR,
+    }
+)
+
+
+class McpProblem(UserError):
+    """A server that cannot be used, in a sentence for the user; `str` gives it in English for the model."""
+
+    def __init__(self, key: str, /, code: ErrorCode = ErrorCode.MCP_PARAM_ERROR, **values: object) -> None:
+        super().__init__(key, **values)
+        self.code = code
+
+
+class McpRefused(ToolRetry):
+    """A call that the server refuses, or that ran and says that it failed: the model can correct it."""
+
+    def __init__(self, message: str, code: ErrorCode = ErrorCode.MCP_EXECUTION_ERROR) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+def grade(error: BaseException) -> ErrorCode:
+    """The code of an error between us and a server."""
+    first = next(_leaves(error))
+    code = protocol_code(first)
+    if code is not None and code in _BY_CODE:
+        return _BY_CODE[code]
+    names = {cls.__name__ for cls in type(first).__mro__}
+    for name, graded in _BY_TYPE:
+        if name in names:
+            return graded
+    text = str(first)
+    return next((graded for pattern, graded in _BY_TEXT if pattern.search(text)), ErrorCode.MCP_EXECUTION_ERROR)
+
+
+def sandbox_grade(error: BaseException) -> ErrorCode:
+    """The same for a sandbox behind the protocol, whose errors have names of their own."""
+    first = next(_leaves(error))
+    if isinstance(first, PermissionError):
+        return ErrorCode.PERMISSION_ERROR
+    if isinstance(first, ProcessLookupError) or _TERMINATED.search(str(first)):
+        return ErrorCode.SANDBOX_TERMINATED
+    return _FOR_SANDBOXES[grade(first)]
+
+
+def protocol_code(error: BaseException) -> int | None:
+    """The code of the protocol that an error carries; None when it is not from the protocol."""
+    code = getattr(getattr(next(_leaves(error)), "error", None), "code", None)
+    return code if isinstance(code, int) else None
+
+
+def said(error: BaseException) -> str:
+    """What an error says, on one line, with nothing unseen in it."""
+    first = next(_leaves(error))
+    words = str(first) or type(first).__name__
+    return one_line(words, REASON)
+
+
+def _leaves(error: BaseException) -> Iterator[BaseException]:
+    """The errors in a group of groups, or the error itself."""
+    if isinstance(error, BaseExceptionGroup):
+        for inner in error.exceptions:
+            yield from _leaves(inner)
+        return
+    yield error

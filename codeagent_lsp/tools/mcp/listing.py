@@ -1,0 +1,41 @@
+"""What a server says of its tools, as values. Pure. Not here: what becomes of them here (`adapter.py`)."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+MAX_TOOLS = 128
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteTool:
+    """A tool as its server lists it; `schema` and `output` are JSON Schemas, word for word."""
+
+    name: str
+    description: str
+    schema: Mapping[str, Any]
+    output: Mapping[str, Any] | None = None
+
+    @property
+    def pin(self) -> str:
+        """A hash of all that a model and a user decide by: name, description, parameters."""
+        told = json.dumps([self.name, self.description, self.schema], sort_keys=True, ensure_ascii=True, default=str)
+        return hashlib.sha256(told.encode()).hexdigest()
+
+    def to_dict(self) -> dict[str, Any]:
+        """For a file."""
+        return asdict(self)
+
+
+def remote_tool(row: Any) -> RemoteTool | None:
+    """A tool from `to_dict`; None when it is not one."""
+    if not isinstance(row, Mapping):
+        return None
+    name, description, schema, output = (row.get(key) for key in ("name", "description", "schema", "output"))
+    if not (isinstance(name, str) and isinstance(description, str) and isinstance(schema, Mapping)):
+        return None
+    return RemoteTool(name, description, schema, output if isinstance(output, Mapping) else None)

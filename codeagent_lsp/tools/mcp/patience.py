@@ -1,0 +1,61 @@
+"""Tries again what may pass: a connection that failed three times at most, one that took too long twice.
+
+Only for work that has no effect when it fails, such as connecting and listing: a call that was sent is never sent
+again. Not here: what counts as which failure (`errors.py`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable, Mapping
+from types import MappingProxyType
+from typing import TypeVar
+
+from tenacity import AsyncRetrying, RetryCallState
+
+from codeagent_lsp.errors import ErrorCode
+
+FIRST_WAIT = 1.0
+FACTOR = 2.0
+LONGEST_WAIT = 30.0
+JITTER = 0.25
+
+RETRIES: Mapping[ErrorCode, int] = MappingProxyType(
+    {
+        ErrorCode.CONNECTION_ERROR: 3,
+        ErrorCode.MCP_NETWORK_ERROR: 3,
+        ErrorCode.TIMEOUT_ERROR: 2,
+        ErrorCode.MCP_TIMEOUT: 2,
+    }
+)
+
+T = TypeVar("T")
+Sleep = Callable[[float], Awaitable[None]]
+
+
+async def patient(
+    work: Callable[[], Awaitable[T]],
+    graded: Callable[[BaseException], ErrorCode],
+    sleep: Sleep = asyncio.sleep,
+    chance: Callable[[], float] = random.random,
+) -> T:
+    """What `work` gives, at last; the last error when it keeps failing, the first that does not pass at once."""
+
+    def hopeless(state: RetryCallState) -> bool:
+        error = state.outcome.exception() if state.outcome else None
+        return error is None or not isinstance(error, Exception) or state.attempt_number > RETRIES.get(graded(error), 0)
+
+    retrying = AsyncRetrying(
+        stop=hopeless,
+        wait=lambda state: wait_before(state.attempt_number, chance()),
+        sleep=sleep,
+        reraise=True,
+    )
+    return await retrying(work)
+
+
+def wait_before(retry: int, chance: float) -> float:
+    """Seconds before the `retry`-th retry, 1 the first; `chance` in 0 … 1 spreads them."""
+    wait = min(LONGEST_WAIT, FIRST_WAIT * FACTOR ** (retry - 1))
+    return wait * (1 + JITTER * (2 * chance - 1))

@@ -1,0 +1,105 @@
+"""What the tools of each server said when they were first met here; what has changed since needs a new approval.
+
+One file in the workspace's state folder, which also lets tools be offered before their server runs. A tool that was
+never seen is pinned as it is: its calls ask anyway. Not here: asking (`tools/executor.py`).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from codeagent_lsp.tools.mcp.listing import MAX_TOOLS, RemoteTool, remote_tool
+from codeagent_lsp.tools.mcp.settings import ServerSettings
+
+MAX_FILE = 4 << 20
+MAX_SERVER = 512 << 10
+"""Characters of one server's listing that are kept; of a longer one, only the pins."""
+
+
+@dataclass(slots=True)
+class _Known:
+    identity: str
+    pins: dict[str, str] = field(default_factory=dict)
+    tools: tuple[RemoteTool, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        rows = [tool.to_dict() for tool in self.tools]
+        short = len(json.dumps(rows, default=str)) <= MAX_SERVER
+        return {"identity": self.identity, "pins": self.pins, "tools": rows if short else []}
+
+
+class Pins:
+    """The file. One that cannot be read holds nothing, one that cannot be written is forgotten with the server."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+        self._servers: dict[str, _Known] | None = None
+
+    def listed(self, server: ServerSettings) -> tuple[RemoteTool, ...]:
+        """What this server listed last time."""
+        return self._of(server).tools
+
+    def keep(self, server: ServerSettings, tools: Iterable[RemoteTool]) -> None:
+        """This is what it lists now; tools that are new are pinned."""
+        known = self._of(server)
+        known.tools = tuple(tools)
+        for tool in known.tools:
+            known.pins.setdefault(tool.name, tool.pin)
+        self._write()
+
+    def changed(self, server: ServerSettings, tool: RemoteTool) -> bool:
+        """Whether a tool is not what it was when it was pinned."""
+        return self._of(server).pins.get(tool.name, tool.pin) != tool.pin
+
+    def accept(self, server: ServerSettings, tool: RemoteTool) -> None:
+        """The user saw it as it is now."""
+        known = self._of(server)
+        if known.pins.get(tool.name) != tool.pin:
+            known.pins[tool.name] = tool.pin
+            self._write()
+
+    def _of(self, server: ServerSettings) -> _Known:
+        """What is known of a server; nothing when it is another one of the same name."""
+        if self._servers is None:
+            self._servers = _read(self._file)
+        known = self._servers.get(server.name)
+        if known is None or known.identity != server.identity:
+            known = self._servers[server.name] = _Known(server.identity)
+        return known
+
+    def _write(self) -> None:
+        text = json.dumps({name: known.to_dict() for name, known in (self._servers or {}).items()}, default=str)
+        draft = self._file.with_name(f"{self._file.name}.{os.getpid()}")
+        try:
+            self._file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
+                file.write(text)
+            draft.replace(self._file)
+        except OSError:  # what is known holds as long as this process
+            pass
+
+
+def _read(path: Path) -> dict[str, _Known]:
+    try:
+        with path.open(encoding="utf-8") as file:
+            rows = json.loads(file.read(MAX_FILE))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    if not isinstance(rows, Mapping):
+        return {}
+    return {str(name): known for name, row in rows.items() if (known := _known(row))}
+
+
+def _known(row: Any) -> _Known | None:
+    if not isinstance(row, Mapping) or not isinstance(row.get("identity"), str):
+        return None
+    pins, tools = row.get("pins"), row.get("tools")
+    if not isinstance(pins, Mapping) or not isinstance(tools, list):
+        return None
+    listed = tuple(tool for item in tools[:MAX_TOOLS] if (tool := remote_tool(item)))
+    return _Known(row["identity"], {str(name): str(pin) for name, pin in pins.items()}, listed)

@@ -1,0 +1,190 @@
+"""One configured server: started at first need, in the background, and again when it ended; off when it does not start.
+
+Its life is one task, which owns the connection. Not here: talking with it (`connection.py`), its tools as the agent's
+(`adapter.py`), all servers together (`servers.py`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from contextlib import AsyncExitStack
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Literal
+
+from codeagent_lsp.errors import ErrorCode, ToolFailed
+from codeagent_lsp.tools.mcp.calling import Calling
+from codeagent_lsp.tools.mcp.errors import McpProblem, McpRefused, grade
+from codeagent_lsp.tools.mcp.listing import RemoteTool
+from codeagent_lsp.tools.mcp.settings import ServerSettings
+
+if TYPE_CHECKING:
+    from codeagent_lsp.tools.mcp.connection import Connection, Host
+
+State = Literal["disabled", "idle", "starting", "ready", "stopped", "failed"]
+Connect = Callable[[ServerSettings, "Host"], Any]
+Started = Callable[[Callable[[], None]], "Host"]
+
+DEATHS = 3
+"""Ends in a row, with no call that worked between them, after which a server is off."""
+SETTLE_SECONDS = 0.2
+LONGEST_SETTLE = 30.0
+"""How long changes of a list may gather, in seconds; for a server that never stops telling of them, more and more."""
+CLOSE_SECONDS = 4.0
+
+_MODULE = "codeagent_lsp.tools.mcp.connection"
+
+
+class Server:
+    """`told` hears of every change of state or of tools. `host` makes what the server may know of us."""
+
+    def __init__(
+        self, settings: ServerSettings, known: tuple[RemoteTool, ...], host: Started, told: Callable[[Server], None]
+    ) -> None:
+        self.settings = settings
+        self.state: State = "disabled" if settings.disabled else "idle"
+        self.problem: McpProblem | None = None
+        self.listed = known
+        self.version = ""
+        self._host = host
+        self._told = told
+        self._task: asyncio.Task[None] | None = None
+        self._connection: Connection | None = None
+        self._settled = asyncio.Event()
+        self._stale = asyncio.Event()
+        self._deaths = 0
+
+    def begin(self) -> None:
+        """Start it, unless it runs, is off, or did not start before."""
+        if self.state in ("idle", "stopped") and (self._task is None or self._task.done()):
+            self._settled.clear()
+            self._become("starting")
+            self._task = asyncio.create_task(self._live(), name=f"mcp {self.settings.name}")
+
+    async def call(self, tool: RemoteTool, arguments: Mapping[str, Any], calling: Calling) -> dict[str, Any]:
+        """What a tool gave. ToolFailed or McpRefused; also when the tool is not any more what it was."""
+        connection = await self._ready()
+        current = next((item for item in self.listed if item.name == tool.name), None)
+        if current is None:
+            raise ToolFailed(f"{calling.label}: the server has no such tool any more.", ErrorCode.MCP_NOT_FOUND)
+        if current.pin != tool.pin:
+            raise McpRefused(f"{calling.label}: its server has just changed it. Look at it, then call again.")
+        result = await connection.call(tool.name, arguments, calling)
+        self._deaths = 0
+        return result
+
+    async def close(self) -> None:
+        """Stop it, within seconds."""
+        task, self._task = self._task, None
+        if task is not None:
+            task.cancel()
+            await asyncio.wait([task], timeout=CLOSE_SECONDS)
+
+    async def settled(self) -> None:
+        """Wait until it is known whether it works."""
+        if self.state == "starting":
+            await self._settled.wait()
+
+    async def _ready(self) -> Connection:
+        try:
+            async with asyncio.timeout(self.settings.seconds):
+                if self._task is not None and self._connection is not None and self._connection.gone.is_set():
+                    await asyncio.wait([self._task])  # it has just ended
+                self.begin()
+                await self.settled()
+        except TimeoutError as error:
+            words = f"The server {self.settings.name} is still starting after {self.settings.seconds:g} s."
+            raise ToolFailed(words, ErrorCode.MCP_TIMEOUT) from error
+        if self._connection is None:
+            code = self.problem.code if self.problem else ErrorCode.MCP_NETWORK_ERROR
+            raise ToolFailed(str(self.problem or f"The server {self.settings.name} is {self.state}."), code)
+        return self._connection
+
+    async def _live(self) -> None:
+        """From the start to the end of one connection."""
+        try:
+            connect = await asyncio.to_thread(_connector)
+            async with AsyncExitStack() as stack:
+                connection: Connection = await self._connected(stack, connect)
+                self.version = connection.version
+                self.listed = await connection.tools()
+                self._connection = connection
+                self.problem = None
+                self._become("ready")
+                await self._attend(connection)
+            self._ended(connection.named(ConnectionResetError("it ended the connection")))
+        except McpProblem as problem:
+            self._ended(problem)
+        finally:
+            self._connection = None
+            self._settled.set()
+
+    async def _connected(self, stack: AsyncExitStack, connect: Connect) -> Connection:
+        host = self._host(self._stale.set)
+
+        async def once() -> Connection:
+            connection: Connection = await stack.enter_async_context(connect(self.settings, host))
+            return connection
+
+        if self.settings.transport == "stdio":  # a program that does not start will not start the next moment
+            return await once()
+        from codeagent_lsp.tools.mcp.patience import patient  # late: what it builds on takes time to load
+
+        return await patient(once, grade_of)
+
+    async def _attend(self, connection: Connection) -> None:
+        """List its tools again whenever it says so, until it ends."""
+        listening = asyncio.create_task(connection.listen())
+        pause, now = SETTLE_SECONDS, asyncio.get_running_loop().time
+        try:
+            while not connection.gone.is_set():
+                began = now()
+                await _first(connection.gone, self._stale)
+                if self._stale.is_set() and not connection.gone.is_set():
+                    pause = SETTLE_SECONDS if now() - began > LONGEST_SETTLE else min(2 * pause, LONGEST_SETTLE)
+                    await asyncio.sleep(pause)  # several changes are often told one by one
+                    self._stale.clear()
+                    self.listed = await connection.tools()
+                    self._told(self)
+        finally:
+            listening.cancel()
+            await asyncio.wait([listening])
+
+    def _ended(self, problem: McpProblem) -> None:
+        """It worked and ended, or it did not work at all."""
+        worked = self._connection is not None
+        self._connection = None
+        self._deaths += 1
+        self.problem = problem
+        self._become("stopped" if worked and self._deaths < DEATHS else "failed")
+
+    def _become(self, state: State) -> None:
+        self.state = state
+        if state != "starting":
+            self._settled.set()
+        self._told(self)
+
+
+def grade_of(error: BaseException) -> ErrorCode:
+    """The code that a named problem carries, or that of an error."""
+    return error.code if isinstance(error, McpProblem) else grade(error)
+
+
+def _connector() -> Connect:
+    """The heavy part, imported at first need. McpProblem when the library is not installed."""
+    try:
+        connect: Connect = import_module(_MODULE).connected
+    except ImportError as error:
+        raise McpProblem("mcp.library", ErrorCode.MCP_NOT_FOUND, reason=error.name or "mcp") from error
+    return connect
+
+
+async def _first(*events: asyncio.Event) -> None:
+    """Wait until one of them is set."""
+    tasks = [asyncio.create_task(event.wait()) for event in events]
+    try:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)

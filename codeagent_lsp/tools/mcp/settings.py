@@ -1,0 +1,223 @@
+"""The setting `mcp.servers` as values: which server is started or reached how, and what is wrong with an entry.
+
+Pure. Not here: starting and reaching them (`connection.py`), which tools they have (`server.py`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
+from urllib.parse import urlsplit
+
+from codeagent_lsp.shadow.environment import is_secret
+from codeagent_lsp.tools.mcp.errors import McpProblem
+
+Transport = Literal["stdio", "http", "sse", "websocket"]
+
+PREFIX = "mcp."
+SECONDS = 60.0
+MAX_SECONDS = 3600.0
+MAX_SERVERS = 32
+LEAST_SECRET = 8
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,31}")
+_VARIABLE = re.compile(r"\$\{env:([^}]*)\}")
+_TRANSPORTS: Mapping[str, Transport] = {
+    "stdio": "stdio",
+    "http": "http",
+    "streamable-http": "http",
+    "streamableHttp": "http",
+    "sse": "sse",
+    "ws": "websocket",
+    "websocket": "websocket",
+}
+_SCHEMES: Mapping[str, tuple[Transport, ...]] = {
+    "http": ("http", "sse"),
+    "https": ("http", "sse"),
+    "ws": ("websocket",),
+    "wss": ("websocket",),
+}
+_STATED = ("command", "args", "env", "cwd", "url", "headers", "transport", "disabled", "autoApprove", "timeoutSeconds")
+_KEYS = frozenset((*_STATED, "type"))
+
+
+@dataclass(frozen=True, slots=True)
+class ServerSettings:
+    """One server. `command` with `args` for stdio, else `url`; `seconds` is the limit of a start and of a call.
+
+    `env` and `headers` may hold secrets: they are never shown. `auto_approve` names tools, or all of them by `*`.
+    """
+
+    name: str
+    transport: Transport
+    command: str = ""
+    args: tuple[str, ...] = ()
+    env: Mapping[str, str] = field(default_factory=dict, repr=False)
+    cwd: str = ""
+    url: str = field(default="", repr=False)
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    disabled: bool = False
+    auto_approve: tuple[str, ...] = ()
+    seconds: float = SECONDS
+
+    @property
+    def where(self) -> str:
+        """How it is reached, for the user's eyes: a program's name, or an address without what may be secret."""
+        if self.transport == "stdio":
+            return self.command
+        parts = urlsplit(self.url)
+        return f"{parts.scheme}://{parts.netloc}{parts.path}"
+
+    @property
+    def identity(self) -> str:
+        """A hash of what makes it this server: not its limits or approvals, and nothing secret can be read from it."""
+        told = [self.transport, self.command, self.args, self.cwd, self.where if self.url else ""]
+        return hashlib.sha256(json.dumps(told).encode()).hexdigest()
+
+    def approves(self, tool: str) -> bool:
+        """Whether the user's settings allow this tool without a question."""
+        return tool in self.auto_approve or "*" in self.auto_approve
+
+    def same(self, other: ServerSettings) -> bool:
+        """Whether nothing at all is different."""
+        return asdict(self) == asdict(other)
+
+
+def read_servers(
+    given: Mapping[str, Any], environ: Mapping[str, str]
+) -> tuple[tuple[ServerSettings, ...], dict[str, McpProblem]]:
+    """The servers of the setting, and by name what is wrong with entries that cannot be used."""
+    servers: list[ServerSettings] = []
+    problems: dict[str, McpProblem] = {}
+    for name, entry in list(given.items())[:MAX_SERVERS]:
+        try:
+            servers.append(_server(str(name), entry, environ))
+        except McpProblem as problem:
+            problems[str(name)[:40]] = problem
+    return tuple(servers), problems
+
+
+def secrets_in(given: Mapping[str, Any], environ: Mapping[str, str]) -> tuple[str, ...]:
+    """The values of the setting that nobody may see: all headers, and what looks secret in the environments."""
+    servers, _ = read_servers(given, environ)
+    found = [value for server in servers for name, value in server.env.items() if is_secret(name, value)]
+    for server in servers:
+        for value in server.headers.values():
+            found += [value, value.rpartition(" ")[2]]  # what stands behind `Bearer`
+    return tuple(dict.fromkeys(value for value in found if len(value) >= LEAST_SECRET))
+
+
+def names_server(tool: str) -> bool:
+    """Whether a name that stands where names of tools do means a whole server: `mcp.<server>`."""
+    return tool.startswith(PREFIX) and "." not in tool.removeprefix(PREFIX)
+
+
+def _server(name: str, entry: Any, environ: Mapping[str, str]) -> ServerSettings:
+    if not _NAME.fullmatch(name):
+        raise McpProblem("mcp.bad_name", name=name[:40])
+    if not isinstance(entry, Mapping):
+        raise McpProblem("mcp.bad_value", name=name, key="", allowed="{…}")
+    if unknown := [str(key) for key in entry if key not in _KEYS]:
+        raise McpProblem("mcp.bad_key", name=name, key=unknown[0][:40], known=", ".join(_STATED))
+    reader = _Reader(name, entry, environ)
+    command, url = reader.word("command"), reader.word("url", expand=True)
+    if bool(command) == bool(url):
+        raise McpProblem("mcp.no_target", name=name)
+    return ServerSettings(
+        name,
+        reader.transport(url),
+        command,
+        reader.words("args"),
+        reader.table("env"),
+        reader.word("cwd"),
+        url,
+        reader.table("headers"),
+        reader.flag("disabled"),
+        reader.words("autoApprove"),
+        reader.seconds("timeoutSeconds"),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    """The values of one entry by key; McpProblem names the key that has another type."""
+
+    name: str
+    entry: Mapping[str, Any]
+    environ: Mapping[str, str]
+
+    def word(self, key: str, *, expand: bool = False) -> str:
+        value = self.entry.get(key) or ""
+        if not isinstance(value, str) or "\0" in value:
+            raise self._bad(key, "text")
+        return self._expanded(value) if expand else value
+
+    def words(self, key: str) -> tuple[str, ...]:
+        value = self.entry.get(key) or ()
+        if not isinstance(value, list | tuple) or not all(isinstance(item, str) and "\0" not in item for item in value):
+            raise self._bad(key, '["…", …]')
+        return tuple(value)
+
+    def table(self, key: str) -> dict[str, str]:
+        value = self.entry.get(key) or {}
+        if not isinstance(value, Mapping):
+            raise self._bad(key, '{"…": "…"}')
+        for name, item in value.items():
+            if not isinstance(name, str) or not isinstance(item, str) or re.search(r"[\0\r\n]", name + item):
+                raise self._bad(key, '{"…": "…"}')
+        return {name: self._expanded(item) for name, item in value.items()}
+
+    def flag(self, key: str) -> bool:
+        value = self.entry.get(key, False)
+        if not isinstance(value, bool):
+            raise self._bad(key, "true | false")
+        return value
+
+    def seconds(self, key: str) -> float:
+        value = self.entry.get(key, SECONDS)
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= MAX_SECONDS:
+            raise self._bad(key, f"0 … {MAX_SECONDS:g}")
+        return float(value)
+
+    def transport(self, url: str) -> Transport:
+        stated = self.word("transport") or self.word("type")
+        chosen = _TRANSPORTS.get(stated) if stated else None
+        if stated and chosen is None:
+            raise self._bad("transport", " | ".join(sorted(set(_TRANSPORTS.values()))))
+        if not url:
+            if chosen not in (None, "stdio"):
+                raise self._bad("transport", "stdio")
+            return "stdio"
+        fitting = _SCHEMES.get(_scheme(url), ())
+        if not fitting:
+            raise self._bad("url", "http://… | https://… | ws://… | wss://…")
+        if chosen not in (None, *fitting):
+            raise self._bad("transport", " | ".join(fitting))
+        return chosen or fitting[0]
+
+    def _expanded(self, value: str) -> str:
+        def variable(match: re.Match[str]) -> str:
+            if match[1] not in self.environ:
+                raise McpProblem("mcp.no_variable", name=self.name, variable=match[1][:60])
+            return self.environ[match[1]]
+
+        return _VARIABLE.sub(variable, value)
+
+    def _bad(self, key: str, allowed: str) -> McpProblem:
+        return McpProblem("mcp.bad_value", name=self.name, key=key, allowed=allowed)
+
+
+def _scheme(url: str) -> str:
+    """The scheme of an address that can be used; '' when it cannot, or when it carries a user."""
+    if re.search(r"[\s\\\0]", url):
+        return ""
+    try:
+        parts = urlsplit(url)
+        usable = bool(parts.hostname) and "@" not in parts.netloc and parts.port != 0
+    except ValueError:
+        return ""
+    return parts.scheme if usable else ""

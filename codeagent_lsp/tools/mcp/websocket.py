@@ -1,0 +1,90 @@
+"""The transport over a WebSocket: one JSON message in each text frame. The library has none.
+
+Redirects are not followed: headers may hold secrets. Not here: what is said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
+
+import anyio
+from mcp.shared.message import SessionMessage
+from mcp.types import jsonrpc_message_adapter
+from websockets.asyncio.client import ClientConnection, connect
+from websockets.exceptions import ConnectionClosed
+from websockets.typing import Subprotocol
+
+from codeagent_lsp.tools.mcp.health import MAX_MESSAGE, Health, Unreadable
+from codeagent_lsp.tools.mcp.settings import ServerSettings
+from codeagent_lsp.tools.mcp.stdio import OUTBOX, Item, Streams
+
+_TOO_BIG = 1009
+_CLOSING_SECONDS = 1.0
+
+
+class _Straight(connect):
+    """Connects to the address that it was given and to no other."""
+
+    def process_redirect(self, exc: Exception) -> Exception | str:
+        return exc
+
+
+@asynccontextmanager
+async def websocket_transport(settings: ServerSettings, health: Health) -> AsyncGenerator[Streams, None]:
+    """The streams of messages from and to a server. OSError or a WebSocket error when it cannot be reached."""
+    opened = _Straight(
+        settings.url,
+        subprotocols=[Subprotocol("mcp")],
+        additional_headers=dict(settings.headers),
+        max_size=MAX_MESSAGE,
+        open_timeout=settings.seconds,
+        close_timeout=_CLOSING_SECONDS,
+        compression=None,  # a small frame must not become a large message
+    )
+    came, inbox = anyio.create_memory_object_stream[Item](0)
+    outbox, go = anyio.create_memory_object_stream[SessionMessage](OUTBOX)
+    async with opened as socket, came, inbox, outbox, go, anyio.create_task_group() as group:
+
+        async def read() -> None:
+            async with came:
+                await _read(socket, came.send, health)
+
+        async def write() -> None:
+            try:
+                async for item in go:
+                    await socket.send(item.message.model_dump_json(by_alias=True, exclude_unset=True))
+            except ConnectionClosed:  # reading says so, too
+                pass
+
+        group.start_soon(read)
+        group.start_soon(write)
+        yield inbox, outbox
+        group.cancel_scope.cancel()
+
+
+async def _read(socket: ClientConnection, send: Callable[[Item], Awaitable[None]], health: Health) -> None:
+    """Pass on what comes until the connection ends."""
+    try:
+        async for data in socket:
+            await send(_item(data, health))
+    except ConnectionClosed as error:
+        too_big = error.sent is not None and error.sent.code == _TOO_BIG
+        words = f"a message of more than {MAX_MESSAGE >> 20} MiB"
+        health.problem = Unreadable(words) if too_big else error
+    except Unreadable as error:
+        health.problem = error
+    except (anyio.ClosedResourceError, anyio.BrokenResourceError):  # nobody listens any more
+        pass
+    finally:
+        health.gone.set()
+
+
+def _item(data: str | bytes, health: Health) -> Item:
+    try:
+        message = jsonrpc_message_adapter.validate_json(data, by_name=False)
+    except ValueError as error:
+        health.garbage(data.encode() if isinstance(data, str) else data)
+        return error
+    health.good()
+    return SessionMessage(message)
