@@ -5,37 +5,14 @@ Parses one text when asked, with the official tree-sitter grammars; knows nothin
 
 from __future__ import annotations
 
-import importlib
-from functools import lru_cache
-from pathlib import PurePosixPath
+from typing import TYPE_CHECKING
 
-from tree_sitter import Language, Node, Parser, Tree
+from codeagent_lsp.index import grammars
+
+if TYPE_CHECKING:
+    from tree_sitter import Node, Tree
 
 MAX_CHARS = 1_000_000
-
-_GRAMMARS: dict[str, tuple[str, str]] = {
-    ".py": ("tree_sitter_python", "language"),
-    ".pyi": ("tree_sitter_python", "language"),
-    ".js": ("tree_sitter_javascript", "language"),
-    ".mjs": ("tree_sitter_javascript", "language"),
-    ".cjs": ("tree_sitter_javascript", "language"),
-    ".jsx": ("tree_sitter_javascript", "language"),
-    ".ts": ("tree_sitter_typescript", "language_typescript"),
-    ".tsx": ("tree_sitter_typescript", "language_tsx"),
-    ".go": ("tree_sitter_go", "language"),
-    ".rs": ("tree_sitter_rust", "language"),
-    ".java": ("tree_sitter_java", "language"),
-    ".c": ("tree_sitter_c", "language"),
-    ".h": ("tree_sitter_cpp", "language"),
-    ".cc": ("tree_sitter_cpp", "language"),
-    ".cpp": ("tree_sitter_cpp", "language"),
-    ".hpp": ("tree_sitter_cpp", "language"),
-    ".cs": ("tree_sitter_c_sharp", "language"),
-    ".rb": ("tree_sitter_ruby", "language"),
-    ".php": ("tree_sitter_php", "language_php"),
-    ".sh": ("tree_sitter_bash", "language"),
-    ".bash": ("tree_sitter_bash", "language"),
-}
 
 _SYMBOL_NAMES = """
     function_definition function_declaration function_item function_signature_item generator_function_declaration
@@ -62,12 +39,12 @@ def enclosing_symbol(name: str, text: str, offset: int) -> tuple[int, int] | Non
 
     None where the language is unknown, the text is over a million characters, or nothing encloses the place.
     """
-    grammar = _GRAMMARS.get(PurePosixPath(name).suffix.lower())
-    if grammar is None or len(text) > MAX_CHARS:
+    tree = syntax_tree(name, text)
+    if tree is None:
         return None
     source = text.encode("utf-8", "replace")
     place = len(text[: _on_code(text, offset)].encode("utf-8", "replace"))
-    node: Node | None = _parser(*grammar).parse(source).root_node.descendant_for_byte_range(place, place)
+    node: Node | None = tree.root_node.descendant_for_byte_range(place, place)
     while node is not None and not _is_symbol(node):
         node = node.parent
     if node is None:
@@ -78,22 +55,12 @@ def enclosing_symbol(name: str, text: str, offset: int) -> tuple[int, int] | Non
     return _whole_lines(text, start, end)
 
 
-def has_grammar(name: str) -> bool:
-    """Whether texts of this name can be parsed."""
-    return PurePosixPath(name).suffix.lower() in _GRAMMARS
-
-
 def syntax_tree(name: str, text: str) -> Tree | None:
     """The syntax tree of `text`, over its UTF-8 bytes; None where the language is unknown or the text too long."""
-    grammar = _GRAMMARS.get(PurePosixPath(name).suffix.lower())
+    grammar = grammars.grammar_of(name)
     if grammar is None or len(text) > MAX_CHARS:
         return None
-    return _parser(*grammar).parse(text.encode("utf-8", "replace"))
-
-
-@lru_cache(maxsize=16)
-def _parser(module: str, function: str) -> Parser:
-    return Parser(Language(getattr(importlib.import_module(module), function)()))
+    return grammars.parser(grammar).parse(text.encode("utf-8", "replace"))
 
 
 def _on_code(text: str, offset: int) -> int:

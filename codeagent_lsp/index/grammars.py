@@ -1,4 +1,4 @@
-"""Which language a file is in, its grammar, and the query that finds what its texts define and use.
+"""Which language a file is in, its grammar, and the queries that find what its texts define, use and bind.
 
 Grammars and queries are loaded when first asked for. Not here: what is done with them (`parse.py`).
 """
@@ -10,9 +10,10 @@ import re
 from functools import lru_cache
 from importlib.resources import files
 from pathlib import PurePosixPath
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from tree_sitter import Language, Parser, Query
+if TYPE_CHECKING:
+    from tree_sitter import Language, Parser, Query, QueryCursor
 
 
 class Grammar(NamedTuple):
@@ -25,9 +26,9 @@ class Grammar(NamedTuple):
 
 
 _PYTHON = Grammar("python", "tree_sitter_python", "language", ("python",))
-_JAVASCRIPT = Grammar("javascript", "tree_sitter_javascript", "language", ("javascript",))
-_TYPESCRIPT = Grammar("typescript", "tree_sitter_typescript", "language_typescript", ("typescript",))
-_TSX = Grammar("tsx", "tree_sitter_typescript", "language_tsx", ("typescript", "tsx"))
+_JAVASCRIPT = Grammar("javascript", "tree_sitter_javascript", "language", ("ecmascript", "javascript", "jsx"))
+_TYPESCRIPT = Grammar("typescript", "tree_sitter_typescript", "language_typescript", ("ecmascript", "typescript"))
+_TSX = Grammar("tsx", "tree_sitter_typescript", "language_tsx", ("ecmascript", "typescript", "jsx"))
 _GO = Grammar("go", "tree_sitter_go", "language", ("go",))
 _RUST = Grammar("rust", "tree_sitter_rust", "language", ("rust",))
 _JAVA = Grammar("java", "tree_sitter_java", "language", ("java",))
@@ -74,17 +75,41 @@ def grammar_of(path: str, data: bytes = b"") -> Grammar | None:
 
 def parser(grammar: Grammar) -> Parser:
     """A parser of its own for the caller: two threads must not share one."""
+    from tree_sitter import Parser  # late: an idle server does without it
+
     return Parser(_language(grammar))
+
+
+def cursor(query: Query) -> QueryCursor:
+    """What runs a query over a tree."""
+    from tree_sitter import QueryCursor  # late: an idle server does without it
+
+    return QueryCursor(query)
 
 
 @lru_cache(maxsize=32)
 def query(grammar: Grammar) -> Query:
     """The query of a language, compiled once."""
+    from tree_sitter import Query  # late: an idle server does without it
+
     folder = files("codeagent_lsp.index") / "languages"
     text = "\n".join((folder / f"{name}.scm").read_text(encoding="utf-8") for name in grammar.queries)
     return Query(_language(grammar), text)
 
 
 @lru_cache(maxsize=32)
+def scope_query(grammar: Grammar) -> Query | None:
+    """The query for scopes and what they bind (`languages/*.scopes.scm`); None where names are never shadowed."""
+    from tree_sitter import Query  # late: an idle server does without it
+
+    folder = files("codeagent_lsp.index") / "languages"
+    places = [folder / f"{name}.scopes.scm" for name in grammar.queries]
+    texts = [place.read_text(encoding="utf-8") for place in places if place.is_file()]
+    return Query(_language(grammar), "\n".join(texts)) if texts else None
+
+
+@lru_cache(maxsize=32)
 def _language(grammar: Grammar) -> Language:
+    from tree_sitter import Language  # late: an idle server does without it
+
     return Language(getattr(importlib.import_module(grammar.module), grammar.function)())

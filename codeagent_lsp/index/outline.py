@@ -10,11 +10,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
-
-from tree_sitter import Node
+from typing import TYPE_CHECKING, NamedTuple
 
 from codeagent_lsp.index.base import SymbolInfo, SymbolKind
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
 
 MAX_SIGNATURE = 240
 MAX_DOCSTRING = 400
@@ -50,6 +51,15 @@ class Definition(NamedTuple):
     node: Node
 
 
+class Place(NamedTuple):
+    """Where a definition stands: what was captured, the same with its wrappers, and its name if it has one."""
+
+    symbol: SymbolInfo
+    node: Node
+    outer: Node
+    name: Node | None
+
+
 @dataclass(slots=True)
 class _Open:
     """Something around the definitions that come next. `name` is '' for a wrapper."""
@@ -67,6 +77,7 @@ class Outline:
     source: bytes
     above: Mapping[int, Node] = field(default_factory=dict)
     symbols: list[SymbolInfo] = field(default_factory=list)
+    places: list[Place] = field(default_factory=list)
     names_at: set[int] = field(default_factory=set)
     _open: list[_Open] = field(default_factory=list)
     _described: set[int] = field(default_factory=set)
@@ -80,17 +91,18 @@ class Outline:
         if definition.kind == "wrapper":
             self._open.append(_Open(definition.end, "wrapper", "", definition.node))
             return
-        name, owner = self._name(definition)
+        name, owner, named = self._name(definition)
         around = next((each for each in reversed(self._open) if each.kind not in _OPAQUE), None)
         parent = ".".join(part for part in (around.name if around else "", owner) if part)
         if definition.kind != "scope":
-            self._keep(path, definition, name, parent, owner, around)
+            self._keep(path, definition, named, (name, parent, owner), around)
         whole = ".".join(part for part in (parent, name) if part)
         self._open.append(_Open(definition.end, definition.kind, whole, definition.node))
 
     def _keep(
-        self, path: str, definition: Definition, name: str, parent: str, owner: str, around: _Open | None
+        self, path: str, definition: Definition, named: Node | None, names: tuple[str, str, str], around: _Open | None
     ) -> None:
+        name, parent, owner = names
         if not name or len(name) > MAX_NAME:
             return
         outer = self._outermost(definition.node)
@@ -99,21 +111,21 @@ class Outline:
             kind = "method"
         if kind == "variable" and name.isupper():
             kind = "constant"
-        self.symbols.append(
-            SymbolInfo(
-                name,
-                kind,
-                path,
-                outer.start_point[0] + 1,
-                _last_line(outer),
-                signature(definition.node, outer, self.source),
-                self._docstring(definition.node, outer),
-                parent,
-            )
+        symbol = SymbolInfo(
+            name,
+            kind,
+            path,
+            outer.start_point[0] + 1,
+            _last_line(outer),
+            signature(definition.node, outer, self.source),
+            self._docstring(definition.node, outer),
+            parent,
         )
+        self.symbols.append(symbol)
+        self.places.append(Place(symbol, definition.node, outer, named))
 
-    def _name(self, definition: Definition) -> tuple[str, str]:
-        """The name, and what stands in front of it: `Foo` of `Foo::bar`, the type of a Go receiver."""
+    def _name(self, definition: Definition) -> tuple[str, str, Node | None]:
+        """The name, what stands in front of it (`Foo` of `Foo::bar`, the type of a Go receiver), and its node."""
         node, owner = definition.node, ""
         receiver = node.child_by_field_name("receiver")
         if receiver is not None:
@@ -122,20 +134,20 @@ class Outline:
         if definition.kind == "scope":
             target = node.child_by_field_name("type") or node.child_by_field_name("value")
             name = _simple(_text(target, self.source)) if target else ""
-            return name if name != "self" else "", ""
+            return name if name != "self" else "", "", None
         named = node.child_by_field_name("name")
         if definition.kind == "module_" and named is not None:
             self.names_at.add(named.start_byte)
-            return re.sub(r"::|\\", ".", _text(named, self.source)).strip("\"'"), ""
+            return re.sub(r"::|\\", ".", _text(named, self.source)).strip("\"'"), "", named
         while (inner := _inner_name(node)) is not None:
             scope = node.child_by_field_name("scope") or node.child_by_field_name("object")
             if scope is not None and node.type in ("qualified_identifier", "member_expression"):
                 owner = ".".join(part for part in (owner, _owner(_text(scope, self.source))) if part)
             node = inner
         if node is definition.node and node.child_count:
-            return "", ""
+            return "", "", None
         self.names_at.add(node.start_byte)
-        return _text(node, self.source).strip("\"'$").replace("\n", " "), owner
+        return _text(node, self.source).strip("\"'$").replace("\n", " "), owner, node
 
     def _outermost(self, node: Node) -> Node:
         """The node with its wrappers: decorators, `export`, `template <...>`."""
@@ -193,19 +205,21 @@ def by_last_line(nodes: Sequence[Node]) -> dict[int, Node]:
 
 def signature(node: Node, outer: Node, source: bytes) -> str:
     """One line: all up to the body, or the first line of what has none."""
-    body = _body(node)
+    body = body_of(node)
     start = outer.start_byte if outer.type in ("lexical_declaration", "variable_declaration") else node.start_byte
     if body is None:
         text = source[start : min(node.end_byte, start + 4 * MAX_SIGNATURE)].decode("utf-8", "replace")
         text = text.split("\n", 1)[0]
     else:
-        text = source[start : min(body.start_byte, start + 8 * MAX_SIGNATURE)].decode("utf-8", "replace")
+        stop = next((child.start_byte for child in node.children if child.type == "comment"), body.start_byte)
+        text = source[start : min(stop, body.start_byte, start + 8 * MAX_SIGNATURE)].decode("utf-8", "replace")
     text = _CLOSING.sub(r"\1", _OPENING.sub(r"\1", " ".join(text.split())))
     text = text.rstrip(" ;{,") if body is None else text.removesuffix("=>").rstrip(" :={;")
     return text if len(text) <= MAX_SIGNATURE else text[: MAX_SIGNATURE - 1] + "…"
 
 
-def _body(node: Node) -> Node | None:
+def body_of(node: Node) -> Node | None:
+    """The body of a definition; of a variable, that of the function it holds."""
     body = node.child_by_field_name("body")
     if body is None:
         value = node.child_by_field_name("value") or node.child_by_field_name("right")

@@ -10,8 +10,7 @@ from __future__ import annotations
 import time
 from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
-
-from tree_sitter import Node, Parser, Point, QueryCursor, Tree
+from typing import TYPE_CHECKING, NamedTuple
 
 from codeagent_lsp.errors import FileRefused
 from codeagent_lsp.index import grammars
@@ -19,6 +18,9 @@ from codeagent_lsp.index.base import FileTags, Import
 from codeagent_lsp.index.outline import Outline, by_last_line, ordered
 from codeagent_lsp.index.packing import Found, tags_of
 from codeagent_lsp.workspace.encoding import decode
+
+if TYPE_CHECKING:
+    from tree_sitter import Node, Parser, Point, Tree
 
 MAX_BYTES = 1 << 20
 SECONDS = 5.0
@@ -40,25 +42,59 @@ def parse(path: str, data: bytes | str, *, seconds: float = SECONDS) -> FileTags
 
 def find(path: str, data: bytes | str, *, seconds: float = SECONDS) -> Found:
     """As `parse`, in the form that is quick to pack."""
+    known = _known(path, data)
+    if known is None:
+        return Found("")
+    parsed = _parsed(path, *known, seconds)
+    if parsed is None:
+        return Found(known[0].name, broken=True)
+    return Found(
+        parsed.grammar.name,
+        tuple(parsed.outline.symbols),
+        _uses(parsed.captures, parsed.source, parsed.outline.names_at),
+        tuple(imports_of(parsed)),
+        parsed.tree.root_node.has_error,
+    )
+
+
+class Parsed(NamedTuple):
+    """A text with its syntax tree, over UTF-8 bytes, what the query of its language captured, and its definitions."""
+
+    grammar: grammars.Grammar
+    source: bytes
+    tree: Tree
+    captures: Mapping[str, Sequence[Node]]
+    outline: Outline
+
+
+def parsed(path: str, data: bytes | str, *, seconds: float = SECONDS) -> Parsed | None:
+    """The text with its tree; None for what `parse` gives no tags."""
+    known = _known(path, data)
+    return _parsed(path, *known, seconds) if known is not None else None
+
+
+def imports_of(parsed: Parsed) -> list[Import]:
+    """What the text imports: one for each module named; names taken belong to the last module of their statement."""
+    return _imports(parsed.captures, parsed.source)
+
+
+def _known(path: str, data: bytes | str) -> tuple[grammars.Grammar, bytes] | None:
+    """The grammar and the bytes of a text; None for what is unknown, no text or too long."""
     source = _utf8(data)
     grammar = grammars.grammar_of(path, source) if source is not None else None
-    if source is None or grammar is None or len(source) > MAX_BYTES:
-        return Found("")
+    return None if source is None or grammar is None or len(source) > MAX_BYTES else (grammar, source)
+
+
+def _parsed(path: str, grammar: grammars.Grammar, source: bytes, seconds: float) -> Parsed | None:
     stop = _Clock(seconds).over if len(source) > _WATCHED else None
     tree = _tree(grammars.parser(grammar), source, stop)
     if tree is None or _is_hopeless(tree):
-        return Found(grammar.name, broken=True)
+        return None
     captures = _captures(grammar, tree)
     outline = Outline(source, by_last_line(captures.get("above", ())))
     for definition in ordered(captures):
         outline.add(path, definition)
-    return Found(
-        grammar.name,
-        tuple(outline.symbols),
-        _uses(captures, source, outline.names_at),
-        tuple(_imports(captures, source)),
-        tree.root_node.has_error,
-    )
+    return Parsed(grammar, source, tree, captures, outline)
 
 
 class _Clock:
@@ -98,7 +134,7 @@ def _tree(parser: Parser, source: bytes, stop: Callable[..., bool] | None) -> Tr
 
 def _captures(grammar: grammars.Grammar, tree: Tree) -> Mapping[str, Sequence[Node]]:
     # No clock here, as the binding crashes with one. What would take long is kept out: depth, and hopeless errors.
-    cursor = QueryCursor(grammars.query(grammar))
+    cursor = grammars.cursor(grammars.query(grammar))
     cursor.set_max_start_depth(MAX_DEPTH)
     return cursor.captures(tree.root_node)
 
@@ -132,13 +168,12 @@ def _uses(captures: Mapping[str, Sequence[Node]], source: bytes, names_at: set[i
 
 
 def _imports(captures: Mapping[str, Sequence[Node]], source: bytes) -> list[Import]:
-    """One for each module named; names taken belong to the last module of their statement."""
     statements = sorted(captures.get("import", ()), key=lambda node: node.start_byte)
     starts = [node.start_byte for node in statements]
     modules: list[list[Node]] = [[] for _ in statements]
     taken: list[list[Node]] = [[] for _ in statements]
     for places, nodes in ((modules, captures.get("module", ())), (taken, captures.get("taken", ()))):
-        for node in nodes:
+        for node in sorted(nodes, key=lambda node: node.start_byte):
             at = bisect_right(starts, node.start_byte) - 1
             if at >= 0 and node.end_byte <= statements[at].end_byte:
                 places[at].append(node)

@@ -1,6 +1,5 @@
-; TypeScript and TSX: what is defined, used and imported. Captures: see parse.py.
+; Beyond ecmascript.scm: types, fields and parameters of TypeScript.
 
-(class_declaration) @class
 (abstract_class_declaration) @class
 (interface_declaration) @interface
 (enum_declaration) @enum
@@ -9,50 +8,15 @@
 (type_alias_declaration) @type
 (internal_module) @module_
 (module) @module_
-(function_declaration) @function
-(generator_function_declaration) @function
 (function_signature) @function
-(method_definition) @function
 (abstract_method_signature) @function
 (method_signature) @function
 (property_signature) @variable
-(variable_declarator name: (identifier) value: [(arrow_function) (function_expression) (generator_function)]) @function
-(variable_declarator name: (identifier) value: (class)) @class
-(program [
-  (lexical_declaration (variable_declarator name: (identifier)) @variable)
-  (variable_declaration (variable_declarator name: (identifier)) @variable)
-  (export_statement (lexical_declaration (variable_declarator name: (identifier)) @variable))
-])
 (public_field_definition name: (_) value: [(arrow_function) (function_expression)]) @function
 (class_body (public_field_definition name: (_)) @variable)
-(pair key: (property_identifier) value: [(arrow_function) (function_expression)]) @function
-(export_statement) @wrapper
 (ambient_declaration) @wrapper
-(lexical_declaration . (variable_declarator) .) @wrapper
-(variable_declaration . (variable_declarator) .) @wrapper
-(comment) @above
 (class_body (decorator) @above)
-
-(import_statement) @import
-(import_statement source: (string (string_fragment) @module))
 (import_statement (import_require_clause source: (string (string_fragment) @module)))
-(import_clause (identifier) @taken)
-(import_specifier name: (identifier) @taken)
-(namespace_import) @taken
-(export_statement source: (string (string_fragment) @module)) @import
-((call_expression function: (identifier) @_require arguments: (arguments . (string (string_fragment) @module))) @import
-  (#eq? @_require "require"))
-(call_expression function: (import) arguments: (arguments . (string (string_fragment) @module))) @import
-
-(identifier) @use
 (type_identifier) @use
-(property_identifier) @use
-(shorthand_property_identifier) @use
-(private_property_identifier) @use
-(call_expression function: (identifier) @call)
-(call_expression function: (member_expression property: [(property_identifier) (private_property_identifier)] @call))
-(new_expression constructor: (identifier) @call)
-(new_expression constructor: (member_expression property: (property_identifier) @call))
 (required_parameter pattern: (identifier) @bound)
 (optional_parameter pattern: (identifier) @bound)
-(arrow_function parameter: (identifier) @bound)

@@ -6,17 +6,19 @@ Not here: anything that needs to know types or other files. C and C++ are left o
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import PurePosixPath
+from typing import TYPE_CHECKING
 
-from tree_sitter import Node
-
-from codeagent_lsp.index.enclosing import has_grammar, syntax_tree
+from codeagent_lsp.index.enclosing import syntax_tree
+from codeagent_lsp.index.grammars import grammar_of
 from codeagent_lsp.tools.diagnostics.base import Diagnostic
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
 
 SOURCE = "syntax"
 MAX_PER_FILE = 10
 _MAX_NODES = 20_000
-_MACROS = frozenset({".c", ".h", ".cc", ".cpp", ".hpp"})
+_MACROS = frozenset({"c", "cpp"})
 _MAX_QUOTE = 40
 
 
@@ -34,7 +36,8 @@ def syntax_errors(path: str, text: str) -> tuple[Diagnostic, ...] | None:
 
 def is_for_syntax(name: str) -> bool:
     """Whether texts of this name can be checked here."""
-    return has_grammar(name) and PurePosixPath(name).suffix.lower() not in _MACROS
+    grammar = grammar_of(name)
+    return grammar is not None and grammar.name not in _MACROS
 
 
 def _faults(root: Node) -> Iterator[Node]:

@@ -1,0 +1,7 @@
+; Beyond c.scopes.scm: lambdas, loops over ranges and caught exceptions of C++.
+
+(lambda_expression) @function
+[(for_range_loop) (catch_clause)] @scope
+
+(optional_parameter_declaration declarator: (_) @local)
+(for_range_loop declarator: (_) @local)

@@ -1,0 +1,169 @@
+"""Who calls whom, by the names in the code: from one function down to what it calls and up to its callers.
+
+A call leads to the definition of its name in the same class, else in the same file, else in a file that is imported,
+else to the only one in the workspace. Not here: what a call on an object of unknown type means, if several fit.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import PurePosixPath
+from typing import NamedTuple
+
+from codeagent_lsp.tools.code.codebase import Codebase
+from codeagent_lsp.tools.code.graphs import Edge, Graph, Node
+from codeagent_lsp.tools.code.meaning import SELVES
+from codeagent_lsp.tools.code.references import definition_site
+from codeagent_lsp.tools.code.source import Definition, Source
+from codeagent_lsp.tools.code.uses import Use, Uses, around
+
+MAX_NODES = 150
+_CALLABLE = frozenset(("function", "method", "class", "struct", "macro"))
+
+
+class Place(NamedTuple):
+    """A definition in its text."""
+
+    path: str
+    source: Source
+    definition: Definition
+
+    @property
+    def id(self) -> str:
+        """Differs from that of every other definition."""
+        return f"{self.source.path}:{self.definition.symbol.line_start}:{self.definition.qualified}"
+
+
+@dataclass
+class CallGraph:
+    """A graph while it grows."""
+
+    codebase: Codebase
+    _nodes: dict[str, Node] = field(default_factory=dict)
+    _edges: dict[Edge, None] = field(default_factory=dict)
+    _uses: dict[str, list[Use]] = field(default_factory=dict)
+    _full: bool = False
+
+    async def of(self, starts: Sequence[Place], depth: int) -> Graph:
+        """What the starts call and what calls them, `depth` steps both ways."""
+        for start in starts:
+            self._node(start)
+        await self._down(starts, depth)
+        await self._up(starts, depth)
+        return Graph(tuple(self._nodes.values()), tuple(self._edges), self._full or self.codebase.truncated)
+
+    async def _down(self, starts: Sequence[Place], depth: int) -> None:
+        pending = list(starts)
+        seen = {start.id for start in starts}
+        for _ in range(depth):
+            found: list[Place] = []
+            for caller in pending:
+                for use in self._calls_in(caller):
+                    callees = await self._meant(caller, use)
+                    for callee in callees:
+                        self._join(caller, callee)
+                        if callee.id not in seen:
+                            seen.add(callee.id)
+                            found.append(callee)
+            pending = found
+
+    async def _up(self, starts: Sequence[Place], depth: int) -> None:
+        pending = list(starts)
+        seen = {start.id for start in starts}
+        for _ in range(depth):
+            found: list[Place] = []
+            for callee in pending:
+                for caller in await self._callers(callee):
+                    self._join(caller, callee)
+                    if caller.id not in seen:
+                        seen.add(caller.id)
+                        found.append(caller)
+            pending = found
+
+    async def _callers(self, callee: Place) -> list[Place]:
+        name = callee.definition.symbol.name
+        found: dict[str, Place] = {}
+        for path in await self.codebase.using(name):
+            source = await self.codebase.source(path)
+            for use in self._calls(path, source) if source is not None and not self._full else ():
+                if source is None or use.node.text != name.encode("utf-8", "replace"):
+                    continue
+                inside = around(source, use.node.start_byte)
+                caller = Place(path, source, inside) if inside is not None else None
+                if caller is not None and any(each.id == callee.id for each in await self._meant(caller, use)):
+                    found[caller.id] = caller
+        return list(found.values())
+
+    async def _meant(self, caller: Place, use: Use) -> list[Place]:
+        """The definitions a call leads to; none where it is not known, more than one for overloads."""
+        name = (use.node.text or b"").decode("utf-8", "replace")
+        here = [each for each in _callable(caller.path, caller.source) if each.definition.symbol.name == name]
+        if use.receiver in SELVES:
+            owner = caller.definition.symbol.parent
+            own = [each for each in here if each.definition.symbol.parent == owner]
+            if own:
+                return own
+        elif use.access == "plain":
+            plain = [each for each in here if each.definition.symbol.kind != "method"] or here
+            if plain:
+                return plain
+        elsewhere = []
+        for path in await self.codebase.defining(name):
+            source = await self.codebase.source(path)
+            if source is not None:
+                elsewhere += [each for each in _callable(path, source) if each.definition.symbol.name == name]
+        elsewhere = [each for each in elsewhere if _fits(each, use)]
+        return elsewhere if len({(each.path, each.definition.qualified) for each in elsewhere}) == 1 else []
+
+    def _calls_in(self, place: Place) -> list[Use]:
+        node = place.definition.outer
+        return [
+            use
+            for use in self._calls(place.path, place.source)
+            if node.start_byte <= use.node.start_byte < node.end_byte
+            and around(place.source, use.node.start_byte) == place.definition
+        ]
+
+    def _calls(self, path: str, source: Source) -> list[Use]:
+        if path not in self._uses:
+            uses = Uses(source)
+            self._uses[path] = [use for use in uses.all() if use.call and not self._is_only_local(source, uses, use)]
+        return self._uses[path]
+
+    def _is_only_local(self, source: Source, uses: Uses, use: Use) -> bool:
+        """Whether a call is of a parameter or a variable, and not of a nested function."""
+        binder = uses.binder(use)
+        if binder is None:
+            return False
+        name = (use.node.text or b"").decode("utf-8", "replace")
+        return not any(each.symbol.name == name and uses.home(each) == binder for each in source.definitions)
+
+    def _join(self, caller: Place, callee: Place) -> None:
+        if self._node(caller) and self._node(callee):
+            self._edges[Edge(caller.id, callee.id)] = None
+
+    def _node(self, place: Place) -> bool:
+        if place.id not in self._nodes:
+            if len(self._nodes) >= MAX_NODES:
+                self._full = True
+                return False
+            site = definition_site(place.source, place.definition)
+            self._nodes[place.id] = Node(place.id, place.definition.qualified, site.path, site.line)
+        return True
+
+
+def _fits(place: Place, use: Use) -> bool:
+    """Whether a call can lead to a definition elsewhere: a function behind a dot only behind the name of its file."""
+    if place.definition.symbol.kind == "method":
+        return use.access != "plain"
+    if use.access == "plain":
+        return True
+    owner = re.split(r"\.|::|->|\\", use.receiver)[-1]
+    path = PurePosixPath(place.source.path.replace("\\", "/"))
+    return owner in (path.stem, path.parent.name, place.definition.symbol.parent.rpartition(".")[2])
+
+
+def _callable(path: str, source: Source) -> list[Place]:
+    return [Place(path, source, each) for each in source.definitions if each.symbol.kind in _CALLABLE]

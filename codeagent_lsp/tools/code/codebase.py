@@ -1,0 +1,136 @@
+"""The code of a workspace as a run sees it: which files may have a name, and each of them parsed.
+
+The index only says where to look; what is said of a file comes from the text it has now. Without an index every file
+is looked through. Not here: what the code means, which files may be read (`reach.py`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Callable, Iterable
+
+from codeagent_lsp.errors import ToolFailed
+from codeagent_lsp.index.base import Import, SymbolInfo
+from codeagent_lsp.index.grammars import grammar_of
+from codeagent_lsp.index.view import View
+from codeagent_lsp.tools.base import ToolContext
+from codeagent_lsp.tools.code.reach import Reach
+from codeagent_lsp.tools.code.source import Source
+from codeagent_lsp.workspace import search
+
+MAX_FILES = 400
+"""How many files are parsed for one question."""
+MAX_WALKED = 5_000
+_MAX_PLAIN = 20
+
+
+class Codebase:
+    """The code below `path` (absolute; None: everywhere). `truncated` once there were more files than are looked at."""
+
+    def __init__(self, context: ToolContext, path: str | None = None) -> None:
+        self.truncated = False
+        self._context = context
+        self._path = path
+        self._reach = Reach(context, path)
+        self._sources: dict[str, Source | None] = {}
+        self._walks: dict[str, list[str]] = {}
+        self._view: View | None = None
+        self._asked = False
+
+    async def defining(self, name: str) -> list[str]:
+        """The files, by absolute path, that may define a name."""
+        return await self._having(name, lambda view: view.defining(name))
+
+    async def using(self, name: str) -> list[str]:
+        """The files that may use or define a name."""
+        return await self._having(name, lambda view: {*view.using(name), *view.defining(name)})
+
+    async def files(self) -> list[str]:
+        """All files of known languages."""
+        view = await self._index()
+        if view is None:
+            listed: Iterable[str] = await asyncio.to_thread(self._reach.walked)
+        else:
+            listed = await asyncio.to_thread(lambda: self._reach.absolute(view.files()))
+        whole = await asyncio.to_thread(self._reach.over, listed)
+        return self._bounded(sorted(path for path in whole if grammar_of(path) is not None), MAX_WALKED)
+
+    async def symbols(self) -> list[SymbolInfo]:
+        """All definitions of all files, by path."""
+        view = await self._index()
+        known: dict[str, tuple[SymbolInfo, ...]] = {}
+        if view is None:
+            rest = self._bounded(await self.files(), MAX_FILES)
+        else:
+            listed = await asyncio.to_thread(lambda: {path: found for path, found in view.definitions() if found})
+            places = await asyncio.to_thread(self._reach.absolute, listed)
+            over = self._context.view.over_disk()
+            known = {path: listed[name] for path, name in places.items() if path not in over}
+            rest = sorted(await asyncio.to_thread(self._reach.over, ()))
+        parsed = {path: source for path in rest if (source := await self.source(path)) is not None}
+        known |= {path: tuple(source.parsed.outline.symbols) for path, source in parsed.items()}
+        return [symbol for path in sorted(known) for symbol in known[path]]
+
+    async def imports(self) -> list[tuple[str, tuple[Import, ...]]]:
+        """Every file, by its relative path, with what it imports."""
+        view, paths = await self._index(), await self.files()
+        over = self._context.view.over_disk()
+        saved = [path for path in paths if path not in over]
+        known = {} if view is None else await asyncio.to_thread(self._known_imports, view, saved)
+        rest = self._bounded([path for path in paths if path not in known], MAX_FILES)
+        found = {path: source.imports for path in rest if (source := await self.source(path)) is not None}
+        return [(self.relative(path), each) for path, each in sorted({**known, **found}.items())]
+
+    async def source(self, path: str) -> Source | None:
+        """A file parsed; None where it cannot be read, may not be, or has no known language."""
+        if path not in self._sources:
+            self._sources[path] = await asyncio.to_thread(self._reach.parsed, path)
+        return self._sources[path]
+
+    async def plain(self, name: str) -> list[search.Match]:
+        """Lines with the word `name` in files of unknown languages."""
+        pattern = rf"\b{re.escape(name)}\b"
+        result = await search.grep(self._context.view, pattern, path=self._path, max_results=10 * MAX_FILES)
+        found = [match for match in result.matches if grammar_of(match.path) is None]
+        return [match for match in found[: 10 * _MAX_PLAIN] if self._reach.may_show(match.path)][:_MAX_PLAIN]
+
+    def relative(self, path: str) -> str:
+        """A path as it is shown."""
+        return self._context.view.roots.relative(path)
+
+    async def _index(self) -> View | None:
+        if not self._asked and self._context.index is not None:
+            try:
+                self._view = await self._context.index.view()
+            except ToolFailed:  # not built yet: looking through all files takes longer and finds the same
+                self._view = None
+        self._asked = True
+        return self._view
+
+    async def _having(self, name: str, ask: Callable[[View], Iterable[str]]) -> list[str]:
+        if self._path is not None and self._context.view.roots.kind(self._path) != "folder":
+            return [self._path]
+        view = await self._index()
+        if view is None:
+            return self._bounded(await self._looked_through(name), MAX_FILES)
+
+        def found() -> set[str]:
+            over = self._reach.over(())
+            return {*self._reach.absolute(ask(view)), *self._reach.with_word(name, over)}
+
+        return self._bounded(sorted(await asyncio.to_thread(found)), MAX_FILES)
+
+    async def _looked_through(self, name: str) -> list[str]:
+        if name not in self._walks:
+            paths = self._bounded(await asyncio.to_thread(self._reach.walked), MAX_WALKED)
+            self._walks[name] = await asyncio.to_thread(self._reach.with_word, name, paths)
+        return self._walks[name]
+
+    def _known_imports(self, view: View, paths: Iterable[str]) -> dict[str, tuple[Import, ...]]:
+        tags = {path: view.tags(self.relative(path)) for path in paths}
+        return {path: each.imports for path, each in tags.items() if each is not None}
+
+    def _bounded(self, paths: list[str], limit: int) -> list[str]:
+        self.truncated = self.truncated or len(paths) > limit
+        return paths[:limit]

@@ -1,0 +1,163 @@
+"""What belongs to a definition besides its core: doc comments, decorators, attributes, `export`, the comma behind it.
+
+Not here: changing any of it (`operations.py`).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from codeagent_lsp.tools.code.source import Definition, Source
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+PartKind = Literal["comment", "attribute", "word"]
+
+_ATTRIBUTES = frozenset(
+    ("decorator", "attribute_item", "attribute_list", "annotation", "marker_annotation", "attribute_declaration")
+)
+_COMMENTS = frozenset(("comment", "line_comment", "block_comment"))
+_WORDS = frozenset(("export", "default", "declare"))
+_WRAPPERS = frozenset(("decorated_definition", "export_statement", "ambient_declaration"))
+_SINGLE = {"const_element": "const_declaration", "variable_assignment": "declaration_command"}
+_NOT_ABOVE = ("#!", "//!", "/*!", "//go:build", "// +build")
+_HASH = re.compile(r"[ \t]*(?:#.*)?")
+_SLASHES = re.compile(r"[ \t]*(?://.*|/\*(?:[^*]|\*(?!/))*\*/[ \t]*)?")
+_WITH_HASH = frozenset(("python", "ruby", "bash", "php"))
+
+
+class Part(NamedTuple):
+    """Something in front of the core of a definition."""
+
+    start: int
+    kind: PartKind
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """`parts` in order, then the definition itself from `core` to `end`; `tail` is behind the `;` or `,` after it."""
+
+    parts: tuple[Part, ...]
+    core: int
+    end: int
+    tail: int
+
+    @property
+    def top(self) -> int:
+        """Where the first thing that belongs to the definition begins."""
+        return self.parts[0].start if self.parts else self.core
+
+    def has(self, kind: PartKind) -> bool:
+        """Whether a part of this kind is there."""
+        return any(part.kind == kind for part in self.parts)
+
+
+def extent_of(source: Source, definition: Definition) -> Extent:
+    """All that belongs to a definition."""
+    outer = statement_of(definition.outer)
+    inner, core = _leading(outer)
+    parts = (*_above(source, outer), *inner)
+    end = source.trimmed(outer.end_byte)
+    return Extent(parts, core, end, _tail(source, outer, end))
+
+
+def statement_of(node: Node) -> Node:
+    """The statement that is nothing but this node."""
+    parent = node.parent
+    if parent is not None and parent.type == _SINGLE.get(node.type):
+        return parent if sum(child.type == node.type for child in parent.children) == 1 else node
+    while (
+        parent is not None
+        and parent.type in ("expression_statement", "enum_member_declaration")
+        and parent.start_byte == node.start_byte
+        and parent.named_child_count == 1
+    ):
+        node, parent = parent, parent.parent
+    return node
+
+
+def first_alone(source: Source, place: int) -> bool:
+    """Whether nothing stands in front of a place on its line."""
+    return not source.data[source.line_start(place) : place].strip()
+
+
+def last_alone(source: Source, place: int) -> bool:
+    """Whether nothing but a comment stands behind a place on its line."""
+    rest = source.slice(place, source.line_end(place))
+    if source.language in _WITH_HASH and _HASH.fullmatch(rest):
+        return True
+    return source.language not in ("python", "ruby", "bash") and bool(_SLASHES.fullmatch(rest))
+
+
+def indentation(source: Source, place: int) -> str:
+    """The blanks in front of the line of a place."""
+    line = source.slice(source.line_start(place), source.line_end(place))
+    return line[: len(line) - len(line.lstrip(" \t"))]
+
+
+def _leading(node: Node) -> tuple[list[Part], int]:
+    """Decorators and words in front of the core, from the outside inwards."""
+    parts: list[Part] = []
+    for child in node.children:
+        if child.type in _ATTRIBUTES:
+            parts.append(Part(child.start_byte, "attribute"))
+        elif child.type == "modifiers":
+            for modifier in child.children:
+                if modifier.type not in _ATTRIBUTES:
+                    return parts, modifier.start_byte
+                parts.append(Part(modifier.start_byte, "attribute"))
+        elif child.type in _WORDS and node.type in _WRAPPERS:
+            parts.append(Part(child.start_byte, "word"))
+        elif child.type in _COMMENTS and parts:
+            parts.append(Part(child.start_byte, parts[-1].kind))
+        elif node.type in _WRAPPERS and child.is_named:
+            inner, core = _leading(child)
+            return parts + inner, core
+        else:
+            return parts, child.start_byte
+    return parts, node.start_byte
+
+
+def _above(source: Source, outer: Node) -> list[Part]:
+    """Comments and attributes directly above, or in front on the same line."""
+    parts: list[Part] = []
+    node = outer
+    while True:
+        before = _before(node)
+        if before is None or (before.type not in _COMMENTS and before.type not in _ATTRIBUTES):
+            break
+        ends_line = (before.text or b"").endswith(b"\n")
+        gap = source.data[before.end_byte : node.start_byte]
+        if gap.strip() or gap.count(b"\n") + ends_line > 1:
+            break
+        if before.type in _COMMENTS and not _is_doc(source, before, outer):
+            break
+        parts.append(Part(before.start_byte, "comment" if before.type in _COMMENTS else "attribute"))
+        node = before
+    return parts[::-1]
+
+
+def _before(node: Node) -> Node | None:
+    """What stands in front of a node, also when it is the first of its block."""
+    while node.prev_sibling is None and node.parent is not None and node.parent.start_byte == node.start_byte:
+        node = node.parent
+    return node.prev_sibling
+
+
+def _is_doc(source: Source, comment: Node, outer: Node) -> bool:
+    """Whether a comment stands on lines of its own, as far to the right as what it is about."""
+    text = (comment.text or b"").decode("utf-8", "replace")
+    if text.startswith(_NOT_ABOVE) or not first_alone(source, comment.start_byte):
+        return False
+    return indentation(source, comment.start_byte) == indentation(source, outer.start_byte)
+
+
+def _tail(source: Source, outer: Node, end: int) -> int:
+    """Behind the `;` or `,` that follows on the same line."""
+    after = outer.next_sibling
+    if after is not None and after.type in (";", ",") and not source.data[end : after.start_byte].strip(b" \t"):
+        return after.end_byte
+    return end

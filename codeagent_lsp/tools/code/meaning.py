@@ -1,0 +1,191 @@
+"""What a use of a name can mean among the definitions of one text, as far as the syntax tells.
+
+`surely_means` is for changing names: it says no where there is doubt. `cannot_mean` is for finding them: it says yes
+only where there is none. Not here: types, so what stands behind the dot of an unknown object is never sure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from typing import NamedTuple
+
+from codeagent_lsp.tools.code.source import Definition, Source
+from codeagent_lsp.tools.code.uses import MEMBER_NAMES, Use, Uses
+
+SELVES = frozenset(("self", "this", "cls", "Self", "$this", "static", "super", "super()", "*this", "(*this)"))
+_WITHOUT_SELF = frozenset(("java", "c", "cpp", "csharp", "ruby"))
+"""Languages in which a method calls another one of its class by the bare name."""
+_TYPES = frozenset(("class", "struct", "interface", "enum", "type"))
+
+
+class Elsewhere(NamedTuple):
+    """What is meant in other texts: the dotted names around members, and whether there are members and others."""
+
+    owners: frozenset[str] = frozenset()
+    members: bool = False
+    others: bool = False
+
+    @property
+    def known(self) -> bool:
+        """Whether there is anything."""
+        return self.members or self.others
+
+
+def surely_means(source: Source, uses: Uses, definitions: Sequence[Definition], use: Use) -> bool:
+    """Whether a use means one of the definitions, which have one dotted name, beyond doubt."""
+    first = definitions[0]
+    if uses.in_other_namespace(first, use):
+        return False
+    if not is_member(source, first):
+        if use.access == "member" and first.symbol.parent:
+            return _dotted(use.receiver) == first.symbol.parent
+        if use.access != "plain" or uses.binder(use) != uses.home(first):
+            return False
+        return uses.home(first) is not None or not hidden(source, definitions, use)
+    owner = first.symbol.parent
+    if use.access == "member":
+        return is_self(source, use, owner)
+    if use.access == "key" or not inside(source, owner, use):
+        return False
+    home = uses.home(first)
+    if source.language not in _WITHOUT_SELF:
+        return home is not None and uses.binder(use) == home
+    return uses.binder(use) is None and not use.imported
+
+
+def cannot_mean(source: Source, uses: Uses, targets: Sequence[Definition], elsewhere: Elsewhere, use: Use) -> bool:
+    """Whether the syntax shows that a use means none of the `targets`, which stand in this text, nor any elsewhere."""
+    name = (use.node.text or b"").decode("utf-8", "replace")
+    if targets and not elsewhere.known and all(uses.in_other_namespace(each, use) for each in targets):
+        return True
+    binder = uses.binder(use)
+    if binder is not None:
+        return binder not in [uses.home(each) for each in targets]
+    owners = {each.symbol.parent for each in targets} | elsewhere.owners
+    members = elsewhere.members or any(is_member(source, each) for each in targets)
+    others = elsewhere.others or any(not is_member(source, each) and uses.home(each) is None for each in targets)
+    if not targets and not elsewhere.known:
+        return False
+    if use.access == "member":
+        if use.receiver not in SELVES or "super" in use.receiver:
+            return False
+        return not members or _belongs_to_another(source, name, owners, use)
+    if use.access == "key":
+        return not members
+    if use.imported:
+        return False
+    if source.language in _WITHOUT_SELF:
+        return (members or others) and _belongs_to_another(source, name, owners, use)
+    return not others
+
+
+def is_member(source: Source, definition: Definition) -> bool:
+    """Whether a definition is reached through an object: a method, a field."""
+    if not definition.symbol.parent or _is_plain_constant(definition):
+        return False
+    if definition.name is not None and definition.name.type in MEMBER_NAMES:
+        return True
+    holders = [each for each in source.definitions if each.qualified == definition.symbol.parent]
+    return definition.symbol.kind == "method" or not holders or any(each.symbol.kind in _TYPES for each in holders)
+
+
+def with_constructors(source: Source, definitions: Sequence[Definition]) -> Iterator[Definition]:
+    """The definitions and their constructors, which bear the same name."""
+    yield from definitions
+    for each in source.definitions:
+        for definition in definitions:
+            same = each.symbol.name.removeprefix("~") == definition.symbol.name
+            if (
+                same
+                and each.symbol.parent == definition.qualified
+                and definition.symbol.kind in _TYPES
+                and each.symbol.kind in ("method", "function")
+            ):
+                yield each
+
+
+def hidden(source: Source, definitions: Sequence[Definition], use: Use) -> bool:
+    """Whether a plain name stands outside the module of the definitions, or inside of one that has its own."""
+    first = definitions[0]
+    if not _spanned(source, first.symbol.parent, use):
+        return True
+    own = {each.name for each in with_constructors(source, definitions)}
+    for each in source.definitions:
+        if each.symbol.name != first.symbol.name or each.name in own or each.symbol.parent == first.symbol.parent:
+            continue
+        member = is_member(source, each)
+        if member and source.language not in _WITHOUT_SELF:
+            continue
+        if inside(source, each.symbol.parent, use) if member else _in_module(source, each.symbol.parent, use):
+            return True
+    return False
+
+
+def inside(source: Source, owner: str, use: Use) -> bool:
+    """Whether a use stands in a class, or in a method of it that is written elsewhere, and in no class within."""
+    innermost = ""
+    for each in source.definitions:
+        if each.outer.start_byte <= use.node.start_byte < each.outer.end_byte:
+            if each.symbol.kind in _TYPES:
+                innermost = each.qualified
+            elif each.symbol.kind == "method":
+                innermost = each.symbol.parent
+    return innermost == owner
+
+
+def is_self(source: Source, use: Use, owner: str) -> bool:
+    """Whether what is in front of the dot is the class itself or the object of it."""
+    simple = owner.rpartition(".")[2]
+    if _dotted(use.receiver) in (simple, owner):
+        return True
+    if not inside(source, owner, use):
+        return False
+    return use.receiver in SELVES or use.receiver == _go_receiver(source, use)
+
+
+def _belongs_to_another(source: Source, name: str, owners: Collection[str], use: Use) -> bool:
+    """Whether a use stands in a class that has a member of this name and is none of the owners."""
+    return any(
+        each.symbol.name == name
+        and each.symbol.parent not in owners
+        and is_member(source, each)
+        and inside(source, each.symbol.parent, use)
+        for each in source.definitions
+    )
+
+
+def _is_plain_constant(definition: Definition) -> bool:
+    """Whether it is a constant of an enum whose names belong to what is around the enum, as in C."""
+    enum = definition.node.parent.parent if definition.node.parent is not None else None
+    if definition.node.type != "enumerator" or enum is None:
+        return False
+    return all(child.type not in ("class", "struct") for child in enum.children)
+
+
+def _spanned(source: Source, parent: str, use: Use) -> bool:
+    """Whether a use is inside `parent`, as far as that is a module."""
+    is_module = any(each.qualified == parent and each.symbol.kind == "module" for each in source.definitions)
+    return not is_module or _in_module(source, parent, use)
+
+
+def _in_module(source: Source, module: str, use: Use) -> bool:
+    return any(
+        each.qualified == module
+        and each.symbol.kind == "module"
+        and each.outer.start_byte <= use.node.start_byte < each.outer.end_byte
+        for each in source.definitions
+    )
+
+
+def _dotted(receiver: str) -> str:
+    return receiver.replace("::", ".").replace("\\", ".").strip(".")
+
+
+def _go_receiver(source: Source, use: Use) -> str:
+    node = use.node.parent
+    while node is not None and node.type != "method_declaration":
+        node = node.parent
+    receiver = node.child_by_field_name("receiver") if node is not None else None
+    declared = receiver.named_children[0] if receiver is not None and receiver.named_child_count else None
+    name = declared.child_by_field_name("name") if declared is not None else None
+    return source.slice(name.start_byte, name.end_byte) if name is not None else "\0"

@@ -1,0 +1,186 @@
+"""Replace, insert around and delete a definition: which pieces of the text change.
+
+Not here: bodies (`body.py`), names (`rename.py`), whether the result is sound (`splices.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from codeagent_lsp.errors import EditRefused
+from codeagent_lsp.tools.code import shift
+from codeagent_lsp.tools.code.extent import Extent, extent_of, first_alone, indentation, last_alone, statement_of
+from codeagent_lsp.tools.code.source import Definition, Source, source_of
+from codeagent_lsp.tools.code.splices import Splice, applied, problem
+
+_SINGLE = frozenset(("variable", "constant"))
+_LISTS = frozenset(("variable_declaration", "var_spec_list"))
+_DECLARED = frozenset(("variable_declarator", "property_element"))
+
+
+def replace(source: Source, definition: Definition, code: str) -> Splice:
+    """The definition replaced; doc comment, decorators and `export` stay where the code brings none of its own.
+
+    EditRefused when the code defines nothing.
+    """
+    _refuse_shared(source, definition)
+    extent = extent_of(source, definition)
+    indent = indentation(source, extent.top)
+    new = shift.with_line_ends(source, shift.shifted(source, code, indent), extent.core).removeprefix(indent)
+    tail = source.slice(extent.end, extent.tail).strip()
+    end = extent.tail if tail and new.rstrip().endswith(tail) else extent.end
+    whole = Splice(extent.top, end, new)
+    brought = _brought(source, whole)
+    if brought is None:
+        wrong = problem(source, applied(source, [whole])) or "it defines nothing. Give a whole definition"
+        message = f"The code for {definition.qualified} cannot take its place: {wrong}. Nothing was changed."
+        raise EditRefused("not_found", message)
+    return Splice(extent.top, end, _kept(source, extent, brought) + new)
+
+
+def insert_before(source: Source, definition: Definition, code: str) -> Splice:
+    """The code on lines of its own, above the doc comment and decorators of the definition."""
+    extent = extent_of(source, definition)
+    if not first_alone(source, extent.top):
+        raise _shares_line(source, definition, extent.top)
+    new = shift.shifted(source, code, indentation(source, extent.top))
+    place = source.line_start(extent.top)
+    lines = new + "\n" * (1 + _gap(source, definition, extent, new))
+    return Splice(place, place, shift.with_line_ends(source, lines, place))
+
+
+def insert_after(source: Source, definition: Definition, code: str) -> Splice:
+    """The code on lines of its own, below the definition."""
+    extent = extent_of(source, definition)
+    if not last_alone(source, extent.tail):
+        raise _shares_line(source, definition, extent.tail)
+    new = shift.shifted(source, code, indentation(source, extent.top))
+    place = source.line_after(extent.tail)
+    ends = source.data[:place].endswith(b"\n")
+    lines = "\n" * _gap(source, definition, extent, new) + new
+    lines = f"{lines}\n" if ends else f"\n{lines}"
+    return Splice(place, place, shift.with_line_ends(source, lines, extent.core))
+
+
+def delete(source: Source, definition: Definition, *, emptied: bool) -> Splice:
+    """The definition gone with its doc comment and decorators, and the blank lines on one side of it.
+
+    `emptied`: it is what is left of a block that must not be empty, so `pass` takes its place.
+    """
+    _refuse_shared(source, definition)
+    extent = extent_of(source, definition)
+    if not first_alone(source, extent.top) or not last_alone(source, extent.tail):
+        raise _shares_line(source, definition, extent.top)
+    start, end = source.line_start(extent.top), source.line_after(extent.tail)
+    if emptied:
+        return Splice(extent.top, extent.tail, "pass")
+    before, after = _blank_before(source, start), _blank_after(source, end)
+    closes, opens = _is_edge(source, after, extent), _is_edge(source, before, extent, above=True)
+    above, below = start - before, after - end
+    if not closes and below and (opens or above >= below):
+        end = after
+    elif above and (closes or below):
+        start = before
+        end = after if after == len(source.data) else end
+    if end == len(source.data) and not source.data[:end].endswith(b"\n"):
+        start -= len(source.data[:start]) - len(source.data[:start].removesuffix(b"\n").removesuffix(b"\r"))
+    return Splice(start, end, "")
+
+
+def emptied_blocks(definitions: Sequence[Definition]) -> Collection[int]:
+    """Of Python definitions to delete, by their number: the first of each block of which nothing would be left."""
+    gone = {statement_of(each.outer).id: number for number, each in reversed(list(enumerate(definitions)))}
+    found = set()
+    for each in definitions:
+        block = statement_of(each.outer).parent
+        if block is not None and block.type == "block":
+            inside = [child.id for child in block.named_children if child.type != "comment"]
+            if all(child in gone for child in inside):
+                found.add(gone[inside[0]])
+    return found
+
+
+def _brought(source: Source, splice: Splice) -> Extent | None:
+    """What the new code has in front of its first definition, seen in its place; None if it defines nothing."""
+    probe = source_of(source.path, applied(source, [splice]))
+    if probe is None:
+        return None
+    end = splice.start + len(splice.text.encode("utf-8", "replace"))
+    for definition in probe.definitions:
+        extent = extent_of(probe, definition)
+        if splice.start <= extent.core < end:
+            return extent
+    return None
+
+
+def _kept(source: Source, extent: Extent, brought: Extent) -> str:
+    """The parts of the old definition of whose kind the new one has none."""
+    ends = (*(part.start for part in extent.parts), extent.core)[1:]
+    return "".join(
+        source.slice(part.start, end)
+        for part, end in zip(extent.parts, ends, strict=True)
+        if not brought.has(part.kind)
+    )
+
+
+def _gap(source: Source, definition: Definition, extent: Extent, code: str) -> int:
+    """How many blank lines belong between the definition and new code beside it."""
+    start, end = source.line_start(extent.top), source.line_after(extent.tail)
+    before, after = _blank_before(source, start), _blank_after(source, end)
+    default = 2 if source.language == "python" and not indentation(source, extent.top) else 1
+    if not _is_edge(source, after, extent):
+        gap = source.data.count(b"\n", end, after)
+    elif not _is_edge(source, before, extent, above=True):
+        gap = source.data.count(b"\n", before, start)
+    else:
+        listed = source.data[extent.end : extent.tail].strip() == b","
+        gap = 0 if definition.symbol.kind in _SINGLE or listed else default
+    single = definition.symbol.kind in _SINGLE and "\n" not in code
+    return min(gap, default) if single or gap else 0 if "\n" not in code and _one_line(source, extent) else 1
+
+
+def _one_line(source: Source, extent: Extent) -> bool:
+    return source.line(extent.top) == source.line(extent.end)
+
+
+def _is_edge(source: Source, place: int, extent: Extent, *, above: bool = False) -> bool:
+    """Whether the block or the text ends at a place next to the definition (`above`: begins there)."""
+    if (place == 0) if above else (place >= len(source.data)):
+        return True
+    line = source.line_start(place - 1) if above else place
+    return len(indentation(source, line)) < len(indentation(source, extent.top))
+
+
+def _blank_before(source: Source, start: int) -> int:
+    """Where the blank lines begin that end at a line."""
+    while start and not source.data[(before := source.line_start(start - 1)) : start].strip():
+        start = before
+    return start
+
+
+def _blank_after(source: Source, end: int) -> int:
+    """Where the blank lines end that begin at a line."""
+    while end < len(source.data) and not source.data[end : source.line_end(end)].strip():
+        end = source.line_after(end)
+    return end
+
+
+def _refuse_shared(source: Source, definition: Definition) -> None:
+    """A declaration of several names is no definition of one of them."""
+    node = definition.node
+    holders = [node, *(child for child in node.children if child.type in _LISTS)]
+    fields = [holder.field_name_for_child(number) for holder in holders for number in range(holder.child_count)]
+    several = any(fields.count(name) > 1 for name in ("declarator", "name"))
+    several = several or any(sum(child.type in _DECLARED for child in holder.children) > 1 for holder in holders)
+    value = node.child_by_field_name("right")
+    if several or (node.type == "assignment" and value is not None and value.type == "assignment"):
+        message = (
+            f"{definition.qualified} is declared together with other names on line {source.line(node.start_byte)}."
+        )
+        raise EditRefused("ambiguous", f"{message} Use edit_file.")
+
+
+def _shares_line(source: Source, definition: Definition, place: int) -> EditRefused:
+    line = source.line(place)
+    message = f"{definition.qualified} shares line {line} of {source.path} with other code. Use edit_file."
+    return EditRefused("not_found", message)

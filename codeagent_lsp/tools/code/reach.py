@@ -1,0 +1,72 @@
+"""The files of a workspace, or of a part of it, that a run may look into, and their texts as it sees them.
+
+Blocks; use it in a thread. Not here: what is in the texts (`codebase.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from codeagent_lsp.errors import AgentError
+from codeagent_lsp.index.grammars import grammar_of
+from codeagent_lsp.tools.base import ToolContext
+from codeagent_lsp.tools.builtin.searching import may_show
+from codeagent_lsp.tools.code.source import Source, source_of
+
+
+class Reach:
+    """What is below `path` (absolute; None: everywhere)."""
+
+    def __init__(self, context: ToolContext, path: str | None) -> None:
+        self._context = context
+        self._path = path
+
+    def walked(self) -> list[str]:
+        """Every file, ignored ones left out."""
+        view = self._context.view
+        starts = (self._path,) if self._path is not None else view.roots.folders
+        return [path for start in starts for path in view.walk(start)]
+
+    def over(self, paths: Iterable[str]) -> set[str]:
+        """With the files that are open or staged; those deleted left out."""
+        view = self._context.view
+        both = {*paths, *view.over_disk()}
+        return {path for path in both if self._has(path) and not view.is_ignored(path) and view.exists(path)}
+
+    def absolute(self, paths: Iterable[str]) -> dict[str, str]:
+        """By absolute path the names, as the index has them, of the files that are here and may be shown."""
+        found = {}
+        for path in paths:
+            try:
+                absolute = self._context.view.roots.resolve(path)
+            except AgentError:  # gone since, or a link now
+                continue
+            if self._has(absolute) and self.may_show(absolute):
+                found[absolute] = path
+        return found
+
+    def with_word(self, name: str, paths: Iterable[str]) -> list[str]:
+        """Those of the files whose text has a name somewhere."""
+        return [
+            path
+            for path in paths
+            if grammar_of(path) is not None and name in (self._read(path) or "") and self.may_show(path)
+        ]
+
+    def parsed(self, path: str) -> Source | None:
+        """A file parsed; None where it cannot be read, may not be, or has no known language."""
+        text = self._read(path) if self.may_show(path) else None
+        return source_of(self._context.view.roots.relative(path), text) if text is not None else None
+
+    def may_show(self, path: str) -> bool:
+        """Whether the user lets a file be read."""
+        return may_show(self._context, path, self._path)
+
+    def _has(self, path: str) -> bool:
+        return self._path is None or path == self._path or path.startswith(f"{self._path}/")
+
+    def _read(self, path: str) -> str | None:
+        try:
+            return self._context.view.read(path).text
+        except AgentError:
+            return None

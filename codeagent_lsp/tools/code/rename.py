@@ -1,0 +1,105 @@
+"""Another name for a definition, and for those uses of it in the same text that can mean nothing else.
+
+Not here: other files and uses through objects of unknown type, which are only told.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from codeagent_lsp.errors import EditRefused
+from codeagent_lsp.tools.code.meaning import is_member, surely_means, with_constructors
+from codeagent_lsp.tools.code.source import Definition, Source
+from codeagent_lsp.tools.code.splices import Splice
+from codeagent_lsp.tools.code.uses import Use, Uses
+
+_NAME = re.compile(r"[^\W\d]\w*")
+_NAMES = {
+    "javascript": re.compile(r"#?[^\W\d$]?[\w$]*"),
+    "ruby": re.compile(r"[^\W\d]\w*[?!=]?"),
+    "bash": re.compile(r"[^\W\d][\w:.-]*"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Renamed:
+    """What changes, and the lines (1-based) with the old name that were left alone."""
+
+    splices: tuple[Splice, ...]
+    left: tuple[int, ...]
+
+
+def rename(source: Source, definitions: Sequence[Definition], name: str) -> Renamed:
+    """All `definitions`, which have one dotted name, called `name`.
+
+    EditRefused: no name in this language, a name that is taken, or a definition whose name cannot be told apart.
+    """
+    first = definitions[0]
+    new = _checked(source, first, name.strip())
+    uses = Uses(source)
+    _refuse_taken(source, uses, definitions, new)
+    old = first.symbol.name
+    nodes = [each.name for each in with_constructors(source, definitions) if each.name is not None]
+    splices = [Splice(*_bare(source, node.start_byte, node.end_byte, old), new) for node in nodes]
+    for use in uses.named(old):
+        if surely_means(source, uses, definitions, use):
+            splices.append(Splice(use.node.start_byte, use.node.end_byte, _written(use, old, new)))
+    unique = {(each.start, each.end): each for each in splices}
+    return Renamed(tuple(unique.values()), _left(source, old, unique))
+
+
+def _checked(source: Source, definition: Definition, name: str) -> str:
+    plain = name.removeprefix("$") if source.language == "php" else name
+    grammar = "javascript" if source.language in ("typescript", "tsx") else source.language
+    if definition.name is None or not definition.name.text:
+        message = f"{definition.qualified} has no name of its own in {source.path}. Use edit_file."
+        raise EditRefused("not_found", message)
+    if definition.symbol.name.encode("utf-8", "replace") not in definition.name.text:
+        raise EditRefused("not_found", f"The name of {definition.qualified} has several parts. Use edit_file.")
+    if not plain or not _NAMES.get(grammar, _NAME).fullmatch(plain):
+        raise EditRefused("empty", f"{name!r} is no name in {source.language}. Give the new name as code.")
+    if plain == definition.symbol.name:
+        raise EditRefused("already_applied", f"{definition.qualified} is called so already.")
+    return plain
+
+
+def _refuse_taken(source: Source, uses: Uses, definitions: Sequence[Definition], new: str) -> None:
+    first = definitions[0]
+    for each in source.definitions:
+        if each.symbol.name == new and each.symbol.parent == first.symbol.parent:
+            raise EditRefused("ambiguous", f"{each.qualified} is defined already, on line {each.symbol.line_start}.")
+    if is_member(source, first):
+        return
+    for use in uses.named(new):
+        if use.access == "plain":
+            line = source.line(use.node.start_byte)
+            raise EditRefused("ambiguous", f"{new} is used already, on line {line} of {source.path}.")
+    if new.encode() in uses.scopes.bound_names:
+        raise EditRefused("ambiguous", f"{new} is a local name in {source.path} already. Choose another one.")
+
+
+def _bare(source: Source, start: int, end: int, old: str) -> tuple[int, int]:
+    """Without the quotes, `$` or `~` around a name."""
+    text = source.slice(start, end)
+    at = text.find(old)
+    first = start + len(text[: max(at, 0)].encode("utf-8", "replace"))
+    return first, first + len(old.encode("utf-8", "replace"))
+
+
+def _written(use: Use, old: str, new: str) -> str:
+    if use.node.type == "shorthand_property_identifier":
+        return f"{old}: {new}"
+    parent = use.node.parent
+    if parent is not None and parent.type == "shorthand_field_initializer":
+        return f"{old}: {new}"
+    return new
+
+
+def _left(source: Source, old: str, changed: Iterable[tuple[int, int]]) -> tuple[int, ...]:
+    """The lines on which the old name still stands as a word."""
+    starts = {start for start, _ in changed}
+    word = re.compile(rb"(?<![\w$])" + re.escape(old.encode("utf-8", "replace")) + rb"(?![\w$])")
+    found = (match.start() for match in word.finditer(source.data) if match.start() not in starts)
+    return tuple(dict.fromkeys(source.line(place) for place in found))

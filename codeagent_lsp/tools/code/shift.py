@@ -1,0 +1,122 @@
+"""Code that a model wrote, brought to the place where it goes: indentation and line ends.
+
+Lines that begin inside a string keep what they begin with. Not here: where code goes (`operations.py`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from codeagent_lsp.index import grammars
+from codeagent_lsp.tools.code.source import Source
+from codeagent_lsp.workspace.lines import dominant_newline, shared_ends, with_newlines, without_line_numbers
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+_STRINGS = re.compile(r"string|heredoc|nowdoc")
+_BLANKS = re.compile(r"[ \t]*")
+_OFF_SIDE = "python"
+
+
+def shifted(source: Source, code: str, indent: str) -> str:
+    """`code` with its lines `indent`ed, as deep inside each other as before; LF, no blank lines around it."""
+    lines = _lines(code)
+    fixed = _in_strings(source, "\n".join(lines))
+    loose = [line for number, line in enumerate(lines) if line.strip() and number not in fixed]
+    if not loose:
+        return "\n".join(lines)
+    if _first_is_cut(source, loose, indent):
+        lines[0] = indent + lines[0]
+        loose[0] = lines[0]
+    common = _common([_blanks(line) for line in loose])
+    return "\n".join(
+        line if number in fixed else indent + line[common:] if line.strip() else "" for number, line in enumerate(lines)
+    )
+
+
+def line_end(source: Source, place: int) -> str:
+    """The line end to use near a place: that of its line, else the one used most."""
+    end = source.line_end(place)
+    for newline in ("\r\n", "\n"):
+        if source.data.startswith(newline.encode(), end):
+            return newline
+    return dominant_newline(source.text)
+
+
+def with_line_ends(source: Source, code: str, place: int) -> str:
+    """`code` with the line ends used near a place."""
+    return with_newlines(code, line_end(source, place))
+
+
+def unit(source: Source) -> str:
+    """By how much the text indents a block: a tab, or so many spaces; four spaces where nothing tells."""
+    steps: Counter[str] = Counter()
+    before = ""
+    for line in source.text.splitlines():
+        if line.strip():
+            blanks = _blanks(line)
+            if blanks.startswith(before) and blanks != before:
+                steps[blanks[len(before) :]] += 1
+            before = blanks
+    likely = [step for step, _ in steps.most_common() if step == "\t" or step in ("  ", "   ", "    ", " " * 8)]
+    default = "\t" if source.language == "go" else "    "
+    return likely[0] if likely else default
+
+
+def _common(blanks: list[str]) -> int:
+    """How many characters all of them begin with."""
+    return shared_ends(min(blanks), max(blanks))[0]
+
+
+def _lines(code: str) -> list[str]:
+    lines = with_newlines(without_line_numbers(code), "\n").split("\n")
+    while lines and not lines[0].strip():
+        lines.pop(0)
+    while lines and not lines[-1].strip():
+        lines.pop()
+    return lines
+
+
+def _first_is_cut(source: Source, lines: list[str], indent: str) -> bool:
+    """Whether only the first line lacks the indentation of the place, as when code is copied from its first word on."""
+    rest = lines[1:]
+    if not indent or _blanks(lines[0]) or not rest or not all(line.startswith(indent) for line in rest):
+        return False
+    if source.language == _OFF_SIDE:
+        return min(len(_blanks(line)) for line in rest) > len(indent)
+    return _blanks(rest[-1]) == indent
+
+
+def _in_strings(source: Source, code: str) -> set[int]:
+    """The 0-based lines of `code` that begin inside a string; docstrings do not count."""
+    if "\n" not in code:
+        return set()
+    head = "<?php\n" if source.language == "php" else ""
+    first = head.count("\n")
+    root = grammars.parser(source.parsed.grammar).parse((head + code).encode("utf-8", "replace")).root_node
+    found: set[int] = set()
+    pending = [root]
+    while pending:
+        node = pending.pop()
+        if _is_docstring(node):
+            continue
+        if _STRINGS.search(node.type):
+            start = node.start_point.row + (1 if node.start_point.column else 0)
+            end = node.end_point.row + (1 if node.end_point.column else 0)
+            found.update(range(start - first, end - first))
+        elif node.end_point.row > node.start_point.row or node.type == "heredoc_end":
+            pending.extend(node.children)
+    return found
+
+
+def _is_docstring(node: Node) -> bool:
+    parent = node.parent
+    return node.type == "string" and parent is not None and parent.type == "expression_statement"
+
+
+def _blanks(line: str) -> str:
+    found = _BLANKS.match(line)
+    return found[0] if found else ""

@@ -1,0 +1,185 @@
+"""Every use of a name in one text: what it is syntactically, and whether something local has the name.
+
+Not here: other files (`references.py`), changing names (`rename.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from codeagent_lsp.tools.code.scopes import Scopes
+from codeagent_lsp.tools.code.source import Definition, Source
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+Access = Literal["plain", "member", "key"]
+
+_MEMBERS: dict[tuple[str, str], str] = {
+    ("attribute", "attribute"): "object",
+    ("member_expression", "property"): "object",
+    ("selector_expression", "field"): "operand",
+    ("qualified_type", "name"): "package",
+    ("field_expression", "field"): "value argument",
+    ("scoped_identifier", "name"): "path scope",
+    ("scoped_type_identifier", "name"): "path scope",
+    ("qualified_identifier", "name"): "scope",
+    ("field_access", "field"): "object",
+    ("method_invocation", "name"): "object",
+    ("member_access_expression", "name"): "expression object",
+    ("qualified_name", "name"): "qualifier",
+    ("call", "method"): "receiver",
+    ("scope_resolution", "name"): "scope",
+    ("member_call_expression", "name"): "object",
+    ("nullsafe_member_call_expression", "name"): "object",
+    ("scoped_call_expression", "name"): "scope",
+    ("scoped_property_access_expression", "name"): "scope",
+}
+"""The parent of a name and its field in it, by the fields of what stands in front of the dot."""
+
+_KEYS = frozenset(
+    (("keyword_argument", "name"), ("pair", "key"), ("field_initializer", "field"), ("name_colon", "name"),
+     ("jsx_attribute", ""), ("argument", "name"), ("field_initializer", "name"), ("element_value_pair", "key"),
+     ("keyed_element", "key"))
+)  # fmt: skip
+_LATER = frozenset(("generic_type", "generic_name", "template_function", "template_method", "template_type"))
+MEMBER_NAMES = frozenset(("property_identifier", "field_identifier", "private_property_identifier"))
+NAMES_APART = frozenset(("java", "php", "bash"))
+"""Languages in which what is called and what is a variable never have one namespace."""
+
+
+class Use(NamedTuple):
+    """A use of a name. `receiver` is what stands in front of the dot, '' where nothing does."""
+
+    node: Node
+    call: bool
+    imported: bool
+    access: Access
+    receiver: str
+
+
+@dataclass(frozen=True)
+class Uses:
+    """The uses in one text."""
+
+    source: Source
+
+    @cached_property
+    def scopes(self) -> Scopes:
+        """The scopes of the text."""
+        return Scopes(self.source)
+
+    def named(self, name: str) -> Iterator[Use]:
+        """The uses of `name`, in order; where it is defined and names of parameters are none."""
+        wanted = name.encode("utf-8", "replace")
+        return self._uses(lambda node: node.text == wanted)
+
+    def all(self) -> Iterator[Use]:
+        """Every use, in order."""
+        return self._uses(lambda node: True)
+
+    def is_local(self, use: Use) -> bool:
+        """Whether the grammar shows that something in the functions around has this name."""
+        return self.binder(use) is not None
+
+    def binder(self, use: Use) -> Node | None:
+        """The scope that binds the name of a use; None where nothing in sight does."""
+        if use.access != "plain" or use.imported or (use.call and self.source.language in NAMES_APART):
+            return None
+        if self.source.language == "ruby" and use.node.parent is not None and use.node.parent.type == "call":
+            return None
+        return self.scopes.bound_at(use.node)
+
+    def in_other_namespace(self, definition: Definition, use: Use) -> bool:
+        """Whether a use cannot mean a definition as one is called and the other is a variable."""
+        if self.source.language not in NAMES_APART or use.imported:
+            return False
+        is_function = definition.symbol.kind in ("function", "method")
+        if self.source.language == "bash":
+            return is_function == (use.node.type == "variable_name")
+        if definition.symbol.kind in ("variable", "constant"):
+            return use.call
+        return is_function and use.access == "plain" and not use.call
+
+    def home(self, definition: Definition) -> Node | None:
+        """The scope in which a definition stands; None at the top of the file and for members."""
+        return self.scopes.scope_of_name(definition.name) if definition.name is not None else None
+
+    def _uses(self, fits: Callable[[Node], bool]) -> Iterator[Use]:
+        captures = self.source.parsed.captures
+        calls = {node.start_byte for node in captures.get("call", ())}
+        spans = sorted((node.start_byte, node.end_byte) for node in captures.get("import", ()))
+        skipped = {node.start_byte for node in captures.get("bound", ())} | self.source.parsed.outline.names_at
+        for node in sorted(filter(fits, captures.get("use", ())), key=lambda each: each.start_byte):
+            if node.start_byte in skipped:
+                continue
+            while spans and spans[0][1] <= node.start_byte:
+                spans.pop(0)
+            imported = bool(spans) and spans[0][0] <= node.start_byte
+            access, receiver = _access(node)
+            yield Use(node, node.start_byte in calls, imported, access, receiver)
+
+
+def around(source: Source, place: int) -> Definition | None:
+    """The innermost definition around a place that has an inside."""
+    found = None
+    for definition in source.definitions:
+        node = definition.outer
+        if node.start_byte > place:
+            break
+        if place < node.end_byte and definition.symbol.kind not in ("variable", "constant"):
+            found = definition
+    return found
+
+
+def _access(node: Node) -> tuple[Access, str]:
+    inner = node
+    while inner.parent is not None and inner.parent.type in _LATER and _is_first(inner):
+        inner = inner.parent
+    parent = inner.parent
+    if parent is None:
+        return "plain", ""
+    if parent.type == "method_reference" and parent.named_children[0] != inner:
+        return "member", (parent.named_children[0].text or b"").decode("utf-8", "replace")
+    name = _field(parent, inner)
+    if (parent.type, name) == ("qualified_identifier", "scope"):
+        around = parent.parent
+        if around is not None and around.type == parent.type and (before := around.child_by_field_name("scope")):
+            return "member", (before.text or b"").decode("utf-8", "replace")
+    fields = _MEMBERS.get((parent.type, name))
+    if fields is not None:
+        owner = next(filter(None, map(parent.child_by_field_name, fields.split())), None)
+        if owner is None and parent.type == "qualified_name":
+            owner = parent.named_children[0] if parent.named_child_count > 1 else None
+        if owner is not None:
+            return "member", (owner.text or b"").decode("utf-8", "replace")
+        leading = parent.type in ("scoped_identifier", "qualified_identifier", "scope_resolution")
+        return ("member", "::") if leading else ("plain", "")
+    if (parent.type, name) in _KEYS or _is_literal_key(parent):
+        return "key", ""
+    return ("key", "") if node.type in MEMBER_NAMES else ("plain", "")
+
+
+def _is_literal_key(parent: Node) -> bool:
+    """Whether a name is the key in a literal of Go: `T{name: 1}`."""
+    around = parent.parent
+    return (
+        parent.type == "literal_element"
+        and around is not None
+        and around.type == "keyed_element"
+        and around.named_children[0] == parent
+    )
+
+
+def _is_first(node: Node) -> bool:
+    return node.parent is not None and node.parent.named_children[0] == node
+
+
+def _field(parent: Node, node: Node) -> str:
+    for number, child in enumerate(parent.children):
+        if child == node:
+            return parent.field_name_for_child(number) or ""
+    return ""
