@@ -24,7 +24,7 @@ _READ = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NOCTTY
 _FRESH_NS = 100_000_000  # a file changed so shortly before it was read may change again under the same stamp
 _FRESH_COARSE_NS = 2_000_000_000  # the same, where the file system counts whole seconds
 
-MAX_DATA = 8_000  # characters of data whose words are indexed: further back are more records, which only cost time
+MAX_DATA = 3_000  # characters of data whose words are indexed: further back are more records, which only cost time
 _DATA_ENDINGS = "csv html ipynb json jsonl lock log map ndjson po snap svg tsv txt xml yaml yml"
 _DATA = frozenset(_DATA_ENDINGS.split())
 

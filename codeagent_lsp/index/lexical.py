@@ -124,4 +124,6 @@ def _name_words(names: Iterable[str]) -> Iterable[str]:
 
 
 def _repeated(counts: Mapping[str, int]) -> str:
-    return " ".join(" ".join([word] * min(often, _MOST_PER_WORD)) for word, often in counts.items())
+    return "".join(
+        [f"{word} " * (often if often < _MOST_PER_WORD else _MOST_PER_WORD) for word, often in counts.items()]
+    )

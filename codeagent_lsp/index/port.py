@@ -5,12 +5,31 @@ Not here: the index itself (`service.py`), and what is computed from its answers
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:  # the parts of an index are heavy, and who only names the port does without them
+    from codeagent_lsp.index.answers import Answers
     from codeagent_lsp.index.chunks import Chunk
     from codeagent_lsp.index.service import Status
     from codeagent_lsp.index.view import View
+
+Finder = Callable[[str, int], Awaitable["Sequence[Chunk]"]]
+"""Another way to search beside words, for instance by vectors: the pieces for a query, at most so many, best first.
+It never fails: where it cannot answer now, it finds nothing."""
+
+
+class Beside(Protocol):
+    """Searches beside words on what the index has, for instance by vectors. It never fails (see `Finder`)."""
+
+    async def refresh(self) -> object:
+        """The index has changed: come up to it. May be cancelled."""
+
+    async def search(self, query: str, limit: int) -> Sequence[Chunk]:
+        """The pieces for a query, best first."""
+
+    def close(self) -> None:
+        """Close what is open."""
 
 
 class CodeIndex(Protocol):
@@ -23,7 +42,26 @@ class CodeIndex(Protocol):
         """What is known now. Waits a bounded time for the first build; ToolFailed where there is no index."""
 
     async def search(self, query: str, limit: int) -> tuple[Chunk, ...]:
-        """The pieces of code that answer best, best first."""
+        """The pieces of code that answer best, best first; none of a file that the user does not let be read."""
 
     async def refresh(self) -> Status:
         """Bring the index up to the disk; returns when that is done."""
+
+
+class Indexing(Protocol):
+    """The one index of a server, made when it is first asked for."""
+
+    async def ready(self, seconds: float) -> Answers:
+        """Answers on the disk as it is now, or as it was lately where bringing it up to date takes longer than
+        `seconds`. ToolFailed while the first build goes on, and where there is no index.
+        """
+
+    async def refresh(self) -> Status:
+        """Bring the index up to the disk; returns when that is done. ToolFailed where there is no index."""
+
+    def finders(self) -> Sequence[Finder]:
+        """What searches beside words."""
+
+    @property
+    def whole(self) -> bool:
+        """Whether everything in the workspace was looked at since the server began."""

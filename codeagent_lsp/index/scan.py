@@ -18,6 +18,8 @@ from codeagent_lsp.workspace.ignore import FolderRules, IgnoreRules
 from codeagent_lsp.workspace.paths import Roots
 
 MAX_FILES = 500_000
+FEW_FILES = 16
+FEW_BYTES = 400_000
 
 
 class Work(NamedTuple):
@@ -35,6 +37,11 @@ class Scan(NamedTuple):
     changed: tuple[Work, ...]
     removed: tuple[str, ...]
     files: int
+
+    @property
+    def is_small(self) -> bool:
+        """Whether to look into the changed files takes less than to start processes for it."""
+        return len(self.changed) <= FEW_FILES and sum(work.size for work in self.changed) <= FEW_BYTES
 
 
 class Folders:

@@ -1,8 +1,8 @@
 """The index of a workspace kept up to date: what a server talks to. Nothing here blocks the event loop.
 
-`refresh` compares the whole workspace with the index; `changed` looks at single files; `edited` lays unsaved texts
-over it. Few files are looked into in a thread, many in worker processes. Calls may overlap: one works at a time.
-Not here: the answers (`view.py` and what is built on it).
+`refresh` compares the whole workspace with the index; `changed` looks at single files. Few files are looked into in a
+thread, many in worker processes. Calls may overlap: one works at a time. Not here: texts that are not on disk
+(`overlay.py`), the answers (`view.py` and what is built on it).
 """
 
 from __future__ import annotations
@@ -11,26 +11,26 @@ import asyncio
 import os
 import sqlite3
 import threading
-from collections.abc import Callable, Iterable, Sequence
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, TypeVar
 
 from codeagent_lsp.config import IndexSettings
-from codeagent_lsp.index.intake import packed_text
 from codeagent_lsp.index.opening import open_index
-from codeagent_lsp.index.packing import unpack
+from codeagent_lsp.index.pool import jobs, work_off
 from codeagent_lsp.index.scan import Folders, Scan, Work, scan
-from codeagent_lsp.index.store import Store
-from codeagent_lsp.index.view import Unsaved, View
-from codeagent_lsp.index.worker import do, jobs, work_off
+from codeagent_lsp.index.store import Known, Store
+from codeagent_lsp.index.view import View
+from codeagent_lsp.index.worker import do
 
 State = Literal["off", "new", "scanning", "building", "ready", "failed"]
 
-FEW_FILES = 16
-FEW_BYTES = 400_000
 POLL_SECONDS = 30.0
 _MOST_PROCESSES = 4
+_REST = 50  # times as long as a look at all files takes, polling rests
+_WORTH = 10  # times as long as it takes, what it found is fresh
 _RULES = frozenset((".gitignore", ".codeagentignore"))
 
 _T = TypeVar("_T")
@@ -48,7 +48,10 @@ class Status:
 
 
 class IndexService:
-    """The index of `folders` in the file `store_path`. `tell` hears of every change of the status."""
+    """The index of `folders` in the file `store_path`. `tell` hears of every change of the status.
+
+    `checked` is when all files were looked at last (`time.monotonic`), None before that.
+    """
 
     def __init__(
         self,
@@ -62,32 +65,37 @@ class IndexService:
         self.folders = Folders(folders)
         self.store: Store = open_index(store_path)
         self.status = Status("new" if settings.enabled else "off")
+        self.checked: float | None = None
         self._processes = processes or max(1, min(_MOST_PROCESSES, os.cpu_count() or 1))
         self._tell = tell
         self._lock = asyncio.Lock()
         self._stop = threading.Event()
-        self._unsaved: dict[str, Unsaved] = {}
-        self._awaited: dict[str, object] = {}
-        self._version = 0
+        self._takes = 0.0
         self._polling: asyncio.Task[None] | None = None
 
     def start(self, *, seconds: float = POLL_SECONDS) -> None:
-        """Refresh now and then again and again until `close`: not every client tells of changed files."""
+        """Refresh now and then again and again until `close`: not every client tells of changed files.
+
+        At least every `seconds`, where a look at all files takes long less often.
+        """
         if self.status.state != "off" and self._polling is None:
             self._polling = asyncio.create_task(self._poll(seconds))
 
-    async def refresh(self) -> Status:
-        """Bring the index up to the disk. Cancelled: what is written stays, the rest is done the next time."""
-        return await self._pass(lambda: scan(self.folders, self.store.known(), self._stop))
+    async def refresh(self, *, age: float = 0.0) -> Status:
+        """Bring the index up to the disk. Cancelled: what is written stays, the rest is done the next time.
+
+        Nothing is done where that was in the last `age` seconds; with many files `age` counts as more.
+        """
+        return await self._pass(lambda: self._compare(self.store.known()), age=age, whole=True)
 
     async def rebuild(self) -> Status:
         """Begin anew."""
 
         def cleared() -> Scan:
             self.store.clear()
-            return scan(self.folders, {}, self._stop)
+            return self._compare({})
 
-        return await self._pass(cleared)
+        return await self._pass(cleared, whole=True)
 
     async def changed(self, paths: Iterable[str]) -> Status:
         """Look at files that were saved, created or deleted, by absolute path; a folder means everything."""
@@ -96,27 +104,9 @@ class IndexService:
             return await self.refresh()
         return await self._pass(lambda: self._look(paths))
 
-    async def edited(self, path: str, text: str) -> None:
-        """Lay an unsaved text over the file at an absolute path, until `closed`."""
-        name = self.folders.path_of(path)
-        if name is None or self.status.state == "off":
-            return
-        mark = self._awaited[name] = object()
-        unsaved = await asyncio.to_thread(_looked_into, name, text)
-        if self._awaited.get(name) is mark:  # else a later text was there first
-            self._unsaved = {**self._unsaved, name: unsaved}
-            self._version += 1
-
-    def closed(self, path: str) -> None:
-        """The unsaved text of the file is saved or given up: the disk counts again."""
-        name = self.folders.path_of(path)
-        if name is not None and self._awaited.pop(name, None) is not None:
-            self._unsaved = {other: each for other, each in self._unsaved.items() if other != name}
-            self._version += 1
-
     def view(self) -> View:
-        """What is known now, unsaved texts included. Its methods read from disk: use it in a thread."""
-        return View(self.store, self._unsaved, self._version)
+        """What is known of the disk now. Its methods read from disk: use it in a thread."""
+        return View(self.store)
 
     async def close(self) -> None:
         """Stop everything and leave nothing behind."""
@@ -129,16 +119,16 @@ class IndexService:
 
     async def _poll(self, seconds: float) -> None:
         while True:
-            await self.refresh()
-            await asyncio.sleep(seconds)
+            await self.refresh(age=seconds / 2)
+            await asyncio.sleep(max(seconds, _REST * self._takes))
 
-    async def _pass(self, find: Callable[[], Scan]) -> Status:
+    async def _pass(self, find: Callable[[], Scan], *, age: float = 0.0, whole: bool = False) -> Status:
         """Find out what there is to do, and do it; one pass at a time.
 
         A disk that is full or not ours is told as status only, as nothing else depends on the index.
         """
         async with self._lock:
-            if self.status.state == "off":
+            if self.status.state == "off" or self._is_fresh(age):
                 return self.status
             try:
                 self._set(Status("scanning", files=self.status.files))
@@ -146,6 +136,7 @@ class IndexService:
                 self._set(Status("building", 0, len(found.changed), found.files))
                 await self._build(found)
                 self._set(replace(self.status, state="ready"))
+                self.checked = time.monotonic() if whole else self.checked
             except (sqlite3.Error, OSError) as error:
                 self._set(Status("failed", files=self.status.files, problem=str(error)))
             except BaseException:
@@ -154,15 +145,24 @@ class IndexService:
             return self.status
 
     async def _build(self, found: Scan) -> None:
-        few = len(found.changed) <= FEW_FILES and sum(work.size for work in found.changed) <= FEW_BYTES
         if found.removed:
             await self._in_thread(lambda: self.store.write((), found.removed))
-        if few:
+        if found.is_small:
             await self._in_thread(lambda: do(self.store, found.changed))
             self._done(len(found.changed))
         else:
             await work_off(self.store, tuple(jobs(found.changed)), self._processes, self._done)
             await self._in_thread(self.store.tidy)
+
+    def _is_fresh(self, age: float) -> bool:
+        passed = float("inf") if self.checked is None else time.monotonic() - self.checked
+        return age > 0 and passed < max(age, _WORTH * self._takes)
+
+    def _compare(self, known: Mapping[str, Known]) -> Scan:
+        begun = time.monotonic()
+        found = scan(self.folders, known, self._stop)
+        self._takes = time.monotonic() - begun
+        return found
 
     def _look(self, paths: Iterable[str]) -> Scan:
         """What has become of single files."""
@@ -186,7 +186,7 @@ class IndexService:
             return await asyncio.shield(running)
         except asyncio.CancelledError:
             self._stop.set()
-            await asyncio.wait([running])
+            await asyncio.gather(running, return_exceptions=True)
             raise
 
     def _done(self, files: int) -> None:
@@ -201,8 +201,3 @@ class IndexService:
 def _concern_all(paths: Iterable[str]) -> bool:
     """Whether a change of these paths may concern files that are not among them."""
     return any(Path(path).name in _RULES or Path(path).is_dir() for path in paths)
-
-
-def _looked_into(path: str, text: str) -> Unsaved:
-    digest, packed = packed_text(path, text)
-    return Unsaved(digest, unpack(path, packed), text)

@@ -1,17 +1,20 @@
-"""The index with unsaved texts over it: what the editor shows counts, not what the disk has.
+"""The index with texts over it that are not on disk: what the editor shows and what a run has staged counts.
 
 Every method answers as the store's does. A view is a value of one moment; take a new one for a new question.
+Not here: which texts these are (`overlay.py`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, TypeVar
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from codeagent_lsp.index.base import FileTags, SymbolInfo
 from codeagent_lsp.index.packing import Names
-from codeagent_lsp.index.store import Reader
+
+if TYPE_CHECKING:
+    from codeagent_lsp.index.store import Reader
 
 _T = TypeVar("_T")
 
@@ -35,20 +38,29 @@ class Unsaved:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """`version` differs whenever `unsaved` does."""
+    """`gone` are files that are on disk and yet deleted or moved away; `version` differs whenever the rest does."""
 
     store: Reader
-    unsaved: Mapping[str, Unsaved]
-    version: int
+    unsaved: Mapping[str, Unsaved] = field(default_factory=dict)
+    version: int = 0
+    gone: frozenset[str] = frozenset()
 
     def files(self) -> dict[str, bytes]:
         """The path of every file and the digest of its text."""
-        return self.store.files() | {path: each.digest for path, each in self.unsaved.items()}
+        known = self.store.files() | {path: each.digest for path, each in self.unsaved.items()}
+        for path in self.gone:
+            known.pop(path, None)
+        return known
 
     def tags(self, path: str) -> FileTags | None:
         """The tags of a file, None if it is not indexed."""
         over = self.unsaved.get(path)
-        return over.tags if over else self.store.tags(path)
+        return over.tags if over else None if path in self.gone else self.store.tags(path)
+
+    def symbols(self, path: str) -> tuple[SymbolInfo, ...]:
+        """What a file defines; nothing if it is not indexed. Faster than `tags`."""
+        over = self.unsaved.get(path)
+        return over.tags.symbols if over else () if path in self.gone else self.store.symbols(path)
 
     def all_tags(self) -> Iterator[tuple[str, FileTags]]:
         """Every file with its tags, by path."""
@@ -79,7 +91,7 @@ class View:
         return self.store.query(sql, values)
 
     def _with(self, found: Iterable[str], fits: Callable[[Unsaved], bool]) -> tuple[str, ...]:
-        saved = {path for path in found if path not in self.unsaved}
+        saved = {path for path in found if path not in self.unsaved and path not in self.gone}
         return tuple(sorted(saved.union(path for path, each in self.unsaved.items() if fits(each))))
 
     def _over(self, saved: Iterable[tuple[str, _T]], over: Mapping[str, _T]) -> Iterator[tuple[str, _T]]:
@@ -87,6 +99,6 @@ class View:
         for path, each in saved:
             while waiting and waiting[-1][0] < path:
                 yield waiting.pop()
-            if path not in over:
+            if path not in over and path not in self.gone:
                 yield path, each
         yield from reversed(waiting)

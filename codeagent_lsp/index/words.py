@@ -7,14 +7,16 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
 MAX_QUESTION = 20_000
 LONGEST_WORD = 40
+LONGEST_TOKEN = 120  # characters in one piece; what is longer is no word and no name, but data as letters
 
-_TOKEN = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]*|[0-9]+")
+# All but letters, digits, _ and $ becomes a blank: translating and splitting is several times faster than a pattern.
+_BLANKS = bytes(code if code > 127 or chr(code).isalnum() or chr(code) in "_$" else 32 for code in range(256))
 _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _HAN = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
 _ANY_TOKEN = re.compile(rf"[{_HAN}]+|(?:(?![{_HAN}])[\w$])+")
@@ -54,38 +56,32 @@ class Question:
 def words_of(text: str) -> Iterator[str]:
     """The stemmed words of a text in order, identifiers in parts, without stop words."""
     for token in _tokens(text):
-        yield from split(token)
+        yield from (part for piece in _pieces(token) for part in split(piece))
 
 
 def counted(text: str) -> dict[str, int]:
     """How often each word stands in a text; an identifier of several parts also counts as a whole, in lower case."""
     counts: dict[str, int] = {}
+    known = counts.get
     for token, often in Counter(_tokens(text)).items():
-        for word in split(token):
-            counts[word] = counts.get(word, 0) + often
-        whole = as_word(token)
-        if whole:
-            counts[whole] = counts.get(whole, 0) + often
+        for word in _terms(token):
+            counts[word] = known(word, 0) + often
     return counts
 
 
-@lru_cache(maxsize=1 << 16)
 def as_word(token: str) -> str:
     """An identifier of several parts as one word, which no part of another can equal; '' for any other token."""
     return f"_{token.lower().strip('_$')}" if len(token) <= LONGEST_WORD and is_name(token) else ""
 
 
-@lru_cache(maxsize=1 << 16)
 def split(token: str) -> tuple[str, ...]:
     """The stemmed parts of one identifier or word: `HTTPServer_v2` gives http, server, v, 2; Chinese gives pairs."""
-    found: list[str] = []
-    for part in (_PART if token.isascii() else _ANY_PART).findall(token):
-        word = part.lower()
-        if _IS_HAN.match(word):
-            found += _pairs(word)
-        elif len(word) <= LONGEST_WORD and word not in STOP_WORDS:
-            found.append(stem(word))
-    return tuple(found)
+    if not token.isascii():
+        return tuple(_parts_of_any(token))
+    if len(token) > LONGEST_TOKEN:
+        return ()
+    words = [part.lower() for part in _PART.findall(token)]
+    return tuple([stem(word) for word in words if word not in STOP_WORDS and len(word) <= LONGEST_WORD])
 
 
 @lru_cache(maxsize=1 << 14)
@@ -115,11 +111,37 @@ def question(text: str) -> Question:
 
 def is_name(token: str) -> bool:
     """Whether a token can only be an identifier: snake_case, camelCase or with digits inside."""
-    return len(token) > 2 and bool("_" in token.strip("_") or token.startswith("__") or _CAMEL.search(token))
+    if len(token) < 3 or token[0].isdecimal():
+        return False
+    return bool("_" in token.strip("_") or token.startswith("__") or _CAMEL.search(token))
 
 
 def _tokens(text: str) -> list[str]:
-    return (_TOKEN if text.isascii() else _ANY_TOKEN).findall(text)
+    """Runs of letters, digits, _ and $, with what else there is beyond ASCII: `_pieces` takes that apart."""
+    return text.encode("utf-8", "replace").translate(_BLANKS).decode().split()
+
+
+def _pieces(token: str) -> Sequence[str]:
+    return (token,) if token.isascii() else _ANY_TOKEN.findall(token)
+
+
+@lru_cache(maxsize=1 << 15)
+def _terms(token: str) -> tuple[str, ...]:
+    """The words of a token and, where it is a name, the whole."""
+    found: list[str] = []
+    for piece in _pieces(token):
+        whole = as_word(piece)
+        found += (*split(piece), whole) if whole else split(piece)
+    return tuple(found)
+
+
+def _parts_of_any(token: str) -> Iterator[str]:
+    for part in _ANY_PART.findall(token):
+        word = part.lower()
+        if _IS_HAN.match(word):
+            yield from _pairs(word)
+        elif len(word) <= LONGEST_WORD and word not in STOP_WORDS:
+            yield stem(word)
 
 
 def _pairs(word: str) -> Iterator[str]:

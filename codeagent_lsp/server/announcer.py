@@ -16,6 +16,7 @@ from codeagent_lsp import events, protocol
 from codeagent_lsp.session.request import ANSWERS
 from codeagent_lsp.session.transcript import block
 from codeagent_lsp.texts import text
+from codeagent_lsp.tools.mcp.settings import names_server
 
 if TYPE_CHECKING:
     from codeagent_lsp.server.clients import ClientPolicy
@@ -73,7 +74,7 @@ class Announcer:
             self._documents.append(transcript_name(event.session_id), self._hide(addition))
         if isinstance(event, events.ChangesApplied) and event.outcome != "full":
             self.tell(outcome_line(event, self._language()), types.MessageType.Warning)
-        if isinstance(event, events.ToolDisabled):
+        if isinstance(event, events.ToolDisabled) and not names_server(event.tool):  # those are told when they fail
             words = text("tool.rests", self._language(), tool=event.tool, reason=event.reason)
             self.tell(words, types.MessageType.Warning)
         if isinstance(event, events.RunCompleted):

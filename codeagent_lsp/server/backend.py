@@ -13,13 +13,18 @@ from typing import TYPE_CHECKING, Any
 
 from codeagent_lsp import events
 from codeagent_lsp.agent.prompt import Environment
-from codeagent_lsp.server.announcer import Announcer
+from codeagent_lsp.server.announcer import Announcer, transcript_name
 from codeagent_lsp.server.commands import Commands
 from codeagent_lsp.server.diagnostics import ClientDiagnostics
 from codeagent_lsp.server.editor import LspEditor
+from codeagent_lsp.server.index_feed import watch
+from codeagent_lsp.server.index_host import IndexHost
+from codeagent_lsp.server.index_meaning import key_for, meaning
+from codeagent_lsp.server.index_progress import IndexProgress
 from codeagent_lsp.server.lenses import Waiting, pending_changes, pending_plan, pending_question, pending_rollback
+from codeagent_lsp.server.mcp_commands import mcp_servers
 from codeagent_lsp.server.models import Models
-from codeagent_lsp.server.plans import PlanDocuments
+from codeagent_lsp.server.plans import PlanDocuments, plan_name
 from codeagent_lsp.server.progress import Progress
 from codeagent_lsp.server.prompts import Prompts
 from codeagent_lsp.server.views import Views
@@ -40,12 +45,16 @@ from codeagent_lsp.tools import BUILTIN
 from codeagent_lsp.tools.approvals import StandingApprovals
 from codeagent_lsp.tools.circuit_breaker import CircuitBreaker
 from codeagent_lsp.tools.decision import Mode
+from codeagent_lsp.tools.mcp.settings import secrets_in
 from codeagent_lsp.tools.os_keyring import open_keyring
 from codeagent_lsp.tools.outputs import OutputStore
 from codeagent_lsp.tools.registry import ToolRegistry
 from codeagent_lsp.workspace import uris
 
 if TYPE_CHECKING:
+    from codeagent_lsp.index.port import Beside
+    from codeagent_lsp.index.scan import Folders
+    from codeagent_lsp.index.store import Store
     from codeagent_lsp.records.sanitizer import Sanitizer
     from codeagent_lsp.server.features import Front
 
@@ -64,7 +73,9 @@ class Backend:
         self.models = Models(front.settings_link, self.state)
         self.views = Views(front.folders, self.documents)
         self.glass = Glass(self._open_glass)
-        self.own_documents = VirtualDocuments(front.server, front.policy, lambda: self.state, front.language)
+        self.own_documents = VirtualDocuments(
+            front.server, front.policy, lambda: self.state, front.language, self.glass.hide
+        )
         self.progress = Progress(front.server, front.policy, front.language)
         self.announcer = Announcer(
             front.server, front.policy, self.progress, self.own_documents, front.language, self.glass.hide
@@ -76,10 +87,13 @@ class Backend:
         self.knowledge = knowledge_in(
             state_root(), self.state, lambda: front.settings().skills.paths, lambda: front.settings().memory.enabled
         )
+        self.index = self._index_host()
+        self.mcp = mcp_servers(self)
         self._store = SessionStore(self.state / "sessions", self.announcer.store_failed, self.glass.clean)
-        self.plans = PlanDocuments(self.own_documents, lambda run_id: self.manager.run(run_id).record)
+        self.plans = PlanDocuments(self.own_documents, lambda run_id: self.manager.run(run_id).record, front.language)
         self.remembering = Remembering(self.knowledge.memory, self._store, self.models.open, self._cleaner)
         listeners = [self.glass.observe, self.plans.observe, self.announcer.observe, self.remembering.observe]
+        listeners.append(self.mcp.observe)
         self.manager = SessionManager(self._store, self._services(), listeners)
         self.commands = Commands(self)
 
@@ -113,6 +127,13 @@ class Backend:
         name = f"review/{run_id}.diff"
         self.own_documents.put(name, self.review_text(run_id))
         await self.own_documents.show(name)
+
+    async def forget_documents(self, session_id: str, run_ids: Iterable[str], cleared: asyncio.Task[None]) -> None:
+        """Remove our documents about a deleted session, once nothing is added to them any more."""
+        await asyncio.wait((cleared,))
+        self.own_documents.remove(transcript_name(session_id), f"export/{session_id}.md")
+        for run_id in run_ids:
+            self.own_documents.remove(f"review/{run_id}.diff", plan_name(run_id))
 
     async def apply(self, run: Run, files: frozenset[str] | None, hunks: Mapping[str, frozenset[int]] | None) -> None:
         """Apply what the user chose outside of a prompt, and say what came of it."""
@@ -164,9 +185,27 @@ class Backend:
     async def close(self) -> None:
         """Stop everything."""
         self.prompts.close()
-        await asyncio.gather(self.remembering.close(), self.manager.close())
+        await asyncio.gather(self.remembering.close(), self.manager.close(), self.index.close(), self.mcp.close())
         await self.glass.close()
         await self.models.close()
+
+    def _index_host(self) -> IndexHost:
+        """The code index; nothing of it is loaded here."""
+        front, progress = self.front, IndexProgress(self.front.server, self.front.policy, self.front.language)
+
+        async def watched() -> bool:
+            return front.policy().watches_files and await watch(front.server)
+
+        def beside(store: Store, folders: Folders) -> Beside | None:
+            settings = front.settings()
+            key = key_for(settings.index.embeddings_base_url, settings.model)
+            return meaning(settings.index, store, folders, front.language(), self.announcer.tell, key)
+
+        host = IndexHost(front.folders, lambda: front.settings().index, progress.observe, watched, beside)
+        self.documents.subscribe(lambda uri, document: host.document_opened())
+        if self.documents.all():
+            host.document_opened()
+        return host
 
     def _cleaner(self) -> Sanitizer:
         """What finds secrets in texts that shall be kept; our own key is one."""
@@ -180,7 +219,8 @@ class Backend:
         from codeagent_lsp.session.opening import open_records  # late: it is heavy, and an idle server does without it
 
         settings = self.front.settings()
-        return open_records(self.state, settings.trace, settings.model.api_key, self.front.policy().name)
+        others = secrets_in(settings.mcp.servers, os.environ)
+        return open_records(self.state, settings.trace, settings.model.api_key, self.front.policy().name, others)
 
     def _services(self) -> Services:
         return Services(
@@ -203,4 +243,5 @@ class Backend:
             variables=self.variables.of,
             glass=self.glass,
             diagnostics=ClientDiagnostics(self.front.server, self.front.policy),
+            indexing=self.index,
         )

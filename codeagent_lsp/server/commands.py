@@ -16,10 +16,12 @@ from codeagent_lsp.errors import CodeAgentError, UsageError, UserError
 from codeagent_lsp.protocol import command as declared
 from codeagent_lsp.server.arguments import checked
 from codeagent_lsp.server.convert import chosen_files, chosen_hunks, run_request
+from codeagent_lsp.server.index_commands import index_commands
 from codeagent_lsp.server.knowledge_commands import knowledge_commands
+from codeagent_lsp.server.mcp_commands import mcp_commands
 from codeagent_lsp.session.lapsed import lapsed, lapsed_line
 from codeagent_lsp.session.plan_orders import retry_step, skip_step
-from codeagent_lsp.session.request import RunKind
+from codeagent_lsp.session.request import REWRITES, RunKind
 from codeagent_lsp.session.transcript import render
 
 if TYPE_CHECKING:
@@ -43,11 +45,13 @@ class Commands:
             "codeagent.discard": self._discard,
             "codeagent.undo": self._undo,
             **plan_commands(backend, self._later),
-            **session_commands(backend),
+            **session_commands(backend, self._later),
             **tool_commands(backend),
             **approval_commands(backend),
             **model_commands(backend),
+            **index_commands(backend),
             **knowledge_commands(backend, self._later),
+            **mcp_commands(backend, self._later),
         }
 
     async def execute(self, name: str, arguments: list[Any]) -> Any:
@@ -57,10 +61,16 @@ class Commands:
             raise UsageError("command.unknown", command=name[:100])
         given = checked(item, arguments)
         if item.starts_run:
+            self._expect(cast(RunKind, name.removeprefix("codeagent.")))
             await self._backend.glass.ready()  # what is stored of a run must have no secrets in it from the first word
             return self._start(cast(RunKind, name.removeprefix("codeagent.")), given)
         answer = self._table[name](given)
         return await answer if asyncio.iscoroutine(answer) else answer
+
+    def _expect(self, kind: RunKind) -> None:
+        """A run that talks with tools will ask the index."""
+        if kind not in (*REWRITES, "runFile", "skills.install"):
+            self._backend.index.wanted()
 
     def _start(self, kind: RunKind, given: Arguments) -> dict[str, str]:
         backend = self._backend
@@ -159,8 +169,10 @@ def plan_commands(backend: Backend, later: Callable[[Awaitable[None]], None]) ->
     }
 
 
-def session_commands(backend: Backend) -> dict[str, Callable[[Arguments], Any]]:
-    """The commands of `codeagent.session.*`."""
+def session_commands(
+    backend: Backend, later: Callable[[Awaitable[None]], None]
+) -> dict[str, Callable[[Arguments], Any]]:
+    """The commands of `codeagent.session.*`; `later` takes what goes on after the answer."""
     manager = backend.manager
 
     def new(given: Arguments) -> dict[str, str]:
@@ -171,11 +183,13 @@ def session_commands(backend: Backend) -> dict[str, Callable[[Arguments], Any]]:
         session = manager.resume(given["sessionId"])
         if words := lapsed_line(session, backend.front.language()):
             backend.announcer.tell(words, types.MessageType.Warning)
-        answer = {"sessionId": session.session_id, "title": session.title, "runs": len(session.runs)}
+        answer = {"sessionId": session.session_id, "title": session.context.title, "runs": len(session.context.runs)}
         return {**answer, "lapsed": lapsed(session)}
 
     def delete(given: Arguments) -> dict[str, bool]:
-        manager.delete(given["sessionId"])
+        session_id = given["sessionId"]
+        run_ids = {event.run_id for event in backend.stored_events(session_id)}
+        later(backend.forget_documents(session_id, run_ids, manager.delete(session_id)))
         return {"ok": True}
 
     def export(given: Arguments) -> dict[str, str]:
@@ -237,19 +251,20 @@ def tool_commands(backend: Backend) -> dict[str, Callable[[Arguments], Any]]:
 
 
 def approval_commands(backend: Backend) -> dict[str, Callable[[Arguments], Any]]:
-    """The commands of `codeagent.approvals.*`."""
-    standing = backend.standing
+    """The commands of `codeagent.approvals.*`: calls that are always allowed, and content that is trusted."""
+    standing, trust = backend.standing, backend.knowledge.skills.trust
 
     def listed(given: Arguments) -> list[dict[str, Any]]:
-        return [
-            {"approvalId": item.approval_id, "tool": item.tool, "shown": item.shown, "since": item.since}
-            for item in standing.all()
-        ]
+        names = ("kind", "approvalId", "tool", "shown", "since")
+        calls = [("call", item.approval_id, item.tool, item.shown, item.since) for item in standing.all()]
+        contents = [("content", item.digest, "", item.name, item.since) for item in trust.all()]
+        return [dict(zip(names, row, strict=True)) for row in (*calls, *contents)]
 
-    return {
-        "codeagent.approvals.list": listed,
-        "codeagent.approvals.revoke": lambda given: {"revoked": standing.revoke(given.get("approvalId"))},
-    }
+    def revoked(given: Arguments) -> dict[str, int]:
+        chosen = given.get("approvalId")
+        return {"revoked": standing.revoke(chosen) + trust.revoke(chosen)}
+
+    return {"codeagent.approvals.list": listed, "codeagent.approvals.revoke": revoked}
 
 
 def model_commands(backend: Backend) -> dict[str, Callable[[Arguments], Any]]:

@@ -7,7 +7,7 @@ convert, call one function, convert back.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types
@@ -105,6 +105,7 @@ def register(server: CodeAgentServer, load: LoadBackend) -> Front:
     front = Front(server, load)
     _register_lifecycle(server, front)
     _register_editing(server, front)
+    _register_files(server, front)
     _register_commands(server, front)
     return front
 
@@ -158,15 +159,31 @@ def _register_editing(server: CodeAgentServer, front: Front) -> None:
         backend = front.loaded()
         return lenses(backend.waiting(), params.text_document.uri) if backend is not None else []
 
+
+def _register_files(server: CodeAgentServer, front: Front) -> None:
     @server.feature(types.TEXT_DOCUMENT_DID_SAVE)
     async def saved(params: types.DidSaveTextDocumentParams) -> None:
         backend = front.loaded()
+        if backend is not None:
+            backend.index.touched(_paths([params.text_document.uri]))
         if backend is not None and backend.own_documents.is_answer(params.text_document.uri):
             try:
                 backend.answer_saved(params.text_document.uri)
             except CodeAgentError as error:
                 words = error.localized(front.language()) if isinstance(error, UserError) else str(error)
                 backend.announcer.tell(words, types.MessageType.Warning)
+
+    @server.feature(types.WORKSPACE_DID_CHANGE_WATCHED_FILES)
+    def changed(params: types.DidChangeWatchedFilesParams) -> None:
+        backend = front.loaded()
+        if backend is not None:
+            backend.index.touched(_paths(change.uri for change in params.changes))
+
+    @server.feature(types.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS)
+    def folders(params: types.DidChangeWorkspaceFoldersParams) -> None:
+        backend = front.loaded()
+        if backend is not None:
+            backend.index.folders_changed()
 
     @server.feature("workspace/textDocumentContent")
     async def content(params: Any) -> Any:
@@ -201,6 +218,10 @@ async def _register_content(server: CodeAgentServer) -> None:
         await server.request(types.CLIENT_REGISTER_CAPABILITY, params, 10.0)
     except EditorError:
         return  # the documents are then files in the state folder
+
+
+def _paths(named: Iterable[str]) -> list[str]:
+    return [path for uri in named if (path := uris.to_path(uri)) is not None]
 
 
 def _plain(value: Any) -> Any:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from codeagent_lsp import events
 from codeagent_lsp.errors import SessionError
 from codeagent_lsp.session.plan_page import plan_page
-from codeagent_lsp.session.session import RunRecord
+from codeagent_lsp.session.state import RunRecord
 
 if TYPE_CHECKING:
     from codeagent_lsp.server.virtual_documents import VirtualDocuments
@@ -30,9 +30,12 @@ _CHANGES = (
 class PlanDocuments:
     """A listener of all sessions; `record` finds a run, SessionError when there is none."""
 
-    def __init__(self, documents: VirtualDocuments, record: Callable[[str], RunRecord]) -> None:
+    def __init__(
+        self, documents: VirtualDocuments, record: Callable[[str], RunRecord], language: Callable[[], str]
+    ) -> None:
         self._documents = documents
         self._record = record
+        self._language = language
         self._shown: set[str] = set()
 
     def observe(self, event: events.Event) -> None:
@@ -42,7 +45,7 @@ class PlanDocuments:
 
     def put(self, run_id: str) -> str:
         """Write the document and return its text. SessionError for a run without a plan."""
-        page = plan_page(self._record(run_id))
+        page = plan_page(self._record(run_id), self._language())
         if not page:
             raise SessionError("plan.none", run=run_id)
         self._shown.add(run_id)

@@ -35,7 +35,7 @@ class Progress:
         self._server = server
         self._policy = policy
         self._language = language
-        self._bars: dict[str, _Bar] = {}
+        self._bars: dict[str, Bar] = {}
         self._titles: dict[str, str] = {}
         self._steps: dict[str, tuple[Mapping[str, Any], ...]] = {}
         self._resumed = 0
@@ -60,7 +60,7 @@ class Progress:
     def _show(self, run_id: str, token: str, title: str) -> None:
         if not self._policy().progress:
             return
-        bar = self._bars[run_id] = _Bar(self._server, token, title)
+        bar = self._bars[run_id] = Bar(self._server, token, title)
         task = asyncio.ensure_future(bar.create())
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -79,7 +79,7 @@ class Progress:
         elif message := reported(event, self._language()):
             bar.report(message)
 
-    def _place(self, bar: _Bar, event: events.Event) -> None:
+    def _place(self, bar: Bar, event: events.Event) -> None:
         """Where in its plan a run is."""
         match event:
             case events.ResponseStart(mode="plan") | events.PlanCreated():
@@ -91,11 +91,12 @@ class Progress:
                 bar.percentage = event.progress
 
 
-class _Bar:
+class Bar:
     """One token. What comes before the client has accepted it waits; a client that refuses gets nothing."""
 
-    def __init__(self, server: CodeAgentServer, token: str, title: str) -> None:
+    def __init__(self, server: CodeAgentServer, token: str, title: str, *, cancellable: bool = True) -> None:
         self.token = token
+        self._cancellable = cancellable
         self._server = server
         self._title = title
         self._begun = False
@@ -115,7 +116,7 @@ class _Bar:
             return
         self._begun = True
         begin = types.WorkDoneProgressBegin(
-            title=self._title, cancellable=True, message=self._waiting, percentage=self.percentage
+            title=self._title, cancellable=self._cancellable, message=self._waiting, percentage=self.percentage
         )
         self._send(begin)
         if self._ended is not None:
@@ -136,8 +137,11 @@ class _Bar:
         self._timer = None
         if self._ended is None:
             self._last = time.monotonic()
-            report = types.WorkDoneProgressReport(message=self._waiting, cancellable=True, percentage=self.percentage)
-            self._send(report)
+            self._send(
+                types.WorkDoneProgressReport(
+                    message=self._waiting, cancellable=self._cancellable, percentage=self.percentage
+                )
+            )
 
     def end(self, message: str) -> None:
         """The last word; exactly one."""

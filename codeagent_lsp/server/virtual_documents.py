@@ -22,11 +22,15 @@ if TYPE_CHECKING:
     from codeagent_lsp.server.server import CodeAgentServer
 
 SHOW_SECONDS = 10.0
+REVIEWS = "review/"
 REFRESH_METHOD = "workspace/textDocumentContent/refresh"
 
 
 class VirtualDocuments:
-    """Our documents by name, for instance `review/4f2a.diff`. `folder` is asked for when a file is needed."""
+    """Our documents by name, for instance `review/4f2a.diff`. `folder` is asked for when a file is needed.
+
+    `hide` takes the secrets out of what becomes a file; a review is what it is, as the changes themselves are.
+    """
 
     def __init__(
         self,
@@ -34,11 +38,13 @@ class VirtualDocuments:
         policy: Callable[[], ClientPolicy],
         folder: Callable[[], Path],
         language: Callable[[], str],
+        hide: Callable[[str], str] = str,
     ) -> None:
         self._server = server
         self._policy = policy
         self._folder = folder
         self._language = language
+        self._hide = hide
         self._texts: dict[str, str] = {}
         self._answers: dict[str, str] = {}
 
@@ -59,6 +65,12 @@ class VirtualDocuments:
     def append(self, name: str, content: str) -> None:
         """Add to the end of a document."""
         self.put(name, self._texts.get(name, "") + content)
+
+    def remove(self, *names: str) -> None:
+        """Forget documents; those that there are not are none the less forgotten."""
+        for name in names:
+            self._texts.pop(name, None)
+            Path(self._path(name)).unlink(missing_ok=True)
 
     def uri(self, name: str) -> str:
         """Where the client finds a document."""
@@ -115,7 +127,7 @@ class VirtualDocuments:
         path = Path(self._path(name))
         try:
             path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            path.write_text(content, "utf-8", "replace")
+            path.write_text(content if name.startswith(REVIEWS) else self._hide(content), "utf-8", "replace")
         except OSError:
             return  # a full disk or a read-only folder must not stop a run; what is shown says where it should be
 

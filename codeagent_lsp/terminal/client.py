@@ -7,7 +7,6 @@ the wire (`connection.py`).
 from __future__ import annotations
 
 import asyncio
-import locale
 import os
 import sys
 from collections.abc import Mapping
@@ -17,6 +16,7 @@ from codeagent_lsp.protocol import EVENT_METHOD, EXPERIMENTAL_KEY, INPUT_METHOD
 from codeagent_lsp.terminal.connection import LEAVE_SECONDS, Connection, ConnectionLost
 from codeagent_lsp.terminal.disk import Disk, commit
 from codeagent_lsp.terminal.edits import EditImpossible, plan
+from codeagent_lsp.terminal.locales import user_locale
 from codeagent_lsp.terminal.options import RunOptions
 from codeagent_lsp.workspace import uris
 
@@ -172,14 +172,6 @@ class Client:
 def server_command() -> list[str]:
     """The server with this interpreter; -P keeps modules in the current folder from being loaded."""
     return [sys.executable, "-P", "-m", "codeagent_lsp.cli", "serve"]
-
-
-def user_locale() -> str:
-    """The user's language, from the environment; `en` when it says nothing."""
-    for name in ("LC_ALL", "LC_MESSAGES", "LANG"):
-        if value := os.environ.get(name):
-            return value.partition(".")[0]
-    return locale.getlocale()[0] or "en"
 
 
 def _kind(before: bytes | None, after: bytes | None) -> int:

@@ -16,7 +16,7 @@ from rich.text import Text
 from codeagent_lsp.errors import UserError
 from codeagent_lsp.llm import download, weights
 from codeagent_lsp.llm.embedded import engine_installed
-from codeagent_lsp.terminal.client import user_locale
+from codeagent_lsp.terminal.locales import user_locale
 from codeagent_lsp.terminal.stage import console
 from codeagent_lsp.terminal.summary import EXIT_DONE, EXIT_FAILED, EXIT_INTERRUPTED
 from codeagent_lsp.texts import choose_language, text

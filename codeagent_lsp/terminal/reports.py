@@ -16,7 +16,7 @@ from codeagent_lsp.config import environment_layer, load
 from codeagent_lsp.doctor import Check, diagnose
 from codeagent_lsp.errors import UsageError
 from codeagent_lsp.state import workspace_state
-from codeagent_lsp.terminal.client import user_locale
+from codeagent_lsp.terminal.locales import user_locale
 from codeagent_lsp.terminal.safe import visible
 from codeagent_lsp.terminal.stage import console
 from codeagent_lsp.terminal.summary import EXIT_DONE, EXIT_FAILED, EXIT_USAGE

@@ -10,9 +10,10 @@ from argparse import Namespace
 from pathlib import Path
 
 from codeagent_lsp.errors import UsageError
-from codeagent_lsp.terminal.client import Client, user_locale
+from codeagent_lsp.terminal.client import Client
 from codeagent_lsp.terminal.connection import ConnectionLost, Refused
 from codeagent_lsp.terminal.jsonlines import JsonLines
+from codeagent_lsp.terminal.locales import user_locale
 from codeagent_lsp.terminal.options import RunOptions, from_namespace
 from codeagent_lsp.terminal.questions import Keyboard
 from codeagent_lsp.terminal.screen import Screen

@@ -31,14 +31,23 @@ _MAX_BYTES = 1 << 20
 _MAX_PARENTS = 30
 _BELOW = re.compile(r"/\*\*/\s*$")
 
+_NAMED = re.compile(r"\(\?P<\w+>")
+
 _Rule = tuple[bool, re.Pattern[str]]  # whether it leaves out what it fits, and what it fits
+
+
+class _Rules(NamedTuple):
+    """The rules of one ignore file, the last one first; `any` fits wherever one of them may."""
+
+    each: tuple[_Rule, ...] = ()
+    any: re.Pattern[str] | None = None
 
 
 class _Source(NamedTuple):
     """The rules of one ignore file and the parts of the folder they are relative to."""
 
     base: tuple[str, ...]
-    rules: tuple[_Rule, ...]
+    rules: _Rules
 
 
 class FolderRules(NamedTuple):
@@ -67,13 +76,13 @@ class IgnoreRules:
     def __init__(self, root: str) -> None:
         self._root = root
         self._top = _repository(root)
-        self._cache: dict[str, tuple[tuple[int, int, int], tuple[_Rule, ...]]] = {}
+        self._cache: dict[str, tuple[tuple[int, int, int], _Rules]] = {}
 
     def at_root(self) -> FolderRules:
         """The rules for the names in the folder itself; the way in for a walk."""
         top = FolderRules(self, (), (), ())
         exclude = self._rules(os.path.join(self._top, ".git", "info", "exclude"))
-        here = self._read(top._replace(git=(_Source((), exclude),) if exclude else ()))
+        here = self._read(top._replace(git=(_Source((), exclude),) if exclude.each else ()))
         for name in Path(self._root).relative_to(self._top).parts:
             if here.ignores(name, is_dir=True):  # the repository around is not about this folder
                 return self._read(FolderRules(self, Path(self._root).relative_to(self._top).parts, (), ()))
@@ -99,16 +108,16 @@ class IgnoreRules:
         git = self._rules(os.path.join(folder, _GIT))
         own = self._rules(os.path.join(folder, _OWN))
         return here._replace(
-            git=(*here.git, _Source(here.parts, git)) if git else here.git,
-            own=(*here.own, _Source(here.parts, own)) if own else here.own,
+            git=(*here.git, _Source(here.parts, git)) if git.each else here.git,
+            own=(*here.own, _Source(here.parts, own)) if own.each else here.own,
         )
 
-    def _rules(self, path: str) -> tuple[_Rule, ...]:
+    def _rules(self, path: str) -> _Rules:
         try:
             info = os.lstat(path)
         except OSError:
             self._cache.pop(path, None)
-            return ()
+            return _Rules()
         mark = (info.st_mtime_ns, info.st_size, info.st_ino)
         known = self._cache.get(path)
         if known is None or known[0] != mark:
@@ -116,20 +125,31 @@ class IgnoreRules:
         return known[1]
 
 
-def _load(path: str) -> tuple[_Rule, ...]:
-    """The rules in the file, the last one first; none when it is a link or special, or cannot be read."""
+def _load(path: str) -> _Rules:
+    """The rules in the file; none when it is a link or special, or cannot be read."""
     try:
         fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
-        return ()
+        return _Rules()
     try:
         text = os.read(fd, _MAX_BYTES).decode("utf-8", "replace").removeprefix("\ufeff")
     except OSError:  # a folder of that name
-        return ()
+        return _Rules()
     finally:
         os.close(fd)
     lines = text.split("\n")
-    return tuple(rule for line in reversed(lines) if (rule := _rule(line.removesuffix("\r"))) is not None)
+    rules = tuple(rule for line in reversed(lines) if (rule := _rule(line.removesuffix("\r"))) is not None)
+    return _Rules(rules, _any(rules))
+
+
+def _any(rules: tuple[_Rule, ...]) -> re.Pattern[str] | None:
+    """All rules in one pattern: most names fit none, and one question is ten times faster than one for each rule."""
+    flags = {pattern.flags for _, pattern in rules}
+    try:
+        whole = "|".join(f"(?:{_NAMED.sub('(?:', pattern.pattern)})" for _, pattern in rules)
+        return re.compile(whole, flags.pop() & ~re.UNICODE) if len(flags) == 1 else None
+    except re.error:  # they do not go together
+        return None
 
 
 def _rule(line: str) -> _Rule | None:
@@ -146,7 +166,9 @@ def _decision(sources: tuple[_Source, ...], parts: tuple[str, ...]) -> bool:
     """What the innermost file with an opinion says."""
     for base, rules in reversed(sources):
         path = "/".join(parts[len(base) :])
-        for ignores, pattern in rules:
+        if rules.any is not None and rules.any.search(path) is None:
+            continue
+        for ignores, pattern in rules.each:
             if _fits(pattern, path):
                 return ignores
     return False

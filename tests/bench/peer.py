@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import json
 import subprocess
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-_OTHER_SIDE = r"""
+OTHER_SIDE = r"""
 import json, os, pathlib, resource, sys, time, types
 out = os.fdopen(os.dup(1), "w"); os.dup2(2, 1)
 import litellm
@@ -52,6 +53,17 @@ for line in sys.stdin:
 """
 
 
+VERSION = "0.86.2"
+
+
+def environment(place: Path) -> str:
+    """Make an environment with the peer by pip, which takes minutes; its Python."""
+    subprocess.run([sys.executable, "-m", "venv", str(place)], check=True)
+    python = str(place / "bin" / "python")
+    subprocess.run([python, "-m", "pip", "install", "-q", f"aider-chat=={VERSION}"], check=True)
+    return python
+
+
 class Peer:
     """One process of the peer, over a folder that is filled with the files of a tree."""
 
@@ -60,7 +72,7 @@ class Peer:
         folder.mkdir()
         self._blobs: dict[str, str] = {}
         self._process = subprocess.Popen(
-            [python, "-I", "-c", _OTHER_SIDE, str(folder)],
+            [python, "-I", "-c", OTHER_SIDE, str(folder)],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, cwd=folder,
         )  # fmt: skip
 

@@ -25,7 +25,7 @@ from codeagent_lsp.index.rank import Task
 from codeagent_lsp.index.repomap import paths_in
 from codeagent_lsp.index.store import Entry, Store
 from tests.bench.histories import Commit, Repository
-from tests.bench.peer import Peer
+from tests.bench.peer import Peer, environment
 from tests.bench.plain import PlainWords
 
 DEPTHS = (5, 10, 20)
@@ -89,12 +89,14 @@ def main() -> None:
     parser.add_argument("--repo", action="append", required=True, help="a git repository, bare or not; may be repeated")
     parser.add_argument("--commits", type=int, default=40)
     parser.add_argument("--tokens", default="1024,4096", help="budgets, separated by commas")
-    parser.add_argument("--peer", help="python of an environment with aider-chat")
+    parser.add_argument("--peer", help="Python of an environment with aider-chat, or `new`")
     options = parser.parse_args()
     budgets = [int(part) for part in options.tokens.split(",")]
-    for place in options.repo:
-        with tempfile.TemporaryDirectory() as folder:
-            _repository(place, Path(folder), options.commits, budgets, options.peer)
+    with tempfile.TemporaryDirectory() as made:
+        peer = environment(Path(made)) if options.peer == "new" else options.peer
+        for place in options.repo:
+            with tempfile.TemporaryDirectory() as folder:
+                _repository(place, Path(folder), options.commits, budgets, peer)
 
 
 def _repository(place: str, folder: Path, commits: int, budgets: Sequence[int], peer: str | None) -> None:

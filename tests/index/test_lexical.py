@@ -131,7 +131,7 @@ def test_a_word_said_a_hundred_times_is_indexed_a_few_times() -> None:
 def test_of_a_long_text_the_beginning_is_indexed(path: str, most: int) -> None:
     *_, text = document(path, [], "start" + " " * most + "end")
 
-    assert text == "start"
+    assert text.split() == ["start"]
 
 
 def test_words_of_folders_and_of_the_name() -> None:

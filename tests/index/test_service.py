@@ -97,8 +97,6 @@ class TestRefresh:
         async with service(root, store=path, enabled=False) as index:
             index.start()
             assert (await index.refresh()).state == "off"
-            await index.edited(str(root / "a.py"), "def f(): pass")
-            assert index.view().unsaved == {}
         assert not os.path.exists(path)  # noqa: PTH110, ASYNC240 - a look at a test's own folder
 
     async def test_a_place_that_cannot_be_written_is_a_status(self, root: Path, tmp_path: Path) -> None:
@@ -156,62 +154,6 @@ class TestSingleFiles:
             assert set(index.view().files()) == {".gitignore", "sub/b.py", "sub/c.py"}
 
 
-class TestUnsaved:
-    async def test_an_unsaved_text_counts_until_it_is_closed(self, root: Path, path: Path) -> None:
-        write(root, {"a.py": "def disk(): pass\n", "m.py": "disk()\n", "z.py": "def other(): pass\n"})
-        async with service(root, store=path) as index:
-            await index.refresh()
-            before = index.view()
-            await index.edited(str(root / "a.py"), "def buffer():\n    other()\n")
-            await index.edited(str(root / "new.py"), "def fresh(): pass\n")
-            view = index.view()
-            assert (view.defining("disk"), view.defining("buffer"), view.defining("fresh")) == (
-                (), ("a.py",), ("new.py",)
-            )  # fmt: skip
-            assert view.using("other") == ("a.py",)
-            assert [path for path, _ in view.names()] == ["a.py", "m.py", "new.py", "z.py"]
-            assert [name for _, symbols in view.definitions() for name in [s.name for s in symbols]] == [
-                "buffer", "fresh", "other"
-            ]  # fmt: skip
-            assert dict(view.all_tags())["a.py"] == view.tags("a.py")
-            assert view.files()["a.py"] != before.files()["a.py"]
-            assert view.generation() != before.generation()
-            index.closed(str(root / "a.py"))
-            index.closed(str(root / "never.py"))
-            assert index.view().defining("disk") == ("a.py",)
-            assert before.defining("disk") == ("a.py",)
-
-    async def test_the_digest_is_that_of_the_same_text_on_disk(self, root: Path, path: Path) -> None:
-        write(root, {"a.py": "x = 1\n"})
-        async with service(root, store=path) as index:
-            await index.refresh()
-            saved = index.view().files()
-            await index.edited(str(root / "a.py"), "x = 1\n")
-            assert index.view().files() == saved
-
-    async def test_the_last_of_many_texts_counts(self, root: Path, path: Path) -> None:
-        async with service(root, store=path) as index:
-            name = str(root / "a.py")
-            long = "x = 1\n" * 50_000
-            await asyncio.gather(
-                index.edited(name, f"def first(): pass\n{long}"), index.edited(name, "def last(): pass\n")
-            )
-            assert (index.view().defining("first"), index.view().defining("last")) == ((), ("a.py",))
-
-    async def test_closed_while_it_is_looked_into_it_is_closed(self, root: Path, path: Path) -> None:
-        async with service(root, store=path) as index:
-            task = asyncio.create_task(index.edited(str(root / "a.py"), "def f(): pass\n"))
-            await asyncio.sleep(0)
-            index.closed(str(root / "a.py"))
-            await task
-            assert index.view().unsaved == {}
-
-    async def test_outside_the_folders_nothing_is_taken_in(self, root: Path, path: Path) -> None:
-        async with service(root, store=path) as index:
-            await index.edited("/elsewhere/a.py", "def f(): pass\n")
-            assert index.view().unsaved == {}
-
-
 class TestLife:
     async def test_started_it_sees_changes_by_itself(self, root: Path, path: Path) -> None:
         write(root, {"a.py": "def one(): pass\n"})
@@ -224,6 +166,26 @@ class TestLife:
                         break
                     await asyncio.sleep(0.05)
                 assert index.view().defining(name) == ("a.py",)
+
+    async def test_what_was_looked_at_just_now_is_not_looked_at_again(self, root: Path, path: Path) -> None:
+        write(root, {"a.py": "def one(): pass\n"})
+        async with service(root, store=path) as index:
+            await index.refresh()
+            seen = index.checked
+            assert seen is not None
+            write(root, {"b.py": "def two(): pass\n"})
+            await index.refresh(age=60)
+            assert index.checked == seen
+            assert index.view().defining("two") == ()
+            await index.refresh()
+            assert index.checked > seen
+            assert index.view().defining("two") == ("b.py",)
+
+    async def test_single_files_are_no_look_at_everything(self, root: Path, path: Path) -> None:
+        write(root, {"a.py": "def one(): pass\n"})
+        async with service(root, store=path) as index:
+            await index.changed([str(root / "a.py")])
+            assert index.checked is None
 
     async def test_closed_it_leaves_no_task(self, root: Path, path: Path) -> None:
         before = asyncio.all_tasks()

@@ -14,12 +14,13 @@ from pathlib import Path
 
 import pytest
 
-from codeagent_lsp.index import worker
+from codeagent_lsp.index import pool
 from codeagent_lsp.index.intake import MAX_DATA, Same, digest_of, take
 from codeagent_lsp.index.opening import open_index
+from codeagent_lsp.index.pool import JOB_BYTES, JOB_FILES, jobs, work_off
 from codeagent_lsp.index.scan import Folders, Work, scan
 from codeagent_lsp.index.store import Entry, Store
-from codeagent_lsp.index.worker import JOB_BYTES, JOB_FILES, do, jobs, work_off
+from codeagent_lsp.index.worker import do
 from tests.children import command_lines
 from tests.index.workspaces import children, many, settle, write
 
@@ -70,7 +71,8 @@ class TestOneFile:
     def test_a_known_content_is_not_parsed_again(self, root: Path, store: Store) -> None:
         write(root, {"a.py": "def walnut(): pass\n", "b.py": "def walnut(): pass\n", "b.rb": "def walnut(): pass\n"})
         do(store, found(root, store))
-        by_name = {work.path: take(store, work._replace(digest=b"")) for work in found(root, store)}
+        everything = scan(Folders([str(root)]), {}, threading.Event()).changed
+        by_name = {work.path: take(store, work) for work in everything}
         assert by_name["b.py"] is not None
         entry = by_name["b.py"]
         assert isinstance(entry, Entry)
@@ -179,7 +181,7 @@ class TestProcesses:
             from pathlib import Path
             from codeagent_lsp.index.opening import open_index
             from codeagent_lsp.index.scan import Folders, scan
-            from codeagent_lsp.index.worker import jobs, work_off
+            from codeagent_lsp.index.pool import jobs, work_off
             store = open_index(Path(sys.argv[2]))
             work = scan(Folders([sys.argv[1]]), store.known(), threading.Event()).changed
             asyncio.run(work_off(store, tuple(jobs(work)), 2, lambda files: print(files, flush=True)))
@@ -203,7 +205,7 @@ class TestProcesses:
 
 def _spoil(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str) -> None:
     """Let worker processes, not this one, come to grief over `bad.py`: a module that Python loads at its start."""
-    monkeypatch.setattr(worker, "_environment", lambda: {**os.environ, "PYTHONPATH": f"{tmp_path}:{Path.cwd()}"})
+    monkeypatch.setattr(pool, "_environment", lambda: {**os.environ, "PYTHONPATH": f"{tmp_path}:{Path.cwd()}"})
     action = {
         "hang": "signal.alarm(1); import time; time.sleep(60)",
         "crash": "os.kill(os.getpid(), signal.SIGSEGV)",

@@ -1,0 +1,117 @@
+"""The answers of one index: views, search and repo maps, on the texts that a run sees.
+
+Blocks; use it in a thread, any thread. Not here: keeping the index up to date (`service.py`), waiting for it, and
+joining what is found by words with what other ways to search find (`fusion.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from threading import Lock
+from typing import Any
+
+from codeagent_lsp.index import chunks
+from codeagent_lsp.index.base import SymbolInfo
+from codeagent_lsp.index.chunks import Chunk
+from codeagent_lsp.index.mapper import Mapper
+from codeagent_lsp.index.opening import saved_graph
+from codeagent_lsp.index.overlay import Overlay, text_of
+from codeagent_lsp.index.packing import Names
+from codeagent_lsp.index.rank import Task
+from codeagent_lsp.index.repomap import RepoMap
+from codeagent_lsp.index.scan import Folders
+from codeagent_lsp.index.store import Store
+from codeagent_lsp.index.view import View
+from codeagent_lsp.index.words import Question, as_word, counted, question
+from codeagent_lsp.workspace.files import FileView
+
+LEAST_SHARE = 0.5  # of the asked words, for an unsaved text to be found by them
+
+MayRead = Callable[[str], bool]
+"""Whether a file, by absolute path, may be shown."""
+
+
+class Answers:
+    """Over `store`, which has the files of `folders`."""
+
+    def __init__(self, store: Store, folders: Folders) -> None:
+        self._folders = folders
+        self._overlay = Overlay(store, folders)
+        self._latest = _Latest(View(store))
+        self._mapper = Mapper(self._latest, saved_graph(store.path))
+        self._lock = Lock()
+
+    def view(self, files: FileView) -> View:
+        """What is known now, on the texts of `files`."""
+        return self._overlay.view(files)
+
+    def search(self, files: FileView, query: str, limit: int, may_read: MayRead) -> tuple[Chunk, ...]:
+        """The pieces of code that answer best by their words, best first."""
+        asking = question(query)
+        with self._lock:
+            view = self._looking_at(files, may_read)
+            ranked = _with_unsaved(self._mapper.ranked(Task(query)), view, asking)
+
+        def read(path: str) -> str | None:
+            absolute = self._folders.absolute(path)
+            return text_of(files, absolute) if absolute is not None and may_read(absolute) else None
+
+        return tuple(chunks.answers(ranked, read, view.symbols, asking, limit))
+
+    def overview(self, files: FileView, budget: int, may_read: MayRead) -> RepoMap:
+        """The map that no task changes, in at most `budget` tokens."""
+        with self._lock:
+            self._looking_at(files, may_read)
+            return self._mapper.overview(budget)
+
+    def task_map(self, files: FileView, task: Task, budget: int, may_read: MayRead) -> RepoMap:
+        """The map for a task, in at most `budget` tokens."""
+        with self._lock:
+            self._looking_at(files, may_read)
+            return self._mapper.task_map(task, budget)
+
+    def _looking_at(self, files: FileView, may_read: MayRead) -> View:
+        def shown(path: str) -> bool:
+            absolute = self._folders.absolute(path)
+            return absolute is not None and may_read(absolute)
+
+        view = self._overlay.view(files)
+        self._latest.view, self._latest.shown = view, shown
+        return view
+
+
+class _Latest:
+    """The latest view as the one source of a mapper, so that its graph and its last maps go from view to view.
+
+    Of files that may not be read no more than their names is given.
+    """
+
+    def __init__(self, view: View) -> None:
+        self.view = view
+        self.shown: MayRead = lambda path: True
+
+    def files(self) -> Mapping[str, bytes]:
+        return self.view.files()
+
+    def symbols(self, path: str) -> tuple[SymbolInfo, ...]:
+        return self.view.symbols(path) if self.shown(path) else ()
+
+    def names(self) -> Iterator[tuple[str, Names]]:
+        return self.view.names()
+
+    def generation(self) -> int:
+        return self.view.generation()
+
+    def query(self, sql: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
+        return self.view.query(sql, values)
+
+
+def _with_unsaved(ranked: list[tuple[str, float]], view: View, asking: Question) -> list[tuple[str, float]]:
+    """With the unsaved texts that have most of the words: the tables of the words know only what is saved."""
+    asked = {word for word, _ in asking.words} | {as_word(name) for name in asking.names} - {""}
+    scores = dict(ranked)
+    for path, unsaved in view.unsaved.items() if asked else ():
+        share = len(asked.intersection(counted(f"{path}\n{unsaved.text}"))) / len(asked)
+        if share >= LEAST_SHARE:
+            scores[path] = max(share, scores.get(path, 0.0))
+    return sorted(scores.items(), key=lambda each: (-each[1], each[0]))

@@ -1,0 +1,78 @@
+"""The texts that are not on disk, laid over the index: open buffers, and over them what a run has staged.
+
+They are looked into when somebody asks, each text once: while a user types, nothing is done at all. Blocks; use it in
+a thread, any thread. Not here: reading the texts (`workspace/files.py`), answering (`view.py`).
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from hashlib import blake2b
+from threading import Lock
+
+from codeagent_lsp.errors import AgentError
+from codeagent_lsp.index.intake import digest_of, packed_text
+from codeagent_lsp.index.packing import unpack
+from codeagent_lsp.index.scan import Folders
+from codeagent_lsp.index.store import Store
+from codeagent_lsp.index.view import Unsaved, View
+from codeagent_lsp.workspace.files import FileView
+
+_KEPT = 256
+
+
+class Overlay:
+    """Views over `store`, which has the files of `folders`."""
+
+    def __init__(self, store: Store, folders: Folders) -> None:
+        self._store = store
+        self._folders = folders
+        self._known: OrderedDict[tuple[str, bytes], Unsaved] = OrderedDict()
+        self._lock = Lock()
+
+    def view(self, files: FileView) -> View:
+        """What is known now, with everything over it that `files` does not take from the disk."""
+        unsaved: dict[str, Unsaved] = {}
+        gone: set[str] = set()
+        for absolute in sorted(files.over_disk()):
+            path = self._folders.path_of(absolute)
+            if path is None or files.is_ignored(absolute):
+                continue
+            if not files.exists(absolute):
+                gone.add(path)
+            elif (text := text_of(files, absolute)) is not None:
+                digest = digest_of(path, text.encode("utf-8", "replace"))
+                if digest != self._store.digest(path):
+                    unsaved[path] = self._looked_into(path, digest, text)
+        return View(self._store, unsaved, _version(unsaved, gone), frozenset(gone))
+
+    def _looked_into(self, path: str, digest: bytes, text: str) -> Unsaved:
+        key = (path, digest)
+        with self._lock:
+            known = self._known.get(key)
+            if known is not None:
+                self._known.move_to_end(key)
+                return known
+        digest, packed = packed_text(path, text)
+        found = Unsaved(digest, unpack(path, packed), text)
+        with self._lock:
+            self._known[key] = found
+            while len(self._known) > _KEPT:
+                self._known.popitem(last=False)
+        return found
+
+
+def text_of(files: FileView, path: str) -> str | None:
+    """The text a run sees; None where it is none that can be read."""
+    try:
+        return files.read(path).text
+    except AgentError:
+        return None
+
+
+def _version(unsaved: dict[str, Unsaved], gone: set[str]) -> int:
+    """The same for the same texts, so that what was made of them still holds."""
+    if not unsaved and not gone:
+        return 0
+    told = [*(f"{path}\0{each.digest.hex()}" for path, each in sorted(unsaved.items())), "\n", *sorted(gone)]
+    return int.from_bytes(blake2b("\n".join(told).encode("utf-8", "replace"), digest_size=8).digest(), "big")

@@ -1,0 +1,96 @@
+"""Where the embedded pieces of files stand: a small SQLite file beside the index. Not here: their vectors."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from codeagent_lsp.index.database import Database
+
+_STAMP = "places 1"
+_IN_ONE_QUESTION = 500
+_SCHEMA = """
+CREATE TABLE files (id INTEGER PRIMARY KEY, path TEXT NOT NULL UNIQUE, digest BLOB NOT NULL);
+CREATE TABLE places (file INTEGER NOT NULL, key BLOB NOT NULL, line_start INTEGER NOT NULL, line_end INTEGER NOT NULL,
+                     symbol TEXT NOT NULL);
+CREATE INDEX places_by_key ON places (key);
+CREATE INDEX places_by_file ON places (file)
+"""
+
+
+class Place(NamedTuple):
+    """A piece of a file: the key of its content (hexadecimal), its lines, 1-based and included, its definition."""
+
+    key: str
+    line_start: int
+    line_end: int
+    symbol: str
+
+
+class Places:
+    """The file at `path`, made if missing, and begun anew for another `model`: its vectors are others.
+
+    Any method may be called from any thread.
+    """
+
+    def __init__(self, path: Path, model: str) -> None:
+        self._database = Database(path, f"{_STAMP} {model}", _create)
+
+    def files(self) -> dict[str, bytes]:
+        """The files whose pieces are known, with the digests of their texts."""
+        return {path: bytes(digest) for path, digest in self._database.rows("SELECT path, digest FROM files")}
+
+    def put(self, files: Mapping[str, tuple[bytes, Sequence[Place]]]) -> None:
+        """The pieces of files, by path with the digest of the text, in place of what was known of them."""
+        with self._database.writing() as db:
+            for path, (digest, places) in files.items():
+                _drop(db, path)
+                ident = db.execute("INSERT INTO files (path, digest) VALUES (?, ?)", (path, digest)).lastrowid
+                rows = [(ident, bytes.fromhex(key), *rest) for key, *rest in places]
+                db.executemany("INSERT INTO places VALUES (?, ?, ?, ?, ?)", rows)
+
+    def forget(self, paths: Iterable[str]) -> None:
+        """These files are gone."""
+        gone = list(paths)
+        if gone:
+            with self._database.writing() as db:
+                for path in gone:
+                    _drop(db, path)
+
+    def standing(self, keys: Sequence[str]) -> list[tuple[str, Place]]:
+        """Everywhere that contents stand, with the paths."""
+        found: list[tuple[str, Place]] = []
+        for at in range(0, len(keys), _IN_ONE_QUESTION):
+            part = [bytes.fromhex(key) for key in keys[at : at + _IN_ONE_QUESTION]]
+            rows = self._database.rows(
+                "SELECT path, key, line_start, line_end, symbol FROM places JOIN files ON id = file"  # noqa: S608
+                f" WHERE key IN ({','.join('?' * len(part))})",
+                part,
+            )
+            found += [(path, Place(bytes(key).hex(), *rest)) for path, key, *rest in rows]
+        return found
+
+    def any_key(self) -> str | None:
+        """One of the keys, None if there is none."""
+        rows = self._database.rows("SELECT key FROM places LIMIT 1")
+        return bytes(rows[0][0]).hex() if rows else None
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self._database.renew()
+
+    def close(self) -> None:
+        """Close the file; the next use opens it again."""
+        self._database.close()
+
+
+def _create(db: sqlite3.Connection) -> None:
+    for statement in _SCHEMA.split(";"):
+        db.execute(statement)
+
+
+def _drop(db: sqlite3.Connection, path: str) -> None:
+    db.execute("DELETE FROM places WHERE file IN (SELECT id FROM files WHERE path = ?)", (path,))
+    db.execute("DELETE FROM files WHERE path = ?", (path,))

@@ -1,0 +1,112 @@
+"""Looking into many files in processes of their own (`worker.py`): portions, who gets which, what to do when one ends.
+
+A file that takes its process too long or crashes it is remembered as failed; the others go on.
+Not here: which files (`scan.py`) and what is done with one (`intake.py`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from codeagent_lsp.index.intake import failed
+from codeagent_lsp.index.scan import Work
+from codeagent_lsp.index.store import Store
+from codeagent_lsp.index.worker import Job, dump
+
+JOB_FILES = 48
+JOB_BYTES = 512_000
+
+
+def jobs(work: Iterable[Work]) -> Iterator[Job]:
+    """Portions that take about as long as each other."""
+    portion: list[Work] = []
+    size = 0
+    for each in work:
+        portion.append(each)
+        size += each.size
+        if len(portion) >= JOB_FILES or size >= JOB_BYTES:
+            yield tuple(portion)
+            portion, size = [], 0
+    if portion:
+        yield tuple(portion)
+
+
+async def work_off(store: Store, portions: Sequence[Job], processes: int, done: Callable[[int], None]) -> None:
+    """Do all jobs in `processes` processes; `done` is told of each number of files. Cancelled: they are ended."""
+    pending = deque(portions)
+    async with asyncio.TaskGroup() as group:
+        for _ in range(min(processes, len(pending))):
+            group.create_task(_hand_out(store, pending, done))
+
+
+async def _hand_out(store: Store, pending: deque[Job], done: Callable[[int], None]) -> None:
+    """Give jobs to one process, and to another once that has ended."""
+    while pending:
+        async with _process(store.path) as process:
+            while pending:
+                job = pending.popleft()
+                culprit = await _run(process, job)
+                if culprit is None:
+                    done(len(job))
+                    continue
+                rest = job[:culprit] + job[culprit + 1 :]
+                pending.extendleft([rest] if rest else [])
+                await asyncio.to_thread(_remember, store, job[culprit])
+                done(1)
+                break
+
+
+async def _run(process: asyncio.subprocess.Process, job: Job) -> int | None:
+    """None when the job is done; else the number of the file that ended the process."""
+    assert process.stdin is not None, "piped"
+    assert process.stdout is not None, "piped"
+    number = 0
+    try:
+        process.stdin.write(dump(job))
+        await process.stdin.drain()
+        while line := await process.stdout.readline():
+            if line == b"done\n":
+                return None
+            number = int(line)
+    except (ConnectionError, ValueError):
+        pass  # it ended, perhaps in the middle of a line
+    return min(number, len(job) - 1)
+
+
+@asynccontextmanager
+async def _process(path: Path) -> AsyncIterator[asyncio.subprocess.Process]:
+    arguments = ("-P", "-m", "codeagent_lsp.index.worker", str(path))
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        *arguments,
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.DEVNULL,
+        env=_environment(),
+        start_new_session=True,  # Ctrl-C ends this process, which ends those: else a file would seem to have done it
+    )
+    try:
+        yield process
+    finally:
+        if process.returncode is None:
+            process.kill()
+        await asyncio.shield(process.wait())
+
+
+def _environment() -> dict[str, str]:
+    """Ours, with the folder this package was loaded from in front, wherever that is."""
+    package = str(Path(__file__).parents[2])
+    paths = [package, *filter(None, [os.environ.get("PYTHONPATH")])]
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+
+
+def _remember(store: Store, work: Work) -> None:
+    entry = failed(store, work)
+    if entry is not None:
+        store.write([entry])

@@ -1,0 +1,85 @@
+"""Vectors of texts from any server with an OpenAI-compatible `/v1/embeddings`.
+
+One request at a time, nothing is tried again: who asks knows what to do meanwhile. Not here: which texts, and what
+becomes of the vectors (`index/semantic.py`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import httpx
+
+from codeagent_lsp.errors import ModelReplyInvalid, ModelTimeout
+from codeagent_lsp.llm.endpoint import Endpoint, Limits, open_client
+from codeagent_lsp.llm.failures import from_exception, from_response
+from codeagent_lsp.llm.openai import model_entries
+from codeagent_lsp.llm.sse import read_body
+
+LIMITS = Limits(connect=5.0, first=120.0)
+MAX_REPLY = 64 << 20  # bytes
+
+Vector = tuple[float, ...]
+
+
+class Embedder:
+    """A server at `where`. `model` '' takes the one that the server seems to have for it."""
+
+    def __init__(self, where: Endpoint, model: str = "", limits: Limits = LIMITS) -> None:
+        self.where = where
+        self._model = model
+        self._limits = limits
+
+    async def model(self) -> str:
+        """The name of the model: vectors of different ones do not compare. ModelError as `embed`."""
+        if not self._model:
+            names = [str(entry["id"]) for entry in await model_entries(self.where, self._limits)]
+            self._model = next((name for name in names if "embed" in name.lower()), names[0] if names else "default")
+        return self._model
+
+    async def embed(self, texts: Sequence[str]) -> list[Vector]:
+        """One vector a text, all of the same length. ModelError: ContextOverflow where a text is too long."""
+        if not texts:
+            return []
+        body = {"model": await self.model(), "input": list(texts), "encoding_format": "float"}
+        return _vectors(await self._post(body), len(texts), self.where)
+
+    async def _post(self, body: dict[str, Any]) -> bytes:
+        try:
+            async with (
+                asyncio.timeout(self._limits.first),
+                open_client(self.where, self._limits) as client,
+                client.stream("POST", f"{self.where.api}/embeddings", json=body) as response,
+            ):
+                reply = await read_body(response, self.where, self._limits, MAX_REPLY)
+        except TimeoutError:
+            seconds = f"{self._limits.first:g}"
+            raise ModelTimeout("model.timeout_first", url=self.where.root, seconds=seconds) from None
+        except (httpx.HTTPError, httpx.StreamError) as error:
+            raise from_exception(error, self.where, self._limits) from error
+        if response.status_code != 200:
+            raise from_response(response.status_code, response.headers, reply, self.where)
+        return reply
+
+
+def _vectors(reply: bytes, count: int, where: Endpoint) -> list[Vector]:
+    """The vectors in the order of the texts, whatever order the server gives them in."""
+    try:
+        entries = json.loads(reply)["data"]
+        placed = {int(entry.get("index", at)): entry["embedding"] for at, entry in enumerate(entries)}
+        vectors = [tuple(float(number) for number in placed[at]) for at in range(count)]
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        raise _odd(where, f"{type(error).__name__}: {error}") from error
+    if not vectors[0] or any(len(vector) != len(vectors[0]) for vector in vectors):
+        raise _odd(where, "the vectors have different lengths")
+    if not all(math.isfinite(number) for vector in vectors for number in vector):
+        raise _odd(where, "a vector holds what is no number")
+    return vectors
+
+
+def _odd(where: Endpoint, reason: str) -> ModelReplyInvalid:
+    return ModelReplyInvalid("model.embeddings_odd", url=where.root, reason=reason[:200])

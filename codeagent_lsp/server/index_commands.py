@@ -1,0 +1,33 @@
+"""The commands of `codeagent.index.*`. Not here: the index (`index_host.py`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from codeagent_lsp.errors import ToolFailed, UsageError
+
+if TYPE_CHECKING:
+    from codeagent_lsp.server.backend import Backend
+
+Arguments = Mapping[str, Any]
+
+
+def index_commands(backend: Backend) -> dict[str, Callable[[Arguments], Any]]:
+    """Commands by name."""
+    index = backend.index
+
+    async def status(given: Arguments) -> dict[str, Any]:
+        try:
+            return await index.status()
+        except ToolFailed as problem:
+            return {"state": "off", "problem": str(problem)}
+
+    async def rebuild(given: Arguments) -> dict[str, Any]:
+        try:
+            return asdict(await index.rebuild())
+        except ToolFailed as problem:
+            raise UsageError("index.none", reason=str(problem)) from None
+
+    return {"codeagent.index.status": status, "codeagent.index.rebuild": rebuild}

@@ -1,0 +1,196 @@
+"""The one code index of a server: made when somebody asks, kept up to date from then on, ended with the server.
+
+A server that only sits there has none: no thread, no process, no file, none of the modules. The first run, search or
+index command makes it; only where this workspace was never indexed does it begin by itself, shortly after the first
+document is opened, so that the first run need not wait. Not here: the index at work (`index_open.py`), how changes
+reach it (`index_feed.py`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from codeagent_lsp.errors import ErrorCode, ToolFailed
+from codeagent_lsp.index.port import Finder
+from codeagent_lsp.server.index_open import MakeBeside, OpenIndex, Tell, ended
+from codeagent_lsp.state import workspace_state
+
+if TYPE_CHECKING:  # heavy
+    from codeagent_lsp.config import IndexSettings
+    from codeagent_lsp.index.answers import Answers
+    from codeagent_lsp.index.service import Status
+
+STORE = "index.sqlite"
+FIRST_BUILD_AFTER = 2.0  # seconds after the first document is open
+STATUS_SECONDS = 1.0
+FRESH = 5.0  # seconds for which what was seen of the disk counts as fresh, where nobody tells of changes
+TRUSTED = 300.0  # the same where the client does
+
+OFF = "The code index is switched off (setting index.enabled). Use grep and glob_file_search."
+NO_FOLDER = "No folder is open, so there is no code index. Use grep and glob_file_search."
+TOO_WIDE = "{folder} is too much for a code index; open the folder of a project. Use grep and glob_file_search."
+BUILDING = "The code index is being built ({done} of {total} files so far). Use grep and glob_file_search meanwhile."
+FAILED = "The code index cannot be kept: {problem}. Use grep and glob_file_search."
+
+
+class IndexHost:
+    """The `Indexing` of one server. `folders` and `settings` are asked for at every question; `tell` hears of every
+    status; `watch` asks the client to tell of changed files, once; `beside` makes what searches beside words.
+    """
+
+    def __init__(
+        self,
+        folders: Callable[[], Sequence[str]],
+        settings: Callable[[], IndexSettings],
+        tell: Tell,
+        watch: Callable[[], Awaitable[bool]],
+        beside: MakeBeside = lambda store, folders: None,
+    ) -> None:
+        self._folders = folders
+        self._settings = settings
+        self._tell = tell
+        self._watch = watch
+        self._beside = beside
+        self._watched: bool | None = None
+        self._open: OpenIndex | None = None
+        self._turn = asyncio.Lock()
+        self._first: asyncio.Task[None] | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    @property
+    def whole(self) -> bool:
+        """Whether everything in the workspace was looked at since the server began."""
+        return self._open is not None and self._open.service.checked is not None
+
+    def finders(self) -> Sequence[Finder]:
+        """What searches beside words."""
+        beside = self._open.beside if self._open is not None else None
+        return () if beside is None else (beside.search,)
+
+    async def ready(self, seconds: float) -> Answers:
+        """Answers on the disk as it is now, or as it was lately where that takes longer than `seconds`."""
+        end = time.monotonic() + seconds
+        index = await self._opened()
+        await index.feed.settle(seconds)
+        seen = await index.looked(self._age, end - time.monotonic())
+        if seen is not None and seen.state == "failed":
+            raise ToolFailed(FAILED.format(problem=seen.problem))
+        status = index.service.status
+        if not index.known and index.service.checked is None:
+            # Not found yet is no failure: the tools that ask shall not be made to rest.
+            raise ToolFailed(BUILDING.format(done=status.done, total=status.total), ErrorCode.NOT_FOUND)
+        return index.answers
+
+    async def refresh(self) -> Status:
+        """Bring the index up to the disk; returns when that is done."""
+        return await (await self._opened()).looked_now()
+
+    async def rebuild(self) -> Status:
+        """Begin anew in the background; how that stands at its beginning."""
+        index = await self._opened()
+        await index.rebuild()
+        return index.service.status
+
+    async def status(self) -> dict[str, Any]:
+        """How the index stands, for the user; asking makes it."""
+        index = await self._opened()
+        status = await index.looked(self._age, STATUS_SECONDS) or index.service.status
+        return {
+            "state": status.state,
+            "files": status.files,
+            "done": status.done,
+            "total": status.total,
+            "problem": status.problem,
+            "watched": bool(self._watched),
+            "path": str(index.service.store.path),
+        }
+
+    def document_opened(self) -> None:
+        """The user has a document open: where this workspace was never indexed that begins soon."""
+        if self._first is None:
+            self._first = asyncio.create_task(self._first_build())
+
+    def wanted(self) -> None:
+        """Somebody will ask soon: what takes time begins now, beside whatever else has to be loaded."""
+        if self._open is None:
+            self._spawn(self._begun())
+
+    def touched(self, paths: Iterable[str]) -> None:
+        """These files, by absolute path, were saved, created, changed or deleted."""
+        if self._open is not None:
+            self._open.feed.add(paths)
+
+    def folders_changed(self) -> None:
+        """The workspace has other folders now. An index that was at work begins with those."""
+        if self._open is not None:
+            self._spawn(self._begun())
+
+    async def close(self) -> None:
+        """Stop everything and leave no process, task or file handle behind."""
+        for task in (self._first, *self._tasks):
+            await ended(task)
+        await self._shut()
+
+    @property
+    def _age(self) -> float:
+        return TRUSTED if self._watched else FRESH
+
+    async def _first_build(self) -> None:
+        await asyncio.sleep(FIRST_BUILD_AFTER)
+        if self._open is None and not await asyncio.to_thread(_store(self._folders()).exists):
+            await self._begun()
+
+    async def _begun(self) -> None:
+        try:
+            await (await self._opened()).looked(self._age)
+        except ToolFailed:
+            return  # there is nothing to index, and nobody asked
+
+    async def _opened(self) -> OpenIndex:
+        """The index of the folders as they are now. ToolFailed where there cannot be one."""
+        async with self._turn:
+            folders, settings = tuple(self._folders()), self._settings()
+            problem = _unfit(folders, settings)
+            if problem or (self._open is not None and self._open.folders != folders):
+                await self._shut()
+            if problem:
+                raise ToolFailed(problem, ErrorCode.NOT_FOUND)
+            if self._open is None:
+                path = _store(folders)
+                self._open = await asyncio.to_thread(OpenIndex, folders, path, settings, self._tell, self._beside)
+                self._spawn(self._follow(self._open))
+            return self._open
+
+    async def _follow(self, index: OpenIndex) -> None:
+        """Have the client tell of changed files; where it does not, look for them again and again."""
+        if self._watched is None:
+            self._watched = await self._watch()
+        if not self._watched and self._open is index:
+            index.service.start()
+
+    async def _shut(self) -> None:
+        index, self._open = self._open, None
+        if index is not None:
+            await index.close()
+
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+
+def _store(folders: Sequence[str]) -> Path:
+    return workspace_state(folders) / STORE
+
+
+def _unfit(folders: Sequence[str], settings: IndexSettings) -> str:
+    """Why these folders get no index; '' if they do. A home or a root holds anything but one project."""
+    if not settings.enabled:
+        return OFF
+    home = Path.home()
+    wide = next((name for name in folders if Path(name) in (home, *home.parents)), "")
+    return NO_FOLDER if not folders else TOO_WIDE.format(folder=wide) if wide else ""

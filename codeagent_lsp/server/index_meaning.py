@@ -1,0 +1,66 @@
+"""Search by meaning for the index of a server, where the settings ask for it.
+
+Not here: what is embedded and found (`index/semantic.py`), asking the server of the vectors (`llm/embeddings.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from codeagent_lsp.errors import ModelError
+from codeagent_lsp.texts import text
+
+if TYPE_CHECKING:  # heavy
+    from codeagent_lsp.config import IndexSettings, ModelSettings
+    from codeagent_lsp.index.port import Beside
+    from codeagent_lsp.index.scan import Folders
+    from codeagent_lsp.index.store import Store
+
+VECTORS = "vectors"
+
+Note = Callable[[str], None]
+"""Tells the user a sentence."""
+
+
+def key_for(url: str | None, model: ModelSettings) -> str | None:
+    """The key of the model's server, where the embeddings come from the same one; nobody else is told it."""
+    return model.api_key if url and model.base_url and _origin(url) == _origin(model.base_url) else None
+
+
+def meaning(
+    settings: IndexSettings, store: Store, folders: Folders, language: str, note: Note, key: str | None = None
+) -> Beside | None:
+    """The search by meaning that the settings ask for; None for none. `key` is that of the embeddings server.
+
+    `note` hears in the user's language why it does not work, from any thread. Blocks; fit for a thread.
+    """
+    url = settings.embeddings_base_url
+    if settings.semantic is False or not url:
+        return None
+    from codeagent_lsp.index.semantic import Semantic  # late, with the rest of the index
+    from codeagent_lsp.index.vectors import Vectors, installed  # late, with the rest of the index
+    from codeagent_lsp.llm.embeddings import Embedder  # late: an HTTP client
+    from codeagent_lsp.llm.endpoint import endpoint  # late: an HTTP client
+
+    if not installed():
+        if settings.semantic is True:
+            note(text("index.semantic_missing", language))
+        return None
+    try:
+        embedder = Embedder(endpoint(url, key))
+    except ModelError as error:
+        note(text("index.semantic_failed", language, reason=error.localized(language)))
+        return None
+    place = settings.uri or str(store.path.with_name(VECTORS))
+
+    def failed(reason: str) -> None:
+        note(text("index.semantic_failed", language, reason=reason))
+
+    return Semantic(store, folders, embedder, lambda model: Vectors(place, model), failed)
+
+
+def _origin(url: str) -> tuple[str, str]:
+    parts = urlsplit(url)
+    return parts.scheme.lower(), parts.netloc.lower()

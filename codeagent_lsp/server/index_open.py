@@ -1,0 +1,100 @@
+"""One index at work: the looks at the disk, the changed files on their way, and what searches beside words.
+
+Not here: whether there shall be one, and for which folders (`index_host.py`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from codeagent_lsp.index.port import Beside
+from codeagent_lsp.server.index_feed import Feed
+
+if TYPE_CHECKING:  # heavy
+    from codeagent_lsp.config import IndexSettings
+    from codeagent_lsp.index.answers import Answers
+    from codeagent_lsp.index.scan import Folders
+    from codeagent_lsp.index.service import IndexService, Status
+    from codeagent_lsp.index.store import Store
+
+Tell = Callable[["Status"], None]
+MakeBeside = Callable[["Store", "Folders"], Beside | None]
+"""Makes what searches beside words for an index; None where there is nothing. Called in a thread."""
+
+
+class OpenIndex:
+    """The index of `folders` at `path`. `known` says that it had files before this server began."""
+
+    def __init__(
+        self, folders: Sequence[str], path: Path, settings: IndexSettings, tell: Tell, beside: MakeBeside
+    ) -> None:
+        """Loads the heavy parts, so it is made in a thread."""
+        import sqlite3  # late: an idle server does without it
+
+        from codeagent_lsp.index.answers import Answers  # late: an idle server does without it
+        from codeagent_lsp.index.service import IndexService  # late: an idle server does without it
+
+        self.folders = tuple(folders)
+        self.service: IndexService = IndexService(folders, path, settings, tell=self._heard)
+        self.answers: Answers = Answers(self.service.store, self.service.folders)
+        self.beside = beside(self.service.store, self.service.folders)
+        self.feed = Feed(self._look)
+        try:
+            self.known = bool(self.service.store.query("SELECT 1 FROM files LIMIT 1"))
+        except (sqlite3.Error, OSError):
+            self.known = False  # the first look says what is wrong
+        self._tell = tell
+        self._looking: asyncio.Task[Status] | None = None
+        self._following: asyncio.Task[object] | None = None
+
+    async def looked(self, age: float, seconds: float | None = None) -> Status | None:
+        """Wait so many seconds for a look at everything, unless one is not older than `age`; one for all who wait.
+
+        How it ended; None where it goes on, or was stopped.
+        """
+        if self._looking is None or self._looking.done():
+            self._looking = asyncio.create_task(self.service.refresh(age=age))
+        done, _ = await asyncio.wait([self._looking], timeout=None if seconds is None else max(0.0, seconds))
+        return next((task.result() for task in done if not task.cancelled()), None)
+
+    async def looked_now(self) -> Status:
+        """Wait for a look at everything that begins now: one that is under way may have looked too early."""
+        if self._looking is not None:
+            await asyncio.wait([self._looking])
+        return await self.looked(0.0) or self.service.status
+
+    async def rebuild(self) -> None:
+        """Begin anew, in the place of the look that is under way."""
+        await ended(self._looking)
+        self._looking = asyncio.create_task(self.service.rebuild())
+        await asyncio.sleep(0)
+
+    async def close(self) -> None:
+        """Stop everything."""
+        await self.feed.close()
+        await ended(self._looking)
+        await ended(self._following)
+        if self.beside is not None:
+            await asyncio.to_thread(self.beside.close)
+        await self.service.close()
+
+    async def _look(self, paths: tuple[str, ...] | None) -> Status:
+        return await (self.service.refresh() if paths is None else self.service.changed(paths))
+
+    def _heard(self, status: Status) -> None:
+        """Pass on a status. What searches beside words comes up to the index after each look at the disk."""
+        self._tell(status)
+        if status.state != "ready" or self.beside is None:
+            return
+        if self._following is None or self._following.done():
+            self._following = asyncio.ensure_future(self.beside.refresh())
+
+
+async def ended(task: asyncio.Task[Any] | None) -> None:
+    """Cancel a task and wait for its end; one that is none or over is fine."""
+    if task is not None and not task.done():
+        task.cancel()
+        await asyncio.wait([task])

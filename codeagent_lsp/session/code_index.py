@@ -1,0 +1,112 @@
+"""The code index as one run sees it: its staged texts over unsaved ones over the disk, and nothing it may not read.
+
+Waits for the index a bounded time. Not here: building it (`server/index_host.py`), answering (`index/answers.py`),
+the map in the prompts (`repo_maps.py`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
+
+from codeagent_lsp.config import PermissionsSettings
+from codeagent_lsp.errors import AgentError, ToolFailed
+from codeagent_lsp.index.port import Indexing
+from codeagent_lsp.tools.builtin.reading import ReadFile
+from codeagent_lsp.tools.permissions import decide
+from codeagent_lsp.workspace.files import FileView
+
+if TYPE_CHECKING:  # heavy, and a server that is idle does without them
+    from codeagent_lsp.index.answers import Answers
+    from codeagent_lsp.index.chunks import Chunk
+    from codeagent_lsp.index.rank import Task
+    from codeagent_lsp.index.repomap import RepoMap
+    from codeagent_lsp.index.service import Status
+    from codeagent_lsp.index.view import View
+
+TOOL_SECONDS = 20.0  # less than a tool has
+MAP_SECONDS = 4.0  # a run that begins without a map can still search
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class RunIndex:
+    """The `CodeIndex` of one run. `permissions` are asked for at every question."""
+
+    def __init__(self, indexing: Indexing, files: FileView, permissions: Callable[[], PermissionsSettings]) -> None:
+        self._indexing = indexing
+        self._files = files
+        self._permissions = permissions
+        self._patience = MAP_SECONDS
+
+    async def view(self) -> View:
+        """What is known now."""
+        answers = await self._indexing.ready(TOOL_SECONDS)
+        return await _asked(answers.view, self._files)
+
+    async def search(self, query: str, limit: int) -> tuple[Chunk, ...]:
+        """The pieces of code that answer best, by their words and by every other finder."""
+        from codeagent_lsp.index.fusion import fused  # late, with the rest of the index
+
+        answers = await self._indexing.ready(TOOL_SECONDS)
+        may_read = self._may_read()
+        words, *others = await asyncio.gather(
+            _asked(answers.search, self._files, query, limit, may_read),
+            *(finder(query, limit) for finder in self._indexing.finders()),
+        )
+        return fused([words, *(self._shown(found, may_read) for found in others)], limit)
+
+    async def refresh(self) -> Status:
+        """Bring the index up to the disk."""
+        return await self._indexing.refresh()
+
+    async def overview(self, budget: int) -> RepoMap | None:
+        """The map that no task changes; None while part of the workspace is still unknown."""
+        answers = await self._for_a_map()
+        if not self._indexing.whole:
+            return None
+        return await _asked(answers.overview, self._files, budget, self._may_read())
+
+    async def task_map(self, task: Task, budget: int) -> RepoMap:
+        """The map for a task."""
+        answers = await self._for_a_map()
+        return await _asked(answers.task_map, self._files, task, budget, self._may_read())
+
+    async def _for_a_map(self) -> Answers:
+        """All maps of a run together wait no longer than one would."""
+        begun = time.monotonic()
+        try:
+            return await self._indexing.ready(self._patience)
+        finally:
+            self._patience = max(0.0, self._patience - (time.monotonic() - begun))
+
+    def _may_read(self) -> Callable[[str], bool]:
+        """Whether a file (absolute path) may be read without asking the user."""
+        roots, permissions = self._files.roots, self._permissions()
+        return lambda path: decide(ReadFile.traits, {"path": path}, permissions, roots).verdict == "allow"
+
+    def _shown(self, found: Sequence[Chunk], may_read: Callable[[str], bool]) -> list[Chunk]:
+        """Those of files that are there, may be read, and have no newer text than the one that was searched."""
+        newer = self._files.over_disk()
+        paths = [(chunk, self._absolute(chunk.path)) for chunk in found]
+        return [chunk for chunk, path in paths if path is not None and path not in newer and may_read(path)]
+
+    def _absolute(self, path: str) -> str | None:
+        try:
+            absolute = self._files.roots.resolve(path)
+        except AgentError:
+            return None
+        return absolute if self._files.exists(absolute) else None
+
+
+async def _asked(call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """The answer of an index, asked in a thread. ToolFailed where its file cannot be read."""
+    import sqlite3  # late, with the rest of the index
+
+    try:
+        return await asyncio.to_thread(call, *args, **kwargs)
+    except (sqlite3.Error, OSError) as error:
+        raise ToolFailed(f"The code index cannot be read ({error}). Use grep and glob_file_search.") from None

@@ -1,0 +1,57 @@
+"""`codeagent-lsp index`: the code index of a folder, built or brought up to date, and what is in it."""
+
+from __future__ import annotations
+
+import time
+
+from codeagent_lsp.terminal.index_place import DONE, Place, brought_up, say, with_index
+from codeagent_lsp.terminal.safe import visible
+from codeagent_lsp.texts import text
+
+_LANGUAGES = """
+SELECT substr(outline, 3, instr(substr(outline, 3), '"') - 1) AS language, count(*) AS files
+FROM indexed GROUP BY language ORDER BY files DESC, language
+"""
+_COUNTS = """
+SELECT count(*), coalesce(sum(json_array_length(outline, '$[2]')), 0),
+       coalesce(sum((SELECT count(*) FROM json_each(used))), 0) FROM indexed
+"""
+_NOTES = "SELECT note, count(*) FROM indexed WHERE note != '' GROUP BY note ORDER BY note"
+
+
+def index_command(workspace: str, *, stats: bool) -> int:
+    """Build or refresh; 0 done, 1 failed, 2 usage."""
+
+    def action(place: Place) -> int:
+        begun = time.perf_counter()
+        done = brought_up(place)
+        seconds = f"{time.perf_counter() - begun:.1f}"
+        values = {"files": f"{done.files:,}", "changed": f"{done.changed:,}", "removed": f"{done.removed:,}"}
+        say(text("index.done", place.language, **values, seconds=seconds))
+        if stats:
+            say(visible(statistics(place)))
+        return DONE
+
+    return with_index(workspace, action)
+
+
+def statistics(place: Place) -> str:
+    """What is in the index, one thing a line."""
+    languages = place.store.query(_LANGUAGES)
+    (files, definitions, references), *_ = place.store.query(_COUNTS)
+    notes = ", ".join(f"{note} {count:,}" for note, count in place.store.query(_NOTES))
+    lines = [
+        ("files", f"{files:,}: " + ", ".join(f"{language or '–'} {count:,}" for language, count in languages)),
+        ("definitions", f"{definitions:,}"),
+        ("references", f"{references:,}"),
+        ("left_out", notes or "0"),
+        ("size", f"{_size(place) / 1e6:.1f} MB"),
+        ("place", str(place.store.path)),
+    ]
+    return "\n".join(f"  {text(f'index.stats.{name}', place.language)}: {value}" for name, value in lines)
+
+
+def _size(place: Place) -> int:
+    """Bytes of the file with its log."""
+    parts = place.store.path.parent.glob(f"{place.store.path.name}*")
+    return sum(part.stat().st_size for part in parts)

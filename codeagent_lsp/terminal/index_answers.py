@@ -1,0 +1,112 @@
+"""`codeagent-lsp map` and `codeagent-lsp search`: what the index answers, as the model gets it.
+
+Not here: bringing the index up to date (`index_place.py`), finding the answers (`index/answers.py`).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+
+from codeagent_lsp.config import environment_layer, load
+from codeagent_lsp.errors import UsageError
+from codeagent_lsp.index.answers import Answers
+from codeagent_lsp.index.chunks import Chunk
+from codeagent_lsp.index.rank import Task
+from codeagent_lsp.index.repomap import estimate_tokens
+from codeagent_lsp.terminal.index_place import DONE, FAILED, Place, brought_up, say, with_index
+from codeagent_lsp.terminal.safe import one_line, visible
+from codeagent_lsp.texts import text
+from codeagent_lsp.workspace.document import Document
+from codeagent_lsp.workspace.files import FileView, StagedFile
+from codeagent_lsp.workspace.paths import Roots
+
+
+def map_command(workspace: str, query: str, tokens: int, *, as_json: bool) -> int:
+    """Print the map for a task, or the overview; 1 when there is nothing to show."""
+
+    def action(place: Place) -> int:
+        brought_up(place)
+        answers, files = Answers(place.store, place.folders), _on_disk(place)
+        may_read = _as_the_model(files.roots)
+        made = (
+            answers.task_map(files, Task(query), tokens, may_read)
+            if query.strip()
+            else answers.overview(files, tokens, may_read)
+        )
+        if as_json:
+            say(_json({"text": made.text, "tokens": estimate_tokens(made.text), "files": made.shown}))
+        else:
+            say(visible(made.text).rstrip("\n") if made.text else text("index.no_map", place.language))
+        return DONE if made.text else FAILED
+
+    return with_index(workspace, action)
+
+
+def search_command(workspace: str, query: str, limit: int, *, as_json: bool) -> int:
+    """Print the pieces of code that answer best: path, lines, score; 1 when there are none."""
+
+    def action(place: Place) -> int:
+        if not query.strip():
+            raise UsageError("index.no_query")
+        brought_up(place)
+        answers, files = Answers(place.store, place.folders), _on_disk(place)
+        found = answers.search(files, query, limit, lambda path: True)
+        if as_json:
+            say(_json([_fields(chunk) for chunk in found]))
+        elif found:
+            say("\n".join(_line(chunk) for chunk in found))
+        else:
+            say(text("index.nothing_found", place.language))
+        return DONE if found else FAILED
+
+    return with_index(workspace, action)
+
+
+class _Nothing:
+    """No open documents and nothing staged: the disk counts."""
+
+    def get_by_path(self, path: str) -> Document | None:
+        return None
+
+    def open_paths(self) -> Iterable[str]:
+        return ()
+
+    def lookup(self, path: str) -> StagedFile | None:
+        return None
+
+    def paths(self) -> Iterable[str]:
+        return ()
+
+
+def _on_disk(place: Place) -> FileView:
+    return FileView(Roots([place.folder]), _Nothing(), _Nothing())
+
+
+def _as_the_model(roots: Roots) -> Callable[[str], bool]:
+    """What the model may read without asking: of other files a map has no more than the name."""
+    from codeagent_lsp.tools.builtin.reading import ReadFile  # late: a search does without the tools
+    from codeagent_lsp.tools.permissions import decide  # late: a search does without the tools
+
+    settings, _ = load(environment_layer())
+    return lambda path: decide(ReadFile.traits, {"path": path}, settings.permissions, roots).verdict == "allow"
+
+
+def _line(chunk: Chunk) -> str:
+    place = f"{chunk.path}:{chunk.line_start}-{chunk.line_end}"
+    return one_line("  ".join(filter(None, (place, f"{chunk.score:.2f}", chunk.symbol))), width=400)
+
+
+def _fields(chunk: Chunk) -> dict[str, object]:
+    return {
+        "path": chunk.path,
+        "line_start": chunk.line_start,
+        "line_end": chunk.line_end,
+        "score": chunk.score,
+        "symbol": chunk.symbol,
+        "text": chunk.text,
+    }
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, indent=2)

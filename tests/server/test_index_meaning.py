@@ -1,0 +1,84 @@
+"""Which search by meaning the settings ask for, and what the user hears where there can be none."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from codeagent_lsp.config import IndexSettings, ModelSettings
+from codeagent_lsp.index import vectors
+from codeagent_lsp.index.opening import open_index
+from codeagent_lsp.index.port import Beside
+from codeagent_lsp.index.scan import Folders
+from codeagent_lsp.server.index_meaning import key_for, meaning
+from tests.faults.model_server import free_port
+
+URL = f"http://127.0.0.1:{free_port()}"
+
+
+def asked(tmp_path: Path, settings: IndexSettings, notes: list[str], language: str = "en") -> Beside | None:
+    store = open_index(tmp_path / "state" / "index.sqlite")
+    return meaning(settings, store, Folders([str(tmp_path)]), language, notes.append)
+
+
+@pytest.fixture(autouse=True)
+def extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(vectors, "installed", lambda: True)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        IndexSettings(),
+        IndexSettings(semantic=True),  # there is nobody to ask
+        IndexSettings(semantic=False, embeddings_base_url=URL),
+    ],
+)
+def test_none(tmp_path: Path, settings: IndexSettings) -> None:
+    notes: list[str] = []
+    assert asked(tmp_path, settings, notes) is None
+    assert notes == []
+
+
+@pytest.mark.parametrize(("semantic", "told"), [(True, 1), ("auto", 0)])
+def test_without_the_extra(tmp_path: Path, semantic: bool, told: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(vectors, "installed", lambda: False)
+    notes: list[str] = []
+    assert asked(tmp_path, IndexSettings(semantic=semantic, embeddings_base_url=URL), notes) is None
+    assert len(notes) == told
+    assert all("codeagent-lsp[semantic]" in note for note in notes)
+
+
+def test_an_address_that_is_none(tmp_path: Path) -> None:
+    notes: list[str] = []
+    assert asked(tmp_path, IndexSettings(embeddings_base_url="ftp://x"), notes, "zh-cn") is None
+    assert len(notes) == 1
+    assert notes[0].startswith("向量搜索目前不可用")
+
+
+async def test_a_server_that_is_not_there_is_told_of_once(tmp_path: Path) -> None:
+    notes: list[str] = []
+    beside = asked(tmp_path, IndexSettings(embeddings_base_url=URL), notes)
+    assert beside is not None
+    await beside.refresh()
+    assert list(await beside.search("anything", 5)) == []
+    beside.close()
+    assert len(notes) == 1
+    assert notes[0].startswith("Search by vectors does not work now, words are searched alone: ")
+    assert "127.0.0.1" in notes[0]
+
+
+@pytest.mark.parametrize(
+    ("url", "base", "expected"),
+    [
+        ("https://models.example.com/v1/embeddings", "https://Models.example.com/v1", "k"),
+        ("https://other.example.com/v1", "https://models.example.com/v1", None),
+        ("http://models.example.com/v1", "https://models.example.com/v1", None),
+        ("https://models.example.com:444/v1", "https://models.example.com/v1", None),
+        (None, "https://models.example.com/v1", None),
+        ("https://models.example.com/v1", None, None),
+    ],
+)
+def test_the_key_goes_to_its_own_server_only(url: str | None, base: str | None, expected: str | None) -> None:
+    assert key_for(url, ModelSettings(base_url=base, api_key="k")) == expected
