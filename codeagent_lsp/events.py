@@ -19,7 +19,7 @@ Outcome = Literal["full", "partial", "none", "unknown"]
 
 @dataclass(frozen=True, kw_only=True)
 class Event:
-    """Common fields; stamped by the session, empty before.
+    """Common fields; stamped by the session, empty before. A class is named by its `type`.
 
     `internal` ones are stored but never sent to a client; `transient` ones are sent but not stored.
     """
@@ -32,41 +32,38 @@ class Event:
     seq: int = 0
     ts: float = 0.0
 
+    def __init_subclass__(cls, *, name: str, internal: bool = False, transient: bool = False) -> None:
+        cls.type, cls.internal, cls.transient = name, internal, transient
+
 
 # --- a run
 
 
 @dataclass(frozen=True, kw_only=True)
-class ResponseStart(Event):
+class ResponseStart(Event, name="response_start"):
     """The first event a client gets of a run."""
 
-    type: ClassVar[str] = "response_start"
     mode: Mode = "direct"
 
 
 @dataclass(frozen=True, kw_only=True)
-class ResponseEnd(Event):
+class ResponseEnd(Event, name="response_end"):
     """The model's last word of a run has been sent."""
-
-    type: ClassVar[str] = "response_end"
 
 
 @dataclass(frozen=True, kw_only=True)
-class RunStarted(Event):
+class RunStarted(Event, name="run_started", internal=True):
     """The user's request, as it was made; stored, so that a session can be replayed."""
 
-    type: ClassVar[str] = "run_started"
-    internal: ClassVar[bool] = True
     task: str = ""
     title: str = ""
     kind: str = "run"
 
 
 @dataclass(frozen=True, kw_only=True)
-class RunCompleted(Event):
+class RunCompleted(Event, name="run_completed"):
     """The run is over. `outcome` is what became of its changes, None when it had none."""
 
-    type: ClassVar[str] = "run_completed"
     status: RunStatus = "completed"
     summary: str = ""
     error: str | None = None
@@ -75,85 +72,69 @@ class RunCompleted(Event):
 
 
 @dataclass(frozen=True, kw_only=True)
-class IntentClassified(Event):
+class IntentClassified(Event, name="intent_classified"):
     """What kind of request this is, how sure that is (0 to 1), and why."""
 
-    type: ClassVar[str] = "intent_classified"
     intent: str = ""
     confidence: float = 0.0
     reason: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
-class StatusChanged(Event):
+class StatusChanged(Event, name="status", transient=True):
     """A short line about what is going on."""
 
-    type: ClassVar[str] = "status"
-    transient: ClassVar[bool] = True
     message: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Failure(Event):
+class Failure(Event, name="error"):
     """Something went wrong; the run may go on."""
 
-    type: ClassVar[str] = "error"
     error: str = ""
     code: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
-class Token(Event):
+class Token(Event, name="token", transient=True):
     """A piece of the model's answer."""
 
-    type: ClassVar[str] = "token"
-    transient: ClassVar[bool] = True
     content: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
-class MessageAdded(Event):
+class MessageAdded(Event, name="message", internal=True):
     """A message that joined the conversation, as sent to the model; what a resumed session starts from."""
 
-    type: ClassVar[str] = "message"
-    internal: ClassVar[bool] = True
     message: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
-class ConversationCompacted(Event):
+class ConversationCompacted(Event, name="conversation", internal=True):
     """What a compaction left of the run's messages and of the first `base` of the session at its `generation`."""
 
-    type: ClassVar[str] = "conversation"
-    internal: ClassVar[bool] = True
     messages: tuple[Mapping[str, Any], ...] = ()
     base: int = 0
     generation: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
-class RunInterrupted(Event):
+class RunInterrupted(Event, name="run_interrupted", internal=True):
     """The process that worked on the run was gone, which was found out when the session was used again."""
-
-    type: ClassVar[str] = "run_interrupted"
-    internal: ClassVar[bool] = True
 
 
 @dataclass(frozen=True, kw_only=True)
-class StateChanged(Event):
+class StateChanged(Event, name="state", internal=True):
     """What changed of a session: its todos, its focused files `{path, editing}` (as they are now, so without text)."""
 
-    type: ClassVar[str] = "state"
-    internal: ClassVar[bool] = True
     todos: tuple[Mapping[str, Any], ...] | None = None
     focused: tuple[Mapping[str, Any], ...] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
-class UsageReported(Event):
+class UsageReported(Event, name="usage"):
     """Tokens of one model call."""
 
-    type: ClassVar[str] = "usage"
     prompt_tokens: int = 0
     cached_tokens: int = 0
     completion_tokens: int = 0
@@ -161,20 +142,18 @@ class UsageReported(Event):
 
 
 @dataclass(frozen=True, kw_only=True)
-class AnomalyDetected(Event):
+class AnomalyDetected(Event, name="anomaly_detected"):
     """A guard saw the model go in circles; `action` is what was done about it."""
 
-    type: ClassVar[str] = "anomaly_detected"
     kind: str = ""
     detail: str = ""
     action: Literal["nudge", "stop"] = "nudge"
 
 
 @dataclass(frozen=True, kw_only=True)
-class ContextCompacted(Event):
+class ContextCompacted(Event, name="context_compacted"):
     """Old turns were summarised; sizes in tokens."""
 
-    type: ClassVar[str] = "context_compacted"
     before: int = 0
     after: int = 0
 
@@ -183,130 +162,111 @@ class ContextCompacted(Event):
 
 
 @dataclass(frozen=True, kw_only=True)
-class PlanCreated(Event):
+class PlanCreated(Event, name="plan_created"):
     """A plan: its goal and steps `{step_id, title, description, expected_tools, state, error?}`."""
 
-    type: ClassVar[str] = "plan_created"
     goal: str = ""
     steps: tuple[Mapping[str, Any], ...] = ()
     estimated_complexity: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
-class PlanCompleted(Event):
+class PlanCompleted(Event, name="plan_completed"):
     """All steps have ended."""
 
-    type: ClassVar[str] = "plan_completed"
     summary: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
-class PlanApproved(Event):
+class PlanApproved(Event, name="plan_approved"):
     """The user agreed to the plan."""
-
-    type: ClassVar[str] = "plan_approved"
 
 
 @dataclass(frozen=True, kw_only=True)
-class PlanRejected(Event):
+class PlanRejected(Event, name="plan_rejected"):
     """The user did not agree to the plan."""
 
-    type: ClassVar[str] = "plan_rejected"
     reason: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
-class PlanModified(Event):
+class PlanModified(Event, name="plan_modified"):
     """The plan has changed: its steps, or the written plan (`document`, Markdown); `rolled_back_to` is a step's id."""
 
-    type: ClassVar[str] = "plan_modified"
     steps: tuple[Mapping[str, Any], ...] = ()
     rolled_back_to: str | None = None
     document: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
-class AwaitingApproval(Event):
+class AwaitingApproval(Event, name="awaiting_approval"):
     """The run waits for the user."""
 
-    type: ClassVar[str] = "awaiting_approval"
     message: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
-class ReplanWarning(Event):
+class ReplanWarning(Event, name="replan_warning"):
     """A step failed and the model changed the plan."""
 
-    type: ClassVar[str] = "replan_warning"
     reason: str = ""
     count: int = 1
 
 
 @dataclass(frozen=True, kw_only=True)
-class ExecutionStarted(Event):
+class ExecutionStarted(Event, name="execution_started"):
     """The plan's execution begins."""
-
-    type: ClassVar[str] = "execution_started"
 
 
 @dataclass(frozen=True, kw_only=True)
-class ExecutionCompleted(Event):
+class ExecutionCompleted(Event, name="execution_completed"):
     """The plan's execution ended well."""
 
-    type: ClassVar[str] = "execution_completed"
     files_changed: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
-class ExecutionFailed(Event):
+class ExecutionFailed(Event, name="execution_failed"):
     """The plan's execution ended with an error."""
 
-    type: ClassVar[str] = "execution_failed"
     error: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
-class ExecutionCancelled(Event):
+class ExecutionCancelled(Event, name="execution_cancelled"):
     """The plan's execution was cancelled."""
-
-    type: ClassVar[str] = "execution_cancelled"
 
 
 @dataclass(frozen=True, kw_only=True)
-class StepStarted(Event):
+class StepStarted(Event, name="step_started"):
     """A step begins; `progress` is 0 to 100."""
 
-    type: ClassVar[str] = "step_started"
     step_id: str = ""
     description: str = ""
     progress: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
-class StepCompleted(Event):
+class StepCompleted(Event, name="step_completed"):
     """A step ended well."""
 
-    type: ClassVar[str] = "step_completed"
     step_id: str = ""
     files_changed: tuple[str, ...] = ()
     progress: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
-class StepOutput(Event):
+class StepOutput(Event, name="step_output", transient=True):
     """Output of a command that a step runs."""
 
-    type: ClassVar[str] = "step_output"
-    transient: ClassVar[bool] = True
     step_id: str | None = None
     content: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
-class StepError(Event):
+class StepError(Event, name="step_error"):
     """A step failed."""
 
-    type: ClassVar[str] = "step_error"
     step_id: str = ""
     error: str = ""
 
@@ -315,18 +275,16 @@ class StepError(Event):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ToolCalls(Event):
+class ToolCalls(Event, name="tool_calls"):
     """The model asks for tools: `{id, name, arguments}` each."""
 
-    type: ClassVar[str] = "tool_calls"
     calls: tuple[Mapping[str, Any], ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
-class ToolFinished(Event):
+class ToolFinished(Event, name="tool_result"):
     """What a tool call gave."""
 
-    type: ClassVar[str] = "tool_result"
     tool: str = ""
     success: bool = True
     output: str = ""
@@ -335,60 +293,53 @@ class ToolFinished(Event):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ToolDisabled(Event):
+class ToolDisabled(Event, name="tool_disabled"):
     """A tool rests after failures, or was switched off."""
 
-    type: ClassVar[str] = "tool_disabled"
     tool: str = ""
     reason: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
-class ToolEnabled(Event):
+class ToolEnabled(Event, name="tool_enabled"):
     """A tool is back."""
 
-    type: ClassVar[str] = "tool_enabled"
     tool: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
-class FileRunStarted(Event):
+class FileRunStarted(Event, name="started"):
     """A file run begins."""
 
-    type: ClassVar[str] = "started"
     command: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Stdout(Event):
+class Stdout(Event, name="stdout"):
     """Output of a file run."""
 
-    type: ClassVar[str] = "stdout"
     content: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Stderr(Event):
+class Stderr(Event, name="stderr"):
     """Error output of a file run."""
 
-    type: ClassVar[str] = "stderr"
     content: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
-class FileRunExit(Event):
+class FileRunExit(Event, name="exit"):
     """A file run is over; `duration` in seconds."""
 
-    type: ClassVar[str] = "exit"
     exit_code: int = 0
     duration: float = 0.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class ApprovalRequested(Event):
+class ApprovalRequested(Event, name="approval_requested"):
     """Something needs the user's consent; `choices` are the titles offered, the safe one first."""
 
-    type: ClassVar[str] = "approval_requested"
     request_id: str = ""
     title: str = ""
     detail: str = ""
@@ -396,19 +347,17 @@ class ApprovalRequested(Event):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ApprovalResolved(Event):
+class ApprovalResolved(Event, name="approval_resolved"):
     """The user decided, or the time limit did."""
 
-    type: ClassVar[str] = "approval_resolved"
     request_id: str = ""
     answer: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
-class QuestionAsked(Event):
+class QuestionAsked(Event, name="question_asked"):
     """The agent asks; empty `choices` mean free text."""
 
-    type: ClassVar[str] = "question_asked"
     request_id: str = ""
     title: str = ""
     detail: str = ""
@@ -416,28 +365,25 @@ class QuestionAsked(Event):
 
 
 @dataclass(frozen=True, kw_only=True)
-class QuestionAnswered(Event):
+class QuestionAnswered(Event, name="question_answered"):
     """The user's answer; None when nobody answered."""
 
-    type: ClassVar[str] = "question_answered"
     request_id: str = ""
     answer: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
-class FileChanged(Event):
+class FileChanged(Event, name="file_change"):
     """A file of the run's changeset has changed; `change` is the staged state, None when it was taken back."""
 
-    type: ClassVar[str] = "file_change"
     path: str = ""
     change: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
-class ChangesProposed(Event):
+class ChangesProposed(Event, name="changes_proposed"):
     """A changeset is ready for the user's decision."""
 
-    type: ClassVar[str] = "changes_proposed"
     summary: str = ""
     files_changed: tuple[str, ...] = ()
     added: int = 0
@@ -445,14 +391,13 @@ class ChangesProposed(Event):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ChangesApplied(Event):
+class ChangesApplied(Event, name="changes_applied"):
     """What the buffers now hold; `conflicts` name the hunks that were left out as `name:line`.
 
     `reason` is what the editor said to a change that it did not make; `step_id` is the step that changed it, and
     `steps` those that an undo took back (none: all of the run).
     """
 
-    type: ClassVar[str] = "changes_applied"
     outcome: Outcome = "full"
     files_changed: tuple[str, ...] = ()
     conflicts: tuple[str, ...] = ()
@@ -464,10 +409,9 @@ class ChangesApplied(Event):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ChangesDiscarded(Event):
+class ChangesDiscarded(Event, name="changes_discarded"):
     """The user did not want these changes."""
 
-    type: ClassVar[str] = "changes_discarded"
     files_changed: tuple[str, ...] = ()
 
 

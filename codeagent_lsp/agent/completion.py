@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import aclosing
+from typing import Any
 
 from codeagent_lsp import events
 from codeagent_lsp.agent.loop import usage_event
@@ -13,11 +14,19 @@ from codeagent_lsp.messages import Message
 
 
 async def complete(
-    model: Model, instructions: str, text: str, emit: Callable[[events.Event], None], reply_tokens: int
+    model: Model,
+    instructions: str,
+    text: str,
+    emit: Callable[[events.Event], None],
+    reply_tokens: int,
+    schema: dict[str, Any] | None = None,
 ) -> str:
-    """The model's answer. Its usage is told, its tokens are not: nobody waits for them."""
+    """The model's answer, JSON where there is a `schema` for it. Its usage is told, its tokens are not: nobody waits
+    for them.
+    """
     messages = (Message("system", instructions), Message("user", text))
-    async with aclosing(model.stream(ModelRequest(messages, max_tokens=reply_tokens))) as stream:
+    request = ModelRequest(messages, max_tokens=reply_tokens, response_schema=schema)
+    async with aclosing(model.stream(request)) as stream:
         async for item in stream:
             if isinstance(item, Reply):
                 emit(usage_event(item))

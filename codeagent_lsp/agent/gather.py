@@ -7,7 +7,7 @@ whether it gets there at all. Bounded in files and in size. Not here: ranking by
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from itertools import islice
 from pathlib import PurePath
 
@@ -25,23 +25,40 @@ MENTIONS = 200
 _NAME = re.compile(r"(?<![\w./\\+-])[\w./\\+-]*\w\.\w{1,10}\b")
 
 
-def starting_context(view: FileView, task: str, budget: int, skip: Iterable[str] = ()) -> str:
-    """Text to put before the task, at most about `budget` characters; files in `skip` are not repeated."""
+def starting_context(
+    view: FileView,
+    task: str,
+    budget: int,
+    skip: Iterable[str] = (),
+    *,
+    listed: bool = True,
+    stands: Callable[[str, str], bool] = lambda name, text: False,
+) -> str:
+    """Text to put before the task, at most about `budget` characters; files in `skip` are not repeated.
+
+    Names are `listed` where no repo map says more. `stands` tells whether the conversation has that text of that file
+    ('' for the list of names) already: it is not said twice.
+    """
     files = [path for folder in view.roots.folders for path in islice(view.walk(folder), MOST_FILES)]
     names = [view.roots.relative(path) for path in files]
     parts = []
-    if names:
-        listed = "\n".join(names[:LISTED_FILES])
+    if names and listed:
+        lines = "\n".join(names[:LISTED_FILES])
         more = f"\n(and {len(names) - LISTED_FILES} more)" if len(names) > LISTED_FILES else ""
-        parts.append(f"Files of the workspace:\n{listed}{more}"[: budget // 3])
+        listing = f"Files of the workspace:\n{lines}{more}"[: budget // 3]
+        parts.extend([] if stands("", listing) else [listing])
     left = budget - sum(map(len, parts))
     for path in named_files(task, files, skip):
         try:
             file = view.read(path)
         except AgentError:
             continue
+        name, text = view.roots.relative(path), render(file)
         part = "whole" if len(split_lines(file.text)) <= LARGE_FILE_LINES else "beginning of the"
-        shown = f"The {part} file {view.roots.relative(path)}, as it is now:\n{render(file)}"
+        if stands(name, text):
+            parts.append(f"The {part} file {name} stands above, unchanged.")
+            continue
+        shown = f"The {part} file {name}, as it is now:\n{text}"
         if len(shown) <= left and not view.roots.is_secret(path):
             parts.append(shown)
             left -= len(shown)

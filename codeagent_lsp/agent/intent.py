@@ -10,15 +10,16 @@ from __future__ import annotations
 import asyncio
 import re
 import unicodedata
-from contextlib import aclosing
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
+from codeagent_lsp import events
 from codeagent_lsp.agent import intent_words as words
+from codeagent_lsp.agent.completion import complete
 from codeagent_lsp.errors import ModelError
-from codeagent_lsp.llm.base import Model, ModelRequest, Reply
+from codeagent_lsp.llm.base import Model
 from codeagent_lsp.llm.jsontext import loads_object
-from codeagent_lsp.messages import Message
 
 Label = Literal["CODING_TASK", "REPO_ANALYSIS", "CAPABILITY_QUERY", "GENERAL_CHAT", "UNCERTAIN"]
 
@@ -59,23 +60,19 @@ def classify(text: str, *, has_selection: bool = False) -> Intent:
         return Intent("UNCERTAIN", 0.0, "there are no words in it")
     if words.OTHER_SCRIPT.search(asked):
         return Intent("UNCERTAIN", 0.0, "it is in a language that the rules do not know")
-    chinese = words.HAN.search(asked) is not None
-    found = _chinese(asked, text) if chinese else _english(asked, text)
+    found = _by_words(asked, text)
     if found is None and has_selection:
         return _about_selection(asked)
     return found or Intent("UNCERTAIN", 0.0, "no rule fits")
 
 
-async def classify_with_model(model: Model, text: str) -> Intent:
-    """What the model takes the request for: one call of a few tokens; UNCERTAIN when it fails in any way."""
-    request = ModelRequest(
-        (Message("system", INSTRUCTIONS), Message("user", text[:READ])),
-        max_tokens=REPLY_TOKENS,
-        response_schema=SCHEMA,
-    )
+async def classify_with_model(model: Model, text: str, emit: Callable[[events.Event], None]) -> Intent:
+    """What the model takes the request for: one call of a few tokens, which `emit` is told; UNCERTAIN when it fails in
+    any way.
+    """
     try:
         async with asyncio.timeout(PATIENCE):
-            said = await _answer(model, request)
+            said = await complete(model, INSTRUCTIONS, text[:READ], emit, REPLY_TOKENS, SCHEMA)
     except (ModelError, TimeoutError):
         return Intent("UNCERTAIN", 0.0, "the model could not be asked")
     label = (loads_object(said) or {}).get("label")
@@ -84,70 +81,51 @@ async def classify_with_model(model: Model, text: str) -> Intent:
     return Intent(known, 0.0 if known == "UNCERTAIN" else 0.7, "the model says so")
 
 
-async def _answer(model: Model, request: ModelRequest) -> str:
-    async with aclosing(model.stream(request)) as stream:
-        async for item in stream:
-            if isinstance(item, Reply):
-                return item.text
-    return ""
-
-
 def _normal(text: str) -> str:
     """One line in lower case, full-width signs made plain."""
     plain = unicodedata.normalize("NFKC", text[:READ]).casefold().replace("\u2019", "'")
     return re.sub(r"\s+", " ", plain).strip()
 
 
-def _english(asked: str, text: str) -> Intent | None:
-    if words.EN_CHAT.fullmatch(asked):
+def _by_words(asked: str, text: str) -> Intent | None:
+    """What the rules of the request's language say; `text` is the request as it was written."""
+    chinese = words.HAN.search(asked) is not None
+    spoken = words.CHINESE if chinese else words.ENGLISH
+    bare = spoken.polite.sub("", asked)
+    named = _names_code(text) or spoken.here.search(asked) is not None
+    if spoken.chat.fullmatch(asked):
         return Intent("GENERAL_CHAT", 0.95, "small talk")
-    bare = words.EN_POLITE.sub("", asked)
-    named = _names_code(text) or words.EN_HERE.search(asked) is not None
-    if words.EN_ABOUT_US.search(asked) or (words.EN_CAN_YOU.match(asked) and words.EN_IN_GENERAL.fullmatch(bare)):
+    if spoken.about_us.search(asked) or (spoken.can_you.match(asked) and spoken.in_general.fullmatch(bare)):
         return Intent("CAPABILITY_QUERY", 0.9, "asks about the agent")
-    if words.EN_PASTIME.search(asked) and not named:
+    if spoken.pastime.search(asked) and not named:
         return Intent("GENERAL_CHAT", 0.9, "a topic that is no code")
+    return _chinese(asked, bare, named=named) if chinese else _english(asked, bare, named=named)
+
+
+def _english(asked: str, bare: str, *, named: bool) -> Intent | None:
     if words.EN_CHANGE.match(bare) or words.EN_WISH.match(asked):
         return Intent("CODING_TASK", 0.9, "begins with a wish for a change")
     if words.EN_CHANGE_LATER.search(asked):
         return Intent("CODING_TASK", 0.85, "asks for a change further on")
-    if words.EN_LOOK.match(bare):
-        return Intent("REPO_ANALYSIS", 0.85, "asks to look or to explain") if named else None
+    if words.ENGLISH.look.match(bare):
+        return _look(named=named)
     if words.EN_QUESTION.match(bare) or asked.endswith("?"):
-        return _question(
-            named=named,
-            general=words.EN_KNOWLEDGE.search(bare) is not None,
-            aimed=words.EN_AIMED.match(bare) is not None,
-            trouble=words.EN_WHY_TROUBLE.match(bare) is not None,
-        )
+        return _question(bare, words.ENGLISH, named=named)
     if words.EN_TROUBLE.search(asked):
         return Intent("CODING_TASK", 0.6, "reports a problem")
     return None
 
 
-def _chinese(asked: str, text: str) -> Intent | None:
-    if words.ZH_CHAT.fullmatch(asked):
-        return Intent("GENERAL_CHAT", 0.95, "small talk")
-    bare = words.ZH_POLITE.sub("", asked)
-    named = _names_code(text) or words.ZH_HERE.search(asked) is not None
-    if words.ZH_ABOUT_US.search(asked) or (words.ZH_CAN_YOU.match(asked) and words.ZH_IN_GENERAL.fullmatch(bare)):
-        return Intent("CAPABILITY_QUERY", 0.9, "asks about the agent")
-    if words.ZH_PASTIME.search(asked) and not named:
-        return Intent("GENERAL_CHAT", 0.9, "a topic that is no code")
+def _chinese(asked: str, bare: str, *, named: bool) -> Intent | None:
     if words.ZH_CHANGE_LATER.search(asked):
         return Intent("CODING_TASK", 0.85, "asks for a change further on")
-    if words.ZH_LOOK.match(bare):
-        return Intent("REPO_ANALYSIS", 0.85, "asks to look or to explain") if named else None
+    if words.CHINESE.look.match(bare):
+        return _look(named=named)
     question = words.ZH_QUESTION.search(asked) is not None
     if words.ZH_CHANGE.match(bare) and not (question and words.ZH_WHY.match(bare)):
         return Intent("CODING_TASK", 0.9, "begins with a wish for a change")
     if question:
-        return _question(
-            named=named,
-            general=words.ZH_KNOWLEDGE.search(bare) is not None,
-            aimed=words.ZH_AIMED.search(bare) is not None,
-            trouble=words.ZH_WHY_TROUBLE.search(bare) is not None,
-        )
+        return _question(bare, words.CHINESE, named=named)
     if words.ZH_CHANGE_WITHIN.search(asked):
         return Intent("CODING_TASK", 0.7, "speaks of a change")
     if words.ZH_TROUBLE.search(asked):
@@ -155,19 +133,23 @@ def _chinese(asked: str, text: str) -> Intent | None:
     return None
 
 
-def _question(*, named: bool, general: bool, aimed: bool, trouble: bool) -> Intent | None:
+def _look(*, named: bool) -> Intent | None:
+    return Intent("REPO_ANALYSIS", 0.85, "asks to look or to explain") if named else None
+
+
+def _question(bare: str, spoken: words.Words, *, named: bool) -> Intent | None:
     """A question: about this code when it names code or points at it, general when it asks for knowledge."""
-    if trouble:
+    if spoken.why_trouble.search(bare):
         return None  # "why does the test fail?" may want an answer or a repair
     if named:
         return Intent("REPO_ANALYSIS", 0.85, "a question that names code")
-    if general:
+    if spoken.knowledge.search(bare):
         return Intent("GENERAL_CHAT", 0.75, "a question of general knowledge")
-    return Intent("REPO_ANALYSIS", 0.7, "a question about how things are here") if aimed else None
+    return Intent("REPO_ANALYSIS", 0.7, "a question about how things are here") if spoken.aimed.search(bare) else None
 
 
 def _about_selection(asked: str) -> Intent:
-    if asked.endswith("?") or words.EN_LOOK.match(asked) or words.ZH_LOOK.match(asked):
+    if asked.endswith("?") or words.ENGLISH.look.match(asked) or words.CHINESE.look.match(asked):
         return Intent("REPO_ANALYSIS", 0.7, "a question with code selected")
     return Intent("UNCERTAIN", 0.0, "no rule fits")
 

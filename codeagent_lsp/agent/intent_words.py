@@ -1,11 +1,30 @@
 """The words by which `intent.py` tells requests apart, in English and Chinese. Patterns only, no rules.
 
-All but `NAME_OF_CODE` are matched against one line of normalised lower-case text.
+All but `NAME_OF_CODE` are matched against one line of normalised lower-case text. `ENGLISH` and `CHINESE` hold those
+that both languages are asked for in the same way.
 """
 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """The patterns of one language. `polite` is what a request is told without; `here` points at this code."""
+
+    chat: re.Pattern[str]
+    polite: re.Pattern[str]
+    can_you: re.Pattern[str]
+    in_general: re.Pattern[str]
+    about_us: re.Pattern[str]
+    pastime: re.Pattern[str]
+    here: re.Pattern[str]
+    look: re.Pattern[str]
+    aimed: re.Pattern[str]
+    knowledge: re.Pattern[str]
+    why_trouble: re.Pattern[str]
 
 
 def _any(source: str) -> str:
@@ -21,21 +40,21 @@ NAME_OF_CODE = re.compile(
 )
 
 # possessive, or a long row of such words would be tried in every way there is to cut it up
-EN_CHAT = re.compile(
+_EN_CHAT = re.compile(
     r"(?:(?>hi(?:ya)?|hey|hello|thanks|thank you|thx|cheers|bye|goodbye|see you"
     r"|good (?:morning|evening|night|afternoon|day|job|work)|how are you(?: doing)?|what's up"
     r"|nice(?: work| job| to meet you)?|well done|great(?: work| job)?|awesome|cool|perfect"
     r"|you(?:'re| are) (?:awesome|great|the best|welcome)|sorry|lol|haha|that (?:was|is)(?: \w+)?|there|again"
     r"|(?:so|very) much|a lot|for (?:your|the) help|today|everyone|friend|buddy)\b[\s,.!?]*+)++"
 )
-EN_POLITE = re.compile(
+_EN_POLITE = re.compile(
     r"^(?:(?:hi|hey|hello|please|pls|ok|okay|so|now|then|and|also|just|kindly|can you|could you|would you(?: mind)?"
     r"|will you|can we|could we|shall we|i want you to|i'd like you to|i would like you to|i need you to"
     r"|help me(?: to)?"
     r"|let's|let us|we should|you should|we need to|i want to|i'd like to|i need to|you need to|try to|go ahead and"
     r"|how about|are you able to|is it possible (?:for you )?to|next|first|quickly|carefully)\b[\s,!.:]*)+"
 )
-EN_CAN_YOU = re.compile(
+_EN_CAN_YOU = re.compile(
     r"(?:hi|hey|hello|ok|so)?[\s,!]*(?:can|could) you\b|are you able to\b|is it possible for you to\b"
 )
 _EN_THINGS = (
@@ -46,14 +65,14 @@ _EN_THINGS = (
     r"|languages?"
     r"|functions?|docs|documentation|comments|bugs|searches|apps?)"
 )
-EN_IN_GENERAL = re.compile(
+_EN_IN_GENERAL = re.compile(
     r"(?:write|edit|read|run|execute|create|delete|access|browse|search|open|change|modify|see|use|make|install"
     r"|debug"
     r"|generate|fix|review|refactor|work with|speak|understand|handle)(?: (?:and|or|,) \w+)? "
     + _EN_THINGS
     + r"(?: too| as well| for me| by yourself| on your own)?[\s?.!]*"
 )
-EN_ABOUT_US = re.compile(
+_EN_ABOUT_US = re.compile(
     r"\bwho (?:are|made|created|built|trained) you\b|\bwhat (?:can|could) you\b|\bwhat are you\b"
     r"|\bwhat are your\b|\b(?:what|which) (?:\w+ ){0,2}(?:model|llm|ai)\b.*\byou\b"
     r"|\b(?:what|which) (?:\w+ )?(?:tools?|languages?|commands?|features?|skills?|models?)\b.*\b(?:do|can"
@@ -67,7 +86,7 @@ EN_ABOUT_US = re.compile(
     r"|^(?:introduce|tell me about) yourself\b|\bis it possible for you to\b|^are you able to (?!.*\b(?:this"
     r"|the)\b)"
 )
-EN_PASTIME = re.compile(
+_EN_PASTIME = re.compile(
     r"\b(?:joke|haiku|poem|story|song|riddle|weather|recipe|movie|horoscope|meaning of life|how (?:are|old are) you"
     r"|capital of|(?:good|best) (?:\w+ )?(?:book|books|movie|music)|history of|who (?:invented|discovered)"
     r"|how old is|what time is it|favou?rite (?:colou?r|food|language))\b"
@@ -114,7 +133,7 @@ EN_CHANGE_LATER = re.compile(
     rf"|rewrite|solve|replace|improve|handle) (?:it|this|that|them|the|these|those|all|both|a|an|any|what|whatever"
     rf"|\w+)\b(?![^.]*\bis for\b)|\bplease (?:do|{_EN_VERBS})\b"
 )
-EN_LOOK = re.compile(
+_EN_LOOK = re.compile(
     _any(
         "explain describe summarise summarize outline review analyse analyze compare show list find search"
         " locate look"
@@ -125,7 +144,7 @@ EN_LOOK = re.compile(
     )
     + r"\b"
 )
-EN_HERE = re.compile(
+_EN_HERE = re.compile(
     r"\b(?:this|these|here|our|we|my|us|project|repo|repository|code ?base|files?|modules?|functions?|class(?:es)?"
     r"|methods?|tests?|code|app|application|packages?|lines?|endpoints?|handlers?|components?|scripts?"
     r"|implementations?"
@@ -138,18 +157,18 @@ EN_QUESTION = re.compile(
     r"(?:where|how|why|what|what's|which|who|whose|when|is|are|does|do|did|has|have|should|could|can|would|was"
     r"|were)\b"
 )
-EN_AIMED = re.compile(
-    r"(?:where|which|who|when|what happens|how (?:do|does|is|are|many) (?:the|all|it|they)|is the|are the"
+_EN_AIMED = re.compile(
+    r"^(?:where|which|who|when|what happens|how (?:do|does|is|are|many) (?:the|all|it|they)|is the|are the"
     r"|does the|do the"
     r"|why (?:is|are|does|do) (?:the|it))\b"
 )
-EN_KNOWLEDGE = re.compile(
+_EN_KNOWLEDGE = re.compile(
     r"^(?:what is|what's|what are|what does|who (?:is|was)|define|how do you say|when (?:did|was)|where (?:is"
     r"|are) \w+$)"
     r"(?! (?:wrong|happening))|\bdifference between\b|\bmean\?*$"
 )
-EN_WHY_TROUBLE = re.compile(
-    r"why (?:is|does|do|are|did)\b.*\b(?:fail|failing|fails|crash|crashes|crashing|broken|slow|error|hang|hangs)\b"
+_EN_WHY_TROUBLE = re.compile(
+    r"^why (?:is|does|do|are|did)\b.*\b(?:fail|failing|fails|crash|crashes|crashing|broken|slow|error|hang|hangs)\b"
 )
 EN_TROUBLE = re.compile(
     r"\b(?:\w*error|\w*exception|traceback|fail(?:s|ed|ing|ure)?|crash(?:es|ed|ing)?|broken|bug|doesn't work"
@@ -157,21 +176,21 @@ EN_TROUBLE = re.compile(
     r"|ing)?|hangs?|stuck|too slow|wrong|regression|should)\b"
 )
 
-ZH_CHAT = re.compile(
+_ZH_CHAT = re.compile(
     r"(?:(?>你好(?:吗|呀|啊)?|您好|嗨|哈喽|喂|在不在|在吗|[早上下中晚][上午]好|早|晚安|再见|拜拜|谢谢(?:你|您)?"
     r"|多谢|感谢|非常感谢|十分感谢|太感谢了|辛苦了|不客气|对不起|抱歉|干得(?:漂亮|好|不错)|做得(?:很好|好|不错)"
     r"|太棒了|很好|真棒|你真(?:棒|厉害|好)|厉害|哈哈+|不错|今天(?:怎么样|好吗|过得怎么样)|最近(?:怎么样|好吗)"
     r"|大家好|朋友)[\s,.!?。、~]*+)++"
 )
-ZH_POLITE = re.compile(
+_ZH_POLITE = re.compile(
     r"^(?:(?:你好|您好|请问|请你|请|麻烦(?:你|您)?|劳烦|拜托|能不能|能否|可不可以|可否|可以|是否可以|你能不能"
     r"|你可以|你能"
     r"|您能|您可以|你会|能够|能|帮忙|帮我|帮|给我|替我|我想让你|我想要你|我要你|我希望你|我需要你|我想|我要"
     r"|我们要|我们需要"
     r"|我需要|需要|想要|想|接下来|现在|然后|再|首先|先|那么|那|顺便|快速|仔细)[\s,，]*)+"
 )
-ZH_CAN_YOU = re.compile(r"(?:请问)?[你您](?:能|可以|会|能不能|可不可以|能够|是否)")
-ZH_IN_GENERAL = re.compile(
+_ZH_CAN_YOU = re.compile(r"(?:请问)?[你您](?:能|可以|会|能不能|可不可以|能够|是否)")
+_ZH_IN_GENERAL = re.compile(
     r"(?:否|不会|不能|不可以)?(?:直接|自动|自己|帮我)?(?:写|编写|编辑|修改|读|读取|运行|执行|跑|创建|删除|访问"
     r"|浏览|搜索"
     r"|打开|使用|用|安装|生成|调试|查看|看|上|联|处理|审查|重构|提交|说|操作)(?:我的|你的)?(?:shell|bash|git"
@@ -180,7 +199,7 @@ ZH_IN_GENERAL = re.compile(
     r"|仓库|目录|中文|英文"
     r"|拉取请求|合并请求|文档|注释|浏览器|git|shell)(?:吗|么|嘛|不)?[\s?.!。]*"
 )
-ZH_ABOUT_US = re.compile(
+_ZH_ABOUT_US = re.compile(
     r"[你您](?:是谁|叫什么|是什么|是哪个|能做|会做|能干|会干|能帮我(?:做|干|些)|可以做|可以帮我做|都?会(?:什么"
     r"|哪些)"
     r"|用的是?什么模型|是怎么工作|怎么工作|如何工作|是如何工作|支持|懂|了解我|认识|还?记得|有(?:什么|哪些|多少"
@@ -191,7 +210,7 @@ ZH_ABOUT_US = re.compile(
     r"|(?:怎么|如何|怎样)(?:使)?用[你您]|^(?:帮助|使用帮助|使用说明)[?!。]*$|介绍一下(?:你|您)?自己|自我介绍"
     r"|(?:有|可以用|能用)(?:什么|哪些)(?:命令|工具|功能|技能)(?:可以用|能用|可用)?[?。]*$"
 )
-ZH_PASTIME = re.compile(
+_ZH_PASTIME = re.compile(
     r"笑话|诗|故事|歌词|谜语|天气|菜谱|电影|星座|人生的意义|首都|[本的]书|谁发明|是谁发明|历史上|几岁|多少岁"
     r"|推荐一[本部首]"
 )
@@ -218,14 +237,14 @@ ZH_CHANGE_LATER = re.compile(
 ZH_CHANGE_WITHIN = re.compile(
     rf"(?:需要|应该|希望|想|要|必须|得){_ZH_VERBS}|不要|不应该?|应该|{_ZH_VERBS}(?:成|为|到|上|掉|一下)|显示"
 )
-ZH_LOOK = re.compile(
+_ZH_LOOK = re.compile(
     r"(?:解释|说明|介绍|分析|总结|概括|归纳|列出|列举|查找|查一下|查看|找出|找一下|找到|找找|看看|看一下|看下"
     r"|审查|检查"
     r"|评审|评估|比较|对比|描述|讲解|讲讲|讲一下|说说|说一下|理解|梳理|统计|告诉我|追踪|定位|带我|搜索|搜一下"
     r"|我看不懂|看不懂"
     r"|我不明白|我不理解|了解|阅读|过一遍|画出)"
 )
-ZH_HERE = re.compile(
+_ZH_HERE = re.compile(
     r"这|那个|那段|我们|我的|本项目|项目|仓库|代码|文件|模块|函数|方法|类|测试|接口|程序|应用|包|组件|脚本"
     r"|数据库|配置|变量|参数"
     r"|导入|回调|异常|报错|日志|请求|架构|流程|入口|性能|目录|逻辑|实现|调用|引用|用到|依赖|字段|行|仓|客户端"
@@ -235,9 +254,37 @@ ZH_QUESTION = re.compile(
     r"[?]|[吗么呢]|什么|为何|怎么|如何|怎样|哪|谁|多少|几个|是否|有没有|是不是|会不会|能不能|有何|多久|何时"
 )
 ZH_WHY = re.compile(r"(?:为什么|为何|为啥)")
-ZH_AIMED = re.compile(r"哪里|在哪|哪些|哪个|谁|(?:是)?怎么(?:决定|处理|实现|保证|做到)的?|断开|发生什么|会发生")
-ZH_KNOWLEDGE = re.compile(r"^什么是|是什么[?。]*$|(?:有什么|的)区别|什么意思|有何不同|谁发明")
-ZH_WHY_TROUBLE = re.compile(r"(?:为什么|为何|为啥|怎么).*(?:失败|报错|崩溃|出错|不行|很慢|这么慢|卡住|挂了)")
+_ZH_AIMED = re.compile(r"哪里|在哪|哪些|哪个|谁|(?:是)?怎么(?:决定|处理|实现|保证|做到)的?|断开|发生什么|会发生")
+_ZH_KNOWLEDGE = re.compile(r"^什么是|是什么[?。]*$|(?:有什么|的)区别|什么意思|有何不同|谁发明")
+_ZH_WHY_TROUBLE = re.compile(r"(?:为什么|为何|为啥|怎么).*(?:失败|报错|崩溃|出错|不行|很慢|这么慢|卡住|挂了)")
 ZH_TROUBLE = re.compile(
     r"报错?|错误|异常|失败|崩溃|挂了|不好使|不工作|不能用|用不了|太慢|卡住|有问题|不通过|不过|bug|error"
+)
+
+ENGLISH = Words(
+    _EN_CHAT,
+    _EN_POLITE,
+    _EN_CAN_YOU,
+    _EN_IN_GENERAL,
+    _EN_ABOUT_US,
+    _EN_PASTIME,
+    _EN_HERE,
+    _EN_LOOK,
+    _EN_AIMED,
+    _EN_KNOWLEDGE,
+    _EN_WHY_TROUBLE,
+)
+
+CHINESE = Words(
+    _ZH_CHAT,
+    _ZH_POLITE,
+    _ZH_CAN_YOU,
+    _ZH_IN_GENERAL,
+    _ZH_ABOUT_US,
+    _ZH_PASTIME,
+    _ZH_HERE,
+    _ZH_LOOK,
+    _ZH_AIMED,
+    _ZH_KNOWLEDGE,
+    _ZH_WHY_TROUBLE,
 )

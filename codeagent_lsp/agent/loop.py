@@ -66,7 +66,8 @@ async def nothing() -> str:
 class AgentLoop:
     """One run of the loop. `after_tools` is awaited when the calls of one reply are done; its text, if any, is told
     to the model. `kept` gives what stays word for word when the conversation is summarised. `handed_over` is asked
-    after tools: whether they gave the work to somebody else.
+    after tools: whether they gave the work to somebody else. `allowed` are the tools that may be called now, None for
+    all: the model is told of the others too, so that its prompts begin the same.
     """
 
     def __init__(
@@ -80,6 +81,7 @@ class AgentLoop:
         after_tools: Callable[[], Awaitable[str]] = nothing,
         kept: Callable[[], Awaitable[Kept]] = nothing_kept,
         handed_over: Callable[[], bool] = lambda: False,
+        allowed: tuple[str, ...] | None = None,
     ) -> None:
         self._model = model
         self._executor = executor
@@ -89,6 +91,7 @@ class AgentLoop:
         self._limits = limits
         self._after_tools = after_tools
         self._handed_over = handed_over
+        self._allowed = allowed
         room = WindowLimits(limits.window, limits.reply_tokens, limits.compact_at, limits.messages)
         self._window = ConversationWindow(history, room, emit, kept, self._summarise)
         self._guard = LoopGuard()
@@ -160,7 +163,11 @@ class AgentLoop:
     def _request(self, tools: tuple[ToolSpec, ...]) -> ModelRequest:
         limits = self._limits
         return ModelRequest(
-            self._history.messages, tools, temperature=limits.temperature, max_tokens=limits.reply_tokens
+            self._history.messages,
+            tools,
+            temperature=limits.temperature,
+            max_tokens=limits.reply_tokens,
+            allowed=self._allowed,
         )
 
     async def _summarise(self, messages: tuple[Message, ...], tokens: int) -> str:

@@ -1,5 +1,6 @@
 """The written plan that a user approves before work starts, as a value: Markdown under a title. Pure.
 
+`SECTIONS` are the headings it should have, as keys of the catalogue.
 Not here: who writes it and who approves it (`session/planner.py`).
 """
 
@@ -8,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-EXPLORED = "Explored files"
-CRITICAL = "Critical files"
-APPROACH = "Approach"
+from codeagent_lsp.texts import LANGUAGES, text
+
+SECTIONS = ("plan_page.explored", "plan_page.critical", "plan_page.approach")
 MOST_CHARACTERS = 100_000
 
 
@@ -55,10 +56,12 @@ class PlanDocument:
         """Whether there is such a section."""
         return any(_heading(line) == name.casefold() for line in self.body.splitlines())
 
-    def with_explored(self, files: Iterable[str]) -> PlanDocument:
-        """With the files that were read listed, unless the document lists them itself."""
+    def with_explored(self, files: Iterable[str], language: str) -> PlanDocument:
+        """With the files that were read listed, unless the document lists them itself, in whatever language."""
         listed = "\n".join(f"- `{name}`" for name in dict.fromkeys(files))
-        return self if not listed or self.has_section(EXPLORED) else self.with_section(EXPLORED, listed)
+        if not listed or any(self.has_section(text(SECTIONS[0], known)) for known in LANGUAGES):
+            return self
+        return self.with_section(text(SECTIONS[0], language), listed)
 
     def _with(self, body: str) -> PlanDocument:
         return replace(self, body=body[:MOST_CHARACTERS], approved=False)

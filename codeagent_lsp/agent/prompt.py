@@ -14,6 +14,10 @@ from codeagent_lsp.workspace.lines import split_lines
 
 SELECTION_LIMIT = 12_000
 
+OVERVIEW = """Repo map: what holds the workspace together, by the code itself, as it was when this session began. Files
+with signatures first, then names by folder; there are more files."""
+TASK_MAP = "Files that may matter to the task, found by its words and by how the code hangs together, best first:"
+
 
 @dataclass(frozen=True, slots=True)
 class Environment:
@@ -65,6 +69,23 @@ def task_message(task: str, selection: Selection | None = None, diagnostics: Seq
     if diagnostics:
         parts.append("Diagnostics:\n" + "\n".join(f"- {line}" for line in diagnostics))
     return "\n\n".join(parts)
+
+
+def overview_part(text: str) -> str:
+    """The repo map in the system prompt."""
+    return f"{OVERVIEW}\n{text}"
+
+
+def task_map_part(text: str) -> str:
+    """The repo map before a task."""
+    return f"{TASK_MAP}\n{text}"
+
+
+def map_changes(new: Sequence[str], gone: Sequence[str]) -> str:
+    """What the repo map in the system prompt does not say or says no more; '' when it still holds."""
+    parts = [f"new: {', '.join(new)}"] if new else []
+    parts += [f"gone: {', '.join(gone)}"] if gone else []
+    return f"Since the repo map above was made: {'; '.join(parts)}." if parts else ""
 
 
 def shorten(text: str, limit: int = SELECTION_LIMIT) -> str:

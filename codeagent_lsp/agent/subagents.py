@@ -7,7 +7,7 @@ staged in the same run. None can call another. Not here: where users' own agents
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from itertools import count
 
@@ -15,15 +15,16 @@ from codeagent_lsp import events
 from codeagent_lsp.agent.agent_files import Profile
 from codeagent_lsp.agent.history import History
 from codeagent_lsp.agent.loop import AgentLoop, LoopLimits, LoopResult
+from codeagent_lsp.agent.subset import Subset
 from codeagent_lsp.errors import ErrorCode, ModelError, PermissionDenied, ToolFailed
 from codeagent_lsp.llm.base import Model
 from codeagent_lsp.messages import Message, ToolSpec
 from codeagent_lsp.tools.approvals import Approvals
-from codeagent_lsp.tools.base import Effect, Tool, ToolContext
+from codeagent_lsp.tools.base import ToolContext
 from codeagent_lsp.tools.decision import Mode
 from codeagent_lsp.tools.executor import ToolExecutor
 from codeagent_lsp.tools.permissions import effects_of
-from codeagent_lsp.tools.registry import Entry, ToolRegistry, ToolState
+from codeagent_lsp.tools.registry import ToolRegistry
 from codeagent_lsp.tools.todos import TodoList
 from codeagent_lsp.workspace.visible import one_line
 
@@ -39,7 +40,7 @@ class Parent:
     those of these names that it could have), and how it tells events.
 
     `model` opens a model, '' for the run's own; `prompt` makes the system prompt of an agent from its instructions;
-    `vouched` asks whether the user trusts a profile of the workspace.
+    `vouched` asks whether the user trusts a profile of the workspace; `before` gives what belongs before a task.
     """
 
     registry: ToolRegistry
@@ -53,6 +54,7 @@ class Parent:
     model: Callable[[str], Awaitable[Model]]
     prompt: Callable[[Profile], Awaitable[str]]
     vouched: Callable[[Profile], Awaitable[bool]]
+    before: Callable[[str], Awaitable[str]]
 
 
 class Subagents:
@@ -92,11 +94,12 @@ class Subagents:
         try:
             model = await parent.model(profile.model)
             system = Message("system", await parent.prompt(profile))
+            told = "\n\n".join(filter(None, (await parent.before(task), task)))
             limits = replace(parent.limits, iterations=min(profile.max_iterations, parent.limits.iterations))
             loop = AgentLoop(
                 model,
                 self._executor(profile),
-                History([system, Message("user", task)]),
+                History([system, Message("user", told)]),
                 lambda: self._tools(profile),
                 self._shown(profile, next(self._numbers)),
                 replace(limits, window=model.info.context_window or limits.window),
@@ -109,7 +112,7 @@ class Subagents:
         parent, context = self._parent, self._parent.context
         desk = replace(context.skills, mode=profile.name) if context.skills else None
         own = replace(context, todos=TodoList(), planner=None, delegates=None, groups=None, skills=desk)
-        subset = _Subset(parent.registry, lambda: {spec["name"] for spec in self._tools(profile)})
+        subset = Subset(parent.registry, lambda: {spec["name"] for spec in self._tools(profile)})
         return ToolExecutor(subset, own, self._mode(profile), parent.approvals, parent.language)
 
     def _mode(self, profile: Profile) -> Callable[[], Mode]:
@@ -144,36 +147,6 @@ class Subagents:
 
     def _status(self, profile: Profile, what: str) -> None:
         self._parent.emit(events.StatusChanged(message=f"{profile.name}: {what}"))
-
-
-class _Subset(ToolRegistry):
-    """A registry of which only some tools can be called; states and numbers are those of the whole."""
-
-    def __init__(self, whole: ToolRegistry, allowed: Callable[[], Iterable[str]]) -> None:
-        super().__init__(circuits=whole.circuits)
-        self._whole = whole
-        self._allowed = allowed
-
-    def get(self, name: str) -> Tool:  # type: ignore[type-arg]
-        if name not in self._allowed():
-            names = ", ".join(self.names("active"))
-            raise ToolFailed(f"You do not have the tool {one_line(name, 60)!r}. Tools: {names}.", ErrorCode.NOT_FOUND)
-        return self._whole.get(name)
-
-    def entries(self) -> tuple[Entry, ...]:
-        allowed = set(self._allowed())
-        return tuple(entry for entry in self._whole.entries() if entry.tool.traits.name in allowed)
-
-    def names(self, state: ToolState | None = None, group: str | None = None) -> tuple[str, ...]:
-        allowed = set(self._allowed())
-        return tuple(name for name in self._whole.names(state, group) if name in allowed)
-
-    def specs(self, effects: Iterable[Effect], groups: Iterable[str]) -> tuple[ToolSpec, ...]:
-        allowed = set(self._allowed())
-        return tuple(spec for spec in self._whole.specs(effects, groups) if spec["name"] in allowed)
-
-    def count(self, name: str, *, ok: bool, milliseconds: float) -> None:
-        self._whole.count(name, ok=ok, milliseconds=milliseconds)
 
 
 def _report(profile: Profile, result: LoopResult, changed: list[str]) -> str:

@@ -31,7 +31,9 @@ class ModelInfo:
 class ModelRequest:
     """One call. `messages` start with the system message; `max_tokens` None means the backend's choice.
 
-    `response_schema` asks for one JSON object of that schema where the backend can constrain it.
+    `response_schema` asks for one JSON object of that schema where the backend can constrain it. `allowed` are the
+    tools that this reply may call, None for all: the prompt describes all of them either way, so that it begins like
+    the one before.
     """
 
     messages: tuple[Message, ...]
@@ -40,6 +42,7 @@ class ModelRequest:
     max_tokens: int | None = None
     stop: tuple[str, ...] = ()
     response_schema: dict[str, Any] | None = None
+    allowed: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -88,7 +88,7 @@ class ToolCallingModel:
             request,
             messages=history.as_text(request.messages, told, self._write_call, self._write_answer),
             tools=(),
-            response_schema=constrained.reply_schema(request.tools),
+            response_schema=constrained.reply_schema(_callable(request)),
         )
         reader, shown = AnswerReader(), ""
         async with aclosing(self._inner.stream(asked)) as items:
@@ -148,6 +148,11 @@ async def _without_calls(
         if isinstance(item, Reply) and (rest := parser.rest()):
             yield TextChunk(rest)
         yield item
+
+
+def _callable(request: ModelRequest) -> tuple[ToolSpec, ...]:
+    """The tools that a reply may call. Where no grammar sees to it, whoever runs the calls does."""
+    return tuple(tool for tool in request.tools if request.allowed is None or tool["name"] in request.allowed)
 
 
 def _checked(reply: Reply, tools: tuple[ToolSpec, ...]) -> Reply:

@@ -7,12 +7,16 @@ models that have no tools (`history`).
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 from uuid import uuid4
 
 from codeagent_lsp.messages import Message, ToolSpec
+
+_PLAIN_NAME = re.compile(r"[A-Za-z0-9_-]+")
+_NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]")
 
 
 def encode(body: dict[str, Any]) -> bytes:
@@ -44,7 +48,12 @@ def tidy(messages: Iterable[Message]) -> list[Message]:
 
 def tool_list(tools: Iterable[ToolSpec]) -> list[dict[str, Any]]:
     """Tool descriptions as the API wants them, in the given order."""
-    return [{"type": "function", "function": dict(tool)} for tool in tools]
+    return [{"type": "function", "function": {**tool, "name": wire_name(tool["name"])}} for tool in tools]
+
+
+def wire_name(name: str) -> str:
+    """A tool's name as every server takes it: `a.b` becomes `a__b`, which is understood when it comes back."""
+    return name if _PLAIN_NAME.fullmatch(name) else _NOT_IN_NAMES.sub("__", name)
 
 
 def new_call_id() -> str:
@@ -62,7 +71,7 @@ def _message(message: Message) -> dict[str, Any]:
             "id": call.id,
             "type": "function",
             "function": {
-                "name": call.name,
+                "name": wire_name(call.name),
                 "arguments": json.dumps(dict(call.arguments), ensure_ascii=False),
             },
         }

@@ -18,13 +18,15 @@ NAME_BEFORE = 64
 LONGEST_QUOTED = 4096
 LONGEST_BARE = 256
 
+# What tools put before the lines of a file: `12|`, `src/a.py:12:`, the `+` of a diff.
+_MARGIN = r"(?:[0-9]{1,7}\||[^\s:|]{1,160}[:-][0-9]{1,7}[:-]|\+)"
 _ASCII_LOWER = {code: code + 32 for code in range(65, 91)}
 _STEM = re.compile(
     r"(?:pass|pwd|secret|token|api|key|auth|cred|cookie|bearer|session_?id|sid|mnemonic|seed|密码|口令|密钥|令牌"
     r"|_id|userid|email)[\w-]*+"
     r"(?P<sign>\\{0,7}[\"'`]?\]?[ \t]{0,4}(?:=>|:=|[!=]={1,2}|[=:：]|(?<=[a-z0-9_])>"
     r"|(?<=[\"']),(?=[ \t]{0,4}\\{0,7}[\"']))[ \t]{0,8}"
-    r"(?:\r?\n[ \t]{0,40}(?=\\{0,7}[\"']))?"
+    r"(?:\r?\n(?:[0-9]{1,7}\||\+)?[ \t]{0,40}(?=\\{0,7}[\"']))?"
     r"|[ \t]{1,4}is[ \t]{1,4}|[是为][ \t]?)?+"
 )
 _SPACED = re.compile(
@@ -33,7 +35,8 @@ _SPACED = re.compile(
 _Q = r"\\{0,3}[\"']?"
 _NAMED = re.compile(  # `- name: X` and `value: …` on the next line, `key="X" value="…"`
     rf"(?:name|key|Name|Key)(?P<option>){_Q}[ \t]{{0,4}}[:=][ \t]{{0,4}}{_Q}(?P<name>[\w.-]{{2,60}}+){_Q}"
-    rf"[\s,]{{1,60}}+{_Q}(?:value|Value){_Q}[ \t]{{0,4}}[:=][ \t]{{0,4}}"
+    rf"(?:[\s,]{{1,60}}+|[ \t,]{{0,20}}+\r?\n{_MARGIN}[ \t]{{0,40}}+)"
+    rf"{_Q}(?:value|Value){_Q}[ \t]{{0,4}}[:=][ \t]{{0,4}}"
 )
 _WORDS = re.compile(r"[A-Za-z0-9_.$-]*+")
 _ANNOTATION = re.compile(r"&?(?:'\w{1,20} )?[A-Za-z_][\w.\[\], |]{0,60}?[ \t]{0,4}=[ \t]{0,4}(?=[rbfu]?[\"'`])")
@@ -48,6 +51,8 @@ _REFERENCE = re.compile(
 _REST = re.compile(rf"[^{_SIGNS}]*+")
 _LINE = re.compile(rf"(?:{_M}|[^\r\n]){{1,{LONGEST_BARE}}}")
 _HEADER = re.compile(r"(?i:(?:set-|proxy-)?(?:cookie2?|authorization))")  # read by `headers.py`
+_LINE_MARGIN = re.compile(_MARGIN)
+_FARTHEST = 200  # a line's beginning, from a name in it
 _ENV_LINE = re.compile(r"(?:export[ \t]+|set[ \t]+|ENV[ \t]+|ARG[ \t]+|-[ \t]+|\+[ \t]?|-)?\Z")
 
 
@@ -208,11 +213,13 @@ def _unquoted(text: str, place: _Place, start: int) -> tuple[int, int] | None:
 
 def _stands_alone(text: str, start: int) -> bool:
     """Whether nothing but a word such as `export` stands before a name on its line."""
-    begin = max(0, start - 40)
+    begin = max(0, start - _FARTHEST)
     newline = text.rfind("\n", begin, start)
     if newline < 0 < begin:
         return False
-    return bool(_ENV_LINE.fullmatch(text[max(begin, newline + 1) : start].lstrip(" \t")))
+    before = text[max(begin, newline + 1) : start]
+    margin = _LINE_MARGIN.match(before)
+    return bool(_ENV_LINE.fullmatch(before[margin.end() if margin else 0 :].lstrip(" \t")))
 
 
 def _of_env_line(text: str, start: int) -> tuple[int, int] | None:

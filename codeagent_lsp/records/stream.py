@@ -7,11 +7,14 @@ its value, or a private key until it ends. Not here: what is secret (`sanitizer.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 from codeagent_lsp.records.blocks import open_block
-from codeagent_lsp.records.sanitizer import Sanitizer
 
 LONGEST_HELD = 65_536
+LONGEST_KEY = 8192  # no writing of a key of ours is expected to be longer
+
+_REST = 4096  # what stays, where a text has to be cut
 
 _TELLING = re.compile(
     r"pass|pwd|secret|token|key|auth|cred|cookie|bearer|basic|session|sid|mnemonic|seed|密码|口令|密钥|令牌|://|-----"
@@ -27,17 +30,20 @@ _SPACE = re.compile(r"\s(?=\S*\Z)")
 
 
 class StreamSanitizer:
-    """One stream. What `feed` and `close` return, put together, is the cleaned text."""
+    """One stream. What `feed` and `close` return, put together, is the cleaned text.
 
-    def __init__(self, sanitizer: Sanitizer) -> None:
-        self._sanitizer = sanitizer
+    `clean` masks a text. `hold_back` is how many characters stay because one of our own keys may go on in them. Memory
+    is that of a piece and `LONGEST_HELD` characters.
+    """
+
+    def __init__(self, clean: Callable[[str], str], hold_back: int = LONGEST_KEY) -> None:
+        self._clean = clean
+        self._hold_back = hold_back
         self._held = ""
         self._line_held = False  # nothing is given out before the line ends
 
     def feed(self, chunk: str) -> str:
         """Take a piece; the part of all that was held that is safe to give out, cleaned. Often empty."""
-        if not self._sanitizer.enabled:
-            return chunk
         self._held += chunk
         if self._line_held and "\n" not in chunk and len(self._held) <= LONGEST_HELD:
             return ""
@@ -51,16 +57,15 @@ class StreamSanitizer:
 
     def _give(self, until: int) -> str:
         given, self._held = self._held[:until], self._held[until:]
-        return self._sanitizer.text(given) if given else ""
+        return self._clean(given) if given else ""
 
     def _safe_until(self) -> int:
         held = self._held
-        if len(held) > LONGEST_HELD:
-            return self._cut()
         block = open_block(held)
         if block >= 0:
             held = held[: held.rfind("\n", 0, block) + 1]
-        return self._safe_lines(held)
+        until = self._safe_lines(held)
+        return until if len(self._held) - until <= LONGEST_HELD else self._cut(until)
 
     def _safe_lines(self, held: str) -> int:
         line = held.rfind("\n") + 1
@@ -73,20 +78,20 @@ class StreamSanitizer:
 
     def _before_own_keys(self, until: int) -> int:
         """Our own keys may have spaces in them: enough stays for the longest to be seen whole."""
-        return until if len(self._held) - until >= self._sanitizer.hold_back else self._word_before(until)
+        return until if len(self._held) - until >= self._hold_back else self._word_before(until)
 
     def _word_before(self, until: int) -> int:
-        limit = max(0, len(self._held) - self._sanitizer.hold_back)
-        if not self._sanitizer.hold_back or limit >= until:
+        limit = max(0, len(self._held) - self._hold_back)
+        if limit >= until:
             return until
         newline = self._held.rfind("\n", 0, limit)
         return newline + 1
 
-    def _cut(self) -> int:
-        """Too much is held: a place between two words, well before the end."""
-        limit = LONGEST_HELD - 4096
+    def _cut(self, least: int) -> int:
+        """Too much is held behind `least`: a place between two words, well before the end."""
+        limit = len(self._held) - max(_REST, self._hold_back)
         for separator in ("\n", " ", ",", '"'):
-            place = self._held.rfind(separator, LONGEST_HELD // 2, limit)
+            place = self._held.rfind(separator, max(least, limit - LONGEST_HELD // 2), limit)
             if place >= 0:
                 return place + 1
         return limit

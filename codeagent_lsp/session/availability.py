@@ -38,7 +38,7 @@ class Availability:
                 self._emit(events.ToolDisabled(tool=name, reason=reason))
                 lines.append(self._rests(name, reason))
         for name in self._off:
-            if name not in off and name in names:
+            if name not in off and (name in names or name in groups):
                 self._emit(events.ToolEnabled(tool=name))
                 lines.append(f"The tool {name} can be used again.")
         new = sorted(groups - self._groups)
@@ -56,9 +56,11 @@ class Availability:
 
 
 def _off(registry: ToolRegistry) -> dict[str, str]:
-    return {
+    """What cannot be used, with the reason; a group that is missing as a whole is one name."""
+    off = {
         entry.tool.traits.name: _reason(entry) for entry in registry.entries() if entry.state in ("disabled", "error")
     }
+    return {**off, **{name: one_line(str(reason), REASON) for name, reason in registry.missing.items()}}
 
 
 def _reason(entry: Entry) -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, replace
+from functools import partial
 
 from codeagent_lsp import events
 from codeagent_lsp.agent.compaction import Kept
@@ -14,6 +15,7 @@ from codeagent_lsp.agent.gather import starting_context
 from codeagent_lsp.agent.history import History, note
 from codeagent_lsp.agent.loop import DEFAULT_WINDOW, AgentLoop, LoopLimits, LoopResult
 from codeagent_lsp.agent.prompt import Selection, system_prompt, task_message
+from codeagent_lsp.agent.subset import NOT_YET, Subset
 from codeagent_lsp.llm.base import Model
 from codeagent_lsp.messages import Message, ToolSpec
 from codeagent_lsp.session.availability import Availability
@@ -22,19 +24,21 @@ from codeagent_lsp.session.offering import Offering, offering_for
 from codeagent_lsp.session.planner import RunPlanner
 from codeagent_lsp.session.proposal import Proposal
 from codeagent_lsp.session.replay import message_to_dict
+from codeagent_lsp.session.repo_maps import SMALL_WINDOW
 from codeagent_lsp.session.request import ANSWERS, Planning, RunRequest, Target
 from codeagent_lsp.session.services import Services
-from codeagent_lsp.session.session import Compacted, RunRecord, Session
+from codeagent_lsp.session.session import Session
+from codeagent_lsp.session.state import Compacted, RunRecord
 from codeagent_lsp.session.telling import Telling
 from codeagent_lsp.session.voice import Voice
 from codeagent_lsp.session.workbench import Workbench, commands_line
 from codeagent_lsp.tools.base import ToolContext
 from codeagent_lsp.tools.decision import Mode
 from codeagent_lsp.tools.executor import ToolExecutor
-from codeagent_lsp.tools.todos import render
 from codeagent_lsp.workspace.position import LineIndex
 
-SMALL_WINDOW = 8192
+FOREIGN_TOOLS = 3
+"""Characters of tools that the user brought along, as this part of the window in tokens: less than a tenth of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,21 +78,23 @@ class Conversation:
 
     async def open(self, request: RunRequest | None = None, also: str = "") -> None:
         """Tell the model who it is, all that was said so far, and the request; None where a run goes on."""
-        parts = self._parts
+        parts, known = self._parts, self._parts.session.context
         await parts.bench.open()
         commands = commands_line(parts.bench.isolation, parts.bench.no_shell)
-        environment = replace(parts.services.environment(), commands=commands)
+        known.environment = replace(parts.services.environment(), commands=commands)
         kind = "ask" if self._kind in ANSWERS else "system"
-        system = Message("system", system_prompt(kind, environment, await self._told.prompt()))
-        self._base, self._generation = len(parts.session.messages), parts.session.generation
-        self._history = History([system, *parts.session.messages], self._remember, self._compacted)
-        small = self.window <= SMALL_WINDOW
-        messages, registry = parts.session.messages, parts.services.registry
-        self._offering = offering_for(registry, self._mode, messages, self._planning, system.content, small=small)
+        system = Message("system", system_prompt(kind, known.environment, await self._told.prompt()))
+        said, self._base, self._generation = known.conversation, len(known.conversation), known.generation
+        self._history = History([system, *said], self._remember, self._compacted)
+        small, registry = self.window <= SMALL_WINDOW, parts.services.registry
+        room = 0 if small else self.window // FOREIGN_TOOLS
+        self._offering = offering_for(
+            registry, self._mode, said, self._planning, system.content, small=small, room=room
+        )
         context = parts.bench.context(self._model, self._reply_tokens)
         planner = None if self._planning == "never" else self._planner
         context = replace(context, planner=planner, groups=self._offering)
-        self._context = self._told.equipped(context, environment, self._tools, self._limits(None))
+        self._context = self._told.equipped(context, self._tools, self._limits(None))
         self._focusing = self._focuses(context)
         if request is not None:
             await self._request(request, also)
@@ -97,8 +103,9 @@ class Conversation:
         """What the user wants, in their own words; before it, in a note, what helps with it now. The note goes with
         the first compaction, the words stay.
         """
-        files = await asyncio.to_thread(self._files, request)
-        before = (await self._told.before(request), self._availability.opening(), files, also)
+        shown = await self._told.map_for(request) if self._has_tools else ""
+        files = await asyncio.to_thread(self._files, request, listed=not shown)
+        before = (await self._told.before(request), self._availability.opening(), shown, files, also)
         if helpful := "\n\n".join(filter(None, before)):
             self.tell(helpful)
         self._history.append(Message("user", self._task(request)))
@@ -117,23 +124,25 @@ class Conversation:
     ) -> LoopResult:
         """Let the model work until it answers, makes a plan, or comes to a limit.
 
-        `only` are the tools it is offered; while `reading` it may change and run nothing.
+        `only` are the tools it may call; while `reading` it may change and run nothing.
         """
         assert self._context is not None, "a conversation is opened first"
         self._reading = reading
         services, planner = self._parts.services, self._planner
-        approvals, language = self._parts.session.approvals, services.language()
-        executor = ToolExecutor(services.registry, self._context, self._mode_now, approvals, language)
+        approvals, language = self._parts.session.context.approvals, services.language()
+        registry = services.registry if only is None else Subset(services.registry, lambda: only, NOT_YET)
+        executor = ToolExecutor(registry, self._context, self._mode_now, approvals, language)
         loop = AgentLoop(
             self._model,
             executor,
             self._history,
-            lambda: self._tools(only),
+            self._tools,
             self._parts.voice.emit,
             self._limits(iterations),
             self._after_tools,
             self._kept,
             lambda: planner.made,
+            only,
         )
         return await loop.run()
 
@@ -167,32 +176,30 @@ class Conversation:
         """The same, and while a plan is made or a step is only to read, nothing but that."""
         return "readOnly" if self._reading or self._planner.reading_only else self._mode()
 
-    def _tools(self, only: tuple[str, ...] | None) -> tuple[ToolSpec, ...]:
+    def _tools(self, only: tuple[str, ...] | None = None) -> tuple[ToolSpec, ...]:
         """What the model is offered. A small model explains what it has in front of it, without tools."""
-        return () if self._kind == "explain" and self.window <= SMALL_WINDOW else self._offering.specs(only)
+        return self._offering.specs(only) if self._has_tools else ()
+
+    @property
+    def _has_tools(self) -> bool:
+        return self._kind != "explain" or self.window > SMALL_WINDOW
 
     async def _kept(self) -> Kept:
         """What every compaction says again."""
+        await self._focusing.refresh()
         parts = self._parts
-        items, plan = parts.session.todos.items, parts.record.plan
-        paths = [path for part in parts.record.applied for path in part.changeset.paths]
-        names = map(parts.proposal.view.roots.relative, (*paths, *parts.proposal.changeset.paths))
-        return Kept(
-            render(items) if items else "",
-            plan.text() if plan else "",
-            tuple(dict.fromkeys(names)),
-            await self._focusing.fresh(),
-        )
+        return parts.session.context.kept(parts.record, parts.proposal.view.roots.relative)
 
     def _task(self, request: RunRequest) -> str:
         """The request, and what is selected."""
         selection = self._selection(request.target) if request.target is not None else None
         return task_message(request.instruction, selection, request.diagnostics)
 
-    def _files(self, request: RunRequest) -> str:
+    def _files(self, request: RunRequest, *, listed: bool) -> str:
         """What the task needs to begin."""
         skip = [request.target.file.path] if request.target is not None else []
-        return starting_context(self._parts.proposal.view, request.task, self.window, skip)
+        view, stands = self._parts.proposal.view, partial(self._focusing.stands, self._history.messages)
+        return starting_context(view, request.task, self.window, skip, listed=listed, stands=stands)
 
     def _focuses(self, context: ToolContext) -> Focusing:
         parts = self._parts

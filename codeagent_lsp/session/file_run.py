@@ -16,8 +16,6 @@ from codeagent_lsp.shadow.base import Command, CommandResult, Shell, Stream
 from codeagent_lsp.workspace.files import FileText, FileView
 from codeagent_lsp.workspace.paths import is_untitled
 
-SHOWN_BYTES = 4000
-
 _PROGRAMS: dict[str, tuple[str, ...]] = {
     ".py": ("python3",),
     ".js": ("node",),

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from codeagent_lsp.agent.focus import FocusedFiles
-from codeagent_lsp.agent.history import READING, UNCHANGED
+from codeagent_lsp.agent.history import READING, UNCHANGED, WORTH_REFERRING
 from codeagent_lsp.errors import AgentError
 from codeagent_lsp.messages import Message
 from codeagent_lsp.session.session import Session
@@ -57,17 +57,23 @@ class Focusing:
                 return
             results[message.tool_call_id] = message.content
 
-    async def fresh(self) -> FocusedFiles:
-        """The files in focus as they are now."""
-        paths = self._session.focused.paths
+    async def refresh(self) -> None:
+        """Take the files in focus as they are now."""
+        paths = self._session.context.focused.paths
         texts = await asyncio.to_thread(lambda: {path: self._text(path)[1] for path in paths})
-        self._focus(replace(self._session.focused, limit=self._limit).refreshed(texts))
-        return self._session.focused
+        self._focus(replace(self._session.context.focused, limit=self._limit).refreshed(texts))
+
+    def stands(self, messages: Sequence[Message], name: str, text: str) -> bool:
+        """Whether this text of a file stands in the conversation, and no other one was seen since."""
+        seen = self._session.context.focused.get(name)
+        if len(text) < WORTH_REFERRING or (seen is not None and seen.text not in ("", text)):
+            return False
+        return any(text in message.content for message in messages)
 
     async def _look(self, shown: Sequence[tuple[str, str]]) -> None:
         """Take in files by the name and the text that the model got; also what is being edited by now."""
         now = await asyncio.to_thread(lambda: [self._text(name) for name, _ in shown])
-        focused = replace(self._session.focused, limit=self._limit)
+        focused = replace(self._session.context.focused, limit=self._limit)
         for (_, text), (name, current) in zip(shown, now, strict=True):
             if current is not None and current in text:
                 focused = focused.seen(name, current)

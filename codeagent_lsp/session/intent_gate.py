@@ -6,6 +6,8 @@ the rules (`agent/intent.py`), when the mode is told (`voice.py`).
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from codeagent_lsp import events
 from codeagent_lsp.agent.intent import Intent, classify, classify_with_model
 from codeagent_lsp.agent.loop import DEFAULT_WINDOW
@@ -36,11 +38,13 @@ class IntentGate:
             intent=self.intent.label, confidence=self.intent.confidence, reason=self.intent.reason
         )
 
-    async def ask(self, model: Model) -> None:
-        """Let the model say what it takes the request for, where that matters, nothing is told yet and it is cheap."""
+    async def ask(self, model: Model, emit: Callable[[events.Event], None]) -> None:
+        """Let the model say what it takes the request for, where that matters, nothing is told yet and it is cheap;
+        `emit` is told what it took.
+        """
         unsure = self.intent is not None and not self.intent.sure
         if unsure and self._free and self.planning == "auto" and cheap(model):
-            self._take(await classify_with_model(model, self._request.task))
+            self._take(await classify_with_model(model, self._request.task, emit))
 
     def _take(self, intent: Intent) -> None:
         self.intent = intent

@@ -25,7 +25,7 @@ def lapsed(session: Session) -> list[dict[str, Any]]:
             "title": asked.title,
             "choices": list(asked.choices),
         }
-        for run in session.runs.values()
+        for run in session.context.runs.values()
         if run.torn
         for asked in run.unanswered.values()
     ]

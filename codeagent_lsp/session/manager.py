@@ -11,11 +11,13 @@ from collections.abc import Coroutine, Iterable
 from typing import Any
 
 from codeagent_lsp.errors import SessionError
+from codeagent_lsp.session.clearing import Clearing
 from codeagent_lsp.session.replay import replay
 from codeagent_lsp.session.request import RunRequest
 from codeagent_lsp.session.run import Run
 from codeagent_lsp.session.services import Services
-from codeagent_lsp.session.session import Listener, RunRecord, Session
+from codeagent_lsp.session.session import Listener, Session
+from codeagent_lsp.session.state import RunRecord
 from codeagent_lsp.session.store import SessionStore
 from codeagent_lsp.tools.approvals import Approvals
 
@@ -32,6 +34,7 @@ class SessionManager:
         self._sessions: dict[str, Session] = {}
         self._runs: dict[str, Run] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._clearing = Clearing(services)
         self._current: Session | None = None
 
     def new(self) -> Session:
@@ -52,13 +55,13 @@ class SessionManager:
         return self._sessions.get(session_id) or self.resume(session_id)
 
     def resume(self, session_id: str) -> Session:
-        """Load a stored session and make it the current one."""
+        """Load a stored session and make it the current one. SessionError while another process works with it."""
         known = self._sessions.get(session_id)
         if known is None:
             known = self._opened(session_id)
-            replay(known, self._store.load(session_id))
+            replay(known, self._store.reopen(session_id))
             self._sessions[session_id] = known
-            for record in known.runs.values():
+            for record in known.context.runs.values():
                 self._runs[record.run_id] = Run(known, record, self._services)
         self._current = known
         return known
@@ -69,26 +72,29 @@ class SessionManager:
         rows = []
         for session_id, item in stored.items():
             session = self._sessions.get(session_id)
-            title = session.title if session else self._stored_title(session_id)
+            title = session.context.title if session else self._stored_title(session_id)
             rows.append({"sessionId": session_id, "title": title, "modified": item.modified})
         return rows
 
-    def delete(self, session_id: str) -> None:
-        """Stop a session's runs and remove it."""
+    def delete(self, session_id: str) -> asyncio.Task[None]:
+        """Stop a session's runs and remove it; the task is over when its shadow and its long outputs are gone, too."""
         self._store.delete(session_id)
         session = self._sessions.pop(session_id, None)
-        for run_id in session.runs if session else ():
+        run_ids = tuple(session.context.runs) if session else ()
+        working = [self._tasks[run_id] for run_id in run_ids if run_id in self._tasks]
+        for run_id in run_ids:
             self._cancel(run_id)
             self._runs.pop(run_id, None)
         if session is not None and session is self._current:
             self._current = None
+        return self._clearing.start(session_id, working)
 
     def start(self, request: RunRequest, session_id: str | None = None) -> str:
         """Begin a run and return its id at once; it is stored by then. SessionError for a busy session."""
         session = self.session(session_id)
         session.claim()
         record = RunRecord(uuid.uuid4().hex[:16], request.kind, request.title)
-        session.begin(record)
+        session.context.begin(record)
         run = Run(session, record, self._services)
         self._runs[record.run_id] = run
         run.begin(request)
@@ -142,6 +148,7 @@ class SessionManager:
             task.cancel()
         if tasks:
             await asyncio.wait(tasks, timeout=LEAVE_SECONDS)
+        await self._clearing.close()
         await self._services.shadows.close()
         self._store.close()
 

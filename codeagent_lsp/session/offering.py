@@ -6,6 +6,7 @@ offered in all of it, so that its prompts begin the same. Not here: who may call
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Sequence
 
 from codeagent_lsp.errors import ErrorCode, ToolFailed
@@ -28,7 +29,8 @@ OFFERED = ("active", "error")  # what rests may come back
 
 class Offering:
     """The `ToolGroups` of one run. `mode` is asked every time; `without` are tools that this run never has, `named`
-    those that it has whatever their group.
+    those that it has whatever their group. Groups of tools that the user brought along are on from the start, as far as
+    they fit into `room`, in characters.
 
     A small model is offered only `few` of the core, and no way to more unless there are tools that the user brought
     along: every tool costs tokens and invites mistakes.
@@ -42,12 +44,14 @@ class Offering:
         without: Iterable[str] = (),
         few: Iterable[str] | None = None,
         named: Iterable[str] = (),
+        room: int = 0,
     ) -> None:
         self._registry = registry
         self._mode = mode
         self._without = frozenset(without)
         self._few = None if few is None else frozenset(few)
         self._named = frozenset(named)
+        self._room = room
         self._on: dict[str, None] = {}  # in the order they were asked for: what is new comes last
         self._description = self._listing()
         self._ask_for = few is None or bool(set(self._groups()) - set(EXTENDED))
@@ -77,6 +81,7 @@ class Offering:
     def specs(self, only: Sequence[str] | None = None) -> tuple[ToolSpec, ...]:
         """What the model is offered now: `only` these, or all that are on."""
         core = self._of(CORE)
+        self._bring_along()
         if only is not None:
             return tuple(spec for spec in self._of(CORE, *self._groups()) if spec["name"] in only)
         if self._few is not None:
@@ -84,6 +89,15 @@ class Offering:
         named = tuple(spec for spec in self._of(*self._off_groups()) if spec["name"] in self._named)
         specs = (*core, *named, *(spec for group in self._on for spec in self._of(group)))
         return tuple(map(self._told, filter(self._fits, specs)))
+
+    def _bring_along(self) -> None:
+        for group in self._groups():
+            if group in EXTENDED or group in self._on:
+                continue
+            size = len(json.dumps(self._of(group), ensure_ascii=False))
+            if size <= self._room:
+                self._on[group] = None
+                self._room -= size
 
     def _fits(self, spec: ToolSpec) -> bool:
         return spec["name"] != ENABLE or self._ask_for
@@ -134,14 +148,15 @@ def offering_for(
     rules: str,
     *,
     small: bool,
+    room: int = 0,
 ) -> Offering:
     """What a run offers: tools that fit its planning, those that its `rules` (the system prompt) speak of, and those
-    that the conversation used before. `small` is for models with a small window.
+    that the conversation used before. `small` is for models with a small window; `room` as in `Offering`.
     """
     few = (*SMALL_SET, PLANNING_CALL) if planning == "always" else SMALL_SET
     without = PLANNING_TOOLS if planning == "never" else ()
     named = [name for name in NAMED_IN_RULES if name in rules]
-    return Offering(registry, mode, before, without, few if small else None, named)
+    return Offering(registry, mode, before, without, few if small else None, named, room)
 
 
 def _names(names: Sequence[str]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 from codeagent_lsp.config import TraceSettings
@@ -13,10 +14,12 @@ from codeagent_lsp.session.glass import Opened
 from codeagent_lsp.session.recording import Recording
 
 
-def open_records(folder: Path, settings: TraceSettings, api_key: str | None, client: str) -> Opened:
+def open_records(
+    folder: Path, settings: TraceSettings, api_key: str | None, client: str, others: Iterable[str] = ()
+) -> Opened:
     """The records go into `folder`. What a model reads is masked whatever the settings say; records, unless they say
-    otherwise."""
-    secrets = [api_key] if api_key else []
+    otherwise. `others` are secrets besides the key."""
+    secrets = [*([api_key] if api_key else []), *others]
     masking = Masking(secrets)
     sanitizer = Sanitizer(settings.sanitize, secrets=secrets, marker=masking.marker)
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from codeagent_lsp import events
 from codeagent_lsp.agent.plan import Plan, PlanStep
 from codeagent_lsp.errors import SessionError
-from codeagent_lsp.session.session import RunRecord, StepMark
+from codeagent_lsp.session.state import RunRecord, StepMark
 from codeagent_lsp.session.voice import Voice
 from codeagent_lsp.tools.planning import StepDraft
 

@@ -10,10 +10,10 @@ from dataclasses import replace
 from typing import Literal
 
 from codeagent_lsp import events
-from codeagent_lsp.agent.plan_document import PlanDocument
+from codeagent_lsp.agent.plan_document import SECTIONS, PlanDocument
 from codeagent_lsp.errors import ToolRetry
 from codeagent_lsp.session.plan_state import PlanState
-from codeagent_lsp.session.session import RunRecord
+from codeagent_lsp.session.state import RunRecord
 from codeagent_lsp.session.voice import Voice
 from codeagent_lsp.tools.asking import Question
 from codeagent_lsp.tools.planning import StepDraft, UpdateAction
@@ -26,7 +26,7 @@ IN_STEP = "A plan is being worked on already; do its current step.\n{plan}"
 UNAPPROVED = "The written plan is not approved yet: finish it with plan_update, then call plan_exit."
 ENTERED = (
     "The plan document is open. Explore by reading; nothing may be changed or run until the user approves. Write down "
-    "with plan_update what you find: Explored files, Critical files, Approach. Then call plan_exit."
+    "with plan_update what you find: {sections}. Then call plan_exit."
 )
 NOT_ENTERED = "There is no plan document; call plan_enter first."
 APPROVED = "The user approved the plan. Do it now, with create_plan when it has several steps."
@@ -78,7 +78,7 @@ class RunPlanner:
         if self._phase != "open":
             raise ToolRetry(IN_STEP.format(plan=self._state.plan.text()))
         self._write(PlanDocument(title.strip() or title))
-        return ENTERED
+        return ENTERED.format(sections=", ".join(map(self._voice.text, SECTIONS)))
 
     def update(self, action: UpdateAction, content: str, section: str) -> str:
         """Change the document."""
@@ -97,7 +97,7 @@ class RunPlanner:
 
     async def exit(self) -> str:
         """Ask for approval; only a clear yes counts."""
-        document = self._open_document().with_explored(self._explored())
+        document = self._open_document().with_explored(self._explored(), self._voice.language)
         self._write(document)
         title = self._voice.text("plan.approve", title=document.title)
         self._voice.emit(events.AwaitingApproval(message=title))

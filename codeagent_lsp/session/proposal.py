@@ -13,7 +13,7 @@ from pathlib import PurePath
 from codeagent_lsp import events
 from codeagent_lsp.errors import FileRefused, SessionError
 from codeagent_lsp.session.services import Services
-from codeagent_lsp.session.session import AppliedPart, RunRecord
+from codeagent_lsp.session.state import AppliedPart, RunRecord
 from codeagent_lsp.session.voice import Voice
 from codeagent_lsp.tools.asking import Question
 from codeagent_lsp.tools.base import Tally

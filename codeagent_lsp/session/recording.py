@@ -21,7 +21,7 @@ class Recording:
         self._trace = trace
         self._audit = audit
         self._client = client
-        self._open: dict[str, tuple[str, str]] = {}  # requests for approval: their title and detail
+        self._open: dict[str, str] = {}  # titles of requests for approval
 
     def observe(self, event: events.Event) -> None:
         """Take one event."""
@@ -31,12 +31,10 @@ class Recording:
             case events.RunStarted():
                 self._audit.asked(event.run_id, client=self._client, task=event.task or event.title, kind=event.kind)
             case events.ApprovalRequested():
-                self._open[event.request_id] = (event.title, event.detail)
+                self._open[event.request_id] = event.title
             case events.ApprovalResolved():
-                title, _ = self._open.pop(event.request_id, ("", ""))
-                self._audit.decided(
-                    event.run_id, tool="", subject=title, decision=event.answer or "no answer", by="user"
-                )
+                title, answer = self._open.pop(event.request_id, ""), event.answer or "no answer"
+                self._audit.decided(event.run_id, tool="", subject=title, decision=answer, by="user")
             case events.ChangesApplied():
                 files = [_file(change) for change in event.applied]
                 self._audit.applied(event.run_id, files=files, outcome=event.outcome)

@@ -14,7 +14,8 @@ from codeagent_lsp.agent.history import History
 from codeagent_lsp.agent.plan import Plan, PlanStep
 from codeagent_lsp.agent.plan_document import PlanDocument
 from codeagent_lsp.messages import Message, ToolCall
-from codeagent_lsp.session.session import AppliedPart, Compacted, RunRecord, Session, StepMark
+from codeagent_lsp.session.session import Session
+from codeagent_lsp.session.state import AppliedPart, Compacted, RunRecord, StepMark
 from codeagent_lsp.workspace.changeset import Changeset, FileChange
 
 
@@ -27,7 +28,7 @@ def replay(session: Session, records: Iterable[Mapping[str, Any]]) -> None:
             _absorb(session, event)
         except (KeyError, TypeError, ValueError, AttributeError):
             continue
-    for run in session.runs.values():
+    for run in session.context.runs.values():
         if run.status == "running":
             run.torn = True
             _interrupt(session, run)
@@ -55,12 +56,12 @@ def message_from_dict(data: Mapping[str, Any]) -> Message:
 
 def _absorb(session: Session, event: events.Event) -> None:
     if isinstance(event, events.RunStarted):
-        session.begin(RunRecord(event.run_id, event.kind, event.title))
+        session.context.begin(RunRecord(event.run_id, event.kind, event.title))
         return
     if isinstance(event, events.StateChanged):
-        session.restore(event)
+        session.context.restore(event)
         return
-    run = session.record(event.run_id)
+    run = session.context.runs.get(event.run_id)
     if run is None:
         return
     _take(session, run, event)
@@ -83,7 +84,7 @@ def _take(session: Session, run: RunRecord, event: events.Event) -> None:
         case events.MessageAdded():
             run.messages.append(message_from_dict(event.message))
             if run.status != "running":
-                session.join(run)
+                session.context.join(run)
         case events.ConversationCompacted():
             messages = tuple(map(message_from_dict, event.messages))
             run.compacted = Compacted(messages, len(run.messages), event.base, event.generation)
@@ -98,7 +99,7 @@ def _take(session: Session, run: RunRecord, event: events.Event) -> None:
         case events.RunCompleted():
             run.status = event.status
             run.messages = list(History(run.messages).messages)
-            session.join(run)
+            session.context.join(run)
         case events.RunInterrupted():
             _interrupt(session, run)
 
@@ -110,7 +111,7 @@ def _interrupt(session: Session, run: RunRecord) -> None:
     history = History(run.messages)
     history.close_turn()
     run.messages = list(history.messages)
-    session.join(run)
+    session.context.join(run)
 
 
 def _progress(run: RunRecord, plan: Plan, event: events.Event) -> None:

@@ -27,8 +27,9 @@ from codeagent_lsp.session.planner import RunPlanner
 from codeagent_lsp.session.proposal import Proposal
 from codeagent_lsp.session.request import REWRITES, Planning, RunKind, RunRequest, Target
 from codeagent_lsp.session.services import Services
-from codeagent_lsp.session.session import RunRecord, Session
+from codeagent_lsp.session.session import Session
 from codeagent_lsp.session.skill_run import install_skill
+from codeagent_lsp.session.state import RunRecord
 from codeagent_lsp.session.steering import Steering
 from codeagent_lsp.session.voice import PLANNING_CALL, Voice
 from codeagent_lsp.session.workbench import Workbench
@@ -128,7 +129,7 @@ class Run:
         if request.kind in REWRITES and request.target is not None:
             await self._rewrite(model, request, request.target)
             return "completed", ""
-        await gate.ask(model)
+        await gate.ask(model, self._voice.emit)
         if gate.event is not None:
             self._voice.emit(gate.event)
         return await self._talk(model, request, self._planning(request, gate))
@@ -230,7 +231,7 @@ class Run:
 
     def _finish(self, status: events.RunStatus, summary: str, error: str | None) -> None:
         self.record.status = status
-        self.session.join(self.record)
+        self.session.context.join(self.record)
         files = tuple(path for part in self.record.applied for path in part.changeset.paths)
         self._voice.emit(
             events.RunCompleted(

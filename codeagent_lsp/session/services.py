@@ -8,6 +8,7 @@ from typing import Protocol
 
 from codeagent_lsp.agent.prompt import Environment
 from codeagent_lsp.config import Settings
+from codeagent_lsp.index.port import Indexing
 from codeagent_lsp.llm.base import Model
 from codeagent_lsp.session.glass import Glass
 from codeagent_lsp.session.inbox import Inbox
@@ -62,3 +63,4 @@ class Services:
     diagnostics: Diagnostics | None = None
     glass: Glass | None = None
     variables: Callable[[str], Variables] = lambda session_id: Variables()
+    indexing: Indexing | None = None

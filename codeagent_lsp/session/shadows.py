@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from codeagent_lsp.shadow.workspace import ShadowWorkspace
 
 logger = logging.getLogger(__name__)
+
+LOST_SECONDS = 3600  # no command prints nothing for so long and is still wanted
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +78,18 @@ class SessionShadows:
             await asyncio.to_thread(import_module, "codeagent_lsp.shadow.workspace")
             isolator: Isolator = probe.Isolator(str(self._state))
             removed = await asyncio.to_thread(isolator.sweep)
+            await asyncio.to_thread(_sweep_spool, self._spool)
             if removed:
                 logger.info("removed %d shadows of servers that are gone", removed)
             self._isolator = self._isolator or isolator
         return self._isolator
+
+
+def _sweep_spool(folder: Path) -> None:
+    """Remove the raw outputs of commands whose server was killed before it could mask them."""
+    for path in folder.glob("command-*"):
+        try:
+            if path.stat().st_mtime < time.time() - LOST_SECONDS:
+                path.unlink(missing_ok=True)
+        except OSError:
+            continue

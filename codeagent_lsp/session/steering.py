@@ -79,7 +79,7 @@ class Steering:
         self._parts.proposal.staging.reset(mark.staged)
         self._state.restore(step_id)
         remember(self._parts, note(ROLLED_BACK.format(number=number, title=step.title)))
-        self._parts.session.join(self._parts.record)
+        self._parts.session.context.join(self._parts.record)
         return applied
 
     @property

@@ -77,6 +77,13 @@ class SessionStore:
             raise SessionError("session.unknown", session=session_id) from None
         return parse(data)
 
+    def reopen(self, session_id: str) -> list[dict[str, Any]]:
+        """Claim a session that is there, and load it. SessionError as `claim` and `load`."""
+        if not self._path(session_id).exists():  # claiming would make it
+            raise SessionError("session.unknown", session=session_id)
+        self.claim(session_id)
+        return self.load(session_id)
+
     def list(self) -> list[StoredSession]:
         """All sessions, the last written first."""
         found = []

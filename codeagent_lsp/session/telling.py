@@ -1,4 +1,4 @@
-"""What a conversation adds to the model's rules and to its tools: background, news, nested instructions, agents.
+"""What a conversation adds to the model's rules and tools: background, repo map, news, nested instructions, agents.
 
 Not here: which texts these are (`background.py`), the talk itself (`conversation.py`).
 """
@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING
 from codeagent_lsp import events
 from codeagent_lsp.agent.agent_files import Profile
 from codeagent_lsp.agent.loop import DEFAULT_WINDOW, LoopLimits
-from codeagent_lsp.agent.prompt import Environment, agent_prompt
+from codeagent_lsp.agent.prompt import agent_prompt
 from codeagent_lsp.agent.subagents import Parent, Subagents
 from codeagent_lsp.errors import ToolFailed
 from codeagent_lsp.llm.base import Model
 from codeagent_lsp.messages import Message, ToolSpec
+from codeagent_lsp.session.repo_maps import RepoMaps, budgets
 from codeagent_lsp.session.request import RunRequest
 from codeagent_lsp.tools.base import ToolContext
 from codeagent_lsp.tools.decision import Mode
@@ -36,16 +37,19 @@ class Telling:
         self._model = model
         self._mode = mode
         self._allowed = allowed
-        self._background = parts.session.background
+        self._background = parts.session.context.background
         self._view = parts.proposal.view
         self._knowledge = parts.services.knowledge
+        tokens = budgets(parts.services.settings().repo_map.max_tokens, self._window)
+        self._maps = RepoMaps(parts.bench.index, parts.session.context.overviews, tokens)
         self._loop = asyncio.get_running_loop()
 
     async def prompt(self, mode: str = "") -> str:
         """The system prompt's part about this workspace, the same for a whole session."""
-        return await asyncio.to_thread(
+        background = await asyncio.to_thread(
             self._background.prompt, self._knowledge, self._view, mode or self._mode, self._window, self._unseen
         )
+        return "\n\n".join(filter(None, (background, await self._maps.overview())))
 
     async def before(self, request: RunRequest) -> str:
         """What belongs before a task: news, skills that fit it, instructions for its file; '' for none."""
@@ -55,6 +59,12 @@ class Telling:
         )
         below = await self._below([request.target.file.path]) if request.target is not None else ""
         return "\n\n".join(filter(None, (news, below)))
+
+    async def map_for(self, request: RunRequest) -> str:
+        """The repo map for a task; '' for none."""
+        target = request.target.file.path if request.target is not None else None
+        names = [self._view.roots.relative(target)] if target is not None else []
+        return await self._maps.before(request, (*names, *self._parts.session.context.focused.paths))
 
     async def below(self, messages: Sequence[Message]) -> str:
         """Instructions that concern the files of the model's last calls and that it has not got yet."""
@@ -68,15 +78,15 @@ class Telling:
     def equipped(
         self,
         context: ToolContext,
-        environment: Environment,
         tools: Callable[[tuple[str, ...] | None], tuple[ToolSpec, ...]],
         limits: LoopLimits,
     ) -> ToolContext:
         """The tools' context with agents to delegate to."""
 
         async def prompt(profile: Profile) -> str:
-            known = replace(environment, commands="") if profile.reads_only else environment
-            return agent_prompt(profile.instructions, known, await self.prompt(profile.name))
+            where = parts.session.context.environment
+            where = replace(where, commands="") if profile.reads_only else where
+            return agent_prompt(profile.instructions, where, await self.prompt(profile.name))
 
         async def profiles() -> tuple[Profile, ...]:
             return await asyncio.to_thread(self._knowledge.agents.profiles, self._view)
@@ -88,13 +98,14 @@ class Telling:
             context,
             tools,
             self._allowed,
-            parts.session.approvals,
+            parts.session.context.approvals,
             services.language(),
             limits,
             parts.voice.emit,
             self._open,
             prompt,
             self._vouched,
+            self._maps.for_task,
         )
         return replace(context, delegates=Subagents(profiles, parent))
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 from codeagent_lsp import events
 from codeagent_lsp.errors import CodeAgentError, UserError
 from codeagent_lsp.session.services import Services
-from codeagent_lsp.session.session import RunRecord, Session
+from codeagent_lsp.session.session import Session
+from codeagent_lsp.session.state import RunRecord
 from codeagent_lsp.texts import text
 from codeagent_lsp.tools.asking import Question
 
@@ -53,14 +54,19 @@ class Voice:
         """The user's answer, None when there is none."""
         return await self._services.inbox.ask(self._record.run_id, question, self.emit)
 
+    @property
+    def language(self) -> str:
+        """The user's language."""
+        return self._services.language()
+
     def text(self, key: str, /, **values: object) -> str:
         """A sentence of the catalogue."""
-        return text(key, self._services.language(), **values)
+        return text(key, self.language, **values)
 
     def explain(self, problem: CodeAgentError) -> str:
         """What an error says to the user."""
         if isinstance(problem, UserError):
-            return problem.localized(self._services.language())
+            return problem.localized(self.language)
         return str(problem)
 
 

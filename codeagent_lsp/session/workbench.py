@@ -13,6 +13,7 @@ from codeagent_lsp.agent.completion import complete
 from codeagent_lsp.errors import SettingError, ToolFailed
 from codeagent_lsp.llm.base import Model
 from codeagent_lsp.session.audited_shell import AuditedShell
+from codeagent_lsp.session.code_index import RunIndex
 from codeagent_lsp.session.glass import Opened
 from codeagent_lsp.session.output import OutputStream
 from codeagent_lsp.session.proposal import Proposal
@@ -28,11 +29,14 @@ MAX_NAMES = 5
 
 
 class Workbench:
-    """Made once per run. `shell` is None until `open`, and where nothing can run; then `no_shell` says why."""
+    """Made once per run. `shell` is None until `open`, and where nothing can run; then `no_shell` says why. `index`
+    is None where nothing knows the code.
+    """
 
     def __init__(self, session: Session, services: Services, proposal: Proposal, voice: Voice) -> None:
         self.shell: Shell | None = None
         self.no_shell = ""
+        self.index = _index(services, proposal)
         self._behind: Opened | None = None
         self._run_id = proposal.record.run_id
         self._session = session
@@ -66,7 +70,7 @@ class Workbench:
             proposal.view,
             proposal.staging,
             voice,
-            self._session.todos,
+            self._session.context.todos,
             services.settings(),
             note=lambda line: voice.emit(events.StatusChanged(message=line)),
             output=self._output.write,
@@ -79,6 +83,7 @@ class Workbench:
             variables=services.variables(self._session.session_id),
             words=voice.text,
             skills=SkillDesk(services.knowledge.skills, voice.text),
+            index=self.index,
         )
         if self._behind is None:
             return context
@@ -120,3 +125,9 @@ def commands_line(isolation: Isolation | None, reason: str) -> str:
         f"Commands (run_cmd, run_tests) run in {where} ({isolation.level}, {safe}) with the user's unsaved text and "
         "your staged changes. What they write becomes staged changes. Check your changes there before you answer."
     )
+
+
+def _index(services: Services, proposal: Proposal) -> RunIndex | None:
+    if services.indexing is None:
+        return None
+    return RunIndex(services.indexing, proposal.view, lambda: services.settings().permissions)

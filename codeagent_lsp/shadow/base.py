@@ -48,7 +48,8 @@ class Command:
     `seconds` and `output_bytes` None mean the settings. A program that writes reports for us finds the folder for
     them in the environment variable `REPORT_VARIABLE`; they come back in `Finished.reports`.
 
-    With `proposes` False nothing it writes becomes a staged change: for a command that only looks.
+    With `proposes` False nothing it writes becomes a staged change: for a command that only looks. With `whole` a long
+    output is kept in a file of its own, unmasked, which belongs to the caller, who has to remove it.
 
     Both streams come as `stdout`, in exact order; `apart` tells them apart, and then the order between them is nearly
     that of writing.
@@ -62,6 +63,7 @@ class Command:
     environment: Mapping[str, str] = field(default_factory=dict)
     apart: bool = False
     proposes: bool = True
+    whole: bool = False
 
 
 Ending = Literal["exited", "timeout", "output", "memory", "processes", "disk"]
@@ -73,7 +75,8 @@ class Finished:
 
     `exit_code` is 128 + signal for a process that a signal ended, as in a shell. `output` is both streams in the
     order they came, as text, head and tail when it is long; `size` counts all bytes, `whole` is the file that holds
-    all of them when `output` does not. `reports` are the files the command wrote into its report folder.
+    all of them when `output` does not and that was wanted. `reports` are the files the command wrote into its report
+    folder.
     """
 
     exit_code: int

@@ -41,10 +41,10 @@ class Output:
     """Keeps what both streams of one command print, in the order it is fed.
 
     `kept_bytes` of UTF-8 stay in memory. More than that goes to a new file in `folder`, for whoever has it then;
-    `flush` and `finish` write to it and may block.
+    without a folder its middle is lost. `flush` and `finish` write to the file and may block.
     """
 
-    def __init__(self, folder: Path, *, kept_bytes: int = KEPT_BYTES) -> None:
+    def __init__(self, folder: Path | None, *, kept_bytes: int = KEPT_BYTES) -> None:
         self.size = 0
         self._readers: dict[Stream, _Reader] = {"stdout": _Reader(), "stderr": _Reader()}
         self._line = ""
@@ -151,9 +151,9 @@ class _Ends:
 
 @dataclass
 class _Spool:
-    """A file that comes into being with the first write, readable by its owner alone."""
+    """A file that comes into being with the first write, readable by its owner alone; none without a folder."""
 
-    folder: Path
+    folder: Path | None
     waiting: bytearray = field(default_factory=bytearray)
     path: str | None = None
     file: BinaryIO | None = None
@@ -161,8 +161,8 @@ class _Spool:
 
     def write(self) -> None:
         try:
-            if self.file is None and not self.failed:
-                self.file = self._created()
+            if self.folder is not None and self.file is None and not self.failed:
+                self.file = self._created(self.folder)
             if self.file is not None:
                 self.file.write(self.waiting)
         except OSError:
@@ -181,9 +181,9 @@ class _Spool:
         if path is not None:
             Path(path).unlink(missing_ok=True)
 
-    def _created(self) -> BinaryIO:
-        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        path = self.folder / f"command-{secrets.token_hex(8)}.txt"
+    def _created(self, folder: Path) -> BinaryIO:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        path = folder / f"command-{secrets.token_hex(8)}.txt"
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
         self.path = str(path)
         return os.fdopen(descriptor, "wb", buffering=0)

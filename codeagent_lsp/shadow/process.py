@@ -54,7 +54,7 @@ class ProcessLimits:
     """What one command may use; the first limit that is broken ends it.
 
     `memory_bytes` is all processes together. `disk_bytes` is what the file system of `disk_folder` (default: that of
-    the reports) may lose while the command runs, by whomever.
+    the reports) may lose while the command runs, by whomever. `look_seconds` is how often they are looked at.
     """
 
     seconds: float = 300.0
@@ -63,6 +63,7 @@ class ProcessLimits:
     processes: int = 512
     disk_bytes: int = 2 << 30
     disk_folder: str = ""
+    look_seconds: float = watchdog.INTERVAL_SECONDS
 
 
 async def run_process(
@@ -70,31 +71,32 @@ async def run_process(
     limits: ProcessLimits,
     on_output: OnOutput = no_output,
     *,
-    spool_folder: Path,
+    spool_folder: Path | None,
     apart: bool = False,
 ) -> Finished:
     """Run to the end. When this returns or raises, also by cancelling, no process of the command is left.
 
     Both streams share one pipe, so that their order is exact, and all is told as `stdout`; with `apart` each has its
     own, and the order between them is nearly that of writing. Output too long for `Finished.output` goes to a file
-    in `spool_folder`, which belongs to the caller. ToolFailed when the command cannot be started.
+    in `spool_folder`, which belongs to the caller; without a folder its middle is lost. ToolFailed when the command
+    cannot be started.
     """
     output = Output(spool_folder)
-    guarded = _Guarded()
+    guarded = Guarded()
     try:
         started = time.monotonic()
-        await _settled(guarded.start(launch, limits, apart=apart))
+        await settled(guarded.start(launch, limits, apart=apart))
         over = await _followed(guarded, output, on_output, limits.output_bytes)
         seconds = time.monotonic() - started
         answer = guarded.answer(launch)
-        kept, reports = await _settled(asyncio.to_thread(_gathered, output, launch.reports))
+        kept, reports = await settled(asyncio.to_thread(_gathered, output, launch.reports))
         ending = "output" if over else _ENDINGS.get(answer["ending"], "exited")
         return Finished(answer["code"], kept.text, output.size, ending, seconds, kept.whole, reports)
     except BaseException:
         output.discard()
         raise
     finally:
-        await _settled(guarded.close())
+        await settled(guarded.close())
 
 
 def read_reports(folder: str) -> dict[str, bytes]:
@@ -114,22 +116,44 @@ def read_reports(folder: str) -> dict[str, bytes]:
     return found
 
 
-class _Guarded:
-    """A watchdog with its command, and our ends of its socket and pipes."""
+async def settled(work: Coroutine[Any, Any, T]) -> T:
+    """Do bounded work to its end even when cancelled, and be cancelled then."""
+    task = asyncio.ensure_future(work)
+    cancelled: asyncio.CancelledError | None = None
+    while not task.done():
+        try:
+            await asyncio.wait([task])
+        except asyncio.CancelledError as error:
+            cancelled = error
+    if cancelled is not None:
+        raise cancelled from (None if task.cancelled() else task.exception())
+    return task.result()
+
+
+class Guarded:
+    """A watchdog with its command, and our ends of its socket and pipes.
+
+    For those who talk with a command while it runs; whoever only wants its result takes `run_process`.
+    """
 
     def __init__(self) -> None:
         self.mark = os.urandom(16).hex()
         self.streams: list[tuple[Stream, asyncio.StreamReader]] = []
+        self.stdin: asyncio.StreamWriter | None = None
         self._process: asyncio.subprocess.Process | None = None
         self._control, self._other = socket.socketpair()
         self._control.setblocking(False)
-        self._transports: list[asyncio.ReadTransport] = []
+        self._transports: list[asyncio.BaseTransport] = []
 
-    async def start(self, launch: Launch, limits: ProcessLimits, *, apart: bool) -> None:
-        """Start the watchdog and tell it what to start. To be closed, however this ends."""
+    async def start(self, launch: Launch, limits: ProcessLimits, *, apart: bool, talk: bool = False) -> None:
+        """Start the watchdog and tell it what to start. To be closed, however this ends.
+
+        With `talk` what is written to `stdin` reaches the command; else its standard input is empty.
+        """
         with ExitStack() as writers:
             stdout = await self._pipe("stdout", writers)
             stderr = await self._pipe("stderr", writers) if apart else stdout
+            stdin = await self._inlet(writers) if talk else None
             try:
                 self._process = await asyncio.create_subprocess_exec(
                     *(sys.executable, "-I", "-S", "-X", "utf8", "-c", _WATCHDOG, str(_PACKAGE)),
@@ -139,9 +163,10 @@ class _Guarded:
                     env={name: os.environ[name] for name in _FOR_PYTHON if name in os.environ},
                     cwd="/",
                     start_new_session=True,
+                    pass_fds=() if stdin is None else (stdin,),
                 )
                 self._other.close()
-                await self._tell(_spec(launch, limits, self.mark))
+                await self._tell({**_spec(launch, limits, self.mark), "stdin": stdin})
             except OSError as error:  # TimeoutError too
                 raise ToolFailed(f"The process that watches over commands did not start: {error}") from error
 
@@ -166,8 +191,8 @@ class _Guarded:
                 raise ToolFailed("The process that watches over commands failed.") from error
             answer = {"code": 128 + signal.SIGKILL, "ending": "killed"}
         if "error" in answer:
-            reason = os.strerror(answer["error"])
-            raise ToolFailed(f"{launch.argv[0]} could not be started in {launch.cwd}: {reason}.")
+            cause = OSError(answer["error"], os.strerror(answer["error"]))
+            raise ToolFailed(f"{launch.argv[0]} could not be started in {launch.cwd}: {cause.strerror}.") from cause
         return answer
 
     async def close(self) -> None:
@@ -201,6 +226,18 @@ class _Guarded:
         self.streams.append((stream, reader))
         return writing
 
+    async def _inlet(self, readers: ExitStack) -> int:
+        """The reading end of a new pipe, closed by `readers`; `stdin` writes to the other."""
+        reading, writing = os.pipe()
+        readers.callback(os.close, reading)
+        loop = asyncio.get_running_loop()
+        transport, protocol = await loop.connect_write_pipe(
+            lambda: asyncio.StreamReaderProtocol(asyncio.StreamReader()), os.fdopen(writing, "wb", buffering=0)
+        )
+        self._transports.append(transport)
+        self.stdin = asyncio.StreamWriter(transport, protocol, None, loop)
+        return reading
+
     async def _tell(self, spec: dict[str, Any]) -> None:
         async with asyncio.timeout(_STARTING_SECONDS):
             await asyncio.get_running_loop().sock_sendall(self._control, watchdog.sent(spec))
@@ -229,11 +266,11 @@ class _Pump:
             if text := self.output.feed(self.stream, data[:room]):
                 self.on_output(self.stream, text)
             if self.output.wants_flush:
-                await _settled(asyncio.to_thread(self.output.flush))
+                await settled(asyncio.to_thread(self.output.flush))
             await asyncio.sleep(0)  # a pipe that is always full must not keep others waiting
 
 
-async def _followed(guarded: _Guarded, output: Output, on_output: OnOutput, most: int) -> bool:
+async def _followed(guarded: Guarded, output: Output, on_output: OnOutput, most: int) -> bool:
     """Until the watchdog has ended and what is in the pipes is read. Whether there was too much."""
     pumps = [_Pump(stream, reader, output, on_output, most, guarded.stop) for stream, reader in guarded.streams]
     async with asyncio.TaskGroup() as group:
@@ -255,6 +292,7 @@ def _spec(launch: Launch, limits: ProcessLimits, mark: str) -> dict[str, Any]:
         "processes": limits.processes,
         "disk_bytes": limits.disk_bytes,
         "disk_folder": limits.disk_folder or launch.reports,
+        "look_seconds": limits.look_seconds,
     }
 
 
@@ -322,17 +360,3 @@ def _environment(pid: int) -> bytes:
         return Path(f"/proc/{pid}/environ").read_bytes()
     except OSError:
         return b""
-
-
-async def _settled(work: Coroutine[Any, Any, T]) -> T:
-    """Do bounded work to its end even when cancelled, and be cancelled then."""
-    task = asyncio.ensure_future(work)
-    cancelled: asyncio.CancelledError | None = None
-    while not task.done():
-        try:
-            await asyncio.wait([task])
-        except asyncio.CancelledError as error:
-            cancelled = error
-    if cancelled is not None:
-        raise cancelled from (None if task.cancelled() else task.exception())
-    return task.result()

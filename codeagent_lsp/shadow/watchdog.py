@@ -127,6 +127,7 @@ class Limits:
 
     def __init__(self, spec: dict[str, Any]) -> None:
         self.deadline = time.monotonic() + spec["seconds"]
+        self.look_seconds: float = spec.get("look_seconds", INTERVAL_SECONDS)
         self._spec = spec
         self._free = free_bytes(spec["disk_folder"])
 
@@ -208,7 +209,7 @@ def free_bytes(folder: str) -> int | None:
 
 def _followed(tree: Tree, limits: Limits, control: int, wake: int) -> str:
     """Wait until the command ended by itself ("exited"), broke a limit, or shall end ("stopped")."""
-    look = time.monotonic() + INTERVAL_SECONDS
+    look = time.monotonic() + limits.look_seconds
     while True:
         tree.reap()
         if tree.code is not None:
@@ -216,7 +217,7 @@ def _followed(tree: Tree, limits: Limits, control: int, wake: int) -> str:
         if time.monotonic() >= min(look, limits.deadline):
             if broken := limits.broken():
                 return broken
-            look = time.monotonic() + INTERVAL_SECONDS
+            look = time.monotonic() + limits.look_seconds
         wait = max(0.0, min(look, limits.deadline) - time.monotonic())
         ready, _, _ = select.select([control, wake], [], [], wait)
         if control in ready or (wake in ready and set(os.read(wake, 4096)) & set(_STOP_SIGNALS)):
@@ -232,7 +233,10 @@ def _become(spec: dict[str, Any], parent: int) -> None:
     _limit(spec["processes"])
     os.nice(NICENESS)
     _write("/proc/self/oom_score_adj", "1000")
-    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    stdin = spec.get("stdin")
+    os.dup2(os.open(os.devnull, os.O_RDONLY) if stdin is None else stdin, 0)
+    if stdin is not None:
+        os.close(stdin)
     signal.set_wakeup_fd(-1)
     for number in (*_STOP_SIGNALS, signal.SIGQUIT, signal.SIGCHLD, signal.SIGPIPE, signal.SIGXFSZ):
         signal.signal(number, signal.SIG_DFL)

@@ -95,17 +95,11 @@ class ShadowWorkspace:
             seen = await asyncio.to_thread(wanted, binding.view)
             launch = await self._in_thread(lambda: self._prepared(binding.view.roots.folders, seen, command))
             finished = await self._execute(launch, command, on_output)
-            writings = await self._in_thread(self._writings)
-            if not command.proposes:
-                return CommandResult(finished, self.isolation)
-            collected = await asyncio.to_thread(collect, writings, binding.view, seen, self._limits)
-            if finished.ending != "exited":
-                collected = collected.without(collected.paths, _stopped(finished))
-            elif collected.protected and not await binding.approve(collected.protected):
-                collected = collected.without_protected()
-            staged = _stage(collected, binding.staging)
-            left_out = (*seen.left_out, *_unseen(self.isolation, seen), *collected.left_out)
-            return CommandResult(finished, self.isolation, staged, left_out)
+            try:
+                return await self._result(finished, binding, seen, proposes=command.proposes)
+            except BaseException:
+                _forget(finished)
+                raise
 
     async def close(self) -> None:
         """Remove the private view, after the command that may still be using it. Also when this is cancelled."""
@@ -122,6 +116,19 @@ class ShadowWorkspace:
             done = self._thread.submit(self._close_layer)
             self._thread.shutdown(wait=False)
         await asyncio.shield(asyncio.wrap_future(done))
+
+    async def _result(self, finished: Finished, binding: _Binding, seen: Wanted, *, proposes: bool) -> CommandResult:
+        writings = await self._in_thread(self._writings)
+        if not proposes:
+            return CommandResult(finished, self.isolation)
+        collected = await asyncio.to_thread(collect, writings, binding.view, seen, self._limits)
+        if finished.ending != "exited":
+            collected = collected.without(collected.paths, _stopped(finished))
+        elif collected.protected and not await binding.approve(collected.protected):
+            collected = collected.without_protected()
+        staged = _stage(collected, binding.staging)
+        left_out = (*seen.left_out, *_unseen(self.isolation, seen), *collected.left_out)
+        return CommandResult(finished, self.isolation, staged, left_out)
 
     @asynccontextmanager
     async def _in_turn(self) -> AsyncIterator[None]:
@@ -195,7 +202,8 @@ def executing(settings: Callable[[], ShellSettings], spool_folder: Path) -> Exec
             seconds=command.seconds or now.timeout_seconds,
             output_bytes=command.output_bytes or now.max_output_bytes,
         )
-        return await run_process(launch, limits, on_output, spool_folder=spool_folder, apart=command.apart)
+        folder = spool_folder if command.whole else None
+        return await run_process(launch, limits, on_output, spool_folder=folder, apart=command.apart)
 
     return execute
 
@@ -214,6 +222,12 @@ def _base(file: FileText, staging: Staging) -> FileText:
     """What was read, as `Staging` takes it: a staged text that was applied meanwhile is what the user has."""
     applied = file.source == "staged" and staging.lookup(file.path) is None
     return replace(file, source="buffer") if applied else file
+
+
+def _forget(finished: Finished) -> None:
+    """Remove the file with all of a long output: nobody is going to get it."""
+    if finished.whole is not None:
+        Path(finished.whole).unlink(missing_ok=True)
 
 
 def _unseen(isolation: Isolation, seen: Wanted) -> LeftOut:

@@ -46,6 +46,27 @@ def test_a_huge_task_is_read_in_no_time(task: str) -> None:
     assert time.perf_counter() - started < 3.0
 
 
+def test_what_stands_in_the_conversation_is_not_said_again(tmp_path: Path) -> None:
+    space = workspace(tmp_path)
+    for name in ("app.py", "new.py"):
+        space.write(name, f"{name} = 1\n")
+    space.write("big.py", "x = 1\n" * 2001)
+    asked: list[tuple[str, str]] = []
+
+    def stands(name: str, text: str) -> bool:
+        asked.append((name, text))
+        return name != "new.py"
+
+    text = starting_context(space.view, "app.py, new.py and big.py", 3000, stands=stands)
+    assert text == (
+        "The whole file app.py stands above, unchanged.\n\n"
+        "The whole file new.py, as it is now:\n1|new.py = 1\n\n"
+        "The beginning of the file big.py stands above, unchanged."
+    )
+    assert [name for name, _ in asked] == ["", "app.py", "new.py", "big.py"]
+    assert asked[1][1] == "1|app.py = 1"
+
+
 def test_the_context_has_names_and_buffers_and_keeps_to_its_budget(tmp_path: Path) -> None:
     space = workspace(tmp_path)
     space.write("app.py", "on disk\n")

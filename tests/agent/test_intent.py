@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from codeagent_lsp import events
 from codeagent_lsp.agent import intent
 from codeagent_lsp.agent.intent import Intent, Label, classify, classify_with_model
 from codeagent_lsp.llm.base import ModelInfo, ModelRequest, Reply, StreamItem
@@ -24,6 +25,10 @@ class Case(NamedTuple):
     label: str
     clear: bool
     text: str
+
+
+def nobody(event: events.Event) -> None:
+    """Takes what is told to nobody."""
 
 
 def cases() -> list[Case]:
@@ -117,13 +122,18 @@ def test_long_rows_of_the_same_take_no_time(piece: str) -> None:
 
 async def test_the_model_is_asked_once_and_shortly() -> None:
     model = ScriptedModel([ScriptedReply('{"label": "REPO_ANALYSIS"}')])
-    found = await classify_with_model(model, "how does caching work?" + "x" * 9000)
+    told: list[events.Event] = []
+    found = await classify_with_model(model, "how does caching work?" + "x" * 9000, told.append)
     assert found == Intent("REPO_ANALYSIS", 0.7, "the model says so")
     (request,) = model.requests
     assert request.max_tokens == 16
     assert request.response_schema == intent.SCHEMA
     assert len(request.messages[-1].content) == intent.READ
     assert not request.tools
+    (used,) = told
+    assert isinstance(used, events.UsageReported)
+    assert used.prompt_tokens > 0
+    assert used.completion_tokens > 0
 
 
 @pytest.mark.parametrize(
@@ -139,7 +149,7 @@ async def test_the_model_is_asked_once_and_shortly() -> None:
     ],
 )
 async def test_a_model_that_does_not_say_leaves_it_open(reply: ScriptedReply) -> None:
-    assert not (await classify_with_model(ScriptedModel([reply]), "dark mode")).sure
+    assert not (await classify_with_model(ScriptedModel([reply]), "dark mode", nobody)).sure
 
 
 class Silent:
@@ -169,13 +179,13 @@ class Silent:
 async def test_a_silent_model_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(intent, "PATIENCE", 0.01)
     model = Silent()
-    assert not (await classify_with_model(model, "dark mode")).sure
+    assert not (await classify_with_model(model, "dark mode", nobody)).sure
     assert model.closed
 
 
 async def test_cancelling_is_not_swallowed() -> None:
     model = Silent()
-    task = asyncio.ensure_future(classify_with_model(model, "dark mode"))
+    task = asyncio.ensure_future(classify_with_model(model, "dark mode", nobody))
     await asyncio.sleep(0)
     task.cancel()
     await asyncio.wait([task])

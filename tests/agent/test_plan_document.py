@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from codeagent_lsp.agent.plan_document import EXPLORED, MOST_CHARACTERS, PlanDocument
+import pytest
+
+from codeagent_lsp.agent.plan_document import MOST_CHARACTERS, PlanDocument
 
 
 def test_a_document_under_its_title() -> None:
@@ -29,11 +31,12 @@ def test_every_change_needs_a_new_approval() -> None:
         assert not changed.approved
 
 
-def test_explored_files_are_listed_unless_the_document_does_it_itself() -> None:
-    document = PlanDocument("T").with_explored(["a.py", "b.py", "a.py"])
-    assert document.body == f"## {EXPLORED}\n\n- `a.py`\n- `b.py`"
-    assert document.with_explored(["c.py"]) == document
-    assert PlanDocument("T").with_explored([]) == PlanDocument("T")
+@pytest.mark.parametrize(("language", "heading"), [("en", "Explored files"), ("zh-cn", "已查看的文件")])
+def test_explored_files_are_listed_unless_the_document_does_it_itself(language: str, heading: str) -> None:
+    document = PlanDocument("T").with_explored(["a.py", "b.py", "a.py"], language)
+    assert document.body == f"## {heading}\n\n- `a.py`\n- `b.py`"
+    assert document.with_explored(["c.py"], "en") == document.with_explored(["c.py"], "zh-cn") == document
+    assert PlanDocument("T").with_explored([], language) == PlanDocument("T")
 
 
 def test_it_comes_back_from_its_text() -> None:

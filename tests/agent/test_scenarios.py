@@ -47,7 +47,7 @@ async def test_scenario(path: Path, tmp_path: Path) -> None:
     assert len(failed) == wanted.get("failed_calls", 0)
     staged = made.manager.run(done.run_id).proposal.changeset.paths
     assert staged == tuple(made.path(name) for name in wanted.get("staged", ()))
-    assert_well_formed(made.manager.current().messages)
+    assert_well_formed(made.manager.current().context.conversation)
 
 
 def test_there_are_scenarios() -> None:

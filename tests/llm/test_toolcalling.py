@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -48,6 +49,18 @@ async def test_constrained_turns_an_object_into_a_call() -> None:
     assert asked.tools == ()
     assert asked.response_schema is not None and len(asked.response_schema["oneOf"]) == len(TOOLS) + 1
     assert "read_file(path: string, offset?: integer)" in asked.messages[0].content
+
+
+async def test_what_is_not_allowed_is_described_and_cannot_be_called() -> None:
+    inner = Typewriter(write_answer("No."))
+    model = ToolCallingModel(inner, "constrained")
+    for allowed in (None, ("todo",), ()):
+        await collect(model, replace(ASK, allowed=allowed))
+    everything, one, none = inner.requests
+    assert everything.messages == one.messages == none.messages
+    assert everything.response_schema == reply_schema(TOOLS)
+    assert one.response_schema == reply_schema(tuple(tool for tool in TOOLS if tool["name"] == "todo"))
+    assert none.response_schema is not None and len(none.response_schema["oneOf"]) == 1
 
 
 async def test_constrained_shows_an_answer_while_it_arrives() -> None:

@@ -6,6 +6,7 @@ import base64
 import json
 import random
 import re
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given, settings
@@ -48,6 +49,33 @@ def test_a_secret_is_found_by_its_place(name: str) -> None:
         for around in ("{}", "before\n{}", "\t{}\nafter", "said:\n```\n{}\n```"):
             clean = sanitizer.sanitize(around.format(text))
             assert not survives(secret, clean), (around.format(text), clean)
+
+
+MARGINS: dict[str, Callable[[int], str]] = {
+    "read": lambda number: f"{number}|",
+    "grep": lambda number: f"src/some/where/a_file.py:{number}:",
+    "grep, beside": lambda number: f"src/a.py-{number}-",
+    "diff": lambda number: "+",
+}
+
+
+@pytest.mark.parametrize("margin", MARGINS)
+@pytest.mark.parametrize("name", PLACED)
+def test_a_secret_is_found_by_its_place_in_lines_as_tools_give_them(name: str, margin: str) -> None:
+    frame, make = PLACED[name]
+    for number in range(5):
+        secret = make(random.Random(f"{name} {number}"))
+        lines = f"before\n{frame.format(secret)}\nafter".split("\n")
+        clean = sanitizer.sanitize("\n".join(MARGINS[margin](98 + at) + line for at, line in enumerate(lines)))
+        for part in secret.split("\n"):
+            assert not survives(part, clean), clean
+
+
+@pytest.mark.parametrize("margin", MARGINS)
+def test_look_alikes_stay_in_lines_as_tools_give_them(margin: str) -> None:
+    lines = "\n".join(everything()).split("\n")
+    text = "\n".join(MARGINS[margin](number) + line for number, line in enumerate(lines, 1))
+    assert sanitizer.sanitize(text) == text
 
 
 @pytest.mark.parametrize("name", [*TOKENS, *PLACED])

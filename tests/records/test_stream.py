@@ -19,7 +19,7 @@ sanitizer = Sanitizer(homes=())
 
 def streamed(text: str, sizes: list[int], sane: Sanitizer = sanitizer) -> str:
     """`text` fed in pieces of these sizes, over and over."""
-    stream, out, start, turn = StreamSanitizer(sane), [], 0, 0
+    stream, out, start, turn = StreamSanitizer(sane.text, sane.hold_back), [], 0, 0
     while start < len(text):
         size = sizes[turn % len(sizes)]
         out.append(stream.feed(text[start : start + size]))
@@ -51,7 +51,7 @@ def test_look_alikes_stay_in_pieces() -> None:
 
 
 def test_ordinary_words_are_given_out_at_once() -> None:
-    stream = StreamSanitizer(sanitizer)
+    stream = StreamSanitizer(sanitizer.text, 0)
     assert stream.feed("The quick brown ") == "The quick brown "
     assert stream.feed("fox") == ""
     assert stream.feed(" jumps\n") == "fox jumps\n"
@@ -60,7 +60,7 @@ def test_ordinary_words_are_given_out_at_once() -> None:
 
 def test_a_word_is_held_until_it_is_whole() -> None:
     secret = TOKENS["gitlab"](random.Random(1))
-    stream = StreamSanitizer(sanitizer)
+    stream = StreamSanitizer(sanitizer.text, 0)
     assert stream.feed(f"see {secret[:12]}") == "see "
     assert stream.feed(secret[12:]) == ""
     assert stream.feed(" there") == f"{sanitizer.sanitize(secret)} "
@@ -68,7 +68,7 @@ def test_a_word_is_held_until_it_is_whole() -> None:
 
 @pytest.mark.slow
 def test_what_is_held_is_bounded() -> None:
-    stream = StreamSanitizer(sanitizer)
+    stream = StreamSanitizer(sanitizer.text, 0)
     out = "".join(stream.feed("x" * 1000) for _ in range(300))
     assert len(out) > 300_000 - 2 * LONGEST_HELD
     assert out + stream.close() == "x" * 300_000
@@ -81,8 +81,29 @@ def test_a_key_of_ours_with_spaces_is_found() -> None:
     assert streamed(text, [3], sane) == sane.sanitize(text) != text
 
 
-def test_switched_off_nothing_is_held() -> None:
-    assert StreamSanitizer(Sanitizer(enabled=False)).feed("password: abc") == "password: abc"
+@pytest.mark.parametrize("size", [1 << 20, 100_000, 70_000])
+def test_large_pieces_do_not_pile_up(size: int) -> None:
+    """However large the pieces, little more than `LONGEST_HELD` waits; a key over the border of two is still found."""
+    secret = TOKENS["gitlab"](random.Random(2))
+    key = f"-----BEGIN PRIVATE KEY-----\n{'QUJD' * 16}\n{'REVG' * 16}\n-----END PRIVATE KEY-----\n"
+    for inner, hidden in ((f"token = '{secret}'\n", secret), (key, "REVG" * 16)):
+        text = "some words\n" * (size // 11)
+        text = text[: size - len(inner) // 2] + "\n" + inner + text
+        stream, out = StreamSanitizer(sanitizer.text), []
+        for start in range(0, len(text), size):
+            out.append(stream.feed(text[start : start + size]))
+            assert min(start + size, len(text)) - sum(map(len, out)) < 2 * LONGEST_HELD
+        whole = "".join((*out, stream.close()))
+        assert hidden not in whole
+        assert whole == sanitizer.text(text)
+
+
+def test_a_line_without_an_end_is_cut_between_its_words() -> None:
+    stream = StreamSanitizer(sanitizer.text)
+    out = [stream.feed('"password" ' * 10_000) for _ in range(5)]
+    assert sum(map(len, out)) > 550_000 - 2 * LONGEST_HELD
+    assert all(piece.endswith(" ") for piece in out if piece)
+    assert "".join((*out, stream.close())) == '"password" ' * 50_000
 
 
 @settings(max_examples=60, deadline=None)

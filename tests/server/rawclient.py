@@ -24,6 +24,7 @@ from tests.server.warm import PREFIX, WarmProcess
 ROOT = Path(__file__).resolve().parents[2]
 DEMO_SERVER = (sys.executable, "-m", "tests.server.demo_server")
 SECONDS = 10.0
+NO_ANSWER = object()  # what an entry of `answers` gives to leave a request open
 
 Answer = Callable[[Any], Any]
 
@@ -208,7 +209,9 @@ class RawClient:
         answer = self.answers.get(message.get("method", "")) if "id" in message else None
         if answer is not None:
             result = answer(message.get("params"))
-            with contextlib.suppress(OSError):
+            if result is NO_ANSWER:
+                return
+            with contextlib.suppress(OSError, ValueError):  # the server is gone, or our side of it is closed
                 self.send({"jsonrpc": "2.0", "id": message["id"], **_outcome(result)})
 
     def _read_stderr(self) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.server.conftest import StartEditor
-from tests.server.replies import say
+from tests.server.replies import call, say
 
 pytestmark = pytest.mark.slow  # whole servers at work
 
@@ -21,6 +21,11 @@ def yes(params: dict[str, Any]) -> str | None:
     """Install and apply; close everything else."""
     titles = [item["title"] for item in params["actions"]]
     return next((title for title in ("Install", "Apply") if title in titles), None)
+
+
+def trusting(params: dict[str, Any]) -> str | None:
+    """Trust what is asked for."""
+    return next((item["title"] for item in params["actions"] if item["title"] == "Trust this content"), None)
 
 
 def test_a_skill_is_installed_listed_and_used(start: StartEditor, workspace: Path, tmp_path: Path) -> None:
@@ -40,6 +45,28 @@ def test_a_skill_is_installed_listed_and_used(start: StartEditor, workspace: Pat
     assert ["has no head" in row["reason"] for row in rows if row["kind"] == "problem"] == [True]
     editor.ended(editor.command("codeagent.run", task="what is in this pdf?")["runId"])
     editor.told("Fine.")
+
+
+def test_trust_in_a_skill_of_the_workspace_is_seen_and_taken_back(start: StartEditor, workspace: Path) -> None:
+    folder = workspace / ".codeagent" / "skills" / "pdf"
+    folder.mkdir(parents=True)
+    (folder / "SKILL.md").write_text(SKILL)
+    load = call("skill_loader", skill_name="pdf")
+    editor = start(load, say("One."), load, say("Two."), load, say("Three."), choose=trusting)
+
+    def approved() -> list[bool]:
+        return [row["approved"] for row in editor.command("codeagent.skills.list") if row["kind"] == "skill"]
+
+    for words in ("one", "two"):
+        editor.run("codeagent.run", task=words)
+    assert (len(editor.prompts), approved()) == (1, [True])
+    (kept,) = editor.command("codeagent.approvals.list")
+    assert (kept["kind"], kept["tool"], kept["shown"]) == ("content", "", "pdf")
+    assert editor.command("codeagent.approvals.revoke", approvalId=kept["approvalId"]) == {"revoked": 1}
+    assert (editor.command("codeagent.approvals.list"), approved()) == ([], [False])
+    editor.run("codeagent.run", task="three")
+    assert len(editor.prompts) == 2
+    assert editor.close() == 0
 
 
 def test_memory_is_shown_and_forgotten(start: StartEditor, tmp_path: Path) -> None:

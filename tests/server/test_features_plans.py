@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -182,6 +183,53 @@ def test_back_to_before_step_two(start: StartEditor) -> None:
     editor.command("codeagent.plan.retryStep", runId=run_id, stepId="2")
     went_on(editor, run_id)
     assert "2. **two**" in editor.command("codeagent.plan.show", runId=run_id)["markdown"]
+
+
+@pytest.mark.parametrize("capabilities", [STOCK, OURS], ids=["stock client", "with events"])
+@pytest.mark.parametrize("order", ["retry", "skip", "back"])
+def test_a_plan_that_failed_at_three_of_five_is_steered_to_its_end(
+    start: StartEditor, order: str, capabilities: dict[str, Any]
+) -> None:
+    """Files, plan and events, for a client that knows nothing of ours and for one that does."""
+    first = {"retry": 3, "skip": 4, "back": 2}[order]
+    left = [reply for number in range(first, 6) for reply in step(number)]
+    script = [plan("one", "two", "three", "four", "five"), *step(1), *step(2), BUSY, *left]
+    editor = start(*script, choose=choose(), capabilities=capabilities)
+    run_id = editor.command("codeagent.run", task="build it")["runId"]
+    editor.ended(run_id)
+    assert files(editor) == [1, 2]
+    assert marks(editor, run_id) == ["x", "x", "failed", " ", " "]
+    if order == "back":
+        editor.command("codeagent.plan.rollback", runId=run_id, stepId="2")
+        editor.told("Undone in 1")
+        editor.wait_until(lambda: marks(editor, run_id) == ["x", " ", " ", " ", " "])
+        assert files(editor) == [1]
+    name = "skipStep" if order == "skip" else "retryStep"
+    editor.command(f"codeagent.plan.{name}", runId=run_id, stepId="2" if order == "back" else "3")
+    end = went_on(editor, run_id)
+    done = [1, 2, 4, 5] if order == "skip" else [1, 2, 3, 4, 5]
+    assert end["message"] == f"Applied {len(done)} file(s)."
+    assert files(editor) == done
+    assert all(editor.text(editor.workspace / f"f{number}.py") == f"x = {number}\n" for number in done)
+    assert marks(editor, run_id) == ["x" if number in done else "skipped" for number in range(1, 6)]
+    assert [item for item in editor.command("codeagent.pending") if item["kind"] == "plan"] == []
+    stream = own_events(editor)
+    assert bool(stream) == (capabilities is OURS)
+    if stream:
+        begun = [event["step_id"] for event in stream if event["type"] == "step_started"]
+        assert begun == [*"123", *(str(number) for number in range(first, 6))]
+        assert [event["step_id"] for event in stream if event["type"] == "step_error"] == ["3"]
+        ended = [event["step_id"] for event in stream if event["type"] == "step_completed"]
+        assert ended == [*"12", *(str(number) for number in range(first, 6))]
+        assert [event["status"] for event in stream if event["type"] == "run_completed"] == ["failed", "completed"]
+    assert editor.close() == 0
+
+
+def marks(editor: StockEditor, run_id: str) -> list[str]:
+    """What the plan's page says of each step: a box, or a word."""
+    page = editor.command("codeagent.plan.show", runId=run_id)["markdown"]
+    found = re.findall(r"^- \[(.)\] \d\. \*\*\w+\*\*(?: \*(\w+)\*)?$", page, re.MULTILINE)
+    return [word or box for box, word in found]
 
 
 def test_one_step_is_undone(start: StartEditor) -> None:

@@ -197,6 +197,33 @@ def test_a_tool_error_is_no_end(start: StartEditor, workspace: Path) -> None:
     assert editor.told("I see.")
 
 
+@pytest.mark.slow
+def test_nothing_is_left_of_a_deleted_session(start: StartEditor, workspace: Path, tmp_path: Path) -> None:
+    """Neither of its file nor of its transcript, review, plan, export, long outputs and the place of its commands."""
+    step = {"title": "one", "description": "do one"}
+    plan = {"goal": "g", "steps": [step], "estimated_complexity": "low"}
+    script = [call("create_plan", **plan), call("run_cmd", command="seq 1 60000"), write("a.py", "x\n")]
+    editor = start(
+        *script, say("Slow.", delay=30), choose=lambda params: "Allow once" if "run_cmd" in params["message"] else None
+    )
+    run = editor.command("codeagent.run", task="change it")
+    editor.wait_until(lambda: '"file_change"' in _log(workspace))
+    editor.command("codeagent.review", runId=run["runId"])
+    editor.command("codeagent.plan.show", runId=run["runId"])
+    editor.command("codeagent.session.export", sessionId=run["sessionId"])
+    state = tmp_path / "state"
+    about = {run["sessionId"], run["runId"]}
+
+    def left() -> list[Path]:
+        return [path for path in state.rglob("*") if any(name in path.name for name in about)]
+
+    assert {path.parent.name for path in left()} == {"sessions", "outputs", "transcript", "review", "plan", "export"}
+    editor.command("codeagent.session.delete", sessionId=run["sessionId"])
+    editor.wait_until(lambda: left() == [] and not list(state.glob("layers/*")))
+    assert editor.close() == 0
+    assert left() == []
+
+
 def _hang(params: dict[str, Any]) -> None:
     time.sleep(3)
 

@@ -31,6 +31,8 @@ _PARTS = (
     "codeagent_lsp.llm.scripted",
     "codeagent_lsp.doctor",
     "codeagent_lsp.index.enclosing",
+    "codeagent_lsp.index.answers",
+    "codeagent_lsp.index.service",
     "codeagent_lsp.terminal.run",
 )
 _SIZE = 1 << 20

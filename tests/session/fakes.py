@@ -12,6 +12,7 @@ from codeagent_lsp.agent.prompt import Environment
 from codeagent_lsp.config import Settings
 from codeagent_lsp.errors import SessionError
 from codeagent_lsp.events import Event, RunCompleted, StatusChanged
+from codeagent_lsp.index.port import Indexing
 from codeagent_lsp.llm.base import Model
 from codeagent_lsp.llm.scripted import ScriptedModel, ScriptedReply
 from codeagent_lsp.messages import Message, ToolCall
@@ -175,14 +176,14 @@ def world(
     settings: Callable[[Settings], Settings] = lambda value: value,
     on_event: Callable[[Event], None] = lambda event: None,
     shadows: Shadows | None = None,
+    indexing: Indexing | None = None,
 ) -> World:
     """A world over the folder `root`; sessions are kept in `state`."""
     root.mkdir(parents=True, exist_ok=True)
     buffers = FakeBuffers()
     editor, user = FakeEditor(buffers), FakeUser(says)
     inbox = user.inbox = Inbox(user, deadline)
-    roots = Roots([str(root)])
-    told: list[Event] = []
+    roots, told = Roots([str(root)]), list[Event]()
     problems: list[OSError] = []
     models: dict[str, Model] = {"model": ScriptedModel(replies)}
     base = Settings()
@@ -218,6 +219,7 @@ def world(
         knowledge=knowledge_in(
             root.parent / "own", root.parent, lambda: chosen.skills.paths, lambda: chosen.memory.enabled
         ),
+        indexing=indexing,
     )
     store = SessionStore(state or root.parent / "sessions", problems.append)
     manager = SessionManager(store, services, [told.append, on_event])

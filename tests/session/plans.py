@@ -13,7 +13,8 @@ from codeagent_lsp.llm.scripted import ScriptedReply
 from codeagent_lsp.session.plan_orders import retry_step, roll_back, skip_step
 from codeagent_lsp.session.replay import replay
 from codeagent_lsp.session.request import Planning, RunRequest
-from codeagent_lsp.session.session import RunRecord, Session
+from codeagent_lsp.session.session import Session
+from codeagent_lsp.session.state import RunRecord
 from codeagent_lsp.texts import text
 from tests.session.fakes import World, call, calls, say, until, world, write
 
@@ -109,7 +110,7 @@ def reloaded(made: World) -> RunRecord:
     session = made.manager.current()
     again = Session(session.session_id, made.store)
     replay(again, made.store.load(session.session_id))
-    known, found = record(made), list(again.runs.values())[-1]
+    known, found = record(made), list(again.context.runs.values())[-1]
     for name in ("plan", "document", "step_id", "marks", "staged", "applied", "status", "messages"):
         assert getattr(found, name) == getattr(known, name), name
     return found

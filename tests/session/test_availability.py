@@ -6,6 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
 
+import pytest
+
 from codeagent_lsp import events
 from codeagent_lsp.config import CircuitBreakerSettings
 from codeagent_lsp.errors import ToolFailed
@@ -158,3 +160,24 @@ async def test_limits_come_from_the_settings(tmp_path: Path) -> None:
     it.script(calls(call("flaky")), say())
     await it.run()
     assert len(it.of(events.ToolDisabled)) == 1
+
+
+def test_a_whole_group_that_is_missing_is_told_and_so_is_its_coming_back() -> None:
+    registry, _, told = rig()
+    availability = Availability(registry, told.append)
+    registry.miss("mcp.time", ToolFailed("it ended\nat once"))
+    news = availability.news()
+    assert news == "The tool mcp.time cannot be used now: it ended at once. Go another way."
+    with pytest.raises(ToolFailed, match="it ended"):
+        registry.get("mcp.time.now")
+    with pytest.raises(ToolFailed, match="There is no tool"):
+        registry.get("mcp.timer.now")
+    registry.found("mcp.time")
+    tool = Named("mcp.time.now")
+    tool.traits = replace(tool.traits, group="mcp.time")  # type: ignore[misc]
+    registry.register(tool)
+    assert "The tool mcp.time can be used again." in availability.news()
+    assert [(event.type, getattr(event, "tool", "")) for event in told] == [
+        ("tool_disabled", "mcp.time"),
+        ("tool_enabled", "mcp.time"),
+    ]

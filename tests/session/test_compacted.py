@@ -17,7 +17,8 @@ from codeagent_lsp.llm.scripted import ScriptedModel, ScriptedReply
 from codeagent_lsp.messages import Message
 from codeagent_lsp.session.replay import message_to_dict, replay
 from codeagent_lsp.session.request import RunRequest
-from codeagent_lsp.session.session import Compacted, RunRecord, Session
+from codeagent_lsp.session.session import Session
+from codeagent_lsp.session.state import Compacted, RunRecord
 from codeagent_lsp.session.store import SessionStore
 from tests.session.fakes import World, assert_well_formed, call, calls, say, until, world
 
@@ -65,14 +66,14 @@ async def test_the_next_run_begins_with_the_short_conversation(tmp_path: Path) -
     run = await made.run("Read all")
     session = made.manager.current()
     assert made.of(events.ContextCompacted)
-    assert length(session.messages) < length(session.runs[run.run_id].messages)
-    assert session.messages[-1].content == "All read."
+    assert length(session.context.conversation) < length(session.context.runs[run.run_id].messages)
+    assert session.context.conversation[-1].content == "All read."
     model = script(made, 0, "Yes.")
     await made.run("Done?")
     sent = model.requests[-1].messages
-    assert [message.content for message in sent[1:3]] == ["Read all", session.messages[1].content]
-    assert length(sent[1:]) < length(session.runs[run.run_id].messages)
-    assert_well_formed(session.messages)
+    assert [message.content for message in sent[1:3]] == ["Read all", session.context.conversation[1].content]
+    assert length(sent[1:]) < length(session.context.runs[run.run_id].messages)
+    assert_well_formed(session.context.conversation)
 
 
 async def test_after_a_restart_it_is_the_same(tmp_path: Path) -> None:
@@ -82,9 +83,9 @@ async def test_after_a_restart_it_is_the_same(tmp_path: Path) -> None:
     script(made, 6)
     await made.run("Read some again")
     again = reloaded(made)
-    assert again.messages == made.manager.current().messages
-    assert again.generation == made.manager.current().generation > 0
-    assert_well_formed(again.messages)
+    assert again.context.conversation == made.manager.current().context.conversation
+    assert again.context.generation == made.manager.current().context.generation > 0
+    assert_well_formed(again.context.conversation)
 
 
 async def test_nothing_that_was_said_is_lost_to_the_user(tmp_path: Path) -> None:
@@ -92,7 +93,7 @@ async def test_nothing_that_was_said_is_lost_to_the_user(tmp_path: Path) -> None
     script(made, 8)
     run = await made.run("Read all")
     for session in (made.manager.current(), reloaded(made)):
-        said = [message.content for message in session.runs[run.run_id].messages if message.role == "assistant"]
+        said = [message.content for message in session.context.runs[run.run_id].messages if message.role == "assistant"]
         assert said == [*(f"I read f{number}.py." for number in range(8)), "All read."]
 
 
@@ -112,13 +113,13 @@ async def test_killed_at_any_record_it_comes_back_and_goes_on(tmp_path: Path) ->
         (folder / "sessions" / f"{session_id}.jsonl").write_text("\n".join([*lines[:count], torn]))
         other = compacting(folder)
         session = other.manager.resume(session_id)
-        whole = next(iter(session.runs.values())).messages if session.runs else []
-        assert (length(session.messages) < length(whole)) == (count > at[0])
-        assert_well_formed(session.messages)
+        whole = next(iter(session.context.runs.values())).messages if session.context.runs else []
+        assert (length(session.context.conversation) < length(whole)) == (count > at[0])
+        assert_well_formed(session.context.conversation)
         model = script(other, 1, "Went on.")
         assert (await other.run("Go on", session_id)).summary == "Went on."
         assert_well_formed(model.requests[-1].messages)
-        assert reloaded(other).messages == session.messages
+        assert reloaded(other).context.conversation == session.context.conversation
         other.store.close()
 
 
@@ -134,10 +135,10 @@ async def test_runs_side_by_side_lose_nothing_to_each_other(tmp_path: Path) -> N
     two = made.manager.start(RunRequest("run", "TWO", "TWO"), session_id)
     answers = {(await made.finished(run_id)).summary for run_id in (one, two)}
     session = made.manager.current()
-    asked = [message.content for message in session.messages if message.role == "user" and not message.name]
+    asked = [message.content for message in session.context.conversation if message.role == "user" and not message.name]
     assert sorted(asked) == ["ONE", "TWO"]
-    assert answers <= {message.content for message in session.messages}
-    assert reloaded(made).messages == session.messages
+    assert answers <= {message.content for message in session.context.conversation}
+    assert reloaded(made).context.conversation == session.context.conversation
     await asyncio.sleep(0)
 
 
@@ -150,26 +151,26 @@ def said(*words: str) -> list[Message]:
 
 def joined(folder: Path, base: int, generation: int) -> Session:
     session = Session("s", SessionStore(folder))
-    session.messages = said("old 1", "old 2")
+    session.context.conversation = said("old 1", "old 2")
     record = RunRecord("r", messages=said("a", "b", "c"))
     record.compacted = Compacted(tuple(said("short")), 2, base, generation)
-    session.messages.extend(said("meanwhile"))
-    session.join(record)
+    session.context.conversation.extend(said("meanwhile"))
+    session.context.join(record)
     assert record.joined == 3
-    session.join(record)
+    session.context.join(record)
     return session
 
 
 def test_what_was_compacted_takes_the_place_of_what_it_tells_of(tmp_path: Path) -> None:
     session = joined(tmp_path, base=2, generation=0)
-    assert session.messages == said("short", "c", "meanwhile")
-    assert session.generation == 1
+    assert session.context.conversation == said("short", "c", "meanwhile")
+    assert session.context.generation == 1
 
 
 def test_a_compaction_of_what_is_no_more_is_left_out(tmp_path: Path) -> None:
     session = joined(tmp_path, base=2, generation=5)
-    assert session.messages == said("old 1", "old 2", "meanwhile", "a", "b", "c")
-    assert session.generation == 0
+    assert session.context.conversation == said("old 1", "old 2", "meanwhile", "a", "b", "c")
+    assert session.context.generation == 0
 
 
 @pytest.mark.parametrize("junk", [({"role": "user"},), ("x",), ({"content": "c"},)])
@@ -183,4 +184,4 @@ def test_a_record_that_makes_no_sense_leaves_the_whole_conversation(junk: tuple[
     ]
     session = Session("s", SessionStore(tmp_path))
     replay(session, [events.to_dict(event) for event in stream])
-    assert [message.content for message in session.messages] == ["hello", "hi"]
+    assert [message.content for message in session.context.conversation] == ["hello", "hi"]

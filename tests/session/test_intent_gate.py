@@ -79,10 +79,10 @@ def test_which_models_are_cheap_to_ask(info: ModelInfo, asked: bool) -> None:
 @pytest.mark.parametrize("setting", ["always", "never"])
 async def test_a_model_is_not_asked_where_it_does_not_matter(setting: Planning) -> None:
     model = ScriptedModel([say('{"label": "GENERAL_CHAT"}')], info=LARGE)
-    await gate(UNCLEAR, setting).ask(model)
-    await gate(TASK).ask(model)
-    await gate(UNCLEAR, asked="auto").ask(model)
-    assert model.requests == []
+    told: list[events.Event] = []
+    for asked in (gate(UNCLEAR, setting), gate(TASK), gate(UNCLEAR, asked="auto")):
+        await asked.ask(model, told.append)
+    assert (model.requests, told) == ([], [])
 
 
 async def test_the_first_event_is_still_the_first(tmp_path: Path) -> None:
@@ -118,9 +118,20 @@ async def test_the_model_is_asked_where_the_words_do_not_tell(tmp_path: Path) ->
     model = large(made, say('{"label": "GENERAL_CHAT"}'), say("Hi."))
     assert (await made.run(UNCLEAR)).summary == "Hi."
     assert intents(made) == ["GENERAL_CHAT"]
-    assert told(made)[:2] == ["response_start", "intent_classified"]
+    assert told(made)[:3] == ["response_start", "usage", "intent_classified"]
     assert (model.requests[0].tools, "create_plan" in offered(model, 1)) == ((), False)
     assert UNCLEAR in model.requests[0].messages[-1].content
+
+
+async def test_the_question_to_the_model_counts_as_use_of_the_run(tmp_path: Path) -> None:
+    made = world(tmp_path / "w")
+    model = large(made, say('{"label": "GENERAL_CHAT"}'), say("Hi."))
+    run_id = (await made.run(UNCLEAR)).run_id
+    used = [event for event in made.events if isinstance(event, events.UsageReported)]
+    assert (len(used), len(model.requests)) == (2, 2)
+    assert {event.run_id for event in used} == {run_id}
+    assert 0 < used[0].prompt_tokens < used[1].prompt_tokens
+    assert used[0].completion_tokens > 0
 
 
 async def test_a_model_that_cannot_tell_changes_nothing(tmp_path: Path) -> None:

@@ -50,8 +50,8 @@ async def check(folder: Path, wait: float) -> str:
     assert all(item.state in ("completed", "cancelled", "pending") for item in plan.steps)
     assert {part.step_id for part in run.record.applied} >= done
     if done:
-        assert made.manager.current().todos.items == (Todo("1", "all of it"),)
-    assert_well_formed(made.manager.current().messages)
+        assert made.manager.current().context.todos.items == (Todo("1", "all of it"),)
+    assert_well_formed(made.manager.current().context.conversation)
     found = run.record.status
     if plan.next is not None:
         await go_on(made, run_id)
@@ -72,7 +72,7 @@ async def go_on(made: World, run_id: str) -> None:
     assert states(record) == ["completed"] * 5
     assert record.applied[: len(before)] == before
     assert [int(part.step_id) for part in record.applied[len(before) :]] == left
-    assert_well_formed(made.manager.current().messages)
+    assert_well_formed(made.manager.current().context.conversation)
 
 
 @pytest.mark.slow
@@ -96,7 +96,7 @@ async def test_a_long_session_is_back_within_a_second(tmp_path: Path) -> None:
     seconds = time.perf_counter() - began
     print(f"{len(other.store.load(session_id))} records, resumed in {seconds:.3f} s")
     assert seconds < 1.0
-    assert session.messages == made.manager.current().messages
+    assert session.context.conversation == made.manager.current().context.conversation
 
 
 async def test_an_interrupted_run_keeps_its_place_in_the_conversation(tmp_path: Path) -> None:
@@ -111,13 +111,13 @@ async def test_an_interrupted_run_keeps_its_place_in_the_conversation(tmp_path: 
     path.write_bytes(b"".join(lines[: cut - 1]) + lines[cut][:20])
     other = world(tmp_path / "w", say("Hello."), apply="auto")
     session = other.manager.resume(session_id)
-    before = list(session.messages)
+    before = list(session.context.conversation)
     await other.run("Hi", session_id)
-    assert session.messages[: len(before)] == before
-    assert session.messages[-1].content == "Hello."
+    assert session.context.conversation[: len(before)] == before
+    assert session.context.conversation[-1].content == "Hello."
     again = reloaded(other)
     assert again.status == "completed"
     other.store.close()
     third = world(tmp_path / "w")
-    assert third.manager.resume(session_id).messages == session.messages
+    assert third.manager.resume(session_id).context.conversation == session.context.conversation
     assert not any(run.record.torn for run in third.manager.runs())

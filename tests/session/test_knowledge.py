@@ -97,7 +97,7 @@ async def test_nested_instructions_come_once_when_the_agent_works_below(tmp_path
     assert "From src/AGENTS.md." in told[-1][1]
     assert "From src/deep/AGENTS.md." in told[-1][2]
     assert "From src/AGENTS.md." not in told[-1][2]
-    assert_well_formed(made.manager.current().messages)
+    assert_well_formed(made.manager.current().context.conversation)
 
 
 async def test_hidden_characters_are_told_to_the_user_once(tmp_path: Path) -> None:
@@ -224,8 +224,9 @@ async def test_a_coder_has_a_conversation_of_its_own_and_stages_into_the_run(tmp
     assert "SECRET-OF-THE-PARENT" not in str(inner.messages)
     report = model.requests[3].messages[-1].content
     assert report == "Report of coder:\nI wrote it.\nIt changed (staged): a.py"
-    assert_well_formed(made.manager.current().messages)
-    assert [message.role for message in made.manager.current().messages][-3:] == ["assistant", "tool", "assistant"]
+    assert_well_formed(made.manager.current().context.conversation)
+    said = made.manager.current().context.conversation
+    assert [message.role for message in said][-3:] == ["assistant", "tool", "assistant"]
     assert len(made.of(events.UsageReported)) == 4
     ids = [item["id"] for event in made.of(events.ToolCalls) for item in event.calls]  # type: ignore[attr-defined]
     assert len(set(ids)) == len(ids) == 2
@@ -351,7 +352,7 @@ async def test_a_cancelled_run_cancels_its_agent(tmp_path: Path) -> None:
     await until(lambda: len(model.requests) == 2)
     made.manager.cancel(run_id)
     assert (await made.finished(run_id)).status == "cancelled"
-    assert_well_formed(made.manager.current().messages)
+    assert_well_formed(made.manager.current().context.conversation)
     assert [task.get_name() for task in asyncio.all_tasks() if task is not asyncio.current_task()] == []
 
 

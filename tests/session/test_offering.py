@@ -202,3 +202,27 @@ async def test_what_the_server_has_no_more_is_not_offered(tmp_path: Path) -> Non
     tools.register(Named("mcp.test.two"))
     assert offered(offering)[-1] == "mcp.test.two"
     assert replace(ToolTraits("a", "b", "read")).group == CORE
+
+
+def foreign(name: str, group: str, words: str = "Looks.") -> Named:
+    tool = Named(name)
+    tool.traits = ToolTraits(name, words, "net", group=group)  # type: ignore[misc]
+    return tool
+
+
+def test_tools_that_the_user_brought_along_are_offered_as_far_as_there_is_room() -> None:
+    tools = registry(foreign("mcp.a.look", "mcp.a"), foreign("mcp.b.look", "mcp.b", "x" * 3000))
+    assert offered(Offering(tools, lambda: "ask"))[-1] != "mcp.a.look"
+    offering = Offering(tools, lambda: "ask", room=1000)
+    assert offered(offering)[-1] == "mcp.a.look" and offering.groups == ("mcp.a",)
+    assert "mcp.b: mcp.b.look" in listing(offering)
+    assert offered(Offering(tools, lambda: "ask", room=9000))[-2:] == ["mcp.a.look", "mcp.b.look"]
+    assert "mcp.a.look" not in offered(Offering(tools, lambda: "readOnly", room=9000))
+
+
+def test_tools_that_come_while_a_run_goes_on_come_last() -> None:
+    tools = registry(foreign("mcp.a.look", "mcp.a"))
+    offering = Offering(tools, lambda: "ask", room=1000)
+    before = offered(offering)
+    tools.register(foreign("mcp.b.look", "mcp.b"))
+    assert offered(offering) == [*before, "mcp.b.look"]

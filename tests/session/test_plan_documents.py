@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from codeagent_lsp import events
+from codeagent_lsp.agent.plan import Plan, PlanStep, StepState
+from codeagent_lsp.agent.plan_document import PlanDocument
 from codeagent_lsp.llm.scripted import ScriptedModel, ScriptedReply
 from codeagent_lsp.session.plan_page import plan_page
+from codeagent_lsp.session.state import RunRecord
 from tests.session.fakes import World, call, calls, say, world, write
 from tests.session.plans import APPLY, APPROVE, REJECT, create, record, reloaded, run, step, told
 
@@ -118,18 +122,57 @@ async def test_the_page_of_a_plan(tmp_path: Path) -> None:
     made = world(tmp_path / "w", ENTER, EXIT, create("a", "b"), *step(1), ScriptedReply(error="busy"),
                  says=[APPROVE, APPLY], deadline=0.05)  # fmt: skip
     await run(made)
-    page = plan_page(record(made))
+    page = plan_page(record(made), "en")
     assert "# the goal\n\n1 of 2 steps completed (50 %)\n" in page
     assert "- [x] 1. **a**\n  do a\n" in page
     assert "- [ ] 2. **b** *failed*\n  do b\n" in page
     assert "# Move the cache" in page
     assert "*approved*" in page
-    assert plan_page(type(record(made))("r")) == ""
+    assert plan_page(type(record(made))("r"), "en") == ""
+
+
+def full_record(language: str) -> RunRecord:
+    """A run whose plan has a step in every state, one of them with an id that is not its number."""
+    states: tuple[StepState, ...] = ("completed", "running", "failed", "skipped", "cancelled")
+    steps = [PlanStep(str(number), "t", state=state) for number, state in enumerate(states, 1)]
+    plan = Plan("G", (*steps, PlanStep("9", "t")))
+    return RunRecord("r", plan=plan, document=PlanDocument("D").with_explored(["a.py"], language))
+
+
+def test_the_page_in_english() -> None:
+    assert plan_page(full_record("en"), "en") == (
+        "# G\n\n1 of 6 steps completed (33 %)\n\n"
+        "- [x] 1. **t**\n- [ ] 2. **t** *running*\n- [ ] 3. **t** *failed*\n- [ ] 4. **t** *skipped*\n"
+        "- [ ] 5. **t** *cancelled*\n- [ ] 6. **t** (id 9)\n\n"
+        "# D\n\n## Explored files\n\n- `a.py`\n\n*not approved yet*\n"
+    )
+
+
+def test_the_page_in_chinese() -> None:
+    assert plan_page(full_record("zh-cn"), "zh-cn") == (
+        "# G\n\n已完成 6 个步骤中的 1 个（33%）\n\n"
+        "- [x] 1. **t**\n- [ ] 2. **t** *进行中*\n- [ ] 3. **t** *失败*\n- [ ] 4. **t** *已跳过*\n"
+        "- [ ] 5. **t** *已取消*\n- [ ] 6. **t**（编号 9）\n\n"
+        "# D\n\n## 已查看的文件\n\n- `a.py`\n\n*尚未批准*\n"
+    )
+    approved = replace(full_record("zh-cn"), document=PlanDocument("D", approved=True))
+    assert plan_page(approved, "zh-cn").endswith("# D\n\n*已批准*\n")
+
+
+async def test_the_headings_are_asked_for_and_written_in_the_users_language(tmp_path: Path) -> None:
+    read = calls(call("read_file", path="a.py"))
+    made = world(tmp_path / "w", ENTER, read, EXIT, say(), language="zh-cn", deadline=0.05)
+    made.open("a.py", "x = 1\n")
+    await run(made)
+    assert document(made) == "# Move the cache\n\n## 已查看的文件\n\n- `a.py`\n"
+    results = [event for event in made.events if isinstance(event, events.ToolFinished)]
+    entered = next(event for event in results if event.tool == "plan_enter")
+    assert "已查看的文件, 关键文件, 方案" in entered.output
 
 
 async def test_what_a_model_writes_into_a_plan_is_inert(tmp_path: Path) -> None:
     evil = "![x](https://evil.example/?q=1) <img src=x>"
     made = world(tmp_path / "w", ENTER, calls(call("plan_update", action="replace", content=evil)), create(evil), say())
     await run(made)
-    assert "![x](" not in plan_page(record(made))
-    assert "<img" not in plan_page(record(made))
+    assert "![x](" not in plan_page(record(made), "en")
+    assert "<img" not in plan_page(record(made), "en")

@@ -54,7 +54,7 @@ async def test_every_step_is_a_decision_of_its_own(tmp_path: Path) -> None:
     assert asked[1] == "Step 2/5 two: Apply changes to f2.py, +1 −0?"
     assert len(asked) == 5
     assert states(reloaded(made)) == ["completed"] * 5
-    assert_well_formed(made.manager.current().messages)
+    assert_well_formed(made.manager.current().context.conversation)
 
 
 async def test_the_events_of_a_plan(tmp_path: Path) -> None:
@@ -227,9 +227,21 @@ async def test_always_begins_with_a_planning_call(tmp_path: Path) -> None:
     made = world(tmp_path / "w", *five(), apply="auto", settings=planned("always"))
     model = made.models["model"]
     assert (await run(made)).status == "completed"
-    assert offered(model) == {"create_plan"}
-    assert offered(model, 1) > {"create_plan", "edit_file"}
+    assert isinstance(model, ScriptedModel)
+    assert [request.allowed for request in model.requests[:2]] == [("create_plan",), None]
+    assert model.requests[0].tools == model.requests[1].tools
+    assert offered(model) > {"create_plan", "edit_file"}
     assert files(made) == [1, 2, 3, 4, 5]
+
+
+async def test_before_the_plan_nothing_else_is_called(tmp_path: Path) -> None:
+    replies = [write("f9.py", "x\n"), create("a"), *step(1)]
+    made = world(tmp_path / "w", *replies, apply="auto", settings=planned("always"))
+    assert (await run(made)).status == "completed"
+    refused = [event for event in made.events if isinstance(event, events.ToolFinished) and not event.success]
+    assert [event.tool for event in refused] == ["write_file"]
+    assert refused[0].error == "The tool 'write_file' cannot be called yet. Now: create_plan."
+    assert files(made) == [1]
 
 
 async def test_a_model_that_will_not_plan_gets_the_task_as_its_only_step(tmp_path: Path) -> None:
@@ -307,8 +319,8 @@ async def test_retry_later(tmp_path: Path) -> None:
     names = told(made, "response_start", "run_completed")
     assert names == ["response_start", "run_completed"] * 2
     session = made.manager.current()
-    assert_well_formed(session.messages)
-    assert len(session.messages) == len(record(made).messages)
+    assert_well_formed(session.context.conversation)
+    assert len(session.context.conversation) == len(record(made).messages)
 
 
 async def test_the_model_hears_why_it_tries_again(tmp_path: Path) -> None:
@@ -403,7 +415,7 @@ async def test_the_model_makes_another_plan_after_a_limit(tmp_path: Path) -> Non
         "replan_warning",
         "plan_modified",
     ]
-    assert_well_formed(made.manager.current().messages)
+    assert_well_formed(made.manager.current().context.conversation)
 
 
 async def test_no_more_than_two_other_plans(tmp_path: Path) -> None:

@@ -39,13 +39,13 @@ async def test_back_to_before_step_two(tmp_path: Path) -> None:
     assert modified[-1].rolled_back_to == "2"
     undone = [event for event in made.events if isinstance(event, events.ChangesApplied) and event.undo]
     assert [(event.files_changed, event.steps) for event in undone] == [((made.path("f2.py"),), ("2", "3"))]
-    assert "rolled the plan back to before step 2 (two)" in made.manager.current().messages[-1].content
+    assert "rolled the plan back to before step 2 (two)" in made.manager.current().context.conversation[-1].content
     made.script(*step(2), *step(3), *step(4), *step(5))
     made.user.says = [APPLY] * 4
     assert (await retried(made, run_id, "2")).status == "completed"
     assert files(made) == [1, 2, 3, 4, 5]
     assert states(reloaded(made)) == ["completed"] * 5
-    assert_well_formed(made.manager.current().messages)
+    assert_well_formed(made.manager.current().context.conversation)
 
 
 async def test_back_to_before_a_step_with_staged_and_applied_changes(tmp_path: Path) -> None:

@@ -72,7 +72,7 @@ async def go_on(made: World, run_id: str) -> None:
 def check(made: World) -> None:
     assert asyncio.all_tasks() == {asyncio.current_task()}
     assert made.inbox.open() == ()
-    assert_well_formed(made.manager.current().messages)
+    assert_well_formed(made.manager.current().context.conversation)
     reloaded(made)
 
 
@@ -194,7 +194,7 @@ async def test_whatever_was_stored_last_the_plan_comes_back_and_goes_on(tmp_path
         found = other.manager.run(run_id).record
         assert found.status != "running"
         assert found.plan is None or all(item.state in ENDED for item in found.plan.steps)
-        assert_well_formed(other.manager.current().messages)
+        assert_well_formed(other.manager.current().context.conversation)
         if found.plan is not None:
             await go_on(other, run_id)
             reloaded(other)

@@ -47,10 +47,10 @@ def test_an_interrupted_run_is_marked_and_its_conversation_whole(tmp_path: Path)
         events.MessageAdded(run_id="r", message=call, seq=3),
         folder=tmp_path,
     )
-    assert session.runs["r"].status == "interrupted"
+    assert session.context.runs["r"].status == "interrupted"
     assert session.next_seq == 4
-    assert_well_formed(session.messages)
-    assert session.messages[-1].content == UNFINISHED
+    assert_well_formed(session.context.conversation)
+    assert session.context.conversation[-1].content == UNFINISHED
 
 
 def test_an_undo_that_did_nothing_can_be_tried_again(tmp_path: Path) -> None:
@@ -61,7 +61,7 @@ def test_an_undo_that_did_nothing_can_be_tried_again(tmp_path: Path) -> None:
     )
     for outcome, left in (("none", 1), ("unknown", 1), ("full", 0), ("partial", 0)):
         undone = events.ChangesApplied(run_id="r", outcome=outcome, undo=True)  # type: ignore[arg-type]
-        assert len(session_of(*base, undone, folder=tmp_path).runs["r"].applied) == left
+        assert len(session_of(*base, undone, folder=tmp_path).context.runs["r"].applied) == left
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def test_records_that_make_no_sense_are_skipped(junk: dict[str, object], tmp_pat
     session = Session("s", SessionStore(tmp_path))
     good = events.to_dict(events.RunStarted(run_id="r", title="title", seq=5))
     replay(session, [junk, good, junk, events.to_dict(events.RunCompleted(run_id="r", seq=6))])
-    assert (session.title, session.runs["r"].status, session.next_seq) == ("title", "completed", 7)
+    assert (session.context.title, session.context.runs["r"].status, session.next_seq) == ("title", "completed", 7)
 
 
 async def test_a_resumed_session_goes_on(tmp_path: Path) -> None:
@@ -98,8 +98,8 @@ async def test_a_resumed_session_goes_on(tmp_path: Path) -> None:
     await two.manager.last_applied().proposal.undo()
     assert two.text("a.py") is None
     assert (await two.run("more")).summary == "second"
-    assert [message.content for message in session.messages if message.role == "assistant"][-1] == "second"
-    assert_well_formed(session.messages)
+    assert [message.content for message in session.context.conversation if message.role == "assistant"][-1] == "second"
+    assert_well_formed(session.context.conversation)
     seqs = [record["seq"] for record in two.store.load(session_id)]
     assert seqs == sorted(set(seqs))
 
@@ -138,7 +138,7 @@ async def check_after_a_kill(folder: Path, wait: float) -> int:
             assert (run.proposal.changeset.paths == (path,)) == (outcome == ["none"])
     assert {run.record.status for run in made.manager.runs()} <= {"completed", "interrupted"}
     assert sum(run.record.status == "interrupted" for run in made.manager.runs()) <= 1
-    assert_well_formed(session.messages)
+    assert_well_formed(session.context.conversation)
     assert made.manager.active() == ()
     assert (await made.run("again", session_id)).summary == "after"
     assert len(made.editor.applied) == 0

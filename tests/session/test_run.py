@@ -80,7 +80,7 @@ async def test_discard_is_a_rejection_that_the_model_hears_of(tmp_path: Path) ->
     done = await made.run()
     assert (done.status, done.outcome, done.files_changed) == ("rejected", None, ())
     assert made.text("a.py") is None
-    assert "discarded" in made.manager.current().messages[-1].content
+    assert "discarded" in made.manager.current().context.conversation[-1].content
 
 
 async def test_review_comes_back_with_the_question(tmp_path: Path) -> None:
@@ -95,7 +95,7 @@ async def test_no_answer_leaves_it_staged(tmp_path: Path) -> None:
     done = await made.run()
     assert (done.status, done.outcome) == ("completed", "none")
     assert staged(made) == (made.path("a.py"),)
-    assert reloaded(made, made.manager.current().session_id).runs[done.run_id].staged.paths == staged(made)
+    assert reloaded(made, made.manager.current().session_id).context.runs[done.run_id].staged.paths == staged(made)
 
 
 async def decided_outside(made: World, how: str) -> events.RunCompleted:
@@ -148,7 +148,7 @@ async def test_hunks_are_applied_and_discarded_one_by_one(tmp_path: Path) -> Non
     await proposal.apply(None, {path: frozenset((1,))})
     assert made.text("a.py") == "".join([*lines[:15], "middle\n", *lines[16:]])
     proposal.discard(None, {path: frozenset((0,))})
-    assert reloaded(made, made.manager.current().session_id).runs[run_id].staged == proposal.changeset
+    assert reloaded(made, made.manager.current().session_id).context.runs[run_id].staged == proposal.changeset
     await proposal.apply()
     assert made.text("a.py") == "".join([*lines[:15], "middle\n", *lines[16:29], "last\n"])
     with pytest.raises(SessionError):
@@ -192,7 +192,7 @@ async def test_what_the_editor_did_is_told(tmp_path: Path, outcome: str) -> None
     done = await made.run()
     assert done.outcome == outcome
     assert staged(made) == (made.path("a.py"),)
-    assert made.manager.current().messages[-1].role == "user"
+    assert made.manager.current().context.conversation[-1].role == "user"
 
 
 async def test_a_conflict_is_partial_and_stays_staged(tmp_path: Path) -> None:
@@ -340,17 +340,17 @@ async def cancelled_at(folder: Path, style: Literal["review", "live"], stop_at: 
     assert asyncio.all_tasks() == {asyncio.current_task()}
     assert made.inbox.open() == ()
     session = made.manager.current()
-    assert_well_formed(session.messages)
+    assert_well_formed(session.context.conversation)
     written = any(isinstance(event, events.FileChanged) and event.change for event in made.events)
     assert not written or bool(staged(made)) != (made.text("a.py") is not None)
     back = reloaded(made, session.session_id)
-    assert back.messages == session.messages
-    assert back.runs[run_id].status == done.status
-    assert back.runs[run_id].staged == made.manager.run(run_id).proposal.changeset
-    assert back.runs[run_id].applied == made.manager.run(run_id).record.applied
+    assert back.context.conversation == session.context.conversation
+    assert back.context.runs[run_id].status == done.status
+    assert back.context.runs[run_id].staged == made.manager.run(run_id).proposal.changeset
+    assert back.context.runs[run_id].applied == made.manager.run(run_id).record.applied
     made.script(say("again"))
     assert (await made.run()).summary == "again"
-    assert_well_formed(session.messages)
+    assert_well_formed(session.context.conversation)
     return done.status == "completed"
 
 
@@ -403,8 +403,8 @@ async def test_runs_and_sessions_at_once_do_not_mix(tmp_path: Path) -> None:
         assert len(record.messages) == 2
     for session_id in (first, second):
         session = made.manager.session(session_id)
-        assert len(session.messages) == 8
-        assert [message.role for message in session.messages] == ["user", "assistant"] * 4
+        assert len(session.context.conversation) == 8
+        assert [message.role for message in session.context.conversation] == ["user", "assistant"] * 4
         seqs = [event.seq for event in made.events if event.session_id == session_id]
         assert seqs == list(range(1, len(seqs) + 1))
 
@@ -428,15 +428,26 @@ async def test_unknown_and_deleted_sessions(tmp_path: Path) -> None:
         made.manager.cancel(run_id)
 
 
-async def test_a_session_that_another_process_has_refuses_the_run_at_once(tmp_path: Path) -> None:
-    made = world(tmp_path / "w", say())
+async def test_a_session_that_another_process_has_is_not_resumed_there(tmp_path: Path) -> None:
+    made = world(tmp_path / "w", say(), state=tmp_path / "sessions")
     await made.run()
+    session_id = made.manager.current().session_id
     other = world(tmp_path / "v", say(), state=tmp_path / "sessions")
-    session = other.manager.resume(made.manager.current().session_id)
-    with pytest.raises(SessionError) as caught:
-        other.manager.start(RunRequest("run", "t", "t"), session.session_id)
-    assert caught.value.key == "session.busy"
+    for use in (other.manager.resume, lambda name: other.manager.start(RunRequest("run", "t", "t"), name)):
+        with pytest.raises(SessionError) as caught:
+            use(session_id)
+        assert caught.value.key == "session.busy"
     assert other.events == []
+    assert other.manager.current().session_id != session_id
+    await made.manager.close()
+    assert other.manager.resume(session_id).session_id == session_id
+
+
+async def test_resuming_what_is_not_there_makes_nothing(tmp_path: Path) -> None:
+    made = world(tmp_path / "w", say(), state=tmp_path / "sessions")
+    with pytest.raises(SessionError):
+        made.manager.resume("0123456789abcdef")
+    assert not list((tmp_path / "sessions").rglob("0123456789abcdef*"))
 
 
 async def test_nothing_can_be_stored_and_all_goes_on(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,9 +13,10 @@ from codeagent_lsp.llm.scripted import ScriptedModel
 from codeagent_lsp.session.focusing import Focusing
 from codeagent_lsp.session.replay import replay
 from codeagent_lsp.session.session import Session
-from codeagent_lsp.session.state import CodeAgentContext
+from codeagent_lsp.session.state import AppliedPart, RunRecord
 from codeagent_lsp.session.store import SessionStore
 from codeagent_lsp.tools.todos import Todo
+from codeagent_lsp.workspace.changeset import Changeset, FileChange
 from tests.session.fakes import World, call, calls, say, world, write
 from tests.session.plans import create, ended, start, step
 
@@ -32,14 +32,14 @@ def reloaded(made: World) -> Session:
 
 
 def focused(session: Session) -> list[tuple[str, bool]]:
-    return [(file.path, file.editing) for file in session.focused.files]
+    return [(file.path, file.editing) for file in session.context.focused.files]
 
 
 async def test_todos_come_back(tmp_path: Path) -> None:
     made = world(tmp_path / "w", calls(call("todowrite", todos=TODOS)), say())
     await made.run()
     again = reloaded(made)
-    assert again.todos.items == made.manager.current().todos.items == (
+    assert again.context.todos.items == made.manager.current().context.todos.items == (
         Todo("1", "read"), Todo("2", "write", "in_progress"),
     )  # fmt: skip
 
@@ -50,7 +50,7 @@ async def test_todos_are_stored_before_the_model_hears_of_them(tmp_path: Path) -
     await made.run()
     types = [event.type for event in made.events if event.type in ("state", "tool_result")]
     assert types == ["state", "tool_result", "state", "tool_result"]
-    assert reloaded(made).todos.items[0].status == "completed"
+    assert reloaded(made).context.todos.items[0].status == "completed"
 
 
 async def test_a_list_that_comes_back_is_not_stored_again(tmp_path: Path) -> None:
@@ -62,7 +62,7 @@ async def test_a_list_that_comes_back_is_not_stored_again(tmp_path: Path) -> Non
     other = world(tmp_path / "w")
     other.manager.resume(session_id).claim()
     assert len(other.store.load(session_id)) == count
-    other.manager.current().todos.add([Todo("3", "more")])
+    other.manager.current().context.todos.add([Todo("3", "more")])
     assert len(other.store.load(session_id)) == count + 1
 
 
@@ -73,7 +73,7 @@ async def test_a_file_that_was_read_in_full_is_in_focus(tmp_path: Path) -> None:
     made.open("b.py", "1\n2\n3\n")
     await made.run("go")
     assert focused(made.manager.current()) == [("a.py", False)]
-    assert made.manager.current().focused.files[0].text == "1|x = 1"
+    assert made.manager.current().context.focused.files[0].text == "1|x = 1"
     assert focused(reloaded(made)) == [("a.py", False)]
 
 
@@ -92,6 +92,21 @@ async def test_a_large_file_and_a_secret_one_are_not(tmp_path: Path) -> None:
     made.open(".env", "A=1\n")
     await made.run("go")
     assert focused(made.manager.current()) == []
+
+
+async def test_a_file_that_stands_above_is_not_shown_again_until_it_changes(tmp_path: Path) -> None:
+    made = world(tmp_path / "w", *[say()] * 4)
+    long, other = "x = 1\n" * 100, "y = 2\n" * 100
+    shown = []
+    (tmp_path / "w" / "a.py").write_text(long)
+    for text in (long, long, other, long):
+        made.open("a.py", text)
+        await made.run("Look at a.py")
+        told = [message.content for message in made.manager.current().context.conversation if message.name == "note"]
+        shown.append(told[-1])
+    assert ["as it is now" in text for text in shown] == [True, False, True, True]
+    assert "The whole file a.py stands above, unchanged." in shown[1]
+    assert focused(made.manager.current()) == [("a.py", False)]
 
 
 async def test_a_file_that_is_edited_stays_longest(tmp_path: Path) -> None:
@@ -141,26 +156,60 @@ async def test_fresh_files_without_those_that_are_gone(tmp_path: Path) -> None:
     del made.buffers.documents[made.path("b.py")]
     view = made.manager.run(run_id).proposal.view
     session = made.manager.current()
-    fresh = await Focusing(session, run_id, view, 1000, lambda text: text.replace("x", "…"), tuple).fresh()
-    assert [(file.path, file.text) for file in fresh.files] == [("a.py", "1|… = 2")]
+    await Focusing(session, run_id, view, 1000, lambda text: text.replace("x", "…"), tuple).refresh()
+    assert [(file.path, file.text) for file in session.context.focused.files] == [("a.py", "1|… = 2")]
     assert focused(session) == focused(reloaded(made)) == [("a.py", False)]
 
 
-async def test_one_value_holds_it_all(tmp_path: Path) -> None:
-    made = world(tmp_path / "w", create("one"), calls(call("todowrite", todos=TODOS)), READ_A, *step(1), deadline=0.01)
+async def test_all_that_a_session_knows_comes_back_from_its_events(tmp_path: Path) -> None:
+    todos = calls(call("todowrite", todos=TODOS))
+    made = world(tmp_path / "w", create("one"), todos, READ_A, *step(1), deadline=0.01)
     made.open("a.py", "x = 1\n")
     run = await ended(made, start(made))
-    known = CodeAgentContext.of(made.manager.current())
-    assert known.plans[run.run_id].startswith("Goal: the goal") or "the goal" in known.plans[run.run_id]
-    assert known.changed_files == (made.path("f1.py"),)
-    assert len(known.results) == 4
-    assert CodeAgentContext.from_dict(json.loads(json.dumps(known.to_dict()))) == known
-    again = CodeAgentContext.of(reloaded(made))
-    assert (again.conversation, again.todos, again.plans) == (known.conversation, known.todos, known.plans)
-    assert again.focused.paths == known.focused.paths == ("a.py",)
+    known, again = made.manager.current().context, reloaded(made).context
+    assert (again.conversation, again.generation, again.title) == (known.conversation, known.generation, known.title)
+    assert again.todos.items == known.todos.items == (Todo("1", "read"), Todo("2", "write", "in_progress"))
+    assert again.stored_focus() == known.stored_focus() == [{"path": "a.py", "editing": False}]
+    assert again.runs == known.runs
+    assert known.runs[run.run_id].plan is not None
+
+
+async def test_a_compaction_is_told_what_the_session_knows(tmp_path: Path) -> None:
+    todos = calls(call("todowrite", todos=TODOS))
+    made = world(tmp_path / "w", create("one"), todos, READ_A, *step(1), deadline=0.01)
+    made.open("a.py", "x = 1\n")
+    run = await ended(made, start(made))
+    known = made.manager.current().context
+    kept = known.kept(known.runs[run.run_id], lambda path: Path(path).name)
+    assert kept.plan == "Goal: the goal\n[x] 1. one"
+    assert kept.todos == "[ ] 1: read (medium)\n[>] 2: write (medium)"
+    assert kept.changed_files == ("f1.py",)
+    assert [(file.path, file.text) for file in kept.focused.files] == [("a.py", "1|x = 1")]
+    nothing = known.kept(RunRecord("other"), str)
+    assert (nothing.plan, nothing.changed_files) == ("", ())
+
+
+def test_changed_files_are_those_applied_and_those_that_wait(tmp_path: Path) -> None:
+    def change(*names: str) -> Changeset:
+        return Changeset(tuple(FileChange(name, None, "x\n") for name in names))
+
+    record = RunRecord("r", staged=change("b", "c"), applied=[AppliedPart(change("a", "b"))])
+    assert record.changed_paths == ("a", "b", "c")
+    assert RunRecord("r").changed_paths == ()
+
+
+async def test_an_agent_is_told_the_surroundings_of_the_session(tmp_path: Path) -> None:
+    made = world(tmp_path / "w", calls(call("delegate", agent="coder", task="look")), say("Looked."), say())
+    model = made.models["model"]
+    assert isinstance(model, ScriptedModel)
+    await made.run("go")
+    environment = made.manager.current().context.environment
+    assert environment.editor == "fake"
+    assert environment.commands
+    assert environment.commands in model.requests[1].messages[0].content
 
 
 def test_state_that_makes_no_sense_is_left_out(tmp_path: Path) -> None:
     session = Session("s", SessionStore(tmp_path))
     replay(session, [{"type": "state", "todos": [{"what": 1}]}, {"type": "state", "focused": ["x"]}])
-    assert (session.todos.items, session.focused.files) == ((), ())
+    assert (session.context.todos.items, session.context.focused.files) == ((), ())

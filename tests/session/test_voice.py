@@ -8,7 +8,7 @@ import pytest
 
 from codeagent_lsp import events
 from codeagent_lsp.session.run import Run
-from codeagent_lsp.session.session import RunRecord
+from codeagent_lsp.session.state import RunRecord
 from codeagent_lsp.session.voice import Voice
 from tests.session.fakes import World, world
 
@@ -19,7 +19,7 @@ READ = {"id": "2", "name": "read_file", "arguments": {}}
 def voice_of(made: World, status: str = "running") -> Voice:
     session = made.manager.new()
     record = RunRecord("r", status=status)
-    session.begin(record)
+    session.context.begin(record)
     run = Run(session, record, made.manager._services)
     return run._voice
 

@@ -18,7 +18,7 @@ RUN = call("run_cmd", command="make check")
 
 
 def told_to_model(made: World) -> str:
-    return made.manager.current().messages[-2].content
+    return made.manager.current().context.conversation[-2].content
 
 
 @pytest.mark.parametrize(

@@ -154,6 +154,19 @@ def test_one_endless_line(tmp_path: Path) -> None:
     assert len(kept.text) < LIMIT + 100
 
 
+def test_without_a_folder_head_and_tail_are_all(tmp_path: Path) -> None:
+    output = Output(None, kept_bytes=LIMIT)
+    for _ in range(20):
+        output.feed("stdout", b"line of output\n" * 5000)
+        if output.wants_flush:
+            output.flush()
+    kept = output.finish()
+    assert kept.whole is None
+    assert "bytes left out" in kept.text
+    assert kept.text.endswith("line of output\n")
+    output.discard()
+
+
 def test_discarded_output_leaves_no_file(tmp_path: Path) -> None:
     output = Output(tmp_path, kept_bytes=10)
     output.feed("stdout", b"x\n" * 100_000)

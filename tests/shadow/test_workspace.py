@@ -463,3 +463,31 @@ async def test_limits_come_from_the_command_or_the_settings(bench: Bench, tmp_pa
     command = replace(command, output_bytes=1 << 20)
     finished = await execute(bench.layer.launch(command), command, no_output)
     assert finished.ending == "exited"
+
+
+async def test_a_long_output_is_kept_whole_only_where_somebody_wants_it(bench: Bench, tmp_path: Path) -> None:
+    execute = executing(ShellSettings, tmp_path / "spool")
+    bench.layer.prepare({})
+    command = bench.command("yes | head -c 400000")
+    finished = await execute(bench.layer.launch(command), command, no_output)
+    assert (finished.whole, finished.size) == (None, 400_000)
+    assert not (tmp_path / "spool").exists()
+    command = replace(command, whole=True)
+    finished = await execute(bench.layer.launch(command), command, no_output)
+    assert [path.stat().st_size for path in (tmp_path / "spool").iterdir()] == [400_000]
+    assert finished.whole == str(next((tmp_path / "spool").iterdir()))
+
+
+async def test_a_raw_output_that_nobody_gets_is_removed(bench: Bench, tmp_path: Path) -> None:
+    """The session is closed between the command's end and the look at what it wrote."""
+    raw = tmp_path / "raw"
+
+    async def execute(launch: Launch) -> Finished:
+        raw.write_text("a secret")
+        other.shadow._shut = True
+        return Finished(0, "", whole=str(raw))
+
+    other = instead(bench, execute)
+    with pytest.raises(ToolFailed):
+        await other.shell.run(other.command("make"))
+    assert not raw.exists()

@@ -1,0 +1,56 @@
+"""A part of the tools, as a registry: what an agent, or one moment of a run, may call.
+
+Not here: what is offered to the model (`session/offering.py`), permissions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from codeagent_lsp.errors import ErrorCode, ToolFailed
+from codeagent_lsp.messages import ToolSpec
+from codeagent_lsp.tools.base import Effect, Tool
+from codeagent_lsp.tools.registry import Entry, ToolRegistry, ToolState
+from codeagent_lsp.workspace.visible import one_line
+
+NEVER = "You do not have the tool {tool!r}. Tools: {tools}."
+NOT_YET = "The tool {tool!r} cannot be called yet. Now: {tools}."
+
+
+class Subset(ToolRegistry):
+    """A registry of which only some tools can be called; states and numbers are those of the whole. `refusal` is what
+    the model is told when it calls another one.
+    """
+
+    def __init__(self, whole: ToolRegistry, allowed: Callable[[], Iterable[str]], refusal: str = NEVER) -> None:
+        super().__init__(circuits=whole.circuits)
+        self._refusal = refusal
+        self._whole = whole
+        self._allowed = allowed
+
+    def get(self, name: str) -> Tool:  # type: ignore[type-arg]
+        """The tool of that name; ToolFailed where it may not be called."""
+        if name not in self._allowed():
+            names = ", ".join(self.names("active"))
+            told = self._refusal.format(tool=one_line(name, 60), tools=names)
+            raise ToolFailed(told, ErrorCode.NOT_FOUND)
+        return self._whole.get(name)
+
+    def entries(self) -> tuple[Entry, ...]:
+        """Those of the whole that may be called."""
+        allowed = set(self._allowed())
+        return tuple(entry for entry in self._whole.entries() if entry.tool.traits.name in allowed)
+
+    def names(self, state: ToolState | None = None, group: str | None = None) -> tuple[str, ...]:
+        """Their names."""
+        allowed = set(self._allowed())
+        return tuple(name for name in self._whole.names(state, group) if name in allowed)
+
+    def specs(self, effects: Iterable[Effect], groups: Iterable[str]) -> tuple[ToolSpec, ...]:
+        """Their descriptions."""
+        allowed = set(self._allowed())
+        return tuple(spec for spec in self._whole.specs(effects, groups) if spec["name"] in allowed)
+
+    def count(self, name: str, *, ok: bool, milliseconds: float) -> None:
+        """A call counts for the whole."""
+        self._whole.count(name, ok=ok, milliseconds=milliseconds)

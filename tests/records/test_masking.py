@@ -1,0 +1,78 @@
+"""Marks go out, secrets come back: in the edits of a model, in any nesting, and for nobody else's marks."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from codeagent_lsp.records import masking
+from codeagent_lsp.records.mark import MARK, Marker, mask_id
+from codeagent_lsp.records.masking import Masking
+from tests.records.formats import CONTEXTS, PLACED, TOKENS
+
+
+@pytest.mark.parametrize("name", [*TOKENS, *PLACED])
+def test_what_was_hidden_comes_back_byte_for_byte(name: str) -> None:
+    frames = list(CONTEXTS.values()) if name in TOKENS else [PLACED[name][0]]
+    make = TOKENS.get(name) or PLACED[name][1]
+    for frame in frames:
+        mask, text = Masking(), f"before\n{frame.format(make(random.Random(name)))}\nafter\n"
+        hidden = mask.hide(text)
+        assert hidden != text
+        assert mask.reveal(hidden) == text
+
+
+def test_marks_are_found_in_any_nesting_and_types_stay() -> None:
+    mask, secret = Masking(), TOKENS["npm"](random.Random(1))
+    mark = mask.hide(secret)
+    given = {"edits": [{"old": f"a {mark}", "n": 1, "flag": True, "none": None}, (mark, 2.5)], mark: "a key stays"}
+    assert mask.reveal(given) == {
+        "edits": [{"old": f"a {secret}", "n": 1, "flag": True, "none": None}, (secret, 2.5)],
+        mark: "a key stays",
+    }
+    assert mask.reveal(()) == ()
+
+
+def test_marks_of_others_stay_what_they_are() -> None:
+    secret = TOKENS["npm"](random.Random(1))
+    mark = Masking().hide(secret)
+    assert Masking().reveal(f"x {mark}") == f"x {mark}"
+    assert Masking().reveal("<secret:zzzzzz> <secret:12>") == "<secret:zzzzzz> <secret:12>"
+
+
+def test_equal_secrets_have_equal_marks_and_hiding_twice_changes_nothing() -> None:
+    mask, secret = Masking(), TOKENS["gitlab"](random.Random(3))
+    once = mask.hide(f"{secret} and {secret}")
+    first, second = MARK.findall(once)
+    assert first == second
+    assert mask.hide(once) == once
+    assert mask.reveal(once) == f"{secret} and {secret}"
+
+
+def test_our_own_keys_are_hidden_wherever_they_are() -> None:
+    mask = Masking(["a key of our own"])
+    assert mask.hide("x a key of our own y") == f"x {MARK.findall(mask.hide('a key of our own'))[0]} y"
+    assert mask.clean({"a": ["a key of our own"]})["a"][0].startswith("<secret:")
+
+
+def test_only_so_many_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(masking, "MOST", 3)
+    mask = Masking()
+    known = [TOKENS["npm"](random.Random(number)) for number in range(5)]
+    marks = [mask.hide(secret) for secret in known]
+    assert len(mask.marker.known) == 3
+    assert [mask.reveal(mark) for mark in marks] == [*marks[:2], *known[2:]]
+
+
+def test_a_mark_cannot_be_guessed_from_its_secret() -> None:
+    assert len({Marker()("the same") for _ in range(20)}) > 15
+    assert Marker(b"k" * 32)("the same") == Marker(b"k" * 32)("the same")
+
+
+@pytest.mark.parametrize(
+    ("value", "masked"),
+    [("", "****"), ("12345678", "****"), ("123456789", "1234****6789"), ("ü" * 12, "üüüü****üüüü")],
+)
+def test_an_id_keeps_its_ends(value: str, masked: str) -> None:
+    assert mask_id(value) == masked

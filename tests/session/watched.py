@@ -1,0 +1,84 @@
+"""A model that is watched while a run talks to it: what each call sent, and how much of it came from the cache."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass
+
+from codeagent_lsp.llm.base import Model, ModelInfo, ModelRequest, Reply, StreamItem
+
+HEAD = "call  prompt  cached  share  of what stood before  the model's reply"
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One call of the model. `stood` are the tokens of the prompt and the reply before it, where this prompt begins
+    with them; 0 where it is another one: the first, and what a compaction asks and leaves.
+    """
+
+    request: ModelRequest
+    reply: Reply
+    stood: int
+
+    @property
+    def prompt(self) -> int:
+        """Tokens of the prompt, by the server."""
+        return self.reply.usage.prompt_tokens
+
+    @property
+    def cached(self) -> int:
+        """Those that the server had in its cache."""
+        return self.reply.usage.cached_tokens
+
+    @property
+    def row(self) -> str:
+        """A line of the table."""
+        share = self.cached / self.prompt if self.prompt else 0.0
+        of_stood = f"{self.cached / self.stood:.1%}" if self.stood else "(another prompt)"
+        calls = ", ".join(f"{call.name} {dict(call.arguments)}" for call in self.reply.tool_calls)
+        told = " ".join((calls or self.reply.problem or self.reply.text).split())
+        return f"{self.prompt:6}  {self.cached:6}  {share:5.1%}  {of_stood:>20}  {told[:90]}"
+
+
+class WatchedModel:
+    """Passes everything on to `inner` and keeps it in `asked`."""
+
+    def __init__(self, inner: Model) -> None:
+        self.asked: list[Asked] = []
+        self._inner = inner
+
+    @property
+    def info(self) -> ModelInfo:
+        return self._inner.info
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamItem, None]:
+        async with aclosing(self._inner.stream(request)) as items:
+            async for item in items:
+                if isinstance(item, Reply):
+                    self.asked.append(Asked(request, item, self._stood(request)))
+                yield item
+
+    async def count_tokens(self, text: str) -> int:
+        return await self._inner.count_tokens(text)
+
+    async def close(self) -> None:
+        await self._inner.close()
+
+    def _stood(self, request: ModelRequest) -> int:
+        if not self.asked:
+            return 0
+        last = self.asked[-1]
+        before = last.request
+        same = request.tools == before.tools and request.messages[: len(before.messages)] == before.messages
+        return last.prompt + last.reply.usage.completion_tokens if same else 0
+
+
+def share(asked: Sequence[Asked]) -> float:
+    """The cached tokens of all prompt tokens of these calls."""
+    return sum(call.cached for call in asked) / sum(call.prompt for call in asked)
+
+
+def table(asked: Sequence[Asked]) -> str:
+    """A line per call."""
+    return "\n".join([HEAD, *(f"{number:4}  {call.row}" for number, call in enumerate(asked, 1))])
