@@ -134,6 +134,7 @@ def test_the_documented_environment_variables() -> None:
         "CODEAGENT_API_KEY",
         "CIRCUIT_FAILURE_THRESHOLD",
         "CIRCUIT_RECOVERY_TIMEOUT",
+        "TAVILY_API_KEY",
         "TRACE_SANITIZE",
     }
 

@@ -61,7 +61,7 @@ def test_every_key_that_is_used_exists() -> None:
 
 def test_every_sentence_is_used() -> None:
     sources = "\n".join(path.read_text("utf-8") for path in PACKAGE.rglob("*.py") if path.name != "texts.py")
-    families = {match[1] for match in re.finditer(r"f\"([a-z_]+(?:\.[a-z_]+)*)\.\{", sources)}
+    families = {match[1] for match in re.finditer(r"f['\"]([a-z_]+(?:\.[a-z_]+)*)\.\{", sources)}
     said = {match[2] for match in re.finditer(r"(['\"])([a-z_.]+)\1", sources)}
     unused = [key for key in keys() if key not in said and key.rpartition(".")[0] not in families]
     assert not unused

@@ -16,6 +16,7 @@ from codeagent_lsp.errors import CodeAgentError, UsageError, UserError
 from codeagent_lsp.protocol import command as declared
 from codeagent_lsp.server.arguments import checked
 from codeagent_lsp.server.convert import chosen_files, chosen_hunks, run_request
+from codeagent_lsp.server.graph_commands import graph_commands
 from codeagent_lsp.server.index_commands import index_commands
 from codeagent_lsp.server.knowledge_commands import knowledge_commands
 from codeagent_lsp.server.mcp_commands import mcp_commands
@@ -50,6 +51,7 @@ class Commands:
             **approval_commands(backend),
             **model_commands(backend),
             **index_commands(backend),
+            **graph_commands(backend, self._later),
             **knowledge_commands(backend, self._later),
             **mcp_commands(backend, self._later),
         }

@@ -343,3 +343,25 @@ def test_killed_while_it_builds_the_next_server_has_it_right(start: StartEditor,
         empty = index.execute("SELECT count(*) FROM indexed WHERE defined NOT LIKE '%\"%'").fetchone()
     assert "after_the_kill" in defined
     assert empty == (0,)
+
+
+@pytest.mark.slow
+def test_graphs_are_shown_as_documents(start: StartEditor, workspace: Path) -> None:
+    write(workspace, SHOP)
+    editor = start(say("unused"))
+
+    def shown(name: str) -> str:
+        editor.wait_until(lambda: any(uri.endswith(name) for uri in editor.shown), 30.0)
+        return Path(next(uri for uri in editor.shown if uri.endswith(name)).removeprefix("file://")).read_text()
+
+    editor.command("codeagent.index.graph", function="value_added_tax")
+    calls = shown("calls.md")
+    assert calls.startswith("# Calls around value_added_tax\n\n```mermaid\nflowchart LR\n")
+    assert "Cart.checkout" in calls
+    editor.command("codeagent.index.graph", uri=from_path(str(workspace / "shop/cart.py")))
+    imports = shown("dependencies.md")
+    assert imports.startswith("# Imports in shop/cart.py\n")
+    assert "shop/cart.py -> shop/taxes.py" in imports
+    editor.command("codeagent.index.graph", function="nobody")
+    editor.told("No definition of nobody was found", 30.0)
+    assert editor.close() == 0

@@ -60,7 +60,7 @@ def test_the_core_is_offered_and_the_rest_is_listed() -> None:
     assert offered(offering) == CORE_TOOLS
     for group in {cls.traits.group for cls in BUILTIN} - {CORE}:
         assert f"\n{group}: {EXTENDED[group]}" in listing(offering)
-    assert "web" not in listing(offering)  # nothing is in it
+    assert "\nenvironment:" not in listing(offering)  # nothing is in it
 
 
 def test_a_group_is_added_at_the_end_in_the_order_of_asking() -> None:
@@ -77,7 +77,7 @@ def test_a_group_is_added_at_the_end_in_the_order_of_asking() -> None:
     assert offering.groups == ("git", "files")
 
 
-@pytest.mark.parametrize("group", ["nothing", CORE, "web", ""])
+@pytest.mark.parametrize("group", ["nothing", CORE, "environment", ""])
 def test_a_group_that_is_none_is_explained(group: str) -> None:
     with pytest.raises(ToolFailed, match=r"Groups: files, .*git"):
         Offering(registry(), ask).enable(group)

@@ -10,12 +10,12 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
-import signal
 from collections.abc import Mapping
 from pathlib import Path
 
 from codeagent_lsp.errors import ErrorCode, ToolFailed
 from codeagent_lsp.tools.git.repository import Repository
+from codeagent_lsp.workspace.process_group import end_group, start_group
 
 SECONDS = 20.0
 MAX_BYTES = 64 * 1024 * 1024
@@ -96,9 +96,7 @@ async def _run(
     command: tuple[str, ...], variables: Mapping[str, str], stdin: bytes, limit: int
 ) -> tuple[int, bytes, bytes]:
     pipe = asyncio.subprocess.PIPE
-    process = await asyncio.create_subprocess_exec(
-        *command, stdin=pipe, stdout=pipe, stderr=pipe, env=variables, start_new_session=True
-    )
+    process = await start_group(*command, stdin=pipe, stdout=pipe, stderr=pipe, env=variables)
     assert process.stdin is not None and process.stdout is not None and process.stderr is not None
     feeding = asyncio.ensure_future(_feed(process.stdin, stdin))
     complaining = asyncio.ensure_future(_drain(process.stderr, _MAX_COMPLAINT))
@@ -106,7 +104,8 @@ async def _run(
         output = await _collect(process.stdout, limit)
         return await process.wait(), output, await complaining
     finally:
-        _end(process)
+        if process.returncode is None:
+            end_group(process)
         for task in (feeding, complaining):
             task.cancel()
         await asyncio.gather(feeding, complaining, return_exceptions=True)
@@ -139,14 +138,6 @@ async def _drain(source: asyncio.StreamReader, kept: int) -> bytes:
     while piece := await source.read(_CHUNK):
         text += piece[: kept - len(text)]
     return text
-
-
-def _end(process: asyncio.subprocess.Process) -> None:
-    if process.returncode is None:
-        try:
-            os.killpg(process.pid, signal.SIGKILL)
-        except ProcessLookupError:  # ended by itself just now
-            pass
 
 
 def _reason(complaint: str, repository: Repository) -> str:

@@ -10,13 +10,13 @@ import asyncio
 import ipaddress
 import os
 import shutil
-import signal
 import socket
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from codeagent_lsp.errors import ErrorCode, ToolFailed
 from codeagent_lsp.tools.skills.sources import Source
+from codeagent_lsp.workspace.process_group import end_group, start_group
 from codeagent_lsp.workspace.visible import one_line
 
 SECONDS = 60.0
@@ -115,14 +115,13 @@ def _is_public(address: str) -> bool:
 
 async def _run(command: list[str], into: Path, max_bytes: int) -> tuple[int, str]:
     kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
-    process = await asyncio.create_subprocess_exec(
+    process = await start_group(
         *command,
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.DEVNULL,
         stderr=asyncio.subprocess.PIPE,
         env={**kept, **_ENVIRONMENT, "HOME": str(into.parent)},
         cwd=into.parent,
-        start_new_session=True,
     )
     assert process.stderr is not None
     complaining = asyncio.ensure_future(_drain(process.stderr))
@@ -135,7 +134,7 @@ async def _run(command: list[str], into: Path, max_bytes: int) -> tuple[int, str
         return await waiting, await complaining
     finally:
         watching.cancel()
-        _end(process)
+        end_group(process)
         await asyncio.shield(process.wait())
         complaining.cancel()
 
@@ -163,13 +162,6 @@ async def _drain(source: asyncio.StreamReader) -> str:
     while piece := await source.read(65536):
         text += piece[: _MAX_COMPLAINT - len(text)]
     return text.decode("utf-8", "replace")
-
-
-def _end(process: asyncio.subprocess.Process) -> None:
-    try:
-        os.killpg(process.pid, signal.SIGKILL)  # helpers of git live in its group, also when it has ended
-    except (ProcessLookupError, PermissionError):
-        pass
 
 
 def _reason(complaint: str) -> str:

@@ -8,9 +8,20 @@ from __future__ import annotations
 import json
 import os
 import time
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 MAX_KEPT = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Vouched:
+    """Content that is trusted: its hash, the name it had, and since when, in seconds of the epoch."""
+
+    digest: str
+    name: str
+    since: float
 
 
 class Trust:
@@ -33,6 +44,20 @@ class Trust:
         except OSError:
             return
 
+    def all(self) -> tuple[Vouched, ...]:
+        """Everything that is kept, the oldest first."""
+        return tuple(_vouched(digest, row) for digest, row in self._read().items())
+
+    def revoke(self, digest: str | None = None) -> int:
+        """Take one approval back, or all, so that the content is asked for again; how many there were. OSError."""
+        known = self._read()
+        kept = {name: row for name, row in known.items() if digest is not None and name != digest}
+        if len(kept) != len(known):
+            self._write(kept)
+        gone = {name for name in (*known, *self._kept_here) if digest in (None, name)}
+        self._kept_here -= gone
+        return len(gone)
+
     def _read(self) -> dict[str, object]:
         try:
             known = json.loads(self._file.read_text("utf-8"))
@@ -46,3 +71,8 @@ class Trust:
         with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
             json.dump(known, file, ensure_ascii=True, indent=1)
         draft.replace(self._file)
+
+
+def _vouched(digest: str, row: object) -> Vouched:
+    name, since = (row.get("name"), row.get("since")) if isinstance(row, Mapping) else ("", 0.0)
+    return Vouched(digest, str(name), since if isinstance(since, int | float) else 0.0)

@@ -146,6 +146,17 @@ function serverCommands(parts: Parts): Record<string, Handler> {
     "codeagent.mode.set": (given) => pickers.mode(asObject(given)["mode"] as string | undefined),
     "codeagent.tools.list": () => pickers.tools(),
     "codeagent.approvals.list": () => pickers.approvals(),
+    "codeagent.index.rebuild": () => agent.call("codeagent.index.rebuild"),
+    "codeagent.callGraph": () => {
+      const editor = vscode.window.activeTextEditor;
+      const word = editor?.document.getWordRangeAtPosition(editor.selection.active);
+      if (editor && word) return agent.call("codeagent.index.graph", { function: editor.document.getText(word) });
+      return vscode.window.showInformationMessage(vscode.l10n.t("Put the cursor on the name of a function first."));
+    },
+    "codeagent.dependencyGraph": () => {
+      const place = selection(false);
+      return agent.call("codeagent.index.graph", place ? { uri: place.uri } : {});
+    },
     "codeagent.doctor": () => pickers.doctor(),
     "codeagent.transcript.show": () => transcript.reveal(),
     "codeagent.setApiKey": async () => {

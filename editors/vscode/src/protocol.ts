@@ -55,6 +55,7 @@ export const COMMANDS: readonly CommandInfo[] = [
   { name: "codeagent.mcp.reload", startsRun: false, required: [] },
   { name: "codeagent.index.status", startsRun: false, required: [] },
   { name: "codeagent.index.rebuild", startsRun: false, required: [] },
+  { name: "codeagent.index.graph", startsRun: false, required: [] },
   { name: "codeagent.doctor", startsRun: false, required: [] },
 ];
 

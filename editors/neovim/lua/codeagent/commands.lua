@@ -120,6 +120,10 @@ local function undo(words)
   client.call("undo", words ~= "" and { runId = words } or {})
 end
 
+local function graph(words)
+  client.call("index.graph", words ~= "" and { ["function"] = words } or { uri = vim.uri_from_bufnr(0) })
+end
+
 local function log()
   vim.cmd.tabnew(vim.fn.fnameescape(vim.lsp.log.get_filename()))
   vim.cmd("normal! G")
@@ -165,6 +169,8 @@ M.SUBS = {
   { name = "mode", args = "[mode]", run = choice("pickers", "mode"),
     complete = function() return require("codeagent.pickers").MODES end,
     help = "Sets what may be done without asking: ask, acceptEdits, readOnly or bypass." },
+  { name = "graph", args = "[function]", run = graph,
+    help = "Shows who calls a function and what it calls; without a name which file imports which, around this one." },
   { name = "doctor", args = "", run = lazy("pages", "doctor"), help = "What works here, and what to do about what does not." },
   { name = "messages", args = "", run = lazy("pages", "messages"), help = "Everything that was told, in full." },
   { name = "restart", args = "", run = function() client.restart() end,

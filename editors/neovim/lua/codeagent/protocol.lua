@@ -344,6 +344,15 @@ return {
       arguments = {},
     },
     {
+      name = "codeagent.index.graph",
+      summary = "Shows who calls a function and what it calls, else which file imports which, as a document.",
+      starts_run = false,
+      arguments = {
+        { name = "function", kind = "string", required = false },
+        { name = "uri", kind = "uri", required = false },
+      },
+    },
+    {
       name = "codeagent.doctor",
       summary = "What works here, and what to do about what does not.",
       starts_run = false,

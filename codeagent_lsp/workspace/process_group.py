@@ -1,0 +1,35 @@
+"""Programs of ours that may start others: each leads a process group of its own and is ended with the whole of it.
+
+Not here: commands of the agent and of the user, which are isolated (`shadow/process.py`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from asyncio.subprocess import Process
+from contextlib import suppress
+from typing import Any
+
+
+async def start_group(*command: str, **options: Any) -> Process:
+    """Start a program; `options` are those of `asyncio.create_subprocess_exec`. OSError when it cannot start.
+
+    Cancelled meanwhile, what had begun is ended: the program may have started others by then.
+    """
+    starting = asyncio.ensure_future(asyncio.create_subprocess_exec(*command, start_new_session=True, **options))
+    try:
+        return await asyncio.shield(starting)
+    except asyncio.CancelledError:
+        await asyncio.wait([starting])
+        if starting.exception() is None:
+            end_group(starting.result())
+            await starting.result().wait()
+        raise
+
+
+def end_group(process: Process) -> None:
+    """End the program and all of its group, also those that it left behind."""
+    with suppress(ProcessLookupError, PermissionError):  # nobody is left
+        os.killpg(process.pid, signal.SIGKILL)

@@ -1,0 +1,52 @@
+"""Starting and ending programs that start others, also in the moment of a cancel."""
+
+from __future__ import annotations
+
+import asyncio
+from asyncio.subprocess import PIPE
+from pathlib import Path
+
+import pytest
+
+from codeagent_lsp.workspace.process_group import end_group, start_group
+from tests.children import command_lines
+
+SLEEPS = "sleep 61 & sleep 61"
+
+
+def sleeping(folder: Path) -> list[int]:
+    return [pid for pid, command in command_lines().items() if str(folder) in command]
+
+
+async def test_the_whole_group_is_ended(tmp_path: Path) -> None:
+    script = f"sh -c 'sleep 61; : {tmp_path}' & echo; sleep 61"
+    process = await start_group("sh", "-c", script, stdout=PIPE)
+    assert process.stdout is not None
+    await process.stdout.readline()
+    assert sleeping(tmp_path)
+    end_group(process)
+    await process.wait()
+    end_group(process)  # nobody is left, and that is fine
+    await _none(tmp_path)
+
+
+@pytest.mark.parametrize("steps", range(4))
+async def test_a_cancel_while_it_starts_leaves_nothing(tmp_path: Path, steps: int) -> None:
+    task = asyncio.ensure_future(start_group("sh", "-c", f"{SLEEPS}; : {tmp_path}"))
+    for _ in range(steps):
+        await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    await _none(tmp_path)
+
+
+async def test_what_cannot_start_is_told(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        await start_group(str(tmp_path / "nothing"))
+
+
+async def _none(folder: Path) -> None:
+    async with asyncio.timeout(10):
+        while sleeping(folder):  # noqa: ASYNC110 - what has just been killed is given a moment
+            await asyncio.sleep(0.02)
