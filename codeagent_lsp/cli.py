@@ -39,6 +39,8 @@ def _parser() -> argparse.ArgumentParser:
     _add_serve(commands)
     _add_run(commands)
     _add_small(commands)
+    _add_index(commands)
+    _add_sandbox(commands)
     return parser
 
 
@@ -89,6 +91,34 @@ def _add_small(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     schema = commands.add_parser("schema", help="JSON Schemas, generated from the code")
     schema.add_argument("subject", choices=("settings", "events"))
     schema.set_defaults(run=_schema)
+
+
+def _add_index(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    index = commands.add_parser("index", help="build or refresh the code index of a folder")
+    index.add_argument("--workspace", metavar="DIR", default=".")
+    index.add_argument("--stats", action="store_true", help="also tell what is in it")
+    index.set_defaults(run=_index)
+    code_map = commands.add_parser("map", help="the map of the code as the model gets it")
+    code_map.add_argument("--workspace", metavar="DIR", default=".")
+    code_map.add_argument("--query", metavar="TEXT", default="", help="the map for this task instead of the overview")
+    code_map.add_argument("--tokens", type=_width, metavar="N", default=1024, help="at most so many (1024)")
+    code_map.add_argument("--json", action="store_true")
+    code_map.set_defaults(run=_map)
+    search = commands.add_parser("search", help="the pieces of code that answer a question best")
+    search.add_argument("query", metavar="QUERY")
+    search.add_argument("--workspace", metavar="DIR", default=".")
+    search.add_argument("--limit", type=_width, metavar="N", default=10, help="at most so many (10)")
+    search.add_argument("--json", action="store_true")
+    search.set_defaults(run=_search)
+
+
+def _add_sandbox(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    sandbox = commands.add_parser("sandbox-mcp", help="the tools on a private view of a folder, as an MCP server")
+    sandbox.add_argument("--stdio", action="store_true", help="serve on standard input and output (the default)")
+    sandbox.add_argument("--http", metavar="HOST:PORT", type=_address, help="serve streamable HTTP on loopback")
+    sandbox.add_argument("--ws", metavar="HOST:PORT", type=_address, help="serve WebSocket on loopback")
+    sandbox.add_argument("--workspace", metavar="DIR", default=".", help="the folder to work in")
+    sandbox.set_defaults(run=_sandbox)
 
 
 def _serve(options: argparse.Namespace) -> int:  # noqa: RET503 - serving ends the process
@@ -151,6 +181,33 @@ def _trace(options: argparse.Namespace) -> int:
     follow = options.action == "tail"
     last = options.last or (TAIL if follow else None)
     return show_trace(options.workspace, session=options.session, run=options.run_id, last=last, follow=follow)
+
+
+def _index(options: argparse.Namespace) -> int:
+    from codeagent_lsp.terminal.index import index_command
+
+    return index_command(options.workspace, stats=options.stats)
+
+
+def _map(options: argparse.Namespace) -> int:
+    from codeagent_lsp.terminal.index_answers import map_command
+
+    return map_command(options.workspace, options.query, options.tokens, as_json=options.json)
+
+
+def _search(options: argparse.Namespace) -> int:
+    from codeagent_lsp.terminal.index_answers import search_command
+
+    return search_command(options.workspace, options.query, options.limit, as_json=options.json)
+
+
+def _sandbox(options: argparse.Namespace) -> int:
+    from codeagent_lsp.mcp_server.command import sandbox_command
+    from codeagent_lsp.terminal.locales import user_locale
+    from codeagent_lsp.texts import choose_language
+
+    language = choose_language("auto", user_locale())
+    return sandbox_command(options.workspace, language, http=options.http, ws=options.ws, stdio=options.stdio)
 
 
 def _schema(options: argparse.Namespace) -> int:

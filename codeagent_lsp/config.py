@@ -180,14 +180,21 @@ class CircuitBreakerSettings:
 class McpSettings:
     """`codeagent.mcp.*`"""
 
-    servers: Mapping[str, Any] = _setting({}, "MCP servers by name.", restricted=True)
+    servers: Mapping[str, Any] = _setting(
+        {}, "MCP servers by name, each with command or url; docs/mcp.md has all keys.", restricted=True
+    )
 
 
 @dataclass(frozen=True)
 class WebSettings:
     """`codeagent.web.*`"""
 
-    search_provider: str = _setting("auto", "Which web search to use.", restricted=True)
+    search_provider: Literal["auto", "tavily", "metasearch"] = _setting(
+        "auto", "Which web search to use; `auto` takes Tavily when there is a key, else a metasearch.", restricted=True
+    )
+    search_api_key: str | None = _setting(
+        None, "Key of the search service.", env="TAVILY_API_KEY", restricted=True, secret=True
+    )
     cache_url: str | None = _setting(None, "Where web results are cached; empty for a local file.", restricted=True)
     allowed_hosts: tuple[str, ...] = _setting((), "Hosts that may be fetched without asking.", restricted=True)
 

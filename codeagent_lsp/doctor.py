@@ -6,6 +6,7 @@ import asyncio
 import os
 import platform
 import shutil
+from contextlib import closing
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -45,6 +46,7 @@ async def diagnose(settings: Settings, state: Path, language: str) -> list[Check
         _program("ripgrep", "rg", "doctor.ripgrep", language),
         _program("git", "git", "doctor.git", language),
         _state(state, language),
+        await asyncio.to_thread(_index, settings, state / "index.sqlite", language),
     ]
 
 
@@ -84,6 +86,29 @@ def _program(name: str, command: str, advice: str, language: str) -> Check:
     if found:
         return Check(name, "ok", found)
     return Check(name, "warning", text("doctor.missing", language, name=name), text(advice, language))
+
+
+def _index(settings: Settings, path: Path, language: str) -> Check:
+    """How the code index stands on disk; a server that is at work may know more files already."""
+    import sqlite3  # late: only the doctor wants it here
+
+    if not settings.index.enabled:
+        return Check("index", "ok", text("doctor.index.off", language))
+    try:
+        with closing(sqlite3.connect(":memory:")) as memory:
+            memory.execute("CREATE VIRTUAL TABLE words USING fts5(word)")
+    except sqlite3.Error:
+        words = text("doctor.index.no_search", language)
+        return Check("index", "failed", words, text("doctor.index.no_search.advice", language))
+    if not path.exists():
+        return Check("index", "ok", text("doctor.index.new", language), text("doctor.index.new.advice", language))
+    try:
+        with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, timeout=1.0)) as index:
+            (files,) = index.execute("SELECT count(*) FROM files").fetchone()
+    except sqlite3.Error as error:
+        words = text("doctor.index.damaged", language, reason=error)
+        return Check("index", "warning", words, text("doctor.index.damaged.advice", language))
+    return Check("index", "ok", text("doctor.index.files", language, files=files, path=path))
 
 
 def _state(state: Path, language: str) -> Check:

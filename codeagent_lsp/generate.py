@@ -1,4 +1,4 @@
-"""Generates what is derived from the code: the settings page, the protocol page, mirrors for the editors' clients,
+"""Generates what is derived from the code: the pages of settings, protocol and tools, mirrors for the editors' clients,
 and JSON Schemas.
 
 `python -m codeagent_lsp.generate` writes them into the checkout; with `--check` it writes nothing and fails when
@@ -19,6 +19,7 @@ from typing import Any, Literal
 from pydantic import TypeAdapter
 
 from codeagent_lsp import config, events, protocol, vscode_mirror
+from codeagent_lsp.tools_page import tools_page
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 ROOT = Path(__file__).resolve().parent.parent
@@ -74,7 +75,7 @@ def print_schema(subject: Subject) -> int:
 
 def pages() -> dict[str, str]:
     """Every generated page by file name."""
-    return {"settings.md": settings_page(), "protocol.md": protocol_page()}
+    return {"settings.md": settings_page(), "protocol.md": protocol_page(), "tools.md": tools_page(NOTE)}
 
 
 def settings_schema() -> dict[str, Any]:

@@ -159,16 +159,30 @@ COMMANDS: tuple[Command, ...] = (
         "Sets what the agent may do without asking.",
         (_needs("mode", "string", "ask", "acceptEdits", "readOnly", "bypass"),),
     ),
-    Command("codeagent.approvals.list", "Lists the calls that are always allowed in this workspace."),
+    Command(
+        "codeagent.approvals.list",
+        "Lists the calls that are always allowed in this workspace, and its skills and agents that are trusted.",
+    ),
     Command(
         "codeagent.approvals.revoke",
-        "Takes back one call that is always allowed, or all of them.",
+        "Takes back one of them, or all: they are asked for again.",
         (_may("approvalId"),),
     ),
     Command("codeagent.tools.list", "Lists the tools with their state."),
     Command("codeagent.tools.enable", "Switches a tool on.", (_needs("name"),)),
     Command("codeagent.tools.disable", "Switches a tool off.", (_needs("name"),)),
     Command("codeagent.tools.stats", "Calls, errors and times of the tools.", (_may("name"),)),
+    Command("codeagent.mcp.status", "The MCP servers with their states and tools."),
+    Command(
+        "codeagent.mcp.reload", "Stops the MCP servers and starts those that the settings name, in the background."
+    ),
+    Command("codeagent.index.status", "How the code index stands."),
+    Command("codeagent.index.rebuild", "Builds the code index anew, in the background."),
+    Command(
+        "codeagent.index.graph",
+        "Shows who calls a function and what it calls, else which file imports which, as a document.",
+        (_may("function"), _may("uri", "uri")),
+    ),
     Command("codeagent.doctor", "What works here, and what to do about what does not."),
 )
 

@@ -45,6 +45,74 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
         "shell.isolation is {level}, which does not work here. {reason} Or set shell.isolation to auto.",
         "shell.isolation 设为 {level}，但在此处不可用。{reason} 或将 shell.isolation 设为 auto。",
     ),
+    # --- mcp servers
+    "mcp.library": (
+        "MCP servers need a library that is not installed ({reason}): pip install 'codeagent-lsp[mcp]'.",
+        "MCP 服务器需要尚未安装的库（{reason}）：pip install 'codeagent-lsp[mcp]'。",
+    ),
+    "mcp.bad_name": (
+        "MCP server {name}: a name has 1 to 32 letters, digits, - and _, and begins with a letter or digit.",
+        "MCP 服务器 {name}：名称须为 1 至 32 个字母、数字、- 和 _，并以字母或数字开头。",
+    ),
+    "mcp.bad_key": (
+        "MCP server {name}: there is no key {key}. Keys: {known}.",
+        "MCP 服务器 {name}：没有键 {key}。可用的键：{known}。",
+    ),
+    "mcp.bad_value": (
+        "MCP server {name}: {key} is not allowed as it is. Allowed: {allowed}.",
+        "MCP 服务器 {name}：{key} 的值不被允许。允许：{allowed}。",
+    ),
+    "mcp.no_target": (
+        "MCP server {name}: either command or url is needed, and not both.",
+        "MCP 服务器 {name}：需要 command 或 url 之一，且不能同时使用。",
+    ),
+    "mcp.no_variable": (
+        "MCP server {name}: the environment variable {variable} is not set where your editor was started.",
+        "MCP 服务器 {name}：启动编辑器的环境中没有设置环境变量 {variable}。",
+    ),
+    "mcp.not_found": (
+        "MCP server {name} was not started: there is no program {command}. Check command, cwd and PATH.",
+        "MCP 服务器 {name} 未启动：找不到程序 {command}。请检查 command、cwd 和 PATH。",
+    ),
+    "mcp.ended": (
+        "MCP server {name} ended ({ending}). Its last words: {words}",
+        "MCP 服务器 {name} 已结束（{ending}）。最后的输出：{words}",
+    ),
+    "mcp.unreadable": (
+        "MCP server {name} does not speak MCP so that it can be understood: {reason}",
+        "MCP 服务器 {name} 的 MCP 消息无法理解：{reason}",
+    ),
+    "mcp.unauthorized": (
+        "MCP server {name} at {where} refused the request (HTTP {status}). Set an Authorization header in its headers.",
+        "位于 {where} 的 MCP 服务器 {name} 拒绝了请求（HTTP {status}）。请在其 headers 中设置 Authorization。",
+    ),
+    "mcp.unreachable": (
+        "MCP server {name} at {where} cannot be reached: {reason}",
+        "无法连接位于 {where} 的 MCP 服务器 {name}：{reason}",
+    ),
+    "mcp.silent": (
+        "MCP server {name} did not answer within {seconds} s.",
+        "MCP 服务器 {name} 在 {seconds} 秒内没有应答。",
+    ),
+    "mcp.failed": (
+        "MCP server {name} failed: {reason}",
+        "MCP 服务器 {name} 出错：{reason}",
+    ),
+    "mcp.off": (
+        "{problem} Its tools are off until `codeagent.mcp.reload`.",
+        "{problem} 在执行 `codeagent.mcp.reload` 之前其工具不可用。",
+    ),
+    "mcp.asks": ("The MCP server {server} asks: {message}", "MCP 服务器 {server} 询问：{message}"),
+    "mcp.field": ("For the MCP server {server}: {field}", "提供给 MCP 服务器 {server}：{field}"),
+    "mcp.decline": ("Decline", "拒绝"),
+    "mcp.usual": ("Send what it suggests", "发送其建议的值"),
+    "mcp.answer": ("Answer", "回答"),
+    "mcp.yes": ("Yes", "是"),
+    "mcp.no": ("No", "否"),
+    "mcp.secret": (
+        "The MCP server {server} asked for a secret and was declined. Put it into the server's env or headers.",
+        "MCP 服务器 {server} 请求机密信息，已拒绝。请把它放入该服务器的 env 或 headers。",
+    ),
     # --- runs, sessions, changes
     "run.cancelled": ("Cancelled. What was staged waits for your decision.", "已取消。暂存的更改等待您的决定。"),
     "run.internal": (
@@ -160,6 +228,22 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
         "Not rolled back: the editor did not take the changes back.",
         "未回滚：编辑器没有撤回更改。",
     ),
+    # --- the page of a plan
+    "plan_page.progress": (
+        "{done} of {count} steps completed ({percent} %)",
+        "已完成 {count} 个步骤中的 {done} 个（{percent}%）",
+    ),
+    "plan_page.id": (" (id {step})", "（编号 {step}）"),
+    "plan_page.running": ("running", "进行中"),
+    "plan_page.failed": ("failed", "失败"),
+    "plan_page.skipped": ("skipped", "已跳过"),
+    "plan_page.cancelled": ("cancelled", "已取消"),
+    "plan_page.approved": ("approved", "已批准"),
+    "plan_page.unapproved": ("not approved yet", "尚未批准"),
+    "plan_page.explored": ("Explored files", "已查看的文件"),
+    "plan_page.critical": ("Critical files", "关键文件"),
+    "plan_page.approach": ("Approach", "方案"),
+    # --- what to do about a plan
     "choice.retry": ("Retry", "重试"),
     "choice.skip": ("Skip", "跳过"),
     "choice.stop": ("Stop", "停止"),
@@ -554,6 +638,95 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
     "tool.rests": (
         "The tool {tool} rests: {reason}. `codeagent.tools.enable` switches it on again.",
         "工具 {tool} 已暂停：{reason}。可用 `codeagent.tools.enable` 重新启用。",
+    ),
+    # --- the code index in the editor
+    "index.building": ("Indexing the code", "正在索引代码"),
+    "index.files": ("{done} of {total} files", "{done}/{total} 个文件"),
+    "index.ready": ("{files} files are indexed.", "已索引 {files} 个文件。"),
+    "index.stopped": ("The index is not finished; it goes on later.", "索引尚未完成，稍后继续。"),
+    "graph.calls": ("Calls around {name}", "{name} 的调用关系"),
+    "graph.imports": ("Imports in {name}", "{name} 的导入关系"),
+    "graph.workspace": ("the workspace", "工作区"),
+    "index.none": ("There is no code index: {reason}", "没有代码索引：{reason}"),
+    "doctor.index.off": ("switched off (index.enabled)", "已关闭（index.enabled）"),
+    "doctor.index.new": ("not built yet", "尚未建立"),
+    "doctor.index.new.advice": (
+        "The first run builds it, and so does `codeagent-lsp index`.",
+        "首次运行时会自动建立，也可使用 `codeagent-lsp index`。",
+    ),
+    "doctor.index.files": ("{files} files in {path}", "{path} 中有 {files} 个文件"),
+    "doctor.index.damaged": ("cannot be read: {reason}", "无法读取：{reason}"),
+    "doctor.index.damaged.advice": (
+        "It is built anew when it is needed next.",
+        "下次需要时会自动重建。",
+    ),
+    "doctor.index.no_search": (
+        "the SQLite of this Python has no full-text search (FTS5)",
+        "此 Python 的 SQLite 不支持全文搜索（FTS5）",
+    ),
+    "doctor.index.no_search.advice": (
+        "Use a Python whose SQLite has FTS5; the agent works without a map until then.",
+        "请使用带 FTS5 的 Python；在此之前代理没有代码地图。",
+    ),
+    # --- the code index on the command line
+    "index.done": (
+        "{files} files are indexed; {changed} looked into, {removed} forgotten, {seconds} s.",
+        "已索引 {files} 个文件；处理 {changed} 个，移除 {removed} 个，用时 {seconds} 秒。",
+    ),
+    "index.failed": ("The code index cannot be kept: {reason}", "无法保存代码索引：{reason}"),
+    "index.too_wide": (
+        "{folder} is too much for a code index; name the folder of a project.",
+        "{folder} 范围过大，无法建立代码索引；请指定某个项目的文件夹。",
+    ),
+    "index.semantic_missing": (
+        "Search by vectors needs the extra: pip install 'codeagent-lsp[semantic]'. Words are searched alone.",
+        "向量搜索需要扩展 `semantic`：pip install 'codeagent-lsp[semantic]'。目前仅按词搜索。",
+    ),
+    "index.semantic_failed": (
+        "Search by vectors does not work now, words are searched alone: {reason}",
+        "向量搜索目前不可用，仅按词搜索：{reason}",
+    ),
+    "model.embeddings_odd": (
+        "{url} gives no usable embeddings: {reason}",
+        "{url} 未返回可用的嵌入向量：{reason}",
+    ),
+    "index.no_map": ("There is nothing to show in a map.", "没有可在地图中显示的内容。"),
+    "index.nothing_found": ("Nothing was found.", "没有找到结果。"),
+    "index.no_query": ("The query is empty. Say what you look for.", "查询为空。请说明要找什么。"),
+    "index.stats.files": ("files", "文件"),
+    "index.stats.definitions": ("definitions", "定义"),
+    "index.stats.references": ("names used", "使用的名称"),
+    "index.stats.left_out": ("without symbols", "无符号"),
+    "index.stats.size": ("on disk", "磁盘占用"),
+    "index.stats.place": ("where", "位置"),
+    # --- the sandbox server
+    "sandbox.needs_mcp": (
+        "The sandbox server needs the extra: pip install 'codeagent-lsp[mcp]'",
+        "沙箱服务器需要扩展 `mcp`：pip install 'codeagent-lsp[mcp]'",
+    ),
+    "sandbox.not_loopback": (
+        "{host} is not this machine. Give 127.0.0.1, ::1 or localhost.",
+        "{host} 不是本机地址。请使用 127.0.0.1、::1 或 localhost。",
+    ),
+    "sandbox.no_port": (
+        "{address} cannot be listened on: {reason}. Choose another port.",
+        "无法监听 {address}：{reason}。请换一个端口。",
+    ),
+    "sandbox.listening": (
+        "MCP at {url}\nAuthorization: Bearer {token}",
+        "MCP 地址：{url}\nAuthorization: Bearer {token}",
+    ),
+    "sandbox.model_failed": ("The client's model cannot be asked: {reason}", "无法询问客户端的模型：{reason}"),
+    "sandbox.model_silent": (
+        "The client's model did not answer within {seconds} s.",
+        "客户端的模型在 {seconds} 秒内没有回答。",
+    ),
+    "sandbox.model_wordless": ("The client's model gave no text.", "客户端的模型没有返回文本。"),
+    # --- the web
+    "web.browsing": ("Opening the page in a browser…", "正在浏览器中打开网页…"),
+    "web.cache_off": (
+        "Web results are not kept: {reason}",
+        "无法缓存网页结果：{reason}",
     ),
     "memory.off": ("Remembering is switched off (memory.enabled).", "记忆功能已关闭（memory.enabled）。"),
     "memory.unknown": (

@@ -13,7 +13,14 @@ from hypothesis import settings
 from codeagent_lsp.llm.embedded import engine_installed
 from codeagent_lsp.llm.weights import installed
 
-KEPT_OUT = ("CODEAGENT_BASE_URL", "CODEAGENT_MODEL", "CODEAGENT_API_KEY", "CODEAGENT_STATE_DIR", "TRACE_SANITIZE")
+KEPT_OUT = (
+    "CODEAGENT_BASE_URL",
+    "CODEAGENT_MODEL",
+    "CODEAGENT_API_KEY",
+    "CODEAGENT_STATE_DIR",
+    "TRACE_SANITIZE",
+    "TAVILY_API_KEY",
+)
 
 # The same examples in every run: a change and not chance makes a test fail. Few while somebody waits, many in the slow
 # stage (HYPOTHESIS_PROFILE=many), and others with HYPOTHESIS_PROFILE=default.

@@ -9,8 +9,6 @@ import json
 import re
 from typing import Any
 
-import json_repair
-
 REPAIR_LIMIT = 1_000_000
 
 _BAD_ESCAPE = re.compile(r'\\(?!["\\/bfnrtu]|u[0-9a-fA-F]{4})')
@@ -29,6 +27,8 @@ def loads(source: str, *, repair: bool = False) -> Any:
         return json.loads(_BAD_ESCAPE.sub(r"\\\\", source), strict=False)
     except (ValueError, RecursionError):
         pass
+    import json_repair  # late: an idle server does without it
+
     try:
         return json_repair.loads(source)
     except (RecursionError, ValueError, IndexError, TypeError, AttributeError) as error:

@@ -7,7 +7,6 @@ and reversed. All writings of one key get the same mark. Not here: secrets of ot
 from __future__ import annotations
 
 import base64
-import html
 import json
 from collections.abc import Iterable, Iterator
 from urllib.parse import quote, quote_plus
@@ -43,6 +42,8 @@ class OwnSecrets:
 
 
 def _writings(secret: str) -> Iterator[str]:
+    import html  # late: its tables are large, and an idle server does without them
+
     data = secret.encode("utf-8", "surrogateescape")
     candidates = [secret, secret[::-1], data.hex(), data.hex().upper(), html.escape(secret)]
     candidates += [quote(data, safe=""), quote_plus(data), quote(data, safe="").lower()]

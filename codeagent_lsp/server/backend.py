@@ -211,15 +211,16 @@ class Backend:
         """What finds secrets in texts that shall be kept; our own key is one."""
         from codeagent_lsp.records.sanitizer import Sanitizer  # late: it is heavy, and an idle server does without it
 
-        key = self.front.settings().model.api_key
-        return Sanitizer(secrets=[key] if key else (), identities=False, homes=())
+        settings = self.front.settings()
+        keys = filter(None, (settings.model.api_key, settings.web.search_api_key))
+        return Sanitizer(secrets=list(keys), identities=False, homes=())
 
     def _open_glass(self) -> Opened:
         """Masks and records by the settings of now; runs in a thread."""
         from codeagent_lsp.session.opening import open_records  # late: it is heavy, and an idle server does without it
 
         settings = self.front.settings()
-        others = secrets_in(settings.mcp.servers, os.environ)
+        others = [*secrets_in(settings.mcp.servers, os.environ), *filter(None, [settings.web.search_api_key])]
         return open_records(self.state, settings.trace, settings.model.api_key, self.front.policy().name, others)
 
     def _services(self) -> Services:

@@ -48,7 +48,7 @@ def graph_commands(backend: Backend, later: Later) -> dict[str, Callable[[Argume
 async def _show(backend: Backend, name: str, function: str, path: str | None) -> None:
     context, language = _context(backend), backend.front.language()
     if function:
-        found = await CallGraph().run(CallGraphParameters(function_name=function, path=path), context)
+        found = await CallGraph().run(CallGraphParameters(function_name=function, path=path, depth=2), context)
         title = text("graph.calls", language, name=function)
     else:
         found = await DependencyGraph().run(DependencyGraphParameters(path=path), context)

@@ -6,6 +6,10 @@ from typing import Any
 
 from codeagent_lsp.tools.base import Tool
 from codeagent_lsp.tools.builtin.asking import AskUser
+from codeagent_lsp.tools.builtin.code_editing import EditByAst
+from codeagent_lsp.tools.builtin.code_graphs import CallGraph, DependencyGraph, FindDefinition, FindReferences
+from codeagent_lsp.tools.builtin.code_reading import AstExtractFunction, AstFindSymbols, AstGetImports, AstParse
+from codeagent_lsp.tools.builtin.code_search import CodeIndexBuild, SearchSemantic
 from codeagent_lsp.tools.builtin.composing import Compose
 from codeagent_lsp.tools.builtin.coverage import AnalyzeCoverage
 from codeagent_lsp.tools.builtin.deciding import AskClarification, RequestDecision
@@ -13,6 +17,7 @@ from codeagent_lsp.tools.builtin.delegating import Delegate
 from codeagent_lsp.tools.builtin.diagnosing import GetDiagnostics
 from codeagent_lsp.tools.builtin.editing import BatchEdit, EditFile, PreviewEdit, WriteFile
 from codeagent_lsp.tools.builtin.environment import CheckEnvVars, GetEnvVar, RequestEnvVar
+from codeagent_lsp.tools.builtin.generating import GenerateTests
 from codeagent_lsp.tools.builtin.git import GenerateCommit, GitDiff, GitLog
 from codeagent_lsp.tools.builtin.grouping import EnableTools
 from codeagent_lsp.tools.builtin.moving import DeleteFile, MoveFile
@@ -24,12 +29,14 @@ from codeagent_lsp.tools.builtin.searching import GlobFileSearch, Grep
 from codeagent_lsp.tools.builtin.skills import SkillInstaller, SkillLoader
 from codeagent_lsp.tools.builtin.testing import RunTests
 from codeagent_lsp.tools.builtin.todo import TodoRead, TodoWrite
+from codeagent_lsp.tools.builtin.web import WebScrape, WebSearch
 
 BUILTIN: tuple[type[Tool[Any]], ...] = (
     ListDir,
     ReadFile,
     GlobFileSearch,
     Grep,
+    SearchSemantic,
     RunCmd,
     RunTests,
     EditFile,
@@ -41,6 +48,7 @@ BUILTIN: tuple[type[Tool[Any]], ...] = (
     BatchEdit,
     PreviewEdit,
     AnalyzeCoverage,
+    GenerateTests,
     GetDiagnostics,
     GitDiff,
     GitLog,
@@ -61,6 +69,18 @@ BUILTIN: tuple[type[Tool[Any]], ...] = (
     RequestEnvVar,
     GetEnvVar,
     CheckEnvVars,
+    CodeIndexBuild,
+    AstParse,
+    AstFindSymbols,
+    AstExtractFunction,
+    AstGetImports,
+    FindDefinition,
+    FindReferences,
+    CallGraph,
+    DependencyGraph,
+    EditByAst,
+    WebSearch,
+    WebScrape,
     Compose,
 )
 

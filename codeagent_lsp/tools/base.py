@@ -121,7 +121,10 @@ class ToolTraits:
     """The fixed facts of a tool.
 
     `timeout` is in seconds, None for a tool that sees to it itself, "setting" for `tools.timeoutSeconds`.
-    `command_parameter` names the parameter that holds a shell command, '' when there is none.
+    `command_parameter` names the parameter that holds a shell command, `subject_parameter` the one that rules and
+    questions speak of where it is no path and no command; '' when there is none. Of tools that others
+    wrote, `pin` stands for what they say of themselves, to which approvals are bound, and `approved` says that the
+    user's settings allow it by name.
     """
 
     name: str
@@ -131,6 +134,9 @@ class ToolTraits:
     timeout: float | Literal["setting"] | None = "setting"
     path_parameters: tuple[str, ...] = field(default=())
     command_parameter: str = ""
+    subject_parameter: str = ""
+    pin: str = ""
+    approved: bool = False
 
 
 class Tool(ABC, Generic[P]):
@@ -142,6 +148,18 @@ class Tool(ABC, Generic[P]):
     traits: ClassVar[ToolTraits]
     parameters: ClassVar[type[Parameters]]
     output: ClassVar[Any] = None
+
+    @property
+    def caution(self) -> str:
+        """Why its calls ask whatever the settings allow, in words for the user; '' for no reason."""
+        return ""
+
+    def accepted(self) -> None:
+        """The user was asked about a call of it and allowed it."""
+
+    def approves(self, arguments: P, settings: Settings) -> bool:
+        """Whether the user's settings allow this very call, by what it reaches."""
+        return self.traits.approved
 
     @abstractmethod
     async def run(self, arguments: P, context: ToolContext) -> ToolOutput:

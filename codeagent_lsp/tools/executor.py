@@ -144,18 +144,21 @@ class ToolExecutor:
 
     def _with_permission(self, handler: Handler) -> Handler:
         async def permitted(invocation: Invocation) -> ToolOutput:
-            call, traits = invocation.call, invocation.tool.traits
-            context = self._context
+            call, tool, context = invocation.call, invocation.tool, self._context
+            traits = replace(tool.traits, approved=tool.approves(invocation.arguments, context.settings))
             isolation = context.shell.isolation if context.shell else None
             settings = replace(context.settings.permissions, mode=self._mode())
             place = Place(context.settings.shell, isolation, context.no_shell)
             decision = decide(traits, call.arguments, settings, context.view.roots, place)
+            if invocation.tool.caution and decision.verdict != "deny":
+                decision = Decision("ask", invocation.tool.caution, firm=True)
             context.decided(call.name, _about(invocation), decision.verdict, decision.reason)
             if decision.verdict == "deny":
                 raise PermissionDenied(f"Not allowed: {decision.reason}")
-            approval_id = fingerprint(call, isolation.level if isolation and traits.effect == "run" else "")
+            approval_id = fingerprint(call, isolation.level if isolation and traits.effect == "run" else traits.pin)
             if decision.verdict == "ask" and not (decision.remember and self._approvals.covers(approval_id)):
                 await self._ask(invocation, approval_id, decision)
+                invocation.tool.accepted()
             return await handler(invocation)
 
         return permitted
@@ -260,7 +263,7 @@ def _subjects(invocation: Invocation) -> tuple[str, ...]:
     call, traits = invocation.call, invocation.tool.traits
     if traits.command_parameter:
         return (str(call.arguments.get(traits.command_parameter, "")),)
-    return subjects_of(traits, call.arguments) if traits.path_parameters else ()
+    return subjects_of(traits, call.arguments) if traits.path_parameters or traits.subject_parameter else ()
 
 
 def _unpacked(value: Any) -> Any:
@@ -274,7 +277,7 @@ def _unpacked(value: Any) -> Any:
 
 def _explain(tool: Tool[Any], error: ValidationError) -> str:
     problems = [f"{'.'.join(map(str, item['loc'])) or 'arguments'}: {item['msg']}" for item in error.errors()]
-    names = ", ".join(tool.parameters.model_fields)
+    names = ", ".join(tool.input_schema().get("properties", {}))
     return f"Wrong arguments for {tool.traits.name}: {'; '.join(problems[:5])}. Parameters: {names or 'none'}."
 
 

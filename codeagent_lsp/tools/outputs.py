@@ -6,6 +6,7 @@ The model names them `@output/3.txt`, in `read_file` and `grep`. Not here: what 
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import shutil
@@ -72,6 +73,22 @@ class OutputStore:
             path.chmod(0o600)
             self._make_room()
         return f"{_FOLDER}/{path.name}"
+
+    def keep_file(self, data: bytes, suffix: str) -> str:
+        """Write down what is no text, such as a picture; its path for the user. OSError when that cannot be."""
+        if len(data) > self._file_bytes:
+            raise OSError(errno.EFBIG, os.strerror(errno.EFBIG))
+        with self._lock:
+            path = self._next().with_suffix(suffix)
+            with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+                file.write(data)
+            self._make_room()
+        return str(path)
+
+    def remove(self) -> None:
+        """Forget all results, with their folder."""
+        with self._lock:
+            shutil.rmtree(self._folder, ignore_errors=True)
 
     def check(self, path: str) -> None:
         """FileRefused when there is no such result, or no longer."""

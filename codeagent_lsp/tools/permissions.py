@@ -98,6 +98,8 @@ def _by_rules(
         return Decision("allow", "An allow rule of the user covers this call.", firm=True)
     if any(map(roots.is_secret, paths)):
         return Decision("ask", "This file usually holds secrets.", firm=True)
+    if traits.approved:
+        return Decision("allow", "The settings allow it by name.", firm=True)
     if traits.effect in ("run", "net"):
         return Decision("ask", "This call reaches beyond the workspace's text.")
     return Decision("allow", "Reading and staging need no approval.")
@@ -115,7 +117,8 @@ def subjects_of(traits: ToolTraits, arguments: Mapping[str, Any]) -> tuple[str, 
             found.extend(str(item.get(rest)) for item in value if isinstance(item, Mapping))
         elif isinstance(value, str):
             found.append(value)
-    return tuple(found) or ("",)
+    subject = arguments.get(traits.subject_parameter)
+    return tuple(found) or (subject if isinstance(subject, str) else "",)
 
 
 def resolved_paths(traits: ToolTraits, arguments: Mapping[str, Any], roots: Roots) -> tuple[str, ...]:

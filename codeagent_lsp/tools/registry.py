@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from codeagent_lsp.errors import ErrorCode, ToolFailed
+from codeagent_lsp.errors import CodeAgentError, ErrorCode, ToolFailed
 from codeagent_lsp.messages import ToolSpec
 from codeagent_lsp.tools.base import Effect, Tool
 from codeagent_lsp.tools.circuit_breaker import CircuitBreaker
@@ -50,7 +50,8 @@ class ToolRegistry:
 
     A tool is `registered` while it is known and waits to be enabled, `active` when it can be called, `disabled` when
     somebody switched it off, `error` when it cannot work or its circuit is not closed. Of the last kind, one that
-    rests is still offered: it may come back, and a list of tools that changes costs a prompt cache.
+    rests is still offered: it may come back, and a list of tools that changes costs a prompt cache. `missing` says by
+    name why something is not here at all that should be, such as all tools of a server that does not start.
     """
 
     def __init__(
@@ -60,6 +61,7 @@ class ToolRegistry:
         circuits: CircuitBreaker | None = None,
     ) -> None:
         self.circuits = circuits or CircuitBreaker()
+        self.missing: dict[str, CodeAgentError] = {}
         self._entries: dict[str, Entry] = {}
         for tool in tools:
             self.register(tool)
@@ -92,10 +94,21 @@ class ToolRegistry:
         """Note that a tool cannot work; it is not offered until it is enabled again."""
         self._entries[name] = replace(self._known(name), state="error", reason=reason)
 
+    def miss(self, name: str, reason: CodeAgentError) -> None:
+        """Note that something is not here that should be; whoever calls `name.anything` is told why."""
+        self.missing[name] = reason
+
+    def found(self, name: str) -> None:
+        """It is here, or nobody wants it any more."""
+        self.missing.pop(name, None)
+
     def get(self, name: str) -> Tool[Any]:
         """The tool, or ToolFailed that says what there is."""
         entry = self._entries.get(name)
         if entry is None:
+            cause = next((reason for prefix, reason in self.missing.items() if name.startswith(f"{prefix}.")), None)
+            if cause is not None:
+                raise ToolFailed(str(cause), cause.code)
             active = ", ".join(self.names("active"))
             raise ToolFailed(f"There is no tool {name!r}. Tools: {active}.", ErrorCode.NOT_FOUND)
         if entry.state != "active":

@@ -180,7 +180,7 @@ def test_a_client_with_content_provider_reads_our_documents_live(start: Start) -
     editor.wait_until(lambda: any(uri.startswith("codeagent:") for uri in editor.shown))
     uri = next(uri for uri in editor.shown if uri.endswith(".diff"))
     assert "text" in editor.client.result("workspace/textDocumentContent", {"uri": uri})
-    assert registered == ["workspace/textDocumentContent"]
+    assert registered == ["workspace/textDocumentContent", "workspace/didChangeWatchedFiles"]
 
 
 def test_a_folder_uri_with_odd_characters(tmp_path: Path) -> None:

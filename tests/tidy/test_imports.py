@@ -10,6 +10,7 @@ import pytest
 from tests.tidy.source import modules
 
 HEAVY = ("pydantic", "httpx", "rich", "tree_sitter", "xllamacpp", "json_repair", "merge3", "pathspec", "importlinter")
+LATER = ("httpx", "rich", "tree_sitter", "sqlite3", "keyring", "lancedb", "mcp", "redis", "lxml", "playwright")
 START_UP = ("codeagent_lsp.cli", "codeagent_lsp.app", "codeagent_lsp.server.server", "codeagent_lsp.server.features")
 
 WATCH = """
@@ -46,6 +47,12 @@ def test_importing_every_module_prints_and_starts_nothing() -> None:
 @pytest.mark.parametrize("name", START_UP)
 def test_the_start_up_path_leaves_heavy_libraries_alone(name: str) -> None:
     done = python(NEEDS, name, *HEAVY)
+    assert (done.returncode, done.stdout.split()) == (0, [])
+
+
+@pytest.mark.slow
+def test_what_stands_behind_an_idle_server_leaves_them_alone_too() -> None:
+    done = python(NEEDS, "codeagent_lsp.server.backend", *LATER)
     assert (done.returncode, done.stdout.split()) == (0, [])
 
 

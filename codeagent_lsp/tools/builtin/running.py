@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterable
 from dataclasses import replace
-from pathlib import Path
 
 from pydantic import Field
 
@@ -13,7 +11,8 @@ from codeagent_lsp.errors import ErrorCode, ToolFailed, ToolRetry
 from codeagent_lsp.shadow.base import Command, CommandResult, OnOutput, Shell, Stream
 from codeagent_lsp.tools.base import Parameters, Tool, ToolContext, ToolOutput, ToolTraits
 from codeagent_lsp.tools.builtin.environment import values_for
-from codeagent_lsp.tools.variables import MaskedStream, Variables
+from codeagent_lsp.tools.kept_output import keep_whole
+from codeagent_lsp.tools.variables import MaskedStream
 from codeagent_lsp.workspace.paths import Roots
 
 MAX_NAMED = 20
@@ -62,10 +61,10 @@ class RunCmd(Tool[RunCmdParameters]):
             arguments.timeout,
             network=network,
             environment=await values_for(arguments.env_vars, context, network=network),
+            whole=True,
         )
         result = await _run(shell, command, context)
-        whole = await asyncio.to_thread(_kept, result, context)
-        return ToolOutput(told(result, context.view.roots) + whole, result)
+        return ToolOutput(told(result, context.view.roots) + await _kept(result, context), result)
 
 
 def shell_of(context: ToolContext) -> Shell:
@@ -117,8 +116,6 @@ async def _run(shell: Shell, command: Command, context: ToolContext) -> CommandR
     finally:
         for stream, held in streams.items():
             _pass_on(context.output, stream, held.close())
-    if result.finished.whole is not None:
-        await asyncio.to_thread(_mask_file, result.finished.whole, variables)
     return replace(result, finished=replace(result.finished, output=variables.masked(result.finished.output)))
 
 
@@ -127,19 +124,12 @@ def _pass_on(output: OnOutput, stream: Stream, text: str) -> None:
         output(stream, text)
 
 
-def _mask_file(path: str, variables: Variables) -> None:
-    """What is kept of a long output is masked, too."""
-    file = Path(path)
-    text = file.read_bytes().decode("utf-8", "surrogateescape")
-    if (clean := variables.masked(text)) != text:
-        file.write_bytes(clean.encode("utf-8", "surrogateescape"))
-
-
-def _kept(result: CommandResult, context: ToolContext) -> str:
+async def _kept(result: CommandResult, context: ToolContext) -> str:
     """Where all of a long output is, as a line for the model."""
-    if result.finished.whole is None or context.outputs is None:
+    if result.finished.whole is None:
         return ""
-    return f"\nAll {result.finished.size:,} bytes of output: read_file {context.outputs.adopt(result.finished.whole)}"
+    name = await keep_whole(result.finished.whole, context)
+    return f"\nAll {result.finished.size:,} bytes of output: read_file {name}" if name else ""
 
 
 def _where(result: CommandResult) -> str:

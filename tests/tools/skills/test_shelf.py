@@ -107,6 +107,29 @@ def test_trust_holds_for_exactly_this_content(tmp_path: Path) -> None:
     assert made.skills()["two"].approved
 
 
+def test_trust_is_listed_and_taken_back(tmp_path: Path) -> None:
+    trust = Trust(tmp_path / "trusted.json")
+    for digest in ("a", "b", "c"):
+        trust.add(digest, f"skill {digest}")
+    assert [(item.digest, item.name) for item in trust.all()] == [(name, f"skill {name}") for name in "abc"]
+    assert all(item.since > 1e9 for item in trust.all())
+    assert trust.revoke("b") == 1
+    assert trust.revoke("b") == trust.revoke("unknown") == 0
+    assert [digest for digest in "abc" if trust.covers(digest)] == ["a", "c"]
+    assert Trust(tmp_path / "trusted.json").revoke() == 2  # another process takes all of it back
+    assert Trust(tmp_path / "trusted.json").all() == ()
+    assert trust.revoke() == 2  # what this process keeps for itself
+    assert not any(map(trust.covers, "abc"))
+
+
+def test_odd_rows_of_trust_are_listed_all_the_same(tmp_path: Path) -> None:
+    file = tmp_path / "trusted.json"
+    file.write_text('{"a": 1, "b": {"name": 2, "since": "x"}}')
+    assert [(item.digest, item.since) for item in Trust(file).all()] == [("a", 0.0), ("b", 0.0)]
+    assert Trust(file).revoke("a") == 1
+    assert not Trust(file).covers("a")
+
+
 def test_trust_survives_a_damaged_file_and_a_disk_that_refuses(tmp_path: Path) -> None:
     file = tmp_path / "trusted.json"
     file.write_text("{broken")

@@ -1,0 +1,126 @@
+"""`codeagent-lsp sandbox-mcp`: opens a sandbox, serves it, and ends with everything in it.
+
+It ends when its client closes standard input (served there), and on SIGTERM, SIGINT and SIGHUP. Nothing but MCP goes
+to stdout; addresses and the token go to stderr. Not here: the parts.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import secrets
+import signal
+import socket
+import sys
+from collections.abc import Coroutine
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from codeagent_lsp.config import environment_layer, load
+from codeagent_lsp.errors import UsageError
+from codeagent_lsp.texts import text
+
+if TYPE_CHECKING:  # the library is heavy, and may be missing
+    from mcp.server.lowlevel import Server
+
+Address = tuple[str, int]
+
+DONE, FAILED, USAGE = 0, 1, 2  # exit codes
+_NEEDED = ("mcp", "websockets", "uvicorn", "starlette")
+_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+
+
+def sandbox_command(workspace: str, language: str, *, http: Address | None, ws: Address | None, stdio: bool) -> int:
+    """Serve until the end; the exit code. Without an address, or with `stdio`, standard streams are served."""
+    try:
+        folder = _folder(workspace)
+        for address in filter(None, (http, ws)):
+            _loopback(address)
+        if not all(map(find_spec, _NEEDED)):
+            raise UsageError("sandbox.needs_mcp")
+    except UsageError as error:
+        sys.stderr.write(f"codeagent-lsp sandbox-mcp: {error.localized(language)}\n")
+        return USAGE
+    logging.basicConfig(level=logging.CRITICAL)
+    try:
+        asyncio.run(_served(folder, http, ws, language, stdio=stdio or not (http or ws)))
+    except UsageError as error:
+        sys.stderr.write(f"codeagent-lsp sandbox-mcp: {error.localized(language)}\n")
+        return FAILED
+    return DONE
+
+
+async def _served(folder: str, http: Address | None, ws: Address | None, language: str, *, stdio: bool) -> None:
+    from codeagent_lsp.mcp_server.sandbox import Sandbox, sandbox_settings  # late: heavy
+    from codeagent_lsp.mcp_server.serving import make_server  # late: heavy
+    from codeagent_lsp.mcp_server.transports import over_http, over_stdio, over_websocket  # late: heavy
+
+    settings, problems = load(environment_layer())
+    for problem in problems:
+        sys.stderr.write(f"{problem.localized(language)}\n")
+    sandbox = Sandbox(folder, sandbox_settings(settings))
+    server: Server[Any] = make_server(sandbox)
+    token = secrets.token_urlsafe(32)
+    ways: list[Coroutine[Any, Any, None]] = []
+    try:
+        if http is not None:
+            ways.append(over_http(server, _announced(http, "http", "/mcp", token, language), token))
+        if ws is not None:
+            ways.append(over_websocket(server, _announced(ws, "ws", "", token, language), token))
+        if stdio:
+            ways.append(over_stdio(server))
+        await _until_one_ends(ways)
+    finally:
+        for way in ways:
+            way.close()
+        await sandbox.close()
+
+
+async def _until_one_ends(ways: list[Coroutine[Any, Any, None]]) -> None:
+    """Serve all of them until the first ends or a signal comes; then none is left."""
+    stopped = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in _SIGNALS:
+        loop.add_signal_handler(number, stopped.set)
+    tasks = [asyncio.create_task(way) for way in (*ways, _waited(stopped))]
+    try:
+        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks)
+    for task in done:
+        task.result()
+
+
+async def _waited(event: asyncio.Event) -> None:
+    await event.wait()
+
+
+def _announced(address: Address, scheme: str, path: str, token: str, language: str) -> socket.socket:
+    """Listen, and say where on stderr."""
+    from codeagent_lsp.mcp_server.transports import address_of, listening  # late: heavy
+
+    host, port = address
+    try:
+        opened = listening(host, port)
+    except OSError as error:
+        reason = error.strerror or error
+        raise UsageError("sandbox.no_port", address=f"{host}:{port}", reason=reason) from error
+    url = f"{scheme}://{address_of(opened)}{path}"
+    sys.stderr.write(text("sandbox.listening", language, url=url, token=token) + "\n")
+    sys.stderr.flush()
+    return opened
+
+
+def _folder(workspace: str) -> str:
+    folder = Path(workspace).absolute()
+    if not folder.is_dir():
+        raise UsageError("terminal.folder", folder=workspace)
+    return str(folder.resolve())
+
+
+def _loopback(address: Address) -> None:
+    if address[0] not in ("127.0.0.1", "localhost", "::1"):
+        raise UsageError("sandbox.not_loopback", host=address[0])

@@ -1,0 +1,219 @@
+"""One sandbox: a workspace, what was changed over it, and the tools on both. It ends with its process.
+
+Nothing it does reaches the files on disk: tools stage, and commands run in a shadow that lets nothing out, or not at
+all. There is no user to ask, so whatever needs a question is refused. Not here: the names (`table.py`), the protocol
+(`serving.py`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from codeagent_lsp.config import Settings
+from codeagent_lsp.errors import AgentError, ErrorCode, FileRefused, PermissionDenied, SettingError, ToolFailed
+from codeagent_lsp.mcp_server.table import BY_NAME, tools
+from codeagent_lsp.messages import ToolCall, ToolResult
+from codeagent_lsp.server.index_host import IndexHost
+from codeagent_lsp.session.code_index import RunIndex
+from codeagent_lsp.session.shadows import SessionShadows
+from codeagent_lsp.shadow.base import Shell
+from codeagent_lsp.state import state_root, workspace_state
+from codeagent_lsp.tools.approvals import Approvals
+from codeagent_lsp.tools.asking import Question
+from codeagent_lsp.tools.base import Complete, ToolContext
+from codeagent_lsp.tools.composition import plain
+from codeagent_lsp.tools.executor import ToolExecutor, understood
+from codeagent_lsp.tools.registry import ToolRegistry
+from codeagent_lsp.tools.todos import TodoList
+from codeagent_lsp.workspace.document import Document
+from codeagent_lsp.workspace.files import FileText, FileView, StagedFile
+from codeagent_lsp.workspace.paths import Roots
+from codeagent_lsp.workspace.staging import Staging
+
+SESSION = "sandbox"
+MAX_CALLS = 32
+"""Calls at once; more are refused, so that nobody waits without an end."""
+
+_CODES: Mapping[str, ErrorCode] = {
+    **dict.fromkeys(("INVALID_PARAM", "NOT_FOUND", "EDIT_REFUSED", "PARSE_ERROR"), ErrorCode.PARAMETER_ERROR),
+    **dict.fromkeys(("PERMISSION_DENIED", "TOOL_DISABLED"), ErrorCode.PERMISSION_ERROR),
+    "TIMEOUT": ErrorCode.TIMEOUT_ERROR,
+    "NETWORK_ERROR": ErrorCode.CONNECTION_ERROR,
+}
+_OPEN = (
+    "Commands run only where nothing they do can get out, and this machine cannot promise that "
+    "(isolation level {level}). {reason} The other tools work."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a call came to: the text, data for programs (None: none), and for a failure its sandbox code."""
+
+    text: str
+    data: Any = None
+    code: ErrorCode | None = None
+
+    def error(self) -> dict[str, Any] | None:
+        """The failure for programs; None for a success."""
+        if self.code is None:
+            return None
+        advice = self.code.advice
+        return {"code": self.code.value, "type": advice.type.value, "retry": advice.retry, "message": self.text}
+
+
+class Sandbox:
+    """The sandbox over `folder` (absolute, real). All clients of a process share it."""
+
+    def __init__(self, folder: str, settings: Settings) -> None:
+        self._folder = Path(folder)
+        self._settings = settings
+        state = workspace_state([folder])
+        late = _Late()
+        self._view = FileView(Roots([folder]), _NoBuffers(), late)
+        self._staging = late.staging = Staging(self._base)
+        self._registry = ToolRegistry(tools())
+        self._shadows = SessionShadows(lambda: settings.shell, state_root(), state / "outputs")
+        self._index = IndexHost(lambda: [folder], lambda: settings.index, lambda status: None, _nobody_watches)
+        self._approvals, self._todos = Approvals(), TodoList()
+        self._turn = asyncio.Lock()
+        self._running = 0
+        self._closed = False
+
+    async def call(self, name: str, arguments: Mapping[str, Any], complete: Complete | None = None) -> Answer:
+        """Run a tool by its name here, a known one. Only cancellation is raised. `complete` asks the client's model."""
+        problem = self._unfit(name, arguments)
+        if problem is not None:
+            return problem
+        self._running += 1
+        try:
+            return await self._called(ToolCall(name, dict(arguments)), complete)
+        finally:
+            self._running -= 1
+
+    def changes(self) -> str:
+        """All that was changed over the disk, as a unified diff; '' for nothing."""
+        return self._staging.changeset.diff(self._view.roots.relative)
+
+    async def close(self) -> None:
+        """Stop everything; no process, task or file is left."""
+        self._closed = True
+        await asyncio.gather(self._shadows.close(), self._index.close())
+
+    def _unfit(self, name: str, arguments: Mapping[str, Any]) -> Answer | None:
+        """Why a call cannot run at all; None where it can."""
+        entry = BY_NAME[name]
+        if self._closed:
+            return Answer("The sandbox has ended.", code=ErrorCode.SANDBOX_TERMINATED)
+        if not self._folder.is_dir():
+            return Answer(f"The folder {self._folder} is gone.", code=ErrorCode.SANDBOX_NOT_FOUND)
+        if self._running >= MAX_CALLS:
+            return Answer(f"{MAX_CALLS} calls are running. Try again later.", code=ErrorCode.TIMEOUT_ERROR)
+        hidden = [key for key in entry.hidden if key in arguments]
+        if hidden:
+            return Answer(f"{name} has no parameter {hidden[0]} here.", code=ErrorCode.VALIDATION_ERROR)
+        try:
+            understood(ToolCall(name, dict(arguments)), self._registry.get(name))
+        except AgentError as error:
+            return Answer(str(error), code=ErrorCode.VALIDATION_ERROR)
+        return None
+
+    async def _called(self, call: ToolCall, complete: Complete | None) -> Answer:
+        if BY_NAME[call.name].tool.traits.effect == "read":
+            return _answer(await (await self._executor(complete)).execute(call))
+        async with self._turn:  # two edits at once could lose one
+            return _answer(await (await self._executor(complete)).execute(call))
+
+    async def _executor(self, complete: Complete | None) -> ToolExecutor:
+        shell, no_shell = await self._shell()
+        context = ToolContext(
+            self._view,
+            self._staging,
+            _NobodyToAsk(),
+            self._todos,
+            self._settings,
+            shell=shell,
+            no_shell=no_shell,
+            complete=complete,
+            index=RunIndex(self._index, self._view, lambda: self._settings.permissions),
+        )
+        mode = self._settings.permissions.mode
+        return ToolExecutor(
+            self._registry, context, lambda: "readOnly" if mode == "readOnly" else "ask", self._approvals
+        )
+
+    async def _shell(self) -> tuple[Shell | None, str]:
+        """What runs commands; none unless it lets nothing out."""
+        try:
+            shell = await self._shadows.shell(SESSION, self._view, self._staging, _never)
+        except (ToolFailed, SettingError) as problem:
+            return None, str(problem)
+        isolation = shell.isolation
+        if isolation.complete:
+            return shell, ""
+        return None, _OPEN.format(level=isolation.level, reason=isolation.reason)
+
+    def _base(self, path: str) -> FileText | None:
+        try:
+            return self._view.base(path)
+        except FileRefused:
+            return None
+
+
+def sandbox_settings(settings: Settings) -> Settings:
+    """The user's settings with what a sandbox does not leave open: no network, no rule that widens anything."""
+    permissions = replace(settings.permissions, allow=())
+    shell = replace(settings.shell, allow_network=False, confirm="unisolated")
+    return replace(settings, permissions=permissions, shell=shell)
+
+
+def _answer(result: ToolResult) -> Answer:
+    if result.error is None:
+        return Answer(result.text, _small(result.data))
+    return Answer(result.text, code=_CODES.get(result.error.code, ErrorCode.EXECUTION_ERROR))
+
+
+def _small(data: Any, limit: int = 200_000) -> Any:
+    """The data as JSON-like values; None when it is more than `limit` characters."""
+    value = plain(data)
+    return None if value is None or len(json.dumps(value)) > limit else value
+
+
+async def _never(paths: tuple[str, ...]) -> bool:
+    """Files that can run code later stay out: nobody is here to say yes."""
+    return False
+
+
+async def _nobody_watches() -> bool:
+    return False
+
+
+class _NobodyToAsk:
+    async def ask(self, question: Question) -> tuple[str, ...] | None:
+        reason = question.detail.rpartition("\n\n")[2] or question.title
+        raise PermissionDenied(f"The sandbox does not allow this, and has nobody to ask: {reason}")
+
+
+class _Late:
+    """The view needs the staging and the staging the view."""
+
+    staging: Staging
+
+    def lookup(self, path: str) -> StagedFile | None:
+        return self.staging.lookup(path)
+
+    def paths(self) -> Iterable[str]:
+        return self.staging.paths()
+
+
+class _NoBuffers:
+    def get_by_path(self, path: str) -> Document | None:
+        return None
+
+    def open_paths(self) -> Iterable[str]:
+        return ()

@@ -1,0 +1,209 @@
+"""The ways to the sandbox server: standard streams, streamable HTTP and WebSocket, the last two on loopback only.
+
+Both ask for a bearer token in every request, and look at Host and Origin, so that no web page reaches them. Not here:
+what is said (`serving.py`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import socket
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from http import HTTPStatus
+from typing import Any
+from urllib.parse import urlsplit
+
+import anyio
+import uvicorn
+from mcp.server.lowlevel import Server
+from mcp.server.transport_security import TransportSecuritySettings
+from mcp.shared.message import SessionMessage
+from mcp.types import jsonrpc_message_adapter
+from starlette.datastructures import Headers
+from starlette.responses import PlainTextResponse
+from starlette.types import ASGIApp, Receive, Scope, Send
+from websockets.asyncio.server import ServerConnection
+from websockets.asyncio.server import serve as serve_websockets
+from websockets.exceptions import ConnectionClosed
+from websockets.http11 import Request, Response
+from websockets.typing import Subprotocol
+
+from codeagent_lsp.mcp_server.stdio import MAX_MESSAGE, claimed, stdio_streams
+
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+PATH = "/mcp"
+_MCP = Subprotocol("mcp")
+_CLOSING_SECONDS = 1.0
+_MAX_CONNECTIONS = 32
+_HOSTS = ["127.0.0.1:*", "localhost:*", "[::1]:*"]
+_ORIGINS = [f"http://{host}" for host in _HOSTS]
+
+
+async def over_stdio(server: Server[Any]) -> None:
+    """Serve whoever started this process, until it closes our standard input."""
+    async with stdio_streams(*claimed()) as (read, write):
+        await server.run(read, write, server.create_initialization_options())
+
+
+def listening(host: str, port: int) -> socket.socket:
+    """A socket that listens on loopback; port 0 takes a free one. OSError when that is impossible."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    opened = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        opened.bind((host, port))
+        opened.listen()
+    except OSError:
+        opened.close()
+        raise
+    return opened
+
+
+def address_of(opened: socket.socket) -> str:
+    """`host:port` of a listening socket, as it stands in a URL."""
+    host, port = opened.getsockname()[:2]
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+async def over_http(server: Server[Any], opened: socket.socket, token: str) -> None:
+    """Serve streamable HTTP at `PATH` until cancelled."""
+    security = TransportSecuritySettings(allowed_hosts=_HOSTS, allowed_origins=_ORIGINS)
+    app = server.streamable_http_app(
+        streamable_http_path=PATH, max_request_body_size=MAX_MESSAGE, transport_security=security
+    )
+    config = uvicorn.Config(
+        _Guarded(app, token),
+        log_level="critical",
+        access_log=False,
+        limit_concurrency=_MAX_CONNECTIONS,
+        timeout_graceful_shutdown=int(_CLOSING_SECONDS),
+        ws="none",
+    )
+    web = _Uvicorn(config)
+    serving = asyncio.create_task(web.serve([opened]))
+    try:
+        await asyncio.shield(serving)
+    finally:
+        web.should_exit = True
+        await asyncio.wait([serving])
+
+
+async def over_websocket(server: Server[Any], opened: socket.socket, token: str) -> None:
+    """Serve WebSocket connections, one message in each text frame, until cancelled."""
+
+    def check(connection: ServerConnection, request: Request) -> Response | None:
+        status = _refused(request.headers.get("Host"), request.headers.get("Origin"))
+        if status is None and not _authorised(request.headers.get("Authorization"), token):
+            status = HTTPStatus.UNAUTHORIZED
+        return None if status is None else connection.respond(status, f"{status.phrase}\n")
+
+    async def connected(connection: ServerConnection) -> None:
+        async with _streams(connection) as (read, write):
+            await server.run(read, write, server.create_initialization_options())
+
+    async with serve_websockets(
+        connected,
+        sock=opened,
+        select_subprotocol=lambda connection, offered: _MCP if _MCP in offered else None,
+        process_request=check,
+        max_size=MAX_MESSAGE,
+        compression=None,  # a small frame must not become a large message
+        close_timeout=_CLOSING_SECONDS,
+    ) as listener:
+        await listener.serve_forever()
+
+
+class _Uvicorn(uvicorn.Server):
+    """Signals are the command's, not its."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+class _Guarded:
+    """Lets only requests with the token through."""
+
+    def __init__(self, app: ASGIApp, token: str) -> None:
+        self._app = app
+        self._token = token
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        headers = Headers(scope=scope)
+        status = _refused(headers.get("host"), headers.get("origin"))
+        if status is None and not _authorised(headers.get("authorization"), self._token):
+            status = HTTPStatus.UNAUTHORIZED
+        if status is None:
+            await self._app(scope, receive, send)
+            return
+        await PlainTextResponse(f"{status.phrase}\n", status_code=status)(scope, receive, send)
+
+
+def _refused(host: str | None, origin: str | None) -> HTTPStatus | None:
+    """Why a request does not come from this machine; None when it does. A name that leads here is not enough."""
+    if _name(f"//{host}") not in LOOPBACK:
+        return HTTPStatus.MISDIRECTED_REQUEST
+    if origin is not None and _name(origin) not in LOOPBACK:
+        return HTTPStatus.FORBIDDEN
+    return None
+
+
+def _name(url: str) -> str | None:
+    try:
+        return urlsplit(url).hostname
+    except ValueError:
+        return None
+
+
+def _authorised(header: str | None, token: str) -> bool:
+    scheme, _, given = (header or "").partition(" ")
+    return scheme.lower() == "bearer" and hmac.compare_digest(given.strip().encode(), token.encode())
+
+
+_Item = SessionMessage | Exception
+_Streams = tuple[Any, Any]
+
+
+@asynccontextmanager
+async def _streams(connection: ServerConnection) -> AsyncGenerator[_Streams, None]:
+    """The messages from and to one WebSocket client, as the library's server takes them."""
+    came, inbox = anyio.create_memory_object_stream[_Item](0)
+    outbox, go = anyio.create_memory_object_stream[SessionMessage](0)
+    async with came, inbox, outbox, go, anyio.create_task_group() as group:
+        group.start_soon(_read, connection, came.send, came.aclose)
+        group.start_soon(_write, connection, go)
+        yield inbox, outbox
+        group.cancel_scope.cancel()
+
+
+async def _read(
+    connection: ServerConnection, send: Callable[[_Item], Awaitable[None]], close: Callable[[], Awaitable[None]]
+) -> None:
+    """Pass on what comes until the client is gone."""
+    try:
+        async for data in connection:
+            await send(_item(data))
+    except (ConnectionClosed, anyio.BrokenResourceError, anyio.ClosedResourceError):
+        pass
+    finally:
+        await close()
+
+
+async def _write(connection: ServerConnection, go: Any) -> None:
+    try:
+        async for item in go:
+            await connection.send(item.message.model_dump_json(by_alias=True, exclude_unset=True))
+    except ConnectionClosed:  # reading says so, too
+        pass
+
+
+def _item(data: str | bytes) -> _Item:
+    try:
+        return SessionMessage(jsonrpc_message_adapter.validate_json(data, by_name=False))
+    except ValueError as error:
+        return error

@@ -1,0 +1,72 @@
+"""Which addresses of the network are public, so that the web tools may connect to them. Pure.
+
+An address counts as public when it is in the list of what is given out to everybody, not when it is missing in one of
+what is private: tunnels and translations (IPv4-mapped, NAT64, 6to4, Teredo, ISATAP) lead back to any IPv4 address and
+are refused whole. Not here: names and how they are resolved (`dialing.py`).
+"""
+
+from __future__ import annotations
+
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
+
+_CLOSED_4 = tuple(
+    map(
+        IPv4Network,
+        (
+            "0.0.0.0/8",
+            "10.0.0.0/8",
+            "100.64.0.0/10",  # shared by customers of a provider; one cloud has its metadata here
+            "127.0.0.0/8",
+            "168.63.129.16/32",  # metadata of a cloud, although the address is a public one
+            "169.254.0.0/16",  # link-local, and the metadata of most clouds
+            "172.16.0.0/12",
+            "192.0.0.0/24",
+            "192.0.2.0/24",
+            "192.31.196.0/24",
+            "192.52.193.0/24",
+            "192.88.99.0/24",
+            "192.168.0.0/16",
+            "192.175.48.0/24",
+            "198.18.0.0/15",
+            "198.51.100.0/24",
+            "203.0.113.0/24",
+            "224.0.0.0/4",
+            "240.0.0.0/4",
+        ),
+    )
+)
+_OPEN_6 = IPv6Network("2000::/3")
+_CLOSED_6 = tuple(
+    map(
+        IPv6Network,
+        (
+            "2001::/23",  # protocols, Teredo and ORCHID among them
+            "2001:db8::/32",
+            "2002::/16",  # 6to4
+            "2620:4f:8000::/48",
+            "3fff::/20",
+        ),
+    )
+)
+_ISATAP = (0x00005EFE, 0x02005EFE)
+
+
+def is_public(address: str) -> bool:
+    """Whether `address`, in its usual spelling, is one that everybody may connect to."""
+    try:
+        found = ip_address(address)
+    except ValueError:
+        return False
+    return _is_public_4(found) if isinstance(found, IPv4Address) else _is_public_6(found)
+
+
+def _is_public_4(address: IPv4Address) -> bool:
+    return address.is_global and not any(address in network for network in _CLOSED_4)
+
+
+def _is_public_6(address: IPv6Address) -> bool:
+    if address.scope_id is not None or address not in _OPEN_6:
+        return False
+    if any(address in network for network in _CLOSED_6) or not address.is_global:
+        return False
+    return int(address) >> 32 & 0xFFFFFFFF not in _ISATAP

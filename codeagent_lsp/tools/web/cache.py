@@ -1,0 +1,133 @@
+"""Results of the web for a while: in a small SQLite file of ours, or in a Redis of the user's.
+
+A cache that does not work is no reason to fail: whoever asks gets nothing and goes to the network. Keys are hashes,
+so that what was asked does not stand in the cache. Not here: what is worth keeping (`builtin/web.py`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import os
+import sqlite3
+import time
+from collections.abc import Awaitable, Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Any, Protocol
+
+MAX_ENTRY = 1 << 20
+MAX_TOTAL = 32 << 20
+
+_REDIS_SECONDS = 2.0
+_BUSY_SECONDS = 2.0
+_PREFIX = "codeagent:web:"
+_SCHEMA = "CREATE TABLE IF NOT EXISTS entries (key TEXT PRIMARY KEY, value TEXT NOT NULL, until REAL NOT NULL)"
+
+
+class CacheOff(Exception):
+    """A cache that cannot be used; the message says why, without its address."""
+
+
+class Cache(Protocol):
+    """Texts by key, each with a time to live. Both raise CacheOff."""
+
+    async def get(self, key: str) -> str | None: ...
+
+    async def put(self, key: str, value: str, seconds: float) -> None: ...
+
+
+def key_of(*parts: object) -> str:
+    """The key of what was asked."""
+    return hashlib.sha256(json.dumps(parts, default=str).encode()).hexdigest()
+
+
+def cache_of(url: str | None, file: Path) -> Cache:
+    """The cache that the settings name."""
+    return RedisCache(url) if url else SqliteCache(file)
+
+
+class SqliteCache:
+    """A file, opened for each question, so that nothing is left open. Beyond `total` bytes what ends first goes."""
+
+    def __init__(self, file: Path, *, total: int = MAX_TOTAL, clock: Callable[[], float] = time.time) -> None:
+        self._file = file
+        self._total = total
+        self._clock = clock
+
+    async def get(self, key: str) -> str | None:
+        """The value, None when there is none or its time is over."""
+        return await asyncio.to_thread(self._safely, lambda base: self._read(base, key))
+
+    async def put(self, key: str, value: str, seconds: float) -> None:
+        """Keep a value; one that is too large is not kept."""
+        if len(value.encode("utf-8", "replace")) <= MAX_ENTRY:
+            await asyncio.to_thread(self._safely, lambda base: self._write(base, key, value, seconds))
+
+    def _safely(self, work: Callable[[sqlite3.Connection], str | None]) -> str | None:
+        try:
+            try:
+                return self._done(work)
+            except sqlite3.OperationalError:  # locked, full or read-only: another try changes nothing
+                raise
+            except sqlite3.DatabaseError:  # damaged: it is only a cache
+                self._file.unlink(missing_ok=True)
+                return self._done(work)
+        except (OSError, sqlite3.Error) as error:
+            raise CacheOff(str(error)) from error
+
+    def _done(self, work: Callable[[sqlite3.Connection], str | None]) -> str | None:
+        self._file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        os.close(os.open(self._file, os.O_RDWR | os.O_CREAT, 0o600))
+        with closing(sqlite3.connect(self._file, timeout=_BUSY_SECONDS)) as base, base:
+            base.execute(_SCHEMA)
+            return work(base)
+
+    def _read(self, base: sqlite3.Connection, key: str) -> str | None:
+        row = base.execute("SELECT value FROM entries WHERE key = ? AND until > ?", (key, self._clock())).fetchone()
+        return None if row is None else str(row[0])
+
+    def _write(self, base: sqlite3.Connection, key: str, value: str, seconds: float) -> None:
+        now = self._clock()
+        base.execute("DELETE FROM entries WHERE until <= ?", (now,))
+        base.execute("INSERT OR REPLACE INTO entries VALUES (?, ?, ?)", (key, value, now + seconds))
+        sizes = base.execute("SELECT key, length(CAST(value AS BLOB)) FROM entries ORDER BY until").fetchall()
+        over = sum(size for _, size in sizes) - self._total
+        for old, size in sizes:
+            if over <= 0:
+                break
+            base.execute("DELETE FROM entries WHERE key = ?", (old,))
+            over -= size
+
+
+class RedisCache:
+    """A server of the user's, which bounds itself; connected for each question."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+
+    async def get(self, key: str) -> str | None:
+        """The value, None when there is none."""
+        return await self._asked(lambda server: server.get(_PREFIX + key))
+
+    async def put(self, key: str, value: str, seconds: float) -> None:
+        """Keep a value; one that is too large is not kept."""
+        if len(value.encode("utf-8", "replace")) <= MAX_ENTRY:
+            await self._asked(lambda server: server.set(_PREFIX + key, value, ex=max(1, int(seconds))))
+
+    async def _asked(self, question: Callable[[Any], Awaitable[Any]]) -> str | None:
+        try:
+            from redis.asyncio import Redis  # only here: an optional extra
+            from redis.exceptions import RedisError  # as above
+        except ImportError:
+            raise CacheOff("the library is missing: pip install 'codeagent-lsp[web]'") from None
+        try:
+            async with (
+                asyncio.timeout(_REDIS_SECONDS),
+                Redis.from_url(self._url, decode_responses=True, socket_timeout=_REDIS_SECONDS) as server,
+            ):
+                answer = await question(server)
+        except (RedisError, OSError, ValueError) as error:  # TimeoutError too; its words may hold the address
+            raise CacheOff(type(error).__name__) from error
+        return answer if isinstance(answer, str) else None

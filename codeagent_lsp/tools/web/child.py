@@ -1,0 +1,115 @@
+"""Runs one of our small programs in a process of its own: a question as JSON in, an answer as JSON out.
+
+Libraries that read what strangers wrote run there, so that a page can cost a process but no more: it is bounded in
+time and memory, ends with its whole tree however we end, and sees neither our environment nor our folders. Not here:
+the programs (`programs/`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from codeagent_lsp.errors import ErrorCode, ToolFailed
+from codeagent_lsp.shadow.base import Launch
+from codeagent_lsp.shadow.process import Guarded, ProcessLimits, half_of_memory, settled
+from codeagent_lsp.tools.web.problems import not_installed
+
+MAX_ANSWER = 16 << 20
+
+_PROGRAMS = Path(__file__).with_name("programs")
+_KEPT = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "PYTHONHOME", "TZ")
+_CHUNK = 1 << 16
+_MAX_COMPLAINT = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """One of our programs and what a run of it may take; `what` names its work in words."""
+
+    name: str
+    what: str
+    seconds: float
+    memory: int = 1 << 30
+    processes: int = 16
+
+
+async def answer_of(program: Program, question: Mapping[str, Any]) -> dict[str, Any]:
+    """What the program answers. ToolFailed when it does not, or says why it cannot."""
+    folder = await asyncio.to_thread(tempfile.mkdtemp, prefix="codeagent-web-")
+    try:
+        answer = _understood(program, await _run(program, json.dumps(question).encode(), folder))
+    finally:
+        await settled(asyncio.to_thread(shutil.rmtree, folder, True))
+    if "missing" in answer:
+        raise not_installed(str(answer["missing"]))
+    if "problem" in answer:
+        raise ToolFailed(str(answer["problem"])[:500], ErrorCode(answer.get("code", ErrorCode.EXECUTION_ERROR)))
+    return answer
+
+
+async def _run(program: Program, question: bytes, folder: str) -> bytes:
+    guarded = Guarded()
+    launch = _launch(program, folder)
+    limits = ProcessLimits(
+        seconds=program.seconds,
+        memory_bytes=min(program.memory, half_of_memory()),
+        processes=program.processes,
+        disk_folder=folder,
+    )
+    try:
+        await settled(guarded.start(launch, limits, apart=True, talk=True))
+        streams = dict(guarded.streams)
+        async with asyncio.TaskGroup() as group:
+            group.create_task(_told(guarded, question))
+            saying = group.create_task(_read(streams["stdout"], MAX_ANSWER))
+            group.create_task(_read(streams["stderr"], _MAX_COMPLAINT))
+            await guarded.ended()
+        if guarded.answer(launch)["ending"] == "timeout":
+            message = f"{program.what} took longer than {program.seconds:g} s and was stopped."
+            raise ToolFailed(message, ErrorCode.TIMEOUT)
+        return saying.result()
+    finally:
+        await settled(guarded.close())
+
+
+async def _told(guarded: Guarded, question: bytes) -> None:
+    assert guarded.stdin is not None
+    with suppress(OSError):  # it ended early; what it said tells why
+        guarded.stdin.write(question)
+        await guarded.stdin.drain()
+        guarded.stdin.close()
+
+
+async def _read(reader: asyncio.StreamReader, most: int) -> bytes:
+    """All that comes, of which `most` bytes are kept."""
+    data = b""
+    while piece := await reader.read(_CHUNK):
+        data += piece[: most - len(data)]
+    return data
+
+
+def _launch(program: Program, folder: str) -> Launch:
+    environment = {name: os.environ[name] for name in _KEPT if name in os.environ}
+    environment |= {"PATH": os.defpath, "HOME": folder, "TMPDIR": folder, "LC_CTYPE": "C.UTF-8"}
+    script = str(_PROGRAMS / f"{program.name}.py")
+    return Launch((sys.executable, "-I", "-X", "utf8", script), folder, environment, "")
+
+
+def _understood(program: Program, said: bytes) -> dict[str, Any]:
+    try:
+        answer = json.loads(said)
+    except (ValueError, RecursionError):
+        answer = None
+    if not isinstance(answer, dict):
+        raise ToolFailed(f"{program.what} failed: this page or answer cannot be read.")
+    return answer

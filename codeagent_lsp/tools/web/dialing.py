@@ -1,0 +1,85 @@
+"""Connects to a host by an address that was checked: what is checked and what is connected to is one value.
+
+A name is resolved once for each connection. When any of its addresses is not public nothing is connected to at all,
+so a name that answers differently the next time gains nothing. Not here: what is a public address (`addresses.py`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Awaitable, Callable, Sequence
+
+from codeagent_lsp.errors import ErrorCode, ToolFailed
+from codeagent_lsp.tools.web.addresses import is_public
+from codeagent_lsp.tools.web.problems import WebRefused, unreachable
+
+RESOLVE_SECONDS = 10.0
+CONNECT_SECONDS = 5.0
+MAX_ADDRESSES = 4
+
+Place = tuple[str, int]
+Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
+"""The addresses of a host, for a port. OSError when there are none."""
+
+Route = Callable[[Place], Place]
+"""Where a connection to a checked address and port really goes; tests have their own public network."""
+
+
+async def system_resolve(host: str, port: int) -> Sequence[str]:
+    """The addresses by the system's resolver."""
+    loop = asyncio.get_running_loop()
+    found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP)
+    return tuple(dict.fromkeys(str(entry[4][0]) for entry in found))
+
+
+def direct(place: Place) -> Place:
+    """The route of real life."""
+    return place
+
+
+class Dialer:
+    """Gives out places that may be connected to."""
+
+    def __init__(self, resolve: Resolve = system_resolve, route: Route = direct) -> None:
+        self._resolve = resolve
+        self._route = route
+
+    async def places(self, host: str, port: int) -> tuple[Place, ...]:
+        """The checked numeric places of a host, best first. WebRefused, or ToolFailed when it has none."""
+        addresses = (host,) if _is_number(host) else await self._addresses(host, port)
+        if not all(map(is_public, addresses)):
+            raise WebRefused(f"{host} leads to an address that is not public, so nothing is fetched from it.")
+        return tuple(self._route((address, port)) for address in addresses[:MAX_ADDRESSES])
+
+    async def connect(self, host: str, port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        """A connection to the first of its places that takes one. As `places`."""
+        for place in await self.places(host, port):
+            try:
+                async with asyncio.timeout(CONNECT_SECONDS):
+                    return await asyncio.open_connection(*place)
+            except OSError:  # TimeoutError too
+                continue
+        raise unreachable(host, "nobody answers there.")
+
+    async def _addresses(self, host: str, port: int) -> tuple[str, ...]:
+        try:
+            async with asyncio.timeout(RESOLVE_SECONDS):
+                found = tuple(await self._resolve(host, port))
+        except TimeoutError:
+            raise unreachable(host, "its name was not resolved in time.") from None
+        except (OSError, UnicodeError):
+            found = ()
+        if not found:
+            raise ToolFailed(f"There is no host {host}, or no network here.", ErrorCode.NOT_FOUND)
+        return found
+
+
+def _is_number(host: str) -> bool:
+    for family in (socket.AF_INET, socket.AF_INET6):
+        try:
+            socket.inet_pton(family, host)
+            return True
+        except OSError:
+            continue
+    return False

@@ -1,0 +1,229 @@
+"""Fetches one page: every hop by a checked address, with limits on time, size and hops, and nothing remembered.
+
+No cookies, no referrer, no proxy of the environment, no redirect to another site. Not here: what is read out of a
+page (`reading.py`), pages that need a browser (`browser.py`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+import zlib
+from collections.abc import AsyncIterator, Awaitable, Iterable, Mapping
+from dataclasses import dataclass
+
+import httpcore
+import httpx
+
+from codeagent_lsp.errors import ErrorCode, ToolFailed, ToolRetry
+from codeagent_lsp.tools.web.dialing import Dialer
+from codeagent_lsp.tools.web.problems import WebRefused, unreachable
+from codeagent_lsp.tools.web.urls import BadUrl, Target, parsed, same_site
+from codeagent_lsp.workspace.visible import one_line
+
+HEADERS: Mapping[str, str] = {
+    "User-Agent": "codeagent-lsp",
+    "Accept": "text/html, application/xhtml+xml, text/plain, text/markdown, application/json;q=0.9, */*;q=0.1",
+    "Accept-Encoding": "gzip, deflate",
+    "Accept-Language": "en, *;q=0.5",
+}
+_REDIRECTS = (301, 302, 303, 307, 308)
+_PIECE = 1 << 16
+_PACKED = {"gzip": 31, "x-gzip": 31, "deflate": 15}
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one page may take: seconds in all, seconds of silence, bytes after unpacking, redirects."""
+
+    seconds: float = 30.0
+    silence_seconds: float = 10.0
+    size: int = 5 << 20
+    redirects: int = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """What a server gave. `target` is where it came from in the end; `cut`: there was more than is taken."""
+
+    target: Target
+    media: str
+    charset: str
+    body: bytes
+    cut: bool = False
+
+
+class Fetcher:
+    """Gets pages. `trust` says which certificates count, None for the usual ones."""
+
+    def __init__(self, dialer: Dialer, limits: Limits | None = None, trust: ssl.SSLContext | None = None) -> None:
+        self.dialer = dialer
+        self._limits = limits or Limits()
+        self._trust = trust
+
+    async def get(self, target: Target) -> Page:
+        """The page, after redirects within its site. WebRefused, ToolRetry or ToolFailed with what to do."""
+        return await self._bounded(target, self._hops(target))
+
+    async def post(self, target: Target, body: bytes, headers: Mapping[str, str]) -> Page:
+        """What a server answers to a request with a body; a redirect is a failure."""
+        return await self._bounded(target, self._posted(target, body, headers))
+
+    async def _bounded(self, target: Target, work: Awaitable[Page]) -> Page:
+        try:
+            async with asyncio.timeout(self._limits.seconds):
+                return await work
+        except (TimeoutError, httpcore.TimeoutException):
+            message = f"{target.host} did not answer in full within {self._limits.seconds:g} s."
+            raise ToolFailed(message, ErrorCode.TIMEOUT) from None
+        except (httpcore.NetworkError, httpcore.ProtocolError, httpx.HTTPError, ssl.SSLError, OSError) as error:
+            raise unreachable(target.host, one_line(str(error) or type(error).__name__, 200)) from error
+
+    async def _posted(self, target: Target, body: bytes, headers: Mapping[str, str]) -> Page:
+        answer = await self._exchange("POST", target, {**HEADERS, **headers}, body)
+        if isinstance(answer, str):
+            raise ToolFailed(f"{target.host} answered with a redirect.", ErrorCode.NETWORK_ERROR)
+        return answer
+
+    async def _hops(self, target: Target) -> Page:
+        here = target
+        for _ in range(self._limits.redirects + 1):
+            answer = await self._exchange("GET", here, HEADERS, b"")
+            if isinstance(answer, Page):
+                return answer
+            here = _next(here, answer)
+        raise ToolFailed(f"{target.url} redirects more than {self._limits.redirects} times.", ErrorCode.NOT_FOUND)
+
+    async def _exchange(self, method: str, target: Target, headers: Mapping[str, str], body: bytes) -> Page | str:
+        """One request on a connection of its own: the page, or where it says to go instead."""
+        if self._trust is None:
+            self._trust = await asyncio.to_thread(_usual_trust)
+        async with (
+            httpx.AsyncClient(
+                transport=_Checked(self.dialer, self._trust),
+                follow_redirects=False,
+                trust_env=False,
+                timeout=httpx.Timeout(self._limits.silence_seconds),
+            ) as client,
+            client.stream(method, target.url, headers=dict(headers), content=body) as response,
+        ):
+            if response.status_code in _REDIRECTS and response.headers.get("location"):
+                return response.headers["location"]
+            if response.status_code >= 400:
+                raise _refused_by(target, response.status_code)
+            data, cut = await _unpacked(response, self._limits.size)
+            media, _, rest = response.headers.get("content-type", "text/html").partition(";")
+            return Page(target, media.strip().lower(), _charset(rest), data, cut)
+
+
+class _Checked(httpx.AsyncBaseTransport):
+    """The transport of httpx over a pool whose connections go to checked addresses only."""
+
+    def __init__(self, dialer: Dialer, trust: ssl.SSLContext) -> None:
+        self._pool = httpcore.AsyncConnectionPool(
+            ssl_context=trust, max_connections=1, network_backend=_CheckedBackend(dialer)
+        )
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        assert isinstance(request.stream, httpx.AsyncByteStream)
+        answer = await self._pool.handle_async_request(
+            httpcore.Request(
+                method=request.method,
+                url=httpcore.URL(
+                    scheme=request.url.raw_scheme,
+                    host=request.url.raw_host,
+                    port=request.url.port,
+                    target=request.url.raw_path,
+                ),
+                headers=request.headers.raw,
+                content=request.stream,
+                extensions=request.extensions,
+            )
+        )
+        return httpx.Response(answer.status, headers=answer.headers, stream=_Body(answer), extensions=answer.extensions)
+
+    async def aclose(self) -> None:
+        await self._pool.aclose()
+
+
+class _Body(httpx.AsyncByteStream):
+    def __init__(self, answer: httpcore.Response) -> None:
+        self._answer = answer
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        async for piece in self._answer.aiter_stream():
+            yield piece
+
+    async def aclose(self) -> None:
+        await self._answer.aclose()
+
+
+class _CheckedBackend(httpcore.AsyncNetworkBackend):
+    """Connects to a place that the dialer gives out; the name of the host stays what TLS and `Host` speak of."""
+
+    def __init__(self, dialer: Dialer) -> None:
+        self._dialer = dialer
+        self._inner = httpcore.AnyIOBackend()
+
+    async def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,  # noqa: ASYNC109 - the signature of httpcore
+        local_address: str | None = None,
+        socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
+    ) -> httpcore.AsyncNetworkStream:
+        failure: httpcore.NetworkError | httpcore.TimeoutException | None = None
+        for address, real_port in await self._dialer.places(host.strip("[]"), port):
+            try:
+                return await self._inner.connect_tcp(address, real_port, timeout, local_address, socket_options)
+            except (httpcore.ConnectError, httpcore.ConnectTimeout) as error:
+                failure = error
+        raise failure or httpcore.ConnectError("no address")
+
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+
+
+def _usual_trust() -> ssl.SSLContext:
+    return httpx.create_ssl_context(trust_env=False)
+
+
+def _next(here: Target, location: str) -> Target:
+    try:
+        there = parsed(location, here)
+    except BadUrl as error:
+        raise WebRefused(f"{here.url} redirects to what is never fetched: {error}.") from None
+    if not same_site(here, there):
+        raise ToolRetry(f"{here.url} redirects to another site. If you need it, call the tool with:\n{there.url}")
+    return there
+
+
+def _refused_by(target: Target, status: int) -> ToolFailed:
+    code = ErrorCode.NOT_FOUND if status < 500 and status != 429 else ErrorCode.NETWORK_ERROR
+    return ToolFailed(f"{target.host} answered with the status {status} to {target.rest}.", code)
+
+
+async def _unpacked(response: httpx.Response, most: int) -> tuple[bytes, bool]:
+    """The body and whether it was cut. Never more than `most` bytes are unpacked, however small they were packed."""
+    packing = response.headers.get("content-encoding", "").strip().lower()
+    if packing not in ("", "identity", *_PACKED):
+        raise ToolFailed(f"The page is packed in a way that was not asked for: {one_line(packing, 40)}.")
+    unpacker = zlib.decompressobj(_PACKED[packing]) if packing in _PACKED else None
+    data = bytearray()
+    async for piece in response.aiter_raw(_PIECE):
+        try:
+            data += piece if unpacker is None else unpacker.decompress(piece, most + 1 - len(data))
+        except zlib.error as error:
+            raise ToolFailed("The page cannot be unpacked: its data is broken.", ErrorCode.NETWORK_ERROR) from error
+        if len(data) > most:
+            return bytes(data[:most]), True
+    return bytes(data), False
+
+
+def _charset(rest: str) -> str:
+    for part in rest.split(";"):
+        name, _, value = part.partition("=")
+        if name.strip().lower() == "charset":
+            return value.strip().strip("\"'")[:40]
+    return ""

@@ -1,0 +1,72 @@
+"""Results of the web tools in the cache. A cache that does not work is told once and does without.
+
+Not here: where they are kept (`cache.py`).
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from codeagent_lsp.state import workspace_state
+from codeagent_lsp.tools.base import ToolContext, ToolOutput
+from codeagent_lsp.tools.web.cache import CacheOff, cache_of
+
+_CACHE = "web.sqlite"
+
+
+class Kept:
+    """One result, by its key."""
+
+    def __init__(self, context: ToolContext, key: str) -> None:
+        self._context = context
+        self._key = key
+        self._on = True
+        folder = workspace_state(context.view.roots.folders)
+        self._cache = cache_of(context.settings.web.cache_url, folder / _CACHE)
+
+    async def get(self) -> ToolOutput | None:
+        """The result as it was, with how old it is."""
+        try:
+            value = await self._cache.get(self._key)
+        except CacheOff as error:
+            self._tell(error)
+            return None
+        known = _object(value)
+        if not isinstance(known.get("text"), str) or not isinstance(known.get("at"), int | float):
+            return None
+        minutes = max(0, int((time.time() - known["at"]) // 60))
+        return ToolOutput(f"[kept from {minutes} minutes ago]\n{known['text']}", known.get("data"))
+
+    async def put(self, output: ToolOutput, seconds: float) -> None:
+        """Keep it, without secrets."""
+        hide = self._context.hide
+        value = {"text": hide(output.text), "data": _without(output.data, hide), "at": time.time()}
+        if self._on:
+            try:
+                await self._cache.put(self._key, json.dumps(value), seconds)
+            except CacheOff as error:
+                self._tell(error)
+
+    def _tell(self, error: CacheOff) -> None:
+        self._on = False
+        self._context.note(self._context.words("web.cache_off", reason=str(error)))
+
+
+def _object(value: str | None) -> dict[str, Any]:
+    try:
+        known = json.loads(value or "null")
+    except (ValueError, RecursionError):
+        return {}
+    return known if isinstance(known, dict) else {}
+
+
+def _without(data: Any, hide: Any) -> Any:
+    """The data with every text of it through `hide`."""
+    if isinstance(data, Mapping):
+        return {key: _without(value, hide) for key, value in data.items()}
+    if isinstance(data, list):
+        return [_without(value, hide) for value in data]
+    return hide(data) if isinstance(data, str) else data

@@ -1,0 +1,109 @@
+"""Searches the web: a search service with a key, else several engines at once without one.
+
+The key goes to its service in a header and nowhere else. Not here: permission, the cache, how results are shown.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from codeagent_lsp.config import WebSettings
+from codeagent_lsp.errors import ErrorCode, ToolFailed
+from codeagent_lsp.tools.web.child import Program, answer_of
+from codeagent_lsp.tools.web.http import Fetcher
+from codeagent_lsp.tools.web.proxy import USER, CheckingProxy
+from codeagent_lsp.tools.web.urls import BadUrl, parsed
+from codeagent_lsp.workspace.visible import one_line
+
+Depth = Literal["basic", "advanced"]
+METASEARCH = Program("metasearch", "Searching", 40.0)
+TAVILY = "https://api.tavily.com/search"
+
+_TAVILY_MOST = 20
+_ENGINE_SECONDS = 8
+_MAX_TITLE, _MAX_TEXT = 200, 2000
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What is looked for; `most` results, 1 to 50."""
+
+    query: str
+    most: int
+    depth: Depth
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """One result, in words of strangers, made visible and cut."""
+
+    title: str
+    url: str
+    text: str
+
+
+def provider_of(settings: WebSettings) -> Literal["tavily", "metasearch"]:
+    """Who is asked. ToolFailed when the settings name a service and give no key."""
+    if settings.search_provider == "metasearch":
+        return "metasearch"
+    if settings.search_api_key:
+        return "tavily"
+    if settings.search_provider == "tavily":
+        message = "web.searchProvider is tavily, but it has no key: the user can set TAVILY_API_KEY."
+        raise ToolFailed(message, ErrorCode.NOT_FOUND)
+    return "metasearch"
+
+
+async def found(wanted: Wanted, settings: WebSettings, fetcher: Fetcher) -> tuple[Result, ...]:
+    """The results, best first. ToolFailed when nobody answers."""
+    if provider_of(settings) == "tavily":
+        rows = await _by_tavily(wanted, settings.search_api_key or "", fetcher)
+    else:
+        rows = await _by_metasearch(wanted, fetcher)
+    return tuple(_results(rows))[: wanted.most]
+
+
+async def _by_tavily(wanted: Wanted, key: str, fetcher: Fetcher) -> Iterable[Mapping[str, Any]]:
+    question = {
+        "query": wanted.query,
+        "max_results": min(wanted.most, _TAVILY_MOST),
+        "search_depth": wanted.depth,
+    }
+    headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
+    page = await fetcher.post(parsed(TAVILY), json.dumps(question).encode(), headers)
+    try:
+        rows = json.loads(page.body)["results"]
+    except (ValueError, LookupError, TypeError, RecursionError):
+        rows = None
+    if not isinstance(rows, list):
+        raise ToolFailed("The search service gave an answer that cannot be read.", ErrorCode.PARSE_ERROR)
+    return [{**row, "text": row.get("content", "")} for row in rows if isinstance(row, dict)]
+
+
+async def _by_metasearch(wanted: Wanted, fetcher: Fetcher) -> Iterable[Mapping[str, Any]]:
+    async with CheckingProxy(fetcher.dialer) as proxy:
+        question = {
+            "query": wanted.query,
+            "most": wanted.most,
+            "pages": 2 if wanted.depth == "advanced" else 1,
+            "seconds": _ENGINE_SECONDS,
+            "proxy": proxy.address.replace("http://", f"http://{USER}:{proxy.token}@"),
+        }
+        answer = await answer_of(METASEARCH, question)
+    rows = answer.get("results")
+    return [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
+
+
+def _results(rows: Iterable[Mapping[str, Any]]) -> Iterable[Result]:
+    """The rows whose address could be fetched, in its one spelling."""
+    for row in rows:
+        try:
+            url = parsed(str(row.get("url", ""))).url
+        except BadUrl:
+            continue
+        yield Result(
+            one_line(str(row.get("title", "")), _MAX_TITLE), url, one_line(str(row.get("text", "")), _MAX_TEXT)
+        )

@@ -1,0 +1,159 @@
+"""The page `docs/tools.md`: every built-in tool with parameters, effect, permission, errors and an example.
+
+All of it is read from the tools. Not here: writing the file (`generate.py`), the examples (`tools/examples.py`).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from codeagent_lsp.errors import ErrorCode
+from codeagent_lsp.tools import BUILTIN, SMALL_SET
+from codeagent_lsp.tools.base import Effect, Tool
+from codeagent_lsp.tools.examples import ERRORS, EXAMPLES
+from codeagent_lsp.tools.groups import CORE, EXTENDED
+from codeagent_lsp.tools.permissions import effects_of
+
+COMMON = (
+    ErrorCode.INVALID_PARAM,
+    ErrorCode.PERMISSION_DENIED,
+    ErrorCode.EXECUTION_ERROR,
+    ErrorCode.CIRCUIT_OPEN,
+    ErrorCode.TOOL_DISABLED,
+)
+"""What any call may end with."""
+
+_PERMISSIONS: Mapping[Effect, str] = {
+    "read": "runs without a question",
+    "write": "is staged without a question; you decide about the whole change",
+    "run": "by `shell.confirm`: without a question where commands are isolated completely, else it asks",
+    "net": "asks",
+    "ask": "is a question itself",
+}
+_SPECIAL = {
+    "compose": "each step is judged by itself",
+    "delegate": "runs without a question; what the other agent calls is judged like calls of this one",
+    "web_scrape": "asks, unless the host is in `web.allowedHosts`",
+    "skill_installer": "asks, and shows what would be installed",
+    "generate_tests": "like `run_tests`; the file is staged, and you decide about it with the whole change",
+}
+_MEANINGS = {
+    ErrorCode.INVALID_PARAM: "arguments that do not fit; the message says what to correct",
+    ErrorCode.NOT_FOUND: "there is no such file, symbol, repository, test or page",
+    ErrorCode.PERMISSION_DENIED: "a rule, the mode or the user said no, or the path leads outside",
+    ErrorCode.EXECUTION_ERROR: "the tool could not do its work",
+    ErrorCode.TIMEOUT: "it took longer than its limit and was stopped",
+    ErrorCode.CIRCUIT_OPEN: "the tool failed too often in a row and rests",
+    ErrorCode.PARSE_ERROR: "what a model answered cannot be used",
+    ErrorCode.NETWORK_ERROR: "a model or a server was not reached",
+    ErrorCode.EDIT_REFUSED: "there is no single safe place for the edit; nothing was changed",
+    ErrorCode.TOOL_DISABLED: "the tool is switched off",
+}
+_INTRODUCTION = """\
+What the agent can call. Tools of the group *core* are offered to every model, models with small windows get only
+those marked ◆; the other groups are switched on by the model (`enable_tools`), a skill or a setting. Tools of
+[MCP servers](mcp.md) come beside them, and [other agents](sandbox.md) can use most of these.
+
+*Effect* says what a call can do: `read` looks, `write` stages a change, `run` starts programs in the shadow, `net`
+reaches the network, `ask` asks you. In the mode `readOnly` only `read` and `ask` are offered. Your rules come first
+in every mode. Files that usually hold secrets, or that can run code later, ask whatever stands below. In the mode
+`bypass` only your rules, files that can run code later, and commands in your real folder ask. More in
+[security](security.md)."""
+
+
+def tools_page(note: str) -> str:
+    """The page, with `note` saying that it is generated."""
+    lines = ["# Tools", "", note, "", _INTRODUCTION, "", *_errors_table()]
+    tools = [tool() for tool in BUILTIN]
+    for group, purpose in {CORE: "offered to every model", **EXTENDED}.items():
+        members = [tool for tool in tools if tool.traits.group == group]
+        if members:
+            lines += [f"## {group}", "", f"{purpose[0].upper()}{purpose[1:]}.", ""]
+            lines += [line for tool in members for line in _section(tool)]
+    return "\n".join(lines)
+
+
+def errors_of(tool: Tool[Any]) -> tuple[ErrorCode, ...]:
+    """What a call of this tool may end with, besides what any may."""
+    traits = tool.traits
+    codes = [ErrorCode.NOT_FOUND] if traits.path_parameters else []
+    codes += [ErrorCode.EDIT_REFUSED] if traits.effect == "write" else []
+    codes += [ErrorCode.TIMEOUT] if traits.timeout is not None else []
+    codes += ERRORS.get(traits.name, ())
+    return tuple(code for code in dict.fromkeys(codes) if code not in COMMON)
+
+
+def kind_of(schema: Mapping[str, Any]) -> str:
+    """A JSON Schema in words, limits included."""
+    if "enum" in schema:
+        return " \\| ".join(f"`{value}`" for value in schema["enum"])
+    if schema.get("type") == "array":
+        return f"list of {kind_of(schema.get('items', {}))}{_limits(schema, 'minItems', 'maxItems', '')}"
+    if schema.get("type") == "object":
+        return f"{{{', '.join(_fields(schema))}}}" if schema.get("properties") else "object"
+    words = {"string": "text", "integer": "integer", "number": "number", "boolean": "true or false"}
+    unit = " characters"
+    limits = _limits(schema, "minimum", "maximum", "") + _limits(schema, "minLength", "maxLength", unit)
+    above = f", more than {schema['exclusiveMinimum']:g}" if "exclusiveMinimum" in schema else ""
+    return words.get(str(schema.get("type")), "any value") + above + limits
+
+
+def _errors_table() -> Iterable[str]:
+    yield from ("## Errors", "")
+    common = ", ".join(f"`{code}`" for code in COMMON)
+    yield from (f"Any call may end with {common}; what else may happen stands with each tool.", "")
+    yield from ("| code | type | worth a retry | meaning |", "|---|---|---|---|")
+    for code, meaning in _MEANINGS.items():
+        yield f"| `{code}` | `{code.advice.type}` | {'yes' if code.advice.retry else 'no'} | {meaning} |"
+    yield ""
+
+
+def _section(tool: Tool[Any]) -> Iterable[str]:
+    traits = tool.traits
+    yield f"### `{traits.name}`{' ◆' if traits.name in SMALL_SET else ''}"
+    yield from ("", traits.description, "")
+    schema = tool.input_schema()
+    if schema.get("properties"):
+        yield from ("| parameter | type | default | |", "|---|---|---|---|", *_rows(schema), "")
+    errors = ", ".join(f"`{code}`" for code in errors_of(tool)) or "only what any call may end with"
+    yield f"- Effect: `{traits.effect}`; offered in `readOnly`: {_offered(traits.effect)}"
+    yield f"- Permission: {_SPECIAL.get(traits.name, _PERMISSIONS[traits.effect])}"
+    yield f"- Time limit: {_time(traits.timeout)}"
+    yield f"- Errors: {errors}"
+    example = json.dumps(dict(EXAMPLES[traits.name]), ensure_ascii=False)
+    yield from ("", "```json", example, "```", "")
+
+
+def _rows(schema: Mapping[str, Any]) -> Iterable[str]:
+    required = schema.get("required", ())
+    for name, value in schema["properties"].items():
+        default = f"`{json.dumps(value['default'])}`" if value.get("default") is not None else "–"
+        shown = "required" if name in required else default
+        words = value.get("description", "").replace("|", "\\|")
+        yield f"| `{name}` | {kind_of(value)} | {shown} | {words} |"
+
+
+def _fields(schema: Mapping[str, Any]) -> Iterable[str]:
+    required = schema.get("required", ())
+    for name, value in schema["properties"].items():
+        yield f"`{name}{'' if name in required else '?'}`: {kind_of(value)}"
+
+
+def _limits(schema: Mapping[str, Any], low: str, high: str, unit: str) -> str:
+    if low in schema and high in schema:
+        return f", {schema[low]:g}–{schema[high]}{unit}"
+    if high in schema:
+        return f", at most {schema[high]}{unit}"
+    return f", at least {schema[low]:g}{unit}" if low in schema else ""
+
+
+def _offered(effect: Effect) -> str:
+    return "yes" if effect in effects_of("readOnly") else "no"
+
+
+def _time(limit: float | str | None) -> str:
+    if limit is None:
+        return "its own"
+    return "`tools.timeoutSeconds`" if limit == "setting" else f"{limit:g} s"

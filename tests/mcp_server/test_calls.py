@@ -1,0 +1,49 @@
+"""Every name of the sandbox, called by the library's client over a real interface, well and badly."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from typing import Literal
+
+import pytest
+from mcp.shared.exceptions import MCPError
+
+from codeagent_lsp.mcp_server.serving import CHANGES
+from codeagent_lsp.mcp_server.table import TABLE
+from tests.mcp_server.calls import ROWS, disk, make_workspace
+from tests.mcp_server.rig import Model, code_of, over_stdio, text_of
+from tests.shadow.rig import needs_overlay
+
+LACKING = "What measures coverage is not installed here"
+
+pytestmark = [pytest.mark.slow, needs_overlay]  # a whole server, and commands that run
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+async def test_every_name_well_and_badly(workspace: Path, mode: Literal["auto", "legacy"]) -> None:
+    before = disk(make_workspace(workspace))
+    results = {}
+    async with over_stdio(workspace, Model(), mode) as client:
+        listed = {tool.name for tool in (await client.list_tools()).tools}
+        for name, row in ROWS.items():
+            good = await client.call_tool(name, dict(row.good))
+            bad = await client.call_tool(name, dict(row.bad))
+            results[name] = (code_of(good), row.says in text_of(good), code_of(bad), text_of(good), text_of(bad))
+        changes = await client.read_resource(CHANGES)
+    if LACKING in results["analyze_coverage"][3]:
+        warnings.warn("analyze_coverage could only say that there is no coverage.py here", stacklevel=1)
+        results["analyze_coverage"] = ("", True, *results["analyze_coverage"][2:])
+    wrong = {name: result for name, result in results.items() if result[:3] != ("", True, ROWS[name].code)}
+    assert wrong == {}
+    assert listed == set(ROWS) == {entry.name for entry in TABLE}
+    assert disk(workspace) == before
+    assert "+RATE = 3 - 1" in str(changes.contents[0]) and "made.txt" in str(changes.contents[0])
+
+
+async def test_what_is_not_there_is_an_error_of_the_protocol(workspace: Path) -> None:
+    async with over_stdio(workspace) as client:
+        with pytest.raises(MCPError, match="no tool 'start_terminal'"):
+            await client.call_tool("start_terminal", {})
+        with pytest.raises(MCPError, match="only the resource"):
+            await client.read_resource("sandbox://other")

@@ -1,0 +1,237 @@
+"""Every built-in tool once through the executor: a call that works, and one that does not with its code."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from codeagent_lsp.errors import ErrorCode, ToolFailed, ToolRetry
+from codeagent_lsp.texts import text
+from codeagent_lsp.tools import BUILTIN
+from codeagent_lsp.tools.builtin import web
+from codeagent_lsp.tools.executor import ToolExecutor
+from codeagent_lsp.tools.planning import StepDraft, UpdateAction
+from codeagent_lsp.tools.skills.desk import SkillDesk
+from codeagent_lsp.tools.skills.shelf import SkillShelf
+from codeagent_lsp.tools.skills.trust import Trust
+from codeagent_lsp.tools.variables import Variables
+from codeagent_lsp.tools.web import searching
+from codeagent_lsp.tools.web.http import Fetcher, Limits
+from codeagent_lsp.tools.web.scraping import Web
+from codeagent_lsp.tools.web.searching import Result, Wanted
+from codeagent_lsp.tools_page import COMMON, errors_of
+from tests.mcp_server.calls import PATCH, WRITTEN, make_workspace
+from tests.tools.code.indexes import real_index
+from tests.tools.fakes import Bench
+from tests.tools.git.models import Writer
+from tests.tools.skills.samples import skill
+from tests.tools.testing.rig import CopyShell
+from tests.tools.web.net import PUBLIC, Net, answer, pages, server
+from tests.tools.web.test_web_tools import HOST
+
+pytestmark = pytest.mark.slow  # an index, a repository and real test runs
+
+LACKING = "What measures coverage is not installed here"
+ONCE, INSTALL = text("choice.once"), text("choice.install")
+NOWHERE = {"path": "nowhere.py"}
+EDIT = {"path": "shop/cart.py", "old_str": "Cart([])", "new_str": "Cart([0])"}
+OPTIONS = [{"id": "a", "label": "One"}, {"id": "b", "label": "Two"}]
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """Arguments that work, what the user answers and what the result says; arguments that do not, with their code."""
+
+    good: Mapping[str, Any]
+    says: str
+    bad: Mapping[str, Any]
+    code: str = "INVALID_PARAM"
+    answers: tuple[str, ...] = ()
+
+
+ROWS: Mapping[str, Row] = {
+    "list_dir": Row({"path": "shop"}, "cart.py", NOWHERE, "NOT_FOUND"),
+    "read_file": Row({"path": "shop/tax.py"}, "RATE", {"path": "/etc/passwd"}, "PERMISSION_DENIED"),
+    "glob_file_search": Row({"pattern": "**/*.py"}, "shop/cart.py", {}),
+    "grep": Row({"pattern": "RATE"}, "shop/tax.py", {"pattern": "("}),
+    "search_semantic": Row({"query": "with_tax"}, "", {"query": ""}),
+    "run_cmd": Row({"command": "echo hello"}, "hello", {"command": "rm -rf /"}, "PERMISSION_DENIED"),
+    "run_tests": Row({"path": "tests"}, "1 passed", NOWHERE),
+    "edit_file": Row(EDIT, "shop/cart.py", {**EDIT, "old_str": "not there"}, "EDIT_REFUSED"),
+    "write_file": Row(
+        {"path": "new.py", "content": "x = 1\n"}, "Created", {"path": "../x", "content": ""}, "PERMISSION_DENIED"
+    ),
+    "apply_patch": Row({"patch": PATCH}, "shop/tax.py", {"patch": "no patch"}, "EDIT_REFUSED"),
+    "undo_patch": Row({}, "shop/tax.py", {"change_id": "c99"}, "EXECUTION_ERROR"),
+    "move_file": Row({"path": "new.py", "new_path": "newer.py"}, "newer.py", {"path": "newer.py"}),
+    "delete_file": Row({"path": "newer.py"}, "newer.py", NOWHERE, "NOT_FOUND"),
+    "batch_edit": Row(
+        {"edits": [{"path": "shop/tax.py", "old_str": "= 2", "new_str": "= 1 + 1"}]}, "shop/tax.py", {"edits": []}
+    ),
+    "preview_edit": Row(
+        {"path": "shop/tax.py", "old_str": "1 + 1", "new_str": "2"},
+        "+RATE = 2",
+        {**NOWHERE, "old_str": "a", "new_str": "b"},
+        "NOT_FOUND",
+    ),
+    "analyze_coverage": Row({}, "", NOWHERE),
+    "generate_tests": Row({"path": "shop/tax.py"}, "its tests pass", {"path": "tests/test_cart.py"}),
+    "get_diagnostics": Row({"path": "shop/tax.py"}, "", NOWHERE, "NOT_FOUND"),
+    "git_diff": Row({}, "+RATE = 1 + 1", {"staged": "perhaps"}),
+    "git_log": Row({}, "First", {"limit": 0}),
+    "generate_commit": Row({}, "Double the rate", {"staged_only": True}, "NOT_FOUND"),
+    "AskUser": Row(
+        {"questions": [{"text": "Which?", "options": ["One", "Two"]}]}, "One", {"questions": []}, answers=("One",)
+    ),
+    "todowrite": Row({"todos": [{"id": "1", "content": "test", "status": "pending"}]}, "test", {"todos": [{}]}),
+    "todoread": Row({}, "test", {"status": "never"}),
+    "create_plan": Row({"goal": "g", "steps": [{"title": "s"}]}, "created g", {"goal": "g", "steps": []}),
+    "plan_enter": Row({"title": "Taxes"}, "entered Taxes", {"title": ""}),
+    "plan_update": Row({"action": "append", "content": "x"}, "append x", {"action": "burn", "content": ""}),
+    "plan_exit": Row({}, "approved", {"more": 1}),
+    "skill_loader": Row({"skill_name": "pdf"}, "Do it well.", {"skill_name": "no-such"}, "NOT_FOUND"),
+    "skill_installer": Row({"skill_source": "{source}"}, "other", {"skill_source": ""}, answers=(ONCE, INSTALL)),
+    "delegate": Row(
+        {"agent": "reviewer", "task": "look"}, "reviewer did look", {"agent": "nobody", "task": "x"}, "EXECUTION_ERROR"
+    ),
+    "enable_tools": Row({"group": "git"}, "git_diff", {"group": "magic"}),
+    "ask_clarification": Row({"question": "Which?", "options": OPTIONS}, "One", {"question": ""}, answers=("One",)),
+    "request_decision": Row(
+        {"question": "Which?", "options": OPTIONS}, "Two", {"question": "Which?", "options": []}, answers=("Two",)
+    ),
+    "request_env_var": Row({"name": "TOKEN"}, "TOKEN is set", {"name": "not a name"}, answers=("a value",)),
+    "get_env_var": Row({"name": "TOKEN"}, "TOKEN", {"name": "1"}),
+    "check_env_vars": Row({"names": ["TOKEN", "OTHER"]}, "OTHER", {"names": []}),
+    "code_index_build": Row({}, "ready", {"path": ".."}, "PERMISSION_DENIED"),
+    "ast_parse": Row({"path": "shop/cart.py"}, "Cart", NOWHERE, "NOT_FOUND"),
+    "ast_find_symbols": Row({"name": "total"}, "shop/cart.py", {"kind": "planet"}),
+    "ast_extract_function": Row(
+        {"path": "shop/cart.py", "function_name": "Cart.total"},
+        "with_tax",
+        {"path": "shop/cart.py", "function_name": "none"},
+        "EDIT_REFUSED",
+    ),
+    "ast_get_imports": Row({"path": "shop/cart.py"}, "shop.tax", NOWHERE, "NOT_FOUND"),
+    "find_definition": Row({"symbol": "with_tax"}, "shop/tax.py", {"symbol": ""}),
+    "find_references": Row({"symbol": "with_tax"}, "shop/cart.py", {}),
+    "call_graph": Row({"function_name": "with_tax"}, "total", {"function_name": "nothing"}, "NOT_FOUND"),
+    "dependency_graph": Row({"path": "shop/cart.py"}, "shop/tax.py", {"path": ".."}, "PERMISSION_DENIED"),
+    "edit_by_ast": Row(
+        {"path": "shop/cart.py", "edits": [{"target": "empty", "operation": "delete"}]},
+        "shop/cart.py",
+        {"path": "shop/cart.py", "edits": []},
+    ),
+    "web_search": Row({"query": "tax"}, "A page", {"query": "tax", "max_results": 99}, answers=(ONCE,)),
+    "web_scrape": Row({"url": f"http://{HOST}/"}, "words", {"url": "file:///etc/passwd"}, answers=(ONCE,)),
+    "compose": Row(
+        {"steps": [{"tool": "git_log", "arguments": {}}, {"tool": "list_dir", "arguments": {"path": "shop"}}]},
+        "tax.py",
+        {"steps": [{"tool": "git_log"}]},
+    ),
+}
+
+
+class Plans:
+    """The `Planner` port: says what it was told."""
+
+    def create(self, goal: str, steps: tuple[StepDraft, ...], complexity: str) -> str:
+        return f"created {goal}"
+
+    def enter(self, title: str) -> str:
+        return f"entered {title}"
+
+    def update(self, action: UpdateAction, content: str, section: str) -> str:
+        return f"{action} {content}"
+
+    async def exit(self) -> str:
+        return "approved"
+
+
+class Others:
+    """The `Delegates` port: knows one agent."""
+
+    async def delegate(self, agent: str, task: str) -> str:
+        if agent != "reviewer":
+            raise ToolFailed(f"There is no agent {agent}.")
+        return f"{agent} did {task}"
+
+
+class Groups:
+    """The `ToolGroups` port: knows one group."""
+
+    def enable(self, group: str) -> tuple[str, ...]:
+        if group != "git":
+            raise ToolRetry(f"There is no group {group}.")
+        return ("git_diff",)
+
+    def offer(self, names: Iterable[str]) -> None:
+        pass
+
+
+def words(key: str, /, **values: object) -> str:
+    return text(key, "en", **values)
+
+
+def furnished(folder: Path, net: Net) -> Bench:
+    """A bench with everything that a tool may ask for."""
+    bench = Bench(make_workspace(folder / "w"), [cls() for cls in BUILTIN if cls.traits.group != "web"])
+    fetching = Web(Fetcher(net.dialer, Limits(seconds=3)), "")
+    for tool in (web.WebSearch(fetching), web.WebScrape(fetching)):
+        bench.registry.register(tool)
+    shelf = SkillShelf(folder / "own", Trust(folder / "trusted.json"))
+    for place, name in (("own/pdf", "pdf"), ("source", "other")):
+        (folder / place).mkdir(parents=True)
+        (folder / place / "SKILL.md").write_text(skill(name))
+    bench.shell = CopyShell(bench.root, bench.view)
+    bench.context = replace(
+        bench.context,
+        shell=bench.shell,
+        complete=Writer([WRITTEN, "Double the rate"]),
+        planner=Plans(),
+        delegates=Others(),
+        groups=Groups(),
+        skills=SkillDesk(shelf, words),
+        variables=Variables(lambda: None, {}),
+        words=words,
+    )
+    bench.executor = ToolExecutor(bench.registry, bench.context, lambda: bench.mode, bench.approvals)
+    return bench
+
+
+def test_every_tool_has_a_row() -> None:
+    assert set(ROWS) == {cls.traits.name for cls in BUILTIN}
+
+
+async def test_every_tool_well_and_badly(tmp_path: Path, state_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def found(wanted: Wanted, *_: object) -> list[Result]:
+        return [Result("A page", f"http://{HOST}/", "about tax")]
+
+    monkeypatch.setattr(searching, "found", found)
+    net = Net({HOST: [[PUBLIC]]})
+    bench = furnished(tmp_path, net)
+    reply = {"/": answer("words", media="text/plain")}
+    wrong: dict[str, object] = {}
+    async with real_index(bench, tmp_path), server(pages(reply), net, (PUBLIC, 80)):
+        for name, row in ROWS.items():
+            bench.asker.answers = list(row.answers)
+            given = {key: str(tmp_path / "source") if value == "{source}" else value for key, value in row.good.items()}
+            good = await bench.call(name, **given)
+            if name == "analyze_coverage" and LACKING in good.text:
+                warnings.warn("analyze_coverage could only say that there is no coverage.py here", stacklevel=1)
+            elif not good.ok or row.says not in good.text:
+                wrong[name] = good
+            bench.asker.answers = []
+            bad = await bench.call(name, **row.bad)
+            if bad.error is None or bad.error.code != row.code:
+                wrong[f"{name}, badly"] = bad
+    assert wrong == {}
+
+
+@pytest.mark.parametrize("cls", BUILTIN, ids=lambda cls: cls.traits.name)
+def test_the_code_of_the_bad_call_is_on_the_page(cls: Any) -> None:
+    assert ErrorCode(ROWS[cls.traits.name].code) in (*COMMON, *errors_of(cls()))
