@@ -1,0 +1,61 @@
+"""`scripts/test.sh` runs every stage, stops at the first that fails, and says so; tried with programs that do nothing."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+from tests.tidy.source import ROOT
+
+STAGES = ["environment", "parts", "lint", "format", "types", "fast", "slow", "vscode"]
+PREPARE = """
+missing=""
+make_environment() { for name in a b; do stage_name="$name"; done; }
+install_test_parts() { :; }
+lacks() { missing="$missing $*;"; }
+"""
+
+
+def run(folder: Path, failing: str = "") -> subprocess.CompletedProcess[str]:
+    """The script, where the program `failing` fails and all others succeed."""
+    (folder / "scripts").mkdir()
+    (folder / "bin").mkdir()
+    shutil.copy(ROOT / "scripts" / "test.sh", folder / "scripts")
+    (folder / "scripts" / "prepare.sh").write_text(PREPARE)
+    (folder / "scripts" / "get-code-server.sh").write_text("exit 1\n")
+    for name in ("ruff", "mypy", "pytest"):
+        program = folder / "bin" / name
+        program.write_text(f"#!/bin/sh\nexit {int(name == failing)}\n")
+        program.chmod(0o755)
+    environment = {"PATH": f"{folder / 'bin'}:{os.environ['PATH']}"}
+    command = ["sh", "scripts/test.sh"]
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=60, check=False)
+
+
+def begun(said: str) -> list[str]:
+    return re.findall(r"^== (\w+):", said, re.MULTILINE)
+
+
+def ended(said: str) -> dict[str, str]:
+    return dict(re.findall(r"^(\w+) +(ok|FAILED) +\d+ s$", said, re.MULTILINE))
+
+
+def test_every_stage_runs_once(tmp_path: Path) -> None:
+    done = run(tmp_path)
+    assert begun(done.stdout) == STAGES
+    assert ended(done.stdout) == dict.fromkeys(STAGES, "ok")
+    assert "all passed" in done.stdout
+    assert "code-server" in done.stdout, "what is missing is told"
+    assert done.returncode == 0
+
+
+def test_the_first_that_fails_ends_it(tmp_path: Path) -> None:
+    done = run(tmp_path, failing="mypy")
+    assert begun(done.stdout) == STAGES[: STAGES.index("types") + 1]
+    assert ended(done.stdout)["types"] == "FAILED"
+    assert "FAILED: types" in done.stdout
+    assert "all passed" not in done.stdout
+    assert done.returncode == 1
