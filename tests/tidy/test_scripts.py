@@ -1,4 +1,4 @@
-"""`scripts/test.sh` runs every stage, stops at the first that fails, and says so; tried with programs that do nothing."""
+"""`scripts/test.sh` runs every stage, stops at the first that fails, and says so: tried with empty programs."""
 
 from __future__ import annotations
 
