@@ -30,8 +30,7 @@ from codeagent_lsp.tools.composition import plain
 from codeagent_lsp.tools.executor import ToolExecutor, understood
 from codeagent_lsp.tools.registry import ToolRegistry
 from codeagent_lsp.tools.todos import TodoList
-from codeagent_lsp.workspace.document import Document
-from codeagent_lsp.workspace.files import FileText, FileView, StagedFile
+from codeagent_lsp.workspace.files import FileText, FileView, NoBuffers, StagedFile
 from codeagent_lsp.workspace.paths import Roots
 from codeagent_lsp.workspace.staging import Staging
 
@@ -75,7 +74,7 @@ class Sandbox:
         self._settings = settings
         state = workspace_state([folder])
         late = _Late()
-        self._view = FileView(Roots([folder]), _NoBuffers(), late)
+        self._view = FileView(Roots([folder]), NoBuffers(), late)
         self._staging = late.staging = Staging(self._base)
         self._registry = ToolRegistry(tools())
         self._shadows = SessionShadows(lambda: settings.shell, state_root(), state / "outputs")
@@ -209,11 +208,3 @@ class _Late:
 
     def paths(self) -> Iterable[str]:
         return self.staging.paths()
-
-
-class _NoBuffers:
-    def get_by_path(self, path: str) -> Document | None:
-        return None
-
-    def open_paths(self) -> Iterable[str]:
-        return ()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from codeagent_lsp.workspace import uris
 from codeagent_lsp.workspace.document import Document
-from codeagent_lsp.workspace.files import FileView, StagedFile, StagedView
+from codeagent_lsp.workspace.files import FileView, NoBuffers, NothingStaged, StagedView
 from codeagent_lsp.workspace.paths import Roots
 
 if TYPE_CHECKING:
@@ -27,11 +27,11 @@ class Views:
 
     def plain(self) -> FileView:
         """The files as the user has them."""
-        return self.over(_NothingStaged())
+        return self.over(NothingStaged())
 
     def disk_text(self, path: str) -> str | None:
         """The text of a file on disk; None when there is none. FileRefused for what is no text."""
-        view = FileView(Roots(self._folders()), _NoBuffers(), _NothingStaged())
+        view = FileView(Roots(self._folders()), NoBuffers(), NothingStaged())
         return view.read(path).text if view.exists(path) else None
 
 
@@ -45,19 +45,3 @@ class _OpenBuffers:
     def open_paths(self) -> Iterable[str]:
         paths = (uris.to_path(document.uri) for document in self._documents.all())
         return tuple(path for path in paths if path is not None)
-
-
-class _NoBuffers:
-    def get_by_path(self, path: str) -> Document | None:
-        return None
-
-    def open_paths(self) -> Iterable[str]:
-        return ()
-
-
-class _NothingStaged:
-    def lookup(self, path: str) -> StagedFile | None:
-        return None
-
-    def paths(self) -> Iterable[str]:
-        return ()

@@ -6,7 +6,7 @@ Not here: bringing the index up to date (`index_place.py`), finding the answers 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 from codeagent_lsp.config import environment_layer, load
 from codeagent_lsp.errors import UsageError
@@ -17,8 +17,7 @@ from codeagent_lsp.index.repomap import estimate_tokens
 from codeagent_lsp.terminal.index_place import DONE, FAILED, Place, brought_up, say, with_index
 from codeagent_lsp.terminal.safe import one_line, visible
 from codeagent_lsp.texts import text
-from codeagent_lsp.workspace.document import Document
-from codeagent_lsp.workspace.files import FileView, StagedFile
+from codeagent_lsp.workspace.files import FileView, NoBuffers, NothingStaged
 from codeagent_lsp.workspace.paths import Roots
 
 
@@ -63,24 +62,8 @@ def search_command(workspace: str, query: str, limit: int, *, as_json: bool) -> 
     return with_index(workspace, action)
 
 
-class _Nothing:
-    """No open documents and nothing staged: the disk counts."""
-
-    def get_by_path(self, path: str) -> Document | None:
-        return None
-
-    def open_paths(self) -> Iterable[str]:
-        return ()
-
-    def lookup(self, path: str) -> StagedFile | None:
-        return None
-
-    def paths(self) -> Iterable[str]:
-        return ()
-
-
 def _on_disk(place: Place) -> FileView:
-    return FileView(Roots([place.folder]), _Nothing(), _Nothing())
+    return FileView(Roots([place.folder]), NoBuffers(), NothingStaged())
 
 
 def _as_the_model(roots: Roots) -> Callable[[str], bool]:

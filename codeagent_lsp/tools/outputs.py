@@ -10,14 +10,12 @@ import errno
 import os
 import re
 import shutil
-from collections.abc import Iterable
 from pathlib import Path
 from threading import Lock
 
 from codeagent_lsp.errors import FileRefused
 from codeagent_lsp.tools.truncation import truncate
-from codeagent_lsp.workspace.document import Document
-from codeagent_lsp.workspace.files import FileView, StagedFile
+from codeagent_lsp.workspace.files import FileView, NoBuffers, NothingStaged
 from codeagent_lsp.workspace.paths import Roots
 
 FILE_BYTES = 16 << 20
@@ -47,7 +45,7 @@ class OutputStore:
         """The results as files, for everything that reads files; made at its first use, when there are some."""
         if self._view is None:
             largest = self._file_bytes + _SLACK
-            self._view = FileView(Roots([str(self._folder)]), _Nothing(), _Nothing(), max_bytes=largest)
+            self._view = FileView(Roots([str(self._folder)]), NoBuffers(), NothingStaged(), max_bytes=largest)
         return self._view
 
     def keep(self, text: str) -> str:
@@ -125,22 +123,6 @@ def located(view: FileView, outputs: OutputStore | None, path: str) -> tuple[Fil
         return view, view.roots.resolve(path)
     outputs.check(path)
     return outputs.view, outputs.view.roots.resolve(name_of(path))
-
-
-class _Nothing:
-    """No open documents and nothing staged."""
-
-    def get_by_path(self, path: str) -> Document | None:
-        return None
-
-    def open_paths(self) -> Iterable[str]:
-        return ()
-
-    def lookup(self, path: str) -> StagedFile | None:
-        return None
-
-    def paths(self) -> Iterable[str]:
-        return ()
 
 
 def _number(path: Path) -> int:

@@ -52,6 +52,30 @@ class StagedView(Protocol):
     def paths(self) -> Iterable[str]: ...
 
 
+class NoBuffers:
+    """No document is open."""
+
+    def get_by_path(self, path: str) -> Document | None:
+        """None."""
+        return None
+
+    def open_paths(self) -> Iterable[str]:
+        """None."""
+        return ()
+
+
+class NothingStaged:
+    """Nothing is staged."""
+
+    def lookup(self, path: str) -> StagedFile | None:
+        """None."""
+        return None
+
+    def paths(self) -> Iterable[str]:
+        """None."""
+        return ()
+
+
 @dataclass(frozen=True, slots=True)
 class FileText:
     """A file as text. `version` is the buffer's, None for other sources; `note` is '' or a remark."""
