@@ -14,6 +14,7 @@ from typing import NamedTuple
 from codeagent_lsp.errors import FileRefused
 from codeagent_lsp.index.base import FileTags
 from codeagent_lsp.index.grammars import grammar_of
+from codeagent_lsp.index.masked import masked
 from codeagent_lsp.index.packing import Found, Packed, pack_found, unpack_symbols
 from codeagent_lsp.index.parse import MAX_BYTES, find
 from codeagent_lsp.index.scan import Work, stamp_of
@@ -57,6 +58,7 @@ def take(store: Store, work: Work) -> Entry | Same | None:
         return _without_tags(store, work, digest, stamp, "binary")
     if _is_data(work.path):
         text = text[:MAX_DATA]
+    text = masked(text)
     packed = store.content(digest)
     found = pack_found(find(work.path, text)) if packed is None else None
     symbols = unpack_symbols(work.path, (packed or found or NOTHING).outline) if store.companions else ()

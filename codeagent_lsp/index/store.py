@@ -19,7 +19,7 @@ from codeagent_lsp.index.base import FileTags, SymbolInfo
 from codeagent_lsp.index.database import Database
 from codeagent_lsp.index.packing import Names, Packed, pack, unpack, unpack_names, unpack_symbols
 
-FORMAT = 1  # raise it when the tables, the packing or what parsing finds changes
+FORMAT = 2  # raise it when the tables, the packing or what parsing finds changes
 _SPARE = 10_000  # contents kept although no file has them now, for the next change of branch
 
 _SCHEMA = """

@@ -1,6 +1,6 @@
 """A run whose tools and whose model come across secrets of every format: none is in any file of ours afterwards.
 
-Files that a run changes and the code index are the exceptions, told of in `docs/security.md`.
+Files that a run changes are the exception, told of in `docs/security.md`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,6 @@ pytestmark = pytest.mark.slow  # whole servers at work
 EVENTS = {**STOCK, "experimental": {"codeagent": {"event": True}}}
 LEAST_FORMATS = 30
 SCRIPT = "script.json"  # what the test itself put there
-INDEX = "index."  # the words of the workspace's own files, which hold the secrets themselves
 
 
 def secrets() -> dict[str, tuple[str, str]]:
@@ -46,7 +45,7 @@ def ours(state: Path) -> dict[str, str]:
     """Everything below the state folder, by name, with escapes of JSON taken away as well."""
     texts = {}
     for path in state.rglob("*"):
-        if path.is_file() and path.name != SCRIPT and not path.name.startswith(INDEX):
+        if path.is_file() and path.name != SCRIPT:
             text = path.read_bytes().decode("utf-8", "replace")
             texts[str(path.relative_to(state))] = text + "\n" + text.replace("\\n", "\n").replace('\\"', '"')
     return texts
