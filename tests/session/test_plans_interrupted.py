@@ -241,7 +241,8 @@ async def test_a_session_of_another_process_is_not_steered(tmp_path: Path) -> No
     made = world(tmp_path / "w", *five(3), says=[APPLY, APPLY], deadline=0.05)
     run_id = (await run(made)).run_id
     other = world(tmp_path / "w2", state=tmp_path / "sessions", deadline=0.05)
-    other.manager.resume(made.manager.current().session_id)
+    with pytest.raises(SessionError):
+        other.manager.resume(made.manager.current().session_id)
     with pytest.raises(SessionError):
         retry_step(other.manager, run_id, "3")
-    assert states(other.manager.run(run_id).record)[2] == "failed"
+    assert states(made.manager.run(run_id).record)[2] == "failed"
