@@ -14,6 +14,8 @@ from typing import Any
 
 from codeagent_lsp.errors import EditorError
 
+METHOD_NOT_FOUND = -32601  # the code of an EditorError where the client does not know the request
+
 _LONGEST_MESSAGE = 300
 
 

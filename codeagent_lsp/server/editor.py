@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from lsprotocol import types
 
 from codeagent_lsp.errors import EditorError, FileRefused
+from codeagent_lsp.server.client_requests import METHOD_NOT_FOUND
 from codeagent_lsp.server.minimal_edits import minimal_edits
 from codeagent_lsp.server.outcomes import Said, Try, holds, report, same_text
 from codeagent_lsp.workspace import uris
@@ -32,7 +33,6 @@ APPLY_SECONDS = 30.0
 SETTLE_SECONDS = 0.5
 REFUSED_SECONDS = 0.2  # a client that says no may have done a part, which it tells up to 150 ms later
 POLL_SECONDS = 0.02
-METHOD_NOT_FOUND = -32601
 CANNOT = "the editor cannot apply this change"
 
 Operation = types.TextDocumentEdit | types.CreateFile | types.RenameFile | types.DeleteFile

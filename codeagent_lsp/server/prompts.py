@@ -15,6 +15,7 @@ from lsprotocol import types
 
 from codeagent_lsp.errors import EditorError, SessionError
 from codeagent_lsp.protocol import INPUT_METHOD
+from codeagent_lsp.server.client_requests import METHOD_NOT_FOUND
 from codeagent_lsp.texts import text
 
 if TYPE_CHECKING:
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from codeagent_lsp.session.inbox import Inbox, OpenQuestion
 
 PROMPT_SECONDS = 600.0
-METHOD_NOT_FOUND = -32601
 TITLE_LENGTH = 200
 
 

@@ -8,9 +8,12 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+from asyncio import StreamReader
 from asyncio.subprocess import Process
 from contextlib import suppress
 from typing import Any
+
+_CHUNK = 1 << 16
 
 
 async def start_group(*command: str, **options: Any) -> Process:
@@ -33,3 +36,11 @@ def end_group(process: Process) -> None:
     """End the program and all of its group, also those that it left behind."""
     with suppress(ProcessLookupError, PermissionError):  # nobody is left
         os.killpg(process.pid, signal.SIGKILL)
+
+
+async def read_head(source: StreamReader, most: int) -> bytes:
+    """The first `most` bytes of what a program says; the others are read, so that nobody waits, and dropped."""
+    head = b""
+    while piece := await source.read(_CHUNK):
+        head += piece[: most - len(head)]
+    return head

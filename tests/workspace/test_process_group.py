@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from codeagent_lsp.workspace.process_group import end_group, start_group
+from codeagent_lsp.workspace.process_group import end_group, read_head, start_group
 from tests.children import command_lines
 
 SLEEPS = "sleep 61 & sleep 61"
@@ -39,6 +39,14 @@ async def test_a_cancel_while_it_starts_leaves_nothing(tmp_path: Path, steps: in
     with pytest.raises(asyncio.CancelledError):
         await task
     await _none(tmp_path)
+
+
+@pytest.mark.parametrize(("most", "expected"), [(0, b""), (5, b"ababa"), (1 << 20, b"ab" * 100_000)])
+async def test_all_that_is_said_is_read_and_the_head_is_kept(most: int, expected: bytes) -> None:
+    process = await start_group("sh", "-c", "yes ab | head -100000 | tr -d '\\n'", stdout=PIPE)
+    assert process.stdout is not None
+    assert await read_head(process.stdout, most) == expected
+    assert await process.wait() == 0
 
 
 async def test_what_cannot_start_is_told(tmp_path: Path) -> None:

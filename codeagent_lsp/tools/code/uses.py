@@ -81,10 +81,6 @@ class Uses:
         """Every use, in order."""
         return self._uses(lambda node: True)
 
-    def is_local(self, use: Use) -> bool:
-        """Whether the grammar shows that something in the functions around has this name."""
-        return self.binder(use) is not None
-
     def binder(self, use: Use) -> Node | None:
         """The scope that binds the name of a use; None where nothing in sight does."""
         if use.access != "plain" or use.imported or (use.call and self.source.language in NAMES_APART):

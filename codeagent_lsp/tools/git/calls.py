@@ -15,7 +15,7 @@ from pathlib import Path
 
 from codeagent_lsp.errors import ErrorCode, ToolFailed
 from codeagent_lsp.tools.git.repository import Repository
-from codeagent_lsp.workspace.process_group import end_group, start_group
+from codeagent_lsp.workspace.process_group import end_group, read_head, start_group
 
 SECONDS = 20.0
 MAX_BYTES = 64 * 1024 * 1024
@@ -99,7 +99,7 @@ async def _run(
     process = await start_group(*command, stdin=pipe, stdout=pipe, stderr=pipe, env=variables)
     assert process.stdin is not None and process.stdout is not None and process.stderr is not None
     feeding = asyncio.ensure_future(_feed(process.stdin, stdin))
-    complaining = asyncio.ensure_future(_drain(process.stderr, _MAX_COMPLAINT))
+    complaining = asyncio.ensure_future(read_head(process.stderr, _MAX_COMPLAINT))
     try:
         output = await _collect(process.stdout, limit)
         return await process.wait(), output, await complaining
@@ -130,14 +130,6 @@ async def _collect(source: asyncio.StreamReader, limit: int) -> bytes:
         if size > limit:
             raise ToolFailed(f"git prints more than {limit:,} bytes here. Name a smaller path.")
     return b"".join(pieces)
-
-
-async def _drain(source: asyncio.StreamReader, kept: int) -> bytes:
-    """The first `kept` bytes; the others are read, so that nobody waits, and dropped."""
-    text = b""
-    while piece := await source.read(_CHUNK):
-        text += piece[: kept - len(text)]
-    return text
 
 
 def _reason(complaint: str, repository: Repository) -> str:

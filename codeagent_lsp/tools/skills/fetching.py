@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 from codeagent_lsp.errors import ErrorCode, ToolFailed
 from codeagent_lsp.tools.skills.sources import Source
-from codeagent_lsp.workspace.process_group import end_group, start_group
+from codeagent_lsp.workspace.process_group import end_group, read_head, start_group
 from codeagent_lsp.workspace.visible import one_line
 
 SECONDS = 60.0
@@ -124,14 +124,14 @@ async def _run(command: list[str], into: Path, max_bytes: int) -> tuple[int, str
         cwd=into.parent,
     )
     assert process.stderr is not None
-    complaining = asyncio.ensure_future(_drain(process.stderr))
+    complaining = asyncio.ensure_future(read_head(process.stderr, _MAX_COMPLAINT))
     watching = asyncio.ensure_future(_outgrown(into, max_bytes))
     waiting = asyncio.ensure_future(process.wait())
     try:
         await asyncio.wait((waiting, watching), return_when=asyncio.FIRST_COMPLETED)
         if watching.done():
             raise ToolFailed(f"The repository takes more than {max_bytes >> 20} MiB; clone it and give the folder.")
-        return await waiting, await complaining
+        return await waiting, (await complaining).decode("utf-8", "replace")
     finally:
         watching.cancel()
         end_group(process)
@@ -154,14 +154,6 @@ def _size(folder: Path) -> int:
             except OSError:  # gone meanwhile
                 continue
     return total
-
-
-async def _drain(source: asyncio.StreamReader) -> str:
-    """The first words; the others are read, so that nobody waits, and dropped."""
-    text = b""
-    while piece := await source.read(65536):
-        text += piece[: _MAX_COMPLAINT - len(text)]
-    return text.decode("utf-8", "replace")
 
 
 def _reason(complaint: str) -> str:

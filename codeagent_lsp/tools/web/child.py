@@ -23,12 +23,12 @@ from codeagent_lsp.errors import ErrorCode, ToolFailed
 from codeagent_lsp.shadow.base import Launch
 from codeagent_lsp.shadow.process import Guarded, ProcessLimits, half_of_memory, settled
 from codeagent_lsp.tools.web.problems import not_installed
+from codeagent_lsp.workspace.process_group import read_head
 
 MAX_ANSWER = 16 << 20
 
 _PROGRAMS = Path(__file__).with_name("programs")
 _KEPT = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "PYTHONHOME", "TZ")
-_CHUNK = 1 << 16
 _MAX_COMPLAINT = 4096
 
 
@@ -71,8 +71,8 @@ async def _run(program: Program, question: bytes, folder: str) -> bytes:
         streams = dict(guarded.streams)
         async with asyncio.TaskGroup() as group:
             group.create_task(_told(guarded, question))
-            saying = group.create_task(_read(streams["stdout"], MAX_ANSWER))
-            group.create_task(_read(streams["stderr"], _MAX_COMPLAINT))
+            saying = group.create_task(read_head(streams["stdout"], MAX_ANSWER))
+            group.create_task(read_head(streams["stderr"], _MAX_COMPLAINT))
             await guarded.ended()
         if guarded.answer(launch)["ending"] == "timeout":
             message = f"{program.what} took longer than {program.seconds:g} s and was stopped."
@@ -88,14 +88,6 @@ async def _told(guarded: Guarded, question: bytes) -> None:
         guarded.stdin.write(question)
         await guarded.stdin.drain()
         guarded.stdin.close()
-
-
-async def _read(reader: asyncio.StreamReader, most: int) -> bytes:
-    """All that comes, of which `most` bytes are kept."""
-    data = b""
-    while piece := await reader.read(_CHUNK):
-        data += piece[: most - len(data)]
-    return data
 
 
 def _launch(program: Program, folder: str) -> Launch:
