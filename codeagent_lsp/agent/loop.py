@@ -12,17 +12,19 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from contextlib import aclosing
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from codeagent_lsp import events
 from codeagent_lsp.agent.compaction import Kept
 from codeagent_lsp.agent.guards import Anomaly, LoopGuard
-from codeagent_lsp.agent.history import History, note
+from codeagent_lsp.agent.history import UNFINISHED, History, note
 from codeagent_lsp.agent.window import ConversationWindow, WindowLimits, nothing_kept
 from codeagent_lsp.errors import ContextOverflow, ModelError, ModelReplyInvalid, ModelStreamBroken
 from codeagent_lsp.llm.base import Model, ModelRequest, Reply, TextChunk
 from codeagent_lsp.messages import Message, ToolCall, ToolResult, ToolSpec
-from codeagent_lsp.tools.executor import ToolExecutor
+
+if TYPE_CHECKING:  # heavy, and others need no more of this page than its numbers
+    from codeagent_lsp.tools.executor import ToolExecutor
 
 Ending = Literal["answered", "limit", "anomaly", "handed_over"]
 
@@ -34,6 +36,8 @@ EMPTY = "Your last reply was empty. Call a tool, or give your answer."
 CUT = "Your last reply was cut at its length limit. Go on right where it stopped."
 DEFAULT_WINDOW = 8192
 KEPT_OF_REPETITION = 500
+ANOTHER_TRY = 0.3
+"""The least temperature after a spoilt reply: without any, a small model writes the same thing again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +101,7 @@ class AgentLoop:
         self._guard = LoopGuard()
         self._nudged = False
         self._was_empty = False
+        self._spoilt = False
 
     async def run(self) -> LoopResult:
         """Work until an answer, the limit, or the second time the model goes in circles."""
@@ -114,7 +119,8 @@ class AgentLoop:
             reply, anomaly = await self._ask()
             text = reply.text or text
             calls = self._with_ids(reply.tool_calls)
-            if calls or reply.text.strip():
+            self._spoilt = bool(reply.problem) or anomaly is not None
+            if calls or _says_something(reply):
                 self._history.append(Message("assistant", reply.text, calls))
             if calls:
                 anomaly = await self._call_tools(calls) or anomaly
@@ -165,7 +171,7 @@ class AgentLoop:
         return ModelRequest(
             self._history.messages,
             tools,
-            temperature=limits.temperature,
+            temperature=max(limits.temperature, ANOTHER_TRY if self._spoilt else 0.0),
             max_tokens=limits.reply_tokens,
             allowed=self._allowed,
         )
@@ -208,7 +214,7 @@ class AgentLoop:
         if reply.finish_reason == "length":
             self._tell(CUT)
             return False
-        if reply.text.strip():
+        if _says_something(reply):
             return True
         if self._was_empty:
             raise ModelReplyInvalid("model.empty", name=self._model.info.name)
@@ -231,6 +237,11 @@ class AgentLoop:
             taken.add(fresh)
             unique.append(replace(call, id=fresh))
         return tuple(unique)
+
+
+def _says_something(reply: Reply) -> bool:
+    """Small models repeat what stands where an answer of theirs was cut off."""
+    return reply.text.strip() not in ("", UNFINISHED)
 
 
 def call_data(call: ToolCall) -> dict[str, object]:

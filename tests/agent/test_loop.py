@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from codeagent_lsp import events
-from codeagent_lsp.agent.history import History
-from codeagent_lsp.agent.loop import CUT, EMPTY, AgentLoop, LoopLimits, LoopResult
+from codeagent_lsp.agent.history import UNFINISHED, History
+from codeagent_lsp.agent.loop import ANOTHER_TRY, CUT, EMPTY, AgentLoop, LoopLimits, LoopResult
 from codeagent_lsp.config import Settings
 from codeagent_lsp.errors import ContextOverflow, ModelBusy, ModelReplyInvalid, ModelStreamBroken, ModelTimeout
 from codeagent_lsp.llm.base import Model, ModelInfo, ModelRequest, Reply, StreamItem, TextChunk
@@ -223,6 +223,24 @@ async def test_an_empty_reply_is_asked_again_once(tmp_path: Path) -> None:
     assert (await made.loop.run()) == LoopResult("answered", "here")
     assert model.requests[1].messages[-1].content == EMPTY
     assert all(message.content.strip() for message in made.history.messages)
+
+
+async def test_what_stands_for_a_missing_answer_is_no_answer(tmp_path: Path) -> None:
+    made = bench(tmp_path, ScriptedModel([say(f" {UNFINISHED}\n"), say("here")]))
+    assert (await made.loop.run()) == LoopResult("answered", "here")
+    assert UNFINISHED not in [message.content.strip() for message in made.history.messages]
+
+
+async def test_after_a_spoilt_reply_the_model_is_not_asked_for_the_same_again(tmp_path: Path) -> None:
+    model = ScriptedModel([ScriptedReply("{", problem="Your call is not JSON."), calls(call("look", n=1)), say("ok")])
+    await bench(tmp_path, model).loop.run()
+    assert [request.temperature for request in model.requests] == [0.0, ANOTHER_TRY, 0.0]
+
+
+async def test_a_higher_temperature_of_the_user_is_kept(tmp_path: Path) -> None:
+    model = ScriptedModel([ScriptedReply("{", problem="Your call is not JSON."), say("ok")])
+    await bench(tmp_path, model, LoopLimits(temperature=0.8)).loop.run()
+    assert [request.temperature for request in model.requests] == [0.8, 0.8]
 
 
 async def test_two_empty_replies_are_an_error(tmp_path: Path) -> None:

@@ -58,7 +58,7 @@ def test_a_run_in_the_shape_the_client_takes(start: Start, profile: Profile) -> 
     editor.before_apply = lambda editor: created_empty.append((workspace / "new/b.py").exists())
     uri = editor.open(workspace / "a.py", SOURCE)
     run_id = editor.command("codeagent.run", task="change x")["runId"]
-    editor.wait_until(lambda: editor.text(workspace / "a.py") != SOURCE and len(editor.edits) > 1)
+    editor.wait_until(lambda: editor.text(workspace / "a.py") != SOURCE and len(created_empty) > 1)
 
     assert editor.encoding == profile.encoding
     assert editor.text(workspace / "a.py") == SOURCE.replace("x = 1", "x = 2")

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
 
 from codeagent_lsp import events
-from codeagent_lsp.config import ModelSettings
+from codeagent_lsp.config import ModelSettings, Settings
 from codeagent_lsp.llm import weights
 from codeagent_lsp.llm.base import ModelInfo, ModelRequest
 from codeagent_lsp.llm.embedded import CONTEXT_WINDOW, engine_installed
@@ -23,7 +24,7 @@ from codeagent_lsp.messages import Message
 from codeagent_lsp.session.request import RunRequest
 from tests.session.fakes import World, assert_well_formed, call, calls, say, world
 from tests.session.plans import create, planned
-from tests.session.watched import WatchedModel, share, table
+from tests.session.watched import Asked, WatchedModel, share, table
 
 real = pytest.mark.skipif(
     not (weights.installed() and engine_installed()),
@@ -34,6 +35,7 @@ CHANGES = {
     "stock.py": {"LOW_LEVEL": ("5", "8")},
     "mail.py": {"BATCH_SIZE": ("24", "12")},
 }
+ATTEMPTS = (0.0, 0.4, 0.4)
 SIZES = {"orders.py": 300, "stock.py": 180, "mail.py": 90}  # functions of eight lines
 TASK = """\
 Change five values, and read one place. All stand in the middle of long files. Every item is a step of its own: find the
@@ -63,9 +65,14 @@ def long_file(kind: str, count: int, values: Mapping[str, tuple[str, str]]) -> s
     return "".join(parts)
 
 
-def with_long_files(folder: Path) -> World:
+def with_long_files(folder: Path, temperature: float = 0.0) -> World:
     """A world with long files in it, whose runs are planned and applied at once."""
-    made = world(folder / "w", apply="auto", settings=planned("always"))
+
+    def settings(value: Settings) -> Settings:
+        return replace(planned("always")(value), model=replace(value.model, temperature=temperature))
+
+    folder.mkdir(exist_ok=True)
+    made = world(folder / "w", apply="auto", settings=settings)
     for name, values in CHANGES.items():
         text = long_file(name.removesuffix(".py"), SIZES[name], values)
         (made.root / name).write_text(text)
@@ -113,31 +120,65 @@ async def test_a_prompt_that_begins_otherwise_is_another_one() -> None:
 async def test_a_task_with_long_files_in_a_small_window(tmp_path: Path) -> None:
     """All that stood in the prompt before is taken from the cache, in every call; that is 95 % of what is sent. Not
     every call reaches that share by itself: a result of 300 tokens is new, and a prompt after a compaction is.
+
+    What holds for our side is held in every attempt. Whether the model does its part depends on the last bits of its
+    arithmetic, which differ from processor to processor: it has three attempts, the first without chance.
     """
-    made = with_long_files(tmp_path)
-    inner = await open_model(ModelSettings(provider="embedded"), tmp_path)
+    for number, temperature in enumerate(ATTEMPTS):
+        attempt = await _attempt(tmp_path / str(number), temperature)
+        print(f"\nattempt {number + 1}, temperature {temperature}\n{table(attempt.asked)}")
+        _check_our_side(attempt)
+        if attempt.done:
+            break
+    else:
+        pytest.fail(f"not done in {len(ATTEMPTS)} attempts")
+    later = attempt.asked[1:]
+    going_on = [asked for asked in later if asked.stood]
+    print(f"{share(later):.1%} of the prompt tokens after the first call")
+    print(f"{share(going_on):.1%} without the {len(later) - len(going_on)} prompts that compactions made new")
+    assert share(going_on) >= 0.95
+    assert share(later) >= 0.9
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """A run on the task, and what the model was asked in it."""
+
+    made: World
+    asked: list[Asked]
+    status: str
+
+    @property
+    def compactions(self) -> int:
+        return len(self.made.of(events.ContextCompacted))
+
+    @property
+    def done(self) -> bool:
+        """Whether all five values are right, after a task of the length that is meant."""
+        right = all(
+            f"\n{name} = {new}\n" in (self.made.text(file) or "")
+            for file, values in CHANGES.items()
+            for name, (_, new) in values.items()
+        )
+        return right and self.status == "completed" and len(self.asked) >= 12 and self.compactions > 0
+
+
+async def _attempt(folder: Path, temperature: float) -> Attempt:
+    made = with_long_files(folder, temperature)
+    inner = await open_model(ModelSettings(provider="embedded"), folder)
+    assert inner.info.context_window == 8192
     model = made.models["model"] = WatchedModel(inner)
     try:
         ended = await done(made, TASK)
     finally:
         await inner.close()
-    later = model.asked[1:]
+    return Attempt(made, model.asked, ended.status)
+
+
+def _check_our_side(attempt: Attempt) -> None:
+    later = attempt.asked[1:]
     going_on = [asked for asked in later if asked.stood]
-    print(f"\n{table(model.asked)}")
-    print(f"{share(later):.1%} of the prompt tokens after the first call")
-    print(f"{share(going_on):.1%} without the {len(later) - len(going_on)} prompts that compactions made new")
-    assert model.info.context_window == 8192
-    assert ended.status == "completed"
-    assert len(model.asked) >= 12
-    changed = {name: made.text(name) or "" for name in CHANGES}
-    assert [
-        name for file, values in CHANGES.items() for name, (_, new) in values.items()
-        if f"\n{name} = {new}\n" not in changed[file]
-    ] == []  # fmt: skip
-    assert_well_formed(made.manager.current().context.conversation)
+    assert_well_formed(attempt.made.manager.current().context.conversation)
     assert all(asked.cached >= asked.stood * 0.99 for asked in going_on)
-    assert all(asked.prompt + asked.reply.usage.completion_tokens <= 8192 for asked in model.asked)
-    assert len(going_on) >= len(later) - 2 * len(made.of(events.ContextCompacted))
-    assert made.of(events.ContextCompacted)
-    assert share(going_on) >= 0.95
-    assert share(later) >= 0.9
+    assert all(asked.prompt + asked.reply.usage.completion_tokens <= 8192 for asked in attempt.asked)
+    assert len(going_on) >= len(later) - 2 * attempt.compactions

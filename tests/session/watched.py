@@ -13,8 +13,9 @@ HEAD = "call  prompt  cached  share  of what stood before  the model's reply"
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """One call of the model. `stood` are the tokens of the prompt and the reply before it, where this prompt begins
-    with them; 0 where it is another one: the first, and what a compaction asks and leaves.
+    """One call of the model. `stood` are the tokens of the prompt before it and of the reply to that, as far as this
+    prompt begins with them: a reply that was cut is left out. 0 where it is another prompt: the first, and what a
+    compaction asks and leaves.
     """
 
     request: ModelRequest
@@ -70,8 +71,11 @@ class WatchedModel:
             return 0
         last = self.asked[-1]
         before = last.request
-        same = request.tools == before.tools and request.messages[: len(before.messages)] == before.messages
-        return last.prompt + last.reply.usage.completion_tokens if same else 0
+        count = len(before.messages)
+        if request.tools != before.tools or request.messages[:count] != before.messages:
+            return 0
+        kept = not last.reply.problem and [message.role for message in request.messages[count : count + 1]]
+        return last.prompt + (last.reply.usage.completion_tokens if kept == ["assistant"] else 0)
 
 
 def share(asked: Sequence[Asked]) -> float:
