@@ -18,9 +18,16 @@ npm_install() {
     timeout 300 npm install --no-audit --no-fund --loglevel=error --ignore-scripts "$@" >&2
 }
 
+# apt_get SECONDS ARGUMENT...: asks nothing, and waits for another that installs.
+apt_get() {
+    seconds="$1"
+    shift
+    DEBIAN_FRONTEND=noninteractive timeout "$seconds" apt-get -qq -o DPkg::Lock::Timeout=60 "$@" >&2 </dev/null
+}
+
 if ! command -v chromium >/dev/null 2>&1; then
-    timeout 300 apt-get update -qq >&2
-    timeout 600 apt-get install -y -qq --no-install-recommends chromium fonts-dejavu-core >&2
+    apt_get 120 update || true # the lists that are here may do
+    apt_get 400 install -y --no-install-recommends chromium fonts-dejavu-core
 fi
 "$python" -c "import playwright" 2>/dev/null || pip_install playwright
 

@@ -19,18 +19,22 @@ lacks() { missing="$missing $*;"; }
 """
 
 
-def run(folder: Path, failing: str = "") -> subprocess.CompletedProcess[str]:
-    """The script, where the program `failing` fails and all others succeed."""
+def run(folder: Path, failing: str = "", rig: str = "exit 1", **variables: str) -> subprocess.CompletedProcess[str]:
+    """The script, where the program `failing` fails and all others succeed; `rig` fetches the real editor."""
     (folder / "scripts").mkdir()
     (folder / "bin").mkdir()
     shutil.copy(ROOT / "scripts" / "test.sh", folder / "scripts")
     (folder / "scripts" / "prepare.sh").write_text(PREPARE)
-    (folder / "scripts" / "get-code-server.sh").write_text("exit 1\n")
+    (folder / "scripts" / "get-code-server.sh").write_text(f"{rig}\n")
+    (folder / "editors" / "vscode" / "node_modules").mkdir(parents=True)
+    (folder / "editors" / "vscode" / "test.sh").write_text(
+        f'echo "extension $1."; exit {int(failing == "extension")}\n'
+    )
     for name in ("ruff", "mypy", "pytest"):
         program = folder / "bin" / name
         program.write_text(f"#!/bin/sh\nexit {int(name == failing)}\n")
         program.chmod(0o755)
-    environment = {"PATH": f"{folder / 'bin'}:{os.environ['PATH']}"}
+    environment = {"PATH": f"{folder / 'bin'}:{os.environ['PATH']}"} | variables
     command = ["sh", "scripts/test.sh"]
     return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=60, check=False)
 
@@ -59,3 +63,22 @@ def test_the_first_that_fails_ends_it(tmp_path: Path) -> None:
     assert "FAILED: types" in done.stdout
     assert "all passed" not in done.stdout
     assert done.returncode == 1
+
+
+def test_the_extension_runs_in_the_real_editor_where_that_can_be_had(tmp_path: Path) -> None:
+    done = run(tmp_path, rig="exit 0")
+    assert "extension --real." in done.stdout
+    assert "a real VS Code" not in done.stdout + done.stderr
+
+
+def test_a_failure_in_the_real_editor_is_one(tmp_path: Path) -> None:
+    done = run(tmp_path, rig="exit 0", failing="extension")
+    assert ended(done.stdout)["vscode"] == "FAILED"
+    assert done.returncode == 1
+
+
+def test_the_real_editor_can_be_left_out_which_is_told(tmp_path: Path) -> None:
+    done = run(tmp_path, rig="echo fetched", CODEAGENT_TEST_VSCODE="0")
+    assert "extension ." in done.stdout, "its other tests run"
+    assert "fetched" not in done.stdout
+    assert "a real VS Code (CODEAGENT_TEST_VSCODE=0)" in done.stdout

@@ -84,6 +84,7 @@ export const SETTINGS: readonly { readonly key: string; readonly restricted: boo
   { key: "permissions.deny", restricted: true },
   { key: "shell.isolation", restricted: true },
   { key: "shell.confirm", restricted: true },
+  { key: "shell.containerImage", restricted: true },
   { key: "shell.allowNetwork", restricted: true },
   { key: "shell.timeoutSeconds", restricted: false },
   { key: "shell.maxOutputBytes", restricted: false },

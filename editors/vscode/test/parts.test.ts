@@ -133,23 +133,43 @@ test("an untrusted workspace sets nothing restricted and leaves the agent read-o
 
 // --- Markdown
 
+/** Where the unsettled text begins. */
+const end = (text: string, from = 0): number => [...settled(text, from)].at(-1) ?? from;
+
 test("finished paragraphs are settled, the last one and open fences are not", () => {
   const text = "one\n\ntwo\n\n```\na\n\nb\n";
-  assert.equal(text.slice(0, settled(text, 0)), "one\n\ntwo\n\n");
+  assert.equal(text.slice(0, end(text)), "one\n\ntwo\n\n");
   const closed = `${text}\`\`\`\n\nthree\nfour`;
-  assert.equal(closed.slice(settled(closed, 0)), "three\nfour");
+  assert.equal(closed.slice(end(closed)), "three\nfour");
 });
 
 test("a list with gaps stays in one piece", () => {
   const text = "intro\n\n- a\n\n- b\n\n  more\n\n";
-  assert.equal(settled(text, 0), 0);
+  assert.equal(end(text), 0);
 });
 
 test("what is settled in steps is what is settled at once", () => {
   const text = "# a\n\nb *c*\n\n```py\nx\n```\n\n1. d\n2. e\n\nf\n\ng\n";
   let done = 0;
-  for (let end = 0; end <= text.length; end++) done = settled(text.slice(0, end), done);
-  assert.equal(done, settled(text, 0));
+  for (let length = 0; length <= text.length; length++) done = end(text.slice(0, length), done);
+  assert.equal(done, end(text));
+});
+
+test("long text settles in small parts between blocks, and a long block is one", () => {
+  const text = "word word\n\n".repeat(100) + "```\n" + "x\n\n".repeat(500) + "```\n\nend\n";
+  const ends = [...settled(text, 0, 50)];
+  const parts = ends.map((at, index) => text.slice(ends[index - 1] ?? 0, at));
+  assert.equal(parts.join("") + "end\n", text);
+  assert.ok(parts.slice(0, -1).every((part) => part.length <= 66 && part.endsWith("\n\n")), parts.slice(0, -1).join("|"));
+  assert.ok(parts.at(-1)?.includes("```\nx\n"));
+});
+
+test("long code is laid out in parts and copied as a whole", () => {
+  const code = Array.from({ length: 1000 }, (_, number) => `line ${number} <b>`).join("\n") + "\n";
+  const html = makeRenderer("Copy")("```\n" + code + "```\n");
+  const parts = [...html.matchAll(/<span class="lines">([^<]*)<\/span>/g)].map((match) => match[1] ?? "");
+  assert.equal(parts.length, 5);
+  assert.equal(parts.join(""), code.replaceAll("<", "&lt;").replaceAll(">", "&gt;"));
 });
 
 test("untrusted Markdown makes no element of its own", () => {

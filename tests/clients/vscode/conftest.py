@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
 from pathlib import Path
 
 import pytest
@@ -11,8 +13,13 @@ from tests.clients.vscode import support
 
 @pytest.fixture(scope="session")
 def extensions(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of extensions for code-server."""
+    """The folder of extensions for code-server. Workers share one package: two builds at once write the same files."""
     if lacks := support.missing():
         pytest.skip(lacks)
     folder = tmp_path_factory.mktemp("extension")
-    return support.install(support.package(folder), folder / "extensions")
+    shared = tmp_path_factory.getbasetemp().parent if "PYTEST_XDIST_WORKER" in os.environ else folder
+    with (shared / "package.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (shared / "codeagent.vsix").exists():
+            support.package(shared)
+    return support.install(shared / "codeagent.vsix", folder / "extensions")

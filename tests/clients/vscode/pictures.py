@@ -68,6 +68,11 @@ if not items:
 
 The new test in `test_prices.py` covers it.
 """
+THOUGHT = """`shipping` charges for an empty parcel, see `prices.py:26`.
+
+It is called by `order_total` alone, so it can return nothing to pay where nothing is sent. The rates stay as they are,
+and orders that only hold free items still have a weight.
+"""
 
 
 def call(name: str, **arguments: Any) -> dict[str, Any]:
@@ -102,7 +107,7 @@ _PLAN: list[dict[str, Any]] = [
     {"tool_calls": [call("create_plan", goal="Correct prices", steps=_STEPS, estimated_complexity="medium")]},
     {"tool_calls": [edit("def net(items):\n    total = 0", "def net(items):\n    total = Decimal(0)")]},
     {"text": "`net` starts from a decimal."},
-    {"text": " ".join(f"word{number}" for number in range(300)), "chunks": 300, "delay": 0.2},
+    {"text": THOUGHT, "chunks": 4, "delay": 15},  # still at work when the picture is taken
 ]
 
 
@@ -123,16 +128,18 @@ def _review(opened: Window, folder: Path) -> None:
     opened.task("Empty orders must ship for nothing, and amounts must be exact")
     opened.wait_status("waiting for you")
     opened.transcript().locator(".question").wait_for()
-    page.wait_for_timeout(500)
+    page.locator(support.ROWS).filter(has_text="Review").wait_for()
     page.screenshot(path=folder / "question.png")
     opened.pick("Review")
-    page.locator(".codelens-decoration a").filter(has_text="Accept change").first.wait_for()
-    page.wait_for_timeout(1000)
+    page.locator(".codelens-decoration a").filter(has_text="Accept change").nth(1).wait_for()
+    page.locator(".pane-body .monaco-list-row").filter(has_text="if not items:").wait_for()
+    page.wait_for_timeout(1000)  # the diff editor moves its parts for a while
     page.screenshot(path=folder / "review.png")
     page.locator(".codelens-decoration a").filter(has_text="Accept change").first.click()
-    page.wait_for_timeout(1500)
+    opened.transcript().locator(".decision").filter(has_text="Accepted").wait_for()
+    page.wait_for_timeout(1000)
     page.locator(support.STATUS).click()
-    page.wait_for_timeout(800)
+    page.locator(support.ROWS).filter(has_text="Undo Last Run").wait_for()
     page.screenshot(path=folder / "menu.png")
 
 
@@ -141,7 +148,8 @@ def _plan(opened: Window, folder: Path) -> None:
     opened.task("Correct the prices", "CodeAgent: New Task with a Plan…")
     opened.pick("Apply")
     opened.wait_status("2/4")
-    opened.page.wait_for_timeout(1500)
+    opened.transcript().locator(".plan li.running").wait_for()
+    opened.transcript().locator(".markdown").filter(has_text="charges for an empty parcel").wait_for()
     opened.page.screenshot(path=folder / "plan.png")
 
 

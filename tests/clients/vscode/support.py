@@ -24,8 +24,17 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[3]
 EXTENSION = ROOT / "editors" / "vscode"
 RIG = Path(os.environ.get("CODEAGENT_VSCODE_RIG", "/nonexistent"))  # named by the script that installs it
-SECONDS = 30.0
+SECONDS = 60.0
 STATUS = "[id='codeagent-lsp.codeagent.codeagent.status']"
+INPUT = ".quick-input-widget input >> nth=0"
+ROWS = ".quick-input-list .monaco-list-row"
+VALUE = """const box = document.querySelector(".quick-input-widget"), shown = box && box.checkVisibility();
+    const value = shown ? box.querySelector("input").value : null"""
+# The list is the one for the words: the first row has them, or says that nothing has.
+LISTED = """words => {
+    const row = document.querySelector(".quick-input-list .monaco-list-row"), text = row?.innerText.toLowerCase() ?? "";
+    return row && (words.every(word => text.includes(word)) || /no matching|similar commands/.test(text));
+}"""
 BROWSER = (
     "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
     "--disable-background-networking", "--disable-component-update", "--disable-sync",
@@ -62,6 +71,12 @@ def install(vsix: Path, into: Path) -> Path:
     return into
 
 
+def timeout() -> type[Exception]:
+    """What Playwright raises when it has waited long enough."""
+    raised: type[Exception] = importlib.import_module("playwright.sync_api").TimeoutError
+    return raised
+
+
 @dataclass
 class Window:
     """One editor on one workspace. `page` is Playwright's page; the helpers wait up to `SECONDS`."""
@@ -73,10 +88,10 @@ class Window:
     process: subprocess.Popen[bytes] = field(repr=False)
 
     def load(self) -> None:
-        """Load the editor, or load it again: what was in the window is gone then."""
+        """Load the editor, or load it again: what was in the window is gone then. The server has started, or failed."""
         self.page.goto(self.url)
         self.page.locator(".monaco-workbench").wait_for()
-        self.page.locator(STATUS).wait_for()
+        self.page.locator(f"{STATUS}:not(:has(.codicon-loading))").wait_for()
 
     def another(self) -> Window:
         """A second window on the same workspace, with a server of its own."""
@@ -99,20 +114,34 @@ class Window:
         """Type into the input box that is open, and accept."""
         box = self.page.locator(".quick-input-widget:not(:has(.monaco-list-row)) input").first
         box.wait_for(state="visible")
-        self.page.wait_for_timeout(200)
+        self._until_value("value === ''")
         box.fill(words)
-        self.page.keyboard.press("Enter")
+        self._accept(words)
+
+    def listed(self, key: str, words: str, seconds: float = SECONDS) -> Any:
+        """The rows of the list that a key opens (F1: the palette), once they are those for the words."""
+        self._until_closed()
+        self.page.keyboard.press(key)
+        self._until_value("value !== null && value.startsWith('>')" if key == "F1" else "value === ''", seconds)
+        self.page.locator(INPUT).fill(words)
+        self.page.wait_for_function(LISTED, arg=words.lstrip(">").lower().split(), timeout=seconds * 1000)
+        return self.page.locator(ROWS)
+
+    def idle(self) -> None:
+        """Wait until nothing is at work and nothing waits for a decision."""
+        self.page.locator(f"{STATUS}:has(.codicon-sparkle)").wait_for()
 
     def pick(self, label: str) -> None:
         """Choose a row of the list that is open."""
-        row = self.page.locator(".quick-input-list .monaco-list-row").filter(has_text=label).first
+        row = self.page.locator(ROWS).filter(has_text=label).first
         row.wait_for(state="visible")
         row.click()
 
     def open(self, name: str) -> None:
-        """Open a file of the workspace."""
+        """Open a file of the workspace. Its text comes after its tab, and only then are commands for a file offered."""
         self._quick("Control+p", name, name)
         self.page.locator(f'.tab.active[data-resource-name="{name}"]').wait_for()
+        self.page.locator(".editor-group-container.active .monaco-editor .view-line").first.wait_for()
 
     def status(self) -> str:
         """What our status bar item says."""
@@ -136,18 +165,36 @@ class Window:
         return [pid for pid in _processes(f"CODEAGENT_STATE_DIR={self.state}") if _is_server(pid)]
 
     def _quick(self, key: str, words: str, row: str) -> None:
-        """Pick a row of the list that a key opens. What is loading beside it may take the focus: then once more."""
-        errors = importlib.import_module("playwright.sync_api").TimeoutError
-        for attempt in range(4):
-            with contextlib.suppress(errors):
-                self.page.keyboard.press(key)
-                self.page.locator(".quick-input-widget input").first.fill(words, timeout=5000)
-                focused = self.page.locator(".quick-input-list .monaco-list-row.focused").filter(has_text=row)
-                focused.wait_for(timeout=5000)
-                self.page.keyboard.press("Enter")
+        """Pick a row of the list that a key opens. What loads beside it may take the keys or close the list: then
+        once more, with the list closed before, and more patience.
+        """
+        for seconds in (3, 5, 10, 20, 30):
+            with contextlib.suppress(timeout()):
+                self.listed(key, words, seconds)
+                self.page.locator(f"{ROWS}.focused").filter(has_text=row).wait_for(timeout=seconds * 1000)
+                break
+            self.page.mouse.click(200, 8)  # where nothing is, in the title bar: the keys are the workbench's again
+        else:
+            raise TimeoutError(f"{key} {words}: not offered, but {self.page.locator(ROWS).all_inner_texts()}")
+        self._accept(words)
+
+    def _accept(self, words: str) -> None:
+        """Enter, once: a second one could reach the editor. Then the box is gone, or asks for something else."""
+        self.page.locator(INPUT).press("Enter")
+        self._until_value(f"value !== {json.dumps(words)}")
+
+    def _until_closed(self) -> None:
+        """No list and no box is open; Escape closes one."""
+        for _ in range(10):
+            if not self.page.locator(INPUT).is_visible():
                 return
-            self.page.locator(".part.titlebar").click(timeout=1000 * (attempt + 1), force=True)
-        raise TimeoutError(f"{key} {words}: not offered")
+            self.page.keyboard.press("Escape")
+            with contextlib.suppress(timeout()):
+                self._until_value("value === null", 1)
+
+    def _until_value(self, holds: str, seconds: float = SECONDS) -> None:
+        """Wait until this holds of the `value` in the open box; null when none is open."""
+        self.page.wait_for_function(f"() => {{ {VALUE}; return {holds}; }}", timeout=seconds * 1000)
 
 
 @contextlib.contextmanager
@@ -219,7 +266,10 @@ def _write_settings(user: Path, folder: Path, settings: Mapping[str, Any]) -> No
         "workbench.tips.enabled": False,
         "extensions.ignoreRecommendations": True,
         "chat.disableAIFeatures": True,
-        "git.openRepositoryInParentFolders": "never",
+        "git.enabled": False,
+        "workbench.reduceMotion": "on",  # nothing is half there
+        "extensions.autoCheckUpdates": False,
+        "editor.minimap.enabled": False,
         **settings,
     }
     (user / "User").mkdir(parents=True)

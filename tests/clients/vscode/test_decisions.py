@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 from typing import Any
 
@@ -9,16 +10,23 @@ import pytest
 
 from tests.clients.vscode import support
 from tests.clients.vscode.support import Window, window
-from tests.clients.vscode.test_runs import CHANGED, LAST, ONE, SOURCE, both_ends, buffer, call, edit, until
+from tests.clients.vscode.test_runs import (
+    CHANGED,
+    LAST,
+    ONE,
+    SOURCE,
+    both_ends,
+    buffer,
+    call,
+    edit,
+    press_button,
+    row,
+    until,
+)
 
 pytestmark = [pytest.mark.slow, pytest.mark.vscode]
 
 TOAST_SECONDS = 10  # after which the editor hides a notification
-
-
-def row(opened: Window, words: str) -> Any:
-    """A row of the run's tree."""
-    return opened.page.locator(".pane-body .monaco-list-row").filter(has_text=words).last
 
 
 def press(opened: Window, *keys: str) -> None:
@@ -26,6 +34,37 @@ def press(opened: Window, *keys: str) -> None:
     for key in keys:
         opened.page.keyboard.press(key)
         opened.page.wait_for_timeout(150)
+
+
+def to_row(opened: Window, name: str) -> None:
+    """Put the keyboard on a row of the run's tree, as without a mouse: its view, its first row, then down."""
+    opened.command("CodeAgent: Focus on Run View")
+    focused = opened.page.locator(".pane-body .monaco-list-row.focused .label-name")
+    press(opened, "Home")
+    focused.wait_for()
+    for _ in range(20):
+        if focused.inner_text() == name:
+            return
+        press(opened, "ArrowDown")
+    raise AssertionError(f"{name}: no such row in {opened.page.locator('.pane-body').first.inner_text()}")
+
+
+def from_menu(opened: Window, name: str, title: str) -> None:
+    """Take an entry of a row's context menu by the keyboard; the tree may be drawn anew meanwhile: then once more."""
+    entries = opened.page.locator(".context-view .monaco-menu .action-item")
+    chosen = opened.page.locator(".context-view .monaco-menu .action-item.focused").filter(has_text=title)
+    for _ in range(5):
+        to_row(opened, name)
+        press(opened, "Shift+F10")
+        with contextlib.suppress(support.timeout()):
+            entries.filter(has_text=title).wait_for(timeout=5000)
+            for _ in range(entries.count() + 1):
+                if chosen.count():
+                    press(opened, "Enter")
+                    return
+                press(opened, "ArrowDown")
+        press(opened, "Escape")
+    raise AssertionError(f"{title}: not in the menu of {name}: {entries.all_inner_texts()}")
 
 
 def test_an_approval_a_question_and_a_review_without_a_mouse(tmp_path: Path, extensions: Path) -> None:
@@ -52,7 +91,8 @@ def test_an_approval_a_question_and_a_review_without_a_mouse(tmp_path: Path, ext
         focused.filter(has_text="Review").wait_for()
         press(opened, "Enter")
         page.locator(".codelens-decoration a").filter(has_text="Accept change").first.wait_for()
-        row(opened, "a.py").click()  # the diff of one file; by the keyboard F6 and the arrows lead there
+        to_row(opened, "a.py")
+        press(opened, "Enter")  # the diff of one file
         page.locator(".tab.active").filter(has_text="a.py (proposed)").wait_for()
         page.locator(".editor.modified .view-lines").first.wait_for()
         press(opened, "Control+Home", "Alt+F5", "Control+Alt+y")
@@ -60,10 +100,7 @@ def test_an_approval_a_question_and_a_review_without_a_mouse(tmp_path: Path, ext
         press(opened, "Control+Alt+n")
         row(opened, "a.py").wait_for(state="detached")
         press(opened, "Control+Alt+r")
-        press(opened, "F1")
-        page.locator(".quick-input-widget input").first.fill(">CodeAgent: Accept All Changes")
-        page.locator(".quick-input-list .monaco-list-row").filter(has_text="Accept All Changes").wait_for()
-        press(opened, "Enter")
+        opened.command("CodeAgent: Accept All Changes")
         until(lambda: opened.disk("made.txt") is not None, "the file of the command was not accepted")
         assert buffer(opened) == SOURCE.replace(ONE, "return 10\n\n\ndef f0")
 
@@ -100,12 +137,15 @@ def test_a_hidden_notification_and_a_closed_window_lose_nothing(tmp_path: Path, 
         assert buffer(opened) == SOURCE.replace(LAST, "return 990")
 
 
+def plan(*titles: str) -> dict[str, Any]:
+    """The model's call for a plan of these steps."""
+    steps = [{"title": title, "description": title, "expected_tools": []} for title in titles]
+    return call("create_plan", goal="All parts", steps=steps, estimated_complexity="low")
+
+
 def test_the_buttons_of_a_plan(tmp_path: Path, extensions: Path) -> None:
-    steps: list[dict[str, Any]] = [
-        {"title": title, "description": title, "expected_tools": []} for title in ("First part", "Second part")
-    ]
     script: list[dict[str, Any]] = [
-        {"tool_calls": [call("create_plan", goal="Two parts", steps=steps, estimated_complexity="low")]},
+        {"tool_calls": [plan("First part", "Second part")]},
         {"tool_calls": [edit(LAST, "return 990")]},
         {"text": "The first part is done."},
         {"error": "broken"},
@@ -120,18 +160,49 @@ def test_the_buttons_of_a_plan(tmp_path: Path, extensions: Path) -> None:
         page.locator(".quick-input-title").filter(has_text="Second part failed").wait_for()
         opened.pick("Stop")
         row(opened, "Second part").locator(".codicon-error").wait_for()
-        page.wait_for_timeout(1000)  # the last events of the run draw the tree anew, away from under the mouse
-        row(opened, "Second part").hover()
-        row(opened, "Second part").locator("a.action-label[aria-label^='Do This Step']").click()
+        press_button(opened, "Second part", "Do This Step")
         page.locator(".quick-input-title").filter(has_text="Apply changes").wait_for()
         opened.pick("Apply")
         row(opened, "Second part").locator(".codicon-pass-filled").wait_for()
         assert "return 10\n" in buffer(opened) and "return 990" in buffer(opened)
-        page.wait_for_timeout(1000)
-        row(opened, "First part").hover()
-        row(opened, "First part").locator("a.action-label[aria-label^='Roll Back']").click()
+        press_button(opened, "First part", "Roll Back")
         opened.transcript().locator(".decision").filter(has_text="Undone").first.wait_for()
         assert buffer(opened) == SOURCE
+
+
+def test_the_menu_of_a_plans_step_by_the_keyboard(tmp_path: Path, extensions: Path) -> None:
+    script: list[dict[str, Any]] = [
+        {"tool_calls": [plan("First part", "Second part", "Third part")]},
+        {"tool_calls": [edit(LAST, "return 990")]},
+        {"text": "The first part is done."},
+        {"error": "broken"},
+        {"error": "broken"},
+        {"tool_calls": [edit(ONE, "return 10\n\n\ndef f0")]},
+        {"text": "The third part is done."},
+    ]
+    with window(tmp_path, extensions, files={"a.py": SOURCE}, script=script) as opened:
+        page = opened.page
+        opened.open("a.py")
+        opened.task("Do all parts", "CodeAgent: New Task with a Plan…")
+        focused = page.locator(".quick-input-list .monaco-list-row.focused")
+        focused.filter(has_text="Review").wait_for()
+        press(opened, "ArrowDown", "Enter")
+        failed = page.locator(".quick-input-title").filter(has_text="Second part failed")
+        failed.wait_for()
+        press(opened, "Escape")
+        from_menu(opened, "Second part", "Do This Step")
+        failed.wait_for()
+        press(opened, "Escape")
+        from_menu(opened, "Second part", "Skip This Step")
+        row(opened, "Second part").locator(".codicon-debug-step-over").wait_for()
+        page.locator(".quick-input-title").filter(has_text="Apply changes").wait_for()
+        focused.filter(has_text="Review").wait_for()
+        press(opened, "ArrowDown", "Enter")
+        row(opened, "Third part").locator(".codicon-pass-filled").wait_for()
+        assert "return 10\n" in buffer(opened) and "return 990" in buffer(opened)
+        from_menu(opened, "Third part", "Roll Back to Before This Step")
+        opened.transcript().locator(".decision").filter(has_text="Undone").first.wait_for()
+        assert buffer(opened) == SOURCE.replace(LAST, "return 990")
 
 
 def test_code_is_copied_from_the_transcript(tmp_path: Path, extensions: Path) -> None:

@@ -131,12 +131,7 @@ def test_reports_and_lists(tmp_path: Path, extensions: Path) -> None:
 
 def commands(opened: Window, words: str) -> str:
     """What the palette lists for the words."""
-    opened.page.keyboard.press("F1")
-    box = opened.page.locator(".quick-input-widget input").first
-    box.wait_for(state="visible")
-    box.fill(f">{words}")
-    opened.page.wait_for_timeout(700)
-    found = "\n".join(opened.page.locator(".quick-input-list .monaco-list-row").all_inner_texts())
+    found = "\n".join(opened.listed("F1", f">{words}").all_inner_texts())
     opened.page.keyboard.press("Escape")
     return found
 

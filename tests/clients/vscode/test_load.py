@@ -16,10 +16,9 @@ from tests.clients.vscode.test_runs import CHANGED, LAST, SOURCE, both_ends, buf
 
 pytestmark = [pytest.mark.slow, pytest.mark.vscode]
 
-# Machines differ and are busy with other things: what counts is how much slower it gets, and a limit for people.
+# Machines differ and are busy with other things: what counts is how much slower it gets.
 SLOWER = 4.0
 GRACE_MS = 150.0
-SCROLL_MS = 600.0
 BUSY = {"codeagent.server.command": [sys.executable, busy_server.__file__]}
 FRAMES = """seconds => new Promise(done => {
     const gaps = []; let last = performance.now(); const end = last + seconds * 1000;
@@ -66,17 +65,21 @@ def test_many_events_and_a_long_transcript(tmp_path: Path, extensions: Path) -> 
         assert drawn < idle_frame * SLOWER + GRACE_MS
         began = time.monotonic()
         opened.task("mountain")
-        frame.locator(".ended.completed").last.wait_for()
-        frame.locator(".markdown").filter(has_text="THE END").last.wait_for()
+        frame.locator(".ended.completed").nth(1).wait_for()
+        frame.locator(".markdown").filter(has_text="THE END").nth(1).wait_for()
         print(f"mountain: shown after {time.monotonic() - began:.1f} s")
-        scrolled(opened, frame, idle_key)
+        scrolled(opened, frame, idle_key, idle_frame)
 
 
-def scrolled(opened: Window, frame: Any, idle_key: float) -> None:
+def scrolled(opened: Window, frame: Any, idle_key: float, idle_frame: float) -> None:
     """Scrolls through a long transcript: all of it is there, the frames go on, and so does typing."""
     log = frame.locator("#log")
     size = log.evaluate("log => log.textContent.length")
     assert size > busy_server.MOUNTAIN_BYTES * 0.9, size
+    longest = log.evaluate(
+        "log => Math.max(...[...log.querySelectorAll('.piece')].map(piece => piece.textContent.length))"
+    )
+    assert longest < 10_000, "what is laid out at once when it comes into sight"
     log.evaluate("log => log.scrollTop = 0")
     frame.locator("h2").filter(has_text="Part 0").first.wait_for()
     log.evaluate("log => { let at = 0; setInterval(() => log.scrollTop = (at += log.scrollHeight / 200), 30); }")
@@ -86,7 +89,7 @@ def scrolled(opened: Window, frame: Any, idle_key: float) -> None:
     print(
         f"mountain: {size / 1e6:.1f} MB scroll with {slow:.0f} ms a frame (worst {max(gaps):.0f}), a word {key:.0f} ms"
     )
-    assert slow < SCROLL_MS, sorted(gaps)[-5:]
+    assert slow < idle_frame * SLOWER + GRACE_MS, sorted(gaps)[-5:]
     assert key < idle_key * SLOWER + GRACE_MS
 
 
@@ -104,7 +107,7 @@ def test_two_windows_on_one_workspace_do_not_disturb_each_other(tmp_path: Path, 
         runs = second.page.locator(".pane-body .monaco-list-row")
         assert runs.filter(has_text="In the first window").count() == 0
         second.pick("Discard")
-        second.wait_status("CodeAgent")
+        second.idle()
         second.page.close()
         until(lambda: len(first.servers()) == 1, "a closed window leaves no server")
         first.page.bring_to_front()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import time
@@ -11,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.clients.vscode.support import Window, window
+from tests.clients.vscode.support import Window, timeout, window
 
 pytestmark = [pytest.mark.slow, pytest.mark.vscode]
 
@@ -42,7 +43,23 @@ def both_ends() -> dict[str, Any]:
 CHANGED = {"text": "Changed **both** ends of `a.py:2`."}
 
 
-def until(holds: Callable[[], bool], what: str, seconds: float = 20.0) -> None:
+def row(opened: Window, words: str) -> Any:
+    """A row of the run's tree."""
+    return opened.page.locator(".pane-body .monaco-list-row").filter(has_text=words).last
+
+
+def press_button(opened: Window, words: str, label: str) -> None:
+    """A button of a row, which is there while the mouse is over the row; a row may move away meanwhile."""
+    button = row(opened, words).locator(f"a.action-label[aria-label^='{label}']")
+    for _ in range(10):
+        row(opened, words).hover()
+        with contextlib.suppress(timeout()):
+            button.click(timeout=2000)
+            return
+    raise AssertionError(f"{label}: no such button at {words}")
+
+
+def until(holds: Callable[[], bool], what: str, seconds: float = 30.0) -> None:
     """Wait until something outside of the page holds."""
     deadline = time.monotonic() + seconds
     while not holds():
@@ -54,18 +71,18 @@ def buffer(opened: Window) -> str:
     """The text of a.py's buffer, by saving it."""
     opened.open("a.py")
     opened.page.keyboard.press("Control+s")
-    opened.page.wait_for_timeout(600)
+    opened.page.locator('.tab.active:not(.dirty)[data-resource-name="a.py"]').wait_for()
     return opened.disk("a.py") or ""
 
 
 def offers(opened: Window, action: Any) -> bool:
     """Whether the lightbulb's list has an action; closes the list when it has not."""
     opened.page.keyboard.press("Control+.")
-    opened.page.wait_for_timeout(1000)
-    found = bool(action.count())
-    if not found:
-        opened.page.keyboard.press("Escape")
-    return found
+    with contextlib.suppress(timeout()):
+        action.wait_for(timeout=3000)
+        return True
+    opened.page.keyboard.press("Escape")
+    return False
 
 
 def test_one_hunk_accepted_the_other_discarded_then_undone(tmp_path: Path, extensions: Path) -> None:
@@ -80,7 +97,7 @@ def test_one_hunk_accepted_the_other_discarded_then_undone(tmp_path: Path, exten
         opened.page.locator(".codelens-decoration a").filter(has_text="Accept change").first.wait_for(state="detached")
         lenses.filter(has_text="Discard file").first.click()
         opened.page.locator(".tab").filter(has_text="Agent's changes").wait_for(state="detached")
-        opened.wait_status("CodeAgent")
+        opened.idle()
         assert buffer(opened) == SOURCE.replace(ONE, "return 10\n\n\ndef f0")
         opened.command("CodeAgent: Undo Last Run")
         opened.page.locator(".view-line").filter(has_text="return 10").first.wait_for(state="detached")
@@ -114,13 +131,9 @@ def test_what_the_tree_offers_for_one_hunk(tmp_path: Path, extensions: Path) -> 
         page.keyboard.press("Escape")
         opened.transcript().locator(".question button").filter(has_text="Review").click()
         page.locator(".tab.active").filter(has_text="Agent's changes").wait_for()
-        row = page.locator(".pane-body .monaco-list-row").filter(has_text="return 990")
-        row.hover()
-        row.locator("a.action-label[aria-label^='Discard This Change']").click()
-        row.wait_for(state="detached")
-        row = page.locator(".pane-body .monaco-list-row").filter(has_text="a.py").first
-        row.hover()
-        row.locator("a.action-label[aria-label^='Accept This File']").click()
+        press_button(opened, "return 990", "Discard This Change")
+        row(opened, "return 990").wait_for(state="detached")
+        press_button(opened, "a.py", "Accept This File")
         page.locator(".tab.dirty").filter(has_text="a.py").wait_for()
         assert buffer(opened) == SOURCE.replace(ONE, "return 10\n\n\ndef f0")
 
@@ -144,7 +157,7 @@ def test_questions_with_choices_and_with_free_text(tmp_path: Path, extensions: P
 def test_the_transcript_streams_and_its_buttons_work(tmp_path: Path, extensions: Path) -> None:
     text = "See `a.py:5`.\n\n```python\nx = 1\n```\n\n" + WORDS
     with window(
-        tmp_path, extensions, files={"a.py": SOURCE}, script=[{"text": text, "chunks": 300, "delay": 0.05}]
+        tmp_path, extensions, files={"a.py": SOURCE}, script=[{"text": text, "chunks": 300, "delay": 0.2}]
     ) as opened:
         opened.task("Talk")
         frame = opened.transcript()
@@ -154,7 +167,7 @@ def test_the_transcript_streams_and_its_buttons_work(tmp_path: Path, extensions:
         assert first.evaluate("element => element.isConnected"), "a settled piece was drawn again"
         frame.locator("#composer button").filter(has_text="Stop").click()
         frame.locator(".ended.cancelled").wait_for()
-        opened.wait_status("CodeAgent")
+        opened.idle()
         frame.locator("button.file").first.click()
         opened.page.locator(".tab.active").filter(has_text="a.py").wait_for()
         opened.page.locator(".statusbar-item").filter(has_text="Ln 5").wait_for()
@@ -168,7 +181,7 @@ def test_a_plan_shows_its_steps(tmp_path: Path, extensions: Path) -> None:
         {"tool_calls": [call("create_plan", goal="Two parts", steps=steps, estimated_complexity="low")]},
         {"tool_calls": [edit(LAST, "return 990")]},
         {"text": "The first part is done."},
-        {"text": WORDS, "chunks": 100, "delay": 0.05},
+        {"text": WORDS, "chunks": 400, "delay": 0.5},  # longer than the test looks, which then stops it
     ]
     with window(tmp_path, extensions, files={"a.py": SOURCE}, script=script) as opened:
         opened.open("a.py")
@@ -179,7 +192,8 @@ def test_a_plan_shows_its_steps(tmp_path: Path, extensions: Path) -> None:
         rows.filter(has_text="First part").locator(".codicon-pass-filled").wait_for()
         rows.filter(has_text="Second part").last.locator(".codicon-sync").wait_for()
         opened.transcript().locator(".plan li.running").filter(has_text="Second part").wait_for()
-        opened.wait_status("CodeAgent")
+        opened.command("CodeAgent: Stop")
+        rows.filter(has_text="Second part").last.locator(".codicon-circle-slash").wait_for()
         assert "return 990" in buffer(opened)
 
 
@@ -242,7 +256,7 @@ def test_a_selection_is_edited_from_the_lightbulb(tmp_path: Path, extensions: Pa
     script = [{"text": "def one():\n    return 1000\n"}]
     with window(tmp_path, extensions, files={"a.py": SOURCE}, script=script) as opened:
         opened.open("a.py")
-        opened.wait_status("CodeAgent")
+        opened.idle()
         until(lambda: bool(opened.servers()), "no server")
         action = opened.page.locator(".action-widget .monaco-list-row").filter(has_text="Edit with an instruction")
         until(lambda: offers(opened, action), "the lightbulb does not offer an edit")

@@ -3,7 +3,7 @@ import * as path from "node:path";
 import * as vscode from "vscode";
 import type { Place, Review } from "../review/review";
 import type { Hunk } from "../review/hunks";
-import type { FileState, Question, Run, Step } from "../state";
+import type { FileState, Question, Run, State, Step } from "../state";
 import type { Store } from "../store";
 
 type Node =
@@ -42,6 +42,7 @@ const RUN_ICONS: Record<Run["status"], [string, string?]> = {
 export class RunTree implements vscode.TreeDataProvider<Node>, vscode.Disposable {
   private readonly changed = new vscode.EventEmitter<undefined>();
   private readonly parts: vscode.Disposable[];
+  private drawn: readonly unknown[] = [];
   readonly onDidChangeTreeData = this.changed.event;
 
   constructor(
@@ -54,7 +55,7 @@ export class RunTree implements vscode.TreeDataProvider<Node>, vscode.Disposable
       store.onGlance((state) => {
         const waiting = state.questions.length;
         view.badge = waiting ? { value: waiting, tooltip: vscode.l10n.t("{0} waiting for you", waiting) } : undefined;
-        this.changed.fire(undefined);
+        this.draw(state);
       }),
       review.onHunks(() => this.changed.fire(undefined)),
     ];
@@ -95,6 +96,14 @@ export class RunTree implements vscode.TreeDataProvider<Node>, vscode.Disposable
     this.changed.dispose();
   }
 
+  /** Draws only when something looks different: a row that is drawn again slips from under the mouse. */
+  private draw(state: State): void {
+    const now = looks(state);
+    if (now.length === this.drawn.length && now.every((part, index) => part === this.drawn[index])) return;
+    this.drawn = now;
+    this.changed.fire(undefined);
+  }
+
   /** The newest run, and those before it that still wait for something. */
   private roots(): Node[] {
     const { order, runs, questions } = this.store.state;
@@ -132,6 +141,12 @@ export class RunTree implements vscode.TreeDataProvider<Node>, vscode.Disposable
     item.command = { title: "", command: "codeagent.review.openFile", arguments: [plain(node)] };
     return item;
   }
+}
+
+/** All that the tree shows of a state. */
+function looks({ order, runs, questions }: State): readonly unknown[] {
+  const ofRun = (run: Run): unknown[] => [run.runId, run.title, run.status, run.activity, run.error, run.plan, run.staged];
+  return [questions, ...order.flatMap((id) => (runs[id] ? ofRun(runs[id]) : []))];
 }
 
 function runItem(run: Run): vscode.TreeItem {

@@ -84,7 +84,8 @@ export class Transcript implements vscode.WebviewViewProvider, vscode.Disposable
       case "stop":
         return void (await vscode.commands.executeCommand("codeagent.cancel"));
       case "copy":
-        return vscode.env.clipboard.writeText(String(said.text));
+        await vscode.env.clipboard.writeText(String(said.text));
+        return void (await this.view?.webview.postMessage({ type: "copied" }));
       case "answer":
         return this.actions.respond(String(said.requestId), String(said.answer));
       case "question":

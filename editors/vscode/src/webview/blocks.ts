@@ -31,7 +31,7 @@ export function makeBlock(block: Block, context: Context): BlockView {
   switch (block.kind) {
     case "text": {
       const stream = new Stream((text) => context.render(text));
-      stream.set(block.text);
+      stream.append(block.text);
       return grows(stream.element, (text) => stream.append(text));
     }
     case "output":

@@ -28,6 +28,7 @@ const runs = new Map<string, RunView>();
 const empty = element("p", "empty", word("empty"));
 const input = document.createElement("textarea");
 const send = element("button", "send", word("send")) as HTMLButtonElement;
+let copying: HTMLElement | undefined;
 let following = true;
 let lastTop = 0;
 let lastHeight = 0;
@@ -104,7 +105,11 @@ log.addEventListener("click", (event) => {
 
 function copy(button: HTMLElement): void {
   const text = button.closest(".code")?.querySelector("pre")?.textContent ?? "";
+  copying = button;
   say({ type: "copy", text });
+}
+
+function copied(button: HTMLElement): void {
   button.textContent = word("copied");
   setTimeout(() => (button.textContent = word("copy")), 1500);
 }
@@ -116,7 +121,7 @@ function submit(): void {
   say({ type: "send", text });
   input.value = "";
   grow();
-  following = true;
+  follow(true);
 }
 
 function grow(): void {
@@ -146,8 +151,8 @@ function compose(): void {
 log.addEventListener(
   "scroll",
   () => {
-    if (log.scrollHeight - log.scrollTop - log.clientHeight < 40) following = true;
-    else if (log.scrollTop < lastTop && log.scrollHeight >= lastHeight) following = false;
+    if (log.scrollHeight - log.scrollTop - log.clientHeight < 40) follow(true);
+    else if (log.scrollTop < lastTop && log.scrollHeight >= lastHeight) follow(false);
     lastTop = log.scrollTop;
     lastHeight = log.scrollHeight;
   },
@@ -156,13 +161,23 @@ log.addEventListener(
 resized.observe(log); // and each run: what comes into view gets its real height only then
 new MutationObserver(stick).observe(log, { childList: true, subtree: true, characterData: true });
 
+/** While it does not follow the end, what is read stays where it is when heights above it become known. */
+function follow(end: boolean): void {
+  following = end;
+  log.classList.toggle("following", end);
+}
+
 function stick(): void {
   if (following) log.scrollTop = log.scrollHeight;
 }
 
-window.addEventListener("message", (event: MessageEvent<{ type: string; patches: readonly Patch[] }>) => {
-  if (event.data.type === "patches") event.data.patches.forEach(apply);
+type Told = { readonly type: "patches"; readonly patches: readonly Patch[] } | { readonly type: "copied" };
+
+window.addEventListener("message", ({ data }: MessageEvent<Told>) => {
+  if (data.type === "patches") data.patches.forEach(apply);
+  else if (data.type === "copied" && copying) copied(copying);
 });
 compose();
+follow(true);
 log.append(empty);
 say({ type: "ready" });

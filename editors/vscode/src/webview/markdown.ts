@@ -4,6 +4,8 @@
  */
 import MarkdownIt from "markdown-it";
 
+/** Lines of code that are laid out together; those out of sight are not. */
+const LINES = 200;
 const FILE = /^([\w@.~+-]+(?:[\\/][\w@.~+ -]+)*\.\w{1,10})(?::(\d+))?(?::\d+)?$/;
 
 /** Renders one settled or growing piece. */
@@ -23,9 +25,18 @@ export function makeRenderer(copy: string): (text: string) => string {
       : inner;
   };
   const block = (content: string, language: string): string =>
-    `<div class="code"><div class="bar"><span>${escape(language)}</span><button class="copy">${escape(copy)}</button></div><pre><code>${escape(content)}</code></pre></div>`;
+    `<div class="code"><div class="bar"><span>${escape(language)}</span><button class="copy">${escape(copy)}</button></div><pre><code>${inParts(content, escape)}</code></pre></div>`;
   markdown.renderer.rules["fence"] = (tokens, index) =>
     block(tokens[index]?.content ?? "", (tokens[index]?.info ?? "").trim().split(/\s+/)[0] ?? "");
   markdown.renderer.rules["code_block"] = (tokens, index) => block(tokens[index]?.content ?? "", "");
   return (text) => markdown.render(text);
+}
+
+/** Long code in parts of some lines, each an element; its text stays the same. */
+function inParts(content: string, escape: (text: string) => string): string {
+  const lines = content.match(/[^\n]*\n|[^\n]+$/g) ?? [];
+  if (lines.length <= LINES) return escape(content);
+  const parts: string[] = [];
+  for (let at = 0; at < lines.length; at += LINES) parts.push(lines.slice(at, at + LINES).join(""));
+  return parts.map((part) => `<span class="lines">${escape(part)}</span>`).join("");
 }
