@@ -5,9 +5,10 @@ Pure but for the reading it is handed. Not here: which files come into question 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import log1p
+from zlib import crc32
 
 from codeagent_lsp.index.base import SymbolInfo
 from codeagent_lsp.index.words import Question, as_word, counted
@@ -58,24 +59,38 @@ def split(path: str, text: str, symbols: Sequence[SymbolInfo]) -> list[Chunk]:
     lines = text.splitlines()
     names = _innermost(symbols)
     chunks = []
-    for start, end in _spans(len(lines), symbols):
+    for start, end in _spans(lines, symbols):
         chunks.append(Chunk(path, start, end, "\n".join(lines[start - 1 : end]), symbol=names(start, end)))
     return chunks
 
 
-def _spans(lines: int, symbols: Iterable[SymbolInfo]) -> list[tuple[int, int]]:
+def _spans(lines: Sequence[str], symbols: Iterable[SymbolInfo]) -> list[tuple[int, int]]:
     """Cut before and behind each definition; short pieces go with the one that follows, long ones are cut again."""
-    cuts = {1, lines + 1}
+    behind = len(lines) + 1
+    cuts = {1, behind}
     for symbol in symbols:
-        cuts.update(cut for cut in (symbol.line_start, symbol.line_end + 1) if 1 < cut <= lines)
+        cuts.update(cut for cut in (symbol.line_start, symbol.line_end + 1) if 1 < cut < behind)
     spans: list[tuple[int, int]] = []
     start = 1
     for cut in sorted(cuts)[1:]:
-        if cut - start < LEAST_LINES and cut <= lines:
+        if cut - start < LEAST_LINES and cut < behind:
             continue
-        spans += [(at, min(at + MOST_LINES, cut) - 1) for at in range(start, cut, MOST_LINES)]
+        spans += _shorter(lines, start, cut)
         start = cut
     return spans
+
+
+def _shorter(lines: Sequence[str], start: int, cut: int) -> Iterator[tuple[int, int]]:
+    """The lines before `cut` in spans of 30 to 60, cut where the text says, not where the count does.
+
+    A line more at the top of a long text must not change all pieces below: each would be a new one to embed.
+    """
+    while cut - start > MOST_LINES:
+        seams = range(start + MOST_LINES // 2, start + MOST_LINES + 1)
+        seam = min(seams, key=lambda at: (bool(lines[at - 2].strip()), crc32(lines[at - 1].encode("utf-8", "replace"))))
+        yield start, seam - 1
+        start = seam
+    yield start, cut - 1
 
 
 def _innermost(symbols: Sequence[SymbolInfo]) -> Callable[[int, int], str]:

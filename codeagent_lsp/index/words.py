@@ -19,19 +19,17 @@ LONGEST_TOKEN = 120  # characters in one piece; what is longer is no word and no
 _BLANKS = bytes(code if code > 127 or chr(code).isalnum() or chr(code) in "_$" else 32 for code in range(256))
 _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _HAN = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
-_ANY_TOKEN = re.compile(rf"[{_HAN}]+|(?:(?![{_HAN}])[\w$])+")
-_ANY_PART = re.compile(rf"[{_HAN}]+|[A-Z]+(?![a-z])|[A-Z]?(?:(?![{_HAN}A-Z])[^\W\d_])+|[0-9]+")
-_IS_HAN = re.compile(rf"[{_HAN}]")
 _CAMEL = re.compile(r"[a-z0-9][A-Z]|[A-Z]{2}[a-z]")
-_SPAN = re.compile(r"`+([^`\n]{1,200})`+")
+
+# Of the rest most starts need nothing: they are compiled where they are used, and `re` remembers them.
+_ANY_TOKEN = rf"[{_HAN}]+|(?:(?![{_HAN}])[\w$])+"
+_ANY_PART = rf"[{_HAN}]+|[A-Z]+(?![a-z])|[A-Z]?(?:(?![{_HAN}A-Z])[^\W\d_])+|[0-9]+"
+_SPAN = r"`+([^`\n]{1,200})`+"
 _PATH = r"(?<![\w./\\-])(?:[A-Za-z]:)?[\w.@+\\/-]*[\w-]\.[A-Za-z][A-Za-z0-9]{0,9}\b(?!\()"
 _FOLDER = r"(?<![\w./:-])(?:\.{0,2}/)?[\w.-]+(?:/[\w.-]+)+/?"
-_PLACES = [re.compile(pattern, flags) for pattern in (_PATH, _FOLDER) for flags in (re.ASCII, re.UNICODE)]
-_FRAME = re.compile(
-    r'File "([^"\n]+)", line \d+, in ([\w<>]+)|\bat (?:async )?([\w$.<>]+) \(([^()\n]+?):\d+(?::\d+)?\)'
-)
-_CALL = re.compile(r"\b([A-Za-z_$][\w$]*)\(\)?", re.ASCII)
-_DOTTED = re.compile(r"\b[A-Za-z_]\w*(?:(?:\.|::|#|->)[A-Za-z_]\w*)+", re.ASCII)
+_FRAME = r'File "([^"\n]+)", line \d+, in ([\w<>]+)|\bat (?:async )?([\w$.<>]+) \(([^()\n]+?):\d+(?::\d+)?\)'
+_CALL = r"\b([A-Za-z_$][\w$]*)\(\)?"
+_DOTTED = r"\b[A-Za-z_]\w*(?:(?:\.|::|#|->)[A-Za-z_]\w*)+"
 _WORDS = """
     a about above after again all also am an and any are as at be because been before being below between both but by
     can cannot could did do does doing done down during each etc few for from further had has have having he her here
@@ -122,7 +120,7 @@ def _tokens(text: str) -> list[str]:
 
 
 def _pieces(token: str) -> Sequence[str]:
-    return (token,) if token.isascii() else _ANY_TOKEN.findall(token)
+    return (token,) if token.isascii() else re.findall(_ANY_TOKEN, token)
 
 
 @lru_cache(maxsize=1 << 15)
@@ -136,9 +134,9 @@ def _terms(token: str) -> tuple[str, ...]:
 
 
 def _parts_of_any(token: str) -> Iterator[str]:
-    for part in _ANY_PART.findall(token):
+    for part in re.findall(_ANY_PART, token):
         word = part.lower()
-        if _IS_HAN.match(word):
+        if re.match(f"[{_HAN}]", word):
             yield from _pairs(word)
         elif len(word) <= LONGEST_WORD and word not in STOP_WORDS:
             yield stem(word)
@@ -155,20 +153,20 @@ def _undoubled(word: str) -> str:
 
 
 def _paths(text: str) -> Iterator[str]:
-    for frame in _FRAME.finditer(text):
+    for frame in re.finditer(_FRAME, text):
         yield frame[1] or frame[4]
-    for pattern in _PLACES:
-        for found in pattern.findall(text):
-            yield found.replace("\\", "/").strip("/")
+    for pattern in (_PATH, _FOLDER):
+        for flags in (re.ASCII, re.UNICODE):
+            yield from (found.replace("\\", "/").strip("/") for found in re.findall(pattern, text, flags))
 
 
 def _names(text: str) -> Iterator[str]:
-    for frame in _FRAME.finditer(text):
+    for frame in re.finditer(_FRAME, text):
         yield from _identifiers(frame[2] or frame[3])
-    for span in _SPAN.findall(text):
+    for span in re.findall(_SPAN, text):
         yield from _identifiers(span)
     for pattern in (_CALL, _DOTTED):
-        for found in pattern.findall(text):
+        for found in re.findall(pattern, text, re.ASCII):
             yield from _identifiers(found)
     yield from (token for token in _identifiers(text) if is_name(token))
 

@@ -8,17 +8,18 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Iterable
+from collections import Counter
+from collections.abc import Awaitable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, TypeVar
 
 from codeagent_lsp.agent.prompt import map_changes, overview_part, task_map_part
 from codeagent_lsp.errors import AgentError
-from codeagent_lsp.session.code_index import RunIndex
 from codeagent_lsp.session.request import RunRequest
 
 if TYPE_CHECKING:
     from codeagent_lsp.index.repomap import RepoMap
+    from codeagent_lsp.session.code_index import RunIndex
 
 SMALL_WINDOW = 8192
 MOST_TOKENS = 4096
@@ -72,19 +73,24 @@ class RepoMaps:
             self._told.known.setdefault(budget, frozenset(made.shown if made is not None else ()))
         return self._told.texts[budget]
 
-    async def before(self, request: RunRequest, focused: Iterable[str]) -> str:
-        """What belongs before a task: what came and went in the overview, and the task's own map; '' for none."""
+    async def before(self, request: RunRequest, focused: Iterable[str], edited: Iterable[str] = ()) -> str:
+        """What belongs before a task: what came and went in the overview, and the task's own map; '' for none.
+
+        `edited` are the files that the session's runs have changed, each as often as one did.
+        """
         task = "\n".join((request.instruction, *request.diagnostics))
-        parts = (await self._changes(), await self.for_task(task, tuple(focused)))
+        parts = (await self._changes(), await self.for_task(task, tuple(focused), Counter(edited)))
         return "\n\n".join(filter(None, parts))
 
-    async def for_task(self, text: str, focused: tuple[str, ...] = ()) -> str:
+    async def for_task(
+        self, text: str, focused: tuple[str, ...] = (), recent: Mapping[str, float] | None = None
+    ) -> str:
         """The map for a task in these words; '' for none."""
         if self._index is None or not self._tokens.task:
             return ""
         from codeagent_lsp.index.rank import Task  # late: the parts of an index are heavy
 
-        task = Task(text, focused)
+        task = Task(text, focused, recent=recent or {})
         asking = task.question()
         if not asking.words and not asking.names and not focused:
             return ""

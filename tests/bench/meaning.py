@@ -1,9 +1,11 @@
-"""Search with and without vectors: `python -m tests.bench.meaning --repo PATH [...] --url http://127.0.0.1:PORT/v1`.
+"""Search with and without vectors: `python -m tests.bench.meaning --repo PATH [...] [--url http://127.0.0.1:PORT/v1]`.
 
 The same tasks as `repomap`: the message of a commit in, the source files it edits to be found. Four ways on the same
 queries: plain BM25 over path and identifiers, our words, vectors alone, and both joined as the product joins them.
-The url is that of any server with `/v1/embeddings`. `--sources` embeds no tests and no prose: a small model on a
-small machine takes half a second for a piece.
+The url is that of any server with `/v1/embeddings`; without one, that of the tests is started. A small model on a small
+machine takes a fifth of a second for 500 characters, and a history has thousands of pieces: `--sources` embeds no tests
+and no prose, `--chars` less of each piece, and what is embedded stays in the folder `--keep`, so that a run that was
+stopped goes on where it was. A line a commit on stderr tells how far it is.
 """
 
 from __future__ import annotations
@@ -11,10 +13,12 @@ from __future__ import annotations
 import argparse
 import asyncio
 import os
+import sys
 import tempfile
 import threading
 import time
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -36,6 +40,7 @@ from codeagent_lsp.workspace.paths import Roots
 from tests.bench.histories import Repository
 from tests.bench.plain import PlainWords
 from tests.bench.repomap import DEPTHS, Shares
+from tests.index.embedding_server import embedding_server
 from tests.workspace.file_fakes import FakeBuffers, FakeStaged
 
 CHUNKS = 60
@@ -72,7 +77,8 @@ def main() -> None:
     """Print a table for each repository."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--repo", action="append", required=True, help="a git history, bare or not; may be repeated")
-    parser.add_argument("--url", required=True, help="a server with /v1/embeddings")
+    parser.add_argument("--url", help="a server with /v1/embeddings; else the one that the tests use")
+    parser.add_argument("--keep", type=Path, help="a folder for the vectors, for the next run")
     parser.add_argument("--commits", type=int, default=40)
     parser.add_argument("--chars", type=int, default=semantic.MAX_CHARS, help="of a piece that are embedded")
     parser.add_argument("--sources", action="store_true", help="embed sources alone, without tests and prose")
@@ -81,41 +87,48 @@ def main() -> None:
     semantic.ASK_SECONDS = 120.0
     if options.sources:
         semantic.is_worth_it = lambda path: is_source(path) and not is_test(path)
-    for repo in options.repo:
-        with tempfile.TemporaryDirectory() as place:
-            asyncio.run(_repository(repo, Path(place), options.url, options.commits))
+    with ExitStack() as stack:
+        url = options.url or stack.enter_context(embedding_server(Path.home() / ".cache" / "codeagent-lsp-tests"))
+        for repo in options.repo:
+            place = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+            asyncio.run(_repository(Repository(repo), _desk(place, options.keep or place, url), options.commits))
 
 
-async def _repository(repo: str, place: Path, url: str, commits: int) -> None:
-    repository = Repository(repo)
-    desk = _desk(place, url)
+async def _repository(repository: Repository, desk: Desk, commits: int) -> None:
     files = FileView(Roots([str(desk.folder)]), FakeBuffers(), FakeStaged())
     shares: dict[str, Shares] = {}
     embedded, seconds = 0, 0.0
-    for commit in repository.tasks(commits):
+    tasks = repository.tasks(commits)
+    for number, commit in enumerate(tasks, 1):
         desk.move(repository, commit.parent)
         begun = time.perf_counter()
         embedded += await desk.semantic.refresh()
         seconds += time.perf_counter() - begun
-        words = desk.answers.search(files, commit.message, CHUNKS, lambda path: True)
-        near = await desk.semantic.search(commit.message, CHUNKS)
-        ways = {
-            "plain BM25": PlainWords.search(desk.store, commit.message),
-            "words": _files(words),
-            "vectors": _files(near),
-            "words and vectors": _files(fused([words, near], CHUNKS)),
-        }
-        for name, paths in ways.items():
+        print(f"{number} of {len(tasks)}: {embedded} pieces in {seconds:.0f} s", file=sys.stderr)
+        for name, paths in (await _ways(desk, files, commit.message)).items():
             for depth in DEPTHS:
                 shares.setdefault(f"{name} @{depth}", Shares()).add(commit.edited, paths[:depth])
     desk.semantic.close()
     load = os.getloadavg()[0]
-    print(f"\n{Path(repo).parent.name}: {len(desk.blobs)} files, {embedded} pieces in {seconds:.0f} s, load {load:.1f}")
+    print(f"\n{repository.folder}: {len(tasks)} commits, {len(desk.blobs)} files at the last,", end=" ")
+    print(f"{embedded} pieces embedded in {seconds:.0f} s, load {load:.1f}")
     for label, share in shares.items():
         print(f"  {label:24} {share}")
 
 
-def _desk(place: Path, url: str) -> Desk:
+async def _ways(desk: Desk, files: FileView, message: str) -> dict[str, list[str]]:
+    """The files that each way finds, best first."""
+    words = desk.answers.search(files, message, CHUNKS, lambda path: True)
+    near = await desk.semantic.search(message, CHUNKS)
+    return {
+        "plain BM25": PlainWords.search(desk.store, message),
+        "words": _files(words),
+        "vectors": _files(near),
+        "words and vectors": _files(fused([words, near], CHUNKS)),
+    }
+
+
+def _desk(place: Path, vectors_place: Path, url: str) -> Desk:
     folder = place / "tree"
     folder.mkdir()
     store = Store(place / "index.sqlite", (Lexical(), PlainWords()))
@@ -123,9 +136,12 @@ def _desk(place: Path, url: str) -> Desk:
     embedder = Embedder(endpoint(url, None), limits=Limits(connect=10.0, first=600.0, silence=600.0))
 
     def vectors(model: str) -> Vectors:
-        return Vectors(str(place / "vectors"), model)
+        return Vectors(str(vectors_place / "vectors"), f"{model} {semantic.MAX_CHARS}")
 
-    return Desk(folder, store, folders, Answers(store, folders), Semantic(store, folders, embedder, vectors, print), {})
+    def note(problem: str) -> None:
+        raise SystemExit(f"no vectors: {problem}")  # a table without them would be a table of something else
+
+    return Desk(folder, store, folders, Answers(store, folders), Semantic(store, folders, embedder, vectors, note), {})
 
 
 def _files(chunks: Sequence[Chunk]) -> list[str]:

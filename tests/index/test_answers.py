@@ -114,7 +114,13 @@ class TestFusion:
     def test_what_several_find_comes_first(self) -> None:
         words = [chunk("a.py"), chunk("b.py"), chunk("c.py")]
         vectors = [chunk("d.py"), chunk("b.py"), chunk("e.py")]
-        assert [each.path for each in fused([words, vectors], 3)] == ["b.py", "a.py", "d.py"]
+        assert [each.path for each in fused([words, vectors], 4)] == ["b.py", "a.py", "c.py", "d.py"]
+
+    def test_a_file_that_several_find_comes_first_with_all_its_pieces(self) -> None:
+        words = [chunk("a.py"), chunk("b.py", at=1), chunk("c.py")]
+        vectors = [chunk("b.py", at=90), chunk("d.py")]
+        found = fused([words, vectors], 5)
+        assert [(each.path, each.line_start) for each in found[:3]] == [("b.py", 1), ("b.py", 90), ("a.py", 1)]
 
     def test_pieces_of_one_file_are_not_the_same(self) -> None:
         found = fused([[chunk("a.py", at=1)], [chunk("a.py", at=50), chunk("a.py", at=1)]], 5)

@@ -65,10 +65,26 @@ def test_nothing_ranked_nothing_found() -> None:
 def test_text_without_definitions_is_cut_by_lines() -> None:
     text = "".join(f"line {number}\n" for number in range(150))
 
-    chunks = split("notes.md", text, ())
+    lengths = [chunk.line_end - chunk.line_start + 1 for chunk in split("notes.md", text, ())]
 
-    assert [(chunk.line_start, chunk.line_end) for chunk in chunks] == [(1, 60), (61, 120), (121, 150)]
-    assert chunks[2].text.splitlines()[-1] == "line 149"
+    assert sum(lengths) == 150
+    assert all(MOST_LINES // 2 <= length <= MOST_LINES for length in lengths[:-1])
+
+
+def test_long_texts_are_cut_after_blank_lines() -> None:
+    text = "".join(f"line {number}\n" + "\n" * (number in (40, 80)) for number in range(120))
+
+    assert [chunk.text.splitlines()[0] for chunk in split("notes.md", text, ())][:3] == ["line 0", "line 41", "line 81"]
+
+
+@given(st.integers(0, 399))
+def test_a_new_line_leaves_the_pieces_far_from_it_as_they_were(at: int) -> None:
+    lines = [f"entry {number}: {number * 7919 % 1000}" for number in range(400)]
+    before = {chunk.text for chunk in split("CHANGES.md", "\n".join(lines), ())}
+
+    after = [chunk.text for chunk in split("CHANGES.md", "\n".join((*lines[:at], "new", *lines[at:])), ())]
+
+    assert sum(text not in before for text in after) <= 5
 
 
 def test_short_pieces_go_with_what_follows() -> None:

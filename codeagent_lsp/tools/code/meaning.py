@@ -144,10 +144,14 @@ def is_self(source: Source, use: Use, owner: str) -> bool:
 
 
 def _belongs_to_another(source: Source, name: str, owners: Collection[str], use: Use) -> bool:
-    """Whether a use stands in a class that has a member of this name and is none of the owners."""
+    """Whether a use stands in a class that has a member of this name and is none of the owners.
+
+    A constructor is no such member: who names it means the class.
+    """
     return any(
         each.symbol.name == name
         and each.symbol.parent not in owners
+        and each.symbol.parent.rpartition(".")[2] != name
         and is_member(source, each)
         and inside(source, each.symbol.parent, use)
         for each in source.definitions

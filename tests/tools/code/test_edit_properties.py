@@ -143,7 +143,7 @@ class TestEveryLanguage:
         for one, other in zip(before, after, strict=True):
             assert re.sub(rf"\b{named}\b", old, other) in (one, one.replace(f"{old}:", f"{old}: {old}"))
             assert one == other or re.search(rf"\b{old}\b", one)
-            if _is_comment(kit, one):
+            if is_comment(kit, one):
                 assert one == other
 
     @given(data=st.data())
@@ -175,6 +175,6 @@ class TestEveryLanguage:
             file.edited("replace", kit.broken)
 
 
-def _is_comment(kit: Kit, line: str) -> bool:
+def is_comment(kit: Kit, line: str) -> bool:
     marks = ("#",) if kit.name in ("python", "ruby", "bash") else ("//", "/*", " *")
     return line.strip().startswith(marks) and not line.strip().startswith("#[")

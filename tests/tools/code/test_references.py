@@ -151,6 +151,25 @@ class A {
 class Z { void Run() { Run(); this.Run(); } }
 """,
     ),
+    "a class with a constructor": (
+        "a.cpp",
+        "Gamma",
+        """
+class Gamma {
+ public:
+  Gamma() {}
+  ~«Gamma»();
+  static «Gamma»* make() { return new «Gamma»(); }
+};
+«Gamma»::~«Gamma»() { «Gamma»* other; }
+«Gamma»* b(int Gamma2) { return «Gamma»::make(); }
+""",
+    ),
+    "a class with a constructor in Java": (
+        "Gamma.java",
+        "Gamma",
+        "class Gamma {\n    Gamma() {}\n    «Gamma» copy() { return new «Gamma»(); }\n}\n",
+    ),
     "ruby": (
         "a.rb",
         "run",
