@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types
 
+from codeagent_lsp.server.mcp_logins import McpLogins
 from codeagent_lsp.texts import text
 from codeagent_lsp.tools.mcp.errors import McpProblem
 from codeagent_lsp.tools.mcp.pinning import Pins
 from codeagent_lsp.tools.mcp.servers import McpServers
+from codeagent_lsp.tools.os_keyring import open_keyring
 
 if TYPE_CHECKING:
     from codeagent_lsp.server.backend import Backend
@@ -23,6 +26,7 @@ Later = Callable[[Awaitable[None]], None]
 def mcp_servers(backend: Backend) -> McpServers:
     """The servers that the settings name; none is started here."""
     front = backend.front
+    workspace = ":".join(front.folders())
 
     def told(problem: McpProblem) -> None:
         language = front.language()
@@ -37,6 +41,7 @@ def mcp_servers(backend: Backend) -> McpServers:
         os.environ,
         told,
         lambda: front.settings().tools.disabled,
+        McpLogins(front.server, front.policy, front.language, backend.inbox, partial(open_keyring, workspace)),
     )
 
 

@@ -31,14 +31,17 @@ from mcp.types import (
 )
 from websockets.exceptions import WebSocketException
 
+from codeagent_lsp.environments.patience import wait_before
 from codeagent_lsp.errors import AgentError, ErrorCode, ToolFailed
 from codeagent_lsp.tools.mcp.asking import ask_form, read_form
 from codeagent_lsp.tools.mcp.calling import Calling
+from codeagent_lsp.tools.mcp.clock import Clock
 from codeagent_lsp.tools.mcp.errors import CONNECTION_CLOSED, McpProblem, McpRefused, grade, protocol_code, said
 from codeagent_lsp.tools.mcp.health import Health
 from codeagent_lsp.tools.mcp.http import http_transport, sse_transport
 from codeagent_lsp.tools.mcp.listing import MAX_TOOLS, RemoteTool
-from codeagent_lsp.tools.mcp.patience import wait_before
+from codeagent_lsp.tools.mcp.login import login_for
+from codeagent_lsp.tools.mcp.logins import Logins
 from codeagent_lsp.tools.mcp.settings import ServerSettings
 from codeagent_lsp.tools.mcp.stdio import launch_of, stdio_transport
 from codeagent_lsp.tools.mcp.websocket import websocket_transport
@@ -69,11 +72,15 @@ _TROUBLE = (
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """What servers may know of us: the workspace's folders; and who hears that a list of tools has changed."""
+    """What servers may know of us: the workspace's folders; and who hears that a list of tools has changed, or that
+    the user is (not) waited for. `logins` is None where nobody can log in.
+    """
 
     folders: Callable[[], Sequence[str]]
     environ: Mapping[str, str]
     changed: Callable[[], None]
+    logins: Logins | None = None
+    waits: Callable[[bool], None] = lambda waiting: None
 
 
 @asynccontextmanager
@@ -99,6 +106,7 @@ class Connection:
         self._health = Health()
         self._client: Client | None = None
         self._calls: list[Calling] = []
+        self._clock = Clock()
 
     @property
     def gone(self) -> asyncio.Event:
@@ -113,7 +121,7 @@ class Connection:
     async def open(self, stack: AsyncExitStack) -> None:
         """Shake hands, within the server's limit. A child that ends at the newer greeting gets the older one."""
         try:
-            async with asyncio.timeout(self._settings.seconds):
+            async with self._clock.limited(self._settings.seconds):
                 try:
                     self._client = await stack.enter_async_context(self._talk("auto"))
                 except _TROUBLE as error:
@@ -131,7 +139,7 @@ class Connection:
         found: dict[str, RemoteTool] = {}
         cursor: str | None = None
         try:
-            async with asyncio.timeout(self._settings.seconds):
+            async with self._clock.limited(self._settings.seconds):
                 for _ in range(MAX_PAGES):
                     page = await self._opened.list_tools(cursor=cursor, cache_mode="refresh")
                     for tool in page.tools:
@@ -149,10 +157,10 @@ class Connection:
 
         Cancelling tells the server.
         """
-        garbled, self._health.status = self._health.garbled, 0
+        garbled, self._health.status, self._health.login = self._health.garbled, 0, None
         self._calls.append(calling)
         try:
-            async with calling.limited():
+            async with self._clock.limited(calling.seconds):
                 result = await self._opened.call_tool(name, dict(arguments), progress_callback=calling.progress)
             return result.model_dump(by_alias=True, mode="json", exclude_none=True)
         except _TROUBLE as error:
@@ -177,6 +185,8 @@ class Connection:
     def named(self, error: BaseException) -> McpProblem:
         """What went wrong, as a problem of this server."""
         health, name, where = self._health, self._settings.name, self._settings.where
+        if isinstance(health.login, McpProblem):
+            return health.login
         cause = health.problem or error
         code = grade(cause)
         if isinstance(cause, FileNotFoundError) and self._settings.transport == "stdio":
@@ -205,7 +215,7 @@ class Connection:
         if code == CONNECTION_CLOSED or self._health.problem is not None:
             self._health.gone.set()
         answered = code is not None and code != CONNECTION_CLOSED and self._health.problem is None
-        if answered and self._health.status == 0:
+        if answered and self._health.login is None and self._health.status == 0:
             graded = grade(error)
             words = f"The server {self._settings.name} answered the call of {tool}: {said(error)}"
             if graded is ErrorCode.MCP_PARAM_ERROR:
@@ -250,8 +260,28 @@ class Connection:
         if settings.transport == "stdio":
             folder = next(iter(self._host.folders()), "/")
             return stdio_transport(launch_of(settings, folder, self._host.environ), health)
-        openers = {"http": http_transport, "sse": sse_transport, "websocket": websocket_transport}
-        return openers[settings.transport](settings, health)
+        return websocket_transport(settings, health) if settings.transport == "websocket" else self._over_http()
+
+    @asynccontextmanager
+    async def _over_http(self) -> AsyncGenerator[Any, None]:
+        """With a login where the server wants one and the settings have nothing for it."""
+        settings, health, auth = self._settings, self._health, None
+        async with AsyncExitStack() as stack:
+            if self._host.logins is not None and not settings.authorized:
+                login = login_for(settings, self._host.logins, health, self._waiting)
+                auth = await stack.enter_async_context(login)
+            opened = http_transport if settings.transport == "http" else sse_transport
+            yield await stack.enter_async_context(opened(settings, health, auth))
+
+    @asynccontextmanager
+    async def _waiting(self) -> AsyncGenerator[None, None]:
+        """The user is waited for."""
+        self._host.waits(True)
+        try:
+            async with self._clock.paused():
+                yield
+        finally:
+            self._host.waits(False)
 
     async def _heard(self, message: IncomingMessage) -> None:
         if isinstance(message, ToolListChangedNotification):
@@ -273,7 +303,7 @@ class Connection:
         if form.wants_secret:
             asked.note(asked.words("mcp.secret", server=self._settings.name))
             return ElicitResult(action="decline")
-        async with calling.paused():
+        async with self._clock.paused():
             answers = await ask_form(form, self._settings.name, asked.asker, asked.words)
         return ElicitResult(action="decline") if answers is None else ElicitResult(action="accept", content=answers)
 

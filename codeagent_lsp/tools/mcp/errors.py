@@ -1,7 +1,7 @@
 """What can go wrong with a server, graded: by the type of the exception and the protocol's code first, by text last.
 
 The library is not imported here: its exceptions are known by the code they carry, so that this can be loaded without
-it. Not here: what is tried again (`patience.py`).
+it. Not here: what is tried again (`environments/patience.py`).
 """
 
 from __future__ import annotations
@@ -65,18 +65,6 @@ _BY_TEXT: tuple[tuple[re.Pattern[str], ErrorCode], ...] = (
     (re.compile(r"(?i)invalid (?:arguments?|params?|request)|validation"), ErrorCode.MCP_PARAM_ERROR),
 )
 
-_TERMINATED = re.compile(r"(?i)sandbox .{0,80}(?:terminated|stopped|gone)")
-_FOR_SANDBOXES = MappingProxyType(
-    {
-        ErrorCode.MCP_NETWORK_ERROR: ErrorCode.CONNECTION_ERROR,
-        ErrorCode.MCP_TIMEOUT: ErrorCode.TIMEOUT_ERROR,
-        ErrorCode.MCP_PARAM_ERROR: ErrorCode.PARAMETER_ERROR,
-        ErrorCode.MCP_PARSE_ERROR: ErrorCode.VALIDATION_ERROR,
-        ErrorCode.MCP_NOT_FOUND: ErrorCode.SANDBOX_NOT_FOUND,
-        ErrorCode.MCP_EXECUTION_ERROR: ErrorCode.EXECUTION_ERROR,
-    }
-)
-
 
 class McpProblem(UserError):
     """A server that cannot be used, in a sentence for the user; `str` gives it in English for the model."""
@@ -106,16 +94,6 @@ def grade(error: BaseException) -> ErrorCode:
             return graded
     text = str(first)
     return next((graded for pattern, graded in _BY_TEXT if pattern.search(text)), ErrorCode.MCP_EXECUTION_ERROR)
-
-
-def sandbox_grade(error: BaseException) -> ErrorCode:
-    """The same for a sandbox behind the protocol, whose errors have names of their own."""
-    first = next(_leaves(error))
-    if isinstance(first, PermissionError):
-        return ErrorCode.PERMISSION_ERROR
-    if isinstance(first, ProcessLookupError) or _TERMINATED.search(str(first)):
-        return ErrorCode.SANDBOX_TERMINATED
-    return _FOR_SANDBOXES[grade(first)]
 
 
 def protocol_code(error: BaseException) -> int | None:

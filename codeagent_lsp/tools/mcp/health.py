@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass, field
 
+from codeagent_lsp.errors import UserError
 from codeagent_lsp.workspace.visible import one_line
 
 MAX_MESSAGE = 8 << 20
@@ -28,7 +29,8 @@ class Unreadable(ValueError):
 @dataclass(slots=True)
 class Health:
     """`noise` counts what was no message since the last good one, `garbled` in all; `status` is the last HTTP status
-    that was a refusal, 0 for none; `ending` says how its process ended; `gone` is set when nothing more can come.
+    that was a refusal, 0 for none; `login` is why a login did not work; `ending` says how its process ended; `gone` is
+    set when nothing more can come.
     """
 
     noise: int = 0
@@ -38,6 +40,7 @@ class Health:
     ending: str = ""
     gone: asyncio.Event = field(default_factory=asyncio.Event)
     problem: BaseException | None = None
+    login: UserError | None = None
     stderr: bytes = b""
 
     def good(self) -> None:

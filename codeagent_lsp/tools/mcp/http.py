@@ -31,27 +31,31 @@ class TooMuch(httpx2.StreamError):
 
 
 @asynccontextmanager
-async def http_transport(settings: ServerSettings, health: Health) -> AsyncGenerator[Any, None]:
+async def http_transport(
+    settings: ServerSettings, health: Health, auth: httpx2.Auth | None = None
+) -> AsyncGenerator[Any, None]:
     """Streamable HTTP: the streams of messages from and to a server."""
     async with (
-        _client(settings, health) as client,
+        _client(settings, health, auth) as client,
         streamable_http_client(settings.url, http_client=client, max_sse_event_size=MAX_MESSAGE) as streams,
     ):
         yield streams
 
 
 @asynccontextmanager
-async def sse_transport(settings: ServerSettings, health: Health) -> AsyncGenerator[Any, None]:
+async def sse_transport(
+    settings: ServerSettings, health: Health, auth: httpx2.Auth | None = None
+) -> AsyncGenerator[Any, None]:
     """The older transport: one stream of events, and requests beside it."""
 
-    def factory(headers: Any = None, timeout: Any = None, auth: Any = None) -> httpx2.AsyncClient:
-        return _client(settings, health)
+    def factory(headers: Any = None, timeout: Any = None, auth: httpx2.Auth | None = None) -> httpx2.AsyncClient:
+        return _client(settings, health, auth)
 
-    async with sse_client(settings.url, httpx_client_factory=factory) as streams:
+    async with sse_client(settings.url, httpx_client_factory=factory, auth=auth) as streams:
         yield streams
 
 
-def _client(settings: ServerSettings, health: Health) -> httpx2.AsyncClient:
+def _client(settings: ServerSettings, health: Health, auth: httpx2.Auth | None) -> httpx2.AsyncClient:
     async def watch(response: httpx2.Response) -> None:
         if response.status_code >= 400:
             health.status = response.status_code
@@ -60,6 +64,7 @@ def _client(settings: ServerSettings, health: Health) -> httpx2.AsyncClient:
     return httpx2.AsyncClient(
         headers={**settings.headers, "Accept-Encoding": "identity"},
         timeout=httpx2.Timeout(CONNECT_SECONDS, read=max(SILENCE_SECONDS, settings.seconds)),
+        auth=auth,
         event_hooks={"response": [watch]},
         trust_env=not _is_local(settings.url),
     )

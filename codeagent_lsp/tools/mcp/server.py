@@ -13,6 +13,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal
 
 from codeagent_lsp.errors import ErrorCode, ToolFailed
+from codeagent_lsp.tools.first import until_first
 from codeagent_lsp.tools.mcp.calling import Calling
 from codeagent_lsp.tools.mcp.errors import McpProblem, McpRefused, grade
 from codeagent_lsp.tools.mcp.listing import RemoteTool
@@ -21,9 +22,9 @@ from codeagent_lsp.tools.mcp.settings import ServerSettings
 if TYPE_CHECKING:
     from codeagent_lsp.tools.mcp.connection import Connection, Host
 
-State = Literal["disabled", "idle", "starting", "ready", "stopped", "failed"]
+State = Literal["disabled", "idle", "starting", "login", "ready", "stopped", "failed"]
 Connect = Callable[[ServerSettings, "Host"], Any]
-Started = Callable[[Callable[[], None]], "Host"]
+Started = Callable[[Callable[[], None], Callable[[bool], None]], "Host"]
 
 DEATHS = 3
 """Ends in a row, with no call that worked between them, after which a server is off."""
@@ -95,6 +96,9 @@ class Server:
         except TimeoutError as error:
             words = f"The server {self.settings.name} is still starting after {self.settings.seconds:g} s."
             raise ToolFailed(words, ErrorCode.MCP_TIMEOUT) from error
+        if self.state == "login":
+            words = f"The server {self.settings.name} waits for the user to log in. Go on without it."
+            raise ToolFailed(words, ErrorCode.MCP_TIMEOUT)
         if self._connection is None:
             code = self.problem.code if self.problem else ErrorCode.MCP_NETWORK_ERROR
             raise ToolFailed(str(self.problem or f"The server {self.settings.name} is {self.state}."), code)
@@ -120,7 +124,7 @@ class Server:
             self._settled.set()
 
     async def _connected(self, stack: AsyncExitStack, connect: Connect) -> Connection:
-        host = self._host(self._stale.set)
+        host = self._host(self._stale.set, self._waits)
 
         async def once() -> Connection:
             connection: Connection = await stack.enter_async_context(connect(self.settings, host))
@@ -128,7 +132,7 @@ class Server:
 
         if self.settings.transport == "stdio":  # a program that does not start will not start the next moment
             return await once()
-        from codeagent_lsp.tools.mcp.patience import patient  # late: what it builds on takes time to load
+        from codeagent_lsp.environments.patience import patient  # late: what it builds on takes time to load
 
         return await patient(once, grade_of)
 
@@ -139,7 +143,7 @@ class Server:
         try:
             while not connection.gone.is_set():
                 began = now()
-                await _first(connection.gone, self._stale)
+                await until_first(connection.gone.wait(), self._stale.wait())
                 if self._stale.is_set() and not connection.gone.is_set():
                     pause = SETTLE_SECONDS if now() - began > LONGEST_SETTLE else min(2 * pause, LONGEST_SETTLE)
                     await asyncio.sleep(pause)  # several changes are often told one by one
@@ -158,9 +162,16 @@ class Server:
         self.problem = problem
         self._become("stopped" if worked and self._deaths < DEATHS else "failed")
 
+    def _waits(self, waiting: bool) -> None:
+        """The user is asked to log in, or no more."""
+        if self.state in ("starting", "login"):
+            self._become("login" if waiting else "starting")
+
     def _become(self, state: State) -> None:
         self.state = state
-        if state != "starting":
+        if state == "starting":
+            self._settled.clear()
+        else:
             self._settled.set()
         self._told(self)
 
@@ -177,14 +188,3 @@ def _connector() -> Connect:
     except ImportError as error:
         raise McpProblem("mcp.library", ErrorCode.MCP_NOT_FOUND, reason=error.name or "mcp") from error
     return connect
-
-
-async def _first(*events: asyncio.Event) -> None:
-    """Wait until one of them is set."""
-    tasks = [asyncio.create_task(event.wait()) for event in events]
-    try:
-        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)

@@ -12,7 +12,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from codeagent_lsp import events
-from codeagent_lsp.tools.mcp.adapter import McpTool, adapted, full_name
 from codeagent_lsp.tools.mcp.errors import McpProblem
 from codeagent_lsp.tools.mcp.listing import RemoteTool
 from codeagent_lsp.tools.mcp.pinning import Pins
@@ -22,12 +21,14 @@ from codeagent_lsp.tools.providers import CompositeProvider, Plug, Tools
 from codeagent_lsp.tools.registry import ToolRegistry
 
 if TYPE_CHECKING:
+    from codeagent_lsp.tools.mcp.adapter import McpTool
     from codeagent_lsp.tools.mcp.connection import Host
+    from codeagent_lsp.tools.mcp.logins import Logins
 
 
 class McpServers:
     """`settings` is the setting `mcp.servers` of now; `told` hears once of each server that cannot be used; `disabled`
-    names tools that the user switched off.
+    names tools that the user switched off; without `logins` nobody can log in.
     """
 
     def __init__(
@@ -39,6 +40,7 @@ class McpServers:
         environ: Mapping[str, str],
         told: Callable[[McpProblem], None],
         disabled: Callable[[], Sequence[str]] = tuple,
+        logins: Logins | None = None,
     ) -> None:
         self._settings = settings
         self._registry = registry
@@ -47,6 +49,7 @@ class McpServers:
         self._environ = environ
         self._told = told
         self._disabled = disabled
+        self._logins = logins
         self._servers: dict[str, Server] = {}
         self._problems: dict[str, McpProblem] = {}
         self._tools: dict[str, McpTool] = {}
@@ -92,6 +95,8 @@ class McpServers:
         """Its tools here; the same objects as long as they are the same. The first of a name has it."""
         if server.state in ("failed", "disabled"):
             return ()
+        from codeagent_lsp.tools.mcp.adapter import full_name  # late: tools are heavy; who has no server has none
+
         found: dict[str, McpTool] = {}
         for remote in server.listed:
             name = full_name(server.settings.name, remote.name)
@@ -107,6 +112,8 @@ class McpServers:
         return tuple(self._servers.values())
 
     def _adapted(self, server: Server, remote: RemoteTool) -> McpTool:
+        from codeagent_lsp.tools.mcp.adapter import adapted  # late, as above
+
         settings, pins = server.settings, self._pins
         return adapted(
             server,
@@ -133,10 +140,10 @@ class McpServers:
         if gone or named:
             self._later(self._refresh())
 
-    def _host(self, changed: Callable[[], None]) -> Host:
+    def _host(self, changed: Callable[[], None], waits: Callable[[bool], None]) -> Host:
         from codeagent_lsp.tools.mcp.connection import Host  # late: it is heavy; a server that starts has loaded it
 
-        return Host(self._folders, self._environ, changed)
+        return Host(self._folders, self._environ, changed, self._logins, waits)
 
     def _changed(self, server: Server) -> None:
         """A server started, ended, failed or has other tools."""

@@ -41,15 +41,20 @@ _SCHEMES: Mapping[str, tuple[Transport, ...]] = {
     "ws": ("websocket",),
     "wss": ("websocket",),
 }
-_STATED = ("command", "args", "env", "cwd", "url", "headers", "transport", "disabled", "autoApprove", "timeoutSeconds")
+_STATED = (
+    *("command", "args", "env", "cwd", "url", "headers", "oauth", "transport", "disabled", "autoApprove"),
+    "timeoutSeconds",
+)
 _KEYS = frozenset((*_STATED, "type"))
+_OAUTH = ("clientId", "clientSecret")
 
 
 @dataclass(frozen=True, slots=True)
 class ServerSettings:
     """One server. `command` with `args` for stdio, else `url`; `seconds` is the limit of a start and of a call.
 
-    `env` and `headers` may hold secrets: they are never shown. `auto_approve` names tools, or all of them by `*`.
+    `env`, `headers` and `oauth` may hold secrets: they are never shown. `auto_approve` names tools, or all of them by
+    `*`; `oauth` is who we are for a login, where a server does not register us: `clientId` and perhaps `clientSecret`.
     """
 
     name: str
@@ -63,6 +68,7 @@ class ServerSettings:
     disabled: bool = False
     auto_approve: tuple[str, ...] = ()
     seconds: float = SECONDS
+    oauth: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     @property
     def where(self) -> str:
@@ -73,9 +79,15 @@ class ServerSettings:
         return f"{parts.scheme}://{parts.netloc}{parts.path}"
 
     @property
+    def authorized(self) -> bool:
+        """Whether the settings say who we are."""
+        return any(name.lower() == "authorization" for name in self.headers)
+
+    @property
     def identity(self) -> str:
         """A hash of what makes it this server: not its limits or approvals, and nothing secret can be read from it."""
         told = [self.transport, self.command, self.args, self.cwd, self.where if self.url else ""]
+        told += [self.oauth["clientId"]] if self.oauth else []
         return hashlib.sha256(json.dumps(told).encode()).hexdigest()
 
     def approves(self, tool: str) -> bool:
@@ -102,10 +114,11 @@ def read_servers(
 
 
 def secrets_in(given: Mapping[str, Any], environ: Mapping[str, str]) -> tuple[str, ...]:
-    """The values of the setting that nobody may see: all headers, and what looks secret in the environments."""
+    """The values of the setting that nobody may see: headers, secrets of clients, what looks secret in environments."""
     servers, _ = read_servers(given, environ)
     found = [value for server in servers for name, value in server.env.items() if is_secret(name, value)]
     for server in servers:
+        found += [server.oauth.get("clientSecret", "")]
         for value in server.headers.values():
             found += [value, value.rpartition(" ")[2]]  # what stands behind `Bearer`
     return tuple(dict.fromkeys(value for value in found if len(value) >= LEAST_SECRET))
@@ -139,6 +152,7 @@ def _server(name: str, entry: Any, environ: Mapping[str, str]) -> ServerSettings
         reader.flag("disabled"),
         reader.words("autoApprove"),
         reader.seconds("timeoutSeconds"),
+        reader.oauth(),
     )
 
 
@@ -170,6 +184,12 @@ class _Reader:
             if not isinstance(name, str) or not isinstance(item, str) or re.search(r"[\0\r\n]", name + item):
                 raise self._bad(key, '{"…": "…"}')
         return {name: self._expanded(item) for name, item in value.items()}
+
+    def oauth(self) -> dict[str, str]:
+        given = self.table("oauth")
+        if given and (not given.get("clientId") or set(given) - set(_OAUTH)):
+            raise self._bad("oauth", '{"clientId": "…", "clientSecret": "…"}')
+        return given
 
     def flag(self, key: str) -> bool:
         value = self.entry.get(key, False)

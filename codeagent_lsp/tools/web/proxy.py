@@ -14,6 +14,7 @@ import secrets
 from types import TracebackType
 
 from codeagent_lsp.errors import AgentError
+from codeagent_lsp.tools.first import until_first
 from codeagent_lsp.tools.web.dialing import Dialer
 from codeagent_lsp.tools.web.urls import PORTS, BadUrl, Target, parsed
 
@@ -116,16 +117,7 @@ class CheckingProxy:
         there: tuple[asyncio.StreamReader, asyncio.StreamWriter],
     ) -> None:
         """Pass on both ways until one side ends or the limit is reached."""
-        tasks = [
-            asyncio.ensure_future(self._passed(here[0], there[1])),
-            asyncio.ensure_future(self._passed(there[0], here[1])),
-        ]
-        try:
-            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+        await until_first(self._passed(here[0], there[1]), self._passed(there[0], here[1]))
 
     async def _passed(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         while self._left > 0:

@@ -13,6 +13,7 @@ from typing import Any
 
 from codeagent_lsp.messages import ToolResult
 from codeagent_lsp.tools.mcp.errors import McpProblem
+from codeagent_lsp.tools.mcp.logins import Logins
 from codeagent_lsp.tools.mcp.pinning import Pins
 from codeagent_lsp.tools.mcp.servers import McpServers
 from codeagent_lsp.tools.outputs import OutputStore
@@ -24,7 +25,13 @@ FAULTY = str(Path(__file__).with_name("faulty_server.py"))
 class Rig:
     """`given` is the setting `mcp.servers`; what the user is told gathers in `told`, notes in `notes`."""
 
-    def __init__(self, folder: Path, given: Mapping[str, Any], environ: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        given: Mapping[str, Any],
+        environ: Mapping[str, str] | None = None,
+        logins: Logins | None = None,
+    ) -> None:
         self.folder = folder
         self.given = dict(given)
         self.told: list[McpProblem] = []
@@ -45,6 +52,7 @@ class Rig:
             dict(os.environ) if environ is None else environ,
             self.told.append,
             lambda: self.disabled,
+            logins,
         )
 
     async def start(self) -> None:
@@ -102,16 +110,21 @@ def faulty(folder: Path, fault: str, **others: Any) -> dict[str, Any]:
 
 @asynccontextmanager
 async def running(
-    folder: Path, given: Mapping[str, Any], environ: Mapping[str, str] | None = None
+    folder: Path,
+    given: Mapping[str, Any],
+    environ: Mapping[str, str] | None = None,
+    logins: Logins | None = None,
 ) -> AsyncGenerator[Rig, None]:
     """A rig with its servers started, and stopped afterwards; no task of theirs is left."""
     before = asyncio.all_tasks()
-    rig = Rig(folder, given, environ)
+    rig = Rig(folder, given, environ, logins)
     try:
         await rig.start()
         yield rig
     finally:
         await rig.servers.close()
     await asyncio.sleep(0.05)
-    left = {task for task in asyncio.all_tasks() - before if "answering" not in repr(task)}  # not our own servers
+    left = {
+        task for task in asyncio.all_tasks() - before if "answering" not in repr(task) and "Issuer" not in repr(task)
+    }  # not our own servers
     assert not left, left

@@ -22,12 +22,12 @@ from mcp.types import (
 )
 from websockets.exceptions import ConnectionClosedError
 
+from codeagent_lsp.environments.patience import JITTER, LONGEST_WAIT, RETRIES, patient, wait_before
 from codeagent_lsp.errors import ErrorCode, ErrorType
 from codeagent_lsp.tools.mcp import errors
-from codeagent_lsp.tools.mcp.errors import McpProblem, grade, protocol_code, said, sandbox_grade
+from codeagent_lsp.tools.mcp.errors import McpProblem, grade, protocol_code, said
 from codeagent_lsp.tools.mcp.health import Unreadable
 from codeagent_lsp.tools.mcp.http import TooMuch
-from codeagent_lsp.tools.mcp.patience import JITTER, LONGEST_WAIT, RETRIES, patient, wait_before
 from codeagent_lsp.tools.mcp.server import grade_of
 
 
@@ -78,26 +78,6 @@ CASES: list[tuple[BaseException, str]] = [
 @pytest.mark.parametrize(("error", "code"), CASES)
 def test_grades(error: BaseException, code: str) -> None:
     assert grade(error) == code
-
-
-@pytest.mark.parametrize(
-    ("error", "code"),
-    [
-        (ConnectionResetError(), "CONNECTION_ERROR"),
-        (TimeoutError(), "TIMEOUT_ERROR"),
-        (MCPError(-32602, "x"), "PARAMETER_ERROR"),
-        (MCPError(-32700, "x"), "VALIDATION_ERROR"),
-        (PermissionError(), "PERMISSION_ERROR"),
-        (RuntimeError("boom"), "EXECUTION_ERROR"),
-        (MCPError(-32601, "x"), "SANDBOX_NOT_FOUND"),
-        (FileNotFoundError(), "SANDBOX_NOT_FOUND"),
-        (ProcessLookupError(), "SANDBOX_TERMINATED"),
-        (RuntimeError("the sandbox s1 was terminated"), "SANDBOX_TERMINATED"),
-        (ExceptionGroup("a", [PermissionError()]), "PERMISSION_ERROR"),
-    ],
-)
-def test_grades_of_sandboxes(error: BaseException, code: str) -> None:
-    assert sandbox_grade(error) == code
 
 
 def test_our_numbers_are_those_of_the_library() -> None:

@@ -62,6 +62,9 @@ def test_an_address(url: str, stated: str | None, expected: Transport) -> None:
         ({"command": "x", "env": {"A": 1}}, "env is not allowed"),
         ({"command": "x", "env": ["A=1"]}, "env is not allowed"),
         ({"url": "http://h", "headers": {"A": "b\r\nC: d"}}, "headers is not allowed"),
+        ({"url": "http://h", "oauth": {"clientSecret": "x"}}, "oauth is not allowed"),
+        ({"url": "http://h", "oauth": {"clientId": "x", "scope": "y"}}, "oauth is not allowed"),
+        ({"url": "http://h", "oauth": "x"}, "oauth is not allowed"),
         ({"command": "x", "disabled": "yes"}, "disabled is not allowed"),
         ({"command": "x", "timeoutSeconds": 0}, "timeoutSeconds is not allowed"),
         ({"command": "x", "timeoutSeconds": True}, "timeoutSeconds is not allowed"),
@@ -115,6 +118,18 @@ def test_secrets_are_not_shown_and_are_known() -> None:
     assert key not in repr(servers) and word not in repr(servers)
     assert servers[0].where == "https://h/mcp"
     assert set(secrets_in(given, {})) == {f"Bearer {key}", key, word}
+
+
+def test_who_we_are_for_a_login() -> None:
+    secret = os.urandom(12).hex()
+    given = {"url": "https://h/mcp", "oauth": {"clientId": "me", "clientSecret": "${env:WORD}"}}
+    server = one(given, WORD=secret)
+    assert server.oauth == {"clientId": "me", "clientSecret": secret}
+    assert secret not in repr(server)
+    assert secrets_in({"s": given}, {"WORD": secret}) == (secret,)
+    assert server.identity != one({"url": "https://h/mcp"}).identity
+    assert not server.authorized
+    assert one({"url": "https://h/mcp", "headers": {"AUTHORIZATION": "x"}}).authorized
 
 
 def test_what_makes_a_server_the_same() -> None:

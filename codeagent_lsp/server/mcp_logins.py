@@ -1,0 +1,95 @@
+"""Logins of MCP servers as the user meets them: a question, then the page in their browser, opened by the editor.
+
+Not here: the login (`tools/mcp/login.py`), what is kept of it (`tools/mcp/kept_login.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from lsprotocol import types
+
+from codeagent_lsp.errors import EditorError, ToolFailed
+from codeagent_lsp.texts import text
+from codeagent_lsp.tools.asking import Question
+from codeagent_lsp.tools.variables import Vault, in_thread
+
+if TYPE_CHECKING:
+    from codeagent_lsp.server.clients import ClientPolicy
+    from codeagent_lsp.server.server import CodeAgentServer
+    from codeagent_lsp.session.inbox import Inbox
+
+SHOW_SECONDS = 10.0
+
+
+class McpLogins:
+    """The `Logins` of a server. `open_vault` blocks; where it gives none, logins last as long as we do."""
+
+    def __init__(
+        self,
+        server: CodeAgentServer,
+        policy: Callable[[], ClientPolicy],
+        language: Callable[[], str],
+        inbox: Inbox,
+        open_vault: Callable[[], Vault | None],
+    ) -> None:
+        self._server = server
+        self._policy = policy
+        self._language = language
+        self._inbox = inbox
+        self._open_vault = open_vault
+        self._vault: Vault | None = None
+
+    async def browse(self, server: str, where: str, url: str) -> bool:
+        """Ask; then the editor opens the page, or says where it is."""
+        deny, opened = self.words("choice.deny"), self.words("mcp.login.open")
+        title = self.words("mcp.login", name=server, where=where, host=urlsplit(url).hostname or "")
+        question = Question("approval", title, (deny, opened), danger=True)
+        if await self._inbox.ask("", question, lambda event: None) != (opened,):
+            return False
+        if not await self._shown(url):
+            words = self.words("mcp.login.by_hand", name=server, url=url)
+            note = types.ShowMessageParams(type=types.MessageType.Info, message=words)
+            self._server.notify(types.WINDOW_SHOW_MESSAGE, note)
+        return True
+
+    async def vault(self) -> Vault:
+        """The keyring, or our memory."""
+        if self._vault is None:
+            try:
+                self._vault = await in_thread(self._open_vault)
+            except ToolFailed:  # it did not answer
+                pass
+        self._vault = self._vault or Memory()
+        return self._vault
+
+    def words(self, key: str, /, **values: object) -> str:
+        """A sentence in the user's language."""
+        return text(key, self._language(), **values)
+
+    async def _shown(self, url: str) -> bool:
+        if not self._policy().shows_documents:
+            return False
+        params = types.ShowDocumentParams(uri=url, external=True)
+        try:
+            result = await self._server.request(types.WINDOW_SHOW_DOCUMENT, params, SHOW_SECONDS)
+        except EditorError:
+            return False
+        return bool(result is not None and result.success)
+
+
+class Memory:
+    """A vault that forgets when we end."""
+
+    def __init__(self) -> None:
+        self._values: dict[str, str] = {}
+
+    def get(self, name: str) -> str | None:
+        """The value, None when there is none."""
+        return self._values.get(name)
+
+    def set(self, name: str, value: str) -> None:
+        """Keep a value."""
+        self._values[name] = value
