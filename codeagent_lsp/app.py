@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from codeagent_lsp.server.features import Front, register
@@ -21,11 +22,7 @@ def create_server() -> CodeAgentServer:
 
 async def load_backend(front: Front) -> Backend:
     """Build what stands behind the wire. The import runs in a thread, so that the loop goes on serving."""
-    await asyncio.to_thread(_import_backend)
+    await asyncio.to_thread(import_module, "codeagent_lsp.server.backend")
     from codeagent_lsp.server.backend import Backend  # late: the start-up path must stay light
 
     return Backend(front)
-
-
-def _import_backend() -> None:
-    pass  # late: the start-up path must stay light

@@ -147,6 +147,12 @@ class ShellSettings:
     confirm: Literal["always", "unisolated", "never"] = _setting(
         "unisolated", "When a command needs your approval.", restricted=True
     )
+    container_image: str | None = _setting(
+        None,
+        "Image in whose containers commands run, by Docker or Podman; empty for no containers.",
+        env="CODEAGENT_CONTAINER_IMAGE",
+        restricted=True,
+    )
     allow_network: bool = _setting(False, "Whether commands may use the network.", restricted=True)
     timeout_seconds: int = _setting(300, "Time limit of one command, in seconds.", minimum=1, maximum=600)
     max_output_bytes: int = _setting(16 * 1024 * 1024, "Output limit of one command.", minimum=1024)

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from codeagent_lsp import __version__
 from codeagent_lsp.config import Settings
-from codeagent_lsp.errors import ModelError, SettingError
+from codeagent_lsp.errors import ModelError, SettingError, ToolFailed
 from codeagent_lsp.llm.factory import open_model
 from codeagent_lsp.shadow.probe import Isolator
 from codeagent_lsp.state import state_root
@@ -42,7 +42,7 @@ async def diagnose(settings: Settings, state: Path, language: str) -> list[Check
     return [
         Check("version", "ok", f"codeagent-lsp {__version__}, Python {platform.python_version()}"),
         await _model(settings, state, language),
-        await asyncio.to_thread(_commands, settings, language),
+        await (_container if settings.shell.container_image else _on_this_machine)(settings, language),
         _program("ripgrep", "rg", "doctor.ripgrep", language),
         _program("git", "git", "doctor.git", language),
         _state(state, language),
@@ -65,6 +65,25 @@ async def _model(settings: Settings, state: Path, language: str) -> Check:
         return Check("model", "ok", f"{info.name} ({info.provider}{where}{window}, tool calls {info.tool_calling})")
     finally:
         await model.close()
+
+
+async def _container(settings: Settings, language: str) -> Check:
+    """Whether commands can run in a container of the image that is set."""
+    from codeagent_lsp.environments.container import ContainerAdapter  # late: few want it, and it is heavy
+
+    adapter = ContainerAdapter(lambda: settings.shell, state_root(), state_root())
+    try:
+        await (await adapter.create(settings.shell, ())).close()
+    except SettingError as error:
+        return Check("commands", "failed", error.localized(language))
+    except ToolFailed as error:
+        return Check("commands", "failed", str(error))
+    words = text("doctor.commands.complete", language)
+    return Check("commands", "ok", f"container {settings.shell.container_image}: {words}")
+
+
+async def _on_this_machine(settings: Settings, language: str) -> Check:
+    return await asyncio.to_thread(_commands, settings, language)
 
 
 def _commands(settings: Settings, language: str) -> Check:

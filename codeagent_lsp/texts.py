@@ -45,6 +45,21 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
         "shell.isolation is {level}, which does not work here. {reason} Or set shell.isolation to auto.",
         "shell.isolation 设为 {level}，但在此处不可用。{reason} 或将 shell.isolation 设为 auto。",
     ),
+    # --- containers
+    "container.no_engine": (
+        "shell.containerImage is {image}, but no container engine is here. Start Docker or Podman's service, or name "
+        "its socket in DOCKER_HOST.",
+        "shell.containerImage 设为 {image}，但此处没有容器引擎。"
+        "请启动 Docker 或 Podman 服务，或在 DOCKER_HOST 中指明其套接字。",
+    ),
+    "container.no_image": (
+        "The container engine has no image {image} (shell.containerImage). Pull or build it first.",
+        "容器引擎中没有镜像 {image}（shell.containerImage）。请先拉取或构建该镜像。",
+    ),
+    "container.folder": (
+        "Commands cannot run in a container while {folder} is a workspace folder: the image has its own.",
+        "当 {folder} 是工作区文件夹时，命令无法在容器中运行：镜像有自己的该文件夹。",
+    ),
     # --- mcp servers
     "mcp.library": (
         "MCP servers need a library that is not installed ({reason}): pip install 'codeagent-lsp[mcp]'.",
@@ -101,6 +116,36 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
     "mcp.off": (
         "{problem} Its tools are off until `codeagent.mcp.reload`.",
         "{problem} 在执行 `codeagent.mcp.reload` 之前其工具不可用。",
+    ),
+    "mcp.login": (
+        "The MCP server {name} at {where} wants you to log in at {host}. Open that page in your browser?",
+        "位于 {where} 的 MCP 服务器 {name} 要求在 {host} 登录。是否在浏览器中打开该页面？",
+    ),
+    "mcp.login.open": ("Open the login page", "打开登录页面"),
+    "mcp.login.by_hand": (
+        "Open this address in your browser to log in to the MCP server {name}: {url}",
+        "请在浏览器中打开此地址以登录 MCP 服务器 {name}：{url}",
+    ),
+    "mcp.login.done": ("Done. You can close this page.", "完成。可以关闭此页面。"),
+    "mcp.login.declined": (
+        "MCP server {name} needs a login, and its page was not opened.",
+        "MCP 服务器 {name} 需要登录，但登录页面未打开。",
+    ),
+    "mcp.login.late": (
+        "MCP server {name} needs a login, and none came within {seconds} s.",
+        "MCP 服务器 {name} 需要登录，但 {seconds} 秒内没有完成。",
+    ),
+    "mcp.login.refused": (
+        "MCP server {name}: the login was refused ({reason}).",
+        "MCP 服务器 {name}：登录被拒绝（{reason}）。",
+    ),
+    "mcp.login.failed": (
+        "MCP server {name}: the login did not work. {reason}",
+        "MCP 服务器 {name}：登录未成功。{reason}",
+    ),
+    "mcp.login.address": (
+        "MCP server {name} wants a login at {address}, which is not encrypted or is an address of your own machine.",
+        "MCP 服务器 {name} 要求在 {address} 登录，该地址未加密或属于您自己的计算机。",
     ),
     "mcp.asks": ("The MCP server {server} asks: {message}", "MCP 服务器 {server} 询问：{message}"),
     "mcp.field": ("For the MCP server {server}: {field}", "提供给 MCP 服务器 {server}：{field}"),
@@ -611,6 +656,20 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
     ),
     "memory.title": ("What is remembered of this workspace", "关于此工作区的记忆"),
     "memory.none": ("Nothing is remembered of this workspace.", "没有关于此工作区的记忆。"),
+    # --- web terminal, desktop
+    "screen.starting.terminal": ("Starting the web terminal…", "正在启动网页终端…"),
+    "screen.starting.desktop": ("Starting the desktop…", "正在启动桌面…"),
+    "screen.ask.terminal": (
+        "The web terminal runs at {address}. Open it in the browser?",
+        "网页终端正在 {address} 运行。在浏览器中打开？",
+    ),
+    "screen.ask.desktop": (
+        "The desktop runs at {address}. Open it in the browser?",
+        "桌面正在 {address} 运行。在浏览器中打开？",
+    ),
+    "screen.later": ("Not now", "暂不"),
+    "screen.open": ("Open", "打开"),
+    "screen.at": ("Open this address in a browser: {url}", "请在浏览器中打开此地址：{url}"),
     # --- decisions, variables, tools that rest
     "choice.other": ("Something else…", "其他…"),
     "choice.neither": ("None of these", "都不选"),

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from codeagent_lsp.errors import ErrorCode
-from codeagent_lsp.tools import BUILTIN, SMALL_SET
 from codeagent_lsp.tools.base import Effect, Tool
+from codeagent_lsp.tools.catalogue import BUILTIN, SMALL_SET
 from codeagent_lsp.tools.examples import ERRORS, EXAMPLES
 from codeagent_lsp.tools.groups import CORE, EXTENDED
 from codeagent_lsp.tools.permissions import effects_of
@@ -36,6 +36,10 @@ _SPECIAL = {
     "compose": "each step is judged by itself",
     "delegate": "runs without a question; what the other agent calls is judged like calls of this one",
     "web_scrape": "asks, unless the host is in `web.allowedHosts`",
+    "export_artifact": "runs without a question; a file that usually holds secrets asks",
+    "batch_export_artifacts": "runs without a question; a file that usually holds secrets asks",
+    "import_file": "asks, unless nothing is fetched or the host is in `web.allowedHosts`; staged like an edit",
+    "import_files_batch": "asks, unless nothing is fetched or all hosts are in `web.allowedHosts`; staged like an edit",
     "skill_installer": "asks, and shows what would be installed",
     "generate_tests": "like `run_tests`; the file is staged, and you decide about it with the whole change",
 }

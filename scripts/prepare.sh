@@ -1,6 +1,7 @@
 # Shell functions that make a checkout ready; sourced by test.sh and demo.sh, in the root of the checkout.
 # Only a missing Python and packages that do not install are failures; what else is missing is told by `lacks`.
 
+unset PYTHONDONTWRITEBYTECODE # each server that a test starts would compile all of itself anew
 missing=""
 emacs=/usr/share/emacs # where Debian puts its packages of Lisp
 
@@ -42,8 +43,9 @@ is_new_enough() {
 
 # Fetches what only some tests need, and sets NVIM to a Neovim for them.
 install_test_parts() {
-    install_debian rg=ripgrep bwrap=bubblewrap tmux=tmux emacs=emacs-nox \
-        "$emacs/*/lisp/progmodes/eglot.el* $emacs/site-lisp/elpa/eglot-*=elpa-eglot" "$emacs/site-lisp/elpa/lsp-mode-*=elpa-lsp-mode"
+    install_debian rg=ripgrep bwrap=bubblewrap tmux=tmux podman=podman runc=runc emacs=emacs-nox \
+        "$emacs/*/lisp/progmodes/eglot.el* $emacs/site-lisp/elpa/eglot-*=elpa-eglot" "$emacs/site-lisp/elpa/lsp-mode-*=elpa-lsp-mode" \
+        Xvnc=tigervnc-standalone-server openbox=openbox stterm=stterm /usr/share/novnc/core/rfb.js=novnc chromium=chromium
     install_extension || lacks "Node or the npm packages of the VS Code extension"
     if NVIM="$(sh scripts/get-neovim.sh)" && [ -x "$NVIM" ]; then
         export NVIM

@@ -131,6 +131,7 @@ def test_the_documented_environment_variables() -> None:
     assert {setting.metadata["env"] for setting in FROM_ENVIRONMENT} == {
         "CODEAGENT_BASE_URL",
         "CODEAGENT_MODEL",
+        "CODEAGENT_CONTAINER_IMAGE",
         "CODEAGENT_API_KEY",
         "CIRCUIT_FAILURE_THRESHOLD",
         "CIRCUIT_RECOVERY_TIMEOUT",

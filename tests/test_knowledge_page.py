@@ -12,7 +12,7 @@ from codeagent_lsp.agent.instructions import INSTRUCTIONS_LIMIT, root_instructio
 from codeagent_lsp.agent.memory import MOST_ENTRIES
 from codeagent_lsp.config import Settings
 from codeagent_lsp.protocol import COMMANDS, command
-from codeagent_lsp.tools import BUILTIN
+from codeagent_lsp.tools.catalogue import BUILTIN
 from codeagent_lsp.tools.skills.model import Skill
 from codeagent_lsp.tools.skills.shelf import SkillShelf
 from codeagent_lsp.tools.skills.trust import Trust

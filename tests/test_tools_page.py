@@ -8,8 +8,8 @@ import pytest
 
 from codeagent_lsp.errors import ErrorCode
 from codeagent_lsp.messages import ToolCall
-from codeagent_lsp.tools import BUILTIN
 from codeagent_lsp.tools.base import Tool
+from codeagent_lsp.tools.catalogue import BUILTIN
 from codeagent_lsp.tools.examples import ERRORS, EXAMPLES
 from codeagent_lsp.tools.executor import understood
 from codeagent_lsp.tools.groups import CORE, EXTENDED

@@ -7,7 +7,7 @@ staged in the same run. None can call another. Not here: where users' own agents
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, replace
 from itertools import count
 
@@ -23,15 +23,14 @@ from codeagent_lsp.tools.approvals import Approvals
 from codeagent_lsp.tools.base import ToolContext
 from codeagent_lsp.tools.decision import Mode
 from codeagent_lsp.tools.executor import ToolExecutor
+from codeagent_lsp.tools.groups import CORE
 from codeagent_lsp.tools.permissions import effects_of
 from codeagent_lsp.tools.registry import ToolRegistry
 from codeagent_lsp.tools.todos import TodoList
 from codeagent_lsp.workspace.visible import one_line
 
 LONGEST_REPORT = 20_000
-NEVER = frozenset(
-    {"delegate", "enable_tools", "create_plan", "plan_enter", "plan_update", "plan_exit", "skill_installer"}
-)
+NEVER = frozenset({"delegate", "create_plan", "plan_enter", "plan_update", "plan_exit", "skill_installer"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +54,35 @@ class Parent:
     prompt: Callable[[Profile], Awaitable[str]]
     vouched: Callable[[Profile], Awaitable[bool]]
     before: Callable[[str], Awaitable[str]]
+
+
+class OwnGroups:
+    """The `ToolGroups` of one agent: what it switches on is its own. `names` gives what it may have of a group."""
+
+    def __init__(self, names: Callable[[], dict[str, tuple[str, ...]]]) -> None:
+        self._names = names
+        self.on: tuple[str, ...] = ()
+
+    def enable(self, group: str) -> tuple[str, ...]:
+        """Offer a group from the next model call on; the names of its tools. ToolFailed when there is none."""
+        known = self._names()
+        if group not in known:
+            listed = ", ".join(known) or "none"
+            raise ToolFailed(
+                f"There is no group {one_line(group, 60)!r} for you. Groups: {listed}.", ErrorCode.NOT_FOUND
+            )
+        self._add(known[group])
+        return known[group]
+
+    def offer(self, names: Iterable[str]) -> None:
+        """Offer the groups of these tools; what does not exist is left out."""
+        wanted = set(names)
+        for tools in self._names().values():
+            if wanted & set(tools):
+                self._add(tools)
+
+    def _add(self, names: tuple[str, ...]) -> None:
+        self.on = tuple(dict.fromkeys((*self.on, *names)))
 
 
 class Subagents:
@@ -96,11 +124,12 @@ class Subagents:
             system = Message("system", await parent.prompt(profile))
             told = "\n\n".join(filter(None, (await parent.before(task), task)))
             limits = replace(parent.limits, iterations=min(profile.max_iterations, parent.limits.iterations))
+            groups = OwnGroups(lambda: self._groups(profile))
             loop = AgentLoop(
                 model,
-                self._executor(profile),
+                self._executor(profile, groups),
                 History([system, Message("user", told)]),
-                lambda: self._tools(profile),
+                lambda: self._tools(profile, groups),
                 self._shown(profile, next(self._numbers)),
                 replace(limits, window=model.info.context_window or limits.window),
             )
@@ -108,22 +137,44 @@ class Subagents:
         except ModelError as error:
             raise ToolFailed(f"The agent {profile.name} failed: {error}", error.code) from error
 
-    def _executor(self, profile: Profile) -> ToolExecutor:
+    def _executor(self, profile: Profile, groups: OwnGroups) -> ToolExecutor:
         parent, context = self._parent, self._parent.context
         desk = replace(context.skills, mode=profile.name) if context.skills else None
-        own = replace(context, todos=TodoList(), planner=None, delegates=None, groups=None, skills=desk)
-        subset = Subset(parent.registry, lambda: {spec["name"] for spec in self._tools(profile)})
+        own = replace(context, todos=TodoList(), planner=None, delegates=None, groups=groups, skills=desk)
+        subset = Subset(parent.registry, lambda: {spec["name"] for spec in self._tools(profile, groups)})
         return ToolExecutor(subset, own, self._mode(profile), parent.approvals, parent.language)
 
     def _mode(self, profile: Profile) -> Callable[[], Mode]:
         return (lambda: "readOnly") if profile.reads_only else self._parent.mode
 
-    def _tools(self, profile: Profile) -> tuple[ToolSpec, ...]:
-        """Those of the run that this agent may have; never more."""
-        effects = effects_of(self._mode(profile)())
-        allowed = set(self._parent.registry.names("active")) - NEVER
-        allowed = {name for name in allowed if self._parent.registry.get(name).traits.effect in effects}
-        return tuple(spec for spec in self._parent.tools(profile.tools or None) if spec["name"] in allowed)
+    def _tools(self, profile: Profile, groups: OwnGroups) -> tuple[ToolSpec, ...]:
+        """Those of the run that this agent may have, never more; what it switched on comes last."""
+        allowed, given = set(self._allowed(profile)), self._given(profile)
+        first = [spec for spec in self._parent.tools(given) if spec["name"] in allowed]
+        known = {spec["name"] for spec in first}
+        later = [spec for spec in self._parent.tools(groups.on) if spec["name"] in allowed - known]
+        return (*first, *later)
+
+    def _given(self, profile: Profile) -> tuple[str, ...] | None:
+        """The tools that its file names, those of whole groups too; None for no file that does."""
+        registry = self._parent.registry
+        return tuple(part for name in profile.tools for part in (name, *registry.names(group=name))) or None
+
+    def _allowed(self, profile: Profile) -> tuple[str, ...]:
+        """What it may ever call, by its kind and mode."""
+        registry, effects = self._parent.registry, effects_of(self._mode(profile)())
+        names = (name for name in registry.names("active") if name not in NEVER)
+        return tuple(name for name in names if registry.get(name).traits.effect in effects)
+
+    def _groups(self, profile: Profile) -> dict[str, tuple[str, ...]]:
+        """The groups that it may switch on, with what it may have of each."""
+        registry, found = self._parent.registry, dict[str, tuple[str, ...]]()
+        could = {spec["name"] for spec in self._parent.tools(self._allowed(profile))}
+        for name in filter(could.__contains__, self._allowed(profile)):
+            group = registry.get(name).traits.group
+            found[group] = (*found.get(group, ()), name)
+        found.pop(CORE, None)
+        return found
 
     def _shown(self, profile: Profile, number: int) -> Callable[[events.Event], None]:
         """The agent's events as part of the run: its words stay in its report, its calls get ids of their own."""

@@ -1,7 +1,7 @@
-"""Tries again what may pass: a connection that failed three times at most, one that took too long twice.
+"""Tries again what may pass: a connection that failed three times at most, what took too long twice.
 
 Only for work that has no effect when it fails, such as connecting and listing: a call that was sent is never sent
-again. Not here: what counts as which failure (`errors.py`).
+again. Not here: what counts as which failure.
 """
 
 from __future__ import annotations
@@ -46,13 +46,16 @@ async def patient(
         error = state.outcome.exception() if state.outcome else None
         return error is None or not isinstance(error, Exception) or state.attempt_number > RETRIES.get(graded(error), 0)
 
+    async def once() -> T:  # the library only awaits what it can see to be a coroutine
+        return await work()
+
     retrying = AsyncRetrying(
         stop=hopeless,
         wait=lambda state: wait_before(state.attempt_number, chance()),
         sleep=sleep,
         reraise=True,
     )
-    return await retrying(work)
+    return await retrying(once)
 
 
 def wait_before(retry: int, chance: float) -> float:

@@ -16,14 +16,17 @@ from typing import Any
 
 from codeagent_lsp.config import Settings
 from codeagent_lsp.errors import AgentError, ErrorCode, FileRefused, PermissionDenied, SettingError, ToolFailed
+from codeagent_lsp.mcp_server.progress import SILENCE, Listener
 from codeagent_lsp.mcp_server.table import BY_NAME, tools
 from codeagent_lsp.messages import ToolCall, ToolResult
 from codeagent_lsp.server.index_host import IndexHost
 from codeagent_lsp.session.code_index import RunIndex
+from codeagent_lsp.session.screens import Desk, SessionScreens
 from codeagent_lsp.session.shadows import SessionShadows
 from codeagent_lsp.shadow.base import Shell
 from codeagent_lsp.state import state_root, workspace_state
 from codeagent_lsp.tools.approvals import Approvals
+from codeagent_lsp.tools.artifacts import ArtifactStore
 from codeagent_lsp.tools.asking import Question
 from codeagent_lsp.tools.base import Complete, ToolContext
 from codeagent_lsp.tools.composition import plain
@@ -41,6 +44,8 @@ MAX_CALLS = 32
 _CODES: Mapping[str, ErrorCode] = {
     **dict.fromkeys(("INVALID_PARAM", "NOT_FOUND", "EDIT_REFUSED", "PARSE_ERROR"), ErrorCode.PARAMETER_ERROR),
     **dict.fromkeys(("PERMISSION_DENIED", "TOOL_DISABLED"), ErrorCode.PERMISSION_ERROR),
+    **{code.value: code for code in (ErrorCode.CONNECTION_ERROR, ErrorCode.TIMEOUT_ERROR, ErrorCode.PARAMETER_ERROR)},
+    **{code.value: code for code in (ErrorCode.SANDBOX_NOT_FOUND, ErrorCode.SANDBOX_TERMINATED)},
     "TIMEOUT": ErrorCode.TIMEOUT_ERROR,
     "NETWORK_ERROR": ErrorCode.CONNECTION_ERROR,
 }
@@ -78,20 +83,30 @@ class Sandbox:
         self._staging = late.staging = Staging(self._base)
         self._registry = ToolRegistry(tools())
         self._shadows = SessionShadows(lambda: settings.shell, state_root(), state / "outputs")
+        self._screens = SessionScreens(self._shadows)
         self._index = IndexHost(lambda: [folder], lambda: settings.index, lambda status: None, _nobody_watches)
         self._approvals, self._todos = Approvals(), TodoList()
+        self._artifacts = ArtifactStore(state / "artifacts" / SESSION)
         self._turn = asyncio.Lock()
         self._running = 0
         self._closed = False
 
-    async def call(self, name: str, arguments: Mapping[str, Any], complete: Complete | None = None) -> Answer:
-        """Run a tool by its name here, a known one. Only cancellation is raised. `complete` asks the client's model."""
+    async def call(
+        self,
+        name: str,
+        arguments: Mapping[str, Any],
+        complete: Complete | None = None,
+        listener: Listener = SILENCE,
+    ) -> Answer:
+        """Run a tool by its name here, a known one. Only cancellation is raised. `complete` asks the client's model,
+        `listener` hears of the work.
+        """
         problem = self._unfit(name, arguments)
         if problem is not None:
             return problem
         self._running += 1
         try:
-            return await self._called(ToolCall(name, dict(arguments)), complete)
+            return await self._called(ToolCall(name, {**arguments, **BY_NAME[name].fixed}), complete, listener)
         finally:
             self._running -= 1
 
@@ -102,7 +117,7 @@ class Sandbox:
     async def close(self) -> None:
         """Stop everything; no process, task or file is left."""
         self._closed = True
-        await asyncio.gather(self._shadows.close(), self._index.close())
+        await asyncio.gather(self._screens.close(), self._shadows.close(), self._index.close())
 
     def _unfit(self, name: str, arguments: Mapping[str, Any]) -> Answer | None:
         """Why a call cannot run at all; None where it can."""
@@ -113,22 +128,22 @@ class Sandbox:
             return Answer(f"The folder {self._folder} is gone.", code=ErrorCode.SANDBOX_NOT_FOUND)
         if self._running >= MAX_CALLS:
             return Answer(f"{MAX_CALLS} calls are running. Try again later.", code=ErrorCode.TIMEOUT_ERROR)
-        hidden = [key for key in entry.hidden if key in arguments]
+        hidden = [key for key in arguments if entry.hides(key)]
         if hidden:
             return Answer(f"{name} has no parameter {hidden[0]} here.", code=ErrorCode.VALIDATION_ERROR)
         try:
-            understood(ToolCall(name, dict(arguments)), self._registry.get(name))
+            understood(ToolCall(name, {**arguments, **entry.fixed}), self._registry.get(name))
         except AgentError as error:
             return Answer(str(error), code=ErrorCode.VALIDATION_ERROR)
         return None
 
-    async def _called(self, call: ToolCall, complete: Complete | None) -> Answer:
+    async def _called(self, call: ToolCall, complete: Complete | None, listener: Listener) -> Answer:
         if BY_NAME[call.name].tool.traits.effect == "read":
-            return _answer(await (await self._executor(complete)).execute(call))
+            return _answer(await (await self._executor(complete, listener)).execute(call))
         async with self._turn:  # two edits at once could lose one
-            return _answer(await (await self._executor(complete)).execute(call))
+            return _answer(await (await self._executor(complete, listener)).execute(call))
 
-    async def _executor(self, complete: Complete | None) -> ToolExecutor:
+    async def _executor(self, complete: Complete | None, listener: Listener) -> ToolExecutor:
         shell, no_shell = await self._shell()
         context = ToolContext(
             self._view,
@@ -136,9 +151,13 @@ class Sandbox:
             _NobodyToAsk(),
             self._todos,
             self._settings,
+            note=listener.note,
+            output=listener.output,
             shell=shell,
             no_shell=no_shell,
             complete=complete,
+            artifacts=self._artifacts,
+            screens=self._screens.of(SESSION, Desk(self._view, self._staging, _never)),
             index=RunIndex(self._index, self._view, lambda: self._settings.permissions),
         )
         mode = self._settings.permissions.mode

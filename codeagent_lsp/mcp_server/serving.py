@@ -28,6 +28,7 @@ from mcp.types import (
 
 from codeagent_lsp import __version__
 from codeagent_lsp.errors import ErrorCode, ModelError
+from codeagent_lsp.mcp_server.progress import Report, telling
 from codeagent_lsp.mcp_server.sampling import Context, Question, model_of
 from codeagent_lsp.mcp_server.sandbox import Answer, Sandbox
 from codeagent_lsp.mcp_server.table import BY_NAME, TABLE, Entry
@@ -55,7 +56,8 @@ def make_server(sandbox: Sandbox) -> Server[Any]:
             raise MCPError(INVALID_PARAMS, f"There is no tool {params.name!r}.")
         try:
             complete = model_of(context, params)
-            return _result(await sandbox.call(params.name, params.arguments or {}, complete))
+            async with telling(_report(context)) as listener:
+                return _result(await sandbox.call(params.name, params.arguments or {}, complete, listener))
         except ModelError as error:  # what came as an answer is none
             return _result(Answer(str(error), code=ErrorCode.EXECUTION_ERROR))
         except Question as question:
@@ -79,6 +81,12 @@ def make_server(sandbox: Sandbox) -> Server[Any]:
         on_list_resources=list_resources,
         on_read_resource=read_resource,
     )
+
+
+def _report(context: Context) -> Report | None:
+    """What tells the client of progress; None where it did not ask for that."""
+    wanted = context.meta is not None and "progress_token" in context.meta
+    return context.session.report_progress if wanted else None
 
 
 def _listed(entry: Entry) -> Tool:

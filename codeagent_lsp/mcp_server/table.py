@@ -6,17 +6,25 @@ The one place that knows the names. Not here: running a call (`sandbox.py`), the
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
 
 from codeagent_lsp.tools.base import Tool
+from codeagent_lsp.tools.builtin.artifacts import (
+    BatchExportArtifacts,
+    ExportArtifact,
+    ImportFile,
+    ImportFilesBatch,
+    ListArtifacts,
+)
 from codeagent_lsp.tools.builtin.code_editing import EditByAst
 from codeagent_lsp.tools.builtin.code_graphs import CallGraph, DependencyGraph, FindDefinition, FindReferences
 from codeagent_lsp.tools.builtin.code_reading import AstExtractFunction, AstFindSymbols, AstGetImports, AstParse
 from codeagent_lsp.tools.builtin.code_search import CodeIndexBuild
 from codeagent_lsp.tools.builtin.coverage import AnalyzeCoverage
 from codeagent_lsp.tools.builtin.editing import BatchEdit, EditFile, PreviewEdit, WriteFile
+from codeagent_lsp.tools.builtin.environments import Desktop, Terminal
 from codeagent_lsp.tools.builtin.generating import GenerateTests
 from codeagent_lsp.tools.builtin.git import GenerateCommit, GitDiff, GitLog
 from codeagent_lsp.tools.builtin.patching import ApplyPatch
@@ -25,13 +33,6 @@ from codeagent_lsp.tools.builtin.running import RunCmd
 from codeagent_lsp.tools.builtin.searching import GlobFileSearch, Grep
 from codeagent_lsp.tools.builtin.testing import RunTests
 
-MISSING = (
-    *("export_artifact", "list_artifacts", "batch_export_artifacts", "import_file", "import_files_batch"),
-    *("start_terminal", "stop_terminal", "get_terminal_status", "restart_terminal"),
-    *("start_desktop", "stop_desktop", "get_desktop_status", "restart_desktop"),
-)
-"""Names that belong to the sandbox and are not served: there are no tools behind them yet."""
-
 _STAYS = " It stays in the sandbox; the resource sandbox://changes.diff gives it out."
 _SAMPLING = " Needs a client that offers sampling."
 
@@ -39,7 +40,7 @@ _SAMPLING = " Needs a client that offers sampling."
 @dataclass(frozen=True, slots=True)
 class Entry:
     """A name of the sandbox and the tool behind it. `more` is added to the tool's description, or with `words` takes
-    its place; parameters in `hidden` are neither told nor taken.
+    its place; parameters in `hidden` are neither told nor taken, those in `fixed` have one value.
     """
 
     name: str
@@ -47,6 +48,7 @@ class Entry:
     more: str = ""
     words: str = ""
     hidden: tuple[str, ...] = ()
+    fixed: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def description(self) -> str:
@@ -60,11 +62,26 @@ class Entry:
         tool: Tool[Any] = cls()
         return tool
 
+    def hides(self, parameter: str) -> bool:
+        """Whether nobody can give this parameter."""
+        return parameter in self.hidden or parameter in self.fixed
+
     def schema(self) -> dict[str, Any]:
         """The JSON Schema of its arguments."""
         schema = self.made().input_schema()
-        kept = {name: value for name, value in schema.get("properties", {}).items() if name not in self.hidden}
+        kept = {name: value for name, value in schema.get("properties", {}).items() if not self.hides(name)}
         return {**schema, "type": "object", "properties": kept}
+
+
+def _screen(name: str, tool: type[Tool[Any]], what: str, parameters: tuple[str, ...]) -> Iterable[Entry]:
+    """The four names of a terminal or a desktop."""
+    stays = " Text files written in it stay in the sandbox."
+    start, stop, status, restart = ({"action": action} for action in ("start", "stop", "status", "restart"))
+    yield Entry(f"start_{name}", tool, words=f"Start {what}. The answer has the address.", fixed=start)
+    yield Entry(f"stop_{name}", tool, words=f"Stop the {name}.{stays}", hidden=parameters, fixed=stop)
+    words = f"Whether the {name} runs, and its address, port and process."
+    yield Entry(f"get_{name}_status", tool, words=words, hidden=parameters, fixed=status)
+    yield Entry(f"restart_{name}", tool, words=f"Stop the {name} and start it anew.{stays}", fixed=restart)
 
 
 TABLE: tuple[Entry, ...] = (
@@ -86,6 +103,18 @@ TABLE: tuple[Entry, ...] = (
         words="Run a bash command on the files as the sandbox has them, without network. Text files it writes stay in "
         "the sandbox; the resource sandbox://changes.diff gives them out.",
         hidden=("allow_network", "env_vars"),
+    ),
+    Entry("export_artifact", ExportArtifact),
+    Entry("list_artifacts", ListArtifacts),
+    Entry("batch_export_artifacts", BatchExportArtifacts),
+    Entry("import_file", ImportFile, _STAYS),
+    Entry("import_files_batch", ImportFilesBatch, _STAYS),
+    *_screen("terminal", Terminal, "a web terminal: a shell in the sandbox, for a browser on this machine", ("port",)),
+    *_screen(
+        "desktop",
+        Desktop,
+        "a desktop in the sandbox with a terminal, for a browser on this machine",
+        ("port", "resolution", "display"),
     ),
     Entry("ast_parse", AstParse),
     Entry("ast_find_symbols", AstFindSymbols),

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from codeagent_lsp import events
@@ -17,6 +18,7 @@ from codeagent_lsp.server.announcer import Announcer, transcript_name
 from codeagent_lsp.server.commands import Commands
 from codeagent_lsp.server.diagnostics import ClientDiagnostics
 from codeagent_lsp.server.editor import LspEditor
+from codeagent_lsp.server.external import External
 from codeagent_lsp.server.index_feed import watch
 from codeagent_lsp.server.index_host import IndexHost
 from codeagent_lsp.server.index_meaning import key_for, meaning
@@ -35,14 +37,14 @@ from codeagent_lsp.session.knowledge import knowledge_in
 from codeagent_lsp.session.manager import SessionManager
 from codeagent_lsp.session.plan_orders import roll_back
 from codeagent_lsp.session.remembering import Remembering
-from codeagent_lsp.session.run import Run
+from codeagent_lsp.session.screens import SessionScreens
 from codeagent_lsp.session.services import Services
 from codeagent_lsp.session.session_variables import SessionVariables
 from codeagent_lsp.session.shadows import SessionShadows
 from codeagent_lsp.session.store import SessionStore
 from codeagent_lsp.state import state_root, workspace_state
-from codeagent_lsp.tools import BUILTIN
 from codeagent_lsp.tools.approvals import StandingApprovals
+from codeagent_lsp.tools.artifacts import ArtifactStore
 from codeagent_lsp.tools.circuit_breaker import CircuitBreaker
 from codeagent_lsp.tools.decision import Mode
 from codeagent_lsp.tools.mcp.settings import secrets_in
@@ -57,6 +59,8 @@ if TYPE_CHECKING:
     from codeagent_lsp.index.store import Store
     from codeagent_lsp.records.sanitizer import Sanitizer
     from codeagent_lsp.server.features import Front
+    from codeagent_lsp.session.run import Run
+    from codeagent_lsp.tools.base import Tool
 
 
 class Backend:
@@ -67,7 +71,7 @@ class Backend:
         self.documents = front.server.documents
         self.state = workspace_state(front.folders())
         circuits = CircuitBreaker(lambda: front.settings().circuit_breaker)
-        self.registry = ToolRegistry((tool() for tool in BUILTIN), front.settings().tools.disabled, circuits)
+        self.registry = ToolRegistry(_builtin(), front.settings().tools.disabled, circuits)
         folders = ":".join(front.folders())
         self.variables = SessionVariables(lambda: open_keyring(folders), os.environ)
         self.models = Models(front.settings_link, self.state)
@@ -96,6 +100,11 @@ class Backend:
         listeners.append(self.mcp.observe)
         self.manager = SessionManager(self._store, self._services(), listeners)
         self.commands = Commands(self)
+
+    async def ready(self) -> None:
+        """Load what runs need and an idle server does not, in threads, so that the loop goes on serving."""
+        await asyncio.to_thread(import_module, "codeagent_lsp.session.run")
+        await self.glass.ready()
 
     def set_mode(self, mode: Mode) -> dict[str, str]:
         """Change the permission mode at once."""
@@ -224,6 +233,7 @@ class Backend:
         return open_records(self.state, settings.trace, settings.model.api_key, self.front.policy().name, others)
 
     def _services(self) -> Services:
+        external = External(self.front.server, self.front.policy, self.front.language)
         return Services(
             settings=self.front.settings,
             mode=lambda: self.front.settings().permissions.mode,
@@ -239,10 +249,20 @@ class Backend:
             shadows=self.shadows,
             standing=self.standing,
             outputs=lambda session_id: OutputStore(self.state / "outputs" / session_id),
+            artifacts=lambda session_id: ArtifactStore(self.state / "artifacts" / session_id),
             knowledge=self.knowledge,
             open_named=self.models.open_named,
             variables=self.variables.of,
             glass=self.glass,
             diagnostics=ClientDiagnostics(self.front.server, self.front.policy),
             indexing=self.index,
+            screens=SessionScreens(self.shadows, external.show),
         )
+
+
+def _builtin() -> Iterator[Tool[Any]]:
+    """The built-in tools, loaded when the registry is first asked."""
+    from codeagent_lsp.tools.catalogue import BUILTIN  # late: they are heavy, and an idle server does without them
+
+    for tool in BUILTIN:
+        yield tool()

@@ -27,6 +27,7 @@ from codeagent_lsp.session.transcript import render
 
 if TYPE_CHECKING:
     from codeagent_lsp.server.backend import Backend
+    from codeagent_lsp.tools.registry import Entry, ToolRegistry
 
 Arguments = Mapping[str, Any]
 
@@ -64,7 +65,7 @@ class Commands:
         given = checked(item, arguments)
         if item.starts_run:
             self._expect(cast(RunKind, name.removeprefix("codeagent.")))
-            await self._backend.glass.ready()  # what is stored of a run must have no secrets in it from the first word
+            await self._backend.ready()  # what is stored of a run must have no secrets in it from the first word
             return self._start(cast(RunKind, name.removeprefix("codeagent.")), given)
         answer = self._table[name](given)
         return await answer if asyncio.iscoroutine(answer) else answer
@@ -214,17 +215,7 @@ def tool_commands(backend: Backend) -> dict[str, Callable[[Arguments], Any]]:
     registry = backend.registry
 
     def listed(given: Arguments) -> list[dict[str, Any]]:
-        return [
-            {
-                "name": entry.tool.traits.name,
-                "description": entry.tool.traits.description,
-                "effect": entry.tool.traits.effect,
-                "group": entry.tool.traits.group,
-                "state": entry.state,
-                "reason": entry.reason,
-            }
-            for entry in registry.entries()
-        ]
+        return [_listed(entry, registry) for entry in registry.entries()]
 
     def stats(given: Arguments) -> list[dict[str, Any]]:
         return [
@@ -249,6 +240,19 @@ def tool_commands(backend: Backend) -> dict[str, Callable[[Arguments], Any]]:
         "codeagent.tools.enable": lambda given: switch(given, registry.enable),
         "codeagent.tools.disable": lambda given: switch(given, lambda name: registry.disable(name, "by the user")),
         "codeagent.mode.set": lambda given: backend.set_mode(given["mode"]),
+    }
+
+
+def _listed(entry: Entry, registry: ToolRegistry) -> dict[str, Any]:
+    traits = entry.tool.traits
+    return {
+        "name": traits.name,
+        "description": traits.description,
+        "effect": traits.effect,
+        "group": traits.group,
+        "state": entry.state,
+        "circuit": registry.circuits.state(traits.name),
+        "reason": entry.reason,
     }
 
 

@@ -10,22 +10,15 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from codeagent_lsp.errors import UsageError
-from codeagent_lsp.session.code_index import RunIndex
 from codeagent_lsp.texts import text
 from codeagent_lsp.tools.asking import Question
-from codeagent_lsp.tools.base import ToolContext, ToolOutput
-from codeagent_lsp.tools.builtin.code_graphs import (
-    CallGraph,
-    CallGraphParameters,
-    DependencyGraph,
-    DependencyGraphParameters,
-)
 from codeagent_lsp.tools.todos import TodoList
 from codeagent_lsp.workspace import uris
 from codeagent_lsp.workspace.staging import Staging
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # heavy, and an idle server does without them
     from codeagent_lsp.server.backend import Backend
+    from codeagent_lsp.tools.base import ToolContext, ToolOutput
 
 Arguments = Mapping[str, Any]
 Later = Callable[[Awaitable[Any]], None]
@@ -46,12 +39,16 @@ def graph_commands(backend: Backend, later: Later) -> dict[str, Callable[[Argume
 
 
 async def _show(backend: Backend, name: str, function: str, path: str | None) -> None:
+    from codeagent_lsp.tools.builtin import code_graphs as graphs  # late, as above
+
     context, language = _context(backend), backend.front.language()
     if function:
-        found = await CallGraph().run(CallGraphParameters(function_name=function, path=path, depth=2), context)
+        found = await graphs.CallGraph().run(
+            graphs.CallGraphParameters(function_name=function, path=path, depth=2), context
+        )
         title = text("graph.calls", language, name=function)
     else:
-        found = await DependencyGraph().run(DependencyGraphParameters(path=path), context)
+        found = await graphs.DependencyGraph().run(graphs.DependencyGraphParameters(path=path), context)
         title = text("graph.imports", language, name=path or text("graph.workspace", language))
     backend.own_documents.put(name, page(title, found))
     await backend.own_documents.show(name)
@@ -74,6 +71,9 @@ def _path(backend: Backend, given: Arguments) -> str | None:
 
 def _context(backend: Backend) -> ToolContext:
     """What the tools read with: the files as the user has them, and nothing that needs to be asked for."""
+    from codeagent_lsp.session.code_index import RunIndex  # late, as above
+    from codeagent_lsp.tools.base import ToolContext
+
     view, settings = backend.views.plain(), backend.front.settings()
     index = RunIndex(backend.index, view, lambda: settings.permissions)
     return ToolContext(view, Staging(lambda path: None), _Nobody(), TodoList(), settings, index=index)

@@ -1,4 +1,4 @@
-"""Removes what a deleted session leaves behind, in the background: its shadow and its long outputs.
+"""Removes what a deleted session leaves behind, in the background: its shadow, its long outputs, its artifacts.
 
 Not here: the session's file (`store.py`), stopping its runs (`manager.py`).
 """
@@ -43,7 +43,10 @@ class Clearing:
             async with asyncio.timeout(CLEAR_SECONDS):
                 if working:
                     await asyncio.wait(working)
+                if self._services.screens is not None:
+                    await self._services.screens.close(session_id)
                 await self._services.shadows.close(session_id)
                 await asyncio.to_thread(self._services.outputs(session_id).remove)
+                await asyncio.to_thread(self._services.artifacts(session_id).remove)
         except (TimeoutError, OSError):
             logger.warning("something of the deleted session %s is left", session_id, exc_info=True)

@@ -8,18 +8,20 @@ from __future__ import annotations
 import asyncio
 import uuid
 from collections.abc import Coroutine, Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from codeagent_lsp.errors import SessionError
 from codeagent_lsp.session.clearing import Clearing
 from codeagent_lsp.session.replay import replay
 from codeagent_lsp.session.request import RunRequest
-from codeagent_lsp.session.run import Run
 from codeagent_lsp.session.services import Services
 from codeagent_lsp.session.session import Listener, Session
 from codeagent_lsp.session.state import RunRecord
 from codeagent_lsp.session.store import SessionStore
 from codeagent_lsp.tools.approvals import Approvals
+
+if TYPE_CHECKING:
+    from codeagent_lsp.session.run import Run
 
 LEAVE_SECONDS = 1.0
 
@@ -62,7 +64,7 @@ class SessionManager:
             replay(known, self._store.reopen(session_id))
             self._sessions[session_id] = known
             for record in known.context.runs.values():
-                self._runs[record.run_id] = Run(known, record, self._services)
+                self._runs[record.run_id] = _run(known, record, self._services)
         self._current = known
         return known
 
@@ -95,7 +97,7 @@ class SessionManager:
         session.claim()
         record = RunRecord(uuid.uuid4().hex[:16], request.kind, request.title)
         session.context.begin(record)
-        run = Run(session, record, self._services)
+        run = _run(session, record, self._services)
         self._runs[record.run_id] = run
         run.begin(request)
         self._work(run, run.execute(request))
@@ -149,6 +151,8 @@ class SessionManager:
         if tasks:
             await asyncio.wait(tasks, timeout=LEAVE_SECONDS)
         await self._clearing.close()
+        if self._services.screens is not None:
+            await self._services.screens.close()
         await self._services.shadows.close()
         self._store.close()
 
@@ -174,3 +178,9 @@ class SessionManager:
         records = self._store.load(session_id)
         titles = (record.get("title", "") for record in records if record.get("type") == "run_started")
         return next(filter(None, titles), "")
+
+
+def _run(session: Session, record: RunRecord, services: Services) -> Run:
+    from codeagent_lsp.session.run import Run  # late: it needs all tools, and an idle server does without them
+
+    return Run(session, record, services)

@@ -13,7 +13,7 @@ from codeagent_lsp.errors import ErrorCode, ToolFailed
 from codeagent_lsp.messages import Message, ToolSpec
 from codeagent_lsp.session.request import Planning
 from codeagent_lsp.session.voice import PLANNING_CALL
-from codeagent_lsp.tools import SMALL_SET
+from codeagent_lsp.tools.catalogue import SMALL_SET
 from codeagent_lsp.tools.decision import Mode
 from codeagent_lsp.tools.groups import CORE, EXTENDED
 from codeagent_lsp.tools.permissions import effects_of

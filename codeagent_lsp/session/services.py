@@ -13,8 +13,10 @@ from codeagent_lsp.llm.base import Model
 from codeagent_lsp.session.glass import Glass
 from codeagent_lsp.session.inbox import Inbox
 from codeagent_lsp.session.knowledge import Knowledge
+from codeagent_lsp.session.screens import SessionScreens
 from codeagent_lsp.shadow.base import Approve, Shell
 from codeagent_lsp.tools.approvals import StandingApprovals
+from codeagent_lsp.tools.artifacts import ArtifactStore
 from codeagent_lsp.tools.decision import Mode
 from codeagent_lsp.tools.diagnostics.base import Diagnostics
 from codeagent_lsp.tools.outputs import OutputStore
@@ -41,7 +43,7 @@ class Services:
 
     `view` makes a file view over a staged state; `show_review` and `show_plan` open a run's diff and plan for the user;
     `mode`, `settings` and `language` are asked when needed, so that a change takes effect at once;
-    `outputs` and `variables` are those of a session by its id.
+    `outputs`, `artifacts` and `variables` are those of a session by its id.
     """
 
     settings: Callable[[], Settings]
@@ -58,9 +60,11 @@ class Services:
     shadows: Shadows
     standing: StandingApprovals
     outputs: Callable[[str], OutputStore]
+    artifacts: Callable[[str], ArtifactStore]
     knowledge: Knowledge
     open_named: Callable[[str], Awaitable[Model]] | None = None
     diagnostics: Diagnostics | None = None
     glass: Glass | None = None
     variables: Callable[[str], Variables] = lambda session_id: Variables()
     indexing: Indexing | None = None
+    screens: SessionScreens | None = None

@@ -1,40 +1,27 @@
-"""The shadow workspaces of a server: one per session, opened at its first command, gone with the session.
+"""Where the commands of each session run: an environment per session, made at its first command, gone with the session.
 
-What isolates commands is loaded with the first of them: an idle server does without it. Not here: that (`shadow/`),
-and who may run commands (`tools/permissions.py`).
+A container where an image is set, else the shadow workspace on this machine. What isolates commands is loaded with
+the first of them: an idle server does without it. Not here: that (`environments/`, `shadow/`), and who may run
+commands (`tools/permissions.py`).
 """
 
 from __future__ import annotations
 
-import asyncio
-import logging
-import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from codeagent_lsp.config import ShellSettings
+from codeagent_lsp.environments.base import Adapter, Info, Kind
+from codeagent_lsp.environments.orchestrator import Orchestrator
 from codeagent_lsp.shadow.base import Approve, Shell
 from codeagent_lsp.workspace.files import FileView
 from codeagent_lsp.workspace.staging import Staging
 
 if TYPE_CHECKING:
-    from codeagent_lsp.shadow.probe import Isolator
-    from codeagent_lsp.shadow.workspace import ShadowWorkspace
-
-logger = logging.getLogger(__name__)
-
-LOST_SECONDS = 3600  # no command prints nothing for so long and is still wanted
-
-
-@dataclass(frozen=True, slots=True)
-class _Open:
-    """A session's shadow and what it was made for; when that changes, another one takes its place."""
-
-    key: tuple[object, ...]
-    workspace: ShadowWorkspace
+    from codeagent_lsp.environments.local import LocalAdapter
+    from codeagent_lsp.shadow.workspace import Execute, ShadowWorkspace
 
 
 class SessionShadows:
@@ -43,53 +30,46 @@ class SessionShadows:
     def __init__(self, settings: Callable[[], ShellSettings], state: Path, spool: Path) -> None:
         self._settings = settings
         self._state = state
-        self._isolator: Isolator | None = None
         self._spool = spool
-        self._open: dict[str, _Open] = {}
+        self._orchestrator = Orchestrator(
+            {
+                "local": lambda: self._adapter("local", "LocalAdapter"),
+                "container": lambda: self._adapter("container", "ContainerAdapter"),
+            }
+        )
+        self._keys: dict[str, tuple[object, ...]] = {}
 
     async def shell(self, session_id: str, view: FileView, staging: Staging, approve: Approve) -> Shell:
-        """What runs the commands of one run. SettingError when the level that is set does not work here."""
+        """What runs the commands of one run. SettingError when what is set does not work here."""
         settings, folders = self._settings(), view.roots.folders
-        isolator = await self._loaded()
-        isolation = await asyncio.to_thread(isolator.isolation, settings, folders)
-        key = (settings.isolation, settings.readable, folders)
-        known = self._open.get(session_id)
-        if known is None or known.key != key:
+        key = (settings.isolation, settings.readable, settings.container_image, folders)
+        if self._keys.get(session_id) != key:
             await self.close(session_id)
-            shadow = import_module("codeagent_lsp.shadow.workspace")
-            workspace = shadow.ShadowWorkspace(
-                isolation,
-                lambda folders: isolator.open(settings, folders),
-                shadow.executing(self._settings, self._spool),
-            )
-            known = self._open[session_id] = _Open(key, workspace)
-        return known.workspace.bind(view, staging, approve)
+            kind: Kind = "container" if settings.container_image else "local"
+            await self._orchestrator.create(session_id, kind, settings, folders)
+            self._keys[session_id] = key
+        return self._orchestrator.shell(session_id, view, staging, approve)
+
+    async def apart(self, folders: Sequence[str], execute: Execute) -> ShadowWorkspace:
+        """A view of its own, for what runs long beside the commands of a session; whoever asks has to close it."""
+        local = cast("LocalAdapter", await self._orchestrator.adapter("local"))
+        return await local.create(self._settings(), folders, execute)
+
+    def list(self) -> tuple[Info, ...]:
+        """The environments of all sessions, by the sessions' ids."""
+        return self._orchestrator.list()
 
     async def close(self, session_id: str | None = None) -> None:
-        """Remove the shadow of a session, or all."""
-        chosen: Sequence[str] = tuple(self._open) if session_id is None else (session_id,)
-        closing = [self._open.pop(name).workspace.close() for name in chosen if name in self._open]
-        await asyncio.gather(*closing)
+        """Remove the environment of a session, or all."""
+        if session_id is None:
+            self._keys.clear()
+        else:
+            self._keys.pop(session_id, None)
+        await self._orchestrator.stop(session_id)
 
-    async def _loaded(self) -> Isolator:
-        """What knows this machine; when it is first asked for, what servers that died have left is removed."""
-        if self._isolator is None:
-            probe = await asyncio.to_thread(import_module, "codeagent_lsp.shadow.probe")
-            await asyncio.to_thread(import_module, "codeagent_lsp.shadow.workspace")
-            isolator: Isolator = probe.Isolator(str(self._state))
-            removed = await asyncio.to_thread(isolator.sweep)
-            await asyncio.to_thread(_sweep_spool, self._spool)
-            if removed:
-                logger.info("removed %d shadows of servers that are gone", removed)
-            self._isolator = self._isolator or isolator
-        return self._isolator
-
-
-def _sweep_spool(folder: Path) -> None:
-    """Remove the raw outputs of commands whose server was killed before it could mask them."""
-    for path in folder.glob("command-*"):
-        try:
-            if path.stat().st_mtime < time.time() - LOST_SECONDS:
-                path.unlink(missing_ok=True)
-        except OSError:
-            continue
+    def _adapter(self, module: str, name: str) -> Adapter:
+        """Load and make one; blocks."""
+        made: Adapter = getattr(import_module(f"codeagent_lsp.environments.{module}"), name)(
+            self._settings, self._state, self._spool
+        )
+        return made

@@ -64,7 +64,9 @@ class Telling:
         """The repo map for a task; '' for none."""
         target = request.target.file.path if request.target is not None else None
         names = [self._view.roots.relative(target)] if target is not None else []
-        return await self._maps.before(request, (*names, *self._parts.session.context.focused.paths))
+        context = self._parts.session.context
+        edited = [self._view.roots.relative(path) for run in context.runs.values() for path in run.changed_paths]
+        return await self._maps.before(request, (*names, *context.focused.paths), edited)
 
     async def below(self, messages: Sequence[Message]) -> str:
         """Instructions that concern the files of the model's last calls and that it has not got yet."""

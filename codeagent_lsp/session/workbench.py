@@ -10,6 +10,7 @@ from functools import partial
 
 from codeagent_lsp import events
 from codeagent_lsp.agent.completion import complete
+from codeagent_lsp.environments.serving import Screens
 from codeagent_lsp.errors import SettingError, ToolFailed
 from codeagent_lsp.llm.base import Model
 from codeagent_lsp.session.audited_shell import AuditedShell
@@ -17,6 +18,7 @@ from codeagent_lsp.session.code_index import RunIndex
 from codeagent_lsp.session.glass import Opened
 from codeagent_lsp.session.output import OutputStream
 from codeagent_lsp.session.proposal import Proposal
+from codeagent_lsp.session.screens import Desk
 from codeagent_lsp.session.services import Services
 from codeagent_lsp.session.session import Session
 from codeagent_lsp.session.voice import Voice
@@ -79,11 +81,13 @@ class Workbench:
             complete=asked,
             tested=proposal.tested,
             outputs=services.outputs(self._session.session_id),
+            artifacts=services.artifacts(self._session.session_id),
             diagnostics=services.diagnostics,
             variables=services.variables(self._session.session_id),
             words=voice.text,
             skills=SkillDesk(services.knowledge.skills, voice.text),
             index=self.index,
+            screens=self._screens(),
         )
         if self._behind is None:
             return context
@@ -98,6 +102,13 @@ class Workbench:
         if self._behind is None:
             return shell
         return AuditedShell(shell, partial(self._behind.recording.command, self._run_id))
+
+    def _screens(self) -> Screens | None:
+        if self._services.screens is None:
+            return None
+        proposal = self._proposal
+        desk = Desk(proposal.view, proposal.staging, self._approve, self._audited)
+        return self._services.screens.of(self._session.session_id, desk)
 
     async def _approve(self, paths: tuple[str, ...]) -> bool:
         """Whether files that can run code later, written by a command, may become proposed changes."""
@@ -119,7 +130,8 @@ def commands_line(isolation: Isolation | None, reason: str) -> str:
             "Commands (run_cmd, run_tests) run in the user's real folder (level direct), on what is saved, and always "
             "need approval."
         )
-    where = "a shadow of the workspace" if isolation.level == "overlay" else "a copy of the workspace"
+    wheres = {"overlay": "a shadow of the workspace", "container": "a container with a copy of the workspace"}
+    where = wheres.get(isolation.level, "a copy of the workspace")
     safe = "without network" if isolation.offline else "not isolated from the rest of the system"
     return (
         f"Commands (run_cmd, run_tests) run in {where} ({isolation.level}, {safe}) with the user's unsaved text and "

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
-Level = Literal["overlay", "copy", "direct"]
+Level = Literal["overlay", "copy", "direct", "container"]
 Stream = Literal["stdout", "stderr"]
 OnOutput = Callable[[Stream, str], None]
 

@@ -60,7 +60,7 @@ def sweep(parent: str) -> int:
         found = [entry.path for entry in os.scandir(parent) if entry.name.startswith(_PREFIX)]
     except OSError:
         return 0
-    return sum(1 for path in found if _is_stale(path) and remove_tree(path))
+    return sum(1 for path in found if abandoned(path) and remove_tree(path))
 
 
 def remove_tree(path: str) -> bool:
@@ -74,16 +74,8 @@ def remove_tree(path: str) -> bool:
     return not os.path.lexists(path)
 
 
-def _is_small(path: str) -> bool:
-    """Whether there is nothing nested below, so that no program is needed to remove it."""
-    try:
-        with os.scandir(path) as entries:
-            return all(not entry.is_dir(follow_symlinks=False) for entry in entries)
-    except OSError:
-        return False
-
-
-def _is_stale(path: str) -> bool:
+def abandoned(path: str) -> bool:
+    """Whether the server that made a layer's folder is gone. One made within the last minute is not looked at."""
     try:
         if time.time() - os.lstat(path).st_mtime < _YOUNG_SECONDS:
             return False  # perhaps made just now, and not locked yet
@@ -97,3 +89,12 @@ def _is_stale(path: str) -> bool:
         return False
     finally:
         os.close(lock)
+
+
+def _is_small(path: str) -> bool:
+    """Whether there is nothing nested below, so that no program is needed to remove it."""
+    try:
+        with os.scandir(path) as entries:
+            return all(not entry.is_dir(follow_symlinks=False) for entry in entries)
+    except OSError:
+        return False

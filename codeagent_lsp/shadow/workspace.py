@@ -26,7 +26,6 @@ from codeagent_lsp.shadow.base import (
     Launch,
     Layer,
     OnOutput,
-    Shell,
     Writings,
     no_output,
 )
@@ -49,9 +48,9 @@ _CLOSE_SECONDS = 30.0
 _SAVED_ONLY = "The command saw the saved file: at the isolation level direct, unsaved and proposed text is not seen."
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Binding:
-    """What one run brings along."""
+    """What one run brings along. Only a command that outlives its run is handed over to another one."""
 
     view: FileView
     staging: Staging
@@ -85,9 +84,9 @@ class ShadowWorkspace:
         self._thread = ThreadPoolExecutor(1, "shadow")
         self._closed = self._shut = False
 
-    def bind(self, view: FileView, staging: Staging, approve: Approve) -> Shell:
+    def bind(self, view: FileView, staging: Staging, approve: Approve) -> BoundShell:
         """The commands of one run."""
-        return _BoundShell(self, _Binding(view, staging, approve))
+        return BoundShell(self, _Binding(view, staging, approve))
 
     async def run(self, binding: _Binding, command: Command, on_output: OnOutput) -> CommandResult:
         """Run one command in the view of `binding`, when its turn has come."""
@@ -178,7 +177,7 @@ class ShadowWorkspace:
             layer.close()
 
 
-class _BoundShell:
+class BoundShell:
     """The `Shell` of one run."""
 
     def __init__(self, workspace: ShadowWorkspace, binding: _Binding) -> None:
@@ -187,10 +186,16 @@ class _BoundShell:
 
     @property
     def isolation(self) -> Isolation:
+        """See `Shell`."""
         return self._workspace.isolation
 
     async def run(self, command: Command, on_output: OnOutput = no_output) -> CommandResult:
+        """See `Shell`."""
         return await self._workspace.run(self._binding, command, on_output)
+
+    def hand_over(self, view: FileView, staging: Staging, approve: Approve) -> None:
+        """What the command that runs has written is going to be another run's."""
+        self._binding.view, self._binding.staging, self._binding.approve = view, staging, approve
 
 
 def executing(settings: Callable[[], ShellSettings], spool_folder: Path) -> Execute:

@@ -13,10 +13,12 @@ from typing import Any, ClassVar, Generic, Literal, TypeVar
 from pydantic import BaseModel, ConfigDict, TypeAdapter
 
 from codeagent_lsp.config import Settings
+from codeagent_lsp.environments.serving import Screens
 from codeagent_lsp.index.port import CodeIndex
 from codeagent_lsp.messages import ToolCall, ToolResult, ToolSpec
 from codeagent_lsp.shadow.base import OnOutput, Shell, no_output
 from codeagent_lsp.texts import text
+from codeagent_lsp.tools.artifacts import ArtifactStore
 from codeagent_lsp.tools.asking import Asker
 from codeagent_lsp.tools.composition import Transformation, arguments_for, composable, plain, transformed
 from codeagent_lsp.tools.delegates import Delegates
@@ -78,7 +80,7 @@ class ToolContext:
     switches more tools on, `variables` keeps values for commands, `call` runs another tool like a call of the model,
     and `tool` gives it (ToolFailed where there is none); `hide` puts marks where a text has secrets and `reveal`
     takes them back in what a tool writes; `decided` hears every decision about a call; `index` knows the code,
-    None where there is no index.
+    None where there is no index; `artifacts` keeps files for the user.
     """
 
     view: FileView
@@ -106,6 +108,8 @@ class ToolContext:
     decided: Decided = nobody_hears
     tool: Callable[[str], Tool[Any]] | None = None
     index: CodeIndex | None = None
+    screens: Screens | None = None
+    artifacts: ArtifactStore | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +125,7 @@ class ToolTraits:
     """The fixed facts of a tool.
 
     `timeout` is in seconds, None for a tool that sees to it itself, "setting" for `tools.timeoutSeconds`.
+    `max_output_bytes` is for a tool that shall say less than `tools.maxOutputBytes` allows.
     `command_parameter` names the parameter that holds a shell command, `subject_parameter` the one that rules and
     questions speak of where it is no path and no command; '' when there is none. Of tools that others
     wrote, `pin` stands for what they say of themselves, to which approvals are bound, and `approved` says that the
@@ -132,6 +137,7 @@ class ToolTraits:
     effect: Effect
     group: str = "core"
     timeout: float | Literal["setting"] | None = "setting"
+    max_output_bytes: int | None = None
     path_parameters: tuple[str, ...] = field(default=())
     command_parameter: str = ""
     subject_parameter: str = ""

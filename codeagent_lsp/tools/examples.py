@@ -73,6 +73,15 @@ EXAMPLES: Mapping[str, Mapping[str, Any]] = MappingProxyType(
         },
         "web_search": {"query": "python decimal rounding", "max_results": 5},
         "web_scrape": {"url": "https://example.com/", "selector": "main"},
+        "terminal": {"action": "start"},
+        "desktop": {"action": "restart", "resolution": "1600x900"},
+        "export_artifact": {"file_path": "dist/shop-1.0.tar.gz", "artifact_name": "shop.tar.gz"},
+        "list_artifacts": {},
+        "batch_export_artifacts": {"file_paths": ["dist/shop-1.0.tar.gz", "report.html"]},
+        "import_file": {"source_url": "https://example.com/LICENSE.txt", "dest_path": "vendor/LICENSE.txt"},
+        "import_files_batch": {
+            "files": [{"source_url": "artifact:report.html", "dest_path": "docs/report.html"}],
+        },
         "compose": {
             "steps": [
                 {"tool": "glob_file_search", "arguments": {"pattern": "src/*.py"}},
@@ -95,6 +104,8 @@ ERRORS: Mapping[str, tuple[ErrorCode, ...]] = MappingProxyType(
         "delegate": _MODEL,
         "web_search": (ErrorCode.TIMEOUT, ErrorCode.NETWORK_ERROR),
         "web_scrape": (ErrorCode.TIMEOUT, ErrorCode.NETWORK_ERROR, ErrorCode.NOT_FOUND),
+        **dict.fromkeys(("import_file", "import_files_batch"), (*_FILE, ErrorCode.TIMEOUT, ErrorCode.NETWORK_ERROR)),
+        **dict.fromkeys(("terminal", "desktop"), (*_FILE, ErrorCode.TIMEOUT)),
         "skill_loader": _FILE,
         "skill_installer": (ErrorCode.NETWORK_ERROR, ErrorCode.NOT_FOUND),
         "run_tests": _FILE,

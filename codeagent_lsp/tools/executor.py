@@ -118,7 +118,7 @@ class ToolExecutor:
 
     async def _shortened(self, call: ToolCall, value: str) -> str:
         """The text within the limit; what is too long is kept whole where the model can read on."""
-        limit, outputs = self._context.settings.tools.max_output_bytes, self._context.outputs
+        limit, outputs = self._limit(call.name), self._context.outputs
         short = truncate(value, limit)
         if short == value or outputs is None or name_of(call.arguments.get("path")):  # that is kept already
             return short
@@ -127,6 +127,13 @@ class ToolExecutor:
         except OSError:  # a full disk takes the rest, not the result
             return short
         return truncate(value, limit, f"read_file {name}")
+
+    def _limit(self, name: str) -> int:
+        """Bytes of a tool's text that the model gets: the setting's, or fewer where the tool wants that."""
+        known = (entry.tool.traits for entry in self._registry.entries())
+        own = next((traits.max_output_bytes for traits in known if traits.name == name), None)
+        setting = self._context.settings.tools.max_output_bytes
+        return setting if own is None else min(own, setting)
 
     async def _guarded(self, call: ToolCall) -> ToolResult:
         try:

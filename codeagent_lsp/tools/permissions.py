@@ -78,10 +78,11 @@ def _by_rules(
     traits: ToolTraits, arguments: Mapping[str, Any], settings: PermissionsSettings, roots: Roots
 ) -> Decision:
     paths = resolved_paths(traits, arguments, roots)
-    subjects = tuple(map(roots.relative, paths)) or subjects_of(traits, arguments)
+    subjects = (*map(roots.relative, paths), *_named(traits.subject_parameter, arguments))
+    subjects = subjects or subjects_of(traits, arguments)
     if any(rule.covers(traits.name, subjects) for rule in _rules(settings.deny, widen=True)):
         return Decision("deny", "A deny rule of the user covers this call.")
-    if traits.effect == "write" and any(map(roots.is_protected, paths)):
+    if traits.effect in ("write", "net") and any(map(roots.is_protected, paths)):
         return Decision("ask", "This file can run code later.", remember=False)
     if any(rule.covers(traits.name, subjects) for rule in _rules(settings.ask, widen=True)):
         return Decision("ask", "An ask rule of the user covers this call.", firm=True)
@@ -106,30 +107,40 @@ def _by_rules(
 
 
 def subjects_of(traits: ToolTraits, arguments: Mapping[str, Any]) -> tuple[str, ...]:
-    """The paths of a call as the model wrote them; never empty."""
-    found: list[str] = []
-    for name in traits.path_parameters:
-        head, _, rest = name.partition(".")
-        value = arguments.get(head)
-        if name == "patch" and isinstance(value, str):
-            found.extend(paths_of(value))
-        elif rest and isinstance(value, list):
-            found.extend(str(item.get(rest)) for item in value if isinstance(item, Mapping))
-        elif isinstance(value, str):
-            found.append(value)
-    subject = arguments.get(traits.subject_parameter)
-    return tuple(found) or (subject if isinstance(subject, str) else "",)
+    """What a call works on, as the model wrote it: paths, then what else rules may speak of; never empty."""
+    found = (*_paths_named(traits, arguments), *_named(traits.subject_parameter, arguments))
+    return found or ("",)
 
 
 def resolved_paths(traits: ToolTraits, arguments: Mapping[str, Any], roots: Roots) -> tuple[str, ...]:
     """The same as real paths; what leads outside is left to the tool, which refuses it."""
     found = []
-    for subject in subjects_of(traits, arguments):
+    for path in _paths_named(traits, arguments):
         try:
-            found.append(roots.resolve(subject))
+            found.append(roots.resolve(path))
         except AgentError:
             continue
-    return tuple(found) if traits.path_parameters else ()
+    return tuple(found)
+
+
+def _paths_named(traits: ToolTraits, arguments: Mapping[str, Any]) -> list[str]:
+    found: list[str] = []
+    for name in traits.path_parameters:
+        value = arguments.get(name)
+        found.extend(paths_of(value) if name == "patch" and isinstance(value, str) else _named(name, arguments))
+    return found
+
+
+def _named(parameter: str, arguments: Mapping[str, Any]) -> list[str]:
+    """The texts of a parameter: its own, those in its list, or with `list.key` those of the objects in it."""
+    head, _, rest = parameter.partition(".")
+    value = arguments.get(head)
+    if rest:
+        items = value if isinstance(value, list) else []
+        return [str(item.get(rest)) for item in items if isinstance(item, Mapping)]
+    if isinstance(value, list):
+        return [item for item in value if isinstance(item, str)]
+    return [value] if isinstance(value, str) else []
 
 
 def _command_rules(tool: str, settings: PermissionsSettings) -> CommandRules:

@@ -10,13 +10,15 @@ import asyncio
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from codeagent_lsp.errors import CodeAgentError
-from codeagent_lsp.tools.base import Tool
 from codeagent_lsp.tools.registry import ToolRegistry, ToolState
 
-Tools = tuple[Tool[Any], ...]
+if TYPE_CHECKING:
+    from codeagent_lsp.tools.base import Tool
+
+Tools: TypeAlias = "tuple[Tool[Any], ...]"
 
 
 class ToolProvider(Protocol):

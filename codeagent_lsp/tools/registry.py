@@ -7,12 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal
 
 from codeagent_lsp.errors import CodeAgentError, ErrorCode, ToolFailed
 from codeagent_lsp.messages import ToolSpec
-from codeagent_lsp.tools.base import Effect, Tool
 from codeagent_lsp.tools.circuit_breaker import CircuitBreaker
+
+if TYPE_CHECKING:  # what an idle server has no use for
+    from codeagent_lsp.tools.base import Effect, Tool
 
 ToolState = Literal["registered", "active", "disabled", "error"]
 
@@ -51,7 +54,8 @@ class ToolRegistry:
     A tool is `registered` while it is known and waits to be enabled, `active` when it can be called, `disabled` when
     somebody switched it off, `error` when it cannot work or its circuit is not closed. Of the last kind, one that
     rests is still offered: it may come back, and a list of tools that changes costs a prompt cache. `missing` says by
-    name why something is not here at all that should be, such as all tools of a server that does not start.
+    name why something is not here at all that should be, such as all tools of a server that does not start. The `tools`
+    it begins with are fetched when it is first asked for any.
     """
 
     def __init__(
@@ -62,19 +66,22 @@ class ToolRegistry:
     ) -> None:
         self.circuits = circuits or CircuitBreaker()
         self.missing: dict[str, CodeAgentError] = {}
-        self._entries: dict[str, Entry] = {}
-        for tool in tools:
-            self.register(tool)
-        for name in disabled:
-            if name in self._entries:
-                self.disable(name, "switched off in the settings")
+        self._first = tools
+        self._disabled = tuple(disabled)
+
+    @cached_property
+    def _entries(self) -> dict[str, Entry]:
+        entries: dict[str, Entry] = {}
+        for tool in self._first:
+            _add(entries, Entry(tool))
+        for name in self._disabled:
+            if name in entries:
+                entries[name] = replace(entries[name], state="disabled", reason="switched off in the settings")
+        return entries
 
     def register(self, tool: Tool[Any], state: ToolState = "active") -> None:
         """Add a tool; a name that is taken is refused, so that no tool shadows another."""
-        name = tool.traits.name
-        if name in self._entries:
-            raise ValueError(f"a tool named {name!r} is registered already")
-        self._entries[name] = Entry(tool, state)
+        _add(self._entries, Entry(tool, state))
 
     def unregister(self, name: str) -> None:
         """Take a tool away; calls that run go on."""
@@ -152,3 +159,10 @@ class ToolRegistry:
         if name not in self._entries:
             raise ToolFailed(f"There is no tool {name!r}.", ErrorCode.NOT_FOUND)
         return self._entries[name]
+
+
+def _add(entries: dict[str, Entry], entry: Entry) -> None:
+    name = entry.tool.traits.name
+    if name in entries:
+        raise ValueError(f"a tool named {name!r} is registered already")
+    entries[name] = entry

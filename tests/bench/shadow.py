@@ -14,9 +14,10 @@ import subprocess
 import tempfile
 import time
 from pathlib import Path
+from typing import Literal
 
 from codeagent_lsp.config import ShellSettings
-from codeagent_lsp.shadow.base import Command, Level, Shell
+from codeagent_lsp.shadow.base import Command, Shell
 from codeagent_lsp.shadow.probe import Isolator
 from codeagent_lsp.shadow.workspace import ShadowWorkspace, executing
 from codeagent_lsp.workspace.files import FileView
@@ -52,7 +53,7 @@ async def _all(folder: Path, runs: int) -> None:
         print(f"{SIZES[1]:7,} files, {changes:3} changed    : {spent:6.1f} ms beside the command")
 
 
-async def _overhead(workspace: Path, folder: Path, level: Level, runs: int) -> None:
+async def _overhead(workspace: Path, folder: Path, level: Literal["overlay", "copy"], runs: int) -> None:
     shadow, shell = _shell(workspace, folder, level)
     command = Command("cat file0.txt >/dev/null", str(workspace))
     await shell.run(command)
@@ -100,7 +101,7 @@ def fill(folder: Path, count: int) -> None:
         (place / f"file{number}.txt").write_text(f"text of file {number}\n")
 
 
-def _shell(workspace: Path, folder: Path, level: Level) -> tuple[ShadowWorkspace, Shell]:
+def _shell(workspace: Path, folder: Path, level: Literal["overlay", "copy"]) -> tuple[ShadowWorkspace, Shell]:
     settings = ShellSettings(isolation=level)
     isolator = Isolator(str(folder / "state"))
     view = FileView(Roots([str(workspace)]), FakeBuffers(), FakeStaged())

@@ -16,7 +16,7 @@ from codeagent_lsp.llm.instructions import text as told_text
 from codeagent_lsp.llm.schema import fit
 from codeagent_lsp.llm.toolcalling import ToolCallingModel
 from codeagent_lsp.messages import Message, ToolCall, ToolSpec
-from codeagent_lsp.tools import BUILTIN
+from codeagent_lsp.tools.catalogue import BUILTIN
 from tests.llm.support import Typewriter, collect, tool
 
 SPECS: dict[str, ToolSpec] = {spec["name"]: spec for spec in (cls().spec() for cls in BUILTIN)}

@@ -76,6 +76,35 @@ ROWS: Mapping[str, Row] = {
     "bash": Row(
         {"command": "cat shop/tax.py; echo made > made.txt"}, "3 - 1", {"command": "true", "allow_network": True}
     ),
+    "export_artifact": Row(
+        {"file_path": "shop/tax.py"}, "Exported tax.py", {"file_path": "nowhere.py"}, "PARAMETER_ERROR"
+    ),
+    "list_artifacts": Row({}, "tax.py", {"name": "tax.py"}),
+    "batch_export_artifacts": Row(
+        {"file_paths": ["shop/cart.py", "made.txt"]},
+        "Exported made.txt",
+        {"file_paths": ["/etc/passwd"]},
+        "EXECUTION_ERROR",
+    ),
+    "import_file": Row(
+        {"source_url": "artifact:made.txt", "dest_path": "copied/made.txt"},
+        "Created copied/made.txt",
+        {"source_url": "https://example.com/", "dest_path": "page.html"},
+        "PERMISSION_ERROR",
+    ),
+    "import_files_batch": Row(
+        {"files": [{"source_url": "file:made.txt", "dest_path": "copied/again.txt"}]},
+        "Created copied/again.txt",
+        {"files": [{"source_url": "http://127.0.0.1/", "dest_path": "page.html"}]},
+    ),
+    "start_terminal": Row({}, "running at http://127.0.0.1:", {"port": 80}),
+    "get_terminal_status": Row({}, "running at http://127.0.0.1:", {"port": 8000}),
+    "restart_terminal": Row({}, "was stopped. Web terminal: running", {"action": "stop"}),
+    "stop_terminal": Row({}, "was stopped", {"force": True}),
+    "start_desktop": Row({"resolution": "800x600"}, "running at http://127.0.0.1:", {"resolution": "large"}),
+    "get_desktop_status": Row({}, "running at http://127.0.0.1:", {"display": 1}),
+    "restart_desktop": Row({"display": 4}, "was stopped. Desktop: running", {"display": 100}),
+    "stop_desktop": Row({}, "was stopped", {"port": 6080}),
     "ast_parse": Row({"path": "shop/cart.py"}, "Cart", {}),
     "ast_find_symbols": Row({"name": "total"}, "shop/cart.py", {"kind": "planet"}),
     "ast_extract_function": Row(

@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import sys
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -13,10 +14,12 @@ from typing import Any
 
 import pytest
 
+from tests.bench.mcp_conformance import visit
 from tests.children import command_lines
 from tests.server.conftest import StartEditor
 from tests.server.replies import call, say
 from tests.server.stock_editor import STOCK, StockEditor
+from tests.tools.mcp.issuer import issuing_in_a_thread
 from tests.tools.mcp.real import time_server
 
 pytestmark = pytest.mark.slow  # whole servers at work
@@ -105,6 +108,39 @@ def test_a_run_hears_of_a_server_that_fails_meanwhile(start: StartEditor) -> Non
     events = [event for event in editor.notifications("codeagent/event") if event["type"] == "tool_disabled"]
     assert [event["tool"] for event in events] == ["mcp.f"]
     assert "exit code 7" in events[0]["reason"]
+
+
+@pytest.mark.parametrize("agrees", [True, False])
+def test_a_login_is_a_question_and_a_page_in_the_browser(start: StartEditor, tmp_path: Path, agrees: bool) -> None:
+    pages: list[dict[str, Any]] = []
+
+    def show(params: dict[str, Any]) -> dict[str, bool]:
+        pages.append(params)
+        threading.Thread(target=visit, args=(params["uri"],), daemon=True).start()
+        return {"success": True}
+
+    with issuing_in_a_thread() as issuer:
+        editor = start(
+            say("Hello."),
+            settings={"mcp": {"servers": {"f": {"url": issuer.url, "timeoutSeconds": 20}}}},
+            choose=allow(1 if agrees else 0),
+            answers={"window/showDocument": show},
+            env={"PYTHON_KEYRING_BACKEND": "keyring.backends.null.Keyring"},
+        )
+        row = until(editor, "ready" if agrees else "failed")
+        (prompt,) = editor.prompts
+        assert "wants you to log in at 127.0.0.1" in prompt["message"]
+        assert [action["title"] for action in prompt["actions"]] == ["Deny", "Open the login page"]
+        if agrees:
+            assert row["tools"] == ["mcp.f.work"]
+            assert [(page["external"], page["uri"].startswith(f"{issuer.origin}/authorize?")) for page in pages] == [
+                (True, True)
+            ]
+        else:
+            assert "its page was not opened" in editor.told("needs a login") + row["error"]
+            assert pages == []
+        kept = "".join(path.read_text("utf-8", "replace") for path in (tmp_path / "state").rglob("*") if path.is_file())
+        assert not any(secret in kept for secret in issuer.secrets)
 
 
 def test_reload_takes_new_settings_without_a_restart(start: StartEditor, tmp_path: Path) -> None:

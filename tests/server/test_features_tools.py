@@ -18,9 +18,9 @@ pytestmark = pytest.mark.slow  # whole servers at work
 OWN_INPUT = {**STOCK, "experimental": {"codeagent": {"event": True, "input": True}}}
 
 
-def state_of(editor: StockEditor, name: str) -> tuple[str, str]:
+def state_of(editor: StockEditor, name: str) -> tuple[str, str, str]:
     rows = {row["name"]: row for row in editor.command("codeagent.tools.list")}
-    return rows[name]["state"], rows[name]["reason"]
+    return rows[name]["state"], rows[name]["circuit"], rows[name]["reason"]
 
 
 def written(folder: Path) -> str:
@@ -36,10 +36,10 @@ def test_a_tool_that_rests_is_told_and_can_be_brought_back(start: StartEditor, w
     warning = editor.told("The tool run_tests rests: failed once")
     assert "`codeagent.tools.enable`" in warning
     editor.ended(run_id)
-    state, reason = state_of(editor, "run_tests")
-    assert (state, "failed once" in reason) == ("error", True)
+    state, circuit, reason = state_of(editor, "run_tests")
+    assert (state, circuit, "failed once" in reason) == ("error", "open", True)
     assert editor.command("codeagent.tools.enable", name="run_tests") == {"name": "run_tests"}
-    assert state_of(editor, "run_tests") == ("active", "")
+    assert state_of(editor, "run_tests") == ("active", "closed", "")
 
 
 def test_our_clients_get_both_events(start: StartEditor, workspace: Path) -> None:

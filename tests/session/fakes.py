@@ -22,8 +22,9 @@ from codeagent_lsp.session.manager import SessionManager
 from codeagent_lsp.session.request import RunRequest
 from codeagent_lsp.session.services import Services, Shadows
 from codeagent_lsp.session.store import SessionStore
-from codeagent_lsp.tools import BUILTIN
 from codeagent_lsp.tools.approvals import StandingApprovals
+from codeagent_lsp.tools.artifacts import ArtifactStore
+from codeagent_lsp.tools.catalogue import BUILTIN
 from codeagent_lsp.tools.decision import Mode
 from codeagent_lsp.tools.outputs import OutputStore
 from codeagent_lsp.tools.registry import ToolRegistry
@@ -184,7 +185,7 @@ def world(
     editor, user = FakeEditor(buffers), FakeUser(says)
     inbox = user.inbox = Inbox(user, deadline)
     roots, told = Roots([str(root)]), list[Event]()
-    problems: list[OSError] = []
+    problems, own = list[OSError](), root.parent / "own"
     models: dict[str, Model] = {"model": ScriptedModel(replies)}
     base = Settings()
     chosen = settings(replace(base, edits=replace(base.edits, apply=apply)))
@@ -216,9 +217,8 @@ def world(
         shadows=shadows or FakeShadows(),
         standing=StandingApprovals(root.parent / "approvals.json"),
         outputs=lambda session_id: OutputStore(root.parent / "outputs" / session_id),
-        knowledge=knowledge_in(
-            root.parent / "own", root.parent, lambda: chosen.skills.paths, lambda: chosen.memory.enabled
-        ),
+        artifacts=lambda session_id: ArtifactStore(root.parent / "artifacts" / session_id),
+        knowledge=knowledge_in(own, root.parent, lambda: chosen.skills.paths, lambda: chosen.memory.enabled),
         indexing=indexing,
     )
     store = SessionStore(state or root.parent / "sessions", problems.append)

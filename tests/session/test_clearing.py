@@ -11,10 +11,12 @@ from pathlib import Path
 import pytest
 
 from codeagent_lsp.config import ShellSettings
+from codeagent_lsp.environments.local import LOST_SECONDS
 from codeagent_lsp.llm.scripted import ScriptedReply
 from codeagent_lsp.session import clearing
 from codeagent_lsp.session.request import RunRequest
-from codeagent_lsp.session.shadows import LOST_SECONDS, SessionShadows
+from codeagent_lsp.session.shadows import SessionShadows
+from codeagent_lsp.tools.artifacts import ArtifactStore
 from codeagent_lsp.tools.outputs import OutputStore
 from codeagent_lsp.workspace.files import FileView
 from codeagent_lsp.workspace.paths import Roots
@@ -65,10 +67,11 @@ async def test_a_session_of_the_disk_alone_is_cleared_too(tmp_path: Path) -> Non
     await made.run()
     session_id = made.manager.current().session_id
     made.store.close()
-    folder = kept(made, session_id)
+    folder, exported = kept(made, session_id), tmp_path / "artifacts" / session_id
+    ArtifactStore(exported).put("a.txt", b"a")
     other = world(tmp_path / "w")
     other.manager.delete(session_id)
-    await until(lambda: not folder.exists())
+    await until(lambda: not folder.exists() and not exported.exists())
 
 
 async def test_a_shadow_that_does_not_close_is_given_up(

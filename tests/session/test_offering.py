@@ -14,8 +14,8 @@ from codeagent_lsp.llm.base import ModelInfo
 from codeagent_lsp.llm.scripted import ScriptedModel
 from codeagent_lsp.messages import Message, ToolCall
 from codeagent_lsp.session.offering import Offering
-from codeagent_lsp.tools import BUILTIN, SMALL_SET
 from codeagent_lsp.tools.base import ToolTraits
+from codeagent_lsp.tools.catalogue import BUILTIN, SMALL_SET
 from codeagent_lsp.tools.decision import Mode
 from codeagent_lsp.tools.groups import CORE, EXTENDED
 from codeagent_lsp.tools.registry import ToolRegistry
@@ -60,7 +60,13 @@ def test_the_core_is_offered_and_the_rest_is_listed() -> None:
     assert offered(offering) == CORE_TOOLS
     for group in {cls.traits.group for cls in BUILTIN} - {CORE}:
         assert f"\n{group}: {EXTENDED[group]}" in listing(offering)
-    assert "\nenvironment:" not in listing(offering)  # nothing is in it
+
+
+def test_a_group_with_no_tools_is_not_listed() -> None:
+    offering = Offering(ToolRegistry(cls() for cls in BUILTIN if cls.traits.group != "git"), ask)
+    assert "\ngit:" not in listing(offering)
+    with pytest.raises(ToolFailed, match="Groups: files, "):
+        offering.enable("git")
 
 
 def test_a_group_is_added_at_the_end_in_the_order_of_asking() -> None:
@@ -77,7 +83,7 @@ def test_a_group_is_added_at_the_end_in_the_order_of_asking() -> None:
     assert offering.groups == ("git", "files")
 
 
-@pytest.mark.parametrize("group", ["nothing", CORE, "environment", ""])
+@pytest.mark.parametrize("group", ["nothing", CORE, ""])
 def test_a_group_that_is_none_is_explained(group: str) -> None:
     with pytest.raises(ToolFailed, match=r"Groups: files, .*git"):
         Offering(registry(), ask).enable(group)

@@ -100,6 +100,19 @@ async def test_the_right_file_stands_before_the_task(tmp_path: Path, index: Real
     assert "Files of the workspace" not in helpful
 
 
+async def test_what_the_session_has_edited_comes_up_for_its_next_task(tmp_path: Path, index: RealIndexing) -> None:
+    made = shop(tmp_path, index)
+    edited = TAXES["shop/mail.py"] + "\n\ndef nothing():\n    return 1\n"
+    model = script(made, say(), writing("shop/mail.py", edited), say(), say())
+    await made.run("Look into the sums")
+    await made.run("Write something")
+    await made.run("Look into the sums")
+
+    before, after = (paths_in(map_in(sent(model, number)[at], TASK_MAP)) for number, at in ((0, 1), (-1, -2)))
+    assert before.index("shop/mail.py") > 2
+    assert after[0] == "shop/mail.py"
+
+
 async def test_a_small_window_has_the_map_of_its_task_alone(tmp_path: Path, index: RealIndexing) -> None:
     made = shop(tmp_path, index)
     model = script(made, info=SMALL)

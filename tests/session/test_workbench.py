@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from codeagent_lsp import events
+from codeagent_lsp.environments.container import CONTAINER
 from codeagent_lsp.messages import ToolCall
 from codeagent_lsp.session.workbench import commands_line
 from codeagent_lsp.shadow.base import Finished, Isolation
@@ -25,6 +26,7 @@ def told_to_model(made: World) -> str:
     ("isolation", "words"),
     [
         (OVERLAY, ["overlay", "without network", "staged changes"]),
+        (CONTAINER, ["container with a copy", "without network", "staged changes"]),
         (OPEN_COPY, ["copy", "not isolated"]),
         (DIRECT, ["direct", "real folder", "approval"]),
     ],

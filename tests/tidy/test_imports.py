@@ -10,7 +10,8 @@ import pytest
 from tests.tidy.source import modules
 
 HEAVY = ("pydantic", "httpx", "rich", "tree_sitter", "xllamacpp", "json_repair", "merge3", "pathspec", "importlinter")
-LATER = ("httpx", "rich", "tree_sitter", "sqlite3", "keyring", "lancedb", "mcp", "redis", "lxml", "playwright")
+EXTRAS = ("keyring", "lancedb", "mcp", "redis", "lxml", "playwright")
+LATER = ("pydantic", "httpx", "rich", "tree_sitter", "sqlite3", *EXTRAS)
 START_UP = ("codeagent_lsp.cli", "codeagent_lsp.app", "codeagent_lsp.server.server", "codeagent_lsp.server.features")
 
 WATCH = """

@@ -11,10 +11,10 @@ from codeagent_lsp.config import PermissionsSettings, Settings, ToolsSettings
 from codeagent_lsp.errors import FileRefused
 from codeagent_lsp.messages import ToolCall, ToolResult
 from codeagent_lsp.shadow.base import Shell
-from codeagent_lsp.tools import BUILTIN
 from codeagent_lsp.tools.approvals import Approvals
 from codeagent_lsp.tools.asking import Question
 from codeagent_lsp.tools.base import Tool, ToolContext
+from codeagent_lsp.tools.catalogue import BUILTIN
 from codeagent_lsp.tools.decision import Mode
 from codeagent_lsp.tools.executor import ToolExecutor
 from codeagent_lsp.tools.registry import ToolRegistry

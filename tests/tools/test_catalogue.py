@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -9,11 +10,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import TypeAdapter, ValidationError
 
 from codeagent_lsp.errors import ErrorCode, ToolFailed, ToolRetry
 from codeagent_lsp.texts import text
-from codeagent_lsp.tools import BUILTIN
+from codeagent_lsp.tools.artifacts import ArtifactStore
+from codeagent_lsp.tools.base import Tool
 from codeagent_lsp.tools.builtin import web
+from codeagent_lsp.tools.builtin.artifacts import ImportFile, ImportFilesBatch
+from codeagent_lsp.tools.catalogue import BUILTIN
+from codeagent_lsp.tools.composition import plain
 from codeagent_lsp.tools.executor import ToolExecutor
 from codeagent_lsp.tools.planning import StepDraft, UpdateAction
 from codeagent_lsp.tools.skills.desk import SkillDesk
@@ -128,6 +134,21 @@ ROWS: Mapping[str, Row] = {
     ),
     "web_search": Row({"query": "tax"}, "A page", {"query": "tax", "max_results": 99}, answers=(ONCE,)),
     "web_scrape": Row({"url": f"http://{HOST}/"}, "words", {"url": "file:///etc/passwd"}, answers=(ONCE,)),
+    "export_artifact": Row({"file_path": "shop/tax.py"}, "Exported tax.py", {"file_path": "nowhere.py"}, "NOT_FOUND"),
+    "list_artifacts": Row({}, "tax.py", {"name": "tax.py"}),
+    "batch_export_artifacts": Row({"file_paths": ["shop/cart.py"]}, "Exported cart.py", {"file_paths": []}),
+    "import_file": Row(
+        {"source_url": f"http://{HOST}/", "dest_path": "page.html"},
+        "Created page.html",
+        {"source_url": "http://127.0.0.1/", "dest_path": "page.html"},
+        answers=(ONCE,),
+    ),
+    "import_files_batch": Row(
+        {"files": [{"source_url": "artifact:tax.py", "dest_path": "copied/tax.py"}]},
+        "Created copied/tax.py",
+        {"files": [{"source_url": "artifact:none.py", "dest_path": "x.py"}]},
+        "NOT_FOUND",
+    ),
     "compose": Row(
         {"steps": [{"tool": "git_log", "arguments": {}}, {"tool": "list_dir", "arguments": {"path": "shop"}}]},
         "tax.py",
@@ -179,9 +200,11 @@ def words(key: str, /, **values: object) -> str:
 
 def furnished(folder: Path, net: Net) -> Bench:
     """A bench with everything that a tool may ask for."""
-    bench = Bench(make_workspace(folder / "w"), [cls() for cls in BUILTIN if cls.traits.group != "web"])
     fetching = Web(Fetcher(net.dialer, Limits(seconds=3)), "")
-    for tool in (web.WebSearch(fetching), web.WebScrape(fetching)):
+    ours = [cls(fetching) for cls in (web.WebSearch, web.WebScrape, ImportFile, ImportFilesBatch)]
+    names = {tool.traits.name for tool in ours}
+    bench = Bench(make_workspace(folder / "w"), [cls() for cls in BUILTIN if cls.traits.name not in names])
+    for tool in ours:
         bench.registry.register(tool)
     shelf = SkillShelf(folder / "own", Trust(folder / "trusted.json"))
     for place, name in (("own/pdf", "pdf"), ("source", "other")):
@@ -198,9 +221,21 @@ def furnished(folder: Path, net: Net) -> Bench:
         skills=SkillDesk(shelf, words),
         variables=Variables(lambda: None, {}),
         words=words,
+        artifacts=ArtifactStore(folder / "artifacts"),
     )
     bench.executor = ToolExecutor(bench.registry, bench.context, lambda: bench.mode, bench.approvals)
     return bench
+
+
+def misshaped(tool: Tool[Any], data: Any) -> str:
+    """How the data of a result differs from what its tool says that it gives; '' for not at all."""
+    if tool.output is None:
+        return "" if data is None or tool.traits.name == "compose" else f"data without a shape: {data!r}"
+    try:
+        TypeAdapter(tool.output).validate_json(json.dumps(plain(data)), strict=True)
+    except ValidationError as error:
+        return str(error)
+    return ""
 
 
 def test_every_tool_has_a_row() -> None:
@@ -225,6 +260,8 @@ async def test_every_tool_well_and_badly(tmp_path: Path, state_dir: Path, monkey
                 warnings.warn("analyze_coverage could only say that there is no coverage.py here", stacklevel=1)
             elif not good.ok or row.says not in good.text:
                 wrong[name] = good
+            elif problem := misshaped(bench.registry.get(name), good.data):
+                wrong[f"{name}, its data"] = problem
             bench.asker.answers = []
             bad = await bench.call(name, **row.bad)
             if bad.error is None or bad.error.code != row.code:

@@ -11,9 +11,9 @@ from pydantic import BaseModel, TypeAdapter
 
 from codeagent_lsp.errors import ToolFailed, ToolRetry
 from codeagent_lsp.messages import ToolCall
-from codeagent_lsp.tools import BUILTIN
 from codeagent_lsp.tools.base import Parameters, Tool, ToolContext, ToolOutput, ToolTraits
 from codeagent_lsp.tools.builtin.composing import Compose
+from codeagent_lsp.tools.catalogue import BUILTIN
 from codeagent_lsp.tools.composition import (
     Aggregate,
     Filter,

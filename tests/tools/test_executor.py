@@ -57,6 +57,10 @@ class Impatient(Probe):
     traits: ClassVar[ToolTraits] = ToolTraits("impatient", "For tests.", "read", timeout=0.01)
 
 
+class Terse(Probe):
+    traits: ClassVar[ToolTraits] = ToolTraits("terse", "For tests.", "read", max_output_bytes=2000)
+
+
 class Plain(Tool[NoParameters]):
     traits: ClassVar[ToolTraits] = ToolTraits("plain", "For tests.", "read")
     parameters = NoParameters
@@ -271,6 +275,15 @@ async def test_long_output_keeps_head_and_tail(tmp_path: Path) -> None:
     assert result.text.startswith("first\n") and result.text.endswith("last")
     assert "characters left out" in result.text
     assert len(result.text.encode()) < 1200
+
+
+@pytest.mark.parametrize(("setting", "limit"), [(50_000, 2000), (1024, 1024)])
+async def test_a_tool_may_say_less_than_the_setting_allows_and_never_more(
+    tmp_path: Path, setting: int, limit: int
+) -> None:
+    bench = make(tmp_path, Terse("x" * 10_000))
+    bench.limits(max_output_bytes=setting)
+    assert limit <= len((await bench.call("terse")).text.encode()) < limit + 100
 
 
 async def test_output_with_lone_surrogates_is_no_trouble(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from codeagent_lsp.config import PermissionsSettings
 from codeagent_lsp.errors import PatchRefused
-from codeagent_lsp.tools import BUILTIN
+from codeagent_lsp.tools.catalogue import BUILTIN
 from codeagent_lsp.tools.decision import Mode
 from codeagent_lsp.tools.permissions import Rule, decide, effects_of, subjects_of
 from tests.tools.fakes import Bench

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, Field
 
 from codeagent_lsp.errors import ErrorCode, ToolFailed
-from codeagent_lsp.tools import BUILTIN, SMALL_SET
 from codeagent_lsp.tools.base import Parameters, Tool, ToolContext, ToolOutput, ToolTraits, compact_schema
+from codeagent_lsp.tools.catalogue import BUILTIN, SMALL_SET
 from codeagent_lsp.tools.registry import ToolRegistry, ToolStats
 from codeagent_lsp.tools.truncation import truncate
 
@@ -37,6 +37,22 @@ def test_registering_and_taking_away() -> None:
     with pytest.raises(ToolFailed) as missing:
         registry.unregister("list_dir")
     assert missing.value.code is ErrorCode.NOT_FOUND
+
+
+def test_tools_are_fetched_when_somebody_first_asks() -> None:
+    made: list[str] = []
+
+    def tools() -> Iterator[Tool[Any]]:
+        for cls in BUILTIN[:2]:
+            made.append(cls.traits.name)
+            yield cls()
+
+    registry = ToolRegistry(tools(), disabled=["read_file"])
+    registry.miss("mcp.x", ToolFailed("gone"))
+    assert made == []
+    assert registry.names("active") == ("list_dir",)
+    assert registry.names() == ("list_dir", "read_file")
+    assert made == ["list_dir", "read_file"]
 
 
 def test_switching_off_and_on() -> None:

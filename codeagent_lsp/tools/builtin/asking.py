@@ -32,6 +32,7 @@ class AskUser(Tool[AskUserParameters]):
         timeout=None,
     )  # fmt: skip
     parameters = AskUserParameters
+    output = list[list[str] | None]
 
     async def run(self, arguments: AskUserParameters, context: ToolContext) -> ToolOutput:
         """Question and answer, line by line; an unanswered one says so."""

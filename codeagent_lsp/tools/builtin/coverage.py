@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from pydantic import Field
 
@@ -43,6 +43,7 @@ class AnalyzeCoverage(Tool[AnalyzeCoverageParameters]):
         path_parameters=("path",),
     )
     parameters = AnalyzeCoverageParameters
+    output = dict[str, Any]  # reports: framework, percent, total, files
 
     async def run(self, arguments: AnalyzeCoverageParameters, context: ToolContext) -> ToolOutput:
         """A summary for the model; `data["reports"]` has every file."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
@@ -73,6 +73,7 @@ class AskClarification(Tool[AskClarificationParameters]):
         timeout=None,
     )
     parameters = AskClarificationParameters
+    output = dict[str, Any]  # answered, and id and label or custom
 
     async def run(self, arguments: AskClarificationParameters, context: ToolContext) -> ToolOutput:
         """What the user chose or wrote."""
@@ -96,6 +97,7 @@ class RequestDecision(Tool[RequestDecisionParameters]):
         timeout=None,
     )
     parameters = RequestDecisionParameters
+    output = dict[str, Any]  # answered, and id and label or custom
 
     def __init__(self, seconds: float = DECISION_SECONDS) -> None:
         self._seconds = seconds

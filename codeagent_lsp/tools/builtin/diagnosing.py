@@ -46,6 +46,7 @@ class GetDiagnostics(Tool[GetDiagnosticsParameters]):
         path_parameters=("path",),
     )
     parameters = GetDiagnosticsParameters
+    output = list[Diagnostic]
 
     async def run(self, arguments: GetDiagnosticsParameters, context: ToolContext) -> ToolOutput:
         """`path:line:column severity code message (source)`, and who was asked."""

@@ -74,7 +74,7 @@ class WriteFile(Tool[WriteFileParameters]):
         path = context.view.roots.resolve(arguments.path)
         known = await asyncio.to_thread(_existing, context, path)
         if known is None:
-            _refuse_below_file(context, path)
+            refuse_below_file(context, path)
             step = context.staging.write({path: arguments.content})
             count = len(split_lines(arguments.content))
             report = f"Created {context.view.roots.relative(path)} ({count} lines)."
@@ -169,7 +169,7 @@ def rewritten(known: str, content: str) -> str:
     return merge.with_line_ends_of(known, plain)
 
 
-def _refuse_below_file(context: ToolContext, path: str) -> None:
+def refuse_below_file(context: ToolContext, path: str) -> None:
     """A file cannot hold another one; found out now, not when the user applies."""
     for parent in Path(path).parents:
         if context.view.roots.kind(str(parent)) == "folder":

@@ -6,7 +6,7 @@ Not here: where values are kept (`variables.py`), running commands (`running.py`
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
@@ -51,6 +51,7 @@ class RequestEnvVar(Tool[RequestEnvVarParameters]):
         timeout=None,
     )
     parameters = RequestEnvVarParameters
+    output = dict[str, Any]  # name, set, length
 
     async def run(self, arguments: RequestEnvVarParameters, context: ToolContext) -> ToolOutput:
         """That it is there now, and for how long; never the value."""
@@ -77,6 +78,7 @@ class GetEnvVar(Tool[NameParameters]):
         timeout=None,
     )  # fmt: skip
     parameters = NameParameters
+    output = dict[str, Any]  # name, set, and length and source where it is set
 
     async def run(self, arguments: NameParameters, context: ToolContext) -> ToolOutput:
         """Presence and length."""

@@ -79,6 +79,7 @@ class GenerateTests(Tool[GenerateTestsParameters]):
         path_parameters=("path",),
     )
     parameters = GenerateTestsParameters
+    output = dict[str, Any]  # path, rounds, reports as of run_tests
 
     async def run(self, arguments: GenerateTestsParameters, context: ToolContext) -> ToolOutput:
         """What passes, as run_tests tells it; `data` has the path and the reports. ToolFailed when tests still fail."""

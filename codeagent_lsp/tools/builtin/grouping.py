@@ -21,6 +21,7 @@ class EnableTools(Tool[EnableToolsParameters]):
 
     traits: ClassVar[ToolTraits] = ToolTraits("enable_tools", "Get more tools. Groups:", "read")
     parameters = EnableToolsParameters
+    output = list[str]
 
     async def run(self, arguments: EnableToolsParameters, context: ToolContext) -> ToolOutput:
         """The names of its tools."""

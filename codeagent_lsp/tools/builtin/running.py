@@ -50,6 +50,7 @@ class RunCmd(Tool[RunCmdParameters]):
         command_parameter="command",
     )
     parameters = RunCmdParameters
+    output = CommandResult
 
     async def run(self, arguments: RunCmdParameters, context: ToolContext) -> ToolOutput:
         """The output and how it ended, then what became of what it wrote."""

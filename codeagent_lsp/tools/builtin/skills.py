@@ -42,6 +42,7 @@ class SkillLoader(Tool[SkillLoaderParameters]):
         timeout=None,
     )  # fmt: skip
     parameters = SkillLoaderParameters
+    output = dict[str, str]
 
     async def run(self, arguments: SkillLoaderParameters, context: ToolContext) -> ToolOutput:
         """The text, and which other files and tools it speaks of."""
@@ -54,7 +55,8 @@ class SkillLoader(Tool[SkillLoaderParameters]):
         if not skill.approved and not await _vouched(skill, desk, context):
             raise PermissionDenied(f"The user does not trust the skill {name}. Go on without it.")
         if file:
-            return ToolOutput(await asyncio.to_thread(desk.shelf.content, context.view, skill, file))
+            content = await asyncio.to_thread(desk.shelf.content, context.view, skill, file)
+            return ToolOutput(content, {"name": skill.name, "file": file})
         if context.groups is not None:
             context.groups.offer(skill.tools)
         return ToolOutput(told(skill, context), {"name": skill.name, "digest": skill.digest})
@@ -78,6 +80,7 @@ class SkillInstaller(Tool[SkillInstallerParameters]):
         "skill_installer", "Install a skill, after the user has seen it and agreed.", "net", "skills", timeout=None
     )
     parameters = SkillInstallerParameters
+    output = dict[str, str]
 
     async def run(self, arguments: SkillInstallerParameters, context: ToolContext) -> ToolOutput:
         """Which files were installed, and where."""

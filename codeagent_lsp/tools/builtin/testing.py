@@ -11,7 +11,7 @@ import asyncio
 import os
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from pydantic import Field
 
@@ -49,6 +49,7 @@ class RunTests(Tool[RunTestsParameters]):
         path_parameters=("path",),
     )
     parameters = RunTestsParameters
+    output = dict[str, Any]  # reports: framework, the counts, seconds, cases
 
     async def run(self, arguments: RunTestsParameters, context: ToolContext) -> ToolOutput:
         """A summary for the model; `data["reports"]` has every test."""

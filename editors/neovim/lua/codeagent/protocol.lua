@@ -569,6 +569,12 @@ return {
       restricted = true,
     },
     {
+      key = "shell.containerImage",
+      allowed = "text",
+      description = "Image in whose containers commands run, by Docker or Podman; empty for no containers.",
+      restricted = true,
+    },
+    {
       key = "shell.allowNetwork",
       default = false,
       allowed = "true | false",

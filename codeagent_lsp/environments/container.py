@@ -1,0 +1,276 @@
+"""Environments in containers: commands run in one, on a private copy of the workspace that is carried in and out.
+
+The image has to bring what the commands need. A command that ends other than by itself takes its container with it;
+the next one gets a new one. Not here: one container (`container_box.py`), what is carried (`container_cargo.py`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, replace
+from pathlib import Path
+from urllib.parse import quote
+
+from codeagent_lsp.config import ShellSettings
+from codeagent_lsp.environments.base import Environment, EnvironmentProblem, Kind
+from codeagent_lsp.environments.container_box import Box, BoxLimits, Pieces, Plan, Task, shell_words, sweep
+from codeagent_lsp.environments.container_cargo import REPORTS, Cargo
+from codeagent_lsp.environments.container_engine import Engine, find_socket
+from codeagent_lsp.environments.grading import grade
+from codeagent_lsp.environments.patience import Sleep, patient
+from codeagent_lsp.errors import ErrorCode, SettingError
+from codeagent_lsp.shadow.base import (
+    REPORT_VARIABLE,
+    Approve,
+    Command,
+    Ending,
+    Finished,
+    Isolation,
+    Launch,
+    OnOutput,
+    Shell,
+    Writings,
+)
+from codeagent_lsp.shadow.environment import FIXED
+from codeagent_lsp.shadow.folder import LayerFolder, abandoned
+from codeagent_lsp.shadow.folder import sweep as sweep_folders
+from codeagent_lsp.shadow.hiding import within
+from codeagent_lsp.shadow.output import Output
+from codeagent_lsp.shadow.process import settled
+from codeagent_lsp.shadow.workspace import ShadowWorkspace
+from codeagent_lsp.workspace.files import FileView
+from codeagent_lsp.workspace.staging import Staging
+
+CONTAINER = Isolation("container", confined=True, offline=True, hidden=True)
+KILLED = 137
+STARTING_SECONDS = 120.0
+
+_TEMPORARY = "/tmp"  # noqa: S108 - the container's own
+_OF_THE_IMAGE = ("", "bin", "boot", "dev", "etc", "home", "lib", "lib64", "proc", "root", "run", "sbin", "sys", "tmp",
+                 "usr", "var")  # fmt: skip
+_FRESH_REPORTS = 'rm -rf "$0" && mkdir -p "$0" && exec "$@"'
+
+
+class ContainerAdapter:
+    """Makes environments in containers of the image that is set. `state` is the folder of all our state."""
+
+    kind: Kind = "container"
+
+    def __init__(
+        self,
+        settings: Callable[[], ShellSettings],
+        state: Path,
+        spool: Path,
+        *,
+        environ: Mapping[str, str] | None = None,
+        limits: BoxLimits | None = None,
+        sleep: Sleep = asyncio.sleep,
+    ) -> None:
+        self._settings = settings
+        self._state = state
+        self._spool = spool
+        self._environ = os.environ if environ is None else environ
+        self._limits = limits or BoxLimits()
+        self._sleep = sleep
+        self._swept = False
+
+    async def create(self, settings: ShellSettings, folders: Sequence[str]) -> Environment:
+        """See `Adapter`. The container itself starts with the first command."""
+        image, socket = settings.container_image or "", find_socket(self._environ)
+        if not socket:
+            raise SettingError("container.no_engine", image=image)
+        for folder in folders:
+            if folder.strip("/") in _OF_THE_IMAGE:
+                raise SettingError("container.folder", folder=folder)
+        engine, state = Engine(socket), label_of(self._state)
+        await patient(lambda: _has_image(engine, image), grade, self._sleep)
+        if not self._swept:
+            await sweep(engine, state, _is_lost)
+            await asyncio.to_thread(sweep_folders, self._copies)
+            self._swept = True
+        outermost = [path for path in folders if not within(path, [other for other in folders if other != path])]
+        plan = Plan(image, tuple(dict.fromkeys(outermost)), state, limits=self._limits)
+        return ContainerEnvironment(_Vessel(engine, plan, self._sleep), self._copies, self._settings, self._spool)
+
+    @property
+    def _copies(self) -> str:
+        return os.path.realpath(self._state / "containers")
+
+
+class ContainerEnvironment:
+    """The `Environment` around a shadow workspace whose commands run in a container."""
+
+    def __init__(self, vessel: _Vessel, copies: str, settings: Callable[[], ShellSettings], spool: Path) -> None:
+        self._vessel = vessel
+        self._settings = settings
+        self._spool = spool
+        self._layer: _ContainerLayer | None = None
+        self._workspace = ShadowWorkspace(CONTAINER, lambda folders: self._opened(copies), self._execute)
+
+    @property
+    def isolation(self) -> Isolation:
+        """Complete."""
+        return CONTAINER
+
+    def bind(self, view: FileView, staging: Staging, approve: Approve) -> Shell:
+        """See `Environment`."""
+        return self._workspace.bind(view, staging, approve)
+
+    async def close(self) -> None:
+        """See `Environment`."""
+        try:
+            await self._workspace.close()
+        finally:
+            await settled(self._vessel.end())
+
+    def _opened(self, copies: str) -> _ContainerLayer:
+        self._layer = _ContainerLayer(LayerFolder(copies), self._vessel.plan)
+        return self._layer
+
+    async def _execute(self, launch: Launch, command: Command, on_output: OnOutput) -> Finished:
+        output, ended = Output(self._spool if command.whole else None), False
+        try:
+            finished = await self._ran(launch, command, on_output, output)
+            ended = finished.ending == "exited"
+            return finished
+        except BaseException:
+            output.discard()
+            raise
+        finally:
+            if not ended:
+                await settled(self._vessel.end())
+
+    async def _ran(self, launch: Launch, command: Command, on_output: OnOutput, output: Output) -> Finished:
+        assert self._layer is not None  # it was prepared in this turn
+        cargo, settings = self._layer.cargo, self._settings()
+        box = await self._vessel.ready(cargo, network=command.network)
+        await cargo.carry_in(box)
+        task = Task(launch.argv, launch.cwd, launch.environment, command.apart)
+        limits = _Limits(command.seconds or settings.timeout_seconds, command.output_bytes or settings.max_output_bytes)
+        started = time.monotonic()
+        ending, code = await _followed(box, task, limits, output, on_output)
+        seconds = time.monotonic() - started
+        if code == KILLED and ending == "exited" and await box.ran_out_of_memory():
+            ending = "memory"
+        reports = await cargo.carry_out(box) if ending == "exited" else {}
+        kept = await settled(asyncio.to_thread(output.finish))
+        return Finished(code, kept.text, output.size, ending, seconds, kept.whole, reports)
+
+
+class _ContainerLayer:
+    """The private copies as a `Layer` of a shadow workspace; they outlive the container."""
+
+    def __init__(self, folder: LayerFolder, plan: Plan) -> None:
+        self.cargo = Cargo(folder, plan.folders, plan.limits)
+
+    @property
+    def isolation(self) -> Isolation:
+        """Complete."""
+        return CONTAINER
+
+    def prepare(self, wanted: Mapping[str, bytes | None]) -> None:
+        """See `Layer`."""
+        self.cargo.prepare(wanted)
+
+    def launch(self, command: Command) -> Launch:
+        """See `Layer`; all of it is told of the container."""
+        reports = f"{REPORTS}/now"
+        argv = ("sh", "-c", _FRESH_REPORTS, reports, *shell_words(command.script))
+        fixed = {**FIXED, "HOME": _TEMPORARY, "LC_CTYPE": "C.UTF-8"}
+        return Launch(argv, command.cwd, {**fixed, **command.environment, REPORT_VARIABLE: reports}, reports)
+
+    def writings(self) -> Writings:
+        """See `Layer`."""
+        return self.cargo.writings()
+
+    def close(self) -> None:
+        """Remove the copies."""
+        self.cargo.close()
+
+
+class _Vessel:
+    """The container of an environment: made when it is needed, and again when it is gone."""
+
+    def __init__(self, engine: Engine, plan: Plan, sleep: Sleep) -> None:
+        self.plan = plan
+        self._engine = engine
+        self._sleep = sleep
+        self._box: Box | None = None
+        self._network = False
+
+    async def ready(self, cargo: Cargo, *, network: bool) -> Box:
+        """A container that runs; a new one is empty, and the cargo is told."""
+        if self._box is not None and (self._network != network or not await self._box.runs()):
+            await self.end()
+        if self._box is None:
+            plan = replace(self.plan, owner=cargo.owner, network=network)
+            try:
+                async with asyncio.timeout(STARTING_SECONDS):
+                    self._box = await patient(lambda: Box.started(self._engine, plan), grade, self._sleep)
+            except TimeoutError:
+                message = f"The container did not start within {STARTING_SECONDS:g} s."
+                raise EnvironmentProblem(message, ErrorCode.TIMEOUT_ERROR) from None
+            self._network = network
+            cargo.unloaded()
+        return self._box
+
+    async def end(self) -> None:
+        """Remove the container."""
+        box, self._box = self._box, None
+        if box is not None:
+            await box.remove()
+
+
+@dataclass(frozen=True, slots=True)
+class _Limits:
+    seconds: float
+    output_bytes: int
+
+
+def label_of(state: Path) -> str:
+    """What containers of all servers with this state folder are labelled with."""
+    return hashlib.sha256(os.fsencode(os.path.realpath(state))).hexdigest()[:32]
+
+
+async def _followed(box: Box, task: Task, limits: _Limits, output: Output, on_output: OnOutput) -> tuple[Ending, int]:
+    """Run to the end or to a limit; how it ended and its exit code."""
+    try:
+        async with asyncio.timeout(limits.seconds):
+            if await _kept(box.run(task), output, on_output, limits.output_bytes):
+                return "exited", await box.code()
+            return "output", KILLED
+    except TimeoutError:
+        return "timeout", KILLED
+
+
+async def _kept(pieces: Pieces, output: Output, on_output: OnOutput, most: int) -> bool:
+    """Pass on what is printed; False when it is too much."""
+    async with aclosing(pieces):
+        async for stream, data in pieces:
+            room = most - output.size
+            if text := output.feed(stream, data[:room]):
+                on_output(stream, text)
+            if len(data) > room:
+                return False
+            if output.wants_flush:
+                await settled(asyncio.to_thread(output.flush))
+    return True
+
+
+async def _has_image(engine: Engine, image: str) -> None:
+    try:
+        await engine.get(f"/images/{quote(image, safe='/:@')}/json")
+    except EnvironmentProblem as problem:
+        if problem.code == ErrorCode.SANDBOX_NOT_FOUND:
+            raise SettingError("container.no_image", image=image) from None
+        raise
+
+
+def _is_lost(owner: str) -> bool:
+    """Whether the server is gone whose copies are in the folder `owner`."""
+    return not Path(owner).exists() or abandoned(owner)

@@ -1,0 +1,290 @@
+"""One container: started with everything closed that can be, commands run in it, files carried in and out, ended.
+
+Its first process waits on a connection that we hold. When we end, however we end, the engine closes it, the process
+ends, and the container with everything in it is removed by the engine. Not here: which files travel
+(`container_files.py`), what becomes of what a command wrote (`container.py`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import aclosing, suppress
+from dataclasses import dataclass
+from typing import IO, Any
+
+from codeagent_lsp.environments.base import EnvironmentProblem
+from codeagent_lsp.environments.container_engine import Engine, Piped
+from codeagent_lsp.errors import ErrorCode
+from codeagent_lsp.shadow.base import Stream
+from codeagent_lsp.shadow.process import settled
+
+USER = 1001
+LABEL = "codeagent.state"
+OWNER_LABEL = "codeagent.owner"
+REPORTS = "/run/codeagent"
+
+# Until its standard input ends. A shell that waits reaps whatever ends, and begins anew when all others are killed.
+_WAITS = "exec 3<&0; while :; do cat <&3 > /dev/null & wait $!; [ $? -gt 128 ] || exit 0; done"
+_MERGED = 'exec "$@" 2>&1'
+_EITHER_SHELL = 'if command -v bash > /dev/null; then exec bash -c "$1"; else exec sh -c "$1"; fi'
+_REMOVED = 'cd "$0" && exec rm -rf -- "$@"'
+# Before, everybody is ended but the first process and the shell itself.
+_ARCHIVED = 'kill -9 -1 2> /dev/null; exec tar -c -f - -C / "$0" "$@"'
+_OUT_OF_MEMORY = "cat /sys/fs/cgroup/memory.events /sys/fs/cgroup/memory/memory.oom_control 2> /dev/null"
+_CHUNK = 1 << 16
+_HEADER = 8
+_AT_ONCE = 500
+
+Pieces = AsyncGenerator[tuple[Stream, bytes], None]
+"""What a program prints, in order, each piece with its stream."""
+
+
+@dataclass(frozen=True, slots=True)
+class BoxLimits:
+    """What one container may use: bytes of memory with swap, processes, processors; bytes of each writable folder."""
+
+    memory: int = 2 << 30
+    processes: int = 512
+    processors: float = 2.0
+    disk: int = 512 << 20
+    temporary: int = 256 << 20
+    reports: int = 64 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a container is made for: its image, the folders that are writable in it, who owns it, what it may use.
+
+    `owner` says whose it is, for whoever removes what a dead server has left; `state` is the state folder of both.
+    """
+
+    image: str
+    folders: tuple[str, ...]
+    state: str
+    owner: str = ""
+    network: bool = False
+    limits: BoxLimits = BoxLimits()
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A program to run in a container. Both streams come as `stdout`, in order, unless they are to be `apart`."""
+
+    argv: tuple[str, ...]
+    cwd: str
+    environment: Mapping[str, str]
+    apart: bool = False
+
+
+class Box:
+    """A running container. Made by `started`; `remove` it."""
+
+    def __init__(self, engine: Engine, name: str) -> None:
+        self._engine = engine
+        self._name = name
+        self._hold: Piped | None = None
+        self._oom_kills = 0
+        self._last = ""
+
+    @staticmethod
+    async def started(engine: Engine, plan: Plan) -> Box:
+        """A new container that runs. Nothing is left of it when that fails or is cancelled."""
+        making = asyncio.ensure_future(engine.post("/containers/create", _request(plan)))
+        try:
+            made = await asyncio.shield(making)
+        except asyncio.CancelledError:  # the engine may have made it all the same
+            with suppress(EnvironmentProblem):
+                await settled(Box(engine, str((await making)["Id"])).remove())
+            raise
+        box = Box(engine, str(made["Id"]))
+        try:
+            box._hold = await engine.hijacked(f"/containers/{box._name}/attach?stream=1&stdin=1")
+            await engine.post(f"/containers/{box._name}/start")
+        except BaseException:
+            await settled(box.remove())
+            raise
+        return box
+
+    async def run(self, task: Task) -> Pieces:
+        """What a program prints, as it comes; afterwards `code` is how it ended."""
+        argv = task.argv if task.apart else ("sh", "-c", _MERGED, "sh", *task.argv)
+        self._last = await self._made(argv, task)
+        async with aclosing(self._pieces(self._last)) as pieces:
+            async for found in pieces:
+                yield found
+
+    async def code(self) -> int:
+        """The exit code of the program that ran last."""
+        told = await self._engine.get(f"/exec/{self._last}/json")
+        return int(told.get("ExitCode") or 0)
+
+    async def ran_out_of_memory(self) -> bool:
+        """Whether anything was killed for memory since this was asked last."""
+        said = b"".join([data async for _, data in self.run(Task(("sh", "-c", _OUT_OF_MEMORY), "/", {}, apart=True))])
+        counts = [line.split() for line in said.decode("utf-8", "replace").splitlines()]
+        kills = max((int(words[1]) for words in counts if len(words) == 2 and words[0] == "oom_kill"), default=0)
+        before, self._oom_kills = self._oom_kills, kills
+        return kills > before
+
+    async def send(self, archive: IO[bytes], folder: str, gone: Sequence[str] = ()) -> None:
+        """Unpack an archive in a folder there, by the tar of the image; before, `gone` below it is removed."""
+        for start in range(0, len(gone), _AT_ONCE):
+            script = ("sh", "-c", _REMOVED, folder, *gone[start : start + _AT_ONCE])
+            await self._done(await self._made(script))
+        await self._done(await self._made(("tar", "-x", "-p", "-o", "-f", "-", "-C", folder), stdin=True), archive)
+
+    async def fetch(self, folders: Sequence[str], target: IO[bytes], limit: int) -> None:
+        """Archive what folders there hold, after everything that still runs was ended. At most `limit` bytes."""
+        name = await self._made(("sh", "-c", _ARCHIVED, *(folder.lstrip("/") for folder in folders)))
+        said, left = b"", limit
+        async with aclosing(self._pieces(name)) as pieces:
+            async for stream, data in pieces:
+                if stream == "stderr":
+                    said = (said + data)[:_CHUNK]
+                    continue
+                left -= len(data)
+                if left < 0:
+                    raise EnvironmentProblem("What the command left is too large.", ErrorCode.EXECUTION_ERROR)
+                await asyncio.to_thread(target.write, data)
+        await self._succeeded(name, said)
+
+    async def runs(self) -> bool:
+        """Whether it is still there."""
+        try:
+            told = await self._engine.get(f"/containers/{self._name}/json")
+        except EnvironmentProblem as problem:
+            if problem.code in (ErrorCode.SANDBOX_NOT_FOUND, ErrorCode.SANDBOX_TERMINATED):
+                return False
+            raise
+        return bool(told["State"]["Running"])
+
+    async def remove(self) -> None:
+        """End it and all in it, and remove it. Nothing happens when it is gone."""
+        with suppress(EnvironmentProblem):  # an engine that is gone has taken it along; else its end is the hold's
+            await self._engine.delete(f"/containers/{self._name}", force="true", v="true")
+        if self._hold is not None:
+            self._hold.writer.close()
+            self._hold = None
+
+    async def _made(self, argv: Sequence[str], task: Task | None = None, *, stdin: bool = False) -> str:
+        """Announce a program to the engine; the name by which it is started."""
+        environment = task.environment if task else {}
+        made = await self._engine.post(
+            f"/containers/{self._name}/exec",
+            {
+                "Cmd": list(argv),
+                "WorkingDir": task.cwd if task else "/",
+                "Env": [f"{name}={value}" for name, value in environment.items()],
+                "User": f"{USER}:{USER}",
+                "AttachStdin": stdin,
+                "AttachStdout": True,
+                "AttachStderr": True,
+            },
+        )
+        return str(made["Id"])
+
+    async def _pieces(self, name: str, stdin: IO[bytes] | None = None) -> Pieces:
+        """Start a program; what it prints. It is given `stdin` first."""
+        pipes = await self._engine.hijacked(f"/exec/{name}/start", {"Detach": False, "Tty": False})
+        try:
+            while stdin is not None and (piece := await asyncio.to_thread(stdin.read, _CHUNK)):
+                pipes.writer.write(piece)
+                await pipes.writer.drain()
+            if stdin is not None:
+                pipes.writer.write_eof()
+            async for found in _unframed(pipes.reader):
+                yield found
+        except OSError as error:
+            raise _gone() from error
+        finally:
+            pipes.writer.close()
+
+    async def _done(self, name: str, stdin: IO[bytes] | None = None) -> None:
+        """Run a program of ours; EnvironmentProblem with what it says when it fails."""
+        said = b"".join([data async for _, data in self._pieces(name, stdin)])
+        await self._succeeded(name, said)
+
+    async def _succeeded(self, name: str, said: bytes) -> None:
+        told = await self._engine.get(f"/exec/{name}/json")
+        if told.get("ExitCode"):
+            words = said.decode("utf-8", "replace").strip()[:300] or f"exit code {told['ExitCode']}"
+            message = f"Files could not be carried between the workspace and the container: {words}"
+            raise EnvironmentProblem(message, ErrorCode.EXECUTION_ERROR)
+
+
+async def sweep(engine: Engine, state: str, abandoned: Callable[[str], bool]) -> int:
+    """Remove the containers of servers that are gone; how many. `abandoned` says it of an owner."""
+    found = await engine.get("/containers/json", all="true", filters=f'{{"label":["{LABEL}={state}"]}}')
+    lost = [item for item in found or () if abandoned((item.get("Labels") or {}).get(OWNER_LABEL, ""))]
+    for item in lost:
+        await Box(engine, item["Id"]).remove()
+    return len(lost)
+
+
+def shell_words(script: str | tuple[str, ...]) -> tuple[str, ...]:
+    """A command as words: a script for bash where the image has it, else for its sh."""
+    return ("sh", "-c", _EITHER_SHELL, "sh", script) if isinstance(script, str) else script
+
+
+def _request(plan: Plan) -> dict[str, Any]:
+    limits = plan.limits
+    own = "mode=0777,nosuid,nodev,exec"  # Podman knows no owner here, and nobody else is in it
+    tmpfs = dict.fromkeys(plan.folders, f"rw,size={limits.disk},{own}")
+    tmpfs |= {"/tmp": f"rw,size={limits.temporary},mode=1777,nosuid,nodev,exec"}  # noqa: S108 - the container's
+    if any(folder.startswith("/root/") for folder in plan.folders):  # images keep their own to root
+        tmpfs |= {"/root": "rw,size=64k,mode=0755,nosuid,nodev"}
+    tmpfs |= {REPORTS: f"rw,size={limits.reports},{own}"}
+    return {
+        "Image": plan.image,
+        "Entrypoint": ["sh", "-c", _WAITS],
+        "Cmd": [],
+        "User": f"{USER}:{USER}",
+        "WorkingDir": "/",
+        "Labels": {LABEL: plan.state, OWNER_LABEL: plan.owner},
+        "OpenStdin": True,
+        "StdinOnce": True,
+        "AttachStdin": True,
+        "StopTimeout": 0,
+        "StopSignal": "SIGKILL",
+        "NetworkDisabled": not plan.network,
+        "HostConfig": {
+            "AutoRemove": True,
+            "ReadonlyRootfs": True,
+            "NetworkMode": "bridge" if plan.network else "none",
+            "CapDrop": ["ALL"],
+            "SecurityOpt": ["no-new-privileges"],
+            "Memory": limits.memory,
+            "MemorySwap": limits.memory,
+            "PidsLimit": limits.processes,
+            "NanoCpus": round(limits.processors * 1e9),
+            "IpcMode": "private",
+            "Tmpfs": tmpfs,
+            "Ulimits": [
+                {"Name": "nproc", "Soft": 1024, "Hard": 1024},
+                {"Name": "nofile", "Soft": 1024, "Hard": 1024},
+                {"Name": "core", "Soft": 0, "Hard": 0},
+            ],
+        },
+    }
+
+
+async def _unframed(reader: asyncio.StreamReader) -> Pieces:
+    """The two streams that share one connection, in pieces with their names."""
+    try:
+        while header := await reader.read(1):
+            header += await reader.readexactly(_HEADER - 1)
+            stream: Stream = "stderr" if header[0] == 2 else "stdout"
+            left = int.from_bytes(header[4:], "big")
+            while left:
+                piece = await reader.read(min(left, _CHUNK))
+                if not piece:
+                    raise _gone()
+                left -= len(piece)
+                yield stream, piece
+    except (OSError, asyncio.IncompleteReadError) as error:
+        raise _gone() from error
+
+
+def _gone() -> EnvironmentProblem:
+    return EnvironmentProblem("The container has ended.", ErrorCode.SANDBOX_TERMINATED)

@@ -1,0 +1,150 @@
+"""Talks to an engine of containers, Docker or Podman, over its socket: the few calls of the Docker API that it takes.
+
+Plain HTTP over a Unix socket, by the HTTP client that is here anyway; the engine's own library would bring another
+one, and threads. Only the streams of `hijacked` are ours: there the connection becomes a pair of pipes. Not here:
+what is asked for (`container_box.py`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NoReturn
+
+import httpx
+
+from codeagent_lsp.environments.base import EnvironmentProblem
+from codeagent_lsp.environments.grading import grade, grade_status
+from codeagent_lsp.errors import ErrorCode
+from codeagent_lsp.workspace.visible import one_line
+
+VERSION = "v1.40"  # Docker 19.03, Podman 3
+SECONDS = 60.0
+CONNECT_SECONDS = 5.0
+MAX_REPLY = 8 << 20
+REASON = 300
+
+_NAMED = ("DOCKER_HOST", "CONTAINER_HOST")
+
+
+@dataclass(frozen=True, slots=True)
+class Piped:
+    """A connection that is a pair of pipes now. Close the writer."""
+
+    reader: asyncio.StreamReader
+    writer: asyncio.StreamWriter
+
+
+class Engine:
+    """The engine that listens on a Unix socket. All methods raise EnvironmentProblem, with a code of sandboxes."""
+
+    def __init__(self, socket: str) -> None:
+        self.socket = socket
+
+    async def get(self, path: str, **query: str) -> Any:
+        """What a GET gives."""
+        return await self._asked("GET", path, query)
+
+    async def post(self, path: str, body: Mapping[str, Any] | None = None, **query: str) -> Any:
+        """What a POST gives; None for nothing."""
+        return await self._asked("POST", path, query, body)
+
+    async def delete(self, path: str, **query: str) -> None:
+        """Remove something; that it is gone already is fine."""
+        try:
+            await self._asked("DELETE", path, query)
+        except EnvironmentProblem as problem:
+            if problem.code != ErrorCode.SANDBOX_NOT_FOUND:
+                raise
+
+    async def hijacked(self, path: str, body: Mapping[str, Any] | None = None) -> Piped:
+        """POST to where the connection becomes pipes. They end with the connection, so also when we are killed."""
+        data = b"" if body is None else json.dumps(body).encode()
+        head = (
+            f"POST /{VERSION}{path} HTTP/1.1\r\nHost: engine\r\nConnection: Upgrade\r\nUpgrade: tcp\r\n"
+            f"Content-Type: application/json\r\nContent-Length: {len(data)}\r\n\r\n"
+        )
+        try:
+            async with asyncio.timeout(SECONDS):
+                reader, writer = await asyncio.open_unix_connection(self.socket)
+                try:
+                    writer.write(head.encode() + data)
+                    await writer.drain()
+                    await _agreed(reader)
+                except BaseException:
+                    writer.close()
+                    raise
+        except (OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError) as error:
+            self._unreachable(error)
+        return Piped(reader, writer)
+
+    async def _asked(
+        self, method: str, path: str, query: Mapping[str, str], body: Mapping[str, Any] | None = None
+    ) -> Any:
+        try:
+            async with (
+                httpx.AsyncClient(
+                    transport=httpx.AsyncHTTPTransport(uds=self.socket),
+                    base_url=f"http://engine/{VERSION}",
+                    timeout=httpx.Timeout(SECONDS, connect=CONNECT_SECONDS),
+                    trust_env=False,
+                ) as client,
+                client.stream(method, path, params=dict(query), json=body) as response,
+            ):
+                data = await _bounded(response)
+        except (httpx.HTTPError, OSError) as error:
+            self._unreachable(error)
+        return _understood(response.status_code, data)
+
+    def _unreachable(self, error: Exception) -> NoReturn:
+        code = grade(error)
+        if code == ErrorCode.TIMEOUT_ERROR:
+            message = f"The container engine at {self.socket} did not answer within {SECONDS:g} s."
+            raise EnvironmentProblem(message, code) from error
+        reason = one_line(str(error) or type(error).__name__, REASON)
+        message = f"No container engine answers at {self.socket}: {reason}. Start Docker or Podman's service."
+        raise EnvironmentProblem(message, code) from error
+
+
+def find_socket(environ: Mapping[str, str]) -> str:
+    """Where the engine's socket is, by what the user's environment says, else where it usually is; '' for nowhere."""
+    for name in _NAMED:
+        if environ.get(name):
+            return environ[name].removeprefix("unix://") if environ[name].startswith(("unix://", "/")) else ""
+    own = environ.get("XDG_RUNTIME_DIR") or f"/run/user/{os.getuid()}"
+    usual = ("/var/run/docker.sock", f"{own}/docker.sock", f"{own}/podman/podman.sock", "/run/podman/podman.sock")
+    return next((path for path in usual if Path(path).is_socket() and os.access(path, os.W_OK)), "")
+
+
+async def _agreed(reader: asyncio.StreamReader) -> None:
+    """Read the head of the reply to a request for pipes."""
+    head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
+    status = int(head.split(" ", 2)[1]) if head.startswith("HTTP/1.") else 500
+    if status not in (101, 200):
+        _understood(status, await reader.read(MAX_REPLY))
+
+
+async def _bounded(response: httpx.Response) -> bytes:
+    data = bytearray()
+    async for piece in response.aiter_raw():
+        data += piece
+        if len(data) > MAX_REPLY:
+            raise EnvironmentProblem("The container engine says too much.", ErrorCode.VALIDATION_ERROR)
+    return bytes(data)
+
+
+def _understood(status: int, data: bytes) -> Any:
+    try:
+        said = json.loads(data) if data.strip() else None
+    except ValueError:
+        said = data.decode("utf-8", "replace")
+        if status < 400:
+            raise EnvironmentProblem("The container engine's answer is no JSON.", ErrorCode.VALIDATION_ERROR) from None
+    if status < 400:
+        return said
+    reason = one_line(str(said.get("message", said)) if isinstance(said, dict) else str(said), REASON)
+    raise EnvironmentProblem(f"The container engine refuses: {reason}", grade_status(status, reason))

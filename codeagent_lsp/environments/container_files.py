@@ -1,0 +1,224 @@
+"""Files between a private folder and a container, as tar archives; what comes from the container is trusted in nothing.
+
+Links are made and never followed, nothing special is made, no name leads out, and sizes are bounded. Everything
+blocks; call it in a thread. Not here: the streams the archives travel on (`container_box.py`).
+"""
+
+# ruff: noqa: PTH115, PTH118 - plain strings are several times faster in a walk
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+import tarfile
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from codeagent_lsp.environments.base import EnvironmentProblem
+from codeagent_lsp.errors import ErrorCode
+from codeagent_lsp.shadow.folder import remove_tree
+from codeagent_lsp.shadow.upper_walk import MAX_DEPTH, is_folder
+
+Stamp = tuple[int, ...]
+Seen = Mapping[str, Stamp]
+"""What a folder holds, by path below it: something that changes whenever anybody changes the thing."""
+
+_SMALL = 1 << 20
+_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_WRITE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """What has to travel: paths to send, and paths to remove there first."""
+
+    send: tuple[str, ...]
+    gone: tuple[str, ...]
+
+
+def seen_in(place: str) -> Seen:
+    """Everything in a folder now; links are not followed."""
+    found: dict[str, Stamp] = {}
+    for name, info in _walked(place):
+        folder = stat.S_ISDIR(info.st_mode)
+        found[name] = (
+            (info.st_mode,) if folder else (info.st_mode, info.st_ino, info.st_size, info.st_mtime_ns, info.st_ctime_ns)
+        )
+    return found
+
+
+def difference(before: Seen, now: Seen) -> Difference:
+    """What makes a copy that is as `before` a copy that is as `now`."""
+    changed = [name for name, stamp in now.items() if before.get(name) != stamp]
+    retyped = [name for name in changed if name in before and _type(before[name]) != _type(now[name])]
+    gone = [name for name in before if name not in now]
+    return Difference(tuple(sorted(changed)), tuple(sorted({*gone, *retyped})))
+
+
+def pack(place: str, names: Iterable[str], target: IO[bytes], limit: int) -> None:
+    """Write an archive of these paths below `place` over `target`, to be read from its beginning.
+
+    EnvironmentProblem when they are more than `limit` bytes.
+    """
+    target.truncate()
+    with tarfile.open(fileobj=target, mode="w", format=tarfile.PAX_FORMAT, errorlevel=2) as archive:
+        for name in names:
+            limit -= _add(archive, f"{place}/{name}", name)
+            if limit < 0:
+                raise too_large()
+    target.seek(0)
+
+
+def unpack(source: IO[bytes], places: Mapping[str, str]) -> None:
+    """Make folders hold exactly what an archive holds of them; files that are the same are left untouched.
+
+    `places` says by folder there, as the archive names it, where it is here.
+    """
+    kept: dict[str, set[str]] = {place: set() for place in places.values()}
+    try:
+        with tarfile.open(fileobj=source, mode="r|") as archive:
+            for member in archive:
+                place, name = _located(member.name, places)
+                if name and (member.isreg() or member.isdir() or member.issym() or member.islnk()):
+                    _make_room(place, name)
+                    _put(archive, member, place, name, places)
+                    kept[place].add(name)
+    except (tarfile.TarError, EOFError, ValueError) as error:
+        message = "What the command left behind cannot be read."
+        raise EnvironmentProblem(message, ErrorCode.VALIDATION_ERROR) from error
+    for place, names in kept.items():
+        for name in sorted(seen_in(place), reverse=True):
+            if name not in names:
+                _remove(f"{place}/{name}")
+
+
+def too_large() -> EnvironmentProblem:
+    """The workspace is more than a container holds."""
+    message = "The workspace is larger than what a container holds. Have more of it ignored, such as data and output."
+    return EnvironmentProblem(message, ErrorCode.PARAMETER_ERROR)
+
+
+def _walked(place: str) -> Iterator[tuple[str, os.stat_result]]:
+    pending = [""]
+    while pending:
+        folder = pending.pop()
+        try:
+            entries = list(os.scandir(os.path.join(place, folder)))
+        except OSError:  # gone, or a command took the rights
+            continue
+        for entry in entries:
+            name = os.path.join(folder, entry.name)
+            info = entry.stat(follow_symlinks=False)
+            yield name, info
+            if stat.S_ISDIR(info.st_mode) and name.count("/") < MAX_DEPTH:
+                pending.append(name)
+
+
+def _add(archive: tarfile.TarFile, path: str, name: str) -> int:
+    """Add one path; its size. What is gone, or is neither file, folder nor link, is left out."""
+    try:
+        member = archive.gettarinfo(path, name)
+    except OSError:
+        return 0
+    member.uname = member.gname = ""
+    if member.islnk():  # one of two names of a file here; it becomes a file of its own
+        member.type, member.size = tarfile.REGTYPE, os.lstat(path).st_size
+    if member.isdir() or member.issym():
+        archive.addfile(member)
+    elif member.isreg():
+        with os.fdopen(os.open(path, _READ), "rb") as file:
+            archive.addfile(member, file)
+    return member.size
+
+
+def _located(name: str, places: Mapping[str, str]) -> tuple[str, str]:
+    """The folder here and the path below it; no path for the folder itself and for what leads anywhere else."""
+    parts = [part for part in name.split("/") if part not in ("", ".")]
+    if ".." in parts or "\0" in name or len(parts) > MAX_DEPTH:
+        return "", ""
+    path = "/" + "/".join(parts)
+    for there, here in places.items():
+        if path.startswith(f"{there}/"):
+            return here, path[len(there) + 1 :]
+    return "", ""
+
+
+def _make_room(place: str, name: str) -> None:
+    """Make the folders above, real ones."""
+    above = place
+    for part in name.split("/")[:-1]:
+        above = f"{above}/{part}"
+        if not is_folder(above):
+            _remove(above)
+            Path(above).mkdir()
+
+
+def _put(archive: tarfile.TarFile, member: tarfile.TarInfo, place: str, name: str, places: Mapping[str, str]) -> None:
+    path = f"{place}/{name}"
+    if member.isdir():
+        if not is_folder(path):
+            _remove(path)
+            Path(path).mkdir()
+        Path(path).chmod(member.mode & 0o777 | 0o700)
+    elif member.issym():
+        if not Path(path).is_symlink() or os.readlink(path) != member.linkname:
+            _remove(path)
+            Path(path).symlink_to(member.linkname)
+    elif member.islnk():
+        other, target = _located(member.linkname, places)
+        _write(path, _content(f"{other}/{target}") if target else b"", member.mode & 0o777)
+    else:
+        content = archive.extractfile(member)
+        assert content is not None  # it is a regular file
+        if member.size > _SMALL:
+            _write_large(path, content, member.mode & 0o777)
+        else:
+            _write(path, content.read(), member.mode & 0o777)
+
+
+def _write(path: str, data: bytes, mode: int) -> None:
+    """Write a file, unless it is as it is already."""
+    if _regular(path) and stat.S_IMODE(os.lstat(path).st_mode) == mode | 0o600 and _content(path) == data:
+        return
+    _remove(path)
+    with os.fdopen(os.open(path, _WRITE, 0o600), "wb") as file:
+        file.write(data)
+        os.fchmod(file.fileno(), mode | 0o600)
+
+
+def _write_large(path: str, content: IO[bytes], mode: int) -> None:
+    _remove(path)
+    with os.fdopen(os.open(path, _WRITE, 0o600), "wb") as file:
+        shutil.copyfileobj(content, file, _SMALL)
+        os.fchmod(file.fileno(), mode | 0o600)
+
+
+def _content(path: str) -> bytes:
+    """The bytes of a small regular file, none of anything else."""
+    try:
+        descriptor = os.open(path, _READ)
+    except OSError:
+        return b""
+    with os.fdopen(descriptor, "rb") as file:
+        return file.read() if stat.S_ISREG(os.fstat(descriptor).st_mode) else b""
+
+
+def _regular(path: str) -> bool:
+    try:
+        return stat.S_ISREG(os.lstat(path).st_mode)
+    except OSError:
+        return False
+
+
+def _remove(path: str) -> None:
+    if is_folder(path):
+        remove_tree(path)
+    else:
+        Path(path).unlink(missing_ok=True)
+
+
+def _type(stamp: Stamp) -> int:
+    return stat.S_IFMT(stamp[0])

@@ -1,0 +1,87 @@
+"""What can go wrong with an environment, graded: by the type of the exception and the status first, by text last. Pure.
+
+Libraries are not imported: their exceptions are known by the names of their classes. Not here: what is tried again
+(`patience.py`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
+
+from codeagent_lsp.errors import CodeAgentError, ErrorCode
+
+SANDBOX_CODES = frozenset(
+    {
+        ErrorCode.CONNECTION_ERROR,
+        ErrorCode.TIMEOUT_ERROR,
+        ErrorCode.PARAMETER_ERROR,
+        ErrorCode.VALIDATION_ERROR,
+        ErrorCode.PERMISSION_ERROR,
+        ErrorCode.EXECUTION_ERROR,
+        ErrorCode.SANDBOX_NOT_FOUND,
+        ErrorCode.SANDBOX_TERMINATED,
+    }
+)
+
+_BY_TYPE: tuple[tuple[str, ErrorCode], ...] = (
+    # the first that fits; names of classes, for some of them stand in libraries that may not be loaded
+    ("PermissionError", ErrorCode.PERMISSION_ERROR),
+    ("ProcessLookupError", ErrorCode.SANDBOX_TERMINATED),
+    ("TimeoutError", ErrorCode.TIMEOUT_ERROR),
+    ("TimeoutException", ErrorCode.TIMEOUT_ERROR),
+    ("LookupError", ErrorCode.SANDBOX_NOT_FOUND),
+    ("ValueError", ErrorCode.VALIDATION_ERROR),
+    ("TransportError", ErrorCode.CONNECTION_ERROR),
+    ("EOFError", ErrorCode.CONNECTION_ERROR),
+    ("OSError", ErrorCode.CONNECTION_ERROR),
+)
+_BY_STATUS: Mapping[int, ErrorCode] = MappingProxyType(
+    {
+        400: ErrorCode.PARAMETER_ERROR,
+        401: ErrorCode.PERMISSION_ERROR,
+        403: ErrorCode.PERMISSION_ERROR,
+        404: ErrorCode.SANDBOX_NOT_FOUND,
+        408: ErrorCode.TIMEOUT_ERROR,
+        409: ErrorCode.SANDBOX_TERMINATED,
+        410: ErrorCode.SANDBOX_TERMINATED,
+        502: ErrorCode.CONNECTION_ERROR,
+        503: ErrorCode.CONNECTION_ERROR,
+        504: ErrorCode.TIMEOUT_ERROR,
+    }
+)
+_BY_TEXT: tuple[tuple[re.Pattern[str], ErrorCode], ...] = (
+    (re.compile(r"(?i)no such container|no such exec|does not exist"), ErrorCode.SANDBOX_NOT_FOUND),
+    (re.compile(r"(?i)state improper|is not running|was terminated|has stopped"), ErrorCode.SANDBOX_TERMINATED),
+    (re.compile(r"(?i)timed? ?out"), ErrorCode.TIMEOUT_ERROR),
+    (re.compile(r"(?i)permission denied|not permitted"), ErrorCode.PERMISSION_ERROR),
+)
+
+
+def grade(error: BaseException) -> ErrorCode:
+    """The code of an error between us and an environment."""
+    first = next(_leaves(error))
+    if isinstance(first, CodeAgentError):
+        return first.code if first.code in SANDBOX_CODES else ErrorCode.EXECUTION_ERROR
+    names = {cls.__name__ for cls in type(first).__mro__}
+    known = next((code for name, code in _BY_TYPE if name in names), None)
+    return known or _by_text(str(first))
+
+
+def grade_status(status: int, said: str) -> ErrorCode:
+    """The code of a refusal with an HTTP status; what is no status of ours is told by its words."""
+    return _BY_STATUS.get(status) or _by_text(said)
+
+
+def _by_text(said: str) -> ErrorCode:
+    return next((code for pattern, code in _BY_TEXT if pattern.search(said)), ErrorCode.EXECUTION_ERROR)
+
+
+def _leaves(error: BaseException) -> Iterator[BaseException]:
+    """The errors in a group of groups, or the error itself."""
+    if isinstance(error, BaseExceptionGroup):
+        for inner in error.exceptions:
+            yield from _leaves(inner)
+        return
+    yield error

@@ -1,0 +1,75 @@
+"""Serves one page and its socket on loopback, for whoever knows the token: a shell's terminal, or an X server.
+
+A program of its own, below a watchdog: it takes `{"kind", "token", "ports", "files", "socket", "folder", "argv", "cwd",
+"environment"}` as one line of JSON on standard input, starts `argv`, and says `{"port", "pid"}` or `{"missing"}` or
+`{"problem"}` in one line. It ends with what it started, or when its input is closed. The only module that loads
+tornado, and never in the server. Not here: who may have what (`serving_guard.py`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+HOST = "127.0.0.1"
+_TAKEN = "No port is free: {ports}."
+
+
+def main() -> None:
+    """Serve until it is over."""
+    spec = json.loads(sys.stdin.readline())
+    try:
+        asyncio.run(_serve(spec))
+    except ImportError as error:
+        say({"missing": error.name or "terminado"})
+    except OSError as error:
+        say({"problem": str(error)})
+
+
+def say(answer: dict[str, Any]) -> None:
+    """One line for the server."""
+    sys.stdout.write(json.dumps(answer) + "\n")
+    sys.stdout.flush()
+
+
+def listening(ports: Sequence[int]) -> socket.socket:
+    """A socket on the first of `ports` that is free. OSError when none is."""
+    for port in ports:
+        opened = socket.socket()
+        try:
+            opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            opened.bind((HOST, port))
+            opened.listen()
+            opened.setblocking(False)
+            return opened
+        except OSError:
+            opened.close()
+    named = str(ports[0]) if len(ports) == 1 else f"{ports[0]} to {ports[-1]}"
+    raise OSError(_TAKEN.format(ports=named))
+
+
+async def _serve(spec: dict[str, Any]) -> None:
+    from codeagent_lsp.environments import serving_guard  # late: a missing library is an answer, not a crash
+
+    over = asyncio.Event()
+    opened = listening(spec["ports"])
+    handler, settings, pid = await _made(spec, over)
+    server = serving_guard.serve(opened, spec["token"], spec["files"], handler, settings)
+    say({"port": opened.getsockname()[1], "pid": pid})
+    await over.wait()
+    server.stop()
+    await asyncio.sleep(0.2)  # what was said last goes out
+
+
+async def _made(spec: dict[str, Any], over: asyncio.Event) -> tuple[Any, dict[str, Any], int]:
+    if spec["kind"] == "terminal":
+        from codeagent_lsp.environments import serving_terminal  # late: see above
+
+        return serving_terminal.made(spec["argv"], spec["cwd"], spec["environment"], over.set)
+    from codeagent_lsp.environments import serving_desktop  # late: see above
+
+    return await serving_desktop.made(spec, over.set)
