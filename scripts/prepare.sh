@@ -43,7 +43,7 @@ is_new_enough() {
 
 # Fetches what only some tests need, and sets NVIM to a Neovim for them.
 install_test_parts() {
-    install_debian rg=ripgrep bwrap=bubblewrap tmux=tmux podman=podman runc=runc emacs=emacs-nox \
+    install_debian rg=ripgrep bwrap=bubblewrap redis-server=redis-server tmux=tmux podman=podman runc=runc emacs=emacs-nox \
         "$emacs/*/lisp/progmodes/eglot.el* $emacs/site-lisp/elpa/eglot-*=elpa-eglot" "$emacs/site-lisp/elpa/lsp-mode-*=elpa-lsp-mode" \
         Xvnc=tigervnc-standalone-server openbox=openbox stterm=stterm /usr/share/novnc/core/rfb.js=novnc chromium=chromium
     install_extension || lacks "Node or the npm packages of the VS Code extension"

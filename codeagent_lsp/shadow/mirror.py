@@ -18,6 +18,7 @@ from codeagent_lsp.shadow.base import WrittenKind
 from codeagent_lsp.shadow.folder import remove_tree
 from codeagent_lsp.shadow.hiding import within
 from codeagent_lsp.shadow.mirror_files import Item, Tree, copy_file, is_output, same_bytes, walk, write_file
+from codeagent_lsp.shadow.text_times import TextTimes
 from codeagent_lsp.shadow.upper import Found, Rules, UpperLimits
 from codeagent_lsp.shadow.upper_walk import VERSION_CONTROL, Stamp, is_binary, is_folder, read
 from codeagent_lsp.workspace.ignore import FolderRules
@@ -45,6 +46,7 @@ class Mirror:
         self._origins: dict[str, tuple[Origin, Stamp]] = {}
         self._prepared: dict[str, Item] = {}
         self._wanted: Mapping[str, bytes | None] = {}
+        self._times = TextTimes()
         Path(place).mkdir(mode=0o700, parents=True, exist_ok=True)
 
     def prepare(self, wanted: Mapping[str, bytes | None]) -> None:
@@ -64,6 +66,7 @@ class Mirror:
                 self._remove(name)
         for name in sorted(disk.folders):
             self._make_folder(name, disk.folders[name])
+        self._times.begin()
         for name, origin in desired.items():
             if not self._stays(name, origin, here.files.get(name)):
                 self._remake(name, origin, disk)
@@ -147,8 +150,10 @@ class Mirror:
             return
         source, target = f"{self.root}/{name}", f"{self.place}/{name}"
         if isinstance(origin, bytes):
-            below = disk.files.get(name)
-            write_file(target, origin, below.info if below else None)
+            item = disk.files.get(name)
+            below = item.info if item else None
+            write_file(target, origin, below)
+            self._times.give(target, below)
         elif not copy_file(source, target):
             return
         self._origins[name] = (origin, Item(os.lstat(target), False).stamp)

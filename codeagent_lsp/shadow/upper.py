@@ -17,6 +17,7 @@ from pathlib import Path
 
 from codeagent_lsp.shadow.base import Written, WrittenKind
 from codeagent_lsp.shadow.folder import remove_tree
+from codeagent_lsp.shadow.text_times import TextTimes
 from codeagent_lsp.shadow.upper_walk import (
     MAX_DEPTH,
     OPAQUE,
@@ -79,6 +80,7 @@ class Upper:
         self._limits = limits or UpperLimits()
         self._wanted: Mapping[str, bytes | None] = {}
         self._stamps: dict[str, Stamp] = {}
+        self._times = TextTimes()
 
     def prepare(self, wanted: Mapping[str, bytes | None]) -> None:
         """Bring it in step with `wanted`, by absolute path. What is ignored or cannot become an edit stays."""
@@ -92,6 +94,7 @@ class Upper:
         self._wanted = wanted
         for entry in reversed(list(self._walk())):
             self._take_back(entry, emptied)
+        self._times.begin()
         for path in sorted(wanted, key=lambda path: wanted[path] is not None):
             self._lay(path, wanted[path])
         for entry in self._walk():
@@ -237,6 +240,7 @@ class Upper:
         with os.fdopen(os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600), "wb") as file:
             file.write(data)
             os.fchmod(file.fileno(), stat.S_IMODE(mode) & 0o777)
+        self._times.give(place, below)
 
     def _make_folders(self, path: str) -> bool:
         """Make the folders above `path`, each a real one; False where a wanted file is in the way."""

@@ -62,7 +62,7 @@ async def test_everything_is_closed_that_can_be(tmp_path: Path) -> None:
         512,
         2 * 10**9,
     )
-    assert set(host["Tmpfs"]) == {"/home/me/shop", "/srv/other", "/root", "/tmp", "/run/codeagent"}
+    assert set(host["Tmpfs"]) == {"/home/me/shop", "/srv/other", "/tmp", "/run/codeagent"}
     assert all("nosuid,nodev" in options and "size=" in options for options in host["Tmpfs"].values())
     assert not {"Binds", "Mounts", "Devices", "Privileged", "PidMode", "VolumesFrom"} & set(host)
     assert made["Labels"] == {"codeagent.state": "state", "codeagent.owner": "/state/containers/layer-1"}

@@ -252,6 +252,21 @@ async def test_a_suite_that_fails_on_the_disk_passes_on_what_the_run_sees(bench:
     assert not (ws.root / "helper.py").exists()
 
 
+async def test_what_was_compiled_of_one_version_is_not_run_for_the_next(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Versions of the same length, as fast after each other as it goes: Python tells them apart by size and second."""
+    monkeypatch.delenv("PYTHONDONTWRITEBYTECODE", raising=False)
+    ws = bench.desk
+    ws.write("version.py", "NUMBER = 10\n")
+    seen = [(await bench.run("python3 -c 'import version; print(version.NUMBER)'")).finished.output]
+    for number in range(11, 15):
+        ws.open("version.py", f"NUMBER = {number}\n")
+        seen.append((await bench.run("python3 -c 'import version; print(version.NUMBER)'")).finished.output)
+    assert seen == [f"{number}\n" for number in range(10, 15)]
+    assert (await bench.run("ls __pycache__")).finished.output, "nothing was compiled, so nothing was tried"
+
+
 FORMATTER = """
 import pathlib
 for path in sorted(pathlib.Path(".").rglob("*.py")):
