@@ -97,6 +97,7 @@ async def test_a_session_writes_tests_and_exports(engine: Podman, tmp_path: Path
         for name, text in {"shop/__init__.py": "", "shop/tax.py": TAX, "tests/__init__.py": ""}.items():
             bench.write(name, text)
         bench.write("tests/test_tax.py", TESTS)
+        bench.write(".venv/bin/python", "of the host")
         bench.open("notes.txt", "not saved\n")
         before = bench.disk()
 

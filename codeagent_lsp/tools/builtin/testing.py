@@ -112,6 +112,8 @@ class Noted:
 async def projects_at(path: str | None, context: ToolContext) -> Sequence[Project]:
     """What is to be tested; ToolFailed when there is nothing."""
     found = await asyncio.to_thread(projects.find, context.view, path)
+    if context.shell is not None and context.shell.isolation.level == "container":
+        found = tuple(map(projects.in_an_image, found))
     if not found:
         where = f" for {context.view.roots.relative(path)}" if path else ""
         raise ToolFailed(NO_TESTS.format(where=where), ErrorCode.NOT_FOUND)

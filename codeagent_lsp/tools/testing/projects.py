@@ -12,7 +12,7 @@ import json
 import os
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, Literal
 
@@ -64,6 +64,13 @@ def find(view: FileView, path: str | None) -> tuple[Project, ...]:
         for project in islice(_find(view, start, below=path is None), MAX_PROJECTS):
             found.setdefault((project.framework, project.folder), project)
     return tuple(found.values())[:MAX_PROJECTS]
+
+
+def in_an_image(project: Project) -> Project:
+    """The same with programs on PATH: an image has none of those that are installed in the workspace."""
+    if project.framework in ("vitest", "jest"):
+        return replace(project, program=(project.framework,))
+    return replace(project, program=("python3",)) if project.framework in ("pytest", "unittest") else project
 
 
 def is_test_file(path: str) -> bool:

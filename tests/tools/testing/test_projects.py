@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from codeagent_lsp.tools.testing.projects import Project, find, is_test_file
+from codeagent_lsp.tools.testing.projects import Project, find, in_an_image, is_test_file
 from tests.workspace.file_fakes import Workspace, workspace
 
 PYTEST = "import pytest\n\ndef test_a(): pass\n"
@@ -177,3 +178,18 @@ def test_the_module_of_go(work: Workspace) -> None:
 )
 def test_names_of_test_files(path: str, holds: bool) -> None:
     assert is_test_file(path) is holds
+
+
+@pytest.mark.parametrize(
+    ("project", "program"),
+    [
+        (Project("pytest", "/w", ("../.venv/bin/python",)), ("python3",)),
+        (Project("unittest", "/w", ("python3",)), ("python3",)),
+        (Project("vitest", "/w", ("node_modules/.bin/vitest",)), ("vitest",)),
+        (Project("jest", "/w", ()), ("jest",)),
+        (Project("go", "/w", ("go",)), ("go",)),
+        (Project("npm", "/w", ("npm",)), ("npm",)),
+    ],
+)
+def test_programs_of_an_image_are_its_own(project: Project, program: tuple[str, ...]) -> None:
+    assert in_an_image(project) == replace(project, program=program)
