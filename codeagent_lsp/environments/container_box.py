@@ -116,8 +116,7 @@ class Box:
 
     async def code(self) -> int:
         """The exit code of the program that ran last."""
-        told = await self._engine.get(f"/exec/{self._last}/json")
-        return int(told.get("ExitCode") or 0)
+        return await self._ended(self._last)
 
     async def ran_out_of_memory(self) -> bool:
         """Whether anything was killed for memory since this was asked last."""
@@ -185,32 +184,45 @@ class Box:
         return str(made["Id"])
 
     async def _pieces(self, name: str, stdin: IO[bytes] | None = None) -> Pieces:
-        """Start a program; what it prints. It is given `stdin` first."""
+        """Start a program; what it prints while it is given `stdin`."""
         pipes = await self._engine.hijacked(f"/exec/{name}/start", {"Detach": False, "Tty": False})
+        feeding = None if stdin is None else asyncio.ensure_future(_fed(pipes.writer, stdin))
         try:
-            while stdin is not None and (piece := await asyncio.to_thread(stdin.read, _CHUNK)):
-                pipes.writer.write(piece)
-                await pipes.writer.drain()
-            if stdin is not None:
-                pipes.writer.write_eof()
             async for found in _unframed(pipes.reader):
                 yield found
+            if feeding is not None:
+                await feeding
         except OSError as error:
             raise _gone() from error
         finally:
+            if feeding is not None:
+                feeding.cancel()
+                await asyncio.wait([feeding])
             pipes.writer.close()
 
     async def _done(self, name: str, stdin: IO[bytes] | None = None) -> None:
         """Run a program of ours; EnvironmentProblem with what it says when it fails."""
-        said = b"".join([data async for _, data in self._pieces(name, stdin)])
+        said = b""
+        async with aclosing(self._pieces(name, stdin)) as pieces:
+            async for _, data in pieces:
+                said = (said + data)[:_CHUNK]
         await self._succeeded(name, said)
 
     async def _succeeded(self, name: str, said: bytes) -> None:
-        told = await self._engine.get(f"/exec/{name}/json")
-        if told.get("ExitCode"):
-            words = said.decode("utf-8", "replace").strip()[:300] or f"exit code {told['ExitCode']}"
+        if code := await self._ended(name):
+            words = said.decode("utf-8", "replace").strip()[:300] or f"exit code {code}"
             message = f"Files could not be carried between the workspace and the container: {words}"
             raise EnvironmentProblem(message, ErrorCode.EXECUTION_ERROR)
+
+    async def _ended(self, name: str) -> int:
+        """The exit code; an engine may learn of an end after its pipes do. Whoever asks limits the time."""
+        wait = 0.01
+        while True:
+            told = await self._engine.get(f"/exec/{name}/json")
+            if not told.get("Running") and told.get("ExitCode") is not None:
+                return int(told["ExitCode"])
+            await asyncio.sleep(wait)
+            wait = min(1.0, 2 * wait)
 
 
 async def sweep(engine: Engine, state: str, abandoned: Callable[[str], bool]) -> int:
@@ -220,6 +232,14 @@ async def sweep(engine: Engine, state: str, abandoned: Callable[[str], bool]) ->
     for item in lost:
         await Box(engine, item["Id"]).remove()
     return len(lost)
+
+
+async def _fed(writer: asyncio.StreamWriter, stdin: IO[bytes]) -> None:
+    """Write all of it, and the end."""
+    while piece := await asyncio.to_thread(stdin.read, _CHUNK):
+        writer.write(piece)
+        await writer.drain()
+    writer.write_eof()
 
 
 def shell_words(script: str | tuple[str, ...]) -> tuple[str, ...]:

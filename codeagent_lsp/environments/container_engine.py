@@ -96,6 +96,9 @@ class Engine:
                 client.stream(method, path, params=dict(query), json=body) as response,
             ):
                 data = await _bounded(response)
+        except UnicodeEncodeError as error:
+            message = "A name is not UTF-8, which container engines cannot be told."
+            raise EnvironmentProblem(message, ErrorCode.PARAMETER_ERROR) from error
         except (httpx.HTTPError, OSError) as error:
             self._unreachable(error)
         return _understood(response.status_code, data)

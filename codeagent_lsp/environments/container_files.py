@@ -66,9 +66,7 @@ def pack(place: str, names: Iterable[str], target: IO[bytes], limit: int) -> Non
     target.truncate()
     with tarfile.open(fileobj=target, mode="w", format=tarfile.PAX_FORMAT, errorlevel=2) as archive:
         for name in names:
-            limit -= _add(archive, f"{place}/{name}", name)
-            if limit < 0:
-                raise too_large()
+            limit -= _add(archive, f"{place}/{name}", name, limit)
     target.seek(0)
 
 
@@ -117,8 +115,8 @@ def _walked(place: str) -> Iterator[tuple[str, os.stat_result]]:
                 pending.append(name)
 
 
-def _add(archive: tarfile.TarFile, path: str, name: str) -> int:
-    """Add one path; its size. What is gone, or is neither file, folder nor link, is left out."""
+def _add(archive: tarfile.TarFile, path: str, name: str, most: int) -> int:
+    """Add one path; its size, not over `most`. What is gone, or is neither file, folder nor link, is left out."""
     try:
         member = archive.gettarinfo(path, name)
     except OSError:
@@ -126,6 +124,8 @@ def _add(archive: tarfile.TarFile, path: str, name: str) -> int:
     member.uname = member.gname = ""
     if member.islnk():  # one of two names of a file here; it becomes a file of its own
         member.type, member.size = tarfile.REGTYPE, os.lstat(path).st_size
+    if member.size > most:
+        raise too_large()
     if member.isdir() or member.issym():
         archive.addfile(member)
     elif member.isreg():

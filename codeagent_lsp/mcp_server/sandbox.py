@@ -38,6 +38,7 @@ from codeagent_lsp.workspace.paths import Roots
 from codeagent_lsp.workspace.staging import Staging
 
 SESSION = "sandbox"
+ENDED = "The sandbox has ended."
 MAX_CALLS = 32
 """Calls at once; more are refused, so that nobody waits without an end."""
 
@@ -123,7 +124,7 @@ class Sandbox:
         """Why a call cannot run at all; None where it can."""
         entry = BY_NAME[name]
         if self._closed:
-            return Answer("The sandbox has ended.", code=ErrorCode.SANDBOX_TERMINATED)
+            return Answer(ENDED, code=ErrorCode.SANDBOX_TERMINATED)
         if not self._folder.is_dir():
             return Answer(f"The folder {self._folder} is gone.", code=ErrorCode.SANDBOX_NOT_FOUND)
         if self._running >= MAX_CALLS:
@@ -141,6 +142,8 @@ class Sandbox:
         if BY_NAME[call.name].tool.traits.effect == "read":
             return _answer(await (await self._executor(complete, listener)).execute(call))
         async with self._turn:  # two edits at once could lose one
+            if self._closed:
+                return Answer(ENDED, code=ErrorCode.SANDBOX_TERMINATED)
             return _answer(await (await self._executor(complete, listener)).execute(call))
 
     async def _executor(self, complete: Complete | None, listener: Listener) -> ToolExecutor:

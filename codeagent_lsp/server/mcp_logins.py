@@ -59,10 +59,11 @@ class McpLogins:
         """The keyring, or our memory."""
         if self._vault is None:
             try:
-                self._vault = await in_thread(self._open_vault)
+                opened = await in_thread(self._open_vault)
             except ToolFailed:  # it did not answer
-                pass
-        self._vault = self._vault or Memory()
+                opened = None
+            if self._vault is None:  # another login may have asked at the same time
+                self._vault = opened or Memory()
         return self._vault
 
     def words(self, key: str, /, **values: object) -> str:

@@ -123,8 +123,16 @@ class SessionScreens:
         known.shell.hand_over(desk.view, desk.staging, desk.approve)
         try:
             result = await known.screen.stop()
-        finally:
+        except asyncio.CancelledError:
+            if self._closed:
+                await known.close()
+            else:
+                self._open[key] = known  # it has ended; what was written in it waits for the next stop
+            raise
+        except BaseException:
             await known.close()
+            raise
+        await known.close()
         return Stopped(running) if result is None else Stopped(running, result.staged, result.left_out)
 
     async def _made(self, kind: Kind, wanted: Wanted, desk: Desk) -> _Open:

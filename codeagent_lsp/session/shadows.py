@@ -7,6 +7,8 @@ commands (`tools/permissions.py`).
 
 from __future__ import annotations
 
+import asyncio
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from pathlib import Path
@@ -38,17 +40,19 @@ class SessionShadows:
             }
         )
         self._keys: dict[str, tuple[object, ...]] = {}
+        self._turns: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 
     async def shell(self, session_id: str, view: FileView, staging: Staging, approve: Approve) -> Shell:
         """What runs the commands of one run. SettingError when what is set does not work here."""
         settings, folders = self._settings(), view.roots.folders
         key = (settings.isolation, settings.readable, settings.container_image, folders)
-        if self._keys.get(session_id) != key:
-            await self.close(session_id)
-            kind: Kind = "container" if settings.container_image else "local"
-            await self._orchestrator.create(session_id, kind, settings, folders)
-            self._keys[session_id] = key
-        return self._orchestrator.shell(session_id, view, staging, approve)
+        async with self._turns[session_id]:  # calls side by side share what the first of them makes
+            if self._keys.get(session_id) != key:
+                await self.close(session_id)
+                kind: Kind = "container" if settings.container_image else "local"
+                await self._orchestrator.create(session_id, kind, settings, folders)
+                self._keys[session_id] = key
+            return self._orchestrator.shell(session_id, view, staging, approve)
 
     async def apart(self, folders: Sequence[str], execute: Execute) -> ShadowWorkspace:
         """A view of its own, for what runs long beside the commands of a session; whoever asks has to close it."""

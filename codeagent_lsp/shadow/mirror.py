@@ -20,7 +20,7 @@ from codeagent_lsp.shadow.hiding import within
 from codeagent_lsp.shadow.mirror_files import Item, Tree, copy_file, is_output, same_bytes, walk, write_file
 from codeagent_lsp.shadow.text_times import TextTimes
 from codeagent_lsp.shadow.upper import Found, Rules, UpperLimits
-from codeagent_lsp.shadow.upper_walk import VERSION_CONTROL, Stamp, is_binary, is_folder, read
+from codeagent_lsp.shadow.upper_walk import VERSION_CONTROL, Stamp, is_binary, is_folder, lstat, read
 from codeagent_lsp.workspace.ignore import FolderRules
 
 _LARGE_IGNORED = 64 << 20
@@ -145,15 +145,16 @@ class Mirror:
         return read(path) == origin if isinstance(origin, bytes) else same_bytes(path, f"{self.root}/{name}")
 
     def _remake(self, name: str, origin: Origin, disk: Tree) -> None:
+        source, target = f"{self.root}/{name}", f"{self.place}/{name}"
+        before = lstat(target)
         self._remove(name)
         if not self._make_folders(name):
             return
-        source, target = f"{self.root}/{name}", f"{self.place}/{name}"
         if isinstance(origin, bytes):
             item = disk.files.get(name)
             below = item.info if item else None
             write_file(target, origin, below)
-            self._times.give(target, below)
+            self._times.give(target, below, before)
         elif not copy_file(source, target):
             return
         self._origins[name] = (origin, Item(os.lstat(target), False).stamp)

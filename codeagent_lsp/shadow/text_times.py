@@ -23,10 +23,12 @@ class TextTimes:
         """The next texts are laid together: one second will do for all of them."""
         self._now = None
 
-    def give(self, place: str, below: os.stat_result | None) -> None:
-        """Date the file at `place`, and never as the one on the disk that it stands for."""
+    def give(self, place: str, *others: os.stat_result | None) -> None:
+        """Date the file at `place`, and never as `others`: that on the disk, and what a command left in its place."""
         if self._now is None:
             self._now = max(int(self._clock()), self._given + 1)
-        second = self._now + (below is not None and int(below.st_mtime) == self._now)
+        second, taken = self._now, {int(other.st_mtime) for other in others if other is not None}
+        while second in taken:
+            second += 1
         self._given = max(self._given, second)
         os.utime(place, (second, second))

@@ -240,7 +240,7 @@ class Upper:
         with os.fdopen(os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600), "wb") as file:
             file.write(data)
             os.fchmod(file.fileno(), stat.S_IMODE(mode) & 0o777)
-        self._times.give(place, below)
+        self._times.give(place, below, info)
 
     def _make_folders(self, path: str) -> bool:
         """Make the folders above `path`, each a real one; False where a wanted file is in the way."""

@@ -64,10 +64,11 @@ class ArtifactStore:
             try:
                 with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
                     file.write(data)
-                beside.replace(self._folder / named)
+                path = beside.replace(self._folder / named)
+                info = path.stat()
             finally:
                 beside.unlink(missing_ok=True)
-        return next(item for item in self.list() if item.name == named)
+            return Artifact(named, info.st_size, info.st_mtime, str(path))
 
     def list(self) -> tuple[Artifact, ...]:
         """All of them, by name."""
@@ -77,8 +78,13 @@ class ArtifactStore:
         except FileNotFoundError:
             return ()
         for entry in entries:
-            info = entry.stat(follow_symlinks=False)
-            if stat.S_ISREG(info.st_mode) and not entry.name.startswith(_PART):
+            if entry.name.startswith(_PART):
+                continue
+            try:
+                info = entry.stat(follow_symlinks=False)
+            except FileNotFoundError:  # removed meanwhile
+                continue
+            if stat.S_ISREG(info.st_mode):
                 found.append(Artifact(entry.name, info.st_size, info.st_mtime, entry.path))
         return tuple(sorted(found, key=lambda item: item.name))
 

@@ -40,6 +40,7 @@ class Podman:
     socket: str
     command: tuple[str, ...]
     process: subprocess.Popen[bytes]
+    others: frozenset[int]
 
     @property
     def environ(self) -> dict[str, str]:
@@ -49,6 +50,10 @@ class Podman:
     def listed(self) -> list[str]:
         """The ids of all containers, however they are."""
         return self._said("ps", "--all", "--quiet", "--no-trunc").split()
+
+    def inside(self) -> list[str]:
+        """The programs that run as the user of containers, by their words; not those that ran before this engine."""
+        return [words for pid, words in _as_user().items() if pid not in self.others]
 
     def volumes(self) -> list[str]:
         return self._said("volume", "ls", "--quiet").split()
@@ -78,6 +83,7 @@ needs_engine = pytest.mark.skipif(engine_problem() is not None, reason=f"no cont
 def podman(folder: Path) -> Iterator[Podman]:
     """A service with the image, everything of it in `folder`."""
     folder.mkdir(parents=True, exist_ok=True)
+    others = frozenset(_as_user())
     socket = f"{folder}/engine.sock"
     options = ("--root", f"{folder}/storage", "--runroot", f"{folder}/run", "--storage-driver", "vfs")
     command = ("podman", *options, "--cgroup-manager=cgroupfs", "--runtime", "runc", "--events-backend", "none")
@@ -93,7 +99,7 @@ def podman(folder: Path) -> Iterator[Podman]:
         while not Path(socket).exists():
             assert process.poll() is None and time.monotonic() < deadline, "the service did not start"
             time.sleep(0.05)
-        yield Podman(socket, command, process)
+        yield Podman(socket, command, process, others)
     finally:
         subprocess.run((*command, "rm", "--all", "--force", "--time", "0"), capture_output=True, timeout=SECONDS)
         process.terminate()
@@ -105,13 +111,12 @@ def podman(folder: Path) -> Iterator[Podman]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def inside() -> list[str]:
-    """The programs that run as the user of containers, by their words."""
-    found = []
+def _as_user() -> dict[int, str]:
+    found = {}
     for path in Path("/proc").glob("[0-9]*"):
         try:
             if path.stat().st_uid == USER:
-                found.append((path / "cmdline").read_bytes().decode("utf-8", "replace").replace("\0", " "))
+                found[int(path.name)] = (path / "cmdline").read_bytes().decode("utf-8", "replace").replace("\0", " ")
         except OSError:  # gone meanwhile
             continue
     return found

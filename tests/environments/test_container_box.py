@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import io
 import json
 from pathlib import Path
 from typing import Any
@@ -10,6 +12,7 @@ import pytest
 
 from codeagent_lsp.environments.base import EnvironmentProblem
 from codeagent_lsp.environments.container_box import Box, BoxLimits, Plan, Task, shell_words, sweep
+from codeagent_lsp.environments.container_engine import Engine
 from tests.environments.test_container_engine import engine, reply
 
 PLAN = Plan("image:1", ("/home/me/shop", "/srv/other"), "state", "/state/containers/layer-1")
@@ -99,6 +102,56 @@ async def test_both_streams_and_an_end_in_the_middle(tmp_path: Path) -> None:
             fake.said = b"\x01\0\0\0\0\0\0\x03out\x02\0\0\0\0\0\0\x03err"[:cut]
             with pytest.raises(EnvironmentProblem, match="has ended"):
                 assert [piece async for piece in box.run(task)]
+        await box.remove()
+
+
+async def test_an_end_counts_when_the_engine_knows_of_it(tmp_path: Path) -> None:
+    states = iter(({"Running": True, "ExitCode": None}, {"Running": True, "ExitCode": 0}, {"ExitCode": None}))
+    plain = Fake()
+
+    def answer(line: str, body: bytes) -> bytes:
+        if line.startswith("GET") and "/exec/" in line:
+            return reply(next(states, {"Running": False, "ExitCode": 3}))
+        return plain(line, body)
+
+    async with engine(tmp_path, answer) as (api, _):
+        box = await Box.started(api, PLAN)
+        assert [piece async for piece in box.run(Task(("false",), "/", {}))] == []
+        assert await box.code() == 3
+        await box.remove()
+
+
+async def test_a_program_that_complains_more_than_it_reads(tmp_path: Path) -> None:
+    """What it says is taken while it is fed: else both would wait for each other."""
+    said = b"\x02\0\0\0\0\0\x10\0" + b"x" * 4096
+
+    async def program(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        head = (await reader.readuntil(b"\r\n\r\n")).decode()
+        length = int(head.lower().partition("content-length: ")[2].partition("\r\n")[0] or 0)
+        body = await reader.readexactly(length)
+        if "/start" in head and "/exec/" in head:
+            writer.write(PIPES)
+            for _ in range(2_000):  # more than any buffer between us
+                writer.write(said)
+                await writer.drain()
+            await reader.read()
+        else:
+            writer.write(Fake(exec_c1_json=500)(head.split(" HTTP")[0], body))
+        await writer.drain()
+        writer.close()
+
+    served = await asyncio.start_unix_server(program, tmp_path / "engine.sock")
+    async with served, asyncio.timeout(20):
+        box = await Box.started(Engine(str(tmp_path / "engine.sock")), PLAN)
+        with pytest.raises(EnvironmentProblem, match="refuses: no"):
+            await box.send(io.BytesIO(bytes(8 << 20)), "/home/me/shop")
+
+
+async def test_a_name_that_an_engine_cannot_be_told(tmp_path: Path) -> None:
+    async with engine(tmp_path, Fake()) as (api, _):
+        box = await Box.started(api, PLAN)
+        with pytest.raises(EnvironmentProblem, match="not UTF-8"):
+            await box.send(io.BytesIO(), "/home/me/shop", ["caf\udce9"])
         await box.remove()
 
 

@@ -79,8 +79,10 @@ def test_everything_arrives_as_it_was(tmp_path: Path, place: Path) -> None:
     (source / "run.sh").chmod(0o755)
     (source / "link").symlink_to("a/b/c.txt")
     os.mkfifo(source / "pipe")
+    archive = io.BytesIO()
     with pytest.raises(EnvironmentProblem):
-        pack(str(source), ["large"], io.BytesIO(), 1 << 10)
+        pack(str(source), ["large"], archive, 1 << 10)
+    assert len(archive.getvalue()) < 1 << 16, "too large is found before it is copied"
     (source / "large").unlink()
     carried(source, place)
     (source / "pipe").unlink()

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.environments.engine_rig import IMAGE, Podman, inside, needs_engine
+from tests.environments.engine_rig import IMAGE, Podman, needs_engine
 from tests.environments.test_container import until
 from tests.mcp_server.calls import disk, make_workspace
 from tests.mcp_server.rig import code_of, over_stdio, text_of
@@ -51,7 +51,7 @@ async def test_the_sandbox_server_in_a_container(
         assert len(engine.listed()) == 1
         monkeypatch.delenv("CODEAGENT_CONTAINER_IMAGE")
     await until(lambda: engine.listed() == [])
-    assert inside() == [] and disk(workspace) == before
+    assert engine.inside() == [] and disk(workspace) == before
     (exported,) = state_dir.glob("workspaces/*/artifacts/sandbox/*")  # noqa: ASYNC240
     assert exported.read_bytes() == b"a\0b"
     assert list((state_dir / "containers").iterdir()) == []
@@ -66,9 +66,9 @@ async def test_the_sandbox_server_is_killed(
     async with over_stdio(workspace) as client:
         pid = await asyncio.to_thread(server_over, workspace)
         running = asyncio.create_task(client.call_tool("bash", {"command": "sleep 1000"}))
-        await until(lambda: any("sleep 1000" in words for words in inside()))
+        await until(lambda: any("sleep 1000" in words for words in engine.inside()))
         os.kill(pid, signal.SIGKILL)
         await until(lambda: engine.listed() == [])
         running.cancel()
         await asyncio.wait([running])
-    assert inside() == []
+    assert engine.inside() == []

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import time
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -61,6 +63,24 @@ async def test_a_session_keeps_its_environment_until_what_is_set_changes(tmp_pat
     assert [info.name for info in shadows.list()] == ["s1"]
     await shadows.close()
     assert shadows.list() == ()
+
+
+async def test_calls_side_by_side_share_one_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    bench, made = Bench(tmp_path / "ws"), []
+    create = LocalAdapter.create
+
+    async def slowly(self: LocalAdapter, *given: Any) -> Any:
+        made.append(given)
+        await asyncio.sleep(0.05)
+        return await create(self, *given)
+
+    monkeypatch.setattr(LocalAdapter, "create", slowly)
+    shadows = SessionShadows(lambda: DIRECT, tmp_path / "state", tmp_path / "spool")
+    shells = await asyncio.gather(*(shadows.shell("s1", bench.view, bench.staging, no) for _ in range(3)))
+    assert len(made) == 1
+    for shell in shells:
+        assert (await shell.run(Command("echo here", str(bench.root)))).finished.output == "here\n"
+    await shadows.close()
 
 
 async def test_a_container_that_cannot_be_is_never_something_weaker(

@@ -137,11 +137,19 @@ async def test_ports(made: Rig) -> None:
     assert third.port > usual.port >= PORTS["terminal"]
 
 
+def serving_programs() -> set[int]:
+    return {pid for pid, line in command_lines().items() if "serving_program" in line and "sys.path" in line}
+
+
 async def test_a_browser_that_does_not_read_stops_the_flood(made: Rig) -> None:
+    before = serving_programs()
     status = await made.run.start("terminal", Wanted())
-    serving = next(pid for pid, line in command_lines().items() if "serving_program" in line and "sys.path" in line)
+    (serving,) = serving_programs() - before
     async with connect(socket_url(status.url), max_queue=1) as deaf:
         await deaf.send('["stdin", "yes 0123456789012345678901234567890123456789\\r"]')
+        async with asyncio.timeout(20):
+            while "0123456789" * 8 not in str(await deaf.recv()).replace("\\r\\n", ""):
+                pass  # it begins, and from now on nobody reads
         await asyncio.sleep(5)
         resident = resident_bytes(serving)
         assert resident < 120 << 20, f"{resident >> 20} MiB"

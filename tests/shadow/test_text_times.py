@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 from pathlib import Path
 
@@ -53,6 +54,16 @@ def test_it_is_never_that_of_the_disk(tmp_path: Path) -> None:
     assert laid(tmp_path / "a", times, disk) == second(disk) + 1
     times.begin()
     assert laid(tmp_path / "a", times, disk) == second(disk) + 2
+
+
+def test_it_is_never_that_of_what_a_command_left(tmp_path: Path) -> None:
+    left = tmp_path / "left"
+    left.write_text("text")
+    os.utime(left, (1_000, 1_000))
+    path = tmp_path / "a"
+    path.write_text("text")
+    TextTimes(lambda: 1_000.0).give(str(path), None, left.stat())
+    assert second(path) == 1_001
 
 
 @given(st.lists(st.floats(1_000, 1_010), min_size=2, max_size=30))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -310,3 +312,20 @@ async def test_all_or_none(rig: Rig) -> None:
 async def test_where_nothing_is_kept(bench: Bench) -> None:
     result = await bench.call("list_artifacts")
     assert result.error is not None and "not kept here" in result.text
+
+
+def test_a_list_beside_exports_never_fails(tmp_path: Path) -> None:
+    store = ArtifactStore(tmp_path / "artifacts")
+    done = threading.Event()
+
+    def put(name: str) -> None:
+        for _ in range(300):
+            assert store.put(name, b"text").size == 4
+
+    with ThreadPoolExecutor(3) as pool:
+        puts = [pool.submit(put, name) for name in "ab"]
+        lists = pool.submit(lambda: [store.list() for _ in iter(done.is_set, True)])
+        for each in puts:
+            each.result()
+        done.set()
+        assert all({item.name for item in found} <= {"a", "b"} for found in lists.result())

@@ -203,11 +203,11 @@ async def test_while_the_user_thinks_a_call_is_told_so_and_no_clock_runs(tmp_pat
             await after(rig)
         user.kept = Memory()
         may.clear()
-        async with running(tmp_path, given(issuer, timeoutSeconds=0.5), logins=user) as rig:
+        async with running(tmp_path, given(issuer, timeoutSeconds=2), logins=user) as rig:
             assert (await rig.row())["state"] == "login"
             told = await rig.call("mcp.s.work")
             assert "waits for the user to log in" in told.text
-            await asyncio.sleep(0.8)
+            await asyncio.sleep(2.5)
             assert (await rig.row())["state"] == "login"
             may.set()
             assert await works(rig)
