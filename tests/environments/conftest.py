@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -10,9 +12,10 @@ from tests.environments.engine_rig import Podman, engine_problem, podman
 
 
 @pytest.fixture(scope="session")
-def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Podman]:
+def engine() -> Iterator[Podman]:
     """A real engine with an image, for all tests that want one."""
     if engine_problem() is not None:
         pytest.skip(f"no container engine: {engine_problem()}")
-    with podman(tmp_path_factory.mktemp("engine")) as running:
+    folder = Path(tempfile.mkdtemp(prefix="podman-", dir="/tmp"))  # Podman takes short paths only
+    with podman(folder) as running:
         yield running
