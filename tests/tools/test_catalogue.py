@@ -12,7 +12,10 @@ from typing import Any
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
+from codeagent_lsp.config import ShellSettings
 from codeagent_lsp.errors import ErrorCode, ToolFailed, ToolRetry
+from codeagent_lsp.session.screens import Desk, SessionScreens
+from codeagent_lsp.session.shadows import SessionShadows
 from codeagent_lsp.texts import text
 from codeagent_lsp.tools.artifacts import ArtifactStore
 from codeagent_lsp.tools.base import Tool
@@ -67,6 +70,8 @@ ROWS: Mapping[str, Row] = {
     "grep": Row({"pattern": "RATE"}, "shop/tax.py", {"pattern": "("}),
     "search_semantic": Row({"query": "with_tax"}, "", {"query": ""}),
     "run_cmd": Row({"command": "echo hello"}, "hello", {"command": "rm -rf /"}, "PERMISSION_DENIED"),
+    "terminal": Row({"action": "status"}, "Web terminal: not running", {"action": "fly"}),
+    "desktop": Row({"action": "status"}, "Desktop: not running", {"resolution": "huge"}),
     "run_tests": Row({"path": "tests"}, "1 passed", NOWHERE),
     "edit_file": Row(EDIT, "shop/cart.py", {**EDIT, "old_str": "not there"}, "EDIT_REFUSED"),
     "write_file": Row(
@@ -198,6 +203,10 @@ def words(key: str, /, **values: object) -> str:
     return text(key, "en", **values)
 
 
+async def nobody(paths: tuple[str, ...]) -> bool:
+    return False
+
+
 def furnished(folder: Path, net: Net) -> Bench:
     """A bench with everything that a tool may ask for."""
     fetching = Web(Fetcher(net.dialer, Limits(seconds=3)), "")
@@ -222,6 +231,9 @@ def furnished(folder: Path, net: Net) -> Bench:
         variables=Variables(lambda: None, {}),
         words=words,
         artifacts=ArtifactStore(folder / "artifacts"),
+        screens=SessionScreens(SessionShadows(ShellSettings, folder / "state", folder / "spool")).of(
+            "session", Desk(bench.view, bench.staging, nobody)
+        ),
     )
     bench.executor = ToolExecutor(bench.registry, bench.context, lambda: bench.mode, bench.approvals)
     return bench

@@ -27,10 +27,7 @@ class Doorway:
 
     def __init__(self, port: int = 0, said: str = "Done.") -> None:
         self._said = said
-        try:
-            self._socket = _kept(port)
-        except OSError:
-            self._socket = _kept(0)
+        self._socket = _first_kept(port)
         self.port = int(self._socket.getsockname()[1])
 
     @property
@@ -123,12 +120,20 @@ def _page(status: str, words: str) -> bytes:
     return "\r\n".join([*lines, "", ""]).encode("ascii") + body
 
 
+def _first_kept(port: int) -> socket.socket:
+    for again in (False, True):
+        with suppress(OSError):
+            return _kept(port, again=again)
+    return _kept(0)
+
+
 def _kept(port: int, *, again: bool = False) -> socket.socket:
-    """A socket that holds a port of loopback and lets nobody in; `again` where its last visitor has just gone."""
+    """A socket that holds a port of loopback and lets nobody in; `again` also where its last visitor has just gone."""
     held = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     try:
         held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, int(again))
         held.bind(("127.0.0.1", port))
+        held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 0)  # nobody shares it while it is held
     except OSError:
         held.close()
         raise

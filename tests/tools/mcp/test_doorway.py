@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections.abc import Mapping
 
 import pytest
@@ -87,3 +88,19 @@ async def test_a_visitor_who_says_nothing_holds_nobody_up() -> None:
     writer.close()
     door.close()
     assert asyncio.all_tasks() == {asyncio.current_task()}
+
+
+def test_a_port_whose_last_visitor_has_just_gone_is_kept() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        with socket.create_connection(("127.0.0.1", port)) as visitor:
+            server.accept()[0].close()  # we close first, so the connection lingers on our side
+            assert visitor.recv(1) == b""
+    with socket.socket() as plain, pytest.raises(OSError):
+        plain.bind(("127.0.0.1", port))
+    door = Doorway(port)
+    assert door.port == port
+    other = Doorway(port)
+    assert other.port != port
+    door.close()
+    other.close()
