@@ -69,14 +69,14 @@ install_extension() {
 }
 
 # install_debian SIGN=PACKAGE...: installs what is missing of Debian's packages; tells what is missing then. A sign is
-# a program, or patterns of paths. All in one call (half a minute, 300 s at most); should that fail, each by itself.
+# a program, or patterns of paths. All in one call (a minute or two, ten at most); should that fail, each by itself.
 install_debian() {
     wanted="$(missing_packages "$@")"
     if [ -n "$wanted" ] && command -v apt-get >/dev/null && [ "$(id -u)" = 0 ]; then
         echo "from Debian: $(echo $wanted)"
-        deadline="$(($(date +%s) + 300))"
+        deadline="$(($(date +%s) + 540))"
         apt_get 120 update || true # the lists that are here may do
-        apt_get 240 install -y --no-install-recommends $wanted || for package in $wanted; do
+        apt_get 480 install -y --no-install-recommends $wanted || for package in $wanted; do
             [ "$(date +%s)" -ge "$deadline" ] || apt_get 60 install -y --no-install-recommends "$package" || true
         done
     fi
