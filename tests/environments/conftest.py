@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,5 +18,8 @@ def engine() -> Iterator[Podman]:
     if engine_problem() is not None:
         pytest.skip(f"no container engine: {engine_problem()}")
     folder = Path(tempfile.mkdtemp(prefix="podman-", dir="/tmp"))  # Podman takes short paths only
-    with podman(folder) as running:
-        yield running
+    try:
+        with podman(folder) as running:
+            yield running
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
