@@ -7,7 +7,7 @@ Libraries are not imported: their exceptions are known by the names of their cla
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
 from codeagent_lsp.errors import CodeAgentError, ErrorCode
@@ -61,12 +61,10 @@ _BY_TEXT: tuple[tuple[re.Pattern[str], ErrorCode], ...] = (
 
 def grade(error: BaseException) -> ErrorCode:
     """The code of an error between us and an environment."""
-    first = next(_leaves(error))
+    first = first_error(error)
     if isinstance(first, CodeAgentError):
         return first.code if first.code in SANDBOX_CODES else ErrorCode.EXECUTION_ERROR
-    names = {cls.__name__ for cls in type(first).__mro__}
-    known = next((code for name, code in _BY_TYPE if name in names), None)
-    return known or _by_text(str(first))
+    return code_by_type(first, _BY_TYPE) or _by_text(str(first))
 
 
 def grade_status(status: int, said: str) -> ErrorCode:
@@ -74,14 +72,18 @@ def grade_status(status: int, said: str) -> ErrorCode:
     return _BY_STATUS.get(status) or _by_text(said)
 
 
+def first_error(error: BaseException) -> BaseException:
+    """The first error in a group of groups, or the error itself."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error
+
+
+def code_by_type(error: BaseException, known: Iterable[tuple[str, ErrorCode]]) -> ErrorCode | None:
+    """The code of the first name in `known` that a class of the error has; None for none."""
+    names = {cls.__name__ for cls in type(error).__mro__}
+    return next((code for name, code in known if name in names), None)
+
+
 def _by_text(said: str) -> ErrorCode:
     return next((code for pattern, code in _BY_TEXT if pattern.search(said)), ErrorCode.EXECUTION_ERROR)
-
-
-def _leaves(error: BaseException) -> Iterator[BaseException]:
-    """The errors in a group of groups, or the error itself."""
-    if isinstance(error, BaseExceptionGroup):
-        for inner in error.exceptions:
-            yield from _leaves(inner)
-        return
-    yield error

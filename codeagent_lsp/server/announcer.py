@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from lsprotocol import types
 
 from codeagent_lsp import events, protocol
+from codeagent_lsp.server.showing import tell
 from codeagent_lsp.session.request import ANSWERS
 from codeagent_lsp.session.transcript import block
 from codeagent_lsp.texts import text
@@ -85,7 +86,7 @@ class Announcer:
 
     def tell(self, message: str, kind: types.MessageType = types.MessageType.Info) -> None:
         """One line to the user."""
-        self._server.notify(types.WINDOW_SHOW_MESSAGE, types.ShowMessageParams(type=kind, message=message))
+        tell(self._server, message, kind)
 
     def tell_outcome(self, applied: Applied, *, undo: bool = False) -> None:
         """That everything went well, in one line; whatever did not is told by its event."""

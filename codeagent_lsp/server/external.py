@@ -11,14 +11,12 @@ from typing import TYPE_CHECKING
 
 from lsprotocol import types
 
-from codeagent_lsp.errors import EditorError
+from codeagent_lsp.server.showing import shown, tell
 from codeagent_lsp.texts import text
 
 if TYPE_CHECKING:
     from codeagent_lsp.server.clients import ClientPolicy
     from codeagent_lsp.server.server import CodeAgentServer
-
-SHOW_SECONDS = 10.0
 
 
 class External:
@@ -33,16 +31,7 @@ class External:
 
     async def show(self, url: str) -> bool:
         """Open it; True when the client did, False when the user was told it."""
-        if self._policy().shows_documents:
-            params = types.ShowDocumentParams(uri=url, external=True)
-            try:
-                result = await self._server.request(types.WINDOW_SHOW_DOCUMENT, params, SHOW_SECONDS)
-                if result is not None and result.success:
-                    return True
-            except EditorError:
-                pass  # said below
-        message = text("screen.at", self._language(), url=url)
-        self._server.notify(
-            types.WINDOW_SHOW_MESSAGE, types.ShowMessageParams(type=types.MessageType.Info, message=message)
-        )
+        if await shown(self._server, self._policy(), types.ShowDocumentParams(uri=url, external=True)):
+            return True
+        tell(self._server, text("screen.at", self._language(), url=url))
         return False

@@ -19,6 +19,7 @@ from codeagent_lsp.server.clients import ClientPolicy, policy_of
 from codeagent_lsp.server.lenses import lenses
 from codeagent_lsp.server.server import CodeAgentServer
 from codeagent_lsp.server.settings import SettingsLink
+from codeagent_lsp.server.showing import tell
 from codeagent_lsp.texts import choose_language
 from codeagent_lsp.workspace import uris
 
@@ -96,8 +97,7 @@ class Front:
         asyncio.get_running_loop().call_soon(self._warn, words)
 
     def _warn(self, words: str) -> None:
-        params = types.ShowMessageParams(type=types.MessageType.Warning, message=words)
-        self.server.notify(types.WINDOW_SHOW_MESSAGE, params)
+        tell(self.server, words, types.MessageType.Warning)
 
 
 def register(server: CodeAgentServer, load: LoadBackend) -> Front:

@@ -11,7 +11,8 @@ from urllib.parse import urlsplit
 
 from lsprotocol import types
 
-from codeagent_lsp.errors import EditorError, ToolFailed
+from codeagent_lsp.errors import ToolFailed
+from codeagent_lsp.server.showing import shown, tell
 from codeagent_lsp.texts import text
 from codeagent_lsp.tools.asking import Question
 from codeagent_lsp.tools.variables import Vault, in_thread
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
     from codeagent_lsp.server.clients import ClientPolicy
     from codeagent_lsp.server.server import CodeAgentServer
     from codeagent_lsp.session.inbox import Inbox
-
-SHOW_SECONDS = 10.0
 
 
 class McpLogins:
@@ -49,10 +48,8 @@ class McpLogins:
         question = Question("approval", title, (deny, opened), danger=True)
         if await self._inbox.ask("", question, lambda event: None) != (opened,):
             return False
-        if not await self._shown(url):
-            words = self.words("mcp.login.by_hand", name=server, url=url)
-            note = types.ShowMessageParams(type=types.MessageType.Info, message=words)
-            self._server.notify(types.WINDOW_SHOW_MESSAGE, note)
+        if not await shown(self._server, self._policy(), types.ShowDocumentParams(uri=url, external=True)):
+            tell(self._server, self.words("mcp.login.by_hand", name=server, url=url))
         return True
 
     async def vault(self) -> Vault:
@@ -69,16 +66,6 @@ class McpLogins:
     def words(self, key: str, /, **values: object) -> str:
         """A sentence in the user's language."""
         return text(key, self._language(), **values)
-
-    async def _shown(self, url: str) -> bool:
-        if not self._policy().shows_documents:
-            return False
-        params = types.ShowDocumentParams(uri=url, external=True)
-        try:
-            result = await self._server.request(types.WINDOW_SHOW_DOCUMENT, params, SHOW_SECONDS)
-        except EditorError:
-            return False
-        return bool(result is not None and result.success)
 
 
 class Memory:

@@ -16,6 +16,7 @@ from lsprotocol import types
 from codeagent_lsp.errors import EditorError, SessionError
 from codeagent_lsp.protocol import INPUT_METHOD
 from codeagent_lsp.server.client_requests import METHOD_NOT_FOUND
+from codeagent_lsp.server.showing import tell
 from codeagent_lsp.texts import text
 
 if TYPE_CHECKING:
@@ -150,9 +151,7 @@ class Prompts:
                 return  # somebody was faster
 
     def _tell(self, message: str) -> None:
-        self._server.notify(
-            types.WINDOW_SHOW_MESSAGE, types.ShowMessageParams(type=types.MessageType.Info, message=message)
-        )
+        tell(self._server, message)
 
 
 class _StaysOpen(Exception):

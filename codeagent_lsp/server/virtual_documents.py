@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from lsprotocol import types
 
-from codeagent_lsp.errors import EditorError
 from codeagent_lsp.protocol import DOCUMENT_SCHEME
+from codeagent_lsp.server.showing import shown, tell
 from codeagent_lsp.texts import text
 from codeagent_lsp.workspace import uris
 
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from codeagent_lsp.server.clients import ClientPolicy
     from codeagent_lsp.server.server import CodeAgentServer
 
-SHOW_SECONDS = 10.0
 REVIEWS = "review/"
 REFRESH_METHOD = "workspace/textDocumentContent/refresh"
 
@@ -80,19 +79,13 @@ class VirtualDocuments:
 
     async def show(self, name: str, *, take_focus: bool = False) -> bool:
         """Open a document; where the client cannot, say where it is. True when the client opened it."""
-        if self._policy().shows_documents:
-            params = types.ShowDocumentParams(uri=self.uri(name), take_focus=take_focus)
-            try:
-                result = await self._server.request(types.WINDOW_SHOW_DOCUMENT, params, SHOW_SECONDS)
-                if result is not None and result.success:
-                    return True
-            except EditorError:
-                pass  # said below
+        params = types.ShowDocumentParams(uri=self.uri(name), take_focus=take_focus)
+        if await shown(self._server, self._policy(), params):
+            return True
         message = text("document.at", self._language(), place=str(self._path(name)))
         if self._policy().text_content:
             self._write(name, self._texts.get(name, ""))
-        note = types.ShowMessageParams(type=types.MessageType.Info, message=message)
-        self._server.notify(types.WINDOW_SHOW_MESSAGE, note)
+        tell(self._server, message)
         return False
 
     async def open_answer(self, request_id: str, title: str, detail: str) -> bool:
@@ -103,14 +96,7 @@ class VirtualDocuments:
         self._write(name, body)
         uri = uris.from_path(self._path(name))
         self._answers[uris.key(uri)] = request_id
-        if not self._policy().shows_documents:
-            return False
-        params = types.ShowDocumentParams(uri=uri, take_focus=True)
-        try:
-            result = await self._server.request(types.WINDOW_SHOW_DOCUMENT, params, SHOW_SECONDS)
-        except EditorError:
-            return False
-        return bool(result is not None and result.success)
+        return await shown(self._server, self._policy(), types.ShowDocumentParams(uri=uri, take_focus=True))
 
     def answer_in(self, uri: str, content: str) -> tuple[str, str] | None:
         """The question an answer document belongs to and the answer in `content`; None for other documents."""

@@ -16,11 +16,11 @@ from urllib.parse import unquote
 from pydantic import Field, field_validator
 
 from codeagent_lsp.config import Settings
-from codeagent_lsp.errors import AgentError, FileRefused, PermissionDenied, ToolFailed, ToolRetry
+from codeagent_lsp.errors import AgentError, FileRefused, PermissionDenied, ToolFailed
 from codeagent_lsp.shadow.base import REPORT_VARIABLE, Command, Shell
 from codeagent_lsp.tools.artifacts import FILE_BYTES, Artifact, ArtifactStore
 from codeagent_lsp.tools.base import Parameters, Tool, ToolContext, ToolOutput, ToolTraits
-from codeagent_lsp.tools.builtin.editing import refuse_below_file
+from codeagent_lsp.tools.builtin.editing import existing_text, refuse_below_file
 from codeagent_lsp.tools.web.urls import covers, on_usual_port, parsed
 from codeagent_lsp.workspace import uris
 from codeagent_lsp.workspace.encoding import decode, encode
@@ -260,7 +260,7 @@ async def _imported(items: list[ImportParameters], context: ToolContext, web: We
     for item in items:
         path = context.view.roots.resolve(item.dest_path)
         text = _text(await _fetched(item.source_url, context, web), item.source_url)
-        before = await asyncio.to_thread(_existing, path, context)
+        before = await asyncio.to_thread(existing_text, context, path, "dest_path")
         if before is None:
             refuse_below_file(context, path)
         else:
@@ -297,15 +297,6 @@ async def _of_this_machine(source: str, context: ToolContext) -> bytes:
     if context.view.roots.is_secret(real):
         raise PermissionDenied("This file usually holds secrets, so it is not imported.")
     return await _content(real, context)
-
-
-def _existing(path: str, context: ToolContext) -> FileText | None:
-    if not context.view.exists(path):
-        return None
-    try:
-        return context.view.read(path)
-    except FileRefused as refusal:
-        raise ToolRetry(f"{refusal} Choose another dest_path.") from refusal
 
 
 def _staged(item: ImportParameters, name: str, text: str, before: FileText | None) -> ToolOutput:

@@ -72,7 +72,7 @@ class WriteFile(Tool[WriteFileParameters]):
     async def run(self, arguments: WriteFileParameters, context: ToolContext) -> ToolOutput:
         """Stage the text; an existing file keeps its line ends."""
         path = context.view.roots.resolve(arguments.path)
-        known = await asyncio.to_thread(_existing, context, path)
+        known = await asyncio.to_thread(existing_text, context, path)
         if known is None:
             refuse_below_file(context, path)
             step = context.staging.write({path: arguments.content})
@@ -178,13 +178,14 @@ def refuse_below_file(context: ToolContext, path: str) -> None:
             raise ToolRetry(f"{context.view.roots.relative(str(parent))} is a file, not a folder. Choose another path.")
 
 
-def _existing(context: ToolContext, path: str) -> FileText | None:
+def existing_text(context: ToolContext, path: str, parameter: str = "path") -> FileText | None:
+    """What is at a path; None for nothing, ToolRetry for what is no text. `parameter` is where the path came from."""
     if not context.view.exists(path):
         return None
     try:
         return context.view.read(path)
     except FileRefused as refusal:
-        raise ToolRetry(f"{refusal} Choose another path.") from refusal
+        raise ToolRetry(f"{refusal} Choose another {parameter}.") from refusal
 
 
 def _report(context: ToolContext, path: str, before: str, after: str) -> str:

@@ -7,9 +7,9 @@ it. Not here: what is tried again (`environments/patience.py`).
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from types import MappingProxyType
 
+from codeagent_lsp.environments.grading import code_by_type, first_error
 from codeagent_lsp.errors import ErrorCode, ToolRetry, UserError
 from codeagent_lsp.workspace.visible import one_line
 
@@ -84,35 +84,24 @@ class McpRefused(ToolRetry):
 
 def grade(error: BaseException) -> ErrorCode:
     """The code of an error between us and a server."""
-    first = next(_leaves(error))
+    first = first_error(error)
     code = protocol_code(first)
     if code is not None and code in _BY_CODE:
         return _BY_CODE[code]
-    names = {cls.__name__ for cls in type(first).__mro__}
-    for name, graded in _BY_TYPE:
-        if name in names:
-            return graded
+    if (graded := code_by_type(first, _BY_TYPE)) is not None:
+        return graded
     text = str(first)
     return next((graded for pattern, graded in _BY_TEXT if pattern.search(text)), ErrorCode.MCP_EXECUTION_ERROR)
 
 
 def protocol_code(error: BaseException) -> int | None:
     """The code of the protocol that an error carries; None when it is not from the protocol."""
-    code = getattr(getattr(next(_leaves(error)), "error", None), "code", None)
+    code = getattr(getattr(first_error(error), "error", None), "code", None)
     return code if isinstance(code, int) else None
 
 
 def said(error: BaseException) -> str:
     """What an error says, on one line, with nothing unseen in it."""
-    first = next(_leaves(error))
+    first = first_error(error)
     words = str(first) or type(first).__name__
     return one_line(words, REASON)
-
-
-def _leaves(error: BaseException) -> Iterator[BaseException]:
-    """The errors in a group of groups, or the error itself."""
-    if isinstance(error, BaseExceptionGroup):
-        for inner in error.exceptions:
-            yield from _leaves(inner)
-        return
-    yield error
