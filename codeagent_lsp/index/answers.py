@@ -16,7 +16,6 @@ from codeagent_lsp.index.chunks import Chunk
 from codeagent_lsp.index.mapper import Mapper
 from codeagent_lsp.index.opening import saved_graph
 from codeagent_lsp.index.overlay import Overlay, text_of
-from codeagent_lsp.index.packing import Names
 from codeagent_lsp.index.rank import Task
 from codeagent_lsp.index.repomap import RepoMap
 from codeagent_lsp.index.scan import Folders
@@ -96,8 +95,11 @@ class _Latest:
     def symbols(self, path: str) -> tuple[SymbolInfo, ...]:
         return self.view.symbols(path) if self.shown(path) else ()
 
-    def names(self) -> Iterator[tuple[str, Names]]:
-        return self.view.names()
+    def defined(self) -> Iterator[tuple[str, tuple[str, ...]]]:
+        return self.view.defined()
+
+    def used(self) -> Iterator[tuple[str, Mapping[str, int]]]:
+        return self.view.used()
 
     def generation(self) -> int:
         return self.view.generation()

@@ -8,8 +8,7 @@ from __future__ import annotations
 import importlib
 import re
 from functools import lru_cache
-from importlib.resources import files
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -24,6 +23,8 @@ class Grammar(NamedTuple):
     function: str
     queries: tuple[str, ...]
 
+
+_QUERIES = Path(__file__).with_name("languages")
 
 _PYTHON = Grammar("python", "tree_sitter_python", "language", ("python",))
 _JAVASCRIPT = Grammar("javascript", "tree_sitter_javascript", "language", ("ecmascript", "javascript", "jsx"))
@@ -92,8 +93,7 @@ def query(grammar: Grammar) -> Query:
     """The query of a language, compiled once."""
     from tree_sitter import Query  # late: an idle server does without it
 
-    folder = files("codeagent_lsp.index") / "languages"
-    text = "\n".join((folder / f"{name}.scm").read_text(encoding="utf-8") for name in grammar.queries)
+    text = "\n".join((_QUERIES / f"{name}.scm").read_text(encoding="utf-8") for name in grammar.queries)
     return Query(_language(grammar), text)
 
 
@@ -102,8 +102,7 @@ def scope_query(grammar: Grammar) -> Query | None:
     """The query for scopes and what they bind (`languages/*.scopes.scm`); None where names are never shadowed."""
     from tree_sitter import Query  # late: an idle server does without it
 
-    folder = files("codeagent_lsp.index") / "languages"
-    places = [folder / f"{name}.scopes.scm" for name in grammar.queries]
+    places = [_QUERIES / f"{name}.scopes.scm" for name in grammar.queries]
     texts = [place.read_text(encoding="utf-8") for place in places if place.is_file()]
     return Query(_language(grammar), "\n".join(texts)) if texts else None
 

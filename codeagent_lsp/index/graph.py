@@ -10,11 +10,9 @@ import json
 import sys
 from array import array
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import sqrt
-
-from codeagent_lsp.index.packing import Names
 
 MOST_DEFINERS = 5  # a name that more files define tells nothing of which is meant
 SHORTEST_NAME = 4
@@ -76,18 +74,22 @@ class Graph:
                 queue.append(target)
 
 
-def build(names: Callable[[], Iterable[tuple[str, Names]]], files: Mapping[str, bytes]) -> Graph:
-    """The graph of all files, by `Store.names` (read twice, never held) and the digests that `Store.files` gives.
+def build(
+    defined: Iterable[tuple[str, Sequence[str]]],
+    used: Iterable[tuple[str, Mapping[str, int]]],
+    files: Mapping[str, bytes],
+) -> Graph:
+    """The graph of all files: what `Store.defined`, `used` (neither is ever held) and `files` (digests) give.
 
     Of each file only the strongest 32 edges to others are kept.
     """
-    paths, definers = _definers(names())
+    paths, definers = _definers(defined)
     number = _numbered(paths)
     ends, weights = array("I"), array("f")
-    for path, each in names():
+    for path, names in used:
         user = number.get(path)
         if user is not None:
-            for target, weight in _strongest(user, each, definers):
+            for target, weight in _strongest(user, names, definers):
                 ends.extend((user, target))
                 weights.append(weight)
     contents = array("Q", (_short(files.get(path, b"")) for path in paths))
@@ -135,28 +137,26 @@ def _head(data: bytes) -> tuple[str, int, list[str]]:
     return read[0], read[1], read[2]
 
 
-def _definers(known: Iterable[tuple[str, Names]]) -> tuple[list[str], dict[str, list[int]]]:
+def _definers(known: Iterable[tuple[str, Sequence[str]]]) -> tuple[list[str], dict[str, list[int]]]:
     """All paths, and for each name that tells something the files that define it."""
     paths: list[str] = []
     definers: dict[str, list[int]] = {}
     for path, names in known:
-        for name in names.defined:
+        for name in names:
             if len(name) >= SHORTEST_NAME:
                 definers.setdefault(name, []).append(len(paths))
         paths.append(path)
     return paths, {name: files for name, files in definers.items() if len(files) <= MOST_DEFINERS}
 
 
-def _strongest(user: int, names: Names, definers: Mapping[str, Sequence[int]]) -> list[tuple[int, float]]:
-    """The files that one leans on most, and how much."""
-    own = set(names.defined)
+def _strongest(user: int, used: Mapping[str, int], definers: Mapping[str, Sequence[int]]) -> list[tuple[int, float]]:
+    """The files that one leans on most, and how much; a name that it defines itself is its own."""
     found: dict[int, float] = {}
-    for name, often in names.used.items():
+    for name, often in used.items():
         targets = definers.get(name)
-        if targets and name not in own:
+        if targets and user not in targets:
             for target in targets:
                 found[target] = found.get(target, 0.0) + sqrt(often) / len(targets)
-    found.pop(user, None)
     return sorted(found.items(), key=lambda each: (-each[1], each[0]))[:MOST_EDGES]
 
 

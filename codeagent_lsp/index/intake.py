@@ -14,11 +14,12 @@ from typing import NamedTuple
 from codeagent_lsp.errors import FileRefused
 from codeagent_lsp.index.base import FileTags
 from codeagent_lsp.index.grammars import grammar_of
+from codeagent_lsp.index.kinds import is_made
 from codeagent_lsp.index.masked import masked
 from codeagent_lsp.index.packing import Found, Packed, pack_found, unpack_symbols
 from codeagent_lsp.index.parse import MAX_BYTES, find
-from codeagent_lsp.index.scan import Work, stamp_of
 from codeagent_lsp.index.store import Entry, Stamp, Store
+from codeagent_lsp.index.work import Work
 from codeagent_lsp.workspace.encoding import decode
 
 _READ = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NOCTTY
@@ -26,6 +27,7 @@ _FRESH_NS = 100_000_000  # a file changed so shortly before it was read may chan
 _FRESH_COARSE_NS = 2_000_000_000  # the same, where the file system counts whole seconds
 
 MAX_DATA = 3_000  # characters of data whose words are indexed: further back are more records, which only cost time
+MAX_MADE = 300  # the same of data that a tool wrote: its head says what it is
 _DATA_ENDINGS = "csv html ipynb json jsonl lock log map ndjson po snap svg tsv txt xml yaml yml"
 _DATA = frozenset(_DATA_ENDINGS.split())
 
@@ -56,22 +58,28 @@ def take(store: Store, work: Work) -> Entry | Same | None:
         text = decode(data).text
     except FileRefused:
         return _without_tags(store, work, digest, stamp, "binary")
-    if _is_data(work.path):
-        text = text[:MAX_DATA]
-    text = masked(text)
+    text = kept(work.path, text)
     packed = store.content(digest)
-    found = pack_found(find(work.path, text)) if packed is None else None
-    symbols = unpack_symbols(work.path, (packed or found or NOTHING).outline) if store.companions else ()
-    return Entry(work.path, digest, found, store.prepare(work.path, FileTags("", symbols), text), stamp)
+    found = find(work.path, text) if packed is None else Found("")
+    symbols = found.symbols if packed is None else unpack_symbols(work.path, packed.outline)
+    prepared = store.prepare(work.path, FileTags("", symbols), text)
+    return Entry(work.path, digest, pack_found(found) if packed is None else None, prepared, stamp)
 
 
 def failed(store: Store, work: Work) -> Entry | None:
     """What to write for a file that ended the process which looked into it: so that none tries again."""
     try:
-        stamp = stamp_of(os.lstat(work.absolute))
+        stamp = Stamp.of(os.lstat(work.absolute))
     except OSError:
         return None
     return _without_tags(store, work, blake2b(repr(stamp).encode(), digest_size=16).digest(), stamp, "failed")
+
+
+def kept(path: str, text: str) -> str:
+    """What of a saved text the index looks at: of data the beginning, and no secrets."""
+    if _is_data(path):
+        text = _head(text, MAX_MADE if is_made(path) else MAX_DATA)
+    return masked(text)
 
 
 def digest_of(path: str, data: bytes) -> bytes:
@@ -90,6 +98,11 @@ def _is_data(path: str) -> bool:
     return path.rpartition(".")[2].lower() in _DATA
 
 
+def _head(text: str, length: int) -> str:
+    """The beginning of a text, cut between two words: half a secret would not look like one."""
+    return text if len(text) <= length else text[:length].rsplit(None, 1)[0]
+
+
 def _without_tags(store: Store, work: Work, digest: bytes, stamp: Stamp, note: str) -> Entry:
     return Entry(work.path, digest, NOTHING, store.prepare(work.path, FileTags(""), ""), stamp, note)
 
@@ -106,7 +119,7 @@ def _read(path: str) -> tuple[bytes | None, Stamp] | None:
             return None
         with open(fd, "rb", buffering=0, closefd=False) as file:
             data = file.read(MAX_BYTES + 1) if info.st_size <= MAX_BYTES else None
-        return (data if data is not None and len(data) <= MAX_BYTES else None), stamp_of(info)
+        return (data if data is not None and len(data) <= MAX_BYTES else None), Stamp.of(info)
     except OSError:
         return None
     finally:

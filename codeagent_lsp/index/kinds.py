@@ -11,7 +11,10 @@ from functools import lru_cache
 _TESTS = frozenset(("test", "tests", "testing", "spec", "specs", "__tests__", "fixtures", "testdata"))
 _TEST_NAME = re.compile(r"^test_|^conftest\.|[._-]tests?\.|[._-]spec\.|Tests?\.(?:java|cs|php)$")
 _MADE_NAME = re.compile(r"\.min\.|[.-]lock\b|_pb2?\.|\.generated\.|\.g\.\w+$|\.map$|\.snap$")
+# Answers of services and expected results that a test run wrote down.
+_RECORDED = frozenset(("cassettes", "recordings", "__recordings__", "snapshots", "__snapshots__"))
 _FOREIGN = frozenset(("vendor", "vendored", "node_modules", "third_party", "dist", "site-packages"))
+_UNEDITED = _FOREIGN | _RECORDED
 _SOURCE_ENDINGS = """
     py pyi js mjs cjs jsx ts tsx go rs java c h cc cpp cxx hpp cs rb php sh bash kt swift scala lua vue svelte
     m mm ex exs erl hs ml clj dart jl r pl sql zig nim
@@ -36,4 +39,4 @@ def is_test(path: str) -> bool:
 def is_made(path: str) -> bool:
     """Whether a file is the output of a tool or the work of others, so that nobody here edits it."""
     *folders, name = path.split("/")
-    return not _FOREIGN.isdisjoint(folders) or bool(_MADE_NAME.search(name))
+    return not _UNEDITED.isdisjoint(folders) or bool(_MADE_NAME.search(name))

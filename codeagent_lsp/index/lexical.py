@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 from codeagent_lsp.index.base import FileTags, SymbolInfo
 from codeagent_lsp.index.kinds import is_source
-from codeagent_lsp.index.words import Question, as_word, counted, words_of
+from codeagent_lsp.index.words import Question, as_word, counted, terms_of, words_of
 
 MAX_CHARS = 400_000
 MAX_OTHER_CHARS = 40_000  # of data and prose, which can be long and say little
@@ -37,7 +37,7 @@ class Tables(Protocol):
 class Lexical:
     """The tables of the words, kept by the store in its own transactions."""
 
-    version = "lexical 1"
+    version = "lexical 2"
 
     def create(self, db: sqlite3.Connection) -> None:
         """One row per file, under the file's row id; and the view that tells how common a word is."""
@@ -63,7 +63,7 @@ def document(path: str, outline: Iterable[SymbolInfo], text: str) -> tuple[str, 
     """The words of a file as they are indexed: of its path, of the names it defines, of its text."""
     names = (symbol.name for symbol in outline)
     read = text[: MAX_CHARS if is_source(path) else MAX_OTHER_CHARS]
-    return " ".join(words_of(path)), " ".join(_name_words(names)), _repeated(counted(read))
+    return " ".join(words_of(path)), " ".join(terms_of(" ".join(names))), _repeated(counted(read))
 
 
 def matching(tables: Tables, question: Question, limit: int = CANDIDATES) -> list[tuple[str, float]]:
@@ -113,14 +113,6 @@ def _telling(tables: Tables, question: Question) -> list[str]:
             break
         words.append(word)
     return words
-
-
-def _name_words(names: Iterable[str]) -> Iterable[str]:
-    for name in names:
-        yield from words_of(name)
-        whole = as_word(name)
-        if whole:
-            yield whole
 
 
 def _repeated(counts: Mapping[str, int]) -> str:

@@ -15,7 +15,6 @@ from typing import Any, Protocol
 from codeagent_lsp.index import graph as graphs
 from codeagent_lsp.index import rank, repomap
 from codeagent_lsp.index.base import SymbolInfo
-from codeagent_lsp.index.packing import Names
 from codeagent_lsp.index.rank import Task
 from codeagent_lsp.index.repomap import Counter, RepoMap, estimate_tokens
 from codeagent_lsp.index.words import Question
@@ -34,7 +33,9 @@ class Source(Protocol):
 
     def symbols(self, path: str) -> tuple[SymbolInfo, ...]: ...
 
-    def names(self) -> Iterator[tuple[str, Names]]: ...
+    def defined(self) -> Iterator[tuple[str, tuple[str, ...]]]: ...
+
+    def used(self) -> Iterator[tuple[str, Mapping[str, int]]]: ...
 
     def generation(self) -> int: ...
 
@@ -96,7 +97,7 @@ class Mapper:
         self._generation = generation
         graph = self._graph or _read(self._saved)
         if graph is None or graph.stale(self._files) > STALE:
-            graph = graphs.build(self._index.names, self._files)
+            graph = graphs.build(self._index.defined(), self._index.used(), self._files)
             _write(self._saved, graph)
         self._graph = graph
         self._important = _relative(rank.important(graph, self._files)[: repomap.MOST_FILES])

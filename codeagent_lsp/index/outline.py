@@ -37,7 +37,8 @@ _RECEIVER = re.compile(r"(\w+)\s*(?:\[[^\]]*\])?\s*\)$")
 _IGNORED_OWNERS = re.compile(r"(?:^|\.)(?:exports|module|prototype|this|window|self)(?=\.|$)")
 _MARKS = re.compile(r"^\s*(?:/\*+!?|\*+/|\*(?!/)|//+!?|\#+!?|--+)?[ \t]?|\s*\*+/\s*$", re.MULTILINE)
 _TAGS = re.compile(r"</?[a-zA-Z][^<>\n]*>")
-_QUOTES = re.compile(r"^[a-zA-Z]{0,2}(\"\"\"|'''|\"|')(.*?)\1?$", re.DOTALL)
+_QUOTE = re.compile(r"[a-zA-Z]{0,2}(\"\"\"|'''|\"|')")
+_EMPTY_LINE = re.compile(r"\n[ \t]*\n")
 _OPENING = re.compile(r"([(\[])\s+")
 _CLOSING = re.compile(r",?\s+([)\]])")
 
@@ -93,11 +94,10 @@ class Outline:
             return
         name, owner, named = self._name(definition)
         around = next((each for each in reversed(self._open) if each.kind not in _OPAQUE), None)
-        parent = ".".join(part for part in (around.name if around else "", owner) if part)
+        parent = _dotted(around.name if around else "", owner)
         if definition.kind != "scope":
             self._keep(path, definition, named, (name, parent, owner), around)
-        whole = ".".join(part for part in (parent, name) if part)
-        self._open.append(_Open(definition.end, definition.kind, whole, definition.node))
+        self._open.append(_Open(definition.end, definition.kind, _dotted(parent, name), definition.node))
 
     def _keep(
         self, path: str, definition: Definition, named: Node | None, names: tuple[str, str, str], around: _Open | None
@@ -142,7 +142,7 @@ class Outline:
         while (inner := _inner_name(node)) is not None:
             scope = node.child_by_field_name("scope") or node.child_by_field_name("object")
             if scope is not None and node.type in ("qualified_identifier", "member_expression"):
-                owner = ".".join(part for part in (owner, _owner(_text(scope, self.source))) if part)
+                owner = _dotted(owner, _owner(_text(scope, self.source)))
             node = inner
         if node is definition.node and node.child_count:
             return "", "", None
@@ -160,8 +160,8 @@ class Outline:
     def _docstring(self, node: Node, outer: Node) -> str:
         if node.type in ("function_definition", "class_definition"):
             body = node.child_by_field_name("body")
-            statements = body.named_children if body is not None and body.type == "block" else []
-            first = next(iter(statements), None)
+            has_block = body is not None and body.type == "block" and body.named_child_count
+            first = body.named_child(0) if body is not None and has_block else None
             if first is not None and first.type == "expression_statement" and first.child_count:
                 first = first.child(0)
             if first is not None and first.type == "string":
@@ -213,9 +213,17 @@ def signature(node: Node, outer: Node, source: bytes) -> str:
     else:
         stop = next((child.start_byte for child in node.children if child.type == "comment"), body.start_byte)
         text = source[start : min(stop, body.start_byte, start + 8 * MAX_SIGNATURE)].decode("utf-8", "replace")
-    text = _CLOSING.sub(r"\1", _OPENING.sub(r"\1", " ".join(text.split())))
+    text = _joined(text)
     text = text.rstrip(" ;{,") if body is None else text.removesuffix("=>").rstrip(" :={;")
     return text if len(text) <= MAX_SIGNATURE else text[: MAX_SIGNATURE - 1] + "…"
+
+
+def _joined(text: str) -> str:
+    """On one line, without the blanks that came of line ends within brackets."""
+    text = " ".join(text.split())
+    if "( " in text or "[ " in text:
+        text = _OPENING.sub(r"\1", text)
+    return _CLOSING.sub(r"\1", text) if " )" in text or " ]" in text else text
 
 
 def body_of(node: Node) -> Node | None:
@@ -249,6 +257,10 @@ def _owner(text: str) -> str:
     return ".".join(_simple(part) for part in text.split("::")) if len(text) <= MAX_NAME else ""
 
 
+def _dotted(outer: str, inner: str) -> str:
+    return f"{outer}.{inner}" if outer and inner else outer or inner
+
+
 def _simple(text: str) -> str:
     """A type without its arguments, its path and its marks: `Foo` of `&'a crate::Foo<T>`."""
     found = re.findall(r"[\w.]+", re.sub(r"<.*", "", text, flags=re.DOTALL).split("::")[-1])
@@ -266,12 +278,12 @@ def _last_line(node: Node) -> int:
 
 
 def _unquoted(text: str) -> str:
-    found = _QUOTES.match(text)
-    return found[2] if found else text
+    found = _QUOTE.match(text)
+    return text[found.end() :].removesuffix(found[1]) if found else text
 
 
 def _paragraph(text: str) -> str:
     """The first paragraph on one line."""
-    text = _TAGS.sub("", text.strip()).strip()
-    first = " ".join(re.split(r"\n[ \t]*\n", text, maxsplit=1)[0].split())
+    text = _TAGS.sub("", text.strip()).strip() if "<" in text else text.strip()
+    first = " ".join(_EMPTY_LINE.split(text, maxsplit=1)[0].split())
     return first if len(first) <= MAX_DOCSTRING else first[: MAX_DOCSTRING - 1] + "…"

@@ -24,13 +24,6 @@ class Packed(NamedTuple):
     used: str
 
 
-class Names(NamedTuple):
-    """What a file defines, each name once, and how often it uses which name: the edges of a reference graph."""
-
-    defined: tuple[str, ...]
-    used: Mapping[str, int]
-
-
 class Found(NamedTuple):
     """What parsing finds. `used`: by name the 1-based lines of its uses, negative where it is called."""
 
@@ -88,12 +81,20 @@ def unpack_symbols(path: str, outline: str) -> tuple[SymbolInfo, ...]:
         raise ValueError(f"{path}: {error}") from error
 
 
-def unpack_names(defined: str, used: str) -> Names:
-    """Names only. ValueError if the texts are damaged."""
+def unpack_defined(path: str, defined: str) -> tuple[str, ...]:
+    """The names of the definitions, each once. ValueError if the text is damaged."""
     try:
-        return Names(tuple(json.loads(defined)), {name: len(lines) for name, lines in json.loads(used).items()})
+        return tuple(json.loads(defined))
+    except (TypeError, RecursionError) as error:
+        raise ValueError(f"{path}: {error}") from error
+
+
+def unpack_used(path: str, used: str) -> dict[str, int]:
+    """How often which name is used. ValueError if the text is damaged."""
+    try:
+        return {name: len(lines) for name, lines in json.loads(used).items()}
     except (TypeError, AttributeError, RecursionError) as error:
-        raise ValueError(str(error)) from error
+        raise ValueError(f"{path}: {error}") from error
 
 
 class Scopes:

@@ -15,8 +15,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from codeagent_lsp.index.intake import failed
-from codeagent_lsp.index.scan import Work
 from codeagent_lsp.index.store import Store
+from codeagent_lsp.index.work import Work
 from codeagent_lsp.index.worker import Job, dump
 
 JOB_FILES = 48

@@ -14,21 +14,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from codeagent_lsp.index.store import Known, Stamp
+from codeagent_lsp.index.work import Work
 from codeagent_lsp.workspace.ignore import FolderRules, IgnoreRules
 from codeagent_lsp.workspace.paths import Roots
 
 MAX_FILES = 500_000
 FEW_FILES = 16
 FEW_BYTES = 400_000
-
-
-class Work(NamedTuple):
-    """A file to look into: its path in the index and on disk, the digest known of it, its size in bytes."""
-
-    path: str
-    absolute: str
-    digest: bytes
-    size: int
 
 
 class Scan(NamedTuple):
@@ -73,7 +65,7 @@ class Folders:
         info = self.roots.stat(absolute) if root is not None else None
         if root is None or info is None or not stat.S_ISREG(info.st_mode):
             return None
-        return None if self._rules[root].is_ignored(absolute, is_dir=False) else stamp_of(info)
+        return None if self._rules[root].is_ignored(absolute, is_dir=False) else Stamp.of(info)
 
     def walk(self, stop: threading.Event) -> Iterator[tuple[str, str, Stamp]]:
         """Every file: its path in the index, on disk, its stamp. Ends early once `stop` is set."""
@@ -111,11 +103,6 @@ def scan(folders: Folders, known: Mapping[str, Known], stop: threading.Event) ->
     return Scan(tuple(changed), removed, len(seen))
 
 
-def stamp_of(info: os.stat_result) -> Stamp:
-    """What tells a changed file from an unchanged one."""
-    return Stamp(info.st_mtime_ns, info.st_ctime_ns, info.st_size)
-
-
 def _entries(folder: str) -> list[os.DirEntry[str]]:
     try:
         with os.scandir(folder) as entries:
@@ -126,7 +113,7 @@ def _entries(folder: str) -> list[os.DirEntry[str]]:
 
 def _stamp_at(entry: os.DirEntry[str]) -> Stamp | None:
     try:
-        return stamp_of(entry.stat(follow_symlinks=False))
+        return Stamp.of(entry.stat(follow_symlinks=False))
     except OSError:
         return None
 

@@ -20,9 +20,10 @@ from typing import Literal, TypeVar
 from codeagent_lsp.config import IndexSettings
 from codeagent_lsp.index.opening import open_index
 from codeagent_lsp.index.pool import jobs, work_off
-from codeagent_lsp.index.scan import Folders, Scan, Work, scan
+from codeagent_lsp.index.scan import Folders, Scan, scan
 from codeagent_lsp.index.store import Known, Store
 from codeagent_lsp.index.view import View
+from codeagent_lsp.index.work import Work
 from codeagent_lsp.index.worker import do
 
 State = Literal["off", "new", "scanning", "building", "ready", "failed"]
@@ -87,6 +88,10 @@ class IndexService:
         Nothing is done where that was in the last `age` seconds; with many files `age` counts as more.
         """
         return await self._pass(lambda: self._compare(self.store.known()), age=age, whole=True)
+
+    async def complete(self, found: Scan) -> Status:
+        """Do what somebody's look at all files just found; as `refresh` without looking again."""
+        return await self._pass(lambda: found, whole=True)
 
     async def rebuild(self) -> Status:
         """Begin anew."""

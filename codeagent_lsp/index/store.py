@@ -9,6 +9,7 @@ keeps its tables in the same file as a `Companion`).
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -17,7 +18,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar, cast
 
 from codeagent_lsp.index.base import FileTags, SymbolInfo
 from codeagent_lsp.index.database import Database
-from codeagent_lsp.index.packing import Names, Packed, pack, unpack, unpack_names, unpack_symbols
+from codeagent_lsp.index.packing import Packed, pack, unpack, unpack_defined, unpack_symbols, unpack_used
 
 FORMAT = 2  # raise it when the tables, the packing or what parsing finds changes
 _SPARE = 10_000  # contents kept although no file has them now, for the next change of branch
@@ -34,7 +35,8 @@ CREATE VIEW indexed AS SELECT path, digest, outline, defined, used, mtime, ctime
 """
 _ALL_TAGS = "SELECT path, outline, defined, used FROM indexed WHERE path > ? ORDER BY path LIMIT 500"
 _ALL_OUTLINES = "SELECT path, outline FROM indexed WHERE path > ? ORDER BY path LIMIT 500"
-_ALL_NAMES = "SELECT path, defined, used FROM indexed WHERE path > ? ORDER BY path LIMIT 500"
+_ALL_DEFINED = "SELECT path, defined FROM indexed WHERE path > ? ORDER BY path LIMIT 500"
+_ALL_USED = "SELECT path, used FROM indexed WHERE path > ? ORDER BY path LIMIT 500"
 
 _T = TypeVar("_T")
 
@@ -48,6 +50,11 @@ class Stamp(NamedTuple):
     mtime: int = 0
     ctime: int = 0
     size: int = 0
+
+    @classmethod
+    def of(cls, info: os.stat_result) -> Stamp:
+        """Of a file that was asked for it."""
+        return cls(info.st_mtime_ns, info.st_ctime_ns, info.st_size)
 
 
 class Entry(NamedTuple):
@@ -109,7 +116,9 @@ class Index(Protocol):
 
     def definitions(self) -> Iterator[tuple[str, tuple[SymbolInfo, ...]]]: ...
 
-    def names(self) -> Iterator[tuple[str, Names]]: ...
+    def defined(self) -> Iterator[tuple[str, tuple[str, ...]]]: ...
+
+    def used(self) -> Iterator[tuple[str, Mapping[str, int]]]: ...
 
     def defining(self, name: str) -> tuple[str, ...]: ...
 
@@ -139,16 +148,20 @@ class Reader:
         return next((symbols for _, symbols in self._decoded(rows, unpack_symbols)), ())
 
     def all_tags(self) -> Iterator[tuple[str, FileTags]]:
-        """Every file with its tags, by path. Slow on large indexes: see `names` and `definitions`."""
+        """Every file with its tags, by path. Slow on large indexes: see `defined` and `definitions`."""
         return self._decoded(self._by_path(_ALL_TAGS), _tags)
 
     def definitions(self) -> Iterator[tuple[str, tuple[SymbolInfo, ...]]]:
         """Every file with what it defines, by path."""
         return self._decoded(self._by_path(_ALL_OUTLINES), unpack_symbols)
 
-    def names(self) -> Iterator[tuple[str, Names]]:
-        """Every file with the names it defines and uses, by path: the fast form for a reference graph."""
-        return self._decoded(self._by_path(_ALL_NAMES), _names)
+    def defined(self) -> Iterator[tuple[str, tuple[str, ...]]]:
+        """Every file with the names it defines, by path: the fast form for a reference graph."""
+        return self._decoded(self._by_path(_ALL_DEFINED), unpack_defined)
+
+    def used(self) -> Iterator[tuple[str, Mapping[str, int]]]:
+        """Every file with how often it uses which name, by path."""
+        return self._decoded(self._by_path(_ALL_USED), unpack_used)
 
     def defining(self, name: str) -> tuple[str, ...]:
         """The files with a definition called `name`, by path."""
@@ -288,7 +301,3 @@ def _put(db: sqlite3.Connection, entry: Entry) -> int:
 
 def _tags(path: str, *packed: str) -> FileTags:
     return unpack(path, Packed(*packed))
-
-
-def _names(path: str, defined: str, used: str) -> Names:
-    return unpack_names(defined, used)

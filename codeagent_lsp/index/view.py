@@ -6,12 +6,12 @@ Not here: which texts these are (`overlay.py`).
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from codeagent_lsp.index.base import FileTags, SymbolInfo
-from codeagent_lsp.index.packing import Names
 
 if TYPE_CHECKING:
     from codeagent_lsp.index.store import Reader
@@ -28,12 +28,14 @@ class Unsaved:
     text: str
 
     @property
-    def names(self) -> Names:
-        """What it defines and uses."""
-        used: dict[str, int] = {}
-        for reference in self.tags.references:
-            used[reference.name] = used.get(reference.name, 0) + 1
-        return Names(tuple(dict.fromkeys(symbol.name for symbol in self.tags.symbols)), used)
+    def defined(self) -> tuple[str, ...]:
+        """The names it defines, each once."""
+        return tuple(dict.fromkeys(symbol.name for symbol in self.tags.symbols))
+
+    @property
+    def used(self) -> Mapping[str, int]:
+        """How often it uses which name."""
+        return Counter(reference.name for reference in self.tags.references)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,17 +72,21 @@ class View:
         """Every file with what it defines, by path."""
         return self._over(self.store.definitions(), {path: each.tags.symbols for path, each in self.unsaved.items()})
 
-    def names(self) -> Iterator[tuple[str, Names]]:
-        """Every file with the names it defines and uses, by path."""
-        return self._over(self.store.names(), {path: each.names for path, each in self.unsaved.items()})
+    def defined(self) -> Iterator[tuple[str, tuple[str, ...]]]:
+        """Every file with the names it defines, by path."""
+        return self._over(self.store.defined(), {path: each.defined for path, each in self.unsaved.items()})
+
+    def used(self) -> Iterator[tuple[str, Mapping[str, int]]]:
+        """Every file with how often it uses which name, by path."""
+        return self._over(self.store.used(), {path: each.used for path, each in self.unsaved.items()})
 
     def defining(self, name: str) -> tuple[str, ...]:
         """The files with a definition called `name`, by path."""
-        return self._with(self.store.defining(name), lambda each: name in each.names.defined)
+        return self._with(self.store.defining(name), lambda each: name in each.defined)
 
     def using(self, name: str) -> tuple[str, ...]:
         """The files with a reference to `name`, by path."""
-        return self._with(self.store.using(name), lambda each: name in each.names.used)
+        return self._with(self.store.using(name), lambda each: name in each.used)
 
     def generation(self) -> int:
         """A number that changes whenever anything has changed."""

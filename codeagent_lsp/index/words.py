@@ -53,8 +53,12 @@ class Question:
 
 def words_of(text: str) -> Iterator[str]:
     """The stemmed words of a text in order, identifiers in parts, without stop words."""
-    for token in _tokens(text):
-        yield from (part for piece in _pieces(token) for part in split(piece))
+    return (part for token in _tokens(text) for piece in _pieces(token) for part in split(piece))
+
+
+def terms_of(text: str) -> Iterator[str]:
+    """As `words_of`; an identifier of several parts also gives itself as a whole, as in `counted`."""
+    return (word for token in _tokens(text) for word in _terms(token))
 
 
 def counted(text: str) -> dict[str, int]:
@@ -126,6 +130,8 @@ def _pieces(token: str) -> Sequence[str]:
 @lru_cache(maxsize=1 << 15)
 def _terms(token: str) -> tuple[str, ...]:
     """The words of a token and, where it is a name, the whole."""
+    if token.islower() and token.isascii() and token.isalpha():  # most are one plain word
+        return (stem(token),) if token not in STOP_WORDS and len(token) <= LONGEST_WORD else ()
     found: list[str] = []
     for piece in _pieces(token):
         whole = as_word(piece)

@@ -17,8 +17,8 @@ from typing import IO, NamedTuple
 
 from codeagent_lsp.index.intake import Same, take
 from codeagent_lsp.index.opening import open_index
-from codeagent_lsp.index.scan import Work
 from codeagent_lsp.index.store import Entry, Stamp, Store
+from codeagent_lsp.index.work import Work
 
 FILE_SECONDS = 20
 MEMORY = 2 << 30

@@ -3,46 +3,55 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import Callable
-
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from typing import TYPE_CHECKING
 
 from codeagent_lsp.config import IndexSettings
+from codeagent_lsp.index.scan import Scan
 from codeagent_lsp.index.service import IndexService, Status
 from codeagent_lsp.terminal.index_place import Place
 from codeagent_lsp.texts import text
 
+if TYPE_CHECKING:
+    from rich.console import Console
 
-def build(place: Place, changed: int, out: Console | None = None) -> None:
-    """Bring the index up to the disk with worker processes; about `changed` files are to be looked into.
+Tell = Callable[[Status], None]
+
+
+def build(place: Place, found: Scan, out: Console | None = None) -> None:
+    """Look into what a scan found with worker processes; `out`, or stderr if it is a terminal, shows how far they are.
 
     OSError when it cannot be written. KeyboardInterrupt ends the processes and leaves what is done.
     """
+    if out is None and not sys.stderr.isatty():
+        status = asyncio.run(_built(place, found, lambda status: None))
+    else:
+        status = _under_a_bar(place, found, out)
+    if status.state == "failed":
+        raise OSError(status.problem)
+
+
+def _under_a_bar(place: Place, found: Scan, out: Console | None) -> Status:
+    from rich.console import Console  # late: many builds have nobody who watches
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn  # late: as above
+
     console = out or Console(stderr=True, highlight=False, markup=False, emoji=False)
-    with Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        console=console,
-        disable=not console.is_terminal,
-    ) as bar:
-        task = bar.add_task(text("index.building", place.language), total=changed)
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=console) as bar:
+        task = bar.add_task(text("index.building", place.language), total=len(found.changed))
 
         def tell(status: Status) -> None:
             if status.state == "building":
                 bar.update(task, completed=status.done, total=status.total)
 
-        status = asyncio.run(_built(place, tell))
-    if status.state == "failed":
-        raise OSError(status.problem)
+        return asyncio.run(_built(place, found, tell))
 
 
-async def _built(place: Place, tell: Callable[[Status], None]) -> Status:
+async def _built(place: Place, found: Scan, tell: Tell) -> Status:
     # The index is asked for by name here, so the setting that switches it off does not count.
     service = IndexService([place.folder], place.store.path, IndexSettings(enabled=True), tell=tell)
     try:
-        return await service.refresh()
+        return await service.complete(found)
     finally:
         await service.close()

@@ -71,7 +71,7 @@ def brought_up(place: Place) -> Pass:
     if not found.is_small:
         from codeagent_lsp.terminal.index_bar import build  # late: not needed where nearly nothing has changed
 
-        build(place, len(found.changed))
+        build(place, found)
     elif found.changed or found.removed:
         from codeagent_lsp.index.worker import do  # late: it loads the parser
 

@@ -32,6 +32,7 @@ _MAX_PARENTS = 30
 _BELOW = re.compile(r"/\*\*/\s*$")
 
 _NAMED = re.compile(r"\(\?P<\w+>")
+_ANYWHERE = "^(?:.+/)?"
 
 _Rule = tuple[bool, re.Pattern[str]]  # whether it leaves out what it fits, and what it fits
 
@@ -44,17 +45,20 @@ class _Rules(NamedTuple):
 
 
 class _Source(NamedTuple):
-    """The rules of one ignore file and the parts of the folder they are relative to."""
+    """The rules of one ignore file, which are about paths without their first `start` characters."""
 
-    base: tuple[str, ...]
+    start: int
     rules: _Rules
 
 
 class FolderRules(NamedTuple):
-    """The rules that hold for the names in one folder; a value, good for one walk."""
+    """The rules that hold for the names in one folder; a value, good for one walk.
+
+    `path` is the folder's below the top of the repository: '' or `a/b/`.
+    """
 
     rules: IgnoreRules
-    parts: tuple[str, ...]
+    path: str
     git: tuple[_Source, ...]
     own: tuple[_Source, ...]
 
@@ -62,8 +66,8 @@ class FolderRules(NamedTuple):
         """Whether the file or folder `name` in this folder is left out."""
         if name in BUILT_IN:
             return True
-        parts = (*self.parts, name + "/" if is_dir else name)
-        return _decision(self.git, parts) or _decision(self.own, parts)
+        path = f"{self.path}{name}/" if is_dir else self.path + name
+        return _decision(self.git, path) or _decision(self.own, path)
 
     def enter(self, name: str) -> FolderRules:
         """The rules for the names in the folder `name` of this folder."""
@@ -80,12 +84,13 @@ class IgnoreRules:
 
     def at_root(self) -> FolderRules:
         """The rules for the names in the folder itself; the way in for a walk."""
-        top = FolderRules(self, (), (), ())
+        top = FolderRules(self, "", (), ())
         exclude = self._rules(os.path.join(self._top, ".git", "info", "exclude"))
-        here = self._read(top._replace(git=(_Source((), exclude),) if exclude.each else ()))
-        for name in Path(self._root).relative_to(self._top).parts:
+        here = self._read(top._replace(git=(_Source(0, exclude),) if exclude.each else ()))
+        names = Path(self._root).relative_to(self._top).parts
+        for name in names:
             if here.ignores(name, is_dir=True):  # the repository around is not about this folder
-                return self._read(FolderRules(self, Path(self._root).relative_to(self._top).parts, (), ()))
+                return self._read(top._replace(path="".join(f"{each}/" for each in names)))
             here = here.enter(name)
         return here
 
@@ -100,16 +105,16 @@ class IgnoreRules:
         return bool(name) and here.ignores(name, is_dir=is_dir)
 
     def _extend(self, outer: FolderRules, name: str) -> FolderRules:
-        return self._read(outer._replace(parts=(*outer.parts, name)))
+        return self._read(outer._replace(path=f"{outer.path}{name}/"))
 
     def _read(self, here: FolderRules) -> FolderRules:
         """`here` with what its own folder's ignore files add."""
-        folder = os.path.join(self._top, *here.parts)
+        folder = os.path.join(self._top, here.path)
         git = self._rules(os.path.join(folder, _GIT))
         own = self._rules(os.path.join(folder, _OWN))
         return here._replace(
-            git=(*here.git, _Source(here.parts, git)) if git.each else here.git,
-            own=(*here.own, _Source(here.parts, own)) if own.each else here.own,
+            git=(*here.git, _Source(len(here.path), git)) if git.each else here.git,
+            own=(*here.own, _Source(len(here.path), own)) if own.each else here.own,
         )
 
     def _rules(self, path: str) -> _Rules:
@@ -143,11 +148,20 @@ def _load(path: str) -> _Rules:
 
 
 def _any(rules: tuple[_Rule, ...]) -> re.Pattern[str] | None:
-    """All rules in one pattern: most names fit none, and one question is ten times faster than one for each rule."""
+    """All rules in one pattern, to be matched: most names fit none, and one question is much faster than one for each.
+
+    What the rules for names anywhere begin with stands in it once.
+    """
     flags = {pattern.flags for _, pattern in rules}
+    texts = [_NAMED.sub("(?:", pattern.pattern) for _, pattern in rules]
+    if len(flags) != 1 or not all(text.startswith("^") for text in texts):
+        return None
+    anywhere = [f"(?:{text.removeprefix(_ANYWHERE)})" for text in texts if text.startswith(_ANYWHERE)]
+    others = [f"(?:{text[1:]})" for text in texts if not text.startswith(_ANYWHERE)]
+    if anywhere:
+        others.append(f"{_ANYWHERE[1:]}(?:{'|'.join(anywhere)})")
     try:
-        whole = "|".join(f"(?:{_NAMED.sub('(?:', pattern.pattern)})" for _, pattern in rules)
-        return re.compile(whole, flags.pop() & ~re.UNICODE) if len(flags) == 1 else None
+        return re.compile("|".join(others), flags.pop() & ~re.UNICODE)
     except re.error:  # they do not go together
         return None
 
@@ -162,11 +176,11 @@ def _rule(line: str) -> _Rule | None:
     return next(((p.include, p.regex) for p in found if p.include is not None and p.regex is not None), None)
 
 
-def _decision(sources: tuple[_Source, ...], parts: tuple[str, ...]) -> bool:
+def _decision(sources: tuple[_Source, ...], whole: str) -> bool:
     """What the innermost file with an opinion says."""
-    for base, rules in reversed(sources):
-        path = "/".join(parts[len(base) :])
-        if rules.any is not None and rules.any.search(path) is None:
+    for start, rules in reversed(sources):
+        path = whole[start:]
+        if rules.any is not None and rules.any.match(path) is None:
             continue
         for ignores, pattern in rules.each:
             if _fits(pattern, path):

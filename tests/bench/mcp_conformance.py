@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 import urllib.request
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,6 +28,7 @@ from codeagent_lsp.tools.asking import Question
 from codeagent_lsp.tools.base import ToolContext
 from codeagent_lsp.tools.mcp.calling import Calling
 from codeagent_lsp.tools.mcp.connection import Host, connected
+from codeagent_lsp.tools.mcp.logins import Step
 from codeagent_lsp.tools.mcp.settings import ServerSettings
 from codeagent_lsp.tools.todos import TodoList
 from codeagent_lsp.tools.variables import Vault
@@ -76,6 +77,12 @@ class Willing:
 
     async def vault(self) -> Vault:
         return self._vault
+
+    async def learn(self, secrets: Iterable[str]) -> None:
+        pass
+
+    async def record(self, server: str, where: str, step: Step, reason: str = "") -> None:
+        pass
 
     def words(self, key: str, /, **values: object) -> str:
         return text(key, "en", **values)

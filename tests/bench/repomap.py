@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
+from codeagent_lsp.index.intake import kept
 from codeagent_lsp.index.kinds import is_source
 from codeagent_lsp.index.lexical import Lexical
 from codeagent_lsp.index.mapper import Mapper
@@ -73,7 +74,7 @@ class Tree:
 
     def _entry(self, path: str, content: bytes) -> Entry:
         text = "" if b"\0" in content[:8000] else content.decode("utf-8", "replace")
-        return entry(self.store, path, text)
+        return entry(self.store, path, kept(path, text))
 
 
 def entry(store: Store, path: str, text: str) -> Entry:

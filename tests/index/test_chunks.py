@@ -23,7 +23,7 @@ LONG = "".join(
 def search(folder: Path, text: str, files: dict[str, str] | None = None, limit: int = 10) -> list[Chunk]:
     store = shop(folder, files)
     texts = {**SHOP, **(files or {})}
-    order = ranked(store, build(store.names, store.files()), store.files(), Task(text))
+    order = ranked(store, build(store.defined(), store.used(), store.files()), store.files(), Task(text))
     return answers(order, texts.get, store.symbols, question(text), limit)
 
 

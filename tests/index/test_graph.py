@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from codeagent_lsp.index.graph import MOST_DEFINERS, MOST_EDGES, Graph, build, dump, load
-from codeagent_lsp.index.packing import Names
+
+
+class Names(NamedTuple):
+    """What a file defines, and how often it uses which name."""
+
+    defined: tuple[str, ...]
+    used: dict[str, int]
+
 
 CHAIN = {
     "a.py": Names(("alpha",), {"bravo": 4}),
@@ -18,7 +27,9 @@ CHAIN = {
 
 
 def graph(files: dict[str, Names]) -> Graph:
-    return build(files.items, {path: path.encode().ljust(32, b".") for path in files})
+    defined = ((path, names.defined) for path, names in files.items())
+    used = ((path, names.used) for path, names in files.items())
+    return build(defined, used, {path: path.encode().ljust(32, b".") for path in files})
 
 
 def neighbours(made: Graph, path: str) -> dict[str, float]:

@@ -31,7 +31,17 @@ def test_names_that_only_sound_like_tests(path: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "path", ["a.min.js", "vendor/x.go", "web/node_modules/a/b.js", "yarn.lock", "package-lock.json", "a_pb2.py"]
+    "path",
+    [
+        "a.min.js",
+        "tests/cassettes/a.yaml",
+        "ui/__snapshots__/b.js",
+        "vendor/x.go",
+        "web/node_modules/a/b.js",
+        "yarn.lock",
+        "package-lock.json",
+        "a_pb2.py",
+    ],
 )
 def test_made_by_tools_or_others(path: str) -> None:
     assert is_made(path)

@@ -50,7 +50,8 @@ def test_every_answer_has_it(place: Workspace, index: IndexService, overlay: Ove
     place.stage("new.py", "def fresh(): pass\n")
     view = overlay.view(place.view)
     assert view.using("other") == ("a.py",)
-    assert [path for path, _ in view.names()] == ["a.py", "m.py", "new.py", "z.py"]
+    assert [path for path, _ in view.defined()] == ["a.py", "m.py", "new.py", "z.py"]
+    assert dict(view.used())["a.py"] == {"other": 1}
     assert [symbol.name for _, symbols in view.definitions() for symbol in symbols] == ["buffer", "fresh", "other"]
     assert dict(view.all_tags())["a.py"] == view.tags("a.py")
     assert [symbol.name for symbol in view.symbols("a.py")] == ["buffer"]

@@ -8,7 +8,7 @@ import pytest
 
 from codeagent_lsp.index.base import FileTags, Import, Reference, SymbolInfo
 from codeagent_lsp.index.grammars import grammar_of
-from codeagent_lsp.index.packing import Packed, Scopes, pack, unpack, unpack_names, unpack_symbols
+from codeagent_lsp.index.packing import Packed, Scopes, pack, unpack, unpack_defined, unpack_symbols, unpack_used
 from codeagent_lsp.index.parse import MAX_BYTES, parse
 from tests.index.samples import Sample, rendered, samples
 
@@ -36,9 +36,8 @@ class TestEveryLanguage:
         packed = pack(tags)
         assert unpack(sample.path, packed) == tags
         assert unpack_symbols(sample.path, packed.outline) == tags.symbols
-        names = unpack_names(packed.defined, packed.used)
-        assert set(names.defined) == {s.name for s in tags.symbols}
-        assert sum(names.used.values()) == len(tags.references)
+        assert set(unpack_defined(sample.path, packed.defined)) == {s.name for s in tags.symbols}
+        assert sum(unpack_used(sample.path, packed.used).values()) == len(tags.references)
 
 
 class TestBadTexts:

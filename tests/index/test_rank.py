@@ -27,7 +27,7 @@ def scores(store: Store, task: Task) -> list[tuple[str, float]]:
 
 
 def made(store: Store) -> Graph:
-    return build(store.names, store.files())
+    return build(store.defined(), store.used(), store.files())
 
 
 def test_the_source_stands_before_test_document_and_made_file(store: Store) -> None:

@@ -55,7 +55,7 @@ class TestReading:
     def test_a_new_store_is_empty(self, store: Store) -> None:
         assert store.files() == {}
         assert store.tags("a.py") is None
-        assert [*store.names(), *store.definitions(), *store.all_tags()] == []
+        assert [*store.defined(), *store.used(), *store.definitions(), *store.all_tags()] == []
         assert store.digest("a.py") == b""
 
     def test_what_is_written_is_read(self, store: Store) -> None:
@@ -67,10 +67,8 @@ class TestReading:
         assert [(path, [s.name for s in symbols]) for path, symbols in store.definitions()] == [
             ("a.py", ["f"]), ("b.py", ["h"])
         ]  # fmt: skip
-        assert [(path, names.defined, names.used) for path, names in store.names()] == [
-            ("a.py", ("f",), {"g": 2}),
-            ("b.py", ("h",), {"f": 2}),
-        ]
+        assert list(store.defined()) == [("a.py", ("f",)), ("b.py", ("h",))]
+        assert list(store.used()) == [("a.py", {"g": 2}), ("b.py", {"f": 2})]
 
     def test_who_defines_and_who_uses_a_name(self, store: Store) -> None:
         store.replace("a.py", b"1", tags("a.py", "größe", "x_y"), "")
@@ -88,7 +86,7 @@ class TestReading:
     def test_more_files_than_a_piece_are_all_read(self, store: Store) -> None:
         packed = pack(tags("x"))
         store.write(Entry(f"{number:05}.py", b"1", packed) for number in range(1203))
-        assert [path for path, _ in store.names()] == [f"{number:05}.py" for number in range(1203)]
+        assert [path for path, _ in store.defined()] == [f"{number:05}.py" for number in range(1203)]
 
 
 class TestWriting:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import random
 import signal
 import subprocess
 import sys
@@ -15,14 +16,16 @@ from pathlib import Path
 import pytest
 
 from codeagent_lsp.index import pool
-from codeagent_lsp.index.intake import MAX_DATA, Same, digest_of, take
+from codeagent_lsp.index.intake import MAX_DATA, MAX_MADE, Same, digest_of, kept, take
 from codeagent_lsp.index.opening import open_index
 from codeagent_lsp.index.pool import JOB_BYTES, JOB_FILES, jobs, work_off
-from codeagent_lsp.index.scan import Folders, Work, scan
+from codeagent_lsp.index.scan import Folders, scan
 from codeagent_lsp.index.store import Entry, Store
+from codeagent_lsp.index.work import Work
 from codeagent_lsp.index.worker import do
 from tests.children import command_lines
 from tests.index.workspaces import children, many, settle, write
+from tests.records.formats import TOKENS
 
 
 def found(root: Path, store: Store) -> tuple[Work, ...]:
@@ -122,6 +125,19 @@ class TestOneFile:
         do(store, found(root, store))
         assert store.query("SELECT count(*) FROM lexical WHERE lexical MATCH 'walnut'") == [(1,)]
         assert store.query("SELECT count(*) FROM lexical WHERE lexical MATCH 'hazelnut'") == [(int(name != "a.json"),)]
+
+    @pytest.mark.parametrize("folder", ["cassettes", "web/__snapshots__", "vendor/x"])
+    def test_of_what_a_tool_wrote_the_head_says_what_it_is(self, folder: str) -> None:
+        data = "# walnut\n" + "a: b\n" * 400
+        assert kept(f"{folder}/a.yaml", data).startswith("# walnut\n")
+        assert len(kept(f"{folder}/a.yaml", data)) <= MAX_MADE < len(kept("config/a.yaml", data)) == len(data)
+        assert kept(f"{folder}/a.py", data) == data
+
+    def test_half_a_secret_at_the_end_of_the_head_is_not_kept(self) -> None:
+        secret = TOKENS["github personal"](random.Random(3))
+        for before in range(MAX_DATA - len(secret) - 40, MAX_DATA + 4):
+            data = "x" * 30 + " " + "y" * (before - 31) + "\nkey: " + secret + "\nmore: 1\n"
+            assert secret[:12] not in kept("a.yaml", data)
 
     def test_the_language_is_part_of_the_digest(self) -> None:
         assert digest_of("a.py", b"x") == digest_of("b/c.py", b"x") != digest_of("a.js", b"x")

@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,6 +18,7 @@ from rich.console import Console
 
 from codeagent_lsp import cli
 from codeagent_lsp.index.opening import open_index
+from codeagent_lsp.index.scan import scan
 from codeagent_lsp.state import workspace_state
 from codeagent_lsp.terminal import index_bar, index_place
 from codeagent_lsp.terminal.index_place import Place, with_index
@@ -132,7 +134,7 @@ class TestBuild:
         console = Console(file=shown, width=80, force_terminal=True)
 
         def action(place: Place) -> int:
-            index_bar.build(place, 208, console)
+            index_bar.build(place, scan(place.folders, {}, threading.Event()), console)
             return len(place.store.files())
 
         assert with_index(str(root), action) == 208
