@@ -75,6 +75,11 @@ def failed(store: Store, work: Work) -> Entry | None:
     return _without_tags(store, work, blake2b(repr(stamp).encode(), digest_size=16).digest(), stamp, "failed")
 
 
+def looked_at(path: str, size: int) -> int:
+    """How many bytes of a file of `size` bytes take time."""
+    return min(size, MAX_DATA) if _is_data(path) else size
+
+
 def kept(path: str, text: str) -> str:
     """What of a saved text the index looks at: of data the beginning, and no secrets."""
     if _is_data(path):

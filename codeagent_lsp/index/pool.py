@@ -14,7 +14,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequenc
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from codeagent_lsp.index.intake import failed
+from codeagent_lsp.index.intake import failed, looked_at
 from codeagent_lsp.index.store import Store
 from codeagent_lsp.index.work import Work
 from codeagent_lsp.index.worker import Job, dump
@@ -29,7 +29,7 @@ def jobs(work: Iterable[Work]) -> Iterator[Job]:
     size = 0
     for each in work:
         portion.append(each)
-        size += each.size
+        size += looked_at(each.path, each.size)
         if len(portion) >= JOB_FILES or size >= JOB_BYTES:
             yield tuple(portion)
             portion, size = [], 0

@@ -59,7 +59,7 @@ def code_action_seconds(command: Sequence[str], *, requests: int = 200) -> list[
             return []
         item: dict[str, Any] = {"uri": f"{root}/a.py", "languageId": "python", "version": 1, "text": _TEXT}
         client.notify("textDocument/didOpen", {"textDocument": item})
-        return [_one_code_action(client, item["uri"], line % 1000) for line in range(requests)]
+        return [one_code_action(client, item["uri"], line % 1000) for line in range(requests)]
 
 
 def code_action_seconds_in_a_run(*, requests: int = 300) -> list[float]:
@@ -74,7 +74,7 @@ def code_action_seconds_in_a_run(*, requests: int = 300) -> list[float]:
             uri = editor.open(workspace / "a.py")
             editor.command("codeagent.run", task="talk")
             _wait_for_tokens(editor)
-            return [_one_code_action(editor.client, uri, line % 1000) for line in range(requests)]
+            return [one_code_action(editor.client, uri, line % 1000) for line in range(requests)]
 
 
 def _wait_for_tokens(editor: StockEditor) -> None:
@@ -117,7 +117,8 @@ def _our_command() -> list[str]:
     return [sys.executable, "-c", _SERVER_ONLY]
 
 
-def _one_code_action(client: RawClient, uri: str, line: int) -> float:
+def one_code_action(client: RawClient, uri: str, line: int) -> float:
+    """The seconds of one request."""
     place = {"line": line, "character": 0}
     params = {"textDocument": {"uri": uri}, "range": {"start": place, "end": place}, "context": {"diagnostics": []}}
     begun = time.perf_counter()

@@ -52,6 +52,11 @@ class TestPortions:
         assert all(1 <= len(portion) <= JOB_FILES for portion in portions)
         assert all(sum(each.size for each in portion[:-1]) < JOB_BYTES for portion in portions)
 
+    def test_long_data_weighs_what_is_read_of_it(self) -> None:
+        work = [Work(f"{n}.json", f"/{n}.json", b"", JOB_BYTES) for n in range(JOB_FILES)]
+        assert len(list(jobs(work))) == 1
+        assert len(list(jobs([each._replace(path=f"{each.path}.py") for each in work]))) == JOB_FILES
+
     def test_nothing_to_do_is_no_job(self) -> None:
         assert list(jobs([])) == []
 
