@@ -667,6 +667,12 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
         "The desktop runs at {address}. Open it in the browser?",
         "桌面正在 {address} 运行。在浏览器中打开？",
     ),
+    "screen.no_desktop": (
+        "A desktop cannot run in a container, and shell.containerImage is set. Start the web terminal, which runs in "
+        "it, or remove shell.containerImage to have a desktop in the private view on this machine.",
+        "桌面无法在容器中运行，而 shell.containerImage 已设置。请启动在容器中运行的网页终端，"
+        "或移除 shell.containerImage，以便在本机的私有视图中使用桌面。",
+    ),
     "screen.later": ("Not now", "暂不"),
     "screen.open": ("Open", "打开"),
     "screen.at": ("Open this address in a browser: {url}", "请在浏览器中打开此地址：{url}"),

@@ -10,11 +10,12 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from codeagent_lsp.errors import ErrorCode
-from codeagent_lsp.tools.base import Effect, Tool
+from codeagent_lsp.tools.base import Tool
 from codeagent_lsp.tools.catalogue import BUILTIN, SMALL_SET
 from codeagent_lsp.tools.examples import ERRORS, EXAMPLES
 from codeagent_lsp.tools.groups import CORE, EXTENDED
 from codeagent_lsp.tools.permissions import effects_of
+from codeagent_lsp.tools.traits import Effect
 
 COMMON = (
     ErrorCode.INVALID_PARAM,

@@ -7,13 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from codeagent_lsp.config import ShellSettings
 from codeagent_lsp.errors import ErrorCode, ToolFailed
 from codeagent_lsp.shadow.base import Approve, Isolation, Shell
 from codeagent_lsp.workspace.files import FileView
 from codeagent_lsp.workspace.staging import Staging
+
+if TYPE_CHECKING:
+    from codeagent_lsp.shadow.workspace import BoundShell
 
 Kind = Literal["local", "container"]
 Status = Literal["ready", "running"]
@@ -50,6 +53,19 @@ class Environment(Protocol):
 
     async def close(self) -> None:
         """Stop it, with all that runs in it; nothing of it is left. Also when this is cancelled."""
+
+
+class Apart(Protocol):
+    """A private view of its own, for one command that outlives the run that began it."""
+
+    @property
+    def isolation(self) -> Isolation: ...
+
+    def bind(self, view: FileView, staging: Staging, approve: Approve) -> BoundShell:
+        """What runs the command; what comes of it can be handed over to another run."""
+
+    async def close(self) -> None:
+        """Remove it; nothing of it is left."""
 
 
 class Adapter(Protocol):

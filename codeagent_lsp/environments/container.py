@@ -1,7 +1,8 @@
 """Environments in containers: commands run in one, on a private copy of the workspace that is carried in and out.
 
 The image has to bring what the commands need. A command that ends other than by itself takes its container with it;
-the next one gets a new one. Not here: one container (`container_box.py`), what is carried (`container_cargo.py`).
+the next one gets a new one. A shell at a terminal, which somebody else serves, has a container of its own. Not here:
+one container (`container_box.py`), what is carried (`container_cargo.py`).
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import os
+import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import aclosing
@@ -17,7 +19,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from codeagent_lsp.config import ShellSettings
-from codeagent_lsp.environments.base import Environment, EnvironmentProblem, Kind
+from codeagent_lsp.environments.base import EnvironmentProblem, Kind
 from codeagent_lsp.environments.container_box import Box, BoxLimits, Pieces, Plan, Task, shell_words, sweep
 from codeagent_lsp.environments.container_cargo import REPORTS, Cargo
 from codeagent_lsp.environments.container_engine import Engine, find_socket
@@ -33,7 +35,6 @@ from codeagent_lsp.shadow.base import (
     Isolation,
     Launch,
     OnOutput,
-    Shell,
     Writings,
 )
 from codeagent_lsp.shadow.environment import FIXED
@@ -42,7 +43,7 @@ from codeagent_lsp.shadow.folder import sweep as sweep_folders
 from codeagent_lsp.shadow.hiding import within
 from codeagent_lsp.shadow.output import Output
 from codeagent_lsp.shadow.process import settled
-from codeagent_lsp.shadow.workspace import ShadowWorkspace
+from codeagent_lsp.shadow.workspace import BoundShell, Execute, ShadowWorkspace
 from codeagent_lsp.workspace.files import FileView
 from codeagent_lsp.workspace.staging import Staging
 
@@ -50,6 +51,7 @@ CONTAINER = Isolation("container", confined=True, offline=True, hidden=True)
 KILLED = 137
 STARTING_SECONDS = 120.0
 
+_JOINS = str(Path(__file__).with_name("container_terminal.py"))
 _TEMPORARY = "/tmp"  # noqa: S108 - the container's own
 _OF_THE_IMAGE = ("", "bin", "boot", "dev", "etc", "home", "lib", "lib64", "proc", "root", "run", "sbin", "sys", "tmp",
                  "usr", "var")  # fmt: skip
@@ -79,8 +81,13 @@ class ContainerAdapter:
         self._sleep = sleep
         self._swept = False
 
-    async def create(self, settings: ShellSettings, folders: Sequence[str]) -> Environment:
-        """See `Adapter`. The container itself starts with the first command."""
+    async def create(
+        self, settings: ShellSettings, folders: Sequence[str], serve: Execute | None = None
+    ) -> ContainerEnvironment:
+        """See `Adapter`. The container itself starts with the first command.
+
+        With `serve` its one command is a shell at a terminal: `serve` runs what joins a terminal here with it.
+        """
         image, socket = settings.container_image or "", find_socket(self._environ)
         if not socket:
             raise SettingError("container.no_engine", image=image)
@@ -95,7 +102,8 @@ class ContainerAdapter:
             self._swept = True
         outermost = [path for path in folders if not within(path, [other for other in folders if other != path])]
         plan = Plan(image, tuple(dict.fromkeys(outermost)), state, limits=self._limits)
-        return ContainerEnvironment(_Vessel(engine, plan, self._sleep), self._copies, self._settings, self._spool)
+        vessel = _Vessel(engine, plan, self._sleep)
+        return ContainerEnvironment(vessel, self._copies, self._settings, self._spool, serve)
 
     @property
     def _copies(self) -> str:
@@ -105,19 +113,28 @@ class ContainerAdapter:
 class ContainerEnvironment:
     """The `Environment` around a shadow workspace whose commands run in a container."""
 
-    def __init__(self, vessel: _Vessel, copies: str, settings: Callable[[], ShellSettings], spool: Path) -> None:
+    def __init__(
+        self,
+        vessel: _Vessel,
+        copies: str,
+        settings: Callable[[], ShellSettings],
+        spool: Path,
+        serve: Execute | None = None,
+    ) -> None:
         self._vessel = vessel
         self._settings = settings
         self._spool = spool
+        self._serve = serve
         self._layer: _ContainerLayer | None = None
-        self._workspace = ShadowWorkspace(CONTAINER, lambda folders: self._opened(copies), self._execute)
+        execute = self._execute if serve is None else self._shown
+        self._workspace = ShadowWorkspace(CONTAINER, lambda folders: self._opened(copies), execute)
 
     @property
     def isolation(self) -> Isolation:
         """Complete."""
         return CONTAINER
 
-    def bind(self, view: FileView, staging: Staging, approve: Approve) -> Shell:
+    def bind(self, view: FileView, staging: Staging, approve: Approve) -> BoundShell:
         """See `Environment`."""
         return self._workspace.bind(view, staging, approve)
 
@@ -144,6 +161,21 @@ class ContainerEnvironment:
         finally:
             if not ended:
                 await settled(self._vessel.end())
+
+    async def _shown(self, launch: Launch, command: Command, on_output: OnOutput) -> Finished:
+        """A shell at a terminal that is served here, until it is stopped."""
+        assert self._layer is not None and self._serve is not None  # it was prepared in this turn
+        cargo = self._layer.cargo
+        try:
+            box = await self._vessel.ready(cargo, network=command.network)
+            await cargo.carry_in(box)
+            path = await box.announced(Task(launch.argv, launch.cwd, launch.environment))
+            finished = await self._serve(_joining(self._vessel.socket, path, cargo.owner), command, on_output)
+            if finished.ending == "exited":
+                await cargo.carry_out(box)
+            return finished
+        finally:
+            await settled(self._vessel.end())
 
     async def _ran(self, launch: Launch, command: Command, on_output: OnOutput, output: Output) -> Finished:
         assert self._layer is not None  # it was prepared in this turn
@@ -203,6 +235,11 @@ class _Vessel:
         self._box: Box | None = None
         self._network = False
 
+    @property
+    def socket(self) -> str:
+        """Where its engine is."""
+        return self._engine.socket
+
     async def ready(self, cargo: Cargo, *, network: bool) -> Box:
         """A container that runs; a new one is empty, and the cargo is told."""
         if self._box is not None and (self._network != network or not await self._box.runs()):
@@ -235,6 +272,12 @@ class _Limits:
 def label_of(state: Path) -> str:
     """What containers of all servers with this state folder are labelled with."""
     return hashlib.sha256(os.fsencode(os.path.realpath(state))).hexdigest()[:32]
+
+
+def _joining(socket: str, path: str, folder: str) -> Launch:
+    """What joins the terminal that it is started in with a program in a container."""
+    environment = {"PATH": os.defpath, "LC_CTYPE": "C.UTF-8"}
+    return Launch((sys.executable, "-I", "-S", _JOINS, socket, path), "/", environment, folder)
 
 
 async def _followed(box: Box, task: Task, limits: _Limits, output: Output, on_output: OnOutput) -> tuple[Ending, int]:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import IO, Any
 
 from codeagent_lsp.environments.base import EnvironmentProblem
-from codeagent_lsp.environments.container_engine import Engine, Piped
+from codeagent_lsp.environments.container_engine import VERSION, Engine, Piped
 from codeagent_lsp.errors import ErrorCode
 from codeagent_lsp.shadow.base import Stream
 from codeagent_lsp.shadow.process import settled
@@ -114,6 +114,10 @@ class Box:
             async for found in pieces:
                 yield found
 
+    async def announced(self, task: Task) -> str:
+        """The path by which the engine knows a program that is to have a terminal; whoever joins it starts it."""
+        return f"/{VERSION}/exec/{await self._made(task.argv, task, stdin=True, terminal=True)}"
+
     async def code(self) -> int:
         """The exit code of the program that ran last."""
         return await self._ended(self._last)
@@ -166,7 +170,9 @@ class Box:
             self._hold.writer.close()
             self._hold = None
 
-    async def _made(self, argv: Sequence[str], task: Task | None = None, *, stdin: bool = False) -> str:
+    async def _made(
+        self, argv: Sequence[str], task: Task | None = None, *, stdin: bool = False, terminal: bool = False
+    ) -> str:
         """Announce a program to the engine; the name by which it is started."""
         environment = task.environment if task else {}
         made = await self._engine.post(
@@ -179,6 +185,7 @@ class Box:
                 "AttachStdin": stdin,
                 "AttachStdout": True,
                 "AttachStderr": True,
+                "Tty": terminal,
             },
         )
         return str(made["Id"])

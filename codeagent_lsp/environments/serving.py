@@ -88,7 +88,7 @@ class Screens(Protocol):
         """How it is now."""
 
     async def start(self, kind: Kind, wanted: Wanted) -> Status:
-        """Start it; one that runs is left as it is. ToolFailed with what to do where that is impossible."""
+        """Start it; one that runs is left as it is. ToolFailed or SettingError says what to do where it cannot be."""
 
     async def stop(self, kind: Kind) -> Stopped:
         """End it with all its processes; nothing happens where none runs."""

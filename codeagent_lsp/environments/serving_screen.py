@@ -77,6 +77,11 @@ class Screen:
             self._wanted.display,
         )
 
+    @property
+    def over(self) -> bool:
+        """Whether nothing of it is left, what was written in it included."""
+        return self._running is not None and self._running.done()
+
     async def start(self, shell: Shell) -> None:
         """Start it and wait until it answers. ToolFailed when it does not; nothing is left then."""
         self._started, self._isolation = time.monotonic(), shell.isolation.level

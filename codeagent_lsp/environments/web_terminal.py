@@ -1,4 +1,4 @@
-"""The web terminal: a shell in the private view of the workspace, for a browser on this machine.
+"""The web terminal: a shell in the private view of the workspace, or in a container, for a browser on this machine.
 
 The page is ours. The emulator in it is xterm.js: npm's where that is installed globally, else the one that the package
 webssh of PyPI brings along, of which only these files are used. Nothing of it is loaded from the web. Not here: serving
@@ -11,12 +11,14 @@ from collections.abc import Iterable
 from importlib.util import find_spec
 from pathlib import Path
 
+from codeagent_lsp.environments.base import Kind
 from codeagent_lsp.environments.serving import Recipe
 from codeagent_lsp.errors import ErrorCode, ToolFailed
 from codeagent_lsp.shadow.base import Command
 
 EXTRA = "pip install 'codeagent-lsp[terminal]'"
 PAGES = Path(__file__).with_name("pages")
+IN_CONTAINER = ("sh", "-c", "if command -v bash > /dev/null; then exec bash -i; else exec sh -i; fi")
 ENVIRONMENT = {"TERM": "xterm-256color", "COLORTERM": "truecolor", "NO_COLOR": "", "PAGER": "", "SHELL": "/bin/bash"}
 
 _NPM = {"xterm.js": "xterm/lib/xterm.js", "xterm.css": "xterm/css/xterm.css", "fit.js": "addon-fit/lib/addon-fit.js"}
@@ -24,11 +26,12 @@ _PYPI = {"xterm.js": "js/xterm.min.js", "xterm.css": "css/xterm.min.css", "fit.j
 _MODULES = ("/usr/local/lib/node_modules", "/usr/lib/node_modules", "/opt/homebrew/lib/node_modules")
 
 
-def terminal_recipe(cwd: str) -> Recipe:
+def terminal_recipe(cwd: str, where: Kind = "local") -> Recipe:
     """A shell in `cwd`, an absolute path in the workspace. ToolFailed when something has to be installed."""
     need_library()
-    # bubblewrap starts a new session, so the shell has to take the terminal for its own
-    command = Command(("setsid", "--ctty", "--wait", "bash", "-i"), cwd, environment=ENVIRONMENT)
+    # bubblewrap starts a new session, so the shell has to take the terminal for its own; an engine sees to that itself
+    words = ("setsid", "--ctty", "--wait", "bash", "-i") if where == "local" else IN_CONTAINER
+    command = Command(words, cwd, environment=ENVIRONMENT)
     return Recipe("terminal", command, {**page_files("terminal"), **emulator()})
 
 

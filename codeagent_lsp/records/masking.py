@@ -10,25 +10,30 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from codeagent_lsp.records.mark import MARK, Marker
+from codeagent_lsp.records.own import OwnSecrets
 from codeagent_lsp.records.sanitizer import Sanitizer
 
 MOST = 10_000
 
 
 class Masking:
-    """One for a server; marks are the same everywhere in it. `secrets` are our own keys."""
+    """One for a server; marks are the same everywhere in it. `secrets` are our own keys.
+
+    `own` finds those, for whoever else has to; `sanitizer` is for texts that are kept.
+    """
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
         self.marker = _Remembering()
-        self._sanitizer = Sanitizer(secrets=secrets, identities=False, homes=(), marker=self.marker)
+        self.own = OwnSecrets(secrets)
+        self.sanitizer = Sanitizer(secrets=self.own, identities=False, homes=(), marker=self.marker)
 
     def hide(self, text: str) -> str:
         """`text` with marks where it has secrets."""
-        return self._sanitizer.text(text)
+        return self.sanitizer.text(text)
 
     def clean(self, value: Any) -> Any:
         """Any value, in any nesting, with marks where it has secrets."""
-        return self._sanitizer.sanitize(value)
+        return self.sanitizer.sanitize(value)
 
     def reveal(self, value: Any) -> Any:
         """The same value, in any nesting of mappings and sequences, with the secrets that our marks stand for."""

@@ -1,7 +1,8 @@
 """The first layer: keys we hold ourselves, wherever and however they are written.
 
 Each is looked for as it is, in hex, Base64 of both alphabets at any alignment, URL-quoted, escaped for JSON or HTML,
-and reversed. All writings of one key get the same mark. Not here: secrets of others.
+and reversed. All writings of one key get the same mark. Keys may come later, as tokens of a login do. Not here: secrets
+of others.
 """
 
 from __future__ import annotations
@@ -14,19 +15,29 @@ from urllib.parse import quote, quote_plus
 from codeagent_lsp.records.mark import Mark
 
 LEAST = 8  # a shorter one would also be found in ordinary words
+MOST_LEARNT = 64  # tokens are renewed for as long as a server runs
 
 
 class OwnSecrets:
-    """Finds `secrets`; those shorter than `LEAST` characters are left out."""
+    """Finds `secrets`; those shorter than `LEAST` characters are left out. `version` grows when it learns; it may learn
+    in one thread and mask in others.
+    """
 
     def __init__(self, secrets: Iterable[str]) -> None:
-        known = {secret.strip() for secret in secrets}
-        self._writings = sorted(
-            {
-                writing: secret for secret in sorted(known) if len(secret) >= LEAST for writing in _writings(secret)
-            }.items(),
-            key=lambda pair: (-len(pair[0]), pair[0]),
-        )
+        self.version = 0
+        self._given = _usable(secrets)
+        self._learnt: tuple[str, ...] = ()
+        self._writings = _sorted_writings(self._given)
+
+    def learn(self, secrets: Iterable[str]) -> None:
+        """Find these from now on, too; of all that were ever learnt, the last `MOST_LEARNT`."""
+        new = [secret for secret in _usable(secrets) if secret not in self._given]
+        learnt = (*(secret for secret in self._learnt if secret not in new), *new)[-MOST_LEARNT:]
+        if learnt == self._learnt:
+            return
+        self._learnt = learnt
+        self._writings = _sorted_writings((*self._given, *learnt))
+        self.version += 1  # last: whoever sees it finds them
 
     @property
     def longest(self) -> int:
@@ -39,6 +50,17 @@ class OwnSecrets:
             if writing in text:
                 text = text.replace(writing, mark(secret))
         return text
+
+
+def _usable(secrets: Iterable[str]) -> tuple[str, ...]:
+    known = dict.fromkeys(secret.strip() for secret in secrets)
+    return tuple(secret for secret in known if len(secret) >= LEAST)
+
+
+def _sorted_writings(secrets: Iterable[str]) -> list[tuple[str, str]]:
+    """Every writing with its secret, the longest first."""
+    found = {writing: secret for secret in sorted(secrets) for writing in _writings(secret)}
+    return sorted(found.items(), key=lambda pair: (-len(pair[0]), pair[0]))
 
 
 def _writings(secret: str) -> Iterator[str]:

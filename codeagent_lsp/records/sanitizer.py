@@ -28,7 +28,7 @@ CACHED_TEXT = 65_536
 
 
 class Sanitizer:
-    """Masks secrets. `secrets` are our own keys; `enabled=False` gives every value back as it is.
+    """Masks secrets. `secrets` are our own keys, or what finds them; `enabled=False` gives every value back as it is.
 
     `identities` says that ids, sessions and paths are shortened as well, as records want it and a model does not.
     """
@@ -37,7 +37,7 @@ class Sanitizer:
         self,
         enabled: bool = True,
         *,
-        secrets: Iterable[str] = (),
+        secrets: Iterable[str] | OwnSecrets = (),
         identities: bool = True,
         homes: Iterable[str] | None = None,
         marker: Marker | None = None,
@@ -45,9 +45,9 @@ class Sanitizer:
         self.enabled = enabled
         self._identities = identities
         self._mark = marker or Marker()
-        self._own = OwnSecrets(secrets)
+        self._own = secrets if isinstance(secrets, OwnSecrets) else OwnSecrets(secrets)
         self._paths = Paths([os.path.expanduser("~")] if homes is None else homes)  # noqa: PTH111 - never raises
-        self._cached = lru_cache(maxsize=512)(self._clean)
+        self._cached = lru_cache(maxsize=512)(lambda text, version: self._clean(text))
         self._structure = Structure(self.text, self._mark, identities=identities)
 
     @property
@@ -63,13 +63,11 @@ class Sanitizer:
         """A text with secrets masked."""
         if not self.enabled or len(text) < SHORTEST:
             return text
-        return self._cached(text) if len(text) <= CACHED_TEXT else self._clean(text)
+        return self._cached(text, self._own.version) if len(text) <= CACHED_TEXT else self._clean(text)
 
     def for_model(self) -> Sanitizer:
         """The same for what a model reads: secrets masked with the same marks, ids and paths kept."""
-        other = Sanitizer(self.enabled, identities=False, homes=(), marker=self._mark)
-        other._own = self._own
-        return other
+        return Sanitizer(self.enabled, secrets=self._own, identities=False, homes=(), marker=self._mark)
 
     def _clean(self, text: str) -> str:
         text = self._own.mask(text, self._mark)

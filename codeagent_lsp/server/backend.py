@@ -217,7 +217,9 @@ class Backend:
         return host
 
     def _cleaner(self) -> Sanitizer:
-        """What finds secrets in texts that shall be kept; our own key is one."""
+        """What finds secrets in texts that shall be kept; our own keys are some."""
+        if self.glass.opened is not None:
+            return self.glass.opened.masking.sanitizer
         from codeagent_lsp.records.sanitizer import Sanitizer  # late: it is heavy, and an idle server does without it
 
         settings = self.front.settings()

@@ -1,11 +1,12 @@
 """Logins of MCP servers as the user meets them: a question, then the page in their browser, opened by the editor.
 
-Not here: the login (`tools/mcp/login.py`), what is kept of it (`tools/mcp/kept_login.py`).
+What the user answers and what becomes of a login stands in the audit, and no secret of it anywhere. Not here: the login
+(`tools/mcp/login.py`), what is kept of it (`tools/mcp/kept_login.py`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -15,11 +16,13 @@ from codeagent_lsp.errors import ToolFailed
 from codeagent_lsp.server.showing import shown, tell
 from codeagent_lsp.texts import text
 from codeagent_lsp.tools.asking import Question
+from codeagent_lsp.tools.mcp.logins import Step
 from codeagent_lsp.tools.variables import Vault, in_thread
 
 if TYPE_CHECKING:
     from codeagent_lsp.server.clients import ClientPolicy
     from codeagent_lsp.server.server import CodeAgentServer
+    from codeagent_lsp.session.glass import Glass
     from codeagent_lsp.session.inbox import Inbox
 
 
@@ -32,12 +35,14 @@ class McpLogins:
         policy: Callable[[], ClientPolicy],
         language: Callable[[], str],
         inbox: Inbox,
+        glass: Glass,
         open_vault: Callable[[], Vault | None],
     ) -> None:
         self._server = server
         self._policy = policy
         self._language = language
         self._inbox = inbox
+        self._glass = glass
         self._open_vault = open_vault
         self._vault: Vault | None = None
 
@@ -46,7 +51,7 @@ class McpLogins:
         deny, opened = self.words("choice.deny"), self.words("mcp.login.open")
         title = self.words("mcp.login", name=server, where=where, host=urlsplit(url).hostname or "")
         question = Question("approval", title, (deny, opened), danger=True)
-        if await self._inbox.ask("", question, lambda event: None) != (opened,):
+        if await self._inbox.ask("", question, self._glass.observe) != (opened,):
             return False
         if not await shown(self._server, self._policy(), types.ShowDocumentParams(uri=url, external=True)):
             tell(self._server, self.words("mcp.login.by_hand", name=server, url=url))
@@ -62,6 +67,14 @@ class McpLogins:
             if self._vault is None:  # another login may have asked at the same time
                 self._vault = opened or Memory()
         return self._vault
+
+    async def learn(self, secrets: Iterable[str]) -> None:
+        """Mask these exactly, for models, in records and wherever something is shown."""
+        await self._glass.learn(secrets)
+
+    async def record(self, server: str, where: str, step: Step, reason: str = "") -> None:
+        """A line of the audit."""
+        await self._glass.note("login", server=server, where=where, step=step, reason=reason)
 
     def words(self, key: str, /, **values: object) -> str:
         """A sentence in the user's language."""

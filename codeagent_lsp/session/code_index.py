@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, ParamSpec, TypeVar
 from codeagent_lsp.config import PermissionsSettings
 from codeagent_lsp.errors import AgentError, ToolFailed
 from codeagent_lsp.index.port import Indexing
-from codeagent_lsp.tools.builtin.reading import ReadFile
-from codeagent_lsp.tools.permissions import decide
+from codeagent_lsp.tools.may_read import may_read
 from codeagent_lsp.workspace.files import FileView
 
 if TYPE_CHECKING:  # heavy, and a server that is idle does without them
@@ -85,8 +84,7 @@ class RunIndex:
 
     def _may_read(self) -> Callable[[str], bool]:
         """Whether a file (absolute path) may be read without asking the user."""
-        roots, permissions = self._files.roots, self._permissions()
-        return lambda path: decide(ReadFile.traits, {"path": path}, permissions, roots).verdict == "allow"
+        return may_read(self._permissions(), self._files.roots)
 
     def _shown(self, found: Sequence[Chunk], may_read: Callable[[str], bool]) -> list[Chunk]:
         """Those of files that are there, may be read, and have no newer text than the one that was searched."""

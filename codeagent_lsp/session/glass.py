@@ -7,7 +7,7 @@ masks and records themselves (`records/`), what is recorded (`recording.py`).
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -61,6 +61,19 @@ class Glass:
     def hide(self, text: str) -> str:
         """A text that is shown or kept, without secrets."""
         return text if self._opened is None else self._opened.masking.hide(text)
+
+    async def learn(self, secrets: Iterable[str]) -> None:
+        """Nobody sees these any more when this returns: keys of ours that came while the server runs."""
+        (await self.ready()).masking.own.learn(secrets)
+
+    async def note(self, what: str, **details: Any) -> None:
+        """Write something into the audit that belongs to no run."""
+        (await self.ready()).recording.note(what, **details)
+
+    @property
+    def opened(self) -> Opened | None:
+        """The parts, where they are loaded."""
+        return self._opened
 
     def observe(self, event: events.Event) -> None:
         """Record an event, now or as soon as that is possible."""

@@ -21,7 +21,7 @@ def open_records(
     otherwise. `others` are secrets besides the key."""
     secrets = [*([api_key] if api_key else []), *others]
     masking = Masking(secrets)
-    sanitizer = Sanitizer(settings.sanitize, secrets=secrets, marker=masking.marker)
+    sanitizer = Sanitizer(settings.sanitize, secrets=masking.own, marker=masking.marker)
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     trace = TraceWriter(folder, sanitizer) if settings.enabled else None
     return Opened(masking, Recording(trace, AuditLog(folder, sanitizer), client))

@@ -53,6 +53,10 @@ class Recording:
         """A command, before it runs (no exit code) and when it has ended."""
         self._audit.command(run_id, command=command, cwd=cwd, isolation=isolation, exit_code=exit_code)
 
+    def note(self, what: str, **details: Any) -> None:
+        """What belongs to no run, such as a login."""
+        self._audit.note("", what, **details)
+
     def close(self) -> None:
         """Write what waits."""
         if self._trace is not None:

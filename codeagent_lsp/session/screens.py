@@ -1,7 +1,7 @@
 """The web terminals and desktops of a server: at most one of each for a session, gone with the session.
 
-What runs them is loaded with the first of them. Not here: that (`environments/serving_screen.py`), and who may start
-one (`tools/permissions.py`).
+They are where commands are: in a container, where one is set, never beside it. What runs them is loaded with the first
+of them. Not here: that (`environments/serving_screen.py`), and who may start one (`tools/permissions.py`).
 """
 
 from __future__ import annotations
@@ -13,15 +13,17 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol
 
+from codeagent_lsp.environments.base import Apart
+from codeagent_lsp.environments.base import Kind as Place
 from codeagent_lsp.environments.serving import Kind, Recipe, Status, Stopped, Wanted
-from codeagent_lsp.errors import ToolFailed
+from codeagent_lsp.errors import SettingError, ToolFailed
 from codeagent_lsp.shadow.base import Approve, Shell
 from codeagent_lsp.workspace.files import FileView
 from codeagent_lsp.workspace.staging import Staging
 
 if TYPE_CHECKING:
     from codeagent_lsp.environments.serving_screen import Screen
-    from codeagent_lsp.shadow.workspace import BoundShell, Execute, ShadowWorkspace
+    from codeagent_lsp.shadow.workspace import BoundShell, Execute
 
 Show = Callable[[str], Awaitable[bool]]
 """Opens an address in the user's browser, or tells it to the user; whether it was opened."""
@@ -35,8 +37,12 @@ _OPEN = (
 class Views(Protocol):
     """Makes private views of workspace folders."""
 
-    async def apart(self, folders: Sequence[str], execute: Execute) -> ShadowWorkspace:
-        """A view of its own, which whoever asks has to close."""
+    @property
+    def kind(self) -> Place:
+        """Where they are, by the settings of now."""
+
+    async def apart(self, kind: Place, folders: Sequence[str], execute: Execute) -> Apart:
+        """A view of its own, which whoever asks has to close. SettingError or ToolFailed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +57,9 @@ class Desk:
 
 @dataclass(frozen=True, slots=True)
 class _Open:
+    place: Place
     screen: Screen
-    workspace: ShadowWorkspace
+    workspace: Apart
     shell: BoundShell
 
     async def close(self) -> None:
@@ -89,10 +96,10 @@ class SessionScreens:
         return Status(key[1]) if known is None else known.screen.status
 
     async def start(self, key: _Key, wanted: Wanted, desk: Desk) -> Status:
-        """Start it, unless it runs. ToolFailed."""
+        """Start it, unless it runs where it should. SettingError or ToolFailed."""
         async with self._turns[key]:
             known = self._open.get(key)
-            if known is not None and known.screen.status.running:
+            if known is not None and known.screen.status.running and known.place == self._views.kind:
                 return known.screen.status
             await self._stopped(key, desk)
             made = await self._made(key[1], wanted, desk)
@@ -124,10 +131,11 @@ class SessionScreens:
         try:
             result = await known.screen.stop()
         except asyncio.CancelledError:
-            if self._closed:
+            if self._closed or known.screen.over:
                 await known.close()
-            else:
-                self._open[key] = known  # it has ended; what was written in it waits for the next stop
+            else:  # what was written in it waits for the next stop, and is not the cancelled run's any more
+                known.shell.let_go()
+                self._open[key] = known
             raise
         except BaseException:
             await known.close()
@@ -139,15 +147,18 @@ class SessionScreens:
         folders = desk.view.roots.folders
         if not folders:
             raise ToolFailed(f"No folder is open, so there is nothing to show in a {kind}.")
+        place = self._views.kind
+        if (kind, place) == ("desktop", "container"):
+            raise SettingError("screen.no_desktop")
         running: Any = await asyncio.to_thread(import_module, "codeagent_lsp.environments.serving_screen")
-        recipe = await asyncio.to_thread(_recipe, kind, folders[0], wanted)
+        recipe = await asyncio.to_thread(_recipe, kind, folders[0], wanted, place)
         screen: Screen = running.Screen(recipe, wanted)
-        workspace = await self._views.apart(folders, screen.execute)
+        workspace = await self._views.apart(place, folders, screen.execute)
         isolation = workspace.isolation
         if not isolation.complete:
             await workspace.close()
             raise ToolFailed(_OPEN.format(kind=kind, level=isolation.level, reason=isolation.reason))
-        made = _Open(screen, workspace, workspace.bind(desk.view, desk.staging, desk.approve))
+        made = _Open(place, screen, workspace, workspace.bind(desk.view, desk.staging, desk.approve))
         try:
             await screen.start(desk.audited(made.shell))
         except BaseException:
@@ -186,8 +197,8 @@ class RunScreens:
         return self.screens.show is not None and await self.screens.show(url)
 
 
-def _recipe(kind: Kind, folder: str, wanted: Wanted) -> Recipe:
+def _recipe(kind: Kind, folder: str, wanted: Wanted, place: Place) -> Recipe:
     from codeagent_lsp.environments.desktop import desktop_recipe  # late: only who starts one needs it
     from codeagent_lsp.environments.web_terminal import terminal_recipe  # late: likewise
 
-    return terminal_recipe(folder) if kind == "terminal" else desktop_recipe(folder, wanted)
+    return terminal_recipe(folder, place) if kind == "terminal" else desktop_recipe(folder, wanted)

@@ -15,15 +15,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from codeagent_lsp.config import ShellSettings
-from codeagent_lsp.environments.base import Adapter, Info, Kind
+from codeagent_lsp.environments.base import Adapter, Apart, Info, Kind
 from codeagent_lsp.environments.orchestrator import Orchestrator
 from codeagent_lsp.shadow.base import Approve, Shell
 from codeagent_lsp.workspace.files import FileView
 from codeagent_lsp.workspace.staging import Staging
 
 if TYPE_CHECKING:
+    from codeagent_lsp.environments.container import ContainerAdapter
     from codeagent_lsp.environments.local import LocalAdapter
-    from codeagent_lsp.shadow.workspace import Execute, ShadowWorkspace
+    from codeagent_lsp.shadow.workspace import Execute
 
 
 class SessionShadows:
@@ -49,15 +50,20 @@ class SessionShadows:
         async with self._turns[session_id]:  # calls side by side share what the first of them makes
             if self._keys.get(session_id) != key:
                 await self.close(session_id)
-                kind: Kind = "container" if settings.container_image else "local"
+                kind: Kind = "container" if settings.container_image else "local"  # of the same moment as the key
                 await self._orchestrator.create(session_id, kind, settings, folders)
                 self._keys[session_id] = key
             return self._orchestrator.shell(session_id, view, staging, approve)
 
-    async def apart(self, folders: Sequence[str], execute: Execute) -> ShadowWorkspace:
+    @property
+    def kind(self) -> Kind:
+        """Where commands run by the settings of now."""
+        return "container" if self._settings().container_image else "local"
+
+    async def apart(self, kind: Kind, folders: Sequence[str], execute: Execute) -> Apart:
         """A view of its own, for what runs long beside the commands of a session; whoever asks has to close it."""
-        local = cast("LocalAdapter", await self._orchestrator.adapter("local"))
-        return await local.create(self._settings(), folders, execute)
+        adapter = cast("LocalAdapter | ContainerAdapter", await self._orchestrator.adapter(kind))
+        return await adapter.create(self._settings(), folders, execute)
 
     def list(self) -> tuple[Info, ...]:
         """The environments of all sessions, by the sessions' ids."""

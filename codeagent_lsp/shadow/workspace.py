@@ -48,13 +48,47 @@ _CLOSE_SECONDS = 30.0
 _SAVED_ONLY = "The command saw the saved file: at the isolation level direct, unsaved and proposed text is not seen."
 
 
-@dataclass(slots=True)
-class _Binding:
-    """What one run brings along. Only a command that outlives its run is handed over to another one."""
+@dataclass(frozen=True, slots=True)
+class _Owner:
+    """What one run brings along."""
 
     view: FileView
     staging: Staging
     approve: Approve
+
+
+class _Binding:
+    """Whose what commands write is going to be. Only a command that outlives its run comes to another one; meanwhile it
+    may be nobody's.
+    """
+
+    def __init__(self, owner: _Owner) -> None:
+        self.owner: _Owner | None = owner
+        self.view = owner.view
+        self._changed = asyncio.Event()
+
+    def give(self, owner: _Owner | None) -> None:
+        """From now on it is this one's; what the last one was asked does not count."""
+        self.owner = owner
+        self._changed.set()
+        self._changed = asyncio.Event()
+
+    async def taken(self) -> _Owner:
+        """Whose it is, as soon as it is somebody's."""
+        while self.owner is None:
+            await self._changed.wait()
+        return self.owner
+
+    async def approved(self, owner: _Owner, paths: tuple[str, ...]) -> bool:
+        """Whether the owner agrees; no when it comes to another one meanwhile, who then is asked."""
+        asking, changed = asyncio.ensure_future(owner.approve(paths)), asyncio.ensure_future(self._changed.wait())
+        try:
+            await asyncio.wait((asking, changed), return_when=asyncio.FIRST_COMPLETED)
+            return asking.done() and asking.result()
+        finally:
+            asking.cancel()
+            changed.cancel()
+            await asyncio.wait((asking, changed))
 
 
 class ShadowWorkspace:
@@ -86,7 +120,7 @@ class ShadowWorkspace:
 
     def bind(self, view: FileView, staging: Staging, approve: Approve) -> BoundShell:
         """The commands of one run."""
-        return BoundShell(self, _Binding(view, staging, approve))
+        return BoundShell(self, _Binding(_Owner(view, staging, approve)))
 
     async def run(self, binding: _Binding, command: Command, on_output: OnOutput) -> CommandResult:
         """Run one command in the view of `binding`, when its turn has come."""
@@ -120,12 +154,16 @@ class ShadowWorkspace:
         writings = await self._in_thread(self._writings)
         if not proposes:
             return CommandResult(finished, self.isolation)
-        collected = await asyncio.to_thread(collect, writings, binding.view, seen, self._limits)
-        if finished.ending != "exited":
-            collected = collected.without(collected.paths, _stopped(finished))
-        elif collected.protected and not await binding.approve(collected.protected):
-            collected = collected.without_protected()
-        staged = _stage(collected, binding.staging)
+        while True:
+            owner = await binding.taken()
+            collected = await asyncio.to_thread(collect, writings, owner.view, seen, self._limits)
+            if finished.ending != "exited":
+                collected = collected.without(collected.paths, _stopped(finished))
+            elif collected.protected and not await binding.approved(owner, collected.protected):
+                collected = collected.without_protected()
+            if binding.owner is owner:  # nothing is staged for a run that has let go of it
+                break
+        staged = _stage(collected, owner.staging)
         left_out = (*seen.left_out, *_unseen(self.isolation, seen), *collected.left_out)
         return CommandResult(finished, self.isolation, staged, left_out)
 
@@ -195,7 +233,11 @@ class BoundShell:
 
     def hand_over(self, view: FileView, staging: Staging, approve: Approve) -> None:
         """What the command that runs has written is going to be another run's."""
-        self._binding.view, self._binding.staging, self._binding.approve = view, staging, approve
+        self._binding.give(_Owner(view, staging, approve))
+
+    def let_go(self) -> None:
+        """What the command that runs has written waits until it is handed over; it is nobody's meanwhile."""
+        self._binding.give(None)
 
 
 def executing(settings: Callable[[], ShellSettings], spool_folder: Path) -> Execute:

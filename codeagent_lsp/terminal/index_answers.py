@@ -68,11 +68,10 @@ def _on_disk(place: Place) -> FileView:
 
 def _as_the_model(roots: Roots) -> Callable[[str], bool]:
     """What the model may read without asking: of other files a map has no more than the name."""
-    from codeagent_lsp.tools.builtin.reading import ReadFile  # late: a search does without the tools
-    from codeagent_lsp.tools.permissions import decide  # late: a search does without the tools
+    from codeagent_lsp.tools.may_read import may_read  # late: a search does without it
 
     settings, _ = load(environment_layer())
-    return lambda path: decide(ReadFile.traits, {"path": path}, settings.permissions, roots).verdict == "allow"
+    return may_read(settings.permissions, roots)
 
 
 def _line(chunk: Chunk) -> str:

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import Any, ClassVar, Generic, Literal, TypeVar
+from dataclasses import dataclass
+from typing import Any, ClassVar, Generic, TypeVar
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter
 
@@ -28,11 +28,10 @@ from codeagent_lsp.tools.outputs import OutputStore
 from codeagent_lsp.tools.planning import Planner
 from codeagent_lsp.tools.skills.desk import SkillDesk
 from codeagent_lsp.tools.todos import TodoList
+from codeagent_lsp.tools.traits import ToolTraits
 from codeagent_lsp.tools.variables import Variables
 from codeagent_lsp.workspace.files import FileView
 from codeagent_lsp.workspace.staging import Staging
-
-Effect = Literal["read", "write", "run", "net", "ask"]
 
 
 class Parameters(BaseModel):
@@ -118,31 +117,6 @@ class ToolOutput:
 
     text: str
     data: Any = None
-
-
-@dataclass(frozen=True, slots=True)
-class ToolTraits:
-    """The fixed facts of a tool.
-
-    `timeout` is in seconds, None for a tool that sees to it itself, "setting" for `tools.timeoutSeconds`.
-    `max_output_bytes` is for a tool that shall say less than `tools.maxOutputBytes` allows.
-    `command_parameter` names the parameter that holds a shell command, `subject_parameter` the one that rules and
-    questions speak of where it is no path and no command; '' when there is none. Of tools that others
-    wrote, `pin` stands for what they say of themselves, to which approvals are bound, and `approved` says that the
-    user's settings allow it by name.
-    """
-
-    name: str
-    description: str
-    effect: Effect
-    group: str = "core"
-    timeout: float | Literal["setting"] | None = "setting"
-    max_output_bytes: int | None = None
-    path_parameters: tuple[str, ...] = field(default=())
-    command_parameter: str = ""
-    subject_parameter: str = ""
-    pin: str = ""
-    approved: bool = False
 
 
 class Tool(ABC, Generic[P]):

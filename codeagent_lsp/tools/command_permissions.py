@@ -13,7 +13,7 @@ from typing import Any
 
 from codeagent_lsp.config import ShellSettings
 from codeagent_lsp.shadow.base import Isolation
-from codeagent_lsp.tools.decision import Decision
+from codeagent_lsp.tools.decision import Decision, Mode
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,16 +69,17 @@ def judged_command(command: str, rules: CommandRules, places: Places) -> Decisio
     return Decision(judgement.decision, _first(judgement.reasons), firm=firm)
 
 
-def placed(decision: Decision, arguments: Mapping[str, Any], place: Place) -> Decision:
-    """The decision in view of where the call would run."""
+def placed(decision: Decision, arguments: Mapping[str, Any], place: Place, mode: Mode) -> Decision:
+    """The decision in view of where the call would run. A rule that allows a command does not allow it the network."""
     shell, isolation = place.shell, place.isolation
     if isolation is None:
         return Decision("deny", place.reason)
     if isolation.level == "direct":
         return Decision("ask", "It runs in your real folder, not in a shadow of it.", remember=False)
-    if decision.firm:
+    widened = arguments.get("allow_network") and not shell.allow_network and mode != "bypass"
+    if decision.firm and not (widened and decision.verdict == "allow"):
         return decision
-    if arguments.get("allow_network") and not shell.allow_network:
+    if widened:
         return Decision("ask", "The command asks for the network.")
     if shell.confirm == "never":
         return Decision("allow", "The setting shell.confirm asks for nothing.")

@@ -14,9 +14,9 @@ from typing import Any
 
 from codeagent_lsp.config import PermissionsSettings
 from codeagent_lsp.errors import AgentError
-from codeagent_lsp.tools.base import Effect, ToolTraits
 from codeagent_lsp.tools.command_permissions import NOWHERE, CommandRules, Place, Places, judged_command, placed
 from codeagent_lsp.tools.decision import Decision, Mode
+from codeagent_lsp.tools.traits import Effect, ToolTraits
 from codeagent_lsp.workspace.patch import paths_of
 from codeagent_lsp.workspace.paths import Roots
 
@@ -71,7 +71,7 @@ def decide(
     ruled = _by_rules(traits, arguments, settings, roots)
     if ruled.verdict == "deny" or traits.effect != "run":
         return ruled
-    return placed(ruled, arguments, place)
+    return placed(ruled, arguments, place, settings.mode)
 
 
 def _by_rules(

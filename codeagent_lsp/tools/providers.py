@@ -44,7 +44,7 @@ class StaticProvider:
 
 
 class CachedProvider:
-    """Asks another provider at most once in `seconds`, and once for all who ask at the same time.
+    """Asks another provider, a slow one, at most once in `seconds`, and once for all who ask at the same time.
 
     While the other one fails, what it said last counts; CodeAgentError or OSError when it never said anything.
     """

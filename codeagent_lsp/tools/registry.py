@@ -15,7 +15,8 @@ from codeagent_lsp.messages import ToolSpec
 from codeagent_lsp.tools.circuit_breaker import CircuitBreaker
 
 if TYPE_CHECKING:  # what an idle server has no use for
-    from codeagent_lsp.tools.base import Effect, Tool
+    from codeagent_lsp.tools.base import Tool
+    from codeagent_lsp.tools.traits import Effect
 
 ToolState = Literal["registered", "active", "disabled", "error"]
 

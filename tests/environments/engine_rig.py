@@ -1,7 +1,8 @@
 """A real container engine for tests: Podman's service on a socket of the test, and an image of this machine's programs.
 
 Nothing is fetched: the image is a folder with copies of what is here. Storage, socket and service are the test's own
-and gone with it.
+and gone with it. Other tests may have an engine of their own at the same time: what runs in containers of this one is
+known by a variable that its image sets.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ PROGRAMS = (
     "sh bash cat chmod cp echo env find grep head id ln ls mkdir mkfifo mount mv ps rm setsid sleep tar touch tr true"
 )
 PYTHON = "/usr/bin/python3"
+MARK = "CODEAGENT_TEST_ENGINE"
 SECONDS = 120
 _LEFT_OUT = ("test", "tests", "idlelib", "ensurepip", "lib2to3", "tkinter", "turtledemo", "__pycache__", "config-*")
 _CONTAINERS = "unqualified-search-registries = []\n"
@@ -40,7 +42,7 @@ class Podman:
     socket: str
     command: tuple[str, ...]
     process: subprocess.Popen[bytes]
-    others: frozenset[int]
+    mark: str
 
     @property
     def environ(self) -> dict[str, str]:
@@ -52,8 +54,12 @@ class Podman:
         return self._said("ps", "--all", "--quiet", "--no-trunc").split()
 
     def inside(self) -> list[str]:
-        """The programs that run as the user of containers, by their words; not those that ran before this engine."""
-        return [words for pid, words in _as_user().items() if pid not in self.others]
+        """The programs that run in containers of this engine, by their words."""
+        return list(_marked(self.mark).values())
+
+    def kill_all(self) -> None:
+        """End all containers, as somebody else may."""
+        self._said("kill", *self.listed())
 
     def volumes(self) -> list[str]:
         return self._said("volume", "ls", "--quiet").split()
@@ -83,11 +89,11 @@ needs_engine = pytest.mark.skipif(engine_problem() is not None, reason=f"no cont
 def podman(folder: Path) -> Iterator[Podman]:
     """A service with the image, everything of it in `folder`."""
     folder.mkdir(parents=True, exist_ok=True)
-    others = frozenset(_as_user())
+    mark = f"{MARK}={folder}"
     socket = f"{folder}/engine.sock"
     options = ("--root", f"{folder}/storage", "--runroot", f"{folder}/run", "--storage-driver", "vfs")
     command = ("podman", *options, "--cgroup-manager=cgroupfs", "--runtime", "runc", "--events-backend", "none")
-    _make_image(folder / "image", command)
+    _make_image(folder / "image", command, mark)
     limits = ("--memory=64m", "--pids-limit=20", "--ulimit=nofile=1024:1024", "--ulimit=nproc=1024:1024")
     plainly = (*command, "run", "--rm", "--network=none", *limits, IMAGE, "true")
     done = subprocess.run(plainly, capture_output=True, text=True, timeout=SECONDS, check=False)
@@ -95,6 +101,7 @@ def podman(folder: Path) -> Iterator[Podman]:
         pytest.skip(f"Podman itself cannot run a container here: {done.stderr.strip()[-300:]}")
     process = subprocess.Popen(
         (*command, "system", "service", "--time", "0", f"unix://{socket}"),
+        cwd=folder,  # its helpers leave a file where they are when memory runs out
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
@@ -104,7 +111,7 @@ def podman(folder: Path) -> Iterator[Podman]:
         while not Path(socket).exists():
             assert process.poll() is None and time.monotonic() < deadline, "the service did not start"
             time.sleep(0.05)
-        yield Podman(socket, command, process, others)
+        yield Podman(socket, command, process, mark)
     finally:
         subprocess.run((*command, "rm", "--all", "--force", "--time", "0"), capture_output=True, timeout=SECONDS)
         process.terminate()
@@ -116,11 +123,11 @@ def podman(folder: Path) -> Iterator[Podman]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _as_user() -> dict[int, str]:
+def _marked(mark: str) -> dict[int, str]:
     found = {}
     for path in Path("/proc").glob("[0-9]*"):
         try:
-            if path.stat().st_uid == USER:
+            if path.stat().st_uid == USER and mark.encode() in (path / "environ").read_bytes().split(b"\0"):
                 found[int(path.name)] = (path / "cmdline").read_bytes().decode("utf-8", "replace").replace("\0", " ")
         except OSError:  # gone meanwhile
             continue
@@ -140,7 +147,7 @@ def _helpers(folder: str) -> list[int]:
     return found
 
 
-def _make_image(folder: Path, command: tuple[str, ...]) -> None:
+def _make_image(folder: Path, command: tuple[str, ...], mark: str) -> None:
     """Import an image of the programs, python with its libraries, and nothing else."""
     python = os.path.realpath(PYTHON)
     library = Path(f"/usr/lib/{Path(python).name}")
@@ -158,7 +165,8 @@ def _make_image(folder: Path, command: tuple[str, ...]) -> None:
     archive = folder.with_suffix(".tar")
     with tarfile.open(archive, "w") as target:
         target.add(folder, ".")
-    done = subprocess.run((*command, "import", str(archive), IMAGE), capture_output=True, text=True, timeout=SECONDS)
+    words = (*command, "import", "--change", f"ENV {mark}", str(archive), IMAGE)
+    done = subprocess.run(words, capture_output=True, text=True, timeout=SECONDS)
     assert done.returncode == 0, done.stderr
     archive.unlink()
     shutil.rmtree(folder)

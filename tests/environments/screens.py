@@ -21,6 +21,7 @@ from codeagent_lsp.environments.desktop import find_programs
 from codeagent_lsp.errors import ToolFailed
 from codeagent_lsp.session.screens import Desk, RunScreens, SessionScreens
 from codeagent_lsp.session.shadows import SessionShadows
+from codeagent_lsp.shadow.base import Approve
 from codeagent_lsp.shadow.watchdog import descendants
 from codeagent_lsp.tools.web.browser import browser_of
 from tests.children import command_lines
@@ -55,15 +56,15 @@ class Rig:
     def __init__(self, folder: Path, settings: ShellSettings | None = None) -> None:
         self.folder = Folder(folder / "workspace")
         self.state = folder / "state"
-        chosen = settings or ShellSettings()
-        self.shadows = SessionShadows(lambda: chosen, self.state, self.state / "outputs")
+        self.settings = settings or ShellSettings()
+        self.shadows = SessionShadows(lambda: self.settings, self.state, self.state / "outputs")
         self.shown: list[str] = []
         self.screens = SessionScreens(self.shadows, self._show)
         self.run = self.as_run(self.folder)
 
-    def as_run(self, folder: Folder) -> RunScreens:
+    def as_run(self, folder: Folder, approve: Approve | None = None) -> RunScreens:
         """What a run has whose files these are."""
-        return self.screens.of("session", Desk(folder.view, folder.staging, _never))
+        return self.screens.of("session", Desk(folder.view, folder.staging, approve or _never))
 
     def left(self) -> list[str]:
         """Processes and files that a screen should not leave."""
@@ -153,10 +154,10 @@ def wrote(page: Any, made: Rig, name: str, seconds: float = 20.0) -> None:
     page.wait_for_timeout(1000)
 
 
-async def killed(kind: str, folder: Path) -> set[int]:
-    """Start one in a process of its own, kill that, and wait; what was below it and does not end."""
+async def killed(kind: str, folder: Path, image: str = "") -> set[int]:
+    """Start one in a process of its own, with `image` in a container; kill that, wait; what was below it and stays."""
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "tests.environments.started", kind, str(folder)),
+        *(sys.executable, "-m", "tests.environments.started", kind, str(folder), image),
         stdout=asyncio.subprocess.PIPE,
         cwd=ROOT,
     )
@@ -165,7 +166,8 @@ async def killed(kind: str, folder: Path) -> set[int]:
         async with asyncio.timeout(SECONDS * 2):
             url = (await process.stdout.readline()).decode().strip()
         assert url.startswith("http://127.0.0.1:")
-        await until(lambda: len(descendants(process.pid)) >= 5)  # watchdog, serving program, sandbox twice, shell
+        least = 3 if image else 5  # watchdog, serving program, and what joins a container; else sandbox twice, shell
+        await until(lambda: len(descendants(process.pid)) >= least)
         below = set(descendants(process.pid))
     finally:
         process.kill()
@@ -173,6 +175,11 @@ async def killed(kind: str, folder: Path) -> set[int]:
     with suppress(AssertionError):
         await until(lambda: not below & set(command_lines()))
     return below & set(command_lines())
+
+
+async def yes(paths: tuple[str, ...]) -> bool:
+    """A user who allows it."""
+    return True
 
 
 async def _never(paths: tuple[str, ...]) -> bool:

@@ -6,16 +6,17 @@ import asyncio
 import sys
 from pathlib import Path
 
+from codeagent_lsp.config import ShellSettings
 from codeagent_lsp.environments.serving import Kind, Wanted
 from tests.environments.screens import rig
 
 
-async def main(kind: Kind, folder: str) -> None:
-    async with rig(Path(folder)) as made:
+async def main(kind: Kind, folder: str, image: str) -> None:
+    async with rig(Path(folder), ShellSettings(container_image=image or None)) as made:
         status = await made.run.start(kind, Wanted())
         print(status.url, flush=True)
         await asyncio.sleep(600)
 
 
 if __name__ == "__main__":
-    asyncio.run(main("desktop" if sys.argv[1] == "desktop" else "terminal", sys.argv[2]))
+    asyncio.run(main("desktop" if sys.argv[1] == "desktop" else "terminal", *sys.argv[2:]))

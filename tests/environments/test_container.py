@@ -91,6 +91,16 @@ async def until(true: Callable[[], bool], seconds: float = 20.0) -> None:
         await asyncio.sleep(0.1)
 
 
+async def test_a_network_is_for_the_command_alone_that_was_allowed_it(engine: Podman, tmp_path: Path) -> None:
+    async with session(engine, tmp_path) as work:
+        try:
+            allowed = await work.says("ls /sys/class/net", network=True)
+        except EnvironmentProblem as problem:
+            pytest.skip(f"the engine has no network to give here: {problem}")
+        assert set(allowed.split()) > {"lo"}
+        assert (await work.says("ls /sys/class/net")).split() == ["lo"]
+
+
 async def test_a_session_writes_tests_and_exports(engine: Podman, tmp_path: Path) -> None:
     async with session(engine, tmp_path) as work:
         bench = work.bench

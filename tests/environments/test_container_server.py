@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import subprocess
 from pathlib import Path
 
 import pytest
 
-from tests.environments.engine_rig import IMAGE, Podman, needs_engine
+from codeagent_lsp.environments.container_box import USER
+from tests.environments.engine_rig import IMAGE, MARK, Podman, needs_engine
 from tests.environments.test_container import until
 from tests.mcp_server.calls import disk, make_workspace
 from tests.mcp_server.rig import code_of, over_stdio, text_of
@@ -55,6 +57,17 @@ async def test_the_sandbox_server_in_a_container(
     (exported,) = state_dir.glob("workspaces/*/artifacts/sandbox/*")  # noqa: ASYNC240
     assert exported.read_bytes() == b"a\0b"
     assert list((state_dir / "containers").iterdir()) == []
+
+
+def test_only_what_runs_in_containers_of_this_engine_counts(engine: Podman) -> None:
+    for mark, counted in ((f"{MARK}=/another/folder", 0), (engine.mark, 1)):
+        name, _, folder = mark.partition("=")
+        like = subprocess.Popen(["sleep", "60"], user=USER, group=USER, extra_groups=[], env={name: folder})
+        try:
+            assert len(engine.inside()) == counted
+        finally:
+            like.kill()
+            like.wait()
 
 
 async def test_the_sandbox_server_is_killed(

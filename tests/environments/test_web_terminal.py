@@ -16,7 +16,7 @@ from websockets.exceptions import InvalidStatus
 from websockets.typing import Origin
 
 from codeagent_lsp.config import ShellSettings
-from codeagent_lsp.environments.serving import PORTS, Wanted
+from codeagent_lsp.environments.serving import PORTS, Stopped, Wanted
 from codeagent_lsp.errors import ToolFailed
 from codeagent_lsp.shadow.watchdog import resident_bytes
 from tests.children import command_lines
@@ -32,6 +32,7 @@ from tests.environments.screens import (
     socket_url,
     until,
     wrote,
+    yes,
 )
 
 pytestmark = [pytest.mark.slow, *needs_terminal]  # real shells in a real sandbox
@@ -163,6 +164,32 @@ async def test_cancelled_while_it_starts(made: Rig) -> None:
         await asyncio.wait([starting])
         await made.run.stop("terminal")
         await until(lambda: not made.left())  # a thread may still be finding out what this machine can do
+
+
+async def test_a_stop_that_is_cancelled_while_it_asks_leaves_all_to_the_next(made: Rig) -> None:
+    status = await made.run.start("terminal", Wanted())
+    async with shell_at(status.url) as shell:
+        await shell.type("echo a > a.txt; mkdir .vscode; echo '{}' > .vscode/tasks.json; echo do''ne\r")
+        await shell.sees("done\r\n")
+    asked, never = asyncio.Event(), asyncio.Event()
+
+    async def ask(paths: tuple[str, ...]) -> bool:
+        asked.set()
+        return await never.wait()
+
+    stopping = asyncio.ensure_future(made.as_run(made.folder, ask).stop("terminal"))
+    await asked.wait()
+    stopping.cancel()
+    await asyncio.wait([stopping])
+    never.set()  # an answer that comes too late
+    await asyncio.sleep(0.2)
+    assert stopping.cancelled() and made.folder.staged() == {}
+    assert not made.run.status("terminal").running
+    other = Folder(made.folder.root)
+    stopped = await made.as_run(other, yes).stop("terminal")
+    assert other.staged() == {"a.txt": "a\n", ".vscode/tasks.json": "{}\n"} and len(stopped.staged) == 2
+    assert made.folder.staged() == {}
+    assert await made.run.stop("terminal") == Stopped(was_running=False)
 
 
 async def test_it_needs_a_view_from_which_nothing_gets_out(tmp_path: Path) -> None:

@@ -14,12 +14,15 @@ from typing import Any
 import pytest
 
 from codeagent_lsp.environments import desktop, web_terminal
+from codeagent_lsp.environments.base import Apart
+from codeagent_lsp.environments.base import Kind as Place
 from codeagent_lsp.environments.serving import Kind, Status, Stopped, Wanted
 from codeagent_lsp.environments.serving_program import listening
-from codeagent_lsp.errors import ToolFailed
+from codeagent_lsp.errors import SettingError, ToolFailed
 from codeagent_lsp.messages import ToolCall, ToolResult
 from codeagent_lsp.session.screens import Desk, SessionScreens
 from codeagent_lsp.shadow.base import REPORT_VARIABLE
+from codeagent_lsp.texts import text
 from codeagent_lsp.tools.executor import ToolExecutor
 from tests.environments.folders import Folder
 from tests.tools.fakes import Bench, FakeAsker
@@ -215,6 +218,59 @@ async def test_a_session_without_a_folder(tmp_path: Path) -> None:
     assert await run.stop("desktop") == Stopped(was_running=False)
     assert not run.shows and not await run.show("http://127.0.0.1/")
     await screens.close()
+
+
+class Views:
+    """Says where commands run, and remembers where a view was wanted."""
+
+    def __init__(self, kind: Place) -> None:
+        self.kind = kind
+        self.wanted: list[Place] = []
+
+    async def apart(self, kind: Place, folders: object, execute: object) -> Apart:
+        self.wanted.append(kind)
+        raise ToolFailed("enough")
+
+
+@pytest.mark.parametrize("place", ["local", "container"])
+async def test_a_terminal_is_where_commands_are(tmp_path: Path, place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(web_terminal, "need_library", lambda: None)
+    monkeypatch.setattr(web_terminal, "emulator", dict)
+    folder, views = Folder(tmp_path), Views(place)
+    run = SessionScreens(views).of("s", Desk(folder.view, folder.staging, _no))
+    with pytest.raises(ToolFailed, match="enough"):
+        await run.start("terminal", Wanted())
+    assert views.wanted == [place]
+    script = web_terminal.terminal_recipe(str(tmp_path), place).command.script
+    assert ("setsid" in script) == (place == "local")
+
+
+async def test_no_desktop_beside_a_container(tmp_path: Path) -> None:
+    folder, views = Folder(tmp_path), Views("container")
+    run = SessionScreens(views).of("s", Desk(folder.view, folder.staging, _no))
+    with pytest.raises(SettingError) as problem:
+        await run.start("desktop", Wanted())
+    assert problem.value.key == "screen.no_desktop" and views.wanted == []
+
+
+async def test_a_setting_that_does_not_work_is_told_to_the_model_and_to_the_user(tmp_path: Path) -> None:
+    class Refusing(FakeScreens):
+        async def start(self, kind: Kind, wanted: Wanted) -> Status:
+            raise SettingError("container.no_image", image="localhost/x:1")
+
+    notes: list[str] = []
+    bench = Bench(tmp_path)
+    context = replace(
+        bench.context,
+        screens=Refusing(),
+        shell=FakeShell(isolation=OVERLAY),
+        note=notes.append,
+        words=lambda key, /, **values: text(key, "zh-cn", **values),
+    )
+    executor = ToolExecutor(bench.registry, context, lambda: "ask", bench.approvals)
+    result = await executor.execute(ToolCall("terminal", {"action": "start"}))
+    assert result.error is not None and "has no image localhost/x:1" in result.text
+    assert "容器引擎中没有镜像 localhost/x:1" in notes[-1]
 
 
 @pytest.mark.slow

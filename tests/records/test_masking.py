@@ -9,6 +9,8 @@ import pytest
 from codeagent_lsp.records import masking
 from codeagent_lsp.records.mark import MARK, Marker, mask_id
 from codeagent_lsp.records.masking import Masking
+from codeagent_lsp.records.own import MOST_LEARNT, OwnSecrets
+from codeagent_lsp.records.sanitizer import Sanitizer
 from tests.records.formats import CONTEXTS, PLACED, TOKENS
 
 
@@ -54,6 +56,33 @@ def test_our_own_keys_are_hidden_wherever_they_are() -> None:
     mask = Masking(["a key of our own"])
     assert mask.hide("x a key of our own y") == f"x {MARK.findall(mask.hide('a key of our own'))[0]} y"
     assert mask.clean({"a": ["a key of our own"]})["a"][0].startswith("<secret:")
+
+
+def test_a_key_that_comes_later_is_hidden_from_then_on() -> None:
+    mask, key = Masking(["the first key"]), "a key that came later"
+    records = Sanitizer(secrets=mask.own, homes=(), marker=mask.marker)
+    text = f"x {key} y, the first key"
+    before = mask.hide(text)
+    assert key in before and key in records.text(text)
+    mask.own.learn([key, "short", key])
+    hidden = mask.hide(text)
+    assert key not in hidden and "the first key" not in hidden
+    assert records.text(text) == hidden
+    assert mask.reveal(hidden) == text
+    mask.own.learn([key])
+    assert mask.own.version == 1
+    assert mask.hide("too short") == "too short"
+
+
+def test_only_the_last_keys_that_came_later_are_kept() -> None:
+    own = OwnSecrets(["given from the start"])
+    own.learn(["the one that is renewed"])
+    for number in range(MOST_LEARNT):
+        own.learn([f"the key {number:04}", "the one that is renewed"])
+    found = [text for text in ("the key 0000", "the key 0001", "the key 0063") if own.mask(text, Marker()) != text]
+    assert found == ["the key 0001", "the key 0063"]
+    for kept in ("given from the start", "the one that is renewed"):
+        assert own.mask(kept, Marker()) != kept
 
 
 def test_only_so_many_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -119,10 +119,12 @@ def test_a_login_is_a_question_and_a_page_in_the_browser(start: StartEditor, tmp
         threading.Thread(target=visit, args=(params["uri"],), daemon=True).start()
         return {"success": True}
 
-    with issuing_in_a_thread() as issuer:
+    with issuing_in_a_thread("blabs") as issuer:
         editor = start(
+            call("mcp.f.work"),
             say("Hello."),
-            settings={"mcp": {"servers": {"f": {"url": issuer.url, "timeoutSeconds": 20}}}},
+            settings={"mcp": {"servers": {"f": {"url": issuer.url, "timeoutSeconds": 20, "autoApprove": ["work"]}}}},
+            capabilities=EVENTS,
             choose=allow(1 if agrees else 0),
             answers={"window/showDocument": show},
             env={"PYTHON_KEYRING_BACKEND": "keyring.backends.null.Keyring"},
@@ -139,8 +141,19 @@ def test_a_login_is_a_question_and_a_page_in_the_browser(start: StartEditor, tmp
         else:
             assert "its page was not opened" in editor.told("needs a login") + row["error"]
             assert pages == []
+        if agrees:
+            editor.run("codeagent.run", task="have it done")
+            (result,) = results(editor)
+            assert "You came with <secret:" in result["output"]
+        assert editor.close() == 0
         kept = "".join(path.read_text("utf-8", "replace") for path in (tmp_path / "state").rglob("*") if path.is_file())
         assert not any(secret in kept for secret in issuer.secrets)
+        (audit,) = (tmp_path / "state").rglob("audit.jsonl")
+        rows = [json.loads(line) for line in audit.read_text().splitlines()]
+        steps = [row["step"] for row in rows if row["type"] == "login"]
+        assert steps == ["started", "granted" if agrees else "refused"]
+        answers = [row["decision"] for row in rows if row["type"] == "decided" and row["by"] == "user"]
+        assert answers == ["Open the login page" if agrees else "Deny"]
 
 
 def test_reload_takes_new_settings_without_a_restart(start: StartEditor, tmp_path: Path) -> None:

@@ -14,11 +14,11 @@ from codeagent_lsp.llm.base import ModelInfo
 from codeagent_lsp.llm.scripted import ScriptedModel
 from codeagent_lsp.messages import Message, ToolCall
 from codeagent_lsp.session.offering import Offering
-from codeagent_lsp.tools.base import ToolTraits
 from codeagent_lsp.tools.catalogue import BUILTIN, SMALL_SET
 from codeagent_lsp.tools.decision import Mode
 from codeagent_lsp.tools.groups import CORE, EXTENDED
 from codeagent_lsp.tools.registry import ToolRegistry
+from codeagent_lsp.tools.traits import ToolTraits
 from tests.session.fakes import call, calls, say, world
 from tests.tools.test_providers import Named
 

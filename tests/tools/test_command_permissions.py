@@ -115,6 +115,15 @@ def test_rules_of_the_user(bench: Bench) -> None:
     assert decided(bench, "make a; make b", allow=("run_cmd(make a)",), shell=always).verdict == "ask"
 
 
+def test_a_rule_that_allows_a_command_does_not_allow_it_the_network(bench: Bench) -> None:
+    rules, open_to_all = ("run_cmd(make *)", "run_cmd"), ShellSettings(allow_network=True)
+    assert decided(bench, "make x", allow=rules).verdict == "allow"
+    assert decided(bench, "make x", network=True, allow=rules) == Decision("ask", "The command asks for the network.")
+    assert decided(bench, "make x", network=True, shell=open_to_all, allow=rules).verdict == "allow"
+    assert decided(bench, "make x", network=True, mode="bypass").verdict == "allow"
+    assert decided(bench, "make x", network=True, deny=("run_cmd(make *)",), mode="bypass").verdict == "deny"
+
+
 def test_deny_wins_over_ask_and_ask_over_allow(bench: Bench) -> None:
     every = ("run_cmd(make *)",)
     assert decided(bench, "make x", allow=every, ask=every, deny=every).verdict == "deny"

@@ -11,7 +11,7 @@ from pydantic import BaseModel, TypeAdapter
 
 from codeagent_lsp.errors import ToolFailed, ToolRetry
 from codeagent_lsp.messages import ToolCall
-from codeagent_lsp.tools.base import Parameters, Tool, ToolContext, ToolOutput, ToolTraits
+from codeagent_lsp.tools.base import Parameters, Tool, ToolContext, ToolOutput
 from codeagent_lsp.tools.builtin.composing import Compose
 from codeagent_lsp.tools.catalogue import BUILTIN
 from codeagent_lsp.tools.composition import (
@@ -24,6 +24,7 @@ from codeagent_lsp.tools.composition import (
     plain,
     transformed,
 )
+from codeagent_lsp.tools.traits import ToolTraits
 from tests.tools.fakes import Bench
 
 FILES = [{"name": "a.py", "size": 3}, {"name": "b.md", "size": 5}, {"name": "c.py", "size": 7}]

@@ -13,8 +13,9 @@ from pydantic import Field
 from codeagent_lsp.errors import CircuitOpen, ToolFailed, ToolRetry
 from codeagent_lsp.messages import ToolCall
 from codeagent_lsp.tools.approvals import fingerprint
-from codeagent_lsp.tools.base import NoParameters, Parameters, Tool, ToolContext, ToolOutput, ToolTraits
+from codeagent_lsp.tools.base import NoParameters, Parameters, Tool, ToolContext, ToolOutput
 from codeagent_lsp.tools.executor import describe, escape_invisible
+from codeagent_lsp.tools.traits import ToolTraits
 from tests.tools.fakes import Bench
 
 

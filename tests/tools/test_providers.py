@@ -8,9 +8,10 @@ from typing import Any, ClassVar
 import pytest
 
 from codeagent_lsp.errors import ToolFailed
-from codeagent_lsp.tools.base import NoParameters, Tool, ToolContext, ToolOutput, ToolTraits
+from codeagent_lsp.tools.base import NoParameters, Tool, ToolContext, ToolOutput
 from codeagent_lsp.tools.providers import CachedProvider, CompositeProvider, Plug, StaticProvider
 from codeagent_lsp.tools.registry import ToolRegistry
+from codeagent_lsp.tools.traits import ToolTraits
 
 
 class Named(Tool[NoParameters]):

@@ -19,8 +19,9 @@ from codeagent_lsp.config import Settings
 from codeagent_lsp.errors import AgentError, FileRefused, PermissionDenied, ToolFailed
 from codeagent_lsp.shadow.base import REPORT_VARIABLE, Command, Shell
 from codeagent_lsp.tools.artifacts import FILE_BYTES, Artifact, ArtifactStore
-from codeagent_lsp.tools.base import Parameters, Tool, ToolContext, ToolOutput, ToolTraits
+from codeagent_lsp.tools.base import Parameters, Tool, ToolContext, ToolOutput
 from codeagent_lsp.tools.builtin.editing import existing_text, refuse_below_file
+from codeagent_lsp.tools.traits import ToolTraits
 from codeagent_lsp.tools.web.urls import covers, on_usual_port, parsed
 from codeagent_lsp.workspace import uris
 from codeagent_lsp.workspace.encoding import decode, encode

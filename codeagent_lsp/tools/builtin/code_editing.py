@@ -10,9 +10,10 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from codeagent_lsp.tools.base import Parameters, Tool, ToolContext, ToolOutput, ToolTraits
+from codeagent_lsp.tools.base import Parameters, Tool, ToolContext, ToolOutput
 from codeagent_lsp.tools.code.ast_edit import AstEdit, Edited, Operation, edited
 from codeagent_lsp.tools.code.codebase import Codebase
+from codeagent_lsp.tools.traits import ToolTraits
 from codeagent_lsp.workspace import merge
 
 _MOST_FILES = 10

@@ -13,7 +13,7 @@ from pydantic import Field
 
 from codeagent_lsp.errors import ErrorCode, ToolFailed
 from codeagent_lsp.index.grammars import grammar_of
-from codeagent_lsp.tools.base import Parameters, Tool, ToolContext, ToolOutput, ToolTraits
+from codeagent_lsp.tools.base import Parameters, Tool, ToolContext, ToolOutput
 from codeagent_lsp.tools.builtin.code_reading import described, files_of, read_source
 from codeagent_lsp.tools.code import call_graph, graphs
 from codeagent_lsp.tools.code.codebase import Codebase
@@ -21,6 +21,7 @@ from codeagent_lsp.tools.code.dependencies import dependency_graph
 from codeagent_lsp.tools.code.imports import resolved
 from codeagent_lsp.tools.code.references import Site, defined, definition_site, elsewhere, references, symbol_name
 from codeagent_lsp.tools.code.source import Definition, Source
+from codeagent_lsp.tools.traits import ToolTraits
 
 MAX_SITES = 200
 Places = list[tuple[str, Source, Definition]]

@@ -12,12 +12,13 @@ from pydantic import Field
 
 from codeagent_lsp.errors import AgentError
 from codeagent_lsp.index.base import Import, SymbolInfo, SymbolKind
-from codeagent_lsp.tools.base import Parameters, Tool, ToolContext, ToolOutput, ToolTraits
+from codeagent_lsp.tools.base import Parameters, Tool, ToolContext, ToolOutput
 from codeagent_lsp.tools.code.codebase import Codebase
 from codeagent_lsp.tools.code.extent import extent_of
 from codeagent_lsp.tools.code.imports import Files, resolved
 from codeagent_lsp.tools.code.source import Source, required
 from codeagent_lsp.tools.code.targets import find_one
+from codeagent_lsp.tools.traits import ToolTraits
 
 MAX_SYMBOLS = 200
 _MAX_OUTLINE = 500

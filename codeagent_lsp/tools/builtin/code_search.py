@@ -12,7 +12,8 @@ from pydantic import Field
 
 from codeagent_lsp.errors import ErrorCode, ToolFailed
 from codeagent_lsp.index.port import CodeIndex
-from codeagent_lsp.tools.base import Parameters, Tool, ToolContext, ToolOutput, ToolTraits
+from codeagent_lsp.tools.base import Parameters, Tool, ToolContext, ToolOutput
+from codeagent_lsp.tools.traits import ToolTraits
 
 MOST = 20
 BUILD_SECONDS = 300.0

@@ -11,8 +11,9 @@ from pydantic import Field
 
 from codeagent_lsp.errors import PermissionDenied, ToolFailed, ToolRetry
 from codeagent_lsp.messages import ToolCall, ToolResult
-from codeagent_lsp.tools.base import Parameters, Tool, ToolContext, ToolOutput, ToolTraits
+from codeagent_lsp.tools.base import Parameters, Tool, ToolContext, ToolOutput
 from codeagent_lsp.tools.composition import Transformation
+from codeagent_lsp.tools.traits import ToolTraits
 
 MOST_STEPS = 10
 

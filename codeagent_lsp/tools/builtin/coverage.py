@@ -16,13 +16,14 @@ from pydantic import Field
 
 from codeagent_lsp.errors import ToolFailed
 from codeagent_lsp.shadow.base import Shell
-from codeagent_lsp.tools.base import Parameters, Tool, ToolContext, ToolOutput, ToolTraits
+from codeagent_lsp.tools.base import Parameters, Tool, ToolContext, ToolOutput
 from codeagent_lsp.tools.builtin.running import shell_of
 from codeagent_lsp.tools.builtin.testing import Noted, existing, not_installed, projects_at, state_of, wrote
 from codeagent_lsp.tools.testing import measuring
 from codeagent_lsp.tools.testing.coverage import CoverageReport, told
 from codeagent_lsp.tools.testing.projects import Project, is_test_file
 from codeagent_lsp.tools.testing.summary import BUDGET
+from codeagent_lsp.tools.traits import ToolTraits
 
 
 class AnalyzeCoverageParameters(Parameters):

@@ -7,7 +7,8 @@ from typing import ClassVar
 from pydantic import Field
 
 from codeagent_lsp.errors import ToolFailed
-from codeagent_lsp.tools.base import Parameters, Tool, ToolContext, ToolOutput, ToolTraits
+from codeagent_lsp.tools.base import Parameters, Tool, ToolContext, ToolOutput
+from codeagent_lsp.tools.traits import ToolTraits
 
 
 class DelegateParameters(Parameters):

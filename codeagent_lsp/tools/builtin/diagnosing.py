@@ -15,12 +15,13 @@ from typing import ClassVar
 from pydantic import Field
 
 from codeagent_lsp.errors import AgentError, ToolFailed
-from codeagent_lsp.tools.base import Parameters, Tool, ToolContext, ToolOutput, ToolTraits
+from codeagent_lsp.tools.base import Parameters, Tool, ToolContext, ToolOutput
 from codeagent_lsp.tools.diagnostics.base import Diagnostic
 from codeagent_lsp.tools.diagnostics.checking import Checked, check
 from codeagent_lsp.tools.diagnostics.linters import is_for_linters, jobs_for
 from codeagent_lsp.tools.diagnostics.showing import ordered, show
 from codeagent_lsp.tools.diagnostics.syntax import is_for_syntax, syntax_errors
+from codeagent_lsp.tools.traits import ToolTraits
 from codeagent_lsp.workspace.files import FileView
 from codeagent_lsp.workspace.paths import is_untitled
 

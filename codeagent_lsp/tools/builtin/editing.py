@@ -12,7 +12,8 @@ from typing import ClassVar
 from pydantic import Field
 
 from codeagent_lsp.errors import EditRefused, FileRefused, ToolRetry
-from codeagent_lsp.tools.base import Parameters, Tool, ToolContext, ToolOutput, ToolTraits
+from codeagent_lsp.tools.base import Parameters, Tool, ToolContext, ToolOutput
+from codeagent_lsp.tools.traits import ToolTraits
 from codeagent_lsp.workspace import merge
 from codeagent_lsp.workspace.files import FileText
 from codeagent_lsp.workspace.lines import split_lines, without_line_numbers

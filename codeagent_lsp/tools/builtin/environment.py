@@ -12,7 +12,8 @@ from pydantic import Field
 
 from codeagent_lsp.errors import PermissionDenied, ToolFailed, ToolRetry
 from codeagent_lsp.tools.asking import Question
-from codeagent_lsp.tools.base import Parameters, Tool, ToolContext, ToolOutput, ToolTraits
+from codeagent_lsp.tools.base import Parameters, Tool, ToolContext, ToolOutput
+from codeagent_lsp.tools.traits import ToolTraits
 from codeagent_lsp.tools.variables import LONGEST, NAME, Variable, Variables, is_name
 from codeagent_lsp.workspace.visible import one_line
 

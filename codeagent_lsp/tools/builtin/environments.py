@@ -12,9 +12,10 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field, field_validator
 
 from codeagent_lsp.environments.serving import DISPLAY, RESOLUTION, Kind, Screens, Status, Stopped, Wanted
-from codeagent_lsp.errors import ToolFailed
+from codeagent_lsp.errors import SettingError, ToolFailed
 from codeagent_lsp.tools.asking import Question
-from codeagent_lsp.tools.base import Parameters, Tool, ToolContext, ToolOutput, ToolTraits
+from codeagent_lsp.tools.base import Parameters, Tool, ToolContext, ToolOutput
+from codeagent_lsp.tools.traits import ToolTraits
 
 MAX_NAMED = 20
 
@@ -91,13 +92,22 @@ async def _done(kind: Kind, action: Action, wanted: Wanted, context: ToolContext
         said.append(_ended(kind, await screens.stop(kind), context))
     if action in ("start", "restart"):
         context.note(context.words(f"screen.starting.{kind}"))
-        status = await screens.start(kind, wanted)
+        status = await _started(kind, wanted, screens, context)
         said.append(_runs(status, screens))
         if screens.shows:
             said.append(await _opened(status, screens, context))
     elif action == "status":
         said.append(_runs(screens.status(kind), screens))
     return ToolOutput(" ".join(said), _data(screens.status(kind), screens))
+
+
+async def _started(kind: Kind, wanted: Wanted, screens: Screens, context: ToolContext) -> Status:
+    """What the user has set and does not work is told to the user, too."""
+    try:
+        return await screens.start(kind, wanted)
+    except SettingError as problem:
+        context.note(context.words(problem.key, **problem.values))
+        raise ToolFailed(str(problem)) from problem
 
 
 async def _opened(status: Status, screens: Screens, context: ToolContext) -> str:

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 from pydantic import Field
 
 from codeagent_lsp.errors import ModelError, ToolFailed, ToolRetry
-from codeagent_lsp.tools.base import Complete, Parameters, Tally, Tool, ToolContext, ToolOutput, ToolTraits
+from codeagent_lsp.tools.base import Complete, Parameters, Tally, Tool, ToolContext, ToolOutput
 from codeagent_lsp.tools.builtin.running import shell_of
 from codeagent_lsp.tools.builtin.testing import RunTests, RunTestsParameters
 from codeagent_lsp.tools.code.extent import extent_of
@@ -22,6 +22,7 @@ from codeagent_lsp.tools.code.source import required
 from codeagent_lsp.tools.code.targets import find_one
 from codeagent_lsp.tools.testing.projects import is_test_file
 from codeagent_lsp.tools.testing.writing import INSTRUCTIONS, Order, file_in, order
+from codeagent_lsp.tools.traits import ToolTraits
 from codeagent_lsp.workspace.staging import Step
 
 NO_MODEL = "No model can be asked here, so no tests can be written. Write them yourself and use run_tests."

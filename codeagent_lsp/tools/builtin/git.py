@@ -12,13 +12,14 @@ from typing import ClassVar
 from pydantic import Field
 
 from codeagent_lsp.errors import ErrorCode, ToolFailed
-from codeagent_lsp.tools.base import Parameters, Tool, ToolContext, ToolOutput, ToolTraits
+from codeagent_lsp.tools.base import Parameters, Tool, ToolContext, ToolOutput
 from codeagent_lsp.tools.builtin.searching import may_show
 from codeagent_lsp.tools.git.comparing import Changes, in_index, in_view
 from codeagent_lsp.tools.git.history import Commit, history_of
 from codeagent_lsp.tools.git.message import MAX_DIFF, relevance, write_message
 from codeagent_lsp.tools.git.repository import Repository, repository_of
 from codeagent_lsp.tools.git.showing import quoted, show
+from codeagent_lsp.tools.traits import ToolTraits
 
 _STYLE = 10
 _ROOM_LEFT = 200

@@ -9,7 +9,8 @@ from typing import ClassVar
 from pydantic import Field
 
 from codeagent_lsp.errors import PatchRefused
-from codeagent_lsp.tools.base import Parameters, Tool, ToolContext, ToolOutput, ToolTraits
+from codeagent_lsp.tools.base import Parameters, Tool, ToolContext, ToolOutput
+from codeagent_lsp.tools.traits import ToolTraits
 from codeagent_lsp.workspace.files import FileText
 from codeagent_lsp.workspace.patch import apply_patch, paths_of
 

@@ -7,8 +7,9 @@ from typing import ClassVar, Literal
 from pydantic import Field
 
 from codeagent_lsp.errors import ErrorCode, ToolFailed
-from codeagent_lsp.tools.base import NoParameters, Parameters, Tool, ToolContext, ToolOutput, ToolTraits
+from codeagent_lsp.tools.base import NoParameters, Parameters, Tool, ToolContext, ToolOutput
 from codeagent_lsp.tools.planning import Planner, StepDraft, UpdateAction
+from codeagent_lsp.tools.traits import ToolTraits
 
 MOST_STEPS = 30
 

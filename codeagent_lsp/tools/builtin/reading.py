@@ -8,8 +8,10 @@ from typing import ClassVar
 from pydantic import Field
 
 from codeagent_lsp.errors import ToolRetry
-from codeagent_lsp.tools.base import Parameters, Tool, ToolContext, ToolOutput, ToolTraits
+from codeagent_lsp.tools.base import Parameters, Tool, ToolContext, ToolOutput
+from codeagent_lsp.tools.may_read import READ_FILE
 from codeagent_lsp.tools.outputs import located
+from codeagent_lsp.tools.traits import ToolTraits
 from codeagent_lsp.workspace.files import FileText
 from codeagent_lsp.workspace.lines import split_lines
 
@@ -54,12 +56,7 @@ class ReadFileParameters(Parameters):
 class ReadFile(Tool[ReadFileParameters]):
     """A file's text with line numbers."""
 
-    traits: ClassVar[ToolTraits] = ToolTraits(
-        "read_file",
-        "Read a file with line numbers, as the user sees it now (unsaved text included).",
-        "read",
-        path_parameters=("path",),
-    )
+    traits: ClassVar[ToolTraits] = READ_FILE
     parameters = ReadFileParameters
     output = dict[str, str]
 

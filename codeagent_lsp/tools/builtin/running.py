@@ -9,9 +9,10 @@ from pydantic import Field
 
 from codeagent_lsp.errors import ErrorCode, ToolFailed, ToolRetry
 from codeagent_lsp.shadow.base import Command, CommandResult, OnOutput, Shell, Stream
-from codeagent_lsp.tools.base import Parameters, Tool, ToolContext, ToolOutput, ToolTraits
+from codeagent_lsp.tools.base import Parameters, Tool, ToolContext, ToolOutput
 from codeagent_lsp.tools.builtin.environment import values_for
 from codeagent_lsp.tools.kept_output import keep_whole
+from codeagent_lsp.tools.traits import ToolTraits
 from codeagent_lsp.tools.variables import MaskedStream
 from codeagent_lsp.workspace.paths import Roots
 

@@ -6,10 +6,10 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from codeagent_lsp.tools.base import Parameters, Tool, ToolContext, ToolOutput, ToolTraits
-from codeagent_lsp.tools.builtin.reading import ReadFile
+from codeagent_lsp.tools.base import Parameters, Tool, ToolContext, ToolOutput
+from codeagent_lsp.tools.may_read import reading
 from codeagent_lsp.tools.outputs import located
-from codeagent_lsp.tools.permissions import decide
+from codeagent_lsp.tools.traits import ToolTraits
 from codeagent_lsp.workspace import search
 
 GLOB_LIMIT = 200
@@ -89,7 +89,7 @@ class Grep(Tool[GrepParameters]):
 def may_show(context: ToolContext, path: str, asked: str | None) -> bool:
     """Whether the user lets this file be read: by the rules, or as a secret place that was named and approved."""
     roots = context.view.roots
-    verdict = decide(ReadFile.traits, {"path": path}, context.settings.permissions, roots).verdict
+    verdict = reading(path, context.settings.permissions, roots).verdict
     approved = asked is not None and roots.is_secret(asked) and (path == asked or path.startswith(f"{asked}/"))
     return verdict == "allow" or (verdict == "ask" and approved)
 

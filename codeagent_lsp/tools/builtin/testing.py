@@ -17,13 +17,14 @@ from pydantic import Field
 
 from codeagent_lsp.errors import AgentError, ErrorCode, ToolFailed, ToolRetry
 from codeagent_lsp.shadow.base import Command, CommandResult, Isolation, OnOutput, Shell, no_output
-from codeagent_lsp.tools.base import Parameters, Tally, Tool, ToolContext, ToolOutput, ToolTraits
+from codeagent_lsp.tools.base import Parameters, Tally, Tool, ToolContext, ToolOutput
 from codeagent_lsp.tools.builtin.running import MAX_NAMED, shell_of
 from codeagent_lsp.tools.testing import projects, runners
 from codeagent_lsp.tools.testing.projects import Project
 from codeagent_lsp.tools.testing.reports import TestReport
 from codeagent_lsp.tools.testing.runners import Selection
 from codeagent_lsp.tools.testing.summary import BUDGET, details, headline
+from codeagent_lsp.tools.traits import ToolTraits
 
 NO_TESTS = (
     "No tests were found{where}. Known are pytest, unittest, vitest, jest, node --test, go test and cargo test, by "

@@ -7,8 +7,9 @@ from typing import ClassVar, Literal
 from pydantic import Field
 
 from codeagent_lsp.errors import ToolRetry
-from codeagent_lsp.tools.base import Parameters, Tool, ToolContext, ToolOutput, ToolTraits
+from codeagent_lsp.tools.base import Parameters, Tool, ToolContext, ToolOutput
 from codeagent_lsp.tools.todos import Priority, Todo, TodoStatus, render
+from codeagent_lsp.tools.traits import ToolTraits
 
 
 class TodoReadParameters(Parameters):

@@ -118,6 +118,12 @@ class Connection:
         """The version of the protocol that is spoken."""
         return self._opened.protocol_version
 
+    @property
+    def tells(self) -> bool:
+        """Whether it says when its tools have changed."""
+        offered = self._opened.server_capabilities.tools
+        return offered is None or bool(offered.list_changed)
+
     async def open(self, stack: AsyncExitStack) -> None:
         """Shake hands, within the server's limit. A child that ends at the newer greeting gets the older one."""
         try:

@@ -3,7 +3,8 @@
 Begins when the server answers 401, and not before: neither a keyring nor a port is touched for servers that ask for
 no login. The library discovers where, registers us, and makes an address for the browser; the user is asked before it
 is opened, and comes back to a port of ours. Every address that the server names on the way is checked before it is
-used. Heavy to import. Not here: what is kept of it (`kept_login.py`).
+used, what it becomes is written down, and what is secret in it is masked from then on. Heavy to import. Not here: what
+is kept of it (`kept_login.py`).
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from codeagent_lsp.tools.mcp.doorway import Doorway
 from codeagent_lsp.tools.mcp.errors import McpProblem, said
 from codeagent_lsp.tools.mcp.health import Health
 from codeagent_lsp.tools.mcp.kept_login import KeptLogin
-from codeagent_lsp.tools.mcp.logins import Logins
+from codeagent_lsp.tools.mcp.logins import Logins, Step
 from codeagent_lsp.tools.mcp.settings import ServerSettings
 
 SECONDS = 300.0
@@ -64,6 +65,7 @@ class Login(httpx2.Auth):
         self._door: Doorway | None = None
         self._stack = AsyncExitStack()
         self._answer: asyncio.Future[Mapping[str, str]] | None = None
+        self._under_way = False
 
     async def async_auth_flow(self, request: httpx2.Request) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
         """Plain requests until one is refused for want of a login."""
@@ -85,22 +87,31 @@ class Login(httpx2.Auth):
                 outgoing = await flow.asend(response)
         except StopAsyncIteration:
             return
+        except McpProblem as problem:
+            await self._over("refused", str(problem))
+            raise
         except (OAuthFlowError, ValidationError) as error:
-            raise self._failed(provider, error) from None  # its cause may quote what is secret
+            failed = self._failed(provider, error)
+            await self._over("refused", str(failed))
+            raise failed from None  # its cause may quote what is secret
         finally:
             await flow.aclose()
 
     async def close(self) -> None:
         """Wait for nobody any more, and let the port go."""
-        await self._stack.aclose()
-        if self._door is not None:
-            self._door.close()
+        try:
+            await self._stack.aclose()
+            await self._over("abandoned")
+        finally:
+            if self._door is not None:
+                self._door.close()
 
     async def _begun(self) -> OAuthClientProvider:
         """The library's flow, with what an earlier login left."""
         async with self._turn:
             if self._flow is None:
-                kept = KeptLogin(await self._logins.vault(), self._settings)
+                logins, vault = self._logins, await self._logins.vault()
+                kept = KeptLogin(vault, self._settings, learn=logins.learn, granted=self._granted)
                 self._door = Doorway(await kept.load(), self._logins.words("mcp.login.done"))
                 metadata = OAuthClientMetadata(
                     client_name=CLIENT,
@@ -124,6 +135,8 @@ class Login(httpx2.Auth):
         """Ask the user, and open the page."""
         assert self._door is not None
         self._check(url)
+        self._under_way = True
+        await self._record("started")
         state = parse_qs(urlsplit(url).query).get("state", [""])[0]
         try:
             await self._stack.enter_async_context(self._waiting())
@@ -150,7 +163,24 @@ class Login(httpx2.Auth):
         if "code" not in given:
             reason = said(ValueError(f"{given.get('error', '')} {given.get('error_description', '')}".strip()))
             raise self._problem("mcp.login.refused", reason=reason)
+        await self._logins.learn((given["code"],))
         return AuthorizationCodeResult(code=given["code"], state=given.get("state"), iss=given.get("iss"))
+
+    async def _granted(self) -> None:
+        """New tokens came."""
+        if self._under_way:
+            await self._over("granted")
+        else:
+            await self._record("renewed")
+
+    async def _over(self, step: Step, reason: str = "") -> None:
+        """What became of the login that is under way, if one is."""
+        if self._under_way:
+            self._under_way = False
+            await self._record(step, reason)
+
+    async def _record(self, step: Step, reason: str = "") -> None:
+        await self._logins.record(self._settings.name, self._settings.where, step, reason)
 
     def _check(self, url: str) -> None:
         """A server on the net may name addresses of the net, encrypted; one on this machine also such of it."""

@@ -74,6 +74,18 @@ class Server:
         self._deaths = 0
         return result
 
+    async def ask_anew(self) -> None:
+        """List the tools again of one that does not say when they change. ToolFailed or McpProblem."""
+        connection = self._connection
+        if connection is None:
+            raise ToolFailed(f"The server {self.settings.name} is {self.state}.", ErrorCode.MCP_NETWORK_ERROR)
+        if connection.tells:
+            return
+        listed = await connection.tools()
+        if connection is self._connection and listed != self.listed:
+            self.listed = listed
+            self._told(self)
+
     async def close(self) -> None:
         """Stop it, within seconds."""
         task, self._task = self._task, None

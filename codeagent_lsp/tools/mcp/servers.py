@@ -17,13 +17,16 @@ from codeagent_lsp.tools.mcp.listing import RemoteTool
 from codeagent_lsp.tools.mcp.pinning import Pins
 from codeagent_lsp.tools.mcp.server import CLOSE_SECONDS, Server
 from codeagent_lsp.tools.mcp.settings import PREFIX, read_servers
-from codeagent_lsp.tools.providers import CompositeProvider, Plug, Tools
+from codeagent_lsp.tools.providers import CachedProvider, CompositeProvider, Plug, Tools
 from codeagent_lsp.tools.registry import ToolRegistry
 
 if TYPE_CHECKING:
     from codeagent_lsp.tools.mcp.adapter import McpTool
     from codeagent_lsp.tools.mcp.connection import Host
     from codeagent_lsp.tools.mcp.logins import Logins
+
+LOOK_SECONDS = 300.0
+"""How old the list of a server may be, when a run begins, that does not say when its tools change."""
 
 
 class McpServers:
@@ -51,6 +54,7 @@ class McpServers:
         self._disabled = disabled
         self._logins = logins
         self._servers: dict[str, Server] = {}
+        self._asked: dict[str, CachedProvider] = {}
         self._problems: dict[str, McpProblem] = {}
         self._tools: dict[str, McpTool] = {}
         self._plug = Plug(registry, _All(self))
@@ -68,6 +72,7 @@ class McpServers:
         """A run that may use tools begins."""
         if isinstance(event, events.RunStarted) and event.kind != "runFile":
             self.begin()
+            self._later(self._look())
 
     async def status(self) -> list[dict[str, Any]]:
         """Each server with its state, and entries that cannot be used. Waits for nothing."""
@@ -132,11 +137,13 @@ class McpServers:
         named = {item.name: item for item in wanted}
         gone = [name for name, old in self._servers.items() if name not in named or not old.settings.same(named[name])]
         for name in gone:
+            self._asked.pop(name, None)
             self._later(self._servers.pop(name).close())
             self._registry.found(f"{PREFIX}{name}")
         for name, item in named.items():
             if name not in self._servers:
-                self._servers[name] = Server(item, self._pins.listed(item), self._host, self._changed)
+                server = self._servers[name] = Server(item, self._pins.listed(item), self._host, self._changed)
+                self._asked[name] = CachedProvider(_Of(self, server, anew=True), LOOK_SECONDS)
         if gone or named:
             self._later(self._refresh())
 
@@ -167,9 +174,14 @@ class McpServers:
 
     async def _stop(self, names: list[str]) -> None:
         servers = [self._servers.pop(name) for name in names]
+        self._asked.clear()
         await asyncio.gather(*(server.close() for server in servers))
         self._clear(set(names))
         await self._refresh()
+
+    async def _look(self) -> None:
+        """Ask the servers for what they have not said; one that fails keeps what it had."""
+        await CompositeProvider("mcp", tuple(self._asked.values())).tools()
 
     async def _refresh(self) -> None:
         """Bring the registry in step."""
@@ -211,13 +223,16 @@ class _All:
 
 
 class _Of:
-    """The tools of one server, as a provider."""
+    """The tools of one server, as a provider; `anew` asks the server, where else what is known is enough."""
 
-    def __init__(self, servers: McpServers, server: Server) -> None:
+    def __init__(self, servers: McpServers, server: Server, *, anew: bool = False) -> None:
+        self._anew = anew
         self.name = f"{PREFIX}{server.settings.name}"
         self._servers = servers
         self._server = server
 
     async def tools(self) -> Tools:
         """What there is now; nothing from a server that does not work."""
+        if self._anew:
+            await self._server.ask_anew()
         return self._servers.tools_of(self._server)

@@ -1,8 +1,8 @@
 """A server of MCP that wants a login, and the authorization server that it sends clients to, on two ports of loopback.
 
 The authorization server is strict: it checks the client, the address, PKCE and every code, and takes each code and
-each refresh token once. `faults` bends one thing at a time; `known` is a client that
-somebody registered by hand, for any port of loopback.
+each refresh token once. `faults` bends one thing at a time, and `blabs` has the tool say with which token it is called;
+`known` is a client that somebody registered by hand, for any port of loopback.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
-from tests.tools.mcp.faulty_http import older_era, response
+from tests.tools.mcp.faulty_http import older_era, response, result
 
 JSON = "Content-Type: application/json"
 
@@ -74,6 +74,9 @@ class Issuer:
             writer.write(response("401 Unauthorized", b"", f'WWW-Authenticate: Bearer resource_metadata="{known}"'))
             return
         self.steps.append(str(message.get("method", "get")))
+        if "blabs" in self.faults and message.get("method") == "tools/call":
+            writer.write(result(message, {"content": [{"type": "text", "text": f"You came with {bearer} today."}]}))
+            return
         async for piece in older_era(message):
             writer.write(piece)
 

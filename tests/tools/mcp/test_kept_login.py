@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 
 import pytest
 from mcp.client.auth import OAuthClientProvider
@@ -49,6 +50,28 @@ async def test_all_that_the_next_start_needs() -> None:
     tokens, client = await kept.get_tokens(), await kept.get_client_info()
     assert tokens is not None and (tokens.access_token, tokens.refresh_token) == ("one", "two")
     assert client is not None and client.client_id == "me"
+
+
+async def test_what_is_secret_is_told_before_it_is_kept_and_after_it_is_read() -> None:
+    told: list[str] = []
+    early: list[str] = []
+    vault = Memory()
+
+    async def learn(secrets: Iterable[str]) -> None:
+        new = [secret for secret in secrets if secret]
+        told.extend(new)
+        early.extend(secret for secret in new if secret not in str(vault._values))
+
+    kept = KeptLogin(vault, SERVER, learn=learn)
+    await kept.load()
+    kept.restore(context(kept), BACK)
+    await kept.set_client_info(OAuthClientInformationFull(client_id="me", client_secret="three"))
+    await kept.set_tokens(OAuthToken(access_token="one", refresh_token="two"))
+    await kept.set_tokens(OAuthToken(access_token="four"))
+    assert told == early == ["three", "one", "two", "four"]
+    told.clear()
+    await KeptLogin(vault, SERVER, learn=learn).load()
+    assert told == ["three", "four"]
 
 
 async def test_another_port_loses_no_tokens() -> None:

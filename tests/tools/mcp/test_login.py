@@ -6,7 +6,7 @@ import asyncio
 import json
 import logging
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from codeagent_lsp.server.mcp_logins import Memory
 from codeagent_lsp.texts import text
 from codeagent_lsp.tools.mcp import login
 from codeagent_lsp.tools.mcp.login import is_local
+from codeagent_lsp.tools.mcp.logins import Step
 from codeagent_lsp.tools.variables import Vault
 from tests.bench.mcp_conformance import obedient
 from tests.tools.mcp.issuer import Issuer, issuing
@@ -31,10 +32,13 @@ async def closed(url: str) -> None:
 
 
 class User:
-    """The `Logins` of somebody who agrees, or not; `asked` has the addresses."""
+    """The `Logins` of somebody who agrees, or not; `asked` has the addresses, `steps` what is written down."""
 
     def __init__(self, browser: Browser | None = obedient, vault: Vault | None = None) -> None:
         self.asked: list[str] = []
+        self.steps: list[str] = []
+        self.reasons: list[str] = []
+        self.learnt: set[str] = set()
         self.kept = vault or Memory()
         self.opened = 0
         self._browser = browser
@@ -50,6 +54,14 @@ class User:
     async def vault(self) -> Vault:
         self.opened += 1
         return self.kept
+
+    async def learn(self, secrets: Iterable[str]) -> None:
+        self.learnt.update(secrets)
+
+    async def record(self, server: str, where: str, step: Step, reason: str = "") -> None:
+        assert (server, where.startswith("http://127.0.0.1:")) == ("s", True)
+        self.steps.append(step)
+        self.reasons.append(reason)
 
     def words(self, key: str, /, **values: object) -> str:
         return text(key, "en", **values)
@@ -90,6 +102,8 @@ async def test_the_whole_way(tmp_path: Path) -> None:
         assert list(dict.fromkeys(step for step in issuer.steps if step in wanted)) == wanted
         assert len(user.asked) == 1
         assert "code_challenge_method=S256" in user.asked[0]
+        assert (user.steps, user.reasons) == (["started", "granted"], ["", ""])
+        assert set(issuer.secrets) <= user.learnt
 
 
 async def test_the_next_start_needs_no_login(tmp_path: Path) -> None:
@@ -100,6 +114,7 @@ async def test_the_next_start_needs_no_login(tmp_path: Path) -> None:
         async with running(tmp_path, given(issuer), logins=user) as rig:
             assert await works(rig)
         assert issuer.steps.count("register") == issuer.steps.count("authorize") == len(user.asked) == 1
+        assert user.steps == ["started", "granted"]
 
 
 @pytest.mark.parametrize("restart", [False, True])
@@ -119,6 +134,8 @@ async def test_a_token_that_ran_out_is_renewed_where_it_came_from(
                 assert await works(rig)
         assert issuer.steps.count("refresh_token") >= 1
         assert len(user.asked) == 1
+        assert user.steps[:2] == ["started", "granted"] and set(user.steps[2:]) == {"renewed"}
+        assert set(issuer.secrets) <= user.learnt
 
 
 async def test_what_cannot_be_renewed_is_a_new_login(tmp_path: Path) -> None:
@@ -178,6 +195,8 @@ async def test_a_login_that_does_not_come_about(
         result = await rig.call("mcp.s.work")
         assert result.error is not None and words in result.text
         assert len(user.asked) <= 1  # nobody is asked again before a reload
+        assert user.steps == (["started", "refused"] if user.asked else [])
+        assert not user.asked or words in user.reasons[1]
 
 
 async def test_a_reload_asks_again(tmp_path: Path) -> None:
@@ -218,6 +237,7 @@ async def test_closing_while_the_user_thinks_leaves_nothing(tmp_path: Path) -> N
     async with issuing() as issuer:
         async with running(tmp_path, given(issuer), logins=user) as rig:
             assert (await rig.row())["state"] == "login"
+        assert user.steps == ["started", "abandoned"]
         port = int(next(iter(issuer.clients.values()))[0].split(":")[2].split("/")[0])
         with pytest.raises(ConnectionRefusedError):
             await asyncio.open_connection("127.0.0.1", port)
@@ -226,7 +246,7 @@ async def test_closing_while_the_user_thinks_leaves_nothing(tmp_path: Path) -> N
 async def test_no_secret_of_a_login_is_in_a_log_a_status_or_a_file(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    caplog.set_level(logging.INFO)
+    caplog.set_level(logging.DEBUG)
     user = User()
     async with issuing() as issuer, running(tmp_path, given(issuer), logins=user) as rig:
         assert await works(rig)
@@ -258,9 +278,11 @@ async def test_who_the_user_says_that_we_are_is_not_registered(tmp_path: Path) -
         async with running(tmp_path, given(issuer, oauth={"clientId": "mine"}), logins=user) as rig:
             assert await works(rig)
         assert "client_id=mine" in user.asked[0]
-        async with running(tmp_path, given(issuer, oauth={"clientId": "mine"}), logins=user) as rig:
+        oauth = {"clientId": "mine", "clientSecret": "a word that is told"}
+        async with running(tmp_path, given(issuer, oauth=oauth), logins=user) as rig:
             assert await works(rig)
         assert len(user.asked) == 1
+        assert "a word that is told" in user.learnt
 
 
 async def test_a_vault_that_holds_rubbish_is_a_new_login(tmp_path: Path) -> None:

@@ -14,8 +14,9 @@ from websockets.asyncio.server import ServerConnection, serve
 
 from codeagent_lsp import events
 from codeagent_lsp.tools.mcp import server as one_server
+from codeagent_lsp.tools.mcp import servers as all_servers
 from codeagent_lsp.tools.mcp.settings import names_server
-from tests.tools.mcp.rig import Rig, running
+from tests.tools.mcp.rig import Rig, faulty, running
 
 Reply = Callable[[ServerConnection, dict[str, Any]], Awaitable[None]]
 SHAKE = {"protocolVersion": "2025-06-18", "serverInfo": {"name": "x", "version": "1"}, "capabilities": {"tools": {}}}
@@ -122,3 +123,62 @@ async def test_entries_that_cannot_be_used_are_told_once_and_forgotten_when_mend
 
 def test_names_of_servers() -> None:
     assert names_server("mcp.time") and not names_server("mcp.time.now") and not names_server("read_file")
+
+
+def listings(rig: Rig) -> int:
+    return sum("tools/list" in line for line in rig.seen())
+
+
+@pytest.mark.slow
+async def test_who_does_not_tell_of_changes_is_asked_when_a_run_begins(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(all_servers, "LOOK_SECONDS", 0.0)
+    async with running(tmp_path, faulty(tmp_path, "changes-quietly")) as rig:
+        before = rig.tools()
+        await rig.call("mcp.f.work")
+        await asyncio.sleep(0.5)
+        assert rig.tools() == before == ["mcp.f.echo", "mcp.f.work"]
+        rig.servers.observe(events.RunStarted(kind="run"))
+        await rig.until_tool("mcp.f.more")
+        assert "sends it to me" in rig.bench.registry.get("mcp.f.echo").traits.description
+
+
+@pytest.mark.slow
+async def test_it_is_not_asked_at_every_run(tmp_path: Path) -> None:
+    async with running(tmp_path, faulty(tmp_path, "changes-quietly")) as rig:
+        first = listings(rig)
+        for _ in range(5):
+            rig.servers.observe(events.RunStarted(kind="run"))
+            await rig.call("mcp.f.echo", text="hello")
+        assert listings(rig) == first + 1
+        await rig.servers.reload()
+        await rig.settled()
+        rig.servers.observe(events.RunStarted(kind="run"))
+        async with asyncio.timeout(10):
+            while listings(rig) < first + 3:  # noqa: ASYNC110 - another connection, another list
+                await asyncio.sleep(0.02)
+
+
+@pytest.mark.slow
+async def test_who_tells_of_changes_is_believed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(all_servers, "LOOK_SECONDS", 0.0)
+    async with running(tmp_path, faulty(tmp_path, "none")) as rig:
+        first = listings(rig)
+        rig.servers.observe(events.RunStarted(kind="run"))
+        await rig.call("mcp.f.echo", text="hello")
+        await asyncio.sleep(0.3)  # it would be asked beside the call
+        assert listings(rig) == first
+
+
+@pytest.mark.slow
+async def test_a_list_that_does_not_come_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(all_servers, "LOOK_SECONDS", 0.0)
+    async with running(tmp_path, faulty(tmp_path, "mute-later", timeoutSeconds=1)) as rig:
+        before = rig.tools()
+        for _ in range(2):
+            rig.servers.observe(events.RunStarted(kind="run"))
+            await asyncio.sleep(1.5)
+        assert listings(rig) >= 2
+        assert rig.tools() == before and (await rig.row())["state"] == "ready"
+        assert (await rig.call("mcp.f.echo", text="hello")).text.endswith("hello")

@@ -1,0 +1,97 @@
+"""Joins the terminal that it is started in with a program in a container, as long as both last: a program of its own.
+
+It takes the engine's socket and the path by which the engine knows the program, which it starts. Bytes go both ways
+unread, and the terminal's size one way. It imports the standard library alone, so that it starts at once. Not here: the
+container (`container_box.py`), the terminal (`serving_terminal.py`).
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import signal
+import socket
+import sys
+import termios
+import threading
+import tty
+from contextlib import suppress
+
+SECONDS = 60.0
+_CHUNK = 1 << 16
+_MAX_HEAD = 1 << 16
+_BEGUN = (b"101", b"200")
+
+
+def main() -> None:
+    """Last as long as the program, or as the terminal."""
+    engine, path = sys.argv[1:]
+    with suppress(OSError):  # another session has it: then only its changes of size are not heard of
+        fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+    tty.setraw(0, termios.TCSANOW)  # what is typed already stays
+    joined, data = _begun(engine, path)
+    signal.signal(signal.SIGWINCH, lambda number, frame: _resize(engine, path))
+    threading.Thread(target=_type, args=(joined,), daemon=True).start()
+    sized = False
+    while data or (data := joined.recv(_CHUNK)):
+        if not sized:  # a program that says something has its terminal
+            sized = True
+            _resize(engine, path)
+        _show(data)
+        data = b""
+
+
+def _begun(engine: str, path: str) -> tuple[socket.socket, bytes]:
+    """The connection that is the program's terminal now, and what has come of it already."""
+    joined = _connected(engine)
+    joined.sendall(_request(f"{path}/start", {"Detach": False, "Tty": True}, "Connection: Upgrade\r\nUpgrade: tcp\r\n"))
+    said = b""
+    while b"\r\n\r\n" not in said and len(said) < _MAX_HEAD and (data := joined.recv(_CHUNK)):
+        said += data
+    head, _, first = said.partition(b"\r\n\r\n")
+    if head.split(b" ", 2)[1:2] not in ([status] for status in _BEGUN):
+        _show(b"The container did not start a shell: " + first[:500] + b"\r\n")
+        sys.exit(1)
+    joined.settimeout(None)
+    return joined, first
+
+
+def _resize(engine: str, path: str) -> None:
+    """Give the program the size of our terminal. One that has just ended has none."""
+    with suppress(OSError):
+        size = os.get_terminal_size(0)
+        with _connected(engine) as asked:
+            asked.sendall(_request(f"{path}/resize?h={size.lines}&w={size.columns}", {}, "Connection: close\r\n"))
+            asked.recv(_CHUNK)
+
+
+def _type(joined: socket.socket) -> None:
+    """Pass on what is typed; the end of the terminal is the end of all."""
+    with suppress(OSError):
+        while data := os.read(0, _CHUNK):
+            joined.sendall(data)
+    with suppress(OSError):
+        joined.shutdown(socket.SHUT_RDWR)
+
+
+def _show(data: bytes) -> None:
+    while data:
+        data = data[os.write(1, data) :]
+
+
+def _connected(engine: str) -> socket.socket:
+    opened = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    opened.settimeout(SECONDS)
+    opened.connect(engine)
+    return opened
+
+
+def _request(path: str, body: dict[str, bool], more: str) -> bytes:
+    data = json.dumps(body).encode()
+    head = f"POST {path} HTTP/1.1\r\nHost: engine\r\nContent-Type: application/json\r\n{more}"
+    return f"{head}Content-Length: {len(data)}\r\n\r\n".encode() + data
+
+
+if __name__ == "__main__":
+    main()
