@@ -76,7 +76,8 @@ class Backend:
         self.variables = SessionVariables(lambda: open_keyring(folders), os.environ)
         self.models = Models(front.settings_link, self.state)
         self.views = Views(front.folders, self.documents)
-        self.glass = Glass(self._open_glass)
+        self.glass = Glass(self._open_glass, self._keys)
+        front.settings_link.on_change = self.glass.settings_changed
         self.own_documents = VirtualDocuments(
             front.server, front.policy, lambda: self.state, front.language, self.glass.hide
         )
@@ -222,17 +223,19 @@ class Backend:
             return self.glass.opened.masking.sanitizer
         from codeagent_lsp.records.sanitizer import Sanitizer  # late: it is heavy, and an idle server does without it
 
-        settings = self.front.settings()
-        keys = filter(None, (settings.model.api_key, settings.web.search_api_key))
-        return Sanitizer(secrets=list(keys), identities=False, homes=())
+        return Sanitizer(secrets=self._keys(), identities=False, homes=())
 
     def _open_glass(self) -> Opened:
         """Masks and records by the settings of now; runs in a thread."""
         from codeagent_lsp.session.opening import open_records  # late: it is heavy, and an idle server does without it
 
+        return open_records(self.state, self.front.settings().trace, self._keys(), self.front.policy().name)
+
+    def _keys(self) -> list[str]:
+        """The secrets in the settings of now."""
         settings = self.front.settings()
-        others = [*secrets_in(settings.mcp.servers, os.environ), *filter(None, [settings.web.search_api_key])]
-        return open_records(self.state, settings.trace, settings.model.api_key, self.front.policy().name, others)
+        keys = filter(None, (settings.model.api_key, settings.web.search_api_key))
+        return [*keys, *secrets_in(settings.mcp.servers, os.environ)]
 
     def _services(self) -> Services:
         external = External(self.front.server, self.front.policy, self.front.language)

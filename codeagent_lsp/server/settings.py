@@ -22,13 +22,14 @@ CONFIGURATION_SECONDS = 5.0
 
 
 class SettingsLink:
-    """Keeps the layers. `on_problem` is told about each bad value once."""
+    """Keeps the layers. `on_problem` is told about each bad value once, `on_change` when the settings may be others."""
 
     def __init__(
         self,
         on_problem: Callable[[SettingError], None],
         environ: Mapping[str, str] | None = None,
     ) -> None:
+        self.on_change: Callable[[], None] = lambda: None
         self._on_problem = on_problem
         self._environ = environ
         self._initial: Mapping[str, Any] = {}
@@ -82,6 +83,7 @@ class SettingsLink:
             if str(problem) not in self._told:
                 self._told.add(str(problem))
                 self._on_problem(problem)
+        self.on_change()
         return self._settings
 
 

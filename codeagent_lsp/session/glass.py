@@ -31,10 +31,13 @@ class Opened:
 
 
 class Glass:
-    """One for a server. `load` blocks; it is called once, in a thread."""
+    """One for a server. `load` blocks; it is called once, in a thread. `keys` are the secrets in the settings of now;
+    `settings_changed` is to be called when they may be others.
+    """
 
-    def __init__(self, load: Callable[[], Opened]) -> None:
+    def __init__(self, load: Callable[[], Opened], keys: Callable[[], Iterable[str]] = tuple) -> None:
         self._load = load
+        self._keys = keys
         self._opened: Opened | None = None
         self._loading: asyncio.Task[Opened] | None = None
         self._waiting: list[events.Event] = []
@@ -46,10 +49,16 @@ class Glass:
                 self._loading = asyncio.ensure_future(asyncio.to_thread(self._load))
             opened = await asyncio.shield(self._loading)
             self._opened = self._opened or opened
+            self.settings_changed()
             waiting, self._waiting = self._waiting, []
             for event in waiting:
                 opened.recording.observe(event)
         return self._opened
+
+    def settings_changed(self) -> None:
+        """Nobody sees the keys that the settings have now. What is not loaded yet asks for them itself."""
+        if self._opened is not None:
+            self._opened.masking.own.learn(self._keys())
 
     def clean(self, record: Mapping[str, Any]) -> Mapping[str, Any]:
         """A stored event without secrets. Those with the texts of files stay: their bytes are what they are for."""

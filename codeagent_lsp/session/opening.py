@@ -14,12 +14,9 @@ from codeagent_lsp.session.glass import Opened
 from codeagent_lsp.session.recording import Recording
 
 
-def open_records(
-    folder: Path, settings: TraceSettings, api_key: str | None, client: str, others: Iterable[str] = ()
-) -> Opened:
+def open_records(folder: Path, settings: TraceSettings, secrets: Iterable[str], client: str) -> Opened:
     """The records go into `folder`. What a model reads is masked whatever the settings say; records, unless they say
-    otherwise. `others` are secrets besides the key."""
-    secrets = [*([api_key] if api_key else []), *others]
+    otherwise. `secrets` are keys of ours."""
     masking = Masking(secrets)
     sanitizer = Sanitizer(settings.sanitize, secrets=masking.own, marker=masking.marker)
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)

@@ -41,7 +41,7 @@ class Editor:
         self.opens = opens
         self.wire = Wire(self.respond)
         self.going: list[asyncio.Task[None]] = []
-        self.glass = Glass(lambda: open_records(cast(Path, state), TraceSettings(), None, "an editor"))
+        self.glass = Glass(lambda: open_records(cast(Path, state), TraceSettings(), (), "an editor"))
 
     async def respond(self, method: str, params: Any) -> Any:
         if method == types.WINDOW_SHOW_MESSAGE_REQUEST:

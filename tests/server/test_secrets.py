@@ -159,3 +159,17 @@ def test_the_check_sees_a_secret(tmp_path: Path) -> None:
         (tmp_path / f"{number}.txt").write_text(text if number % 2 else json.dumps({"a": text}))
         assert survives(secret, secret)
     assert {name for name, _ in found_in(ours(tmp_path), known)} == set(known)
+
+
+def test_a_key_that_was_set_after_the_first_run_is_found_as_well(start: StartEditor, tmp_path: Path) -> None:
+    key = "-".join(("only", "words", "as", "nobody", "makes", "keys"))
+    editor = start(say("Hello."), say(f"You wrote {key}."), capabilities=EVENTS)
+    editor.run("codeagent.run", task="begin")
+    editor.client.notify(
+        "workspace/didChangeConfiguration", {"settings": {"codeagent": {"web": {"searchApiKey": key}}}}
+    )
+    editor.run("codeagent.run", task=f"what is {key}?")
+    editor.client.shutdown()
+    kept = ours(tmp_path / "state")
+    assert [name for name, text in kept.items() if key in text] == []
+    assert any("<secret:" in text for text in kept.values())
