@@ -57,6 +57,9 @@ stage lint ruff check .
 stage format ruff format --check .
 stage types mypy
 stage fast timeout 1200 pytest -m "not slow" -n 3
-[ "${CODEAGENT_TEST_SLOW:-1}" = 0 ] || stage slow timeout 4200 env HYPOTHESIS_PROFILE=many pytest -m "slow or hypothesis" --durations=8
+if [ "${CODEAGENT_TEST_SLOW:-1}" != 0 ]; then
+    stage slow timeout 2400 env HYPOTHESIS_PROFILE=many pytest -m "(slow or hypothesis) and not alone" -n 2 --dist loadfile --durations=8
+    stage alone timeout 4200 env HYPOTHESIS_PROFILE=many pytest -m "(slow or hypothesis) and alone" --durations=8
+fi
 stage vscode test_extension
 finish

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
@@ -22,9 +23,26 @@ KEPT_OUT = (
     "TAVILY_API_KEY",
 )
 
+# Real editors, terminals and containers, the embedded model, and what measures how long something takes.
+ALONE = tuple(
+    str(Path(__file__).parent / name)
+    for name in (
+        "clients",
+        "environments",
+        "index/test_semantic_real.py",
+        "llm/test_embedded.py",
+        "records/test_speed.py",
+        "server/test_lifecycle.py",
+        "server/test_wire.py",
+        "server/test_wire_fuzz.py",
+        "session/test_embedded_task.py",
+        "workspace/test_match_refusals.py",
+    )
+)
+
 # The same examples in every run: a change and not chance makes a test fail. Few while somebody waits, many in the slow
 # stage (HYPOTHESIS_PROFILE=many), and others with HYPOTHESIS_PROFILE=default.
-settings.register_profile("few", derandomize=True, max_examples=20)
+settings.register_profile("few", derandomize=True, max_examples=10)
 settings.register_profile("many", derandomize=True, max_examples=100)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "few"))
 
@@ -53,6 +71,33 @@ def _nothing_of_this_user(tmp_path_factory: pytest.TempPathFactory) -> Iterator[
             patch.delenv(name, raising=False)
         patch.setenv("CODEAGENT_STATE_DIR", str(tmp_path_factory.mktemp("state")))
         yield
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _no_wait_for_the_disk() -> Iterator[None]:
+    """What a session writes is in its file at once, but only a power cut could tell whether it is on the disk."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("codeagent_lsp.session.store._sync", os.fstat)  # fails as well for what is no open file
+        yield
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what needs the machine for itself, before `-m` looks."""
+    for item in items:
+        if str(item.path).startswith(ALONE):
+            item.add_marker("alone")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """What all tests are made of stays to the end: looking through it for garbage would be a quarter of the work."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -12,6 +12,7 @@ import pytest
 
 import codeagent_lsp
 from codeagent_lsp.texts import choose_language, keys, pair, text
+from tests.tidy.source import modules
 
 PACKAGE = Path(codeagent_lsp.__file__).parent
 KEY = re.compile(r"[a-z_]+(\.[a-z_]+)+")
@@ -39,9 +40,8 @@ def literals(tree: ast.AST) -> Iterator[str]:
 def used() -> dict[str, str]:
     """Every key the code uses literally, with the file it stands in."""
     found: dict[str, str] = {}
-    for path in sorted(PACKAGE.rglob("*.py")):
-        tree = ast.parse(path.read_text("utf-8"))
-        found.update((key, path.name) for key in literals(tree) if KEY.fullmatch(key))
+    for module in modules():
+        found.update((key, module.path.name) for key in literals(module.tree) if KEY.fullmatch(key))
     return found
 
 

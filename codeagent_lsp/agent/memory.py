@@ -12,6 +12,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any, Literal
 
 from codeagent_lsp.workspace.visible import one_line
@@ -22,6 +23,9 @@ MOST_ENTRIES = 60
 LONGEST = 240
 MOST_NEW = 8
 ALIKE = 0.75
+MOST_TRIES = 50  # places of a reply at which a list may begin
+
+_LIST = re.compile(r"\[\s*[{\]]")
 
 INSTRUCTIONS = """\
 You keep notes about a software project. From the conversation below, take only what later sessions should know:
@@ -119,13 +123,13 @@ def entry_of(row: object) -> Entry | None:
 
 
 def _items(reply: str) -> list[Mapping[str, Any]]:
-    """The objects of the first JSON list in a text."""
-    for match in re.finditer(r"\[", reply):
+    """The objects of the first JSON list of objects in a text. Only what begins like one is tried, and not for ever."""
+    for match in islice(_LIST.finditer(reply), MOST_TRIES):
         try:
-            found, _ = json.JSONDecoder().raw_decode(reply[match.start() :])
+            found, _ = json.JSONDecoder().raw_decode(reply, match.start())
         except (ValueError, RecursionError):
             continue
-        return [item for item in found if isinstance(item, Mapping)] if isinstance(found, list) else []
+        return [item for item in found if isinstance(item, Mapping)]
     return []
 
 

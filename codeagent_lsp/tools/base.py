@@ -8,6 +8,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, ClassVar, Generic, TypeVar
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter
@@ -154,8 +155,8 @@ class Tool(ABC, Generic[P]):
         )
 
     def input_schema(self) -> dict[str, Any]:
-        """The JSON Schema of the parameters."""
-        return compact_schema(self.parameters.model_json_schema())
+        """The JSON Schema of the parameters: the same object each time, not to be changed."""
+        return _schema_of(self.parameters)
 
     def output_schema(self) -> dict[str, Any] | None:
         """The JSON Schema of the data it gives; None when it gives text."""
@@ -199,3 +200,9 @@ def compact_schema(schema: dict[str, Any]) -> dict[str, Any]:
 
     cleaned: dict[str, Any] = clean(schema)
     return cleaned
+
+
+@lru_cache(maxsize=256)
+def _schema_of(parameters: type[Parameters]) -> dict[str, Any]:
+    """Kept, as pydantic takes half a millisecond for one and every turn offers dozens."""
+    return compact_schema(parameters.model_json_schema())

@@ -72,10 +72,15 @@ def test_answers_are_read_whatever_stands_around() -> None:
 
 
 @pytest.mark.parametrize(
-    "reply", ["", "nothing new", "[]", "[1, null, []]", '{"text": "x"}', '[{"text": 3}]', "[" * 9000]
+    "reply", ["", "nothing new", "[]", "[1, null, []]", '{"text": "x"}', '[{"text": 3}]', "[" * 9000, '[{"a":' * 3000]
 )
 def test_answers_with_nothing_in_them(reply: str) -> None:
     assert parse(reply, "s", "d") == []
+
+
+def test_a_list_of_something_else_before_them_is_passed_over() -> None:
+    (found,) = parse(f"As said in [1] and [2, 3]: {answer('Tests live in tests/.')}", "s", "d")
+    assert found.text == "Tests live in tests/."
 
 
 def test_entries_are_bounded_one_visible_line_and_clean() -> None:

@@ -17,6 +17,7 @@ from codeagent_lsp.llm.schema import fit
 from codeagent_lsp.llm.toolcalling import ToolCallingModel
 from codeagent_lsp.messages import Message, ToolCall, ToolSpec
 from codeagent_lsp.tools.catalogue import BUILTIN
+from tests.examples import examples
 from tests.llm.support import Typewriter, collect, tool
 
 SPECS: dict[str, ToolSpec] = {spec["name"]: spec for spec in (cls().spec() for cls in BUILTIN)}
@@ -244,7 +245,7 @@ def test_what_is_no_answer_is_not_shown(source: str) -> None:
     assert "".join(map(reader.feed, source)) == ""
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(st.text(max_size=80), st.integers(1, 7))
 async def test_an_answer_is_shown_as_it_is_kept(text: str, size: int) -> None:
     text = text.encode("utf-8", "replace").decode()

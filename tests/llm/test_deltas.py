@@ -17,6 +17,7 @@ from codeagent_lsp.llm.endpoint import endpoint
 from codeagent_lsp.llm.history import as_text
 from codeagent_lsp.llm.llamacpp import as_chat_chunk
 from codeagent_lsp.messages import Message, ToolCall, Usage
+from tests.examples import examples
 from tests.faults.model_server import delta
 from tests.llm.support import chunked
 
@@ -39,7 +40,7 @@ CALLS = st.lists(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(CALLS, st.integers(0, 999), st.sampled_from(["id", "index", "both", "order"]), st.randoms())
 def test_parallel_calls_however_they_are_cut_and_mixed(calls: Any, seed: int, by: str, dice: Any) -> None:
     streams: list[list[dict[str, Any]]] = []
@@ -96,7 +97,7 @@ JSON = st.recursive(
 
 
 @pytest.mark.slow
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 @given(st.lists(st.dictionaries(st.sampled_from(["choices", "usage", "timings", "model", "error"]), JSON), max_size=4))
 def test_any_chunk_gives_a_reply_or_a_model_error(chunks: list[dict[str, Any]]) -> None:
     assembler = Assembler(WHERE)
@@ -219,7 +220,7 @@ MESSAGES = st.lists(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(MESSAGES, st.booleans())
 def test_as_text_any_history_alternates_after_one_system_message(messages: list[Message], together: bool) -> None:
     sent = as_text(messages, "rules", lambda call: f"<{call.name}>", together=together)
@@ -231,7 +232,7 @@ def test_as_text_any_history_alternates_after_one_system_message(messages: list[
     assert sent == as_text(messages, "rules", lambda call: f"<{call.name}>", together=together)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(MESSAGES, MESSAGES)
 def test_on_the_wire_the_beginning_stays_when_the_history_grows(first: list[Message], more: list[Message]) -> None:
     start = [Message("system", "s"), *first, Message("assistant", "stop")]

@@ -25,6 +25,7 @@ from codeagent_lsp.errors import (
 )
 from codeagent_lsp.llm.endpoint import Endpoint, Limits, endpoint, is_loopback, shown
 from codeagent_lsp.llm.failures import LONGEST_REASON, from_event, from_exception, from_response, server_message
+from tests.examples import examples
 
 KEY = "test-" + "s" * 24
 WHERE = endpoint("http://127.0.0.1:8080", KEY)
@@ -147,7 +148,7 @@ NESTED = st.recursive(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(NESTED, st.sampled_from([301, 400, 401, 402, 404, 413, 429, 500, 503]))
 def test_no_body_breaks_it_or_shows_the_key(value: Any, status: int) -> None:
     for made in (from_event(value, WHERE), from_response(status, {}, json.dumps(value).encode(), WHERE)):
@@ -156,7 +157,7 @@ def test_no_body_breaks_it_or_shows_the_key(value: Any, status: int) -> None:
         assert "\n" not in str(made)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(st.binary(max_size=300), st.sampled_from(["", "text/html", "application/json"]))
 def test_any_bytes_give_one_short_line(body: bytes, kind: str) -> None:
     made = from_response(400, {"content-type": kind}, body, WHERE)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from codeagent_lsp.llm.render import DIALECTS, render
 from codeagent_lsp.llm.toolcalls import StreamParser, extract
 from codeagent_lsp.messages import ToolCall, ToolSpec
+from tests.examples import examples
 from tests.llm.prose import CODE, DATA, PROSE, SPEECH
 from tests.llm.support import chunked, tool
 
@@ -101,7 +102,7 @@ WHOLE = [render(CALL, dialect) for dialect in DIALECTS]
 JUNK = ["", " ", "\n", '"', "\\", "{", "}", "[", "]", "<", ">", "`", "```", "\x00", "\ud800", "é", "</tool_call>"]
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(st.sampled_from(WHOLE), st.data())
 def test_damaged_calls_raise_nothing_and_run_only_known_tools(text: str, data: st.DataObject) -> None:
     for _ in range(data.draw(st.integers(1, 4))):
@@ -114,7 +115,7 @@ def test_damaged_calls_raise_nothing_and_run_only_known_tools(text: str, data: s
     assert parser.close() == list(found.calls)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(st.text(max_size=200), st.sampled_from(WHOLE))
 def test_any_text_before_a_call_raises_nothing(noise: str, call: str) -> None:
     parser, _ = told(noise + call, 1)

@@ -13,6 +13,7 @@ from codeagent_lsp.llm import jsontext
 from codeagent_lsp.llm.schema import Misfit, fit, from_text, types_of
 from codeagent_lsp.llm.toolcalls import check
 from codeagent_lsp.messages import ToolCall
+from tests.examples import examples
 from tests.llm.support import tool
 
 STRING = {"type": "string"}
@@ -203,7 +204,7 @@ JSON = st.recursive(
 SCHEMAS = st.sampled_from([STRING, INTEGER, NUMBER, BOOLEAN, OBJECT, ARRAY, MAYBE, TEXTS, STATES, {}, of(INTEGER, "x")])
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(JSON, SCHEMAS)
 def test_fitting_again_changes_nothing_and_only_misfits_are_raised(value: Any, schema: dict[str, Any]) -> None:
     try:
@@ -213,7 +214,7 @@ def test_fitting_again_changes_nothing_and_only_misfits_are_raised(value: Any, s
     assert fit(fitted, of(schema, "x")) == fitted
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(JSON, JSON)
 def test_a_schema_that_is_none_breaks_nothing(value: Any, nonsense: Any) -> None:
     try:
@@ -285,14 +286,14 @@ def test_the_end_of_a_value(source: str, end: int | None) -> None:
     assert jsontext.span(source, 0) == end
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(JSON.filter(lambda value: isinstance(value, dict | list)), st.text(max_size=10))
 def test_the_end_of_any_value(value: Any, after: str) -> None:
     source = json.dumps(value)
     assert jsontext.span(source + after, 0) == len(source)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(st.text(st.sampled_from('{}[]":, \\n1a'), max_size=40))
 def test_mending_raises_nothing_but_value_errors(source: str) -> None:
     value = jsontext.loads_object(source, repair=True)

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from codeagent_lsp.llm.thinking import ThinkFilter, after_thinking
+from tests.examples import examples
 from tests.llm.support import chunked
 
 CASES = [
@@ -48,7 +49,7 @@ def test_thinking_however_it_is_cut(source: str, text: str, reasoning: str) -> N
         assert split([source[:at], source[at:]]) == (text, reasoning)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(st.text(st.sampled_from("<>/think abc\n"), max_size=60), st.integers(0, 999))
 def test_nothing_is_lost_and_pieces_do_not_matter(source: str, seed: int) -> None:
     assert split(chunked(source, seed)) == split([source])

@@ -19,6 +19,7 @@ from codeagent_lsp.llm.scripted import ScriptedModel, ScriptedReply
 from codeagent_lsp.llm.toolcalling import ToolCallingModel
 from codeagent_lsp.llm.wire import chat_messages
 from codeagent_lsp.messages import Message, ToolCall
+from tests.examples import examples
 from tests.llm.support import TOOLS, Typewriter, collect
 
 START = (Message("system", "You help."), Message("user", "Read a.py."))
@@ -71,7 +72,7 @@ async def test_constrained_shows_an_answer_while_it_arrives() -> None:
     assert (reply.text, reply.tool_calls, reply.problem) == (answer, (), "")
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(st.text(max_size=60), st.integers(1, 9), st.booleans())
 def test_the_answer_reader_equals_json(text: str, size: int, ascii_only: bool) -> None:
     text = text.encode("utf-8", "replace").decode()

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from codeagent_lsp.llm.render import DIALECTS, render
 from codeagent_lsp.llm.toolcalls import StreamParser, extract, normalise_name, parse
 from codeagent_lsp.messages import ToolCall, ToolSpec
+from tests.examples import examples
 from tests.llm.support import chunked, tool
 
 READ = tool("read_file", ("path",), path="string", offset="integer", limit="integer")
@@ -70,7 +71,7 @@ BARE = ("json", "name_json", "openai", "list", "pythonic")
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(call=CALLS, seed=st.integers(0, 10**6), prose=st.sampled_from(["", "I will look.\n\n"]))
 def test_every_dialect_round_trips_however_it_is_cut(dialect: str, call: ToolCall, seed: int, prose: str) -> None:
     before = "" if dialect in BARE else prose
@@ -233,7 +234,7 @@ def test_what_was_held_back_and_is_no_call_comes_at_the_end() -> None:
     assert shown + parser.rest() == text
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(
     st.lists(
         st.sampled_from(

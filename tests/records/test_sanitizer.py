@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from codeagent_lsp.records.mark import MARK
 from codeagent_lsp.records.sanitizer import Sanitizer
+from tests.examples import examples
 from tests.records.formats import CONTEXTS, PLACED, TOKENS, chars, quoted
 from tests.records.lookalikes import everything
 
@@ -183,14 +184,14 @@ def test_certificates_and_text_around_keys_stay() -> None:
     assert clean.startswith("before\n<secret:") and clean.endswith(">\nafter it all")
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(st.text(alphabet=st.sampled_from("tokenpassword=:\"'\\ \n/-<>@.{}A1é，"), max_size=200))
 def test_any_text_is_cleaned_without_an_error_and_only_once(text: str) -> None:
     once = sanitizer.sanitize(text)
     assert sanitizer.sanitize(once) == once
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(before=st.text(max_size=30), after=st.text(max_size=30), seed=st.integers(0, 10**6))
 def test_no_surroundings_save_a_token(before: str, after: str, seed: int) -> None:
     rng = random.Random(seed)

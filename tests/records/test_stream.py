@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from codeagent_lsp.records.sanitizer import Sanitizer
 from codeagent_lsp.records.stream import LONGEST_HELD, StreamSanitizer
+from tests.examples import examples
 from tests.records.formats import CONTEXTS, PLACED, TOKENS
 from tests.records.lookalikes import everything
 from tests.records.test_sanitizer import survives
@@ -106,7 +107,7 @@ def test_a_line_without_an_end_is_cut_between_its_words() -> None:
     assert "".join((*out, stream.close())) == '"password" ' * 50_000
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(seed=st.integers(0, 10**6), sizes=st.lists(st.integers(1, 50), min_size=1, max_size=6))
 def test_any_split_hides_as_much_as_none(seed: int, sizes: list[int]) -> None:
     rng = random.Random(seed)

@@ -15,6 +15,7 @@ from codeagent_lsp.records.mark import MARK, mask_id
 from codeagent_lsp.records.names import Kind, kind_of
 from codeagent_lsp.records.sanitizer import Sanitizer
 from codeagent_lsp.records.structure import CYCLE, TOO_DEEP
+from tests.examples import examples
 from tests.records.formats import TOKENS
 
 sanitizer = Sanitizer(homes=())
@@ -138,7 +139,7 @@ JSON = st.recursive(
 )  # fmt: skip
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(JSON)
 def test_any_json_keeps_its_form_and_is_cleaned_only_once(value: Any) -> None:
     once = sanitizer.sanitize(value)

@@ -10,6 +10,7 @@ from lsprotocol import types
 from codeagent_lsp.server.minimal_edits import minimal_edits
 from codeagent_lsp.workspace.document import Change, Document
 from codeagent_lsp.workspace.position import Encoding
+from tests.examples import examples
 
 ENCODINGS: tuple[Encoding, ...] = ("utf-8", "utf-16", "utf-32")
 PIECES = st.sampled_from(
@@ -27,7 +28,7 @@ def applied(old: str, edits: list[types.TextEdit], encoding: Encoding) -> str:
     return document.text
 
 
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=examples(250), deadline=None)
 @given(TEXTS, TEXTS, st.sampled_from(ENCODINGS), st.booleans())
 def test_the_edits_lead_from_old_to_new(old: str, new: str, encoding: Encoding, ended_lines: bool) -> None:
     edits = minimal_edits(old, new, encoding, ended_lines=ended_lines)
@@ -35,7 +36,7 @@ def test_the_edits_lead_from_old_to_new(old: str, new: str, encoding: Encoding, 
     assert bool(edits) == (old != new)
 
 
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=examples(250), deadline=None)
 @given(TEXTS, TEXTS)
 def test_edits_are_in_order_apart_and_never_inside_a_line_end(old: str, new: str) -> None:
     edits = minimal_edits(old, new, "utf-32")
@@ -50,7 +51,7 @@ def test_edits_are_in_order_apart_and_never_inside_a_line_end(old: str, new: str
             assert old[max(0, place - 1) : place + 1] != "\r\n"
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(TEXTS, TEXTS, TEXTS)
 def test_a_change_in_the_middle_leaves_the_rest_alone(before: str, middle: str, after: str) -> None:
     head, tail = before + "HEAD\n", "TAIL\n" + after

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from codeagent_lsp.server import lifecycle
 from codeagent_lsp.server.lifecycle import Departure, is_alive, run_callbacks, watch_parent
 from tests.server.rawclient import DEMO_SERVER, RawClient
 
@@ -139,7 +140,8 @@ def test_is_alive() -> None:
     child.wait()
 
 
-async def test_the_watch_reports_with_the_code_of_the_moment() -> None:
+async def test_the_watch_reports_with_the_code_of_the_moment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lifecycle, "PARENT_POLL_SECONDS", 0.1)
     child = _child_that_waits()
     heard: list[tuple[int, str]] = []
     watch = asyncio.ensure_future(watch_parent(child.pid, lambda *what: heard.append(what), lambda: 7))

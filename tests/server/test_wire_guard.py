@@ -5,16 +5,27 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 import pytest
 from lsprotocol import types
 
+from codeagent_lsp.server.params import make_converter
 from codeagent_lsp.server.protocol_guard import Phase, encode
 from codeagent_lsp.server.server import CodeAgentServer
 from tests.server.loopback import INITIALIZE, Loopback
 
 HOVER = {"textDocument": {"uri": "file:///a"}, "position": {"line": 1, "character": 2}}
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _one_converter() -> Iterator[None]:
+    """Making the converter takes longer than most tests; it keeps nothing of what it has converted."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("codeagent_lsp.server.server.make_converter", cache(make_converter))
+        yield
 
 
 @pytest.fixture

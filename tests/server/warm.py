@@ -1,6 +1,6 @@
 """Servers that start in a few milliseconds: forks of a process that has imported everything a server needs.
 
-A forked server is the real one, over real pipes, from `cli.main` on; only its imports are done already. Tests of the
+A forked server is the real one, over real pipes, from `cli.main` on; only what it imports is ready. Tests of the
 start itself use plain processes. `python -m tests.server.warm` is the process that forks; it ends with its parent.
 """
 
@@ -34,17 +34,31 @@ _PARTS = (
     "codeagent_lsp.index.answers",
     "codeagent_lsp.index.service",
     "codeagent_lsp.terminal.run",
+    # what the first run of a session loads
+    "codeagent_lsp.session.opening",
+    "codeagent_lsp.session.run",
+    "codeagent_lsp.session.intent_gate",
+    "codeagent_lsp.session.guarded_model",
+    "codeagent_lsp.session.file_run",
+    "codeagent_lsp.session.skill_run",
+    "codeagent_lsp.session.steering",
+    "codeagent_lsp.agent.rewrite",
+    "codeagent_lsp.records.sanitizer",
+    "codeagent_lsp.environments.local",
+    "codeagent_lsp.shadow.workspace",
 )
 _SIZE = 1 << 20
 
 
 class WarmProcess:
-    """A forked server, with as much of `subprocess.Popen` as the tests use."""
+    """A forked server, with as much of `subprocess.Popen` as the tests use. `main` may name another function."""
 
-    def __init__(self, arguments: Sequence[str], *, cwd: Path, env: Mapping[str, str]) -> None:
+    def __init__(
+        self, arguments: Sequence[str], *, cwd: Path, env: Mapping[str, str], main: str = "codeagent_lsp.cli:main"
+    ) -> None:
         (stdin, self._in), (self._out, stdout), (self._err, stderr) = os.pipe(), os.pipe(), os.pipe()
         self._link, other = socket.socketpair()
-        spec = json.dumps({"arguments": list(arguments), "cwd": str(cwd), "env": dict(env)}).encode()
+        spec = json.dumps({"main": main, "arguments": list(arguments), "cwd": str(cwd), "env": dict(env)}).encode()
         socket.send_fds(_forker(), [spec], [stdin, stdout, stderr, other.fileno()])
         for descriptor in (stdin, stdout, stderr):
             os.close(descriptor)
@@ -154,9 +168,8 @@ def _become(spec: Mapping[str, Any], descriptors: Sequence[int], others: Sequenc
         os.environ.update(spec["env"])
         os.chdir(spec["cwd"])
         sys.stdin, sys.stdout, sys.stderr = open(0), open(1, "w"), open(2, "w")  # noqa: SIM115
-        from codeagent_lsp.cli import main  # in the fork: as a fresh process would
-
-        code = main(spec["arguments"])
+        module, _, name = spec["main"].partition(":")
+        code = getattr(import_module(module), name)(spec["arguments"])  # in the fork: as a fresh process would
     except SystemExit as end:
         code = end.code if isinstance(end.code, int) else 0 if end.code is None else 1
     finally:
@@ -171,5 +184,8 @@ def _become(spec: Mapping[str, Any], descriptors: Sequence[int], others: Sequenc
 if __name__ == "__main__":
     for part in _PARTS:
         import_module(part)
+    for tool in import_module("codeagent_lsp.tools.catalogue").BUILTIN:
+        tool.parameters.model_json_schema()  # pydantic finishes a class when it is first used
+    import_module("codeagent_lsp.server.params").make_converter()  # and so does lsprotocol
     gc.freeze()
     _serve(socket.socket(fileno=os.dup(0)))

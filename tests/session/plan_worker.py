@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -31,14 +31,16 @@ def tell(event: events.Event) -> None:
         print(event.type, event.session_id, event.run_id, event.step_id, flush=True)
 
 
-async def main(root: Path) -> None:
+def work(arguments: Sequence[str]) -> int:
+    """What the process does in the folder that is its argument."""
+    asyncio.run(_work(Path(arguments[0])))
+    return 0
+
+
+async def _work(root: Path) -> None:
     """One plan, each step applied unasked; then nothing more."""
     made = world(root / "w", state=root / "sessions", apply="auto", on_event=tell)
     session_id = made.manager.new().session_id
     made.script(*story())
     await made.finished(made.manager.start(RunRequest("run", "build", "build"), session_id))
     await asyncio.sleep(60)
-
-
-if __name__ == "__main__":
-    asyncio.run(main(Path(sys.argv[1])))

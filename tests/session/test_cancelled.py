@@ -70,7 +70,7 @@ def commanding(folder: Path) -> World:
         folder,
         *commands,
         say(),
-        says=["Allow once", "Allow once", "Apply"],
+        says=["Allow once", "Allow once", "Apply"],  # it is not asked where the isolation is complete
         deadline=5,
         shadows=shadows(folder, "auto"),
     )

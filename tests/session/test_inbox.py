@@ -103,7 +103,7 @@ async def test_an_answer_in_the_moment_of_the_deadline_counts() -> None:
     asked = Asked(APPROVAL, deadline=0.05)
     item = await asked.open()
     loop = asyncio.get_running_loop()
-    loop.call_at(loop.time() + 0.0499, asked.inbox.respond, item.request_id, ("Yes",))
+    loop.call_at(loop.time() + 0.03, asked.inbox.respond, item.request_id, ("Yes",))
     end = loop.time() + 0.06
     loop.call_soon(lambda: [None for _ in iter(lambda: loop.time() < end, False)])  # both fall due in one step
     assert await asked.task == ("Yes",)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import random
-import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -12,21 +10,14 @@ import pytest
 
 from codeagent_lsp.tools.todos import Todo
 from tests.session.fakes import World, assert_well_formed, say, world
+from tests.session.killing import lines_until_killed
 from tests.session.plans import create, ended, reloaded, retried, start, states, step
-
-REPOSITORY = Path(__file__).resolve().parents[2]
 
 
 def killed(folder: Path, wait: float) -> list[list[str]]:
     """What a worker said until it was killed, `wait` seconds after its first step began."""
-    worker = [sys.executable, "-m", "tests.session.plan_worker", str(folder)]
-    with subprocess.Popen(worker, stdout=subprocess.PIPE, cwd=REPOSITORY, text=True) as process:
-        assert process.stdout is not None
-        first = process.stdout.readline()
-        time.sleep(wait)
-        process.kill()
-        lines = (first + process.stdout.read()).split("\n")
-        return [line.split() for line in lines[:-1]]
+    lines = lines_until_killed("tests.session.plan_worker:work", folder, wait)
+    return [line.split() for line in lines[:-1]]
 
 
 def resumed(folder: Path, session_id: str) -> World:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import random
-import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -18,8 +16,8 @@ from codeagent_lsp.session.session import Session
 from codeagent_lsp.session.store import SessionStore
 from codeagent_lsp.workspace.changeset import FileChange
 from tests.session.fakes import assert_well_formed, say, world, write
+from tests.session.killing import lines_until_killed
 
-REPOSITORY = Path(__file__).resolve().parents[2]
 MESSAGES = (
     Message("user", "hello 🎉"),
     Message("user", "a note", name="note"),
@@ -106,13 +104,8 @@ async def test_a_resumed_session_goes_on(tmp_path: Path) -> None:
 
 def killed(folder: Path, wait: float) -> list[list[str]]:
     """What a worker said until it was killed, `wait` seconds after its first turn began."""
-    worker = [sys.executable, "-m", "tests.session.worker", str(folder)]
-    with subprocess.Popen(worker, stdout=subprocess.PIPE, cwd=REPOSITORY, text=True) as process:
-        assert process.stdout is not None
-        first = process.stdout.readline()
-        time.sleep(wait)
-        process.kill()
-        return [line.split() for line in (first + process.stdout.read()).split("\n") if line.endswith(tuple(_ENDS))]
+    lines = lines_until_killed("tests.session.worker:work", folder, wait)
+    return [line.split() for line in lines if line.endswith(tuple(_ENDS))]
 
 
 _ENDS = ("full", "partial", "none", "unknown", *"0123456789")
@@ -146,7 +139,7 @@ async def check_after_a_kill(folder: Path, wait: float) -> int:
 
 
 async def test_killed_once(tmp_path: Path) -> None:
-    assert await check_after_a_kill(tmp_path, 1.5) > 0
+    assert await check_after_a_kill(tmp_path, 1.0) > 0
 
 
 @pytest.mark.slow

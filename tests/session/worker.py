@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from codeagent_lsp.session.request import RunRequest
@@ -12,7 +12,13 @@ from codeagent_lsp.texts import text
 from tests.session.fakes import say, world, write
 
 
-async def main(root: Path) -> None:
+def work(arguments: Sequence[str]) -> int:
+    """What the process does in the folder that is its argument."""
+    asyncio.run(_work(Path(arguments[0])))
+    return 0
+
+
+async def _work(root: Path) -> None:
     """Turns for ever: each writes a file; every second one is applied, every third undone."""
     made = world(root / "w", state=root / "sessions", deadline=0.001)
     session_id = made.manager.new().session_id
@@ -25,7 +31,3 @@ async def main(root: Path) -> None:
         if number % 6 == 5:
             await made.manager.run(run_id).proposal.undo()
         print("finished", session_id, run_id, number, done.outcome, flush=True)
-
-
-if __name__ == "__main__":
-    asyncio.run(main(Path(sys.argv[1])))

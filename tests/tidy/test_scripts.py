@@ -10,7 +10,7 @@ from pathlib import Path
 
 from tests.tidy.source import ROOT
 
-STAGES = ["environment", "parts", "lint", "format", "types", "fast", "slow", "vscode"]
+STAGES = ["environment", "parts", "lint", "format", "types", "fast", "slow", "alone", "vscode"]
 PREPARE = """
 missing=""
 make_environment() { for name in a b; do stage_name="$name"; done; }

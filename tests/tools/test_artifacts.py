@@ -314,6 +314,7 @@ async def test_where_nothing_is_kept(bench: Bench) -> None:
     assert result.error is not None and "not kept here" in result.text
 
 
+@pytest.mark.slow
 def test_a_list_beside_exports_never_fails(tmp_path: Path) -> None:
     store = ArtifactStore(tmp_path / "artifacts")
     done = threading.Event()

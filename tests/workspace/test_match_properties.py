@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from codeagent_lsp.errors import EditRefused
 from codeagent_lsp.workspace.lines import dominant_newline, ending_of, split_lines
 from codeagent_lsp.workspace.match import plan, replace
+from tests.examples import examples
 
 WORDS = st.sampled_from(["alpha", "beta(x)", "gamma = 1", "if delta:", "return", "\u201cquote\u201d", "", "  ", "\x0c"])
 LINE = st.builds(lambda depth, word: "    " * depth + word, st.integers(0, 3), WORDS)
@@ -17,7 +18,7 @@ ANY = st.text(alphabet="ab \t\n\r\u2028\x85\x0c\"'\u201c", max_size=40)
 
 
 @given(ANY, ANY, ANY)
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 def test_never_fails_otherwise_than_by_refusing(text: str, old: str, new: str) -> None:
     try:
         assert replace(text, old, new).text != text
@@ -27,7 +28,7 @@ def test_never_fails_otherwise_than_by_refusing(text: str, old: str, new: str) -
 
 
 @given(TEXT, st.data())
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 def test_only_the_matched_range_changes(text: str, data: st.DataObject) -> None:
     lines = split_lines(text)
     start = data.draw(st.integers(0, len(lines)))

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from codeagent_lsp.errors import PatchRefused
 from codeagent_lsp.workspace.lines import content_of, ending_of, split_lines
 from codeagent_lsp.workspace.patch import apply_patch, parse_patch, paths_of
+from tests.examples import examples
 
 NUMBERS = st.integers(0, 400)
 DISTINCT = st.lists(NUMBERS, max_size=40, unique=True).map(lambda ns: [f"{'    ' * (n % 3)}item {n}" for n in ns])
@@ -40,7 +41,7 @@ def _lf(text: str) -> list[str]:
 
 
 @given(DISTINCT, DISTINCT, NEWLINE, st.booleans(), st.booleans())
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 def test_unified_round_trip(a: list[str], b: list[str], newline: str, final_a: bool, final_b: bool) -> None:
     before, after = text_of(a, newline, final_a), text_of(b, newline, final_b)
     if before == after or (len(a) < 2 and newline == "\r\n"):
@@ -49,7 +50,7 @@ def test_unified_round_trip(a: list[str], b: list[str], newline: str, final_a: b
 
 
 @given(DISTINCT, DISTINCT, st.booleans())
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 def test_begin_round_trip(a: list[str], b: list[str], final: bool) -> None:
     before, after = text_of(a, "\n", final), text_of(b, "\n", final)
     if a == b or not a or not b:
@@ -58,7 +59,7 @@ def test_begin_round_trip(a: list[str], b: list[str], final: bool) -> None:
 
 
 @given(REPEATED, REPEATED, st.booleans())
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 def test_repeated_lines_come_out_right_or_are_refused(a: list[str], b: list[str], final: bool) -> None:
     before, after = text_of(a, "\n", final), text_of(b, "\n", final)
     if before == after:
@@ -71,7 +72,7 @@ def test_repeated_lines_come_out_right_or_are_refused(a: list[str], b: list[str]
 
 
 @given(st.text(alphabet="*@+- abBegindPtchUpFl:/\n", max_size=120), st.booleans())
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 def test_any_text_is_read_or_refused(noise: str, wrapped: bool) -> None:
     patch = f"*** Begin Patch\n*** Update File: f\n{noise}\n*** End Patch" if wrapped else f"--- a/f\n+++ b/f\n{noise}"
     try:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from codeagent_lsp.errors import FileRefused, PathRefused
 from codeagent_lsp.workspace.paths import Roots
+from tests.examples import examples
 
 LIMIT = 1 << 20
 
@@ -306,7 +307,7 @@ _PART = st.sampled_from(
 ) | st.text(max_size=8)
 
 
-@settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(max_examples=examples(300), suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(parts=st.lists(_PART, max_size=7), start=st.sampled_from(["", "/", "{base}/ws/", "file://{base}/ws/"]))
 def test_whatever_is_written_stays_inside(base: Path, parts: list[str], start: str) -> None:
     root = base / "ws"

@@ -14,6 +14,7 @@ from codeagent_lsp.errors import FileRefused, ToolFailed
 from codeagent_lsp.workspace.changeset import Changeset, FileChange
 from codeagent_lsp.workspace.files import FileText, StagedFile
 from codeagent_lsp.workspace.staging import Staging
+from tests.examples import examples
 from tests.workspace.test_changeset import applied
 
 
@@ -325,4 +326,4 @@ class AnyOrder(RuleBasedStateMachine):
 
 
 TestAnyOrder = AnyOrder.TestCase
-TestAnyOrder.settings = settings(max_examples=60, stateful_step_count=20, deadline=None)
+TestAnyOrder.settings = settings(max_examples=examples(60), stateful_step_count=20, deadline=None)
