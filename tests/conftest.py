@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 from collections import Counter
 from collections.abc import Generator, Iterator
@@ -13,6 +12,8 @@ from hypothesis import settings
 
 from codeagent_lsp.llm.embedded import engine_installed
 from codeagent_lsp.llm.weights import installed
+from tests.examples import FEW
+from tests.garbage import uncollected
 
 KEPT_OUT = (
     "CODEAGENT_BASE_URL",
@@ -42,7 +43,7 @@ ALONE = tuple(
 
 # The same examples in every run: a change and not chance makes a test fail. Few while somebody waits, many in the slow
 # stage (HYPOTHESIS_PROFILE=many), and others with HYPOTHESIS_PROFILE=default.
-settings.register_profile("few", derandomize=True, max_examples=10)
+settings.register_profile("few", derandomize=True, max_examples=FEW)
 settings.register_profile("many", derandomize=True, max_examples=100)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "few"))
 
@@ -91,13 +92,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
-    """What all tests are made of stays to the end: looking through it for garbage would be a quarter of the work."""
-    gc.disable()
-    try:
+    """What all tests are made of stays to the end."""
+    with uncollected():
         return (yield)
-    finally:
-        gc.freeze()
-        gc.enable()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

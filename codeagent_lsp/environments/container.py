@@ -164,11 +164,9 @@ class ContainerEnvironment:
 
     async def _shown(self, launch: Launch, command: Command, on_output: OnOutput) -> Finished:
         """A shell at a terminal that is served here, until it is stopped."""
-        assert self._layer is not None and self._serve is not None  # it was prepared in this turn
-        cargo = self._layer.cargo
+        assert self._serve is not None  # see `__init__`
         try:
-            box = await self._vessel.ready(cargo, network=command.network)
-            await cargo.carry_in(box)
+            cargo, box = await self._loaded(command)
             path = await box.announced(Task(launch.argv, launch.cwd, launch.environment))
             finished = await self._serve(_joining(self._vessel.socket, path, cargo.owner), command, on_output)
             if finished.ending == "exited":
@@ -178,10 +176,7 @@ class ContainerEnvironment:
             await settled(self._vessel.end())
 
     async def _ran(self, launch: Launch, command: Command, on_output: OnOutput, output: Output) -> Finished:
-        assert self._layer is not None  # it was prepared in this turn
-        cargo, settings = self._layer.cargo, self._settings()
-        box = await self._vessel.ready(cargo, network=command.network)
-        await cargo.carry_in(box)
+        settings, (cargo, box) = self._settings(), await self._loaded(command)
         task = Task(launch.argv, launch.cwd, launch.environment, command.apart)
         limits = _Limits(command.seconds or settings.timeout_seconds, command.output_bytes or settings.max_output_bytes)
         started = time.monotonic()
@@ -192,6 +187,14 @@ class ContainerEnvironment:
         reports = await cargo.carry_out(box) if ending == "exited" else {}
         kept = await settled(asyncio.to_thread(output.finish))
         return Finished(code, kept.text, output.size, ending, seconds, kept.whole, reports)
+
+    async def _loaded(self, command: Command) -> tuple[Cargo, Box]:
+        """A container that runs, with the workspace in it as it is now."""
+        assert self._layer is not None  # it was prepared in this turn
+        cargo = self._layer.cargo
+        box = await self._vessel.ready(cargo, network=command.network)
+        await cargo.carry_in(box)
+        return cargo, box
 
 
 class _ContainerLayer:

@@ -59,11 +59,13 @@ def take(store: Store, work: Work) -> Entry | Same | None:
     except FileRefused:
         return _without_tags(store, work, digest, stamp, "binary")
     text = kept(work.path, text)
-    packed = store.content(digest)
-    found = find(work.path, text) if packed is None else Found("")
-    symbols = found.symbols if packed is None else unpack_symbols(work.path, packed.outline)
-    prepared = store.prepare(work.path, FileTags("", symbols), text)
-    return Entry(work.path, digest, pack_found(found) if packed is None else None, prepared, stamp)
+    known = store.content(digest)
+    if known is None:
+        found = find(work.path, text)
+        packed, symbols = pack_found(found), found.symbols
+    else:
+        packed, symbols = None, unpack_symbols(work.path, known.outline)
+    return Entry(work.path, digest, packed, store.prepare(work.path, FileTags("", symbols), text), stamp)
 
 
 def failed(store: Store, work: Work) -> Entry | None:
@@ -76,15 +78,13 @@ def failed(store: Store, work: Work) -> Entry | None:
 
 
 def looked_at(path: str, size: int) -> int:
-    """How many bytes of a file of `size` bytes take time."""
-    return min(size, MAX_DATA) if _is_data(path) else size
+    """About how many bytes of a file of `size` bytes take time."""
+    return min(size, _longest(path) or size)
 
 
 def kept(path: str, text: str) -> str:
     """What of a saved text the index looks at: of data the beginning, and no secrets."""
-    if _is_data(path):
-        text = _head(text, MAX_MADE if is_made(path) else MAX_DATA)
-    return masked(text)
+    return masked(_head(text, _longest(path) or len(text)))
 
 
 def digest_of(path: str, data: bytes) -> bytes:
@@ -99,8 +99,11 @@ def packed_text(path: str, text: str) -> tuple[bytes, Packed]:
     return digest_of(path, data), pack_found(find(path, text) if len(data) <= MAX_BYTES else Found(""))
 
 
-def _is_data(path: str) -> bool:
-    return path.rpartition(".")[2].lower() in _DATA
+def _longest(path: str) -> int:
+    """How many characters of a file are looked at; 0 for all of them."""
+    if path.rpartition(".")[2].lower() not in _DATA:
+        return 0
+    return MAX_MADE if is_made(path) else MAX_DATA
 
 
 def _head(text: str, length: int) -> str:

@@ -160,8 +160,8 @@ class Outline:
     def _docstring(self, node: Node, outer: Node) -> str:
         if node.type in ("function_definition", "class_definition"):
             body = node.child_by_field_name("body")
-            has_block = body is not None and body.type == "block" and body.named_child_count
-            first = body.named_child(0) if body is not None and has_block else None
+            holds = body is not None and body.type == "block" and body.named_child_count > 0
+            first = body.named_child(0) if body is not None and holds else None
             if first is not None and first.type == "expression_statement" and first.child_count:
                 first = first.child(0)
             if first is not None and first.type == "string":

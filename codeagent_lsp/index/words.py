@@ -82,7 +82,8 @@ def split(token: str) -> tuple[str, ...]:
         return tuple(_parts_of_any(token))
     if len(token) > LONGEST_TOKEN:
         return ()
-    words = [part.lower() for part in _PART.findall(token)]
+    plain = token.isalpha() and token.islower()  # as most are: there are no parts to look for
+    words = [token] if plain else [part.lower() for part in _PART.findall(token)]
     return tuple([stem(word) for word in words if word not in STOP_WORDS and len(word) <= LONGEST_WORD])
 
 
@@ -130,8 +131,6 @@ def _pieces(token: str) -> Sequence[str]:
 @lru_cache(maxsize=1 << 15)
 def _terms(token: str) -> tuple[str, ...]:
     """The words of a token and, where it is a name, the whole."""
-    if token.islower() and token.isascii() and token.isalpha():  # most are one plain word
-        return (stem(token),) if token not in STOP_WORDS and len(token) <= LONGEST_WORD else ()
     found: list[str] = []
     for piece in _pieces(token):
         whole = as_word(piece)

@@ -50,15 +50,14 @@ class SessionShadows:
         async with self._turns[session_id]:  # calls side by side share what the first of them makes
             if self._keys.get(session_id) != key:
                 await self.close(session_id)
-                kind: Kind = "container" if settings.container_image else "local"  # of the same moment as the key
-                await self._orchestrator.create(session_id, kind, settings, folders)
+                await self._orchestrator.create(session_id, _kind(settings), settings, folders)
                 self._keys[session_id] = key
             return self._orchestrator.shell(session_id, view, staging, approve)
 
     @property
     def kind(self) -> Kind:
         """Where commands run by the settings of now."""
-        return "container" if self._settings().container_image else "local"
+        return _kind(self._settings())
 
     async def apart(self, kind: Kind, folders: Sequence[str], execute: Execute) -> Apart:
         """A view of its own, for what runs long beside the commands of a session; whoever asks has to close it."""
@@ -83,3 +82,7 @@ class SessionShadows:
             self._settings, self._state, self._spool
         )
         return made
+
+
+def _kind(settings: ShellSettings) -> Kind:
+    return "container" if settings.container_image else "local"

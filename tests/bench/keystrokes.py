@@ -16,11 +16,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tests.bench.index_build import generate
-from tests.bench.startup import one_code_action
+from tests.bench.startup import TEXT, one_code_action
 from tests.server.stock_editor import StockEditor
 
 PAUSE = 0.02
-TEXT = "".join(f"def function_{n}(a, b):\n    return a + b * {n}\n\n\n" for n in range(250))
 
 
 def main() -> None:

@@ -30,7 +30,7 @@ server.start_io()
 """
 _SERVER_ONLY = "from codeagent_lsp.server.server import CodeAgentServer; CodeAgentServer().serve_stdio()"
 _IDLE_SECONDS = 1.0
-_TEXT = "".join(f"def function_{n}(a, b):\n    return a + b * {n}\n\n\n" for n in range(250))
+TEXT = "".join(f"def function_{n}(a, b):\n    return a + b * {n}\n\n\n" for n in range(250))
 
 
 class Start(NamedTuple):
@@ -57,7 +57,7 @@ def code_action_seconds(command: Sequence[str], *, requests: int = 200) -> list[
         result = client.initialize(rootUri=root, workspaceFolders=[{"uri": root, "name": "bench"}])
         if not result["capabilities"].get("codeActionProvider"):
             return []
-        item: dict[str, Any] = {"uri": f"{root}/a.py", "languageId": "python", "version": 1, "text": _TEXT}
+        item: dict[str, Any] = {"uri": f"{root}/a.py", "languageId": "python", "version": 1, "text": TEXT}
         client.notify("textDocument/didOpen", {"textDocument": item})
         return [one_code_action(client, item["uri"], line % 1000) for line in range(requests)]
 
@@ -70,7 +70,7 @@ def code_action_seconds_in_a_run(*, requests: int = 300) -> list[float]:
         workspace = Path(folder, "workspace")
         workspace.mkdir()
         with StockEditor(workspace, Path(folder, "state"), script=[reply], capabilities=events) as editor:
-            (workspace / "a.py").write_text(_TEXT)
+            (workspace / "a.py").write_text(TEXT)
             uri = editor.open(workspace / "a.py")
             editor.command("codeagent.run", task="talk")
             _wait_for_tokens(editor)

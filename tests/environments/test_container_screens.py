@@ -15,7 +15,17 @@ from codeagent_lsp.environments.serving import Wanted
 from codeagent_lsp.errors import SettingError
 from tests.environments.engine_rig import IMAGE, Podman, needs_engine
 from tests.environments.folders import Folder
-from tests.environments.screens import Rig, browse, killed, needs_browser, needs_terminal, rig, shell_at, until
+from tests.environments.screens import (
+    Rig,
+    browse,
+    cancelled_after,
+    killed,
+    needs_browser,
+    needs_terminal,
+    rig,
+    shell_at,
+    until,
+)
 
 pytestmark = [pytest.mark.slow, needs_engine, *needs_terminal]  # real shells in real containers
 
@@ -130,11 +140,7 @@ async def test_a_container_that_is_gone_ends_the_terminal(made: Rig, engine: Pod
 
 async def test_cancelled_while_it_starts(made: Rig, engine: Podman) -> None:
     for pause in (0.0, 0.3, 1.0):
-        starting = asyncio.ensure_future(made.run.start("terminal", Wanted()))
-        await asyncio.sleep(pause)
-        starting.cancel()
-        await asyncio.wait([starting])
-        await made.run.stop("terminal")
+        await cancelled_after(pause, made)
         await until(lambda: not made.left() and not engine.listed())
 
 

@@ -24,6 +24,7 @@ from tests.environments.folders import Folder
 from tests.environments.screens import (
     Rig,
     browse,
+    cancelled_after,
     killed,
     needs_browser,
     needs_terminal,
@@ -158,11 +159,7 @@ async def test_a_browser_that_does_not_read_stops_the_flood(made: Rig) -> None:
 
 async def test_cancelled_while_it_starts(made: Rig) -> None:
     for pause in (0.0, 0.2, 0.6):
-        starting = asyncio.ensure_future(made.run.start("terminal", Wanted()))
-        await asyncio.sleep(pause)
-        starting.cancel()
-        await asyncio.wait([starting])
-        await made.run.stop("terminal")
+        await cancelled_after(pause, made)
         await until(lambda: not made.left())  # a thread may still be finding out what this machine can do
 
 

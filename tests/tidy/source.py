@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import ast
-import gc
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+
+from tests.garbage import uncollected
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "codeagent_lsp"
@@ -39,14 +39,14 @@ class Module:
 @cache
 def modules() -> tuple[Module, ...]:
     """Every module of the package."""
-    with _uncollected():
+    with uncollected():
         return tuple(map(_read, sorted(PACKAGE.rglob("*.py"))))
 
 
 @cache
 def test_modules() -> tuple[Module, ...]:
     """Every Python file of the tests."""
-    with _uncollected():
+    with uncollected():
         return tuple(map(_read, sorted((ROOT / "tests").rglob("*.py"))))
 
 
@@ -74,17 +74,6 @@ def committed_files() -> tuple[Path, ...]:
     listed = subprocess.run(command, cwd=ROOT, capture_output=True, check=True, timeout=30).stdout
     names = listed.decode().split("\0")
     return tuple(path for name in names if name and (path := ROOT / name).is_file())
-
-
-@contextmanager
-def _uncollected() -> Iterator[None]:
-    """What is made in here stays for good: a million nodes, looked through again and again, are most of the work."""
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.freeze()
-        gc.enable()
 
 
 def _read(path: Path) -> Module:
