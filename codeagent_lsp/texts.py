@@ -172,6 +172,31 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
         "Stopped, because the model went in circles. Try other words, or another model.",
         "模型陷入循环，已停止。请换一种说法，或换一个模型。",
     ),
+    # --- tasks on the direct path: the model answers with code, and that is checked
+    "solve.probing": (
+        "Trying how {name} gives edits best (once for each model)",
+        "正在测试 {name} 最擅长的编辑方式（每个模型仅一次）",
+    ),
+    "solve.attempt": ("Attempt {number} of {of}", "第 {number} 次尝试（共 {of} 次）"),
+    "solve.failing": (
+        "Attempt {number} of {of}; failing: {failed} ({name})",
+        "第 {number} 次尝试（共 {of} 次）；失败：{failed} 个（{name}）",
+    ),
+    "solve.unchanged": (
+        "Nothing was changed: none of {attempts} attempts did what the task asks.",
+        "没有任何更改：{attempts} 次尝试均未完成任务。",
+    ),
+    "solve.still": (
+        "Not done yet after {attempts} attempts. The best one is staged.",
+        "{attempts} 次尝试后仍未完成。已暂存最好的一次。",
+    ),
+    "solve.not_done": (
+        "The task is not done: nothing was changed, or tests still fail.",
+        "任务未完成：没有任何更改，或测试仍然失败。",
+    ),
+    "solve.fails": ("Still failing: {names}", "仍然失败：{names}"),
+    "solve.passed": ("Tests: {passed} passed.", "测试：{passed} 个通过。"),
+    "solve.unchecked": ("The tests could not be run: {reason}", "无法运行测试：{reason}"),
     "run.unknown": ("There is no run {run}.", "没有运行 {run}。"),
     "session.unknown": (
         "There is no session {session}. `codeagent.session.list` shows all.",

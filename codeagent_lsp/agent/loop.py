@@ -26,7 +26,7 @@ from codeagent_lsp.messages import Message, ToolCall, ToolResult, ToolSpec
 if TYPE_CHECKING:  # heavy, and others need no more of this page than its numbers
     from codeagent_lsp.tools.executor import ToolExecutor
 
-Ending = Literal["answered", "limit", "anomaly", "handed_over"]
+Ending = Literal["answered", "limit", "anomaly", "handed_over", "unsolved"]
 
 NUDGE = (
     "You are repeating yourself: {detail}. Step back. What do you know, and what is still missing? "
@@ -56,7 +56,10 @@ class LoopLimits:
 
 @dataclass(frozen=True, slots=True)
 class LoopResult:
-    """How it ended, and the model's last words. After `handed_over` the turn is not over: somebody goes on with it."""
+    """How it ended, and the model's last words. After `handed_over` the turn is not over: somebody goes on with it.
+
+    `unsolved` never comes from the loop: it is a step on the direct path that was not done (`agent/solving`).
+    """
 
     ending: Ending
     text: str
@@ -102,6 +105,7 @@ class AgentLoop:
         self._nudged = False
         self._was_empty = False
         self._spoilt = False
+        self._repeated = ""
 
     async def run(self) -> LoopResult:
         """Work until an answer, the limit, or the second time the model goes in circles."""
@@ -173,8 +177,15 @@ class AgentLoop:
             tools,
             temperature=max(limits.temperature, ANOTHER_TRY if self._spoilt else 0.0),
             max_tokens=limits.reply_tokens,
-            allowed=self._allowed,
+            allowed=self._callable(tools),
         )
+
+    def _callable(self, tools: tuple[ToolSpec, ...]) -> tuple[str, ...] | None:
+        """What may be called now: not the tool that the model repeated, until it has called another one."""
+        if not self._repeated:
+            return self._allowed
+        names = self._allowed if self._allowed is not None else tuple(tool["name"] for tool in tools)
+        return tuple(name for name in names if name != self._repeated)
 
     async def _summarise(self, messages: tuple[Message, ...], tokens: int) -> str:
         """What the model says to `messages`, which begin like its last prompt; '' when it fails or calls a tool."""
@@ -197,7 +208,9 @@ class AgentLoop:
         for call, result, text in zip(calls, results, admitted, strict=True):
             self._history.append(Message("tool", text, tool_call_id=call.id, name=call.name))
             self._emit(result_event(call, result))
-            anomaly = self._guard.observe_call(call.name, call.arguments, result.text) or anomaly
+            seen = self._guard.observe_call(call.name, call.arguments, result.text)
+            self._repeated = call.name if seen is not None else ""
+            anomaly = seen or anomaly
         return anomaly
 
     def _stop_after(self, anomaly: Anomaly) -> bool:

@@ -18,13 +18,16 @@ ToolCalling = Literal["native", "constrained", "text"]
 
 @dataclass(frozen=True, slots=True)
 class ModelInfo:
-    """Who answers: `context_window` is in tokens, None when the endpoint does not say."""
+    """Who answers: `context_window` is in tokens, None when the endpoint does not say; `slots` are the requests that it
+    works on at once without one slowing the other down, as far as it says.
+    """
 
     name: str
     provider: str
     url: str = ""
     context_window: int | None = None
     tool_calling: ToolCalling = "text"
+    slots: int = 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,9 @@ from codeagent_lsp.llm.openai import list_models as names_at
 from codeagent_lsp.llm.scripted import load_script
 from codeagent_lsp.llm.toolcalling import ToolCallingModel
 
+MOST_SLOTS = 2
+"""More requests at once make each of them slow where a server has only processors to work with."""
+
 _ASK_SECONDS = 5.0
 _WINDOW_KEYS = ("max_model_len", "context_window", "context_length", "max_context_length", "n_ctx")
 _NOT_FOR_CHAT = ("embed", "rerank", "whisper", "tts", "moderation")
@@ -114,7 +117,8 @@ def _info(settings: ModelSettings, where: Endpoint, props: Props | None, entries
     if isinstance(settings.context_window, int):
         window = settings.context_window
     provider = "llamacpp" if props else "openai"
-    return ModelInfo(name, provider, url=where.root, context_window=window)
+    slots = min(props.slots, MOST_SLOTS) if props else 1
+    return ModelInfo(name, provider, url=where.root, context_window=window, slots=slots)
 
 
 def _choose(where: Endpoint, props: Props | None, entries: list[dict[str, Any]]) -> str:

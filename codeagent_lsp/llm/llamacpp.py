@@ -27,10 +27,13 @@ _EXACT_LIMIT = 400_000
 
 @dataclass(frozen=True)
 class Props:
-    """What `/props` says: the window in tokens (None when unsaid) and the file of the model."""
+    """What `/props` says: the window in tokens (None when unsaid), the file of the model, and the requests it takes at
+    once.
+    """
 
     context_window: int | None
     model_path: str = ""
+    slots: int = 1
 
 
 class LlamaCppModel(OpenAIModel):
@@ -116,7 +119,8 @@ async def read_props(where: Endpoint, limits: Limits) -> Props | None:
     if value is None or not isinstance(settings, dict):
         return None
     window = next((n for n in (settings.get("n_ctx"), value.get("n_ctx")) if type(n) is int and n > 0), None)
-    return Props(window, str(value.get("model_path", "")))
+    slots = value.get("total_slots")
+    return Props(window, str(value.get("model_path", "")), slots if type(slots) is int and slots > 0 else 1)
 
 
 def as_chat_chunk(chunk: dict[str, Any]) -> dict[str, Any]:

@@ -13,6 +13,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from codeagent_lsp import events
+from codeagent_lsp.agent.forms.known import KnownForms
+from codeagent_lsp.agent.forms.proof import ProofStore
 from codeagent_lsp.agent.prompt import Environment
 from codeagent_lsp.server.announcer import Announcer, transcript_name
 from codeagent_lsp.server.commands import Commands
@@ -262,6 +264,7 @@ class Backend:
             diagnostics=ClientDiagnostics(self.front.server, self.front.policy),
             indexing=self.index,
             screens=SessionScreens(self.shadows, external.show),
+            answer_forms=KnownForms(ProofStore(state_root())),
         )
 
 

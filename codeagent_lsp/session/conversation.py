@@ -35,6 +35,7 @@ from codeagent_lsp.session.workbench import Workbench, commands_line
 from codeagent_lsp.tools.base import ToolContext
 from codeagent_lsp.tools.decision import Mode
 from codeagent_lsp.tools.executor import ToolExecutor
+from codeagent_lsp.workspace.paths import Roots
 from codeagent_lsp.workspace.position import LineIndex
 
 FOREIGN_TOOLS = 3
@@ -192,7 +193,8 @@ class Conversation:
 
     def _task(self, request: RunRequest) -> str:
         """The request, and what is selected."""
-        selection = self._selection(request.target) if request.target is not None else None
+        roots = self._parts.proposal.view.roots
+        selection = selection_of(request.target, roots) if request.target is not None else None
         return task_message(request.instruction, selection, request.diagnostics)
 
     def _files(self, request: RunRequest, *, listed: bool) -> str:
@@ -212,13 +214,6 @@ class Conversation:
             context.hide,
             lambda: parts.proposal.changeset.paths,
         )
-
-    def _selection(self, target: Target) -> Selection:
-        whole = target.file.text
-        lines = LineIndex.of(whole)
-        first, last = lines.line_at(target.start) + 1, lines.line_at(max(target.start, target.end - 1)) + 1
-        name = self._parts.proposal.view.roots.relative(target.file.path)
-        return Selection(name, first, last, whole[target.start : target.end])
 
     @property
     def _reply_tokens(self) -> int:
@@ -250,3 +245,11 @@ def window_of(model: Model) -> int:
 def reply_tokens(setting: int | str, window: int) -> int:
     """The most tokens of a reply; never more than half the window, or nothing could be asked."""
     return min(setting, window // 2) if isinstance(setting, int) else max(512, min(4096, window // 4))
+
+
+def selection_of(target: Target, roots: Roots) -> Selection:
+    """What the user points at, for the model."""
+    whole = target.file.text
+    lines = LineIndex.of(whole)
+    first, last = lines.line_at(target.start) + 1, lines.line_at(max(target.start, target.end - 1)) + 1
+    return Selection(roots.relative(target.file.path), first, last, whole[target.start : target.end])

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Literal
 
 from codeagent_lsp import events
+from codeagent_lsp.agent.loop import LoopResult
 from codeagent_lsp.agent.plan import PlanStep
 from codeagent_lsp.errors import CodeAgentError, SessionError
 from codeagent_lsp.session.conversation import Conversation, Parts
@@ -23,6 +25,8 @@ from codeagent_lsp.workspace.changeset import Changeset
 logger = logging.getLogger(__name__)
 
 Way = Literal["retry", "skip", "stop"]
+DirectStep = Callable[[str], Awaitable[LoopResult]]
+"""Does one step, in these words, on the direct path."""
 
 STEP = (
     "Step {number} of {count}: {title}\n{description}Do only this step. When it is done, say in a sentence or two what "
@@ -57,6 +61,7 @@ class PlanRun:
         self._ordered: Way | None = None
         self._notes: list[str] = []
         self._discarded = False
+        self._direct: DirectStep | None = None
 
     @property
     def waiting(self) -> bool:
@@ -69,9 +74,14 @@ class PlanRun:
             self._ordered = way
             self._parts.services.inbox.settle(self._parts.record.run_id, self._question)
 
-    async def execute(self, conversation: Conversation) -> tuple[events.RunStatus, str]:
-        """Do the steps that are left. SessionError when one failed and nobody said what to do about it."""
+    async def execute(
+        self, conversation: Conversation, direct: DirectStep | None = None
+    ) -> tuple[events.RunStatus, str]:
+        """Do the steps that are left, each by the tool loop or, where it is given, by `direct`. SessionError when one
+        failed and nobody said what to do about it.
+        """
         voice = self._parts.voice
+        self._direct = direct
         voice.emit(events.ExecutionStarted())
         try:
             while (step := self._state.plan.next) is not None:
@@ -109,11 +119,16 @@ class PlanRun:
     async def _work(self, conversation: Conversation, step: PlanStep) -> _Failure | None:
         """The model's part of a step."""
         self._planner.enter_phase("step")
-        conversation.tell("\n".join([*self._notes, self._instruction(step)]))
-        self._notes = []
-        result = await conversation.loop()
+        notes, self._notes = self._notes, []
+        if self._direct is not None:
+            result = await self._direct("\n".join(filter(None, (step.title, step.description))))
+        else:
+            conversation.tell("\n".join([*notes, self._instruction(step)]))
+            result = await conversation.loop()
         if result.ending == "answered":
             return None
+        if result.ending == "unsolved":
+            return _Failure(result.text, hopeful=True)
         key = "run.limit" if result.ending == "limit" else "run.anomaly"
         count = self._parts.services.settings().agent.max_iterations
         return _Failure(self._parts.voice.text(key, count=count), hopeful=True)

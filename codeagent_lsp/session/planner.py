@@ -56,6 +56,11 @@ class RunPlanner:
         document = self._record.document
         return document is not None and not document.approved
 
+    @property
+    def goal(self) -> str:
+        """The goal of the plan; '' where there is none."""
+        return self._record.plan.goal if self._record.plan is not None else ""
+
     def enter_phase(self, phase: Phase, reason: str = "") -> None:
         """From now on a plan may be made (`open`), changed because of `reason` (`failed`), or neither (`step`)."""
         self._phase, self._reason, self.made = phase, reason, False

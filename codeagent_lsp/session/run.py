@@ -31,6 +31,7 @@ from codeagent_lsp.session.session import Session
 from codeagent_lsp.session.skill_run import install_skill
 from codeagent_lsp.session.state import RunRecord
 from codeagent_lsp.session.steering import Steering
+from codeagent_lsp.session.task_work import task_work
 from codeagent_lsp.session.voice import PLANNING_CALL, Voice
 from codeagent_lsp.session.workbench import Workbench
 from codeagent_lsp.tools.asking import Question
@@ -186,9 +187,12 @@ class Run:
             self.proposal.staging.write({file.path: new_text}, read=[file])
 
     async def _talk(self, model: Model, request: RunRequest, planning: Planning) -> tuple[events.RunStatus, str]:
-        """The model works with tools: straight on, or by a plan when it makes one or has to."""
+        """The model works on the task: on the direct path, with tools, or by a plan when it makes one or has to."""
+        work = await task_work(self._parts, model, request)
         conversation = self._conversation(model, planning)
         try:
+            if work.is_direct and planning != "always":
+                return await work.solve()
             await conversation.open(request, PLAN_FIRST if planning == "always" else "")
             if planning == "always":
                 await conversation.loop(iterations=PLANNING_CALLS, only=(PLANNING_CALL,))
@@ -197,20 +201,19 @@ class Run:
             else:
                 result = await conversation.loop()
             if self._planner.made:
-                return await self._plan_run.execute(conversation)
+                return await self._plan_run.execute(conversation, work.step if work.is_direct else None)
+            return await work.settled(conversation, result)
         finally:
             self._bench.close()
-        if result.ending == "answered":
-            return "completed", result.text
-        key = "run.limit" if result.ending == "limit" else "run.anomaly"
-        return "stopped", self._voice.text(key, count=self._services.settings().agent.max_iterations)
 
     async def _go_on(self) -> tuple[events.RunStatus, str]:
         """Work on with a plan that was left."""
-        conversation = self._conversation(await self._open_model(), "always")
+        model = await self._open_model()
+        conversation = self._conversation(model, "always")
+        work = await task_work(self._parts, model, RunRequest("run", self._planner.goal, self.record.title))
         try:
             await conversation.open()
-            return await self._plan_run.execute(conversation)
+            return await self._plan_run.execute(conversation, work.step if work.is_direct else None)
         finally:
             self._bench.close()
 

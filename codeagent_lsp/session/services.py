@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Protocol
 
+from codeagent_lsp.agent.forms.known import KnownForms
 from codeagent_lsp.agent.prompt import Environment
 from codeagent_lsp.config import Settings
 from codeagent_lsp.index.port import Indexing
@@ -43,7 +44,8 @@ class Services:
 
     `view` makes a file view over a staged state; `show_review` and `show_plan` open a run's diff and plan for the user;
     `mode`, `settings` and `language` are asked when needed, so that a change takes effect at once;
-    `outputs`, `artifacts` and `variables` are those of a session by its id.
+    `outputs`, `artifacts` and `variables` are those of a session by its id; without `answer_forms` all models are
+    taken to be good at tool calls.
     """
 
     settings: Callable[[], Settings]
@@ -68,3 +70,4 @@ class Services:
     variables: Callable[[str], Variables] = lambda session_id: Variables()
     indexing: Indexing | None = None
     screens: SessionScreens | None = None
+    answer_forms: KnownForms | None = None

@@ -73,6 +73,8 @@ export const SETTINGS: readonly { readonly key: string; readonly restricted: boo
   { key: "agent.planning", restricted: false },
   { key: "agent.intentGate", restricted: false },
   { key: "agent.maxIterations", restricted: false },
+  { key: "agent.answerForm", restricted: false },
+  { key: "agent.attempts", restricted: false },
   { key: "context.maxMessages", restricted: false },
   { key: "context.focusedFilesMaxChars", restricted: false },
   { key: "context.compactAt", restricted: false },

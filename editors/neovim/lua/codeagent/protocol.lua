@@ -492,6 +492,20 @@ return {
       restricted = false,
     },
     {
+      key = "agent.answerForm",
+      default = "auto",
+      allowed = "auto | tools | whole | function | blocks | diff",
+      description = "How the model hands over changed code: by tool calls, or as whole files, whole functions, search and replace blocks, or a diff; `auto` takes what the model has proved to be good at.",
+      restricted = false,
+    },
+    {
+      key = "agent.attempts",
+      default = 3,
+      allowed = "whole number (1 … 20)",
+      description = "Answers that are asked for and checked before a task without tool calls is given up.",
+      restricted = false,
+    },
+    {
       key = "context.maxMessages",
       default = 30,
       allowed = "whole number (≥ 4)",

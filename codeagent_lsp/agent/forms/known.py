@@ -1,0 +1,44 @@
+"""Knows the answer forms of models: from the store, else by trying the model once, at its first task.
+
+Not here: the trying itself (`probe.py`), the file (`proof.py`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from codeagent_lsp.agent.forms.form import AnswerForm
+from codeagent_lsp.agent.forms.proof import BY_SCRIPT, Proof, ProofStore
+from codeagent_lsp.llm.base import Model
+
+
+class KnownForms:
+    """For all models of one server; two tasks at once try a model only once."""
+
+    def __init__(self, store: ProofStore) -> None:
+        self._store = store
+        self._lock = asyncio.Lock()
+
+    async def proof(self, model: Model, on_probe: Callable[[], None]) -> Proof:
+        """What is known of a model; `on_probe` is called when it has to be tried first. ModelError when that fails.
+
+        A scripted model has nothing to prove, and no replies to spare.
+        """
+        if model.info.provider == "scripted":
+            return BY_SCRIPT
+        async with self._lock:
+            known = await asyncio.to_thread(self._store.get, model.info)
+            if known is not None:
+                return known
+            on_probe()
+            from codeagent_lsp.agent.forms.probe import probe  # late: most models are known
+
+            found = await probe(model)
+            await asyncio.to_thread(self._store.keep, model.info, found)
+            return found
+
+    async def count(self, model: Model, form: AnswerForm, *, worked: bool) -> None:
+        """Remember how a run in this form went; after several bad ones the model is tried anew at its next task."""
+        if model.info.provider != "scripted":
+            await asyncio.to_thread(self._store.worked if worked else self._store.failed, model.info, form)

@@ -1,0 +1,165 @@
+"""What is known of the forms a model is good at: tried once for each model, kept in the state folder.
+
+A proof is an entry that ships with the product, else one that `probe.py` made here. Failures in real work are counted
+against an entry, so that a wrong one is dropped and the model tried anew. Not here: trying a model.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib import resources
+from pathlib import Path
+from typing import Any, Literal
+
+from codeagent_lsp.agent.forms.form import ANSWER_FORMS, AnswerForm
+from codeagent_lsp.llm.base import ModelInfo
+
+FILE = "answer_forms.json"
+SHIPPED = "known_models.json"
+STRIKES = 3
+"""Runs in a row in which a form came to nothing, after which the entry is dropped."""
+
+Source = Literal["shipped", "probed", "setting", "script"]
+
+_QUANTISED = re.compile(r"[-_.](?:i?q\d\w*|f16|bf16|fp16|fp8|awq|gptq|int[48]|gguf)\b.*$")
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """How a form did: edits that did what was asked, of so many; tokens and seconds for all of them."""
+
+    done: int
+    of: int
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    seconds: float = 0.0
+
+    @property
+    def share(self) -> float:
+        """From 0 to 1."""
+        return self.done / self.of if self.of else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """The scores of a model by form, and where they come from. Forms that were not tried are missing."""
+
+    scores: Mapping[AnswerForm, Score] = field(default_factory=dict)
+    source: Source = "probed"
+
+    @property
+    def calls_tools(self) -> bool:
+        """Whether all edits by tool calls did what was asked."""
+        return self.share("tools") == 1.0
+
+    def share(self, form: AnswerForm) -> float:
+        """The share of edits that came out right; 0 for a form that was not tried."""
+        score = self.scores.get(form)
+        return score.share if score is not None else 0.0
+
+    def told(self) -> str:
+        """One line: each form with its score."""
+        return ", ".join(f"{form} {score.done}/{score.of}" for form, score in self.scores.items())
+
+
+BY_SCRIPT = Proof({"tools": Score(1, 1)}, "script")
+
+
+class ProofStore:
+    """The proofs of all models, in one JSON file of `folder`. Blocks; a folder that cannot be written keeps nothing."""
+
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / FILE
+
+    def get(self, info: ModelInfo) -> Proof | None:
+        """What is known of a model; None where it has to be tried."""
+        entry = self._read().get(key_of(info))
+        if isinstance(entry, dict) and "dropped" in entry:
+            return None
+        kept = _proof(entry, "probed")
+        return kept or _proof(_shipped().get(family_of(info.name)), "shipped")
+
+    def keep(self, info: ModelInfo, proof: Proof) -> None:
+        """Remember what was found out."""
+        forms = {form: _plain(score) for form, score in proof.scores.items()}
+        self._update(key_of(info), {"forms": forms})
+
+    def failed(self, info: ModelInfo, form: AnswerForm) -> bool:
+        """A run in this form came to nothing. Returns whether the entry is dropped for that: the model is tried anew."""
+        return self._counted(info, form, failed=True)
+
+    def worked(self, info: ModelInfo, form: AnswerForm) -> None:
+        """A run in this form did its task."""
+        self._counted(info, form, failed=False)
+
+    def _counted(self, info: ModelInfo, form: AnswerForm, *, failed: bool) -> bool:
+        key = key_of(info)
+        known = self._read().get(key)
+        entry: dict[str, Any] = dict(known) if isinstance(known, dict) else {}
+        strikes = dict(entry["strikes"]) if isinstance(entry.get("strikes"), dict) else {}
+        before = strikes.get(form, 0)
+        count = (before if isinstance(before, int) else 0) + 1 if failed else 0
+        if count == before or (not failed and form not in strikes):
+            return False
+        dropped = count >= STRIKES
+        self._update(key, {"dropped": form} if dropped else {**entry, "strikes": {**strikes, form: count}})
+        return dropped
+
+    def _read(self) -> dict[str, Any]:
+        return _mapping(self._path.read_text, "utf-8")
+
+    def _update(self, key: str, entry: Mapping[str, Any]) -> None:
+        with contextlib.suppress(OSError):
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            descriptor, name = tempfile.mkstemp(dir=self._path.parent, prefix=f".{FILE}")
+            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+                json.dump({**self._read(), key: entry}, file, indent=1)
+            Path(name).replace(self._path)
+
+
+def key_of(info: ModelInfo) -> str:
+    """What an entry is kept under: the endpoint and the model; the embedded model has another port at every start."""
+    return info.name if info.provider == "embedded" else f"{info.url} {info.name}"
+
+
+def family_of(name: str) -> str:
+    """A model's name without folders, file endings and quantisation: what models of the same weights share."""
+    plain = name.replace("\\", "/").rpartition("/")[2].lower().replace(":", "-").removesuffix("-latest")
+    return _QUANTISED.sub("", plain)
+
+
+def _shipped() -> Mapping[str, Any]:
+    place = resources.files("codeagent_lsp.agent.forms").joinpath(SHIPPED)
+    return _mapping(place.read_text, "utf-8")
+
+
+def _mapping(read: Any, encoding: str) -> dict[str, Any]:
+    try:
+        value = json.loads(read(encoding))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def _proof(entry: Any, source: Source) -> Proof | None:
+    forms = entry.get("forms") if isinstance(entry, Mapping) else None
+    if not isinstance(forms, Mapping):
+        return None
+    scores = {form: score for form in ANSWER_FORMS if (score := _score(forms.get(form))) is not None}
+    return Proof(scores, source) if scores else None
+
+
+def _score(value: Any) -> Score | None:
+    if not isinstance(value, list) or len(value) != 5 or not all(isinstance(each, int | float) for each in value):
+        return None
+    return Score(int(value[0]), int(value[1]), int(value[2]), int(value[3]), float(value[4]))
+
+
+def _plain(score: Score) -> list[float]:
+    return [score.done, score.of, score.prompt_tokens, score.completion_tokens, round(score.seconds, 1)]

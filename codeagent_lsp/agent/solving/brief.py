@@ -1,0 +1,106 @@
+"""What the words of a task say about how it is to be checked: tests that fail, a command, tests to be written. Pure.
+
+Word lists in English and Chinese; what they miss only costs a check. Not here: whether a request is a task or a
+question (`agent/intent.py`).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from codeagent_lsp.agent.intent import classify
+
+READ = 4000
+
+_PROGRAMS = (
+    "python python3 pytest npm npx yarn pnpm bun go cargo make tox nox uv poetry bundle rake mvn gradle dotnet php "
+    "composer ruby node deno sh bash ruff mypy tsc eslint ctest cmake swift rspec phpunit"
+)
+_QUOTED = re.compile(r"`([^`\n]{2,200})`")
+_COMMAND = re.compile(
+    r"\b(python3? -m (?:unittest|pytest)(?: -[\w-]+| [\w./]+\.py\b| discover)*|npm (?:run )?test\b|go test(?: \./\.\.\.)?"
+    r"|cargo test\b|make (?:test|check)\b|pytest(?: -[\w-]+| [\w./]+\.py\b)*(?=[\s)`.,;:!?]|$))"
+)
+_KNOWN_RUNNER = re.compile(
+    r"^(?:python3? -m )?(?:unittest|pytest)(?: discover)?(?: -[vqx]+)*$|^npm (?:run )?test$|^go test(?: \./\.\.\.)?$"
+    r"|^cargo test$|^(?:npx )?(?:vitest(?: run)?|jest)$"
+)
+_TESTS = r"(?:\w*tests?\b|\bspecs?\b|test suite|\bci\b)"
+_FAILING = re.compile(
+    rf"{_TESTS}[^.!?\n]{{0,80}}?\b(?:fail\w*|break\w*|broken|red|error\w*|crash\w*|pass|passes|succeed|green|work)\b"
+    rf"|\b(?:fail\w*|broken|red|breaks?)\b[^.!?\n]{{0,60}}?{_TESTS}|测试[^。！？\n]{{0,30}}?(?:失败|不通过|没通过|没有通过|报错|出错|通过|挂|不过)"
+    r"|(?:失败|不通过|报错)[^。！？\n]{0,20}?测试",
+    re.IGNORECASE,
+)
+_WRITES_TESTS = re.compile(
+    r"\b(?:write|add|create|generate|extend|implement|cover|update|change|adapt|adjust|rewrite|complete)\b"
+    r"(?: \w+){0,4} (?:unit )?tests?\b(?!\.py|_)|(?:写|编写|添加|增加|补充|生成|补上|更新|修改)[^。，,]{0,12}测试",
+    re.IGNORECASE,
+)
+_NOT_TESTS = re.compile(
+    r"\b(?:not|never|don't|do not|without (?:changing|touching)|leave)\b(?: \w+){0,4} tests?\b"
+    r"|不要?(?:修?改|动)[^。，,]{0,6}测试",
+    re.IGNORECASE,
+)
+_ONLY_RUN = re.compile(
+    r"^(?:please |can you |could you |now )*(?:run|execute|rerun|launch|start|stop|deploy|publish|release|commit|push"
+    r"|rebase|install|uninstall|revert|undo|roll ?back|rollback|restore|format|lint|stage|check|show|list|search|find"
+    r"|merge|pull|test|print|build|profile|benchmark|measure|review|open|call|use|plan)\b|^(?:请|帮我|现在)*(?:运行|执行|跑"
+    r"|提交|推送|部署|发布|安装|卸载|撤销|回滚|恢复|还原|格式化|检查|查看|列出|搜索)",
+    re.IGNORECASE,
+)
+_THEN_CHANGE = re.compile(
+    r"\b(?:and|then|,) (?:then )?(?:fix|repair|correct|change|add|remove|rename|update|refactor|implement|solve|write"
+    r"|replace|edit)\b|(?:并|然后|再)(?:修复|修改|改|添加|删除|重构)",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Brief:
+    """`command` is what decides by its exit code ('' for none; test runners that are known by themselves are none),
+    `about_tests` whether tests have to pass in the end, `writes_tests` whether test files may change.
+    """
+
+    words: str
+    command: str = ""
+    about_tests: bool = False
+    writes_tests: bool = False
+
+
+def brief_of(words: str) -> Brief:
+    """What a task's first 4,000 characters say."""
+    read = words[:READ]
+    command = _command(read)
+    runner = bool(_KNOWN_RUNNER.match(command))
+    about = runner or bool(_FAILING.search(read))
+    writes = bool(_WRITES_TESTS.search(read)) and not _NOT_TESTS.search(read)
+    return Brief(words, "" if runner else command, about, writes)
+
+
+def wants_edit(words: str, *, has_selection: bool = False) -> bool:
+    """Whether the words surely ask for changed files: such a task is not done while nothing has changed."""
+    if classify(words, has_selection=has_selection).label != "CODING_TASK":
+        return False
+    read = words[:READ].strip()
+    return not _ONLY_RUN.match(read) or bool(_THEN_CHANGE.search(read)) or bool(_FAILING.search(read))
+
+
+def may_want_edit(words: str, *, has_selection: bool = False) -> bool:
+    """Whether the words ask for changed files, or do not say what they ask for."""
+    if classify(words, has_selection=has_selection).label == "UNCERTAIN":
+        return not _ONLY_RUN.match(words[:READ].strip())
+    return wants_edit(words, has_selection=has_selection)
+
+
+def _command(words: str) -> str:
+    """The command that the words name, in backticks or as a known way to run tests."""
+    for quoted in _QUOTED.findall(words):
+        first = quoted.strip().split(" ")[0]
+        if " " in quoted.strip() and (first in _PROGRAMS.split() or first.startswith("./")):
+            return str(quoted.strip())
+        if quoted.strip() in ("pytest", "tox", "nox", "make"):
+            return str(quoted.strip())
+    found = _COMMAND.search(words)
+    return found[1].strip() if found else ""

@@ -1,0 +1,65 @@
+"""What the model is shown of the workspace for one request, as values.
+
+Not here: choosing it (`session/gathering.py`, `pieces.py`), writing the prompt (`prompt.py`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from codeagent_lsp.agent.context import estimate_tokens
+from codeagent_lsp.workspace.files import FileText
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A part of a file: its dotted name, its first line (1-based), and its text."""
+
+    name: str
+    line: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ShownFile:
+    """A file that may change: all of it, or `pieces` of it with an `outline` of the rest. `name` is its path relative
+    to the workspace, `read` its text when it was read; `has_definitions` says that they can be found in its language.
+    """
+
+    name: str
+    read: FileText
+    pieces: tuple[Piece, ...] = ()
+    outline: tuple[str, ...] = ()
+    has_definitions: bool = False
+
+    @property
+    def whole(self) -> bool:
+        """Whether all of it is shown."""
+        return not self.pieces
+
+    @property
+    def tokens(self) -> int:
+        """An estimate of what is shown of it."""
+        return estimate_tokens("".join(piece.text for piece in self.pieces) or self.read.text)
+
+
+@dataclass(frozen=True, slots=True)
+class Material:
+    """`files` may change, best first; `context` are texts by name that may not: the tests that have to pass. `missing`
+    are named files that could not be read, with the reason.
+    """
+
+    files: tuple[ShownFile, ...] = ()
+    context: tuple[Piece, ...] = ()
+    listing: str = ""
+    missing: tuple[str, ...] = field(default=())
+
+    @property
+    def preferred(self) -> tuple[str, ...]:
+        """Dotted names of the definitions that are shown as pieces."""
+        return tuple(piece.name for file in self.files for piece in file.pieces)
+
+    @property
+    def tokens(self) -> int:
+        """An estimate of what is shown of the files that may change."""
+        return sum(file.tokens for file in self.files)

@@ -1,0 +1,107 @@
+"""Chooses the definitions of a long file that a task is about, so that not all of it need be shown. Pure.
+
+A definition counts by its name in the task, by the lines of a traceback, by the names that the failing tests use, by
+common words, and by being called from one that counts. Not here: which files (`session/gathering.py`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from codeagent_lsp.agent.context import estimate_tokens
+from codeagent_lsp.agent.solving.material import Piece
+from codeagent_lsp.tools.code.extent import extent_of
+from codeagent_lsp.tools.code.source import Definition, Source
+
+NAMED, TRACED, USED, CALLED = 10.0, 8.0, 6.0, 0.5
+MOST_OUTLINE = 40
+LEAST_SCORE = 0.5
+_WORD = re.compile(r"[A-Za-z_]\w{2,}")
+_CALLABLE = frozenset(("function", "method", "macro"))
+
+
+@dataclass(frozen=True, slots=True)
+class Hints:
+    """What points into files: identifiers of the task, identifiers of the failing tests, and lines by file name."""
+
+    named: frozenset[str] = frozenset()
+    used: frozenset[str] = frozenset()
+    lines: Mapping[str, Collection[int]] = field(default_factory=dict)
+
+
+def identifiers(text: str) -> frozenset[str]:
+    """The words of a text that can be names in code."""
+    return frozenset(_WORD.findall(text))
+
+
+def chosen_pieces(source: Source, hints: Hints, budget: int) -> tuple[tuple[Piece, ...], tuple[str, ...]]:
+    """The definitions that matter most within `budget` tokens, in the file's order, and signatures of others.
+
+    At least the best one is given, unless it alone is over the budget; nothing where no definition can be told.
+    """
+    leaves = _leaves(source)
+    scores = _scores(source, leaves, hints)
+    ranked = sorted((each for each in leaves if scores[id(each)] >= LEAST_SCORE), key=lambda each: -scores[id(each)])
+    taken: list[Definition] = []
+    left = budget
+    for each in ranked or leaves[:1]:
+        cost = estimate_tokens(_text(source, each)) + 20
+        if cost <= left:
+            taken.append(each)
+            left -= cost
+    taken.sort(key=lambda each: each.outer.start_byte)
+    pieces = tuple(Piece(each.qualified, each.symbol.line_start, _text(source, each)) for each in taken)
+    names = {piece.name for piece in pieces}
+    outline = [
+        each.symbol.signature for each in source.definitions if _is_outlined(each) and each.qualified not in names
+    ]
+    return pieces, tuple(outline[:MOST_OUTLINE])
+
+
+def _leaves(source: Source) -> list[Definition]:
+    """Functions and methods that are not inside another function, and types without any."""
+    found: list[Definition] = []
+    end = 0
+    parents = {each.symbol.parent for each in source.definitions if each.symbol.kind in _CALLABLE}
+    for each in source.definitions:
+        if each.outer.start_byte < end or each.symbol.kind == "variable":
+            continue
+        if each.symbol.kind in _CALLABLE or each.qualified not in parents:
+            found.append(each)
+            end = each.outer.end_byte
+    return found
+
+
+def _scores(source: Source, leaves: Sequence[Definition], hints: Hints) -> dict[int, float]:
+    lines = hints.lines.get(source.path, ())
+    words = {id(each): identifiers(_text(source, each)) for each in leaves}
+    scores: dict[int, float] = {}
+    for each in leaves:
+        name = each.symbol.name
+        score = NAMED * (name in hints.named) + USED * (name in hints.used)
+        score += TRACED * any(each.symbol.line_start <= line <= each.symbol.line_end for line in lines)
+        common = len(words[id(each)] & hints.named)
+        scores[id(each)] = score + min(3.0, 0.4 * common)
+    by_name: dict[str, list[Definition]] = {}
+    for each in leaves:
+        by_name.setdefault(each.symbol.name, []).append(each)
+    for _ in range(2):
+        for each in leaves:
+            passed_on = CALLED * scores[id(each)]
+            for name in words[id(each)] & by_name.keys():
+                for other in by_name[name]:
+                    if other is not each:
+                        scores[id(other)] = max(scores[id(other)], passed_on)
+    return scores
+
+
+def _is_outlined(definition: Definition) -> bool:
+    return definition.symbol.kind != "variable" and bool(definition.symbol.signature)
+
+
+def _text(source: Source, definition: Definition) -> str:
+    """The definition with its decorators and comments, from the start of its line."""
+    extent = extent_of(source, definition)
+    return source.slice(source.line_start(extent.top), extent.end)

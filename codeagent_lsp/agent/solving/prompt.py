@@ -1,0 +1,103 @@
+"""The messages that ask for changed code: what the task needs, what failed so far, and how to answer. Pure.
+
+The parts that stay the same from one attempt to the next stand first, so that a prompt cache holds. Not here: choosing
+what is shown (`session/gathering.py`), reading the answer (`agent/forms`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from codeagent_lsp.agent.forms.form import TextForm
+from codeagent_lsp.agent.prompt import load
+from codeagent_lsp.agent.solving.material import Material, ShownFile
+from codeagent_lsp.index.grammars import grammar_of
+from codeagent_lsp.messages import Message
+
+FORMAT: dict[TextForm, str] = {
+    "whole": (
+        "Give each file that you change whole, from its first line to its last: its path on a line of its own, then "
+        "all of its code in one fence."
+    ),
+    "function": (
+        "Give each function, method or class that you change or add, whole: the path of its file on a line of its "
+        "own, then the code in one fence. Put a method inside its `class` line. Give nothing else of the file."
+    ),
+    "blocks": (
+        "Give each change as a block: the path of the file on a line of its own, then\n"
+        "<<<<<<< SEARCH\n(lines copied exactly from the file)\n=======\n(the lines that replace them)\n>>>>>>> REPLACE"
+    ),
+    "diff": (
+        "Give the change as one unified diff in a ```diff fence, with `--- a/PATH` and `+++ b/PATH` lines, `@@` lines "
+        "and three lines of context around each change."
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """An attempt that did not do: what of it could not be used or what it changed (a diff), shortened."""
+
+    problem: str = ""
+    diff: str = ""
+
+
+def messages_for(
+    words: str,
+    material: Material,
+    form: TextForm,
+    *,
+    failures: str = "",
+    tried: Sequence[Tried] = (),
+    earlier: str = "",
+    also: str = "",
+) -> tuple[Message, ...]:
+    """System and user message. `failures` is what fails now, `earlier` what was said before in the session, `also`
+    what is known of the project.
+    """
+    context = [
+        f"{piece.name} (for your information, it stays as it is):\n{_fenced(piece.text, piece.name)}"
+        for piece in material.context
+    ]
+    parts = [
+        f"What was said before:\n{earlier}" if earlier else "",
+        material.listing,
+        *context,
+        *map(_shown, material.files),
+        *material.missing,
+        f"What fails now:\n{_fenced(failures, '')}" if failures else "",
+        *map(_told, tried),
+        f"Task: {words.strip()}",
+        FORMAT[form],
+    ]
+    system = "\n\n".join(filter(None, (load("solve"), also)))
+    return Message("system", system), Message("user", "\n\n".join(filter(None, parts)))
+
+
+def language_of(name: str) -> str:
+    """What a fence says about the language of a file; '' for unknown ones."""
+    grammar = grammar_of(name)
+    return grammar.name if grammar is not None else ""
+
+
+def _shown(file: ShownFile) -> str:
+    if file.whole:
+        return f"{file.name}\n{_fenced(file.read.text, file.name)}"
+    head = f"{file.name} is long. These parts of it may matter:"
+    parts = [head, *(f"{file.name}, line {piece.line}\n{_fenced(piece.text, file.name)}" for piece in file.pieces)]
+    if file.outline:
+        parts.append("It also has: " + "; ".join(file.outline))
+    return "\n".join(parts)
+
+
+def _told(tried: Tried) -> str:
+    if tried.problem:
+        return f"Your last answer could not be used. {tried.problem}"
+    return f"This was tried and does not do, find another cause:\n{_fenced(tried.diff, 'a.diff')}" if tried.diff else ""
+
+
+def _fenced(text: str, name: str) -> str:
+    marks = "`" * max(3, *(len(run) + 1 for run in re.findall(r"`{3,}", text)), 3)
+    return f"{marks}{language_of(name)}\n{text.rstrip()}\n{marks}"

@@ -1,0 +1,268 @@
+"""The page to read second: how a model that is no good with tools does a task.
+
+Check first, where the task speaks of tests; show the model the files; ask for the changed code; stage it; check again;
+tell it what still fails, and ask anew, up to a number of attempts. The state with the best check is kept. Not here:
+which files are shown and how checks are run (the `Workshop`, `session/workshop.py`), how code is read from a reply
+(`agent/forms`), what becomes of the staged changes (`session/run.py`).
+
+Cancelling is cancelling the task this runs in; what was staged until then stays for the user's decision.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from contextlib import aclosing
+from dataclasses import dataclass, field, replace
+from typing import Literal, Protocol
+
+from codeagent_lsp import events
+from codeagent_lsp.agent.context import estimate_tokens, size
+from codeagent_lsp.agent.forms.answer import Answer, Files, read_answer
+from codeagent_lsp.agent.forms.choice import Subject, choose_form
+from codeagent_lsp.agent.forms.form import TextForm
+from codeagent_lsp.agent.forms.proof import Proof
+from codeagent_lsp.agent.guards import LoopGuard
+from codeagent_lsp.agent.loop import usage_event
+from codeagent_lsp.agent.solving.brief import Brief
+from codeagent_lsp.agent.solving.material import Material
+from codeagent_lsp.agent.solving.prompt import Tried, messages_for
+from codeagent_lsp.agent.solving.prose import ProseFilter
+from codeagent_lsp.agent.solving.verdict import Verdict, better, satisfied
+from codeagent_lsp.errors import ContextOverflow, ModelStreamBroken
+from codeagent_lsp.llm.base import Model, ModelRequest, Reply, TextChunk
+from codeagent_lsp.workspace.changeset import Changeset
+
+Ending = Literal["solved", "answered", "unchanged", "failing"]
+
+TEMPERATURES = (0.0, 0.4, 0.7)
+LEAST_REPLY = 700
+MOST_MATERIAL = 24_000
+DIFF_CHARS = 1500
+MOST_TRIED = 2
+CUT = "It was cut at its length limit. Give less: only the definitions that change."
+SAME = "It changed nothing: its code is the same as the file's."
+NO_CODE = "It had no code. Give the changed code."
+REPEATED = "It repeated itself. Give the changed code once."
+
+
+class Workshop(Protocol):
+    """What a solver works with: files, checks, and the user's eyes. All of it sees the staged state."""
+
+    async def check(self) -> Verdict | None:
+        """Run what has to pass on the staged state; None where there is nothing to run."""
+
+    async def gather(self, verdict: Verdict | None, wanted: tuple[str, ...], room: int) -> Material:
+        """What to show for the task in about `room` tokens. `wanted` are files that the model has asked for."""
+
+    async def stage(self, texts: Mapping[str, str], material: Material) -> str:
+        """Stage new texts by file name. '' when that was done, else why not, for the model; then nothing is staged."""
+
+    def staged(self) -> Changeset:
+        """What is staged now."""
+
+    def restore(self, changeset: Changeset) -> None:
+        """Go back to an earlier state."""
+
+    def diff(self, since: Changeset, limit: int) -> str:
+        """What has changed since an earlier state, at most `limit` characters."""
+
+    def say(self, key: str, **values: object) -> None:
+        """Tell the user where the work stands, by a sentence of the catalogue."""
+
+
+@dataclass(frozen=True, slots=True)
+class SolverLimits:
+    """`attempts` are rounds of asking; `slots` answers are asked for at once after the first. The rest is in tokens."""
+
+    attempts: int = 3
+    window: int = 8192
+    reply_tokens: int = 2048
+    temperature: float = 0.0
+    slots: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Solution:
+    """How it ended: `solved` (changed, and the check agrees or there is none), `answered` (in words, which was enough),
+    `unchanged`, or `failing` (changed for the better, but the check still fails).
+
+    `text` is what the model said last, `verdict` the check of what is staged, `forms` the forms that were asked for.
+    """
+
+    ending: Ending
+    text: str = ""
+    verdict: Verdict | None = None
+    attempts: int = 0
+    forms: tuple[TextForm, ...] = ()
+
+
+@dataclass(slots=True)
+class _State:
+    """What is known so far. `best` is what is staged between two attempts, `verdict` its check."""
+
+    before: Verdict | None
+    first: Changeset
+    best: Changeset
+    verdict: Verdict | None
+    tried: list[Tried] = field(default_factory=list)
+    refused: list[TextForm] = field(default_factory=list)
+    used: list[TextForm] = field(default_factory=list)
+    wanted: tuple[str, ...] = ()
+    text: str = ""
+
+    def refuse(self, problem: str, unknown: tuple[str, ...]) -> None:
+        """The last answer could not be used: the next one is asked for in another form."""
+        self.tried = [*(each for each in self.tried if each.diff), Tried(problem=problem)]
+        self.wanted = tuple(dict.fromkeys((*self.wanted, *unknown)))
+        self.refused.append(self.used[-1])
+
+
+class Solver:
+    """One task at a time. `form` forces an answer form; `earlier` is what was said before, `also` what is known of the
+    project.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        workshop: Workshop,
+        proof: Proof,
+        limits: SolverLimits,
+        emit: Callable[[events.Event], None],
+        *,
+        form: TextForm | None = None,
+        earlier: str = "",
+        also: str = "",
+    ) -> None:
+        self._model = model
+        self._workshop = workshop
+        self._proof = proof
+        self._limits = limits
+        self._emit = emit
+        self._form = form
+        self._earlier = earlier
+        self._also = also
+
+    async def solve(self, brief: Brief, *, is_task: bool) -> Solution:
+        """Work until the check agrees or the attempts are over. Where `is_task` is false, words alone will do."""
+        before, first = await self._workshop.check(), self._workshop.staged()
+        state = _State(before, first, first, before)
+        for number in range(self._limits.attempts):
+            self._tell(number, state)
+            for answer, material in await self._answers(brief, state, number):
+                state.text = answer.prose or state.text
+                if not answer.has_code and not is_task and not answer.problem:
+                    return self._ended("answered", state, number + 1)
+                if await self._stands(answer, material, brief, state):
+                    return self._ended("solved", state, number + 1)
+        return self._ended("unchanged" if state.best == first else "failing", state, self._limits.attempts)
+
+    async def _stands(self, answer: Answer, material: Material, brief: Brief, state: _State) -> bool:
+        """Stage an answer and check it. If it does not stand, the best state is staged again and `state` knows why."""
+        problem = answer.problem or ("" if answer.texts else SAME if answer.has_code else NO_CODE)
+        problem = problem or await self._workshop.stage(answer.texts, material)
+        if problem:
+            state.refuse(problem, answer.unknown)
+            return False
+        verdict = await self._workshop.check()
+        if satisfied(verdict, state.before, all_have_to_pass=brief.about_tests or bool(brief.command)):
+            state.verdict = verdict
+            return True
+        if better(verdict, state.verdict):
+            state.best, state.verdict, state.tried = self._workshop.staged(), verdict, []
+        else:
+            state.tried.append(Tried(diff=self._workshop.diff(state.best, DIFF_CHARS)))
+            self._workshop.restore(state.best)
+        return False
+
+    async def _answers(self, brief: Brief, state: _State, number: int) -> list[tuple[Answer, Material]]:
+        """Answers to the task as it stands: one, or from the second round on as many as the server has slots for."""
+        limits = self._limits
+        room = min(MOST_MATERIAL, (limits.window - limits.reply_tokens) // 2)
+        while True:
+            material = await self._workshop.gather(state.verdict, state.wanted, room)
+            form = self._form or self._form_for(material, state)
+            request = self._request(brief, material, form, state, number)
+            try:
+                replies = await self._replies(request, limits.slots if number else 1)
+                break
+            except ContextOverflow:
+                if room < LEAST_REPLY:
+                    raise
+                room //= 2
+        state.used.append(form)
+        files = Files({file.name: file.read.text for file in material.files}, material.preferred)
+        return [(_read(reply, files, form), material) for reply in replies]
+
+    async def _replies(self, request: ModelRequest, count: int) -> list[Reply]:
+        async with asyncio.TaskGroup() as group:
+            hotter = (replace(request, temperature=min(1.0, request.temperature + 0.2 * at)) for at in range(count))
+            tasks = [group.create_task(self._reply(each, show=at == 0)) for at, each in enumerate(hotter)]
+        return [task.result() for task in tasks]
+
+    async def _reply(self, request: ModelRequest, *, show: bool) -> Reply:
+        """One reply; its words outside of code are passed on as they come. Ends where it repeats itself."""
+        guard, prose, text = LoopGuard(), ProseFilter(), ""
+        async with aclosing(self._model.stream(request)) as stream:
+            async for item in stream:
+                if isinstance(item, Reply):
+                    self._emit(usage_event(item))
+                    self._show(prose.close(), show=show)
+                    return item
+                if isinstance(item, TextChunk):
+                    text += item.text
+                    self._show(prose.feed(item.text), show=show)
+                if guard.observe_text(item.text) is not None:
+                    return Reply(text, problem=REPEATED)
+        raise ModelStreamBroken("model.stream_cut", url=self._model.info.url or self._model.info.name)
+
+    def _form_for(self, material: Material, state: _State) -> TextForm:
+        files = material.files
+        subject = Subject(
+            tokens=sum(estimate_tokens(file.read.text) for file in files),
+            has_definitions=bool(files) and all(file.has_definitions for file in files),
+            reply_tokens=self._limits.reply_tokens,
+            shown_whole=all(file.whole for file in files),
+        )
+        return choose_form(self._proof, subject, state.refused)
+
+    def _request(self, brief: Brief, material: Material, form: TextForm, state: _State, number: int) -> ModelRequest:
+        failures = state.verdict.report if state.verdict is not None and state.verdict.failed else ""
+        messages = messages_for(
+            brief.words,
+            material,
+            form,
+            failures=failures,
+            tried=state.tried[-MOST_TRIED:],
+            earlier=self._earlier,
+            also=self._also,
+        )
+        left = max(LEAST_REPLY, self._limits.window - size(messages))
+        most = min(left, self._limits.reply_tokens, max(LEAST_REPLY, 3 * material.tokens // 2))
+        temperature = max(self._limits.temperature, TEMPERATURES[min(number, len(TEMPERATURES) - 1)])
+        return ModelRequest(messages, temperature=temperature, max_tokens=most)
+
+    def _show(self, text: str, *, show: bool) -> None:
+        if show and text:
+            self._emit(events.Token(content=text))
+
+    def _tell(self, number: int, state: _State) -> None:
+        """Which attempt begins, and what fails before it."""
+        failed = state.verdict.failed if state.verdict is not None else ()
+        key = "solve.failing" if failed else "solve.attempt"
+        name = failed[0].test_id if failed else ""
+        self._workshop.say(key, number=number + 1, of=self._limits.attempts, failed=len(failed), name=name)
+
+    def _ended(self, ending: Ending, state: _State, attempts: int) -> Solution:
+        return Solution(ending, state.text, state.verdict, attempts, tuple(state.used))
+
+
+def _read(reply: Reply, files: Files, form: TextForm) -> Answer:
+    """The reply as new texts; what was cut or went in circles gives none."""
+    answer = read_answer(reply.text, files, form)
+    if reply.problem:
+        return replace(answer, texts={}, problem=reply.problem)
+    if reply.finish_reason == "length" and not (answer.texts and not answer.problem):
+        return replace(answer, texts={}, problem=CUT)
+    return answer

@@ -1,0 +1,192 @@
+"""A run's direct path: the model answers with changed code, we check it. What is said of it, and kept.
+
+Not here: the attempts (`agent/solving/solver.py`), files and checks (`workshop.py`), which form a model is good at
+(`agent/forms`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+
+from codeagent_lsp import events
+from codeagent_lsp.agent.excerpts import excerpt
+from codeagent_lsp.agent.forms.form import TextForm
+from codeagent_lsp.agent.forms.proof import Proof
+from codeagent_lsp.agent.instructions import INSTRUCTIONS_LIMIT, rendered, root_instructions
+from codeagent_lsp.agent.prompt import Selection, task_message
+from codeagent_lsp.agent.solving.brief import Brief, brief_of
+from codeagent_lsp.agent.solving.solver import Solution, Solver, SolverLimits
+from codeagent_lsp.agent.solving.verdict import Verdict
+from codeagent_lsp.errors import AgentError
+from codeagent_lsp.llm.base import Model
+from codeagent_lsp.messages import Message
+from codeagent_lsp.session.conversation import Parts, remember, reply_tokens, selection_of, window_of
+from codeagent_lsp.session.gathering import Subject
+from codeagent_lsp.session.repo_maps import SMALL_WINDOW
+from codeagent_lsp.session.request import RunRequest, Target
+from codeagent_lsp.session.workshop import SolvingWorkshop
+from codeagent_lsp.workspace.position import LineIndex
+
+EARLIER_MESSAGES = 4
+EARLIER_CHARS = 400
+MAP_TOKENS = 600
+NAMED_TESTS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """One task for the direct path: the request, its words where they are others, whether words alone are no result,
+    and whether it is told as the user's (or follows on something that was).
+    """
+
+    request: RunRequest
+    words: str = ""
+    is_task: bool = True
+    told: bool = True
+
+
+class DirectPath:
+    """For one run. `form` forces an answer form."""
+
+    def __init__(self, parts: Parts, model: Model, proof: Proof, form: TextForm | None) -> None:
+        self._parts = parts
+        self._model = model
+        self._proof = proof
+        self._form = form
+
+    async def solve(self, work: Work) -> Solution:
+        """Do one task; its words and what came of it join the conversation."""
+        parts, request = self._parts, work.request
+        await parts.bench.open()
+        words = work.words or task_message(request.instruction, self._selection(request), request.diagnostics)
+        earlier = self._earlier()
+        if work.told:
+            remember(parts, Message("user", words))
+        brief = self._brief(work)
+        workshop = SolvingWorkshop(parts, await self._subject(request, brief), small=self._window <= SMALL_WINDOW)
+        also = await asyncio.to_thread(self._instructions)
+        solver = Solver(
+            self._model,
+            workshop,
+            self._proof,
+            self._limits(),
+            parts.voice.emit,
+            form=self._form,
+            earlier=earlier,
+            also=also,
+        )
+        solution = await solver.solve(brief, is_task=work.is_task)
+        remember(parts, Message("assistant", self._report(solution)))
+        return solution
+
+    async def check(self, request: RunRequest) -> Verdict | None:
+        """Run what the task says has to pass, on what is staged; None where it says nothing."""
+        brief = self._brief(Work(request))
+        if not (brief.command or brief.about_tests):
+            return None
+        return await SolvingWorkshop(self._parts, Subject(brief), small=False).check()
+
+    def outcome(self, solution: Solution) -> tuple[events.RunStatus, str]:
+        """The run's status and its last words: never done while nothing has changed or tests fail."""
+        text = self._parts.voice.text
+        if solution.ending == "answered":
+            return "completed", solution.text
+        if solution.ending == "solved":
+            return "completed", "\n".join(filter(None, (solution.text, self._checked(solution.verdict))))
+        failing = self._failing(solution.verdict)
+        key = "solve.unchanged" if solution.ending == "unchanged" else "solve.still"
+        lines = (text(key, attempts=solution.attempts), failing, solution.text)
+        return "stopped", "\n".join(filter(None, lines))
+
+    def _brief(self, work: Work) -> Brief:
+        brief = brief_of(work.words or work.request.instruction)
+        if work.request.kind == "test":
+            return Brief(brief.words, writes_tests=True)
+        words = work.words or task_message(
+            work.request.instruction, self._selection(work.request), work.request.diagnostics
+        )
+        return Brief(words, brief.command, brief.about_tests, brief.writes_tests)
+
+    async def _subject(self, request: RunRequest, brief: Brief) -> Subject:
+        relative = self._parts.proposal.view.roots.relative
+        target = request.target
+        context = self._parts.session.context
+        earlier = [relative(path) for run in context.runs.values() for path in run.changed_paths]
+        return Subject(
+            brief,
+            relative(target.file.path) if target is not None else "",
+            _lines(target) if target is not None else range(0),
+            tuple(dict.fromkeys(reversed(earlier))),
+            await self._mapped(brief.words),
+        )
+
+    async def _mapped(self, words: str) -> tuple[str, ...]:
+        """The files that the repo map has for the task, best first; none where there is no index yet."""
+        if self._parts.bench.index is None:
+            return ()
+        from codeagent_lsp.index.rank import Task  # late: the parts of an index are heavy
+
+        try:
+            return (await self._parts.bench.index.task_map(Task(words), MAP_TOKENS)).shown
+        except AgentError:
+            return ()
+
+    def _selection(self, request: RunRequest) -> Selection | None:
+        roots = self._parts.proposal.view.roots
+        return selection_of(request.target, roots) if request.target is not None else None
+
+    def _instructions(self) -> str:
+        """The project's own instructions, a sixth of the window at most."""
+        return rendered(root_instructions(self._parts.proposal.view, min(INSTRUCTIONS_LIMIT, self._window // 2)))
+
+    def _earlier(self) -> str:
+        """What was said last in the session, shortened."""
+        said = [each for each in self._parts.session.context.conversation if each.content and not each.tool_calls]
+        told = [each for each in said if each.role in ("user", "assistant")][-EARLIER_MESSAGES:]
+        return "\n".join(f"{each.role}: {excerpt(each.content, EARLIER_CHARS)}" for each in told)
+
+    def _report(self, solution: Solution) -> str:
+        """What later turns of the conversation know of this one."""
+        relative = self._parts.proposal.view.roots.relative
+        names = ", ".join(relative(path) for path in self._parts.proposal.changeset.paths)
+        changed = (
+            f"(Changed: {names}.)" if names and solution.ending in ("solved", "failing") else "(Nothing was changed.)"
+        )
+        failing = self._failing(solution.verdict)
+        return "\n".join(filter(None, (solution.text, "" if solution.ending == "answered" else changed, failing)))
+
+    def _checked(self, verdict: Verdict | None) -> str:
+        text = self._parts.voice.text
+        if verdict is None:
+            return ""
+        if not verdict.known:
+            return text("solve.unchecked", reason=verdict.problem.splitlines()[0][:200] if verdict.problem else "-")
+        return self._failing(verdict) or text("solve.passed", passed=verdict.passed)
+
+    def _failing(self, verdict: Verdict | None) -> str:
+        """Which tests fail, by their names; '' for none."""
+        if verdict is None or not verdict.failed:
+            return ""
+        names = ", ".join(each.test_id for each in verdict.failed[:NAMED_TESTS])
+        more = f", … ({len(verdict.failed)})" if len(verdict.failed) > NAMED_TESTS else ""
+        return self._parts.voice.text("solve.fails", names=names + more)
+
+    @property
+    def _window(self) -> int:
+        return window_of(self._model)
+
+    def _limits(self) -> SolverLimits:
+        settings = self._parts.services.settings()
+        tokens = reply_tokens(settings.model.max_tokens, self._window)
+        return SolverLimits(
+            settings.agent.attempts, self._window, tokens, settings.model.temperature, self._model.info.slots
+        )
+
+
+def _lines(target: Target) -> range:
+    """The 1-based lines of a selection; none where all of the file is meant."""
+    if target.end <= target.start:
+        return range(0)
+    lines = LineIndex.of(target.file.text)
+    return range(lines.line_at(target.start) + 1, lines.line_at(target.end - 1) + 2)

@@ -1,0 +1,279 @@
+"""Chooses the files that a task is about, and what of them the model is shown. Reads what the run sees.
+
+A file counts by being named, by standing in a traceback, by being imported by the tests that fail, and by the repo
+map. Blocks; use it in a thread. Not here: choosing definitions of one file (`agent/solving/pieces.py`), the map.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import PurePosixPath
+
+from codeagent_lsp.agent.context import estimate_tokens
+from codeagent_lsp.agent.gather import MOST_FILES, named_files
+from codeagent_lsp.agent.solving.brief import Brief
+from codeagent_lsp.agent.solving.material import Material, Piece, ShownFile
+from codeagent_lsp.agent.solving.pieces import Hints, chosen_pieces, identifiers
+from codeagent_lsp.agent.solving.verdict import Verdict
+from codeagent_lsp.errors import AgentError
+from codeagent_lsp.index.kinds import is_made, is_source, is_test
+from codeagent_lsp.tools.code.imports import Files, resolved
+from codeagent_lsp.tools.code.source import Source, source_of
+from codeagent_lsp.workspace.files import FileText, FileView
+
+TARGET, WANTED, NAMED, TRACED, IMPORTED, USING, EARLIER, MAPPED = 100, 70, 50, 30, 25, 22, 12, 5
+SURE = 20
+"""Files with at least this score are shown; others only where there is none of these."""
+MOST_SHOWN = 6
+FEW_FILES = 8
+LISTED_FILES = 30
+CONTEXT_SHARE = 4
+WHOLE_TOKENS = 1500
+"""A file with definitions that has more tokens is shown in pieces on a small window: each token costs time there."""
+MOST_SEARCHED = 400
+
+_EVERYWHERE = re.compile(
+    r"\b(?:rename\w*|everywhere|every use|all (?:uses|callers|places|files|usages|references))\b"
+    r"|重命名|改名|所有|全部|处处",
+    re.IGNORECASE,
+)
+_CODE_NAME = re.compile(r"`([A-Za-z_]\w+)`|\b([A-Za-z]+_\w+|[a-z]+[A-Z]\w*|[A-Z][a-z]+[A-Z]\w*)\b|\b([A-Za-z_]\w+)\(\)")
+_TRACE = re.compile(r"([\w./-]+\.\w{1,6})(?:\", line |:)(\d+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What a task is about: its brief, the file that is pointed at with its lines, files of earlier runs and of the
+    repo map, best first, and files that the model has asked for. Paths are relative to the workspace.
+    """
+
+    brief: Brief
+    target: str = ""
+    lines: range = range(0)
+    earlier: tuple[str, ...] = ()
+    mapped: tuple[str, ...] = ()
+    wanted: tuple[str, ...] = ()
+
+
+class Gatherer:
+    """For one look at the workspace. `may_read` tells whether a file (absolute path) may be read without asking."""
+
+    def __init__(self, view: FileView, may_read: Callable[[str], bool]) -> None:
+        self._view = view
+        self._may_read = may_read
+        self._paths = [path for folder in view.roots.folders for path in islice(view.walk(folder), MOST_FILES)]
+        self._names = {view.roots.relative(path): path for path in self._paths}
+        self._texts: dict[str, FileText | None] = {}
+        self._parsed: dict[str, Source | None] = {}
+
+    def named_tests(self, words: str) -> tuple[str, ...]:
+        """The test files that a task names."""
+        return tuple(name for name in self._named(words) if is_test(name))
+
+    def tests_beside(self, names: Iterable[str]) -> tuple[str, ...]:
+        """The test files that belong to sources by their names, as `test_a.py`, `a_test.go` or `a.spec.ts` do."""
+        stems = {PurePosixPath(name).name.split(".")[0] for name in names if not is_test(name)}
+        wanted = {f"{before}{stem}{after}" for stem in stems for before, after in _TEST_NAMES}
+        return tuple(
+            name for name in self._names if is_test(name) and PurePosixPath(name).name.rpartition(".")[0] in wanted
+        )
+
+    def about(self, subject: Subject, verdict: Verdict | None) -> tuple[str, ...]:
+        """The names of the files that may have to change, best first."""
+        scores = self._scores(subject, verdict)
+        fixed = set() if subject.brief.writes_tests else self._fixed(subject, verdict)
+        names = sorted((name for name in scores if name not in fixed), key=lambda name: -scores[name])
+        sure = [name for name in names if scores[name] >= SURE]
+        if not sure and not names and len(sources := self._sources()) <= FEW_FILES:
+            names = [name for name in sources if name not in fixed]
+        return tuple((sure or names)[:MOST_SHOWN])
+
+    def material(self, subject: Subject, verdict: Verdict | None, *, room: int, small: bool) -> Material:
+        """What to show for a task in about `room` tokens; `small` models are shown less of long files."""
+        names = self.about(subject, verdict)
+        context = self._failing(subject, verdict, room // CONTEXT_SHARE)
+        left = room - sum(estimate_tokens(piece.text) for piece in context)
+        hints = self._hints(subject, verdict, context)
+        shown: list[ShownFile] = []
+        for number, name in enumerate(names):
+            share = max(left // (2 if number + 1 < len(names) else 1), min(left, room // 4))
+            file = self._shown(name, hints, share, small=small)
+            if file is not None and file.tokens <= left:
+                shown.append(file)
+                left -= file.tokens
+        return Material(tuple(shown), context, self._listing(shown))
+
+    def _scores(self, subject: Subject, verdict: Verdict | None) -> dict[str, float]:
+        scores: dict[str, float] = {}
+
+        def add(names: Iterable[str], score: float) -> None:
+            for name in names:
+                if name in self._names and not is_made(name):
+                    scores[name] = max(score, scores.get(name, 0.0))
+
+        named = self._named(subject.brief.words)
+        add([subject.target], TARGET)
+        add(self._ending(subject.wanted), WANTED)
+        add(named, NAMED)
+        tests = {name for name in named if is_test(name)}
+        if verdict is not None and verdict.failed:
+            add((name for name, _ in self._traced(verdict.report) if not is_test(name)), TRACED)
+            tests.update(name for each in verdict.failed for name in self._ending([each.path]))
+        for test in sorted(tests):
+            add(self._imported(test), IMPORTED)
+        if _EVERYWHERE.search(subject.brief.words):
+            add(self._using(_code_names(subject.brief.words)), USING)
+        if not scores:
+            add(subject.earlier, EARLIER)
+        add((name for name in subject.mapped if is_source(name) and not is_test(name)), MAPPED)
+        return scores
+
+    def _fixed(self, subject: Subject, verdict: Verdict | None) -> set[str]:
+        """The tests that a change is judged by: they stay as they are."""
+        judged = {name for each in (verdict.failed if verdict else ()) for name in self._ending([each.path])}
+        named = {name for name in self._named(subject.brief.words) if is_test(name)}
+        tests = {name for name in self._names if is_test(name)} if subject.brief.about_tests else set()
+        return (judged | named | tests) - {subject.target}
+
+    def _hints(self, subject: Subject, verdict: Verdict | None, context: Sequence[Piece]) -> Hints:
+        lines: dict[str, set[int]] = {}
+        for name, line in self._traced(verdict.report) if verdict is not None else ():
+            lines.setdefault(name, set()).add(line)
+        if subject.target and subject.lines:
+            lines.setdefault(subject.target, set()).update(subject.lines)
+        used = frozenset[str]().union(*(identifiers(piece.text) for piece in context))
+        return Hints(identifiers(subject.brief.words), used, lines)
+
+    def _shown(self, name: str, hints: Hints, budget: int, *, small: bool) -> ShownFile | None:
+        file = self._read(name)
+        if file is None:
+            return None
+        source = self._source(name)
+        defines = source is not None and bool(source.definitions)
+        tokens = estimate_tokens(file.text)
+        if tokens <= (min(budget, WHOLE_TOKENS) if small and defines else budget):
+            return ShownFile(name, file, has_definitions=defines)
+        if source is None or not defines:
+            return None
+        pieces, outline = chosen_pieces(source, hints, min(budget, WHOLE_TOKENS) if small else budget)
+        return ShownFile(name, file, pieces, outline, has_definitions=True) if pieces else None
+
+    def _failing(self, subject: Subject, verdict: Verdict | None, budget: int) -> tuple[Piece, ...]:
+        """The code of the tests that fail, else the beginning of the tests that are named."""
+        found: list[Piece] = []
+        for each in verdict.failed if verdict is not None else ():
+            for name in self._ending([each.path]) or self._defining(each.test_id):
+                found += self._test_code(name, each.test_id)
+        if not found and not subject.brief.writes_tests:
+            found = [
+                Piece(name, 1, file.text)
+                for name in self.named_tests(subject.brief.words)
+                if (file := self._read(name))
+            ]
+        kept: list[Piece] = []
+        for piece in dict.fromkeys(found):
+            if estimate_tokens(piece.text) <= budget:
+                kept.append(piece)
+                budget -= estimate_tokens(piece.text)
+        return tuple(kept)
+
+    def _test_code(self, name: str, test_id: str) -> list[Piece]:
+        """The function of a test; of a file that is short, all of it."""
+        file, source = self._read(name), self._source(name)
+        if file is None:
+            return []
+        if estimate_tokens(file.text) <= 400 or source is None:
+            return [Piece(name, 1, file.text)]
+        last = re.split(r"::|\.|\s|/|\[", test_id.partition("[")[0].strip())[-1]
+        fitting = [each for each in source.definitions if each.symbol.name == last]
+        return [
+            Piece(
+                f"{name}, line {each.symbol.line_start}",
+                each.symbol.line_start,
+                source.slice(source.line_start(each.outer.start_byte), each.outer.end_byte),
+            )
+            for each in fitting[:1]
+        ]
+
+    def _defining(self, test_id: str) -> list[str]:
+        """The test files that may have a test, by its id."""
+        return [
+            name for name in self._names if is_test(name) and PurePosixPath(name).stem in re.split(r"[.:/]", test_id)
+        ]
+
+    def _traced(self, report: str) -> list[tuple[str, int]]:
+        """Files of the workspace with lines that stand in a test's report, the last first."""
+        found = [(name, int(line)) for path, line in _TRACE.findall(report) for name in self._ending([path])]
+        return list(dict.fromkeys(reversed(found)))
+
+    def _imported(self, test: str) -> list[str]:
+        """The workspace's files that a test imports, and those whose name it bears."""
+        source = self._source(test)
+        files = Files(frozenset(self._names))
+        found = (
+            [name for each in source.imports for name in resolved(source.language, test, each, files)] if source else []
+        )
+        return [name for name in dict.fromkeys((*found, *self._tested_by_name(test))) if not is_test(name)]
+
+    def _tested_by_name(self, test: str) -> list[str]:
+        stem = re.sub(r"^test_|[._-](?:test|tests|spec)$|Tests?$", "", PurePosixPath(test).name.rpartition(".")[0])
+        ending = PurePosixPath(test).suffix
+        return [name for name in self._names if PurePosixPath(name).name == f"{stem}{ending}" and name != test]
+
+    def _using(self, words: Collection[str]) -> list[str]:
+        """Sources that have one of these names in them."""
+        if not words:
+            return []
+        pattern = re.compile(rf"\b(?:{'|'.join(map(re.escape, sorted(words)))})\b")
+        sources = [name for name in self._names if is_source(name)][:MOST_SEARCHED]
+        return [name for name in sources if (file := self._read(name)) and pattern.search(file.text)]
+
+    def _named(self, words: str) -> list[str]:
+        return [self._view.roots.relative(path) for path in named_files(words, self._paths)]
+
+    def _ending(self, paths: Iterable[str]) -> list[str]:
+        """The names that these paths mean: they may be absolute, or begin somewhere inside the workspace."""
+        found = []
+        for path in filter(None, paths):
+            plain = path.replace("\\", "/").removeprefix("./")
+            exact = [plain] if plain in self._names else []
+            fitting = exact or [
+                name for name in self._names if plain.endswith(f"/{name}") or name.endswith(f"/{plain}")
+            ]
+            found += fitting[:1] if len(fitting) == 1 else []
+        return found
+
+    def _sources(self) -> list[str]:
+        return [name for name in self._names if is_source(name) and not is_test(name) and not is_made(name)]
+
+    def _listing(self, shown: Sequence[ShownFile]) -> str:
+        """The names of a small workspace's files, where more are there than are shown."""
+        if len(self._names) > LISTED_FILES or len(self._names) <= len(shown):
+            return ""
+        return f"Files of the workspace: {', '.join(self._names)}"
+
+    def _read(self, name: str) -> FileText | None:
+        if name not in self._texts:
+            path = self._names.get(name, "")
+            try:
+                self._texts[name] = self._view.read(path) if path and self._may_read(path) else None
+            except AgentError:
+                self._texts[name] = None
+        return self._texts[name]
+
+    def _source(self, name: str) -> Source | None:
+        if name not in self._parsed:
+            file = self._read(name)
+            self._parsed[name] = source_of(name, file.text) if file is not None else None
+        return self._parsed[name]
+
+
+_TEST_NAMES = (("test_", ""), ("", "_test"), ("", ".test"), ("", ".spec"), ("", "_spec"), ("", "Test"), ("", "Tests"))
+
+
+def _code_names(words: str) -> frozenset[str]:
+    """The identifiers of a task that look like names of code."""
+    return frozenset(name for groups in _CODE_NAME.findall(words) for name in groups if name)

@@ -1,0 +1,145 @@
+"""The `Workshop` of one run: files as the run sees them, checks in the shadow, staging, and words for the user.
+
+Not here: the attempts (`agent/solving/solver.py`), when a run goes this way (`direct_path.py`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from codeagent_lsp import events
+from codeagent_lsp.agent.excerpts import excerpt
+from codeagent_lsp.agent.loop import call_data, result_event
+from codeagent_lsp.agent.solving.material import Material
+from codeagent_lsp.agent.solving.verdict import Verdict
+from codeagent_lsp.errors import AgentError
+from codeagent_lsp.index.kinds import is_test
+from codeagent_lsp.messages import ToolCall, ToolResult
+from codeagent_lsp.session.checking import Checker, CheckPlan, LookingShell
+from codeagent_lsp.session.conversation import Parts
+from codeagent_lsp.session.gathering import Gatherer, Subject
+from codeagent_lsp.session.staging_tool import StageText
+from codeagent_lsp.tools.base import Tool
+from codeagent_lsp.tools.builtin.editing import WriteFile
+from codeagent_lsp.tools.executor import ToolExecutor
+from codeagent_lsp.tools.may_read import may_read
+from codeagent_lsp.tools.registry import ToolRegistry
+from codeagent_lsp.workspace.changeset import Changeset
+from codeagent_lsp.workspace.files import FileText
+
+MOST_BESIDE = 3
+
+
+class SolvingWorkshop:
+    """For one task of a run. `small` models are shown less of long files."""
+
+    def __init__(self, parts: Parts, subject: Subject, *, small: bool) -> None:
+        self._parts = parts
+        self._subject = subject
+        self._small = small
+        self._staging = parts.proposal.staging
+        context = parts.bench.context()
+        self._context = replace(context, shell=LookingShell(context.shell)) if context.shell is not None else context
+        self._checker = Checker(self._executor(parts.services.registry), parts.voice.emit)
+        self._plan: CheckPlan | None = None
+        self._calls = 0
+
+    async def check(self) -> Verdict | None:
+        """Run what has to pass. Without a shell nothing can run; that says nothing about the code."""
+        if self._context.shell is None:
+            return None
+        return await self._checker.run(await self._planned())
+
+    async def gather(self, verdict: Verdict | None, wanted: tuple[str, ...], room: int) -> Material:
+        """What to show for the task as it stands now."""
+        subject = replace(self._subject, wanted=wanted)
+
+        def gathered() -> Material:
+            return self._gatherer().material(subject, verdict, room=room, small=self._small)
+
+        return await asyncio.to_thread(gathered)
+
+    async def stage(self, texts: Mapping[str, str], material: Material) -> str:
+        """Stage all of the texts, or none; each goes through the rules for edits."""
+        before = self.staged()
+        read = {file.name: file.read for file in material.files}
+        for name, text in texts.items():
+            result = await self._write(name, text, read.get(name))
+            if not result.ok:
+                self.restore(before)
+                return result.error.message if result.error else result.text
+        return ""
+
+    def staged(self) -> Changeset:
+        """What is staged now."""
+        return self._staging.changeset
+
+    def restore(self, changeset: Changeset) -> None:
+        """Go back to an earlier state."""
+        if changeset != self._staging.changeset:
+            self._staging.reset(changeset)
+
+    def diff(self, since: Changeset, limit: int) -> str:
+        """What the staged state changes; the changes of an earlier state are part of it."""
+        now = self.staged()
+        changed = now.without([change.path for change in since if now.get(change.path) == change])
+        return excerpt(changed.diff(self._parts.proposal.view.roots.relative), limit)
+
+    def say(self, key: str, **values: object) -> None:
+        """A sentence in the progress."""
+        self._parts.voice.emit(events.StatusChanged(message=self._parts.voice.text(key, **values)))
+
+    async def _planned(self) -> CheckPlan:
+        """What to run. New tests count as soon as they are staged."""
+        if self._plan is None:
+            self._plan = await asyncio.to_thread(self._plan_of_words)
+        if not self._subject.brief.writes_tests:
+            return self._plan
+        relative = self._parts.proposal.view.roots.relative
+        written = [
+            name for change in self.staged() if change.text is not None and is_test(name := relative(change.path))
+        ]
+        return replace(self._plan, tests=tuple(dict.fromkeys((*self._plan.tests, *written))))
+
+    def _plan_of_words(self) -> CheckPlan:
+        brief, gatherer = self._subject.brief, self._gatherer()
+        if brief.command:
+            return CheckPlan(command=brief.command)
+        named = gatherer.named_tests(brief.words)
+        if named and not brief.writes_tests:
+            return CheckPlan(tests=named)
+        if brief.about_tests:
+            return CheckPlan(all_tests=True)
+        if self._context.shell is None or not self._context.shell.isolation.complete:
+            return CheckPlan()  # nobody spoke of tests: none that asks first
+        beside = gatherer.tests_beside(gatherer.about(self._subject, None))
+        return CheckPlan(tests=beside[:MOST_BESIDE])
+
+    def _gatherer(self) -> Gatherer:
+        view = self._parts.proposal.view
+        return Gatherer(view, may_read(self._parts.services.settings().permissions, view.roots))
+
+    async def _write(self, name: str, text: str, read: FileText | None) -> ToolResult:
+        """One new text, as a call of the tool that it stands for."""
+        tool: Tool[Any] = StageText(read) if read is not None else WriteFile()
+        self._calls += 1
+        shown = ToolCall(tool.traits.name, {"path": name}, f"edit_{self._calls}")
+        self._parts.voice.emit(events.ToolCalls(calls=(call_data(shown),)))
+        result = await self._staged_by(tool, ToolCall(shown.name, {"path": name, "content": text}, shown.id))
+        self._parts.voice.emit(result_event(shown, result))
+        return result
+
+    async def _staged_by(self, tool: Tool[Any], call: ToolCall) -> ToolResult:
+        try:
+            self._parts.services.registry.get(call.name)  # switched off, it is off for this way, too
+        except AgentError as error:
+            return ToolResult("failed", str(error))
+        return await self._executor(ToolRegistry([tool])).execute(call)
+
+    def _executor(self, registry: ToolRegistry) -> ToolExecutor:
+        parts = self._parts
+        approvals, language = parts.session.context.approvals, parts.services.language()
+        return ToolExecutor(registry, self._context, parts.services.mode, approvals, language)

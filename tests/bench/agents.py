@@ -1,0 +1,234 @@
+"""Agents side by side on one model server: the same tasks, the same words, the same checks, in turns.
+
+`python -m tests.bench.agents --agents ours,aider --tasks 12` starts the embedded model, lets each agent do each task in
+a fresh copy of its project, writes one JSON line for each to `--out` at once, and prints tables; it asserts nothing.
+`--report FILE` prints the tables of an earlier run. The model is behind a proxy that counts (`agents_proxy.py`); the
+tasks are made by a program (`tasks`), the agents stand in `agents_runs.py`, results and tables in `agents_results.py`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+from tests.bench.agents_proxy import CountingProxy
+from tests.bench.agents_results import Result, append, cause_of, changed_files, read, report
+from tests.bench.agents_runs import Agent, Aider, Ours, end_tree
+from tests.bench.peer import VERSION, environment
+from tests.bench.tasks import KINDS, SIZES, Task, draw, lay, solved
+
+FORMS = ("auto", "tools", "whole", "function", "blocks")
+AGENTS = ("ours", *(f"ours:{form}" for form in FORMS), "aider")
+START_SECONDS = 180.0
+LIMIT_SECONDS = 300.0
+
+
+def main() -> None:
+    """Measure, or only print the tables of a file."""
+    options = _options()
+    out = Path(options.report or options.out)
+    if options.report is None:
+        if out.exists() and not options.resume:
+            sys.exit(f"{out} is there already: give --resume to go on with it, or another --out")
+        _measure(options, out)
+    results = read(out)
+    print(report(results) if results else "no results")
+
+
+def _measure(options: argparse.Namespace, out: Path) -> None:
+    tasks = draw(options.seed, options.tasks, kinds=options.kinds, sizes=options.sizes)
+    with contextlib.ExitStack() as stack:
+        home = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="agents-")))
+        url = options.url or stack.enter_context(served())
+        proxy = stack.enter_context(CountingProxy(url))
+        model = options.model or _model_of(url)
+        make = _maker(proxy.url, model, home, options.peer)
+        agents = [make(name) for name in options.agents]
+        every = turns(
+            tasks,
+            agents,
+            proxy,
+            rounds=options.rounds,
+            limit_seconds=options.timeout,
+            done=read(out),
+            logs=options.logs,
+        )
+        for result in every:
+            append(out, result)
+            _tell(result)
+
+
+def turns(
+    tasks: Sequence[Task],
+    agents: Sequence[Agent],
+    proxy: CountingProxy,
+    *,
+    rounds: int,
+    limit_seconds: float,
+    done: Sequence[Result] = (),
+    logs: Path | None = None,
+) -> Iterator[Result]:
+    """Every agent on every task, the first one changing from task to task; what is in `done` is left out."""
+    known = {result.key for result in done}
+    for number in range(1, rounds + 1):
+        for at, task in enumerate(tasks):
+            first = (at + number - 1) % len(agents)
+            for agent in [*agents[first:], *agents[:first]]:
+                if (number, task.id, agent.name) not in known:
+                    yield measured(agent, task, proxy, round_number=number, limit_seconds=limit_seconds, logs=logs)
+
+
+def measured(
+    agent: Agent, task: Task, proxy: CountingProxy, *, round_number: int, limit_seconds: float, logs: Path | None = None
+) -> Result:
+    """One agent on one task in a fresh folder."""
+    folder = Path(tempfile.mkdtemp(prefix="task-"))
+    project = folder / "project"
+    try:
+        project.mkdir()
+        lay(task, project)
+        proxy.take()
+        ended = agent.work(task, project, limit_seconds)
+        if logs is not None:
+            _log(logs, f"{round_number}-{task.id}-{agent.name.replace(':', '-')}.txt", ended.output)
+        count = proxy.take()
+        changed = changed_files(task, project)
+        good = solved(task, project)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    return Result(
+        round=round_number,
+        task=task.id,
+        kind=task.kind,
+        size=task.size,
+        agent=agent.name,
+        solved=good,
+        said_done=ended.said_done,
+        status=ended.status,
+        cause="" if good else cause_of(task, changed, ended),
+        error=ended.error,
+        seconds=round(ended.seconds, 2),
+        requests=count.requests,
+        prompt_tokens=count.prompt_tokens,
+        cached_tokens=count.cached_tokens,
+        completion_tokens=count.completion_tokens,
+        model_seconds=round(count.seconds, 2),
+        files_changed=tuple(sorted(changed)),
+    )
+
+
+def _log(folder: Path, name: str, text: str) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / name).write_text(text, encoding="utf-8")
+
+
+def _maker(url: str, model: str, home: Path, peer: str) -> Callable[[str], Agent]:
+    def make(name: str) -> Agent:
+        if name == "aider":
+            return Aider(name, url, model, home / name, _peer(peer))
+        form = name.partition(":")[2]
+        return Ours(name, url, model, home / name.replace(":", "-"), form)
+
+    return make
+
+
+def _peer(peer: str) -> str:
+    """The Python of an environment with aider; `new` makes one in the cache of the user, once."""
+    if peer != "new":
+        return peer
+    place = Path.home() / ".cache" / "codeagent-bench" / f"aider-{VERSION}"
+    made = place / "made"
+    if not made.exists():
+        place.parent.mkdir(parents=True, exist_ok=True)
+        environment(place)
+        made.touch()
+    return str(place / "bin" / "python")
+
+
+@contextlib.contextmanager
+def served() -> Iterator[str]:
+    """The embedded model on a free port of loopback; its root."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    command = [sys.executable, "-m", "codeagent_lsp.cli", "model", "serve", "--port", str(port)]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    url = f"http://127.0.0.1:{port}"
+    try:
+        _wait_for(process, url)
+        yield url
+    finally:
+        end_tree(process)
+
+
+def _wait_for(process: subprocess.Popen[bytes], url: str) -> None:
+    until = time.monotonic() + START_SECONDS
+    while time.monotonic() < until:
+        if process.poll() is not None:
+            raise RuntimeError("the embedded model did not start: try `codeagent-lsp model serve`")
+        try:
+            _model_of(url)
+        except (OSError, ValueError, LookupError):
+            time.sleep(0.5)
+            continue
+        return
+    raise TimeoutError(f"no answer from {url} in {START_SECONDS:.0f} s")
+
+
+def _model_of(url: str) -> str:
+    """The first model that a server offers."""
+    with urllib.request.urlopen(f"{url.rstrip('/').removesuffix('/v1')}/v1/models", timeout=10) as answer:
+        return str(json.load(answer)["data"][0]["id"])
+
+
+def _tell(result: Result) -> None:
+    end = "solved" if result.solved else result.cause
+    tokens = f"{result.prompt_tokens} in ({result.cached_tokens} cached), {result.completion_tokens} out"
+    print(
+        f"{result.round} {result.task} {result.agent}: {end}; said {result.status}; {result.seconds:.0f} s, "
+        f"{result.requests} calls, {tokens}",
+        flush=True,
+    )
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m tests.bench.agents", description=__doc__.splitlines()[0])
+    parser.add_argument("--agents", type=_listed(AGENTS), default=["ours", "aider"], metavar=",".join(AGENTS))
+    parser.add_argument("--tasks", type=int, default=60, metavar="N", help="so many tasks (60)")
+    parser.add_argument("--seed", type=int, default=1, help="which tasks are drawn (1)")
+    parser.add_argument("--kinds", type=_listed(KINDS), default=list(KINDS), metavar=",".join(KINDS))
+    parser.add_argument("--sizes", type=_listed(SIZES), default=list(SIZES), metavar=",".join(SIZES))
+    parser.add_argument("--rounds", type=int, default=1, help="each task so often (1)")
+    parser.add_argument("--url", help="a model server that runs already; else the embedded model is started")
+    parser.add_argument("--model", default="", help="its model; else the first one it offers")
+    parser.add_argument("--out", default="results.jsonl", help="where each result is written at once")
+    parser.add_argument("--logs", type=Path, metavar="FOLDER", help="keep here what each agent printed")
+    parser.add_argument("--resume", action="store_true", help="go on with --out and leave out what is there")
+    parser.add_argument("--timeout", type=float, default=LIMIT_SECONDS, metavar="SECONDS", help="per task (300)")
+    parser.add_argument("--peer", default="new", metavar="PYTHON", help="a Python with aider-chat, or new (made once)")
+    parser.add_argument("--report", metavar="FILE", help="only print the tables of this file")
+    return parser.parse_args()
+
+
+def _listed(allowed: Sequence[str]) -> Callable[[str], list[str]]:
+    def names(text: str) -> list[str]:
+        found = text.split(",")
+        if strange := [name for name in found if name not in allowed]:
+            raise argparse.ArgumentTypeError(f"{', '.join(strange)}: not among {', '.join(allowed)}")
+        return found
+
+    return names
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,76 @@
+"""The command line of the task sets: write tasks to a folder, check one, list them. The package tells how."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from pathlib import Path
+
+from tests.bench.tasks.drawing import DEFAULT_COUNT, KINDS, SIZES, draw
+from tests.bench.tasks.pieces import line_count
+from tests.bench.tasks.sources import Source, fetched, public_sources
+from tests.bench.tasks.task import Task, load, outcome, save
+
+
+def main() -> int:
+    """One of the three commands; the exit code."""
+    options = _options()
+    if options.check:
+        return _check(Path(options.check))
+    tasks = draw(options.seed, options.count, kinds=options.kinds, sizes=options.sizes, public=_public(options))
+    if options.into:
+        for task in tasks:
+            print(save(task, Path(options.into)), task.words, sep="\t")
+    else:
+        print(table(tasks, causes=options.causes))
+    return 0
+
+
+def table(tasks: list[Task], *, causes: bool) -> str:
+    """The tasks as lines of a Markdown table."""
+    lines = ["| id | lines | place | words |" + (" cause |" if causes else "")]
+    lines.append("|---|---|---|---|" + ("---|" if causes else ""))
+    for task in tasks:
+        end = f" {task.cause} |" if causes else ""
+        lines.append(f"| {task.id} | {line_count(task.files[task.place])} | {task.place} | {task.words} |{end}")
+    return "\n".join(lines)
+
+
+def _check(project: Path) -> int:
+    task = load(project)
+    ended = outcome(task, project)
+    print("solved" if ended.passed else "not solved")
+    if not ended.passed:
+        print(ended.output[-2000:], file=sys.stderr)
+    return 0 if ended.passed else 1
+
+
+def _public(options: argparse.Namespace) -> list[Source]:
+    found = [source for path in options.repo for source in public_sources(Path(path))]
+    for name in options.package:
+        with tempfile.TemporaryDirectory() as folder:
+            found += public_sources(fetched(name, Path(folder)))
+    return found
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m tests.bench.tasks", description=__doc__.splitlines()[0])
+    what = parser.add_mutually_exclusive_group(required=True)
+    what.add_argument("--into", metavar="FOLDER", help="write each task as FOLDER/ID/ and FOLDER/ID.json")
+    what.add_argument("--check", metavar="FOLDER/ID", help="say whether this task is solved; exit code 0 or 1")
+    what.add_argument("--list", action="store_true", help="print the tasks as a table")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--count", type=int, default=DEFAULT_COUNT)
+    parser.add_argument("--kinds", type=lambda text: text.split(","), default=KINDS, metavar=",".join(KINDS))
+    parser.add_argument("--sizes", type=lambda text: text.split(","), default=SIZES, metavar=",".join(SIZES))
+    parser.add_argument("--repo", action="append", default=[], metavar="PATH", help="faults in this code too")
+    parser.add_argument(
+        "--package", action="append", default=[], metavar="NAME", help="faults in this PyPI package too"
+    )
+    parser.add_argument("--causes", action="store_true", help="with --list: tell what is wrong in each")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
