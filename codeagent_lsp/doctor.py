@@ -53,7 +53,7 @@ async def diagnose(settings: Settings, state: Path, language: str) -> list[Check
 async def _model(settings: Settings, state: Path, language: str) -> Check:
     try:
         async with asyncio.timeout(MODEL_SECONDS):
-            model = await open_model(settings.model, state)
+            model = await open_model(settings.model, state_root())
     except ModelError as error:
         return Check("model", "failed", error.localized(language), text("doctor.model", language))
     except TimeoutError:

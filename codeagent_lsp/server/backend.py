@@ -76,7 +76,7 @@ class Backend:
         self.registry = ToolRegistry(_builtin(), front.settings().tools.disabled, circuits)
         folders = ":".join(front.folders())
         self.variables = SessionVariables(lambda: open_keyring(folders), os.environ)
-        self.models = Models(front.settings_link, self.state)
+        self.models = Models(front.settings_link, state_root())
         self.views = Views(front.folders, self.documents)
         self.glass = Glass(self._open_glass, self._keys)
         front.settings_link.on_change = self.glass.settings_changed

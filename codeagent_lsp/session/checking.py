@@ -6,7 +6,8 @@ here: what a result means (`agent/solving/verdict.py`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
 from typing import Any
@@ -18,8 +19,11 @@ from codeagent_lsp.agent.solving.verdict import FailedTest, Verdict
 from codeagent_lsp.messages import ToolCall, ToolResult
 from codeagent_lsp.shadow.base import Command, CommandResult, Isolation, OnOutput, Shell, no_output
 from codeagent_lsp.tools.executor import ToolExecutor
+from codeagent_lsp.tools.testing.summary import shorten
 
-REPORT_CHARS = 1800
+REPORT_CHARS = 1500
+MOST_TOLD = 3
+_DRAWN = re.compile(r"^\s*(?:\? |[-+] |Traceback |First differing|First list|Second list|\[\.\.\.|[\^~]+$)")
 RUN_TESTS, RUN_COMMAND = "run_tests", "run_cmd"
 
 
@@ -79,6 +83,7 @@ def _of_tests(results: Sequence[ToolResult]) -> Verdict:
     if refused is not None:
         return Verdict(problem=refused.error.message if refused.error else refused.text)
     reports = [report for result in results for report in (result.data or {}).get("reports", ())]
+    cases = [case for report in reports for case in report["cases"]]
     failed = tuple(
         _failed(case) for report in reports for case in report["cases"] if case["outcome"] in ("failed", "error")
     )
@@ -86,8 +91,15 @@ def _of_tests(results: Sequence[ToolResult]) -> Verdict:
     problems = [report["problem"] for report in reports if report["problem"]]
     if problems and not failed:  # nothing ran, or not to its end: what is known is what it said
         failed = (FailedTest(problems[0].splitlines()[0][:200]),) if passed or _is_fault(problems[0]) else ()
-    text = "\n".join(result.text for result in results)
-    return Verdict(passed, failed, excerpt(text, REPORT_CHARS), "" if passed or failed else "; ".join(problems) or text)
+    told = "\n".join(map(_told, [case for case in cases if case["outcome"] in ("failed", "error")][:MOST_TOLD]))
+    text = told or excerpt("\n".join(result.text for result in results), REPORT_CHARS)
+    return Verdict(passed, failed, text, "" if passed or failed else "; ".join(problems) or text)
+
+
+def _told(case: Mapping[str, Any]) -> str:
+    """A failed test for the model: what was asserted and what came, without the drawings of a difference."""
+    lines = [line for line in str(case["message"]).splitlines() if line.strip() and not _DRAWN.match(line)]
+    return f"{case['id']}\n{shorten(chr(10).join(lines), REPORT_CHARS // MOST_TOLD)}"
 
 
 def _is_fault(problem: str) -> bool:

@@ -7,7 +7,7 @@ Not here: the attempts (`agent/solving/solver.py`), files and checks (`workshop.
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from codeagent_lsp import events
 from codeagent_lsp.agent.excerpts import excerpt
@@ -18,12 +18,11 @@ from codeagent_lsp.agent.prompt import Selection, task_message
 from codeagent_lsp.agent.solving.brief import Brief, brief_of
 from codeagent_lsp.agent.solving.solver import Solution, Solver, SolverLimits
 from codeagent_lsp.agent.solving.verdict import Verdict
-from codeagent_lsp.errors import AgentError
 from codeagent_lsp.llm.base import Model
 from codeagent_lsp.messages import Message
 from codeagent_lsp.session.conversation import Parts, remember, reply_tokens, selection_of, window_of
 from codeagent_lsp.session.gathering import Subject
-from codeagent_lsp.session.repo_maps import SMALL_WINDOW
+from codeagent_lsp.session.repo_maps import SMALL_WINDOW, unless_failed
 from codeagent_lsp.session.request import RunRequest, Target
 from codeagent_lsp.session.workshop import SolvingWorkshop
 from codeagent_lsp.workspace.position import LineIndex
@@ -102,11 +101,11 @@ class DirectPath:
     def _brief(self, work: Work) -> Brief:
         brief = brief_of(work.words or work.request.instruction)
         if work.request.kind == "test":
-            return Brief(brief.words, writes_tests=True)
+            return Brief(brief.words, writes_tests=True, creates=True)
         words = work.words or task_message(
             work.request.instruction, self._selection(work.request), work.request.diagnostics
         )
-        return Brief(words, brief.command, brief.about_tests, brief.writes_tests)
+        return replace(brief, words=words)
 
     async def _subject(self, request: RunRequest, brief: Brief) -> Subject:
         relative = self._parts.proposal.view.roots.relative
@@ -127,10 +126,8 @@ class DirectPath:
             return ()
         from codeagent_lsp.index.rank import Task  # late: the parts of an index are heavy
 
-        try:
-            return (await self._parts.bench.index.task_map(Task(words), MAP_TOKENS)).shown
-        except AgentError:
-            return ()
+        made = await unless_failed(self._parts.bench.index.task_map(Task(words), MAP_TOKENS))
+        return made.shown if made is not None else ()
 
     def _selection(self, request: RunRequest) -> Selection | None:
         roots = self._parts.proposal.view.roots

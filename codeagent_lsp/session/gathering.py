@@ -16,7 +16,7 @@ from codeagent_lsp.agent.context import estimate_tokens
 from codeagent_lsp.agent.gather import MOST_FILES, named_files
 from codeagent_lsp.agent.solving.brief import Brief
 from codeagent_lsp.agent.solving.material import Material, Piece, ShownFile
-from codeagent_lsp.agent.solving.pieces import Hints, chosen_pieces, identifiers
+from codeagent_lsp.agent.solving.pieces import Hints, chosen_pieces, identifiers, names_definition
 from codeagent_lsp.agent.solving.verdict import Verdict
 from codeagent_lsp.errors import AgentError
 from codeagent_lsp.index.kinds import is_made, is_source, is_test
@@ -31,15 +31,11 @@ MOST_SHOWN = 6
 FEW_FILES = 8
 LISTED_FILES = 30
 CONTEXT_SHARE = 4
-WHOLE_TOKENS = 1500
-"""A file with definitions that has more tokens is shown in pieces on a small window: each token costs time there."""
+WHOLE_TOKENS, FOCUS_TOKENS = 1500, 500
+"""A file with definitions that has more tokens is shown to small models in pieces: each token costs them time, and
+attention. The second number is for files in which the task names the function."""
 MOST_SEARCHED = 400
 
-_EVERYWHERE = re.compile(
-    r"\b(?:rename\w*|everywhere|every use|all (?:uses|callers|places|files|usages|references))\b"
-    r"|重命名|改名|所有|全部|处处",
-    re.IGNORECASE,
-)
 _CODE_NAME = re.compile(r"`([A-Za-z_]\w+)`|\b([A-Za-z]+_\w+|[a-z]+[A-Z]\w*|[A-Z][a-z]+[A-Z]\w*)\b|\b([A-Za-z_]\w+)\(\)")
 _TRACE = re.compile(r"([\w./-]+\.\w{1,6})(?:\", line |:)(\d+)")
 
@@ -91,20 +87,24 @@ class Gatherer:
             names = [name for name in sources if name not in fixed]
         return tuple((sure or names)[:MOST_SHOWN])
 
-    def material(self, subject: Subject, verdict: Verdict | None, *, room: int, small: bool) -> Material:
-        """What to show for a task in about `room` tokens; `small` models are shown less of long files."""
+    def material(
+        self, subject: Subject, verdict: Verdict | None, *, room: int, small: bool, wide: bool = False
+    ) -> Material:
+        """What to show for a task in about `room` tokens; `small` models are shown less of long files, but with `wide`
+        also what is only near.
+        """
         names = self.about(subject, verdict)
         context = self._failing(subject, verdict, room // CONTEXT_SHARE)
         left = room - sum(estimate_tokens(piece.text) for piece in context)
-        hints = self._hints(subject, verdict, context)
+        hints = self._hints(subject, verdict, context, wide=wide)
         shown: list[ShownFile] = []
         for number, name in enumerate(names):
             share = max(left // (2 if number + 1 < len(names) else 1), min(left, room // 4))
-            file = self._shown(name, hints, share, small=small)
+            file = self._shown(name, hints, share, small=small, everywhere=subject.brief.everywhere)
             if file is not None and file.tokens <= left:
                 shown.append(file)
                 left -= file.tokens
-        return Material(tuple(shown), context, self._listing(shown))
+        return Material(tuple(shown), context, self._listing(subject, shown))
 
     def _scores(self, subject: Subject, verdict: Verdict | None) -> dict[str, float]:
         scores: dict[str, float] = {}
@@ -124,8 +124,8 @@ class Gatherer:
             tests.update(name for each in verdict.failed for name in self._ending([each.path]))
         for test in sorted(tests):
             add(self._imported(test), IMPORTED)
-        if _EVERYWHERE.search(subject.brief.words):
-            add(self._using(_code_names(subject.brief.words)), USING)
+        if subject.brief.everywhere:
+            add(self._using(self._meant(subject, named)), USING)
         if not scores:
             add(subject.earlier, EARLIER)
         add((name for name in subject.mapped if is_source(name) and not is_test(name)), MAPPED)
@@ -136,26 +136,28 @@ class Gatherer:
         judged = {name for each in (verdict.failed if verdict else ()) for name in self._ending([each.path])}
         named = {name for name in self._named(subject.brief.words) if is_test(name)}
         tests = {name for name in self._names if is_test(name)} if subject.brief.about_tests else set()
-        return (judged | named | tests) - {subject.target}
+        return {name for name in judged | named | tests if is_test(name)} - {subject.target}
 
-    def _hints(self, subject: Subject, verdict: Verdict | None, context: Sequence[Piece]) -> Hints:
+    def _hints(self, subject: Subject, verdict: Verdict | None, context: Sequence[Piece], *, wide: bool) -> Hints:
         lines: dict[str, set[int]] = {}
         for name, line in self._traced(verdict.report) if verdict is not None else ():
             lines.setdefault(name, set()).add(line)
         if subject.target and subject.lines:
             lines.setdefault(subject.target, set()).update(subject.lines)
         used = frozenset[str]().union(*(identifiers(piece.text) for piece in context))
-        return Hints(identifiers(subject.brief.words), used, lines)
+        return Hints(identifiers(subject.brief.words), used, lines, wide)
 
-    def _shown(self, name: str, hints: Hints, budget: int, *, small: bool) -> ShownFile | None:
+    def _shown(self, name: str, hints: Hints, budget: int, *, small: bool, everywhere: bool) -> ShownFile | None:
         file = self._read(name)
         if file is None:
             return None
         source = self._source(name)
         defines = source is not None and bool(source.definitions)
-        tokens = estimate_tokens(file.text)
-        if tokens <= (min(budget, WHOLE_TOKENS) if small and defines else budget):
-            return ShownFile(name, file, has_definitions=defines)
+        most = budget
+        if small and source is not None and defines and not everywhere:
+            most = min(budget, FOCUS_TOKENS if names_definition(source, hints) else WHOLE_TOKENS)
+        if estimate_tokens(file.text) <= most:
+            return ShownFile(name, file, has_definitions=defines and not everywhere)
         if source is None or not defines:
             return None
         pieces, outline = chosen_pieces(source, hints, min(budget, WHOLE_TOKENS) if small else budget)
@@ -165,11 +167,12 @@ class Gatherer:
         """The code of the tests that fail, else the beginning of the tests that are named."""
         found: list[Piece] = []
         for each in verdict.failed if verdict is not None else ():
-            for name in self._ending([each.path]) or self._defining(each.test_id):
+            written = [name for name in self._ending([each.path]) if is_test(name)]
+            for name in written or self._defining(each.test_id):
                 found += self._test_code(name, each.test_id)
         if not found and not subject.brief.writes_tests:
             found = [
-                Piece(name, 1, file.text)
+                Piece(name, 1, file.text, name)
                 for name in self.named_tests(subject.brief.words)
                 if (file := self._read(name))
             ]
@@ -186,7 +189,7 @@ class Gatherer:
         if file is None:
             return []
         if estimate_tokens(file.text) <= 400 or source is None:
-            return [Piece(name, 1, file.text)]
+            return [Piece(name, 1, file.text, name)]
         last = re.split(r"::|\.|\s|/|\[", test_id.partition("[")[0].strip())[-1]
         fitting = [each for each in source.definitions if each.symbol.name == last]
         return [
@@ -194,6 +197,7 @@ class Gatherer:
                 f"{name}, line {each.symbol.line_start}",
                 each.symbol.line_start,
                 source.slice(source.line_start(each.outer.start_byte), each.outer.end_byte),
+                name,
             )
             for each in fitting[:1]
         ]
@@ -223,6 +227,13 @@ class Gatherer:
         ending = PurePosixPath(test).suffix
         return [name for name in self._names if PurePosixPath(name).name == f"{stem}{ending}" and name != test]
 
+    def _meant(self, subject: Subject, named: Sequence[str]) -> frozenset[str]:
+        """The names of code that a task speaks of: what the named files define, and what looks like one."""
+        words = subject.brief.words
+        sources = [source for name in (subject.target, *named) if (source := self._source(name)) is not None]
+        defined = {each.symbol.name for source in sources for each in source.definitions}
+        return _code_names(words) | (identifiers(words) & defined)
+
     def _using(self, words: Collection[str]) -> list[str]:
         """Sources that have one of these names in them."""
         if not words:
@@ -249,9 +260,9 @@ class Gatherer:
     def _sources(self) -> list[str]:
         return [name for name in self._names if is_source(name) and not is_test(name) and not is_made(name)]
 
-    def _listing(self, shown: Sequence[ShownFile]) -> str:
-        """The names of a small workspace's files, where more are there than are shown."""
-        if len(self._names) > LISTED_FILES or len(self._names) <= len(shown):
+    def _listing(self, subject: Subject, shown: Sequence[ShownFile]) -> str:
+        """The names of a small workspace's files, where a new one may be wanted, or none is known to change."""
+        if len(self._names) > LISTED_FILES or (shown and not subject.brief.creates):
             return ""
         return f"Files of the workspace: {', '.join(self._names)}"
 

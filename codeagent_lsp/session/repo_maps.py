@@ -94,18 +94,18 @@ class RepoMaps:
         asking = task.question()
         if not asking.words and not asking.names and not focused:
             return ""
-        made = await _unless_failed(self._index.task_map(task, self._tokens.task))
+        made = await unless_failed(self._index.task_map(task, self._tokens.task))
         return task_map_part(made.text) if made is not None and made.text else ""
 
     async def _overview(self) -> RepoMap | None:
         index, budget = self._index, self._tokens.overview
-        return await _unless_failed(index.overview(budget)) if index is not None and budget else None
+        return await unless_failed(index.overview(budget)) if index is not None and budget else None
 
     async def _changes(self) -> str:
         budget = self._tokens.overview
         if self._index is None or not self._told.texts.get(budget):
             return ""
-        now, view = await self._overview(), await _unless_failed(self._index.view())
+        now, view = await self._overview(), await unless_failed(self._index.view())
         if now is None or view is None:
             return ""
         known, shown, files = self._told.known[budget], frozenset(now.shown), await asyncio.to_thread(view.files)
@@ -114,7 +114,7 @@ class RepoMaps:
         return map_changes(new[:MOST_CHANGES], gone[:MOST_CHANGES])
 
 
-async def _unless_failed(work: Awaitable[T]) -> T | None:
+async def unless_failed(work: Awaitable[T]) -> T | None:
     """The result; None where there is no index, or not yet. A run works without one, whatever ails it."""
     try:
         return await work

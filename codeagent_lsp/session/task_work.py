@@ -46,12 +46,9 @@ class TaskWork:
         """Whether the direct path comes first."""
         return not self._by_tools and self.wish != "none"
 
-    async def solve(self, *, told: bool = True) -> tuple[events.RunStatus, str]:
+    async def solve(self) -> tuple[events.RunStatus, str]:
         """The task on the direct path: status and last words of the run."""
-        solution = await self.path.solve(Work(self._request, is_task=self.wish == "change", told=told))
-        if solution.forms and self.wish == "change":
-            await self._count(solution.forms[0], worked=solution.ending != "unchanged")
-        return self.path.outcome(solution)
+        return await self._solved(is_task=self.wish == "change", told=True)
 
     async def step(self, words: str) -> LoopResult:
         """One step of a plan on the direct path."""
@@ -78,7 +75,18 @@ class TaskWork:
         await self._count("tools", worked=False)
         if self._forced == "tools":
             return self._unfinished(result)
-        return await self.solve(told=False)
+        return await self._solved(is_task=True, told=False)
+
+    async def _solved(self, *, is_task: bool, told: bool) -> tuple[events.RunStatus, str]:
+        """On the direct path. Where the tool loop has changed something before, that is not called nothing."""
+        staged = bool(self._parts.proposal.changeset or self._parts.record.applied)
+        solution = await self.path.solve(Work(self._request, is_task=is_task, told=told))
+        if solution.forms and self.wish == "change":
+            await self._count(solution.forms[0], worked=solution.ending != "unchanged")
+        status, text = self.path.outcome(solution)
+        if staged and solution.ending == "unchanged":
+            text = self._parts.voice.text("solve.not_done")
+        return status, text
 
     async def _answered(self, conversation: Conversation, result: LoopResult) -> tuple[events.RunStatus, str]:
         """The end of a question: after going in circles, what the model knows without looking any further."""

@@ -53,12 +53,12 @@ class SolvingWorkshop:
             return None
         return await self._checker.run(await self._planned())
 
-    async def gather(self, verdict: Verdict | None, wanted: tuple[str, ...], room: int) -> Material:
+    async def gather(self, verdict: Verdict | None, wanted: tuple[str, ...], room: int, *, wide: bool) -> Material:
         """What to show for the task as it stands now."""
         subject = replace(self._subject, wanted=wanted)
 
         def gathered() -> Material:
-            return self._gatherer().material(subject, verdict, room=room, small=self._small)
+            return self._gatherer().material(subject, verdict, room=room, small=self._small, wide=wide)
 
         return await asyncio.to_thread(gathered)
 
@@ -66,6 +66,10 @@ class SolvingWorkshop:
         """Stage all of the texts, or none; each goes through the rules for edits."""
         before = self.staged()
         read = {file.name: file.read for file in material.files}
+        view = self._parts.proposal.view
+        unseen = [name for name in texts if name not in read and view.exists(view.roots.resolve(name))]
+        if unseen:  # written without having been seen, it would be replaced blindly
+            return f"{', '.join(unseen)} was not in front of you; it is shown now."
         for name, text in texts.items():
             result = await self._write(name, text, read.get(name))
             if not result.ok:

@@ -121,7 +121,9 @@ class Aider:
         return _of_aider(run(self._command(task), project, environment, limit_seconds))
 
     def _command(self, task: Task) -> list[str]:
-        files = [word for name in named_files(task) for word in ("--file", name)]
+        named = named_files(task)
+        files = [word for name in named if name not in task.tests for word in ("--file", name)]
+        files += [word for name in task.tests for word in ("--read", name)]  # so that it cannot change what judges it
         return [
             self.python, "-m", "aider", "--model", f"openai/{self.model}",
             "--openai-api-base", f"{self.url}/v1", "--openai-api-key", "none", "--edit-format", "whole",

@@ -140,7 +140,7 @@ async def test_three_tiers(tmp_path: Path) -> None:
     assert "obey me" not in prompt
     assert "Do it well." not in prompt
     assert "look made for this: pdf." in last_words(model, 0)
-    results = [message.content for message in model.requests[-1].messages if message.role == "tool"]
+    results = [message.content for message in model.requests[2].messages if message.role == "tool"]
     assert "Do it well." in results[0]
     assert "Their text." in results[1]
     assert len(made.user.shown) == 1

@@ -43,7 +43,11 @@ def script(made: World, *replies: ScriptedReply, info: ModelInfo = LARGE) -> Scr
 
 
 def shop(tmp_path: Path, index: RealIndexing, settings: Callable[[Settings], Settings] = lambda value: value) -> World:
-    return world(tmp_path / "w", indexing=index, settings=settings, apply="auto")
+    def by_tools(value: Settings) -> Settings:
+        chosen = settings(value)
+        return replace(chosen, agent=replace(chosen.agent, answer_form="tools"))  # no more requests than are looked at
+
+    return world(tmp_path / "w", indexing=index, settings=by_tools, apply="auto")
 
 
 def map_in(text: str, head: str) -> str:

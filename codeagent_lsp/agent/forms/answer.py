@@ -57,12 +57,13 @@ class Answer:
 @dataclass(frozen=True, slots=True)
 class Files:
     """The files that a reply may change, whole, by path; `preferred` are dotted names of the definitions it is about,
-    `creates` whether it may make new files.
+    `creates` whether it may make new files. What it gives for the `fixed` files is passed over.
     """
 
     texts: Mapping[str, str]
     preferred: Sequence[str] = ()
     creates: bool = True
+    fixed: Sequence[str] = ()
 
 
 def read_answer(reply: str, files: Files, form: TextForm) -> Answer:
@@ -107,6 +108,8 @@ def _from_fences(parts: Parts, files: Files, form: TextForm) -> dict[str, str]:
     """The texts of fenced blocks; several for one file are read one after the other."""
     texts: dict[str, str] = {}
     for fence in _worth_reading(parts.fences, files):
+        if fence.path and _known_path(fence.path, files.fixed) and not _known_path(fence.path, list(files.texts)):
+            continue
         path = _path_of(fence, files)
         if not fence.closed:
             raise EditRefused("not_found", "The reply was cut before its code ended. Give less code.")

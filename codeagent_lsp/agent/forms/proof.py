@@ -91,7 +91,7 @@ class ProofStore:
         self._update(key_of(info), {"forms": forms})
 
     def failed(self, info: ModelInfo, form: AnswerForm) -> bool:
-        """A run in this form came to nothing. Returns whether the entry is dropped for that: the model is tried anew."""
+        """A run in this form came to nothing. Returns whether that drops the entry, so that the model is tried anew."""
         return self._counted(info, form, failed=True)
 
     def worked(self, info: ModelInfo, form: AnswerForm) -> None:

@@ -19,8 +19,8 @@ _PROGRAMS = (
 )
 _QUOTED = re.compile(r"`([^`\n]{2,200})`")
 _COMMAND = re.compile(
-    r"\b(python3? -m (?:unittest|pytest)(?: -[\w-]+| [\w./]+\.py\b| discover)*|npm (?:run )?test\b|go test(?: \./\.\.\.)?"
-    r"|cargo test\b|make (?:test|check)\b|pytest(?: -[\w-]+| [\w./]+\.py\b)*(?=[\s)`.,;:!?]|$))"
+    r"\b(python3? -m (?:unittest|pytest)(?: -[\w-]+| [\w./]+\.py\b| discover)*|npm (?:run )?test\b"
+    r"|go test(?: \./\.\.\.)?|cargo test\b|make (?:test|check)\b|pytest(?: -[\w-]+| [\w./]+\.py\b)*(?=[\s)`.,;:!?]|$))"
 )
 _KNOWN_RUNNER = re.compile(
     r"^(?:python3? -m )?(?:unittest|pytest)(?: discover)?(?: -[vqx]+)*$|^npm (?:run )?test$|^go test(?: \./\.\.\.)?$"
@@ -36,6 +36,16 @@ _FAILING = re.compile(
 _WRITES_TESTS = re.compile(
     r"\b(?:write|add|create|generate|extend|implement|cover|update|change|adapt|adjust|rewrite|complete)\b"
     r"(?: \w+){0,4} (?:unit )?tests?\b(?!\.py|_)|(?:写|编写|添加|增加|补充|生成|补上|更新|修改)[^。，,]{0,12}测试",
+    re.IGNORECASE,
+)
+_EVERYWHERE = re.compile(
+    r"\b(?:rename\w*|everywhere|every use|all (?:uses|callers|places|files|usages|references))\b"
+    r"|重命名|改名|所有|全部|处处",
+    re.IGNORECASE,
+)
+_CREATES = re.compile(
+    r"\b(?:create|new (?:file|module|class|package|script|page)|add (?:a|an|the) (?:file|module|script|page))\b"
+    r"|新建|创建|新文件|新增",
     re.IGNORECASE,
 )
 _NOT_TESTS = re.compile(
@@ -60,13 +70,16 @@ _THEN_CHANGE = re.compile(
 @dataclass(frozen=True, slots=True)
 class Brief:
     """`command` is what decides by its exit code ('' for none; test runners that are known by themselves are none),
-    `about_tests` whether tests have to pass in the end, `writes_tests` whether test files may change.
+    `about_tests` whether tests have to pass in the end, `writes_tests` whether test files may change, `everywhere`
+    whether all uses of something are meant, `creates` whether new files may be wanted.
     """
 
     words: str
     command: str = ""
     about_tests: bool = False
     writes_tests: bool = False
+    everywhere: bool = False
+    creates: bool = False
 
 
 def brief_of(words: str) -> Brief:
@@ -76,7 +89,8 @@ def brief_of(words: str) -> Brief:
     runner = bool(_KNOWN_RUNNER.match(command))
     about = runner or bool(_FAILING.search(read))
     writes = bool(_WRITES_TESTS.search(read)) and not _NOT_TESTS.search(read)
-    return Brief(words, "" if runner else command, about, writes)
+    everywhere, creates = bool(_EVERYWHERE.search(read)), bool(_CREATES.search(read))
+    return Brief(words, "" if runner else command, about, writes, everywhere, creates or writes)
 
 
 def wants_edit(words: str, *, has_selection: bool = False) -> bool:

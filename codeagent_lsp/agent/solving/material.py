@@ -13,11 +13,12 @@ from codeagent_lsp.workspace.files import FileText
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A part of a file: its dotted name, its first line (1-based), and its text."""
+    """A part of a file: its dotted name, its first line (1-based), its text, and the file's path where that matters."""
 
     name: str
     line: int
     text: str
+    path: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +59,11 @@ class Material:
     def preferred(self) -> tuple[str, ...]:
         """Dotted names of the definitions that are shown as pieces."""
         return tuple(piece.name for file in self.files for piece in file.pieces)
+
+    @property
+    def fixed(self) -> tuple[str, ...]:
+        """The paths of the files that are shown and may not change."""
+        return tuple(dict.fromkeys(piece.path for piece in self.context if piece.path))
 
     @property
     def tokens(self) -> int:

@@ -16,6 +16,8 @@ from codeagent_lsp.tools.code.extent import extent_of
 from codeagent_lsp.tools.code.source import Definition, Source
 
 NAMED, TRACED, USED, CALLED = 10.0, 8.0, 6.0, 0.5
+DIRECT = 6.0
+"""A definition with at least this score is pointed at itself; with less it is only near one that is."""
 MOST_OUTLINE = 40
 LEAST_SCORE = 0.5
 _WORD = re.compile(r"[A-Za-z_]\w{2,}")
@@ -24,11 +26,14 @@ _CALLABLE = frozenset(("function", "method", "macro"))
 
 @dataclass(frozen=True, slots=True)
 class Hints:
-    """What points into files: identifiers of the task, identifiers of the failing tests, and lines by file name."""
+    """What points into files: identifiers of the task, identifiers of the failing tests, and lines by file name. With
+    `wide` also what is only near: a first answer is better on little code, a second one may need more.
+    """
 
     named: frozenset[str] = frozenset()
     used: frozenset[str] = frozenset()
     lines: Mapping[str, Collection[int]] = field(default_factory=dict)
+    wide: bool = False
 
 
 def identifiers(text: str) -> frozenset[str]:
@@ -36,28 +41,36 @@ def identifiers(text: str) -> frozenset[str]:
     return frozenset(_WORD.findall(text))
 
 
+def names_definition(source: Source, hints: Hints) -> bool:
+    """Whether the task or the failing tests name a function of the file, or a selection is in one."""
+    names = hints.named | hints.used
+    return any(
+        each.symbol.kind in _CALLABLE and (each.symbol.name in names or _has_line(source, each, hints))
+        for each in source.definitions
+    )
+
+
 def chosen_pieces(source: Source, hints: Hints, budget: int) -> tuple[tuple[Piece, ...], tuple[str, ...]]:
     """The definitions that matter most within `budget` tokens, in the file's order, and signatures of others.
 
-    At least the best one is given, unless it alone is over the budget; nothing where no definition can be told.
+    Nothing where no definition can be told, or the best one alone is over the budget.
     """
     leaves = _leaves(source)
     scores = _scores(source, leaves, hints)
     ranked = sorted((each for each in leaves if scores[id(each)] >= LEAST_SCORE), key=lambda each: -scores[id(each)])
+    direct = [each for each in ranked if scores[id(each)] >= min(DIRECT, 0.7 * scores[id(ranked[0])])]
     taken: list[Definition] = []
     left = budget
-    for each in ranked or leaves[:1]:
+    for each in (ranked if hints.wide else direct) or leaves[:1]:
         cost = estimate_tokens(_text(source, each)) + 20
         if cost <= left:
             taken.append(each)
             left -= cost
     taken.sort(key=lambda each: each.outer.start_byte)
-    pieces = tuple(Piece(each.qualified, each.symbol.line_start, _text(source, each)) for each in taken)
+    pieces = tuple(Piece(each.qualified, each.symbol.line_start, _shown(source, each)) for each in taken)
     names = {piece.name for piece in pieces}
-    outline = [
-        each.symbol.signature for each in source.definitions if _is_outlined(each) and each.qualified not in names
-    ]
-    return pieces, tuple(outline[:MOST_OUTLINE])
+    outlined = (each for each in source.definitions if each.symbol.kind != "variable" and each.qualified not in names)
+    return pieces, tuple(signature for each in outlined if (signature := each.symbol.signature))[:MOST_OUTLINE]
 
 
 def _leaves(source: Source) -> list[Definition]:
@@ -75,15 +88,12 @@ def _leaves(source: Source) -> list[Definition]:
 
 
 def _scores(source: Source, leaves: Sequence[Definition], hints: Hints) -> dict[int, float]:
-    lines = hints.lines.get(source.path, ())
     words = {id(each): identifiers(_text(source, each)) for each in leaves}
     scores: dict[int, float] = {}
     for each in leaves:
         name = each.symbol.name
-        score = NAMED * (name in hints.named) + USED * (name in hints.used)
-        score += TRACED * any(each.symbol.line_start <= line <= each.symbol.line_end for line in lines)
-        common = len(words[id(each)] & hints.named)
-        scores[id(each)] = score + min(3.0, 0.4 * common)
+        score = NAMED * (name in hints.named) + USED * (name in hints.used) + TRACED * _has_line(source, each, hints)
+        scores[id(each)] = score + min(3.0, 0.4 * len(words[id(each)] & hints.named))
     by_name: dict[str, list[Definition]] = {}
     for each in leaves:
         by_name.setdefault(each.symbol.name, []).append(each)
@@ -92,13 +102,23 @@ def _scores(source: Source, leaves: Sequence[Definition], hints: Hints) -> dict[
             passed_on = CALLED * scores[id(each)]
             for name in words[id(each)] & by_name.keys():
                 for other in by_name[name]:
-                    if other is not each:
-                        scores[id(other)] = max(scores[id(other)], passed_on)
+                    scores[id(other)] = max(scores[id(other)], passed_on if other is not each else 0.0)
     return scores
 
 
-def _is_outlined(definition: Definition) -> bool:
-    return definition.symbol.kind != "variable" and bool(definition.symbol.signature)
+def _has_line(source: Source, definition: Definition, hints: Hints) -> bool:
+    symbol = definition.symbol
+    return any(symbol.line_start <= line <= symbol.line_end for line in hints.lines.get(source.path, ()))
+
+
+def _shown(source: Source, definition: Definition) -> str:
+    """The definition; a method stands below the first line of its class, as an answer has to give it."""
+    text = _text(source, definition)
+    parent = next((each for each in source.definitions if each.qualified == definition.symbol.parent), None)
+    if parent is None or not text[:1].isspace():
+        return text
+    start = source.line_start(parent.node.start_byte)
+    return f"{source.slice(start, source.line_end(start))}\n{text}"
 
 
 def _text(source: Source, definition: Definition) -> str:

@@ -52,8 +52,10 @@ class Workshop(Protocol):
     async def check(self) -> Verdict | None:
         """Run what has to pass on the staged state; None where there is nothing to run."""
 
-    async def gather(self, verdict: Verdict | None, wanted: tuple[str, ...], room: int) -> Material:
-        """What to show for the task in about `room` tokens. `wanted` are files that the model has asked for."""
+    async def gather(self, verdict: Verdict | None, wanted: tuple[str, ...], room: int, *, wide: bool) -> Material:
+        """What to show for the task in about `room` tokens: what is pointed at, with `wide` also what is near it.
+        `wanted` are files that the model has asked for.
+        """
 
     async def stage(self, texts: Mapping[str, str], material: Material) -> str:
         """Stage new texts by file name. '' when that was done, else why not, for the model; then nothing is staged."""
@@ -163,7 +165,8 @@ class Solver:
         problem = answer.problem or ("" if answer.texts else SAME if answer.has_code else NO_CODE)
         problem = problem or await self._workshop.stage(answer.texts, material)
         if problem:
-            state.refuse(problem, answer.unknown)
+            unseen = set(answer.texts).difference(file.name for file in material.files)
+            state.refuse(problem, (*answer.unknown, *sorted(unseen)))
             return False
         verdict = await self._workshop.check()
         if satisfied(verdict, state.before, all_have_to_pass=brief.about_tests or bool(brief.command)):
@@ -181,7 +184,7 @@ class Solver:
         limits = self._limits
         room = min(MOST_MATERIAL, (limits.window - limits.reply_tokens) // 2)
         while True:
-            material = await self._workshop.gather(state.verdict, state.wanted, room)
+            material = await self._workshop.gather(state.verdict, state.wanted, room, wide=number > 0)
             form = self._form or self._form_for(material, state)
             request = self._request(brief, material, form, state, number)
             try:
@@ -192,7 +195,8 @@ class Solver:
                     raise
                 room //= 2
         state.used.append(form)
-        files = Files({file.name: file.read.text for file in material.files}, material.preferred)
+        texts = {file.name: file.read.text for file in material.files}
+        files = Files(texts, material.preferred, fixed=material.fixed)
         return [(_read(reply, files, form), material) for reply in replies]
 
     async def _replies(self, request: ModelRequest, count: int) -> list[Reply]:
