@@ -16,6 +16,7 @@ from codeagent_lsp.agent.forms.proof import Proof
 from codeagent_lsp.agent.instructions import INSTRUCTIONS_LIMIT, rendered, root_instructions
 from codeagent_lsp.agent.prompt import Selection, task_message
 from codeagent_lsp.agent.solving.brief import Brief, brief_of
+from codeagent_lsp.agent.solving.question import FilesQuestion
 from codeagent_lsp.agent.solving.solver import Solution, Solver, SolverLimits
 from codeagent_lsp.agent.solving.verdict import Verdict
 from codeagent_lsp.llm.base import Model
@@ -65,17 +66,10 @@ class DirectPath:
         brief = self._brief(work)
         workshop = SolvingWorkshop(parts, await self._subject(request, brief), small=self._window <= SMALL_WINDOW)
         also = await asyncio.to_thread(self._instructions)
-        solver = Solver(
-            self._model,
-            workshop,
-            self._proof,
-            self._limits(),
-            parts.voice.emit,
-            form=self._form,
-            earlier=earlier,
-            also=also,
-        )
-        solution = await solver.solve(brief, is_task=work.is_task)
+        limits = self._limits()
+        question = FilesQuestion(words, self._proof, limits.reply_tokens, self._form, earlier, also)
+        solver = Solver(self._model, workshop, question, limits, parts.voice.emit)
+        solution = await solver.solve(is_task=work.is_task, all_have_to_pass=brief.about_tests or bool(brief.command))
         remember(parts, Message("assistant", self._report(solution)))
         return solution
 

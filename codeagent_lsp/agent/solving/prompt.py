@@ -68,12 +68,19 @@ def messages_for(
         *map(_shown, material.files),
         *material.missing,
         f"What fails now:\n{_fenced(failures, '')}" if failures else "",
-        *map(_told, tried),
+        *map(told, tried),
         f"Task: {words.strip()}",
         FORMAT[form],
     ]
     system = "\n\n".join(filter(None, (load("solve"), also)))
     return Message("system", system), Message("user", "\n\n".join(filter(None, parts)))
+
+
+def told(tried: Tried) -> str:
+    """An attempt that did not do, for the model; '' where there is nothing to say of it."""
+    if tried.problem:
+        return f"Your last answer could not be used. {tried.problem}"
+    return f"This was tried and does not do, find another cause:\n{_fenced(tried.diff, 'a.diff')}" if tried.diff else ""
 
 
 def language_of(name: str) -> str:
@@ -90,12 +97,6 @@ def _shown(file: ShownFile) -> str:
     if file.outline:
         parts.append("It also has: " + "; ".join(file.outline))
     return "\n".join(parts)
-
-
-def _told(tried: Tried) -> str:
-    if tried.problem:
-        return f"Your last answer could not be used. {tried.problem}"
-    return f"This was tried and does not do, find another cause:\n{_fenced(tried.diff, 'a.diff')}" if tried.diff else ""
 
 
 def _fenced(text: str, name: str) -> str:

@@ -17,19 +17,17 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, Protocol
 
 from codeagent_lsp import events
-from codeagent_lsp.agent.context import estimate_tokens, size
-from codeagent_lsp.agent.forms.answer import Answer, Files, read_answer
-from codeagent_lsp.agent.forms.choice import Subject, choose_form
+from codeagent_lsp.agent.context import size
+from codeagent_lsp.agent.forms.answer import Answer
 from codeagent_lsp.agent.forms.form import TextForm
-from codeagent_lsp.agent.forms.proof import Proof
 from codeagent_lsp.agent.guards import LoopGuard
 from codeagent_lsp.agent.loop import usage_event
-from codeagent_lsp.agent.solving.brief import Brief
 from codeagent_lsp.agent.solving.material import Material
-from codeagent_lsp.agent.solving.prompt import Tried, messages_for
+from codeagent_lsp.agent.solving.prompt import Tried
 from codeagent_lsp.agent.solving.prose import ProseFilter
+from codeagent_lsp.agent.solving.question import Question, Situation
 from codeagent_lsp.agent.solving.verdict import Verdict, better, satisfied
-from codeagent_lsp.errors import ContextOverflow, ModelStreamBroken
+from codeagent_lsp.errors import CodeAgentError, ContextOverflow, ModelStreamBroken
 from codeagent_lsp.llm.base import Model, ModelRequest, Reply, TextChunk
 from codeagent_lsp.workspace.changeset import Changeset
 
@@ -121,46 +119,40 @@ class _State:
 
 
 class Solver:
-    """One task at a time. `form` forces an answer form; `earlier` is what was said before, `also` what is known of the
-    project.
-    """
+    """One task, put as `question`. `emit` is told the words of the answers as they come, and the tokens."""
 
     def __init__(
         self,
         model: Model,
         workshop: Workshop,
-        proof: Proof,
+        question: Question,
         limits: SolverLimits,
         emit: Callable[[events.Event], None],
-        *,
-        form: TextForm | None = None,
-        earlier: str = "",
-        also: str = "",
     ) -> None:
         self._model = model
         self._workshop = workshop
-        self._proof = proof
+        self._question = question
         self._limits = limits
         self._emit = emit
-        self._form = form
-        self._earlier = earlier
-        self._also = also
 
-    async def solve(self, brief: Brief, *, is_task: bool) -> Solution:
-        """Work until the check agrees or the attempts are over. Where `is_task` is false, words alone will do."""
+    async def solve(self, *, is_task: bool, all_have_to_pass: bool) -> Solution:
+        """Work until the check agrees or the attempts are over.
+
+        Where `is_task` is false, words alone will do. Where not all tests have to pass, those that failed before may.
+        """
         before, first = await self._workshop.check(), self._workshop.staged()
         state = _State(before, first, first, before)
         for number in range(self._limits.attempts):
             self._tell(number, state)
-            for answer, material in await self._answers(brief, state, number):
+            for answer, material in await self._answers(state, number):
                 state.text = answer.prose or state.text
                 if not answer.has_code and not is_task and not answer.problem:
                     return self._ended("answered", state, number + 1)
-                if await self._stands(answer, material, brief, state):
+                if await self._stands(answer, material, state, all_have_to_pass=all_have_to_pass):
                     return self._ended("solved", state, number + 1)
         return self._ended("unchanged" if state.best == first else "failing", state, self._limits.attempts)
 
-    async def _stands(self, answer: Answer, material: Material, brief: Brief, state: _State) -> bool:
+    async def _stands(self, answer: Answer, material: Material, state: _State, *, all_have_to_pass: bool) -> bool:
         """Stage an answer and check it. If it does not stand, the best state is staged again and `state` knows why."""
         problem = answer.problem or ("" if answer.texts else SAME if answer.has_code else NO_CODE)
         problem = problem or await self._workshop.stage(answer.texts, material)
@@ -169,7 +161,7 @@ class Solver:
             state.refuse(problem, (*answer.unknown, *sorted(unseen)))
             return False
         verdict = await self._workshop.check()
-        if satisfied(verdict, state.before, all_have_to_pass=brief.about_tests or bool(brief.command)):
+        if satisfied(verdict, state.before, all_have_to_pass=all_have_to_pass):
             state.verdict = verdict
             return True
         if better(verdict, state.verdict):
@@ -179,14 +171,14 @@ class Solver:
             self._workshop.restore(state.best)
         return False
 
-    async def _answers(self, brief: Brief, state: _State, number: int) -> list[tuple[Answer, Material]]:
+    async def _answers(self, state: _State, number: int) -> list[tuple[Answer, Material]]:
         """Answers to the task as it stands: one, or from the second round on as many as the server has slots for."""
-        limits = self._limits
+        limits, question = self._limits, self._question
         room = min(MOST_MATERIAL, (limits.window - limits.reply_tokens) // 2)
         while True:
             material = await self._workshop.gather(state.verdict, state.wanted, room, wide=number > 0)
-            form = self._form or self._form_for(material, state)
-            request = self._request(brief, material, form, state, number)
+            form = question.form(material, state.refused)
+            request = self._request(material, form, state, number)
             try:
                 replies = await self._replies(request, limits.slots if number else 1)
                 break
@@ -195,53 +187,38 @@ class Solver:
                     raise
                 room //= 2
         state.used.append(form)
-        texts = {file.name: file.read.text for file in material.files}
-        files = Files(texts, material.preferred, fixed=material.fixed)
-        return [(_read(reply, files, form), material) for reply in replies]
+        return [(_checked(question.read(reply.text, material, form), reply), material) for reply in replies]
 
     async def _replies(self, request: ModelRequest, count: int) -> list[Reply]:
-        async with asyncio.TaskGroup() as group:
-            hotter = (replace(request, temperature=min(1.0, request.temperature + 0.2 * at)) for at in range(count))
-            tasks = [group.create_task(self._reply(each, show=at == 0)) for at, each in enumerate(hotter)]
+        try:
+            async with asyncio.TaskGroup() as group:
+                hotter = (replace(request, temperature=min(1.0, request.temperature + 0.2 * at)) for at in range(count))
+                tasks = [group.create_task(self._reply(each, show=at == 0)) for at, each in enumerate(hotter)]
+        except* CodeAgentError as failed:
+            raise failed.exceptions[0] from None
         return [task.result() for task in tasks]
 
     async def _reply(self, request: ModelRequest, *, show: bool) -> Reply:
-        """One reply; its words outside of code are passed on as they come. Ends where it repeats itself."""
-        guard, prose, text = LoopGuard(), ProseFilter(), ""
+        """One reply; its words are passed on as they come. Ends where it repeats itself."""
+        guard, text = LoopGuard(), ""
+        prose = None if self._question.shows_code else ProseFilter()
         async with aclosing(self._model.stream(request)) as stream:
             async for item in stream:
                 if isinstance(item, Reply):
                     self._emit(usage_event(item))
-                    self._show(prose.close(), show=show)
+                    self._show(prose.close() if prose is not None else "", show=show)
                     return item
                 if isinstance(item, TextChunk):
                     text += item.text
-                    self._show(prose.feed(item.text), show=show)
+                    self._show(prose.feed(item.text) if prose is not None else item.text, show=show)
                 if guard.observe_text(item.text) is not None:
                     return Reply(text, problem=REPEATED)
         raise ModelStreamBroken("model.stream_cut", url=self._model.info.url or self._model.info.name)
 
-    def _form_for(self, material: Material, state: _State) -> TextForm:
-        files = material.files
-        subject = Subject(
-            tokens=sum(estimate_tokens(file.read.text) for file in files),
-            has_definitions=bool(files) and all(file.has_definitions for file in files),
-            reply_tokens=self._limits.reply_tokens,
-            shown_whole=all(file.whole for file in files),
-        )
-        return choose_form(self._proof, subject, state.refused)
-
-    def _request(self, brief: Brief, material: Material, form: TextForm, state: _State, number: int) -> ModelRequest:
+    def _request(self, material: Material, form: TextForm, state: _State, number: int) -> ModelRequest:
         failures = state.verdict.report if state.verdict is not None and state.verdict.failed else ""
-        messages = messages_for(
-            brief.words,
-            material,
-            form,
-            failures=failures,
-            tried=state.tried[-MOST_TRIED:],
-            earlier=self._earlier,
-            also=self._also,
-        )
+        situation = Situation(failures, tuple(state.tried[-MOST_TRIED:]))
+        messages = self._question.messages(material, form, situation)
         left = max(LEAST_REPLY, self._limits.window - size(messages))
         most = min(left, self._limits.reply_tokens, max(LEAST_REPLY, 3 * material.tokens // 2))
         temperature = max(self._limits.temperature, TEMPERATURES[min(number, len(TEMPERATURES) - 1)])
@@ -262,9 +239,8 @@ class Solver:
         return Solution(ending, state.text, state.verdict, attempts, tuple(state.used))
 
 
-def _read(reply: Reply, files: Files, form: TextForm) -> Answer:
-    """The reply as new texts; what was cut or went in circles gives none."""
-    answer = read_answer(reply.text, files, form)
+def _checked(answer: Answer, reply: Reply) -> Answer:
+    """The answer of a reply; of one that was cut or went in circles nothing is used."""
     if reply.problem:
         return replace(answer, texts={}, problem=reply.problem)
     if reply.finish_reason == "length" and not (answer.texts and not answer.problem):
