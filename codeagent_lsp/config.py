@@ -98,10 +98,10 @@ class AgentSettings:
     )
     intent_gate: bool = _setting(True, "Tell questions from tasks before planning.")
     max_iterations: int = _setting(20, "Most model calls per run or per plan step.", minimum=1, maximum=500)
-    answer_form: Literal["auto", "tools", "whole", "function", "blocks", "diff"] = _setting(
+    answer_form: Literal["auto", "tools", "whole", "function", "line", "blocks", "diff"] = _setting(
         "auto",
-        "How the model hands over changed code: by tool calls, or as whole files, whole functions, search and replace "
-        "blocks, or a diff; `auto` takes what the model has proved to be good at.",
+        "How the model hands over changed code: by tool calls, or as whole files, whole functions, one line, search "
+        "and replace blocks, or a diff; `auto` takes what the model has proved to be good at.",
     )
     attempts: int = _setting(
         3, "Answers that are asked for and checked before a task without tool calls is given up.", minimum=1, maximum=20

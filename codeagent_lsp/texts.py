@@ -190,6 +190,7 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
         "Not done yet after {attempts} attempts. The best one is staged.",
         "{attempts} 次尝试后仍未完成。已暂存最好的一次。",
     ),
+    "solve.changed": ("Changed: {names}.", "已更改：{names}。"),
     "solve.not_done": (
         "The task is not done: nothing was changed, or tests still fail.",
         "任务未完成：没有任何更改，或测试仍然失败。",

@@ -1,23 +1,16 @@
-"""Quick rewrites: one model call that replaces a selection, without tools.
+"""The prompt of a quick action: a selection, what stands around it, and what to do with it. Pure.
 
-Not here: what of the reply is code and how it fits in (`replacement.py`), staging it, asking the user.
+Not here: asking the model (`solving/solver.py`), what of the reply is code and how it fits in (`replacement.py`).
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from contextlib import aclosing
 from dataclasses import dataclass
 
-from codeagent_lsp import events
-from codeagent_lsp.agent.context import estimate_tokens, size
-from codeagent_lsp.agent.guards import LoopGuard
-from codeagent_lsp.agent.loop import usage_event
-from codeagent_lsp.agent.replacement import PLACE, replaced
+from codeagent_lsp.agent.context import estimate_tokens
+from codeagent_lsp.agent.replacement import PLACE
 from codeagent_lsp.errors import ModelReplyInvalid
-from codeagent_lsp.llm.base import Model, ModelRequest, Reply, TextChunk
-from codeagent_lsp.messages import Message
 from codeagent_lsp.workspace.lines import split_lines
 
 LEAST_CONTEXT = 400
@@ -45,21 +38,6 @@ class RewriteLimits:
     temperature: float = 0.0
 
 
-async def rewrite(
-    model: Model,
-    request: RewriteRequest,
-    system: str,
-    limits: RewriteLimits,
-    emit: Callable[[events.Event], None],
-) -> str:
-    """The file's whole new text. ModelReplyInvalid when the reply is no usable replacement."""
-    messages = (Message("system", system), Message("user", prompt(request, limits)))
-    room = limits.window - size(messages)
-    most = max(limits.reply_tokens, min(2 * estimate_tokens(request.text[request.start : request.end]), room))
-    reply = await _stream(model, ModelRequest(messages, temperature=limits.temperature, max_tokens=most), emit)
-    return replaced(request.text, request.start, request.end, reply.text)
-
-
 def prompt(request: RewriteRequest, limits: RewriteLimits) -> str:
     """The user message: instruction, diagnostics, and as much of the file around the selection as fits."""
     selected = request.text[request.start : request.end]
@@ -80,22 +58,6 @@ def prompt(request: RewriteRequest, limits: RewriteLimits) -> str:
     parts.append(f"Rewrite this code, and only this:\n{fence}\n{selected}\n{fence}")
     parts.append(f"Instruction: {request.instruction.strip()}")
     return "\n\n".join(parts)
-
-
-async def _stream(model: Model, request: ModelRequest, emit: Callable[[events.Event], None]) -> Reply:
-    guard = LoopGuard()
-    async with aclosing(model.stream(request)) as stream:
-        async for item in stream:
-            if isinstance(item, Reply):
-                emit(usage_event(item))
-                if item.finish_reason == "length":
-                    raise ModelReplyInvalid("rewrite.cut")
-                return item
-            if isinstance(item, TextChunk):
-                emit(events.Token(content=item.text))
-            if guard.observe_text(item.text) is not None:
-                raise ModelReplyInvalid("rewrite.loop")
-    raise ModelReplyInvalid("rewrite.empty")
 
 
 def _head(text: str, limit: int) -> str:

@@ -29,11 +29,15 @@ RUN_TESTS, RUN_COMMAND = "run_tests", "run_cmd"
 
 @dataclass(frozen=True, slots=True)
 class CheckPlan:
-    """What to run: a command, or the tests in these files (relative), or all tests. Nothing of it: no check."""
+    """What to run: a command, or the tests in these files (relative), or all tests. Nothing of it: no check.
+
+    `beside` says that nobody asked for it: the tests only bear the names of the files that change.
+    """
 
     command: str = ""
     tests: tuple[str, ...] = ()
     all_tests: bool = False
+    beside: bool = False
 
 
 class Checker:

@@ -10,13 +10,15 @@ import asyncio
 from dataclasses import dataclass, replace
 
 from codeagent_lsp import events
+from codeagent_lsp.agent.context import estimate_tokens
 from codeagent_lsp.agent.excerpts import excerpt
 from codeagent_lsp.agent.forms.form import TextForm
 from codeagent_lsp.agent.forms.proof import Proof
 from codeagent_lsp.agent.instructions import INSTRUCTIONS_LIMIT, rendered, root_instructions
-from codeagent_lsp.agent.prompt import Selection, task_message
+from codeagent_lsp.agent.prompt import Selection, system_prompt, task_message
+from codeagent_lsp.agent.rewrite import RewriteLimits, RewriteRequest
 from codeagent_lsp.agent.solving.brief import Brief, brief_of
-from codeagent_lsp.agent.solving.question import FilesQuestion
+from codeagent_lsp.agent.solving.question import FilesQuestion, SelectionQuestion
 from codeagent_lsp.agent.solving.solver import Solution, Solver, SolverLimits
 from codeagent_lsp.agent.solving.verdict import Verdict
 from codeagent_lsp.llm.base import Model
@@ -25,7 +27,7 @@ from codeagent_lsp.session.conversation import Parts, remember, reply_tokens, se
 from codeagent_lsp.session.gathering import Subject
 from codeagent_lsp.session.repo_maps import SMALL_WINDOW, unless_failed
 from codeagent_lsp.session.request import RunRequest, Target
-from codeagent_lsp.session.workshop import SolvingWorkshop
+from codeagent_lsp.session.workshop import SelectionWorkshop, SolvingWorkshop
 from codeagent_lsp.workspace.position import LineIndex
 
 EARLIER_MESSAGES = 4
@@ -67,18 +69,42 @@ class DirectPath:
         workshop = SolvingWorkshop(parts, await self._subject(request, brief), small=self._window <= SMALL_WINDOW)
         also = await asyncio.to_thread(self._instructions)
         limits = self._limits()
-        question = FilesQuestion(words, self._proof, limits.reply_tokens, self._form, earlier, also)
+        question = FilesQuestion(
+            words, self._proof, limits.reply_tokens, self._form, earlier, also, repairs=brief.repairs
+        )
         solver = Solver(self._model, workshop, question, limits, parts.voice.emit)
-        solution = await solver.solve(is_task=work.is_task, all_have_to_pass=brief.about_tests or bool(brief.command))
+        solution = await solver.solve(is_task=work.is_task, repairs=brief.repairs)
         remember(parts, Message("assistant", self._report(solution)))
+        if solution.ending == "solved":
+            parts.voice.emit(events.Token(content=self._done(solution.verdict)))
         return solution
+
+    async def rewrite(self, request: RunRequest, target: Target) -> Solution:
+        """A quick action on a selection: new code in its place, checked by its syntax and by the tests beside it."""
+        parts = self._parts
+        await parts.bench.open()
+        limits = self._limits()
+        name = parts.proposal.view.roots.relative(target.file.path)
+        asked = RewriteRequest(
+            name, target.file.text, target.start, target.end, request.instruction, request.diagnostics
+        )
+        system = system_prompt("rewrite", parts.services.environment())
+        room = RewriteLimits(limits.window, limits.reply_tokens, limits.temperature)
+        workshop = SelectionWorkshop(parts, target, checks=request.kind != "document")
+        longest = max(limits.reply_tokens, 2 * estimate_tokens(target.file.text[target.start : target.end]))
+        solver = Solver(
+            self._model,
+            workshop,
+            SelectionQuestion(asked, system, room),
+            replace(limits, reply_tokens=min(longest, limits.window // 2)),
+            parts.voice.emit,
+        )
+        return await solver.solve(is_task=True, repairs=False)
 
     async def check(self, request: RunRequest) -> Verdict | None:
         """Run what the task says has to pass, on what is staged; None where it says nothing."""
-        brief = self._brief(Work(request))
-        if not (brief.command or brief.about_tests):
-            return None
-        return await SolvingWorkshop(self._parts, Subject(brief), small=False).check()
+        workshop = SolvingWorkshop(self._parts, Subject(self._brief(Work(request))), small=False)
+        return await workshop.check() if await workshop.is_bound() else None
 
     def outcome(self, solution: Solution) -> tuple[events.RunStatus, str]:
         """The run's status and its last words: never done while nothing has changed or tests fail."""
@@ -86,7 +112,7 @@ class DirectPath:
         if solution.ending == "answered":
             return "completed", solution.text
         if solution.ending == "solved":
-            return "completed", "\n".join(filter(None, (solution.text, self._checked(solution.verdict))))
+            return "completed", "\n".join(filter(None, (solution.text, self._done(solution.verdict))))
         failing = self._failing(solution.verdict)
         key = "solve.unchanged" if solution.ending == "unchanged" else "solve.still"
         lines = (text(key, attempts=solution.attempts), failing, solution.text)
@@ -146,6 +172,12 @@ class DirectPath:
         )
         failing = self._failing(solution.verdict)
         return "\n".join(filter(None, (solution.text, "" if solution.ending == "answered" else changed, failing)))
+
+    def _done(self, verdict: Verdict | None) -> str:
+        """What was changed, and what the check says of it."""
+        proposal, text = self._parts.proposal, self._parts.voice.text
+        names = ", ".join(map(proposal.view.roots.relative, proposal.changeset.paths))
+        return " ".join(filter(None, (text("solve.changed", names=names), self._checked(verdict))))
 
     def _checked(self, verdict: Verdict | None) -> str:
         text = self._parts.voice.text

@@ -13,12 +13,12 @@ import shlex
 from collections.abc import Awaitable, Callable
 
 from codeagent_lsp import events
+from codeagent_lsp.agent.forms.proof import BY_SCRIPT
 from codeagent_lsp.agent.history import note
-from codeagent_lsp.agent.prompt import system_prompt
-from codeagent_lsp.agent.rewrite import RewriteLimits, RewriteRequest, rewrite
 from codeagent_lsp.errors import CodeAgentError, UsageError
 from codeagent_lsp.llm.base import Model
-from codeagent_lsp.session.conversation import Conversation, Parts, remember, reply_tokens, window_of
+from codeagent_lsp.session.conversation import Conversation, Parts, remember
+from codeagent_lsp.session.direct_path import DirectPath
 from codeagent_lsp.session.file_run import command_for, run_file
 from codeagent_lsp.session.intent_gate import IntentGate
 from codeagent_lsp.session.plan_run import PlanRun
@@ -128,8 +128,7 @@ class Run:
             return await self._install_skill(request)
         model = await self._open_model()
         if request.kind in REWRITES and request.target is not None:
-            await self._rewrite(model, request, request.target)
-            return "completed", ""
+            return await self._rewrite(model, request, request.target)
         await gate.ask(model, self._voice.emit)
         if gate.event is not None:
             self._voice.emit(gate.event)
@@ -172,19 +171,14 @@ class Run:
         title = self._voice.text("file_run.ask", command=escape_invisible(command), level=level)
         return await self._voice.ask(Question("approval", title, (deny, once), danger=True)) == (once,)
 
-    async def _rewrite(self, model: Model, request: RunRequest, target: Target) -> None:
-        file = target.file
-        settings = self._services.settings().model
-        name = self._view.roots.relative(file.path)
-        wanted = RewriteRequest(name, file.text, target.start, target.end, request.instruction, request.diagnostics)
-        window = window_of(model)
-        limits = RewriteLimits(window, reply_tokens(settings.max_tokens, window), settings.temperature)
-        system = system_prompt("rewrite", self._services.environment())
-        new_text = await rewrite(model, wanted, system, limits, self._voice.emit)
-        if self._services.glass is not None:
-            new_text = (await self._services.glass.ready()).masking.reveal(new_text)
-        if new_text != file.text:
-            self.proposal.staging.write({file.path: new_text}, read=[file])
+    async def _rewrite(self, model: Model, request: RunRequest, target: Target) -> tuple[events.RunStatus, str]:
+        """A quick action on a selection; what the model says beside the code is only told where there is no code."""
+        path = DirectPath(self._parts, model, BY_SCRIPT, None)
+        try:
+            solution = await path.rewrite(request, target)
+        finally:
+            self._bench.close()
+        return ("completed", "") if solution.ending == "solved" else path.outcome(solution)
 
     async def _talk(self, model: Model, request: RunRequest, planning: Planning) -> tuple[events.RunStatus, str]:
         """The model works on the task: on the direct path, with tools, or by a plan when it makes one or has to."""

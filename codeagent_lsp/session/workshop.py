@@ -6,14 +6,14 @@ Not here: the attempts (`agent/solving/solver.py`), when a run goes this way (`d
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from codeagent_lsp import events
 from codeagent_lsp.agent.excerpts import excerpt
 from codeagent_lsp.agent.loop import call_data, result_event
-from codeagent_lsp.agent.solving.material import Material
+from codeagent_lsp.agent.solving.material import Material, ShownFile
 from codeagent_lsp.agent.solving.verdict import Verdict
 from codeagent_lsp.errors import AgentError
 from codeagent_lsp.index.kinds import is_test
@@ -21,6 +21,7 @@ from codeagent_lsp.messages import ToolCall, ToolResult
 from codeagent_lsp.session.checking import Checker, CheckPlan, LookingShell
 from codeagent_lsp.session.conversation import Parts
 from codeagent_lsp.session.gathering import Gatherer, Subject
+from codeagent_lsp.session.request import Target
 from codeagent_lsp.session.staging_tool import StageText
 from codeagent_lsp.tools.base import Tool
 from codeagent_lsp.tools.builtin.editing import WriteFile
@@ -31,27 +32,108 @@ from codeagent_lsp.workspace.changeset import Changeset
 from codeagent_lsp.workspace.files import FileText
 
 MOST_BESIDE = 3
+BESIDE_SECONDS = 30.0
 
 
-class SolvingWorkshop:
-    """For one task of a run. `small` models are shown less of long files."""
+class _RunWorkshop:
+    """What both workshops share: the staged state, the checker, and words for the user."""
 
-    def __init__(self, parts: Parts, subject: Subject, *, small: bool) -> None:
+    def __init__(self, parts: Parts) -> None:
         self._parts = parts
-        self._subject = subject
-        self._small = small
         self._staging = parts.proposal.staging
         context = parts.bench.context()
         self._context = replace(context, shell=LookingShell(context.shell)) if context.shell is not None else context
         self._checker = Checker(self._executor(parts.services.registry), parts.voice.emit)
+
+    def staged(self) -> Changeset:
+        """What is staged now."""
+        return self._staging.changeset
+
+    def restore(self, changeset: Changeset) -> None:
+        """Go back to an earlier state."""
+        if changeset != self._staging.changeset:
+            self._staging.reset(changeset)
+
+    def diff(self, since: Changeset, limit: int) -> str:
+        """What the staged state changes; the changes of an earlier state are part of it."""
+        now = self.staged()
+        changed = now.without([change.path for change in since if now.get(change.path) == change])
+        return excerpt(changed.diff(self._parts.proposal.view.roots.relative), limit)
+
+    def say(self, key: str, **values: object) -> None:
+        """A sentence in the progress."""
+        self._parts.voice.emit(events.StatusChanged(message=self._parts.voice.text(key, **values)))
+
+    def _gatherer(self) -> Gatherer:
+        view = self._parts.proposal.view
+        return Gatherer(view, may_read(self._parts.services.settings().permissions, view.roots))
+
+    def _beside(self, names: Sequence[str]) -> CheckPlan:
+        """The tests that belong to these files, where they can run without a question: nobody spoke of tests."""
+        if self._context.shell is None or not self._context.shell.isolation.complete:
+            return CheckPlan()
+        return CheckPlan(tests=self._gatherer().tests_beside(names)[:MOST_BESIDE], beside=True)
+
+    async def _checked(self, plan: CheckPlan) -> Verdict | None:
+        """The verdict; tests that nobody spoke of and that take long say nothing."""
+        if self._context.shell is None:
+            return None
+        try:
+            async with asyncio.timeout(BESIDE_SECONDS if plan.beside else None):
+                verdict = await self._checker.run(plan)
+        except TimeoutError:
+            return None
+        return replace(verdict, binding=not plan.beside) if verdict is not None else None
+
+    def _executor(self, registry: ToolRegistry) -> ToolExecutor:
+        parts = self._parts
+        approvals, language = parts.session.context.approvals, parts.services.language()
+        return ToolExecutor(registry, self._context, parts.services.mode, approvals, language)
+
+
+class SelectionWorkshop(_RunWorkshop):
+    """For a quick action: the file that the user points at, as it was then, and with `checks` the tests beside it.
+
+    The user has named this very place: staging it needs no other permission.
+    """
+
+    def __init__(self, parts: Parts, target: Target, *, checks: bool) -> None:
+        super().__init__(parts)
+        self._file = target.file
+        self._name = parts.proposal.view.roots.relative(target.file.path)
+        self._checks = checks
+        self._plan: CheckPlan | None = None
+
+    async def check(self) -> Verdict | None:
+        """Run the tests beside the file."""
+        if self._plan is None:
+            self._plan = await asyncio.to_thread(self._beside, [self._name]) if self._checks else CheckPlan()
+        return await self._checked(self._plan)
+
+    async def gather(self, verdict: Verdict | None, wanted: tuple[str, ...], room: int, *, wide: bool) -> Material:
+        """The file; what of it is shown, the question knows."""
+        return Material((ShownFile(self._name, self._file),))
+
+    async def stage(self, texts: Mapping[str, str], material: Material) -> str:
+        """Stage the new text, with the secrets of the file where the model has seen marks."""
+        new = str(self._context.reveal({"content": texts[self._name]})["content"])
+        self._staging.write({self._file.path: new}, read=[self._file])
+        return ""
+
+
+class SolvingWorkshop(_RunWorkshop):
+    """For one task of a run. `small` models are shown less of long files."""
+
+    def __init__(self, parts: Parts, subject: Subject, *, small: bool) -> None:
+        super().__init__(parts)
+        self._subject = subject
+        self._small = small
         self._plan: CheckPlan | None = None
         self._calls = 0
 
     async def check(self) -> Verdict | None:
         """Run what has to pass. Without a shell nothing can run; that says nothing about the code."""
-        if self._context.shell is None:
-            return None
-        return await self._checker.run(await self._planned())
+        return await self._checked(await self._planned())
 
     async def gather(self, verdict: Verdict | None, wanted: tuple[str, ...], room: int, *, wide: bool) -> Material:
         """What to show for the task as it stands now."""
@@ -77,24 +159,10 @@ class SolvingWorkshop:
                 return result.error.message if result.error else result.text
         return ""
 
-    def staged(self) -> Changeset:
-        """What is staged now."""
-        return self._staging.changeset
-
-    def restore(self, changeset: Changeset) -> None:
-        """Go back to an earlier state."""
-        if changeset != self._staging.changeset:
-            self._staging.reset(changeset)
-
-    def diff(self, since: Changeset, limit: int) -> str:
-        """What the staged state changes; the changes of an earlier state are part of it."""
-        now = self.staged()
-        changed = now.without([change.path for change in since if now.get(change.path) == change])
-        return excerpt(changed.diff(self._parts.proposal.view.roots.relative), limit)
-
-    def say(self, key: str, **values: object) -> None:
-        """A sentence in the progress."""
-        self._parts.voice.emit(events.StatusChanged(message=self._parts.voice.text(key, **values)))
+    async def is_bound(self) -> bool:
+        """Whether the task speaks of something that has to pass."""
+        plan = await self._planned()
+        return bool(plan.command or plan.all_tests or plan.tests) and not plan.beside
 
     async def _planned(self) -> CheckPlan:
         """What to run. New tests count as soon as they are staged."""
@@ -117,14 +185,7 @@ class SolvingWorkshop:
             return CheckPlan(tests=named)
         if brief.about_tests:
             return CheckPlan(all_tests=True)
-        if self._context.shell is None or not self._context.shell.isolation.complete:
-            return CheckPlan()  # nobody spoke of tests: none that asks first
-        beside = gatherer.tests_beside(gatherer.about(self._subject, None))
-        return CheckPlan(tests=beside[:MOST_BESIDE])
-
-    def _gatherer(self) -> Gatherer:
-        view = self._parts.proposal.view
-        return Gatherer(view, may_read(self._parts.services.settings().permissions, view.roots))
+        return self._beside(gatherer.about(self._subject, None))
 
     async def _write(self, name: str, text: str, read: FileText | None) -> ToolResult:
         """One new text, as a call of the tool that it stands for."""
@@ -142,8 +203,3 @@ class SolvingWorkshop:
         except AgentError as error:
             return ToolResult("failed", str(error))
         return await self._executor(ToolRegistry([tool])).execute(call)
-
-    def _executor(self, registry: ToolRegistry) -> ToolExecutor:
-        parts = self._parts
-        approvals, language = parts.session.context.approvals, parts.services.language()
-        return ToolExecutor(registry, self._context, parts.services.mode, approvals, language)

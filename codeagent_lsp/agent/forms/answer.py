@@ -15,6 +15,7 @@ from pathlib import PurePosixPath
 from codeagent_lsp.agent.forms.definitions import lost_definitions, syntax_problem, with_definitions
 from codeagent_lsp.agent.forms.fences import Fence, Parts, parts_of, path_in
 from codeagent_lsp.agent.forms.form import TextForm
+from codeagent_lsp.agent.forms.line import line_pair, with_line
 from codeagent_lsp.errors import EditRefused, PatchRefused
 from codeagent_lsp.index.grammars import grammar_of
 from codeagent_lsp.tools.code.source import source_of
@@ -74,6 +75,8 @@ def read_answer(reply: str, files: Files, form: TextForm) -> Answer:
         if _MARKER.search(reply):
             prose = _BLOCK.sub("", "\n".join(_without_fences(prose))).strip()
             texts = _from_blocks(reply, files)
+        elif form == "line" and (pair := line_pair(reply)) is not None:
+            prose, texts = "", _from_line(*pair, files)
         elif (diff := _diff_in(reply, parts)) is not None:
             texts = _from_diff(diff, files)
         elif not parts.fences:
@@ -239,6 +242,17 @@ def _from_blocks(reply: str, files: Files) -> dict[str, str]:
             continue
         texts[path] = replace(now, block["old"].removesuffix("\n"), block["new"].removesuffix("\n")).text
     return texts
+
+
+def _from_line(wrong: str, right: str, files: Files) -> dict[str, str]:
+    """The text of the file that has the wrong line; of several the first, best, one."""
+    refusal: EditRefused | None = None
+    for path, text in files.texts.items():
+        try:
+            return {path: with_line(path, text, wrong, right, files.preferred)}
+        except EditRefused as error:
+            refusal = refusal or error
+    raise refusal or _UnknownFile([], [])
 
 
 def _named_before(text: str) -> str:

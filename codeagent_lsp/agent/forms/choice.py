@@ -14,14 +14,15 @@ SHORT_FILES = 700
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What is to be changed: tokens of the files whole, whether their language has definitions that can be found, and
-    the tokens that a reply may have.
+    """What is to be changed: tokens of the files whole, whether their language has definitions that can be found, the
+    tokens that a reply may have, whether all is shown, and whether something is wrong that a check can see.
     """
 
     tokens: int
     has_definitions: bool
     reply_tokens: int
     shown_whole: bool = True
+    checked_repair: bool = False
 
 
 def choose_form(proof: Proof, subject: Subject, tried: Collection[TextForm] = ()) -> TextForm:
@@ -37,6 +38,11 @@ def preferred_forms(proof: Proof, subject: Subject) -> tuple[TextForm, ...]:
 
 
 def _by_size(subject: Subject) -> tuple[TextForm, ...]:
+    larger = _larger(subject)
+    return ("line", *larger) if subject.checked_repair else larger
+
+
+def _larger(subject: Subject) -> tuple[TextForm, ...]:
     if subject.tokens <= SHORT_FILES:
         return ("whole", "function", "blocks")
     return ("function", "whole", "blocks") if subject.has_definitions else ("blocks", "whole")

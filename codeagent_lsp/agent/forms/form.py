@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Literal, get_args
 
-AnswerForm = Literal["tools", "whole", "function", "blocks", "diff"]
-"""How a model gives an edit: by tool calls, or as text in one of four formats."""
+AnswerForm = Literal["tools", "whole", "function", "line", "blocks", "diff"]
+"""How a model gives an edit: by tool calls, or as text in one of five formats."""
 
-TextForm = Literal["whole", "function", "blocks", "diff"]
+TextForm = Literal["whole", "function", "line", "blocks", "diff"]
 """The forms that are one plain answer."""
 
 ANSWER_FORMS: tuple[AnswerForm, ...] = get_args(AnswerForm)

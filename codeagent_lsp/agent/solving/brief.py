@@ -26,7 +26,7 @@ _KNOWN_RUNNER = re.compile(
     r"^(?:python3? -m )?(?:unittest|pytest)(?: discover)?(?: -[vqx]+)*$|^npm (?:run )?test$|^go test(?: \./\.\.\.)?$"
     r"|^cargo test$|^(?:npx )?(?:vitest(?: run)?|jest)$"
 )
-_TESTS = r"(?:\w*tests?\b|\bspecs?\b|test suite|\bci\b)"
+_TESTS = r"(?:\btest_\w+(?:\.\w+)?|\w+_test\b(?:\.\w+)?|\w*tests?\b|\bspecs?\b|test suite|\bci\b)"
 _FAILING = re.compile(
     rf"{_TESTS}[^.!?\n]{{0,80}}?\b(?:fail\w*|break\w*|broken|red|error\w*|crash\w*|pass|passes|succeed|green|work)\b"
     rf"|\b(?:fail\w*|broken|red|breaks?)\b[^.!?\n]{{0,60}}?{_TESTS}|测试[^。！？\n]{{0,30}}?(?:失败|不通过|没通过|没有通过|报错|出错|通过|挂|不过)"
@@ -46,6 +46,11 @@ _EVERYWHERE = re.compile(
 _CREATES = re.compile(
     r"\b(?:create|new (?:file|module|class|package|script|page)|add (?:a|an|the) (?:file|module|script|page))\b"
     r"|新建|创建|新文件|新增",
+    re.IGNORECASE,
+)
+_REPAIRS = re.compile(
+    r"\b(?:fix\w*|repair\w*|bugs?|wrong\w*|broken|mistakes?|faults?|faulty|incorrect\w*|correct it|fails?|failing"
+    r"|failed|error\w*|crash\w*|does not work|doesn't work)\b|修复|修正|修好|错误|出错|报错|失败|有误|不对|问题|bug",
     re.IGNORECASE,
 )
 _NOT_TESTS = re.compile(
@@ -71,7 +76,8 @@ _THEN_CHANGE = re.compile(
 class Brief:
     """`command` is what decides by its exit code ('' for none; test runners that are known by themselves are none),
     `about_tests` whether tests have to pass in the end, `writes_tests` whether test files may change, `everywhere`
-    whether all uses of something are meant, `creates` whether new files may be wanted.
+    whether all uses of something are meant, `creates` whether new files may be wanted, `repairs` whether something is
+    wrong now.
     """
 
     words: str
@@ -80,6 +86,7 @@ class Brief:
     writes_tests: bool = False
     everywhere: bool = False
     creates: bool = False
+    repairs: bool = False
 
 
 def brief_of(words: str) -> Brief:
@@ -90,7 +97,8 @@ def brief_of(words: str) -> Brief:
     about = runner or bool(_FAILING.search(read))
     writes = bool(_WRITES_TESTS.search(read)) and not _NOT_TESTS.search(read)
     everywhere, creates = bool(_EVERYWHERE.search(read)), bool(_CREATES.search(read))
-    return Brief(words, "" if runner else command, about, writes, everywhere, creates or writes)
+    repairs = bool(_REPAIRS.search(read))
+    return Brief(words, "" if runner else command, about, writes, everywhere, creates or writes, repairs)
 
 
 def wants_edit(words: str, *, has_selection: bool = False) -> bool:

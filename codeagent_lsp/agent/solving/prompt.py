@@ -25,6 +25,10 @@ FORMAT: dict[TextForm, str] = {
         "Give each function, method or class that you change or add, whole: the path of its file on a line of its "
         "own, then the code in one fence. Put a method inside its `class` line. Give nothing else of the file."
     ),
+    "line": (
+        "Exactly one line is wrong. Answer with that line, copied as it is, then with the line that is right, in this "
+        "form and with nothing else:\nWRONG: the line\nRIGHT: the corrected line"
+    ),
     "blocks": (
         "Give each change as a block: the path of the file on a line of its own, then\n"
         "<<<<<<< SEARCH\n(lines copied exactly from the file)\n=======\n(the lines that replace them)\n>>>>>>> REPLACE"

@@ -5,7 +5,7 @@ Not here: asking, checking and asking again (`solver.py`), choosing what is show
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import re
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -21,24 +21,35 @@ from codeagent_lsp.agent.rewrite import RewriteLimits, RewriteRequest, prompt
 from codeagent_lsp.agent.solving.material import Material
 from codeagent_lsp.agent.solving.prompt import Tried, messages_for, told
 from codeagent_lsp.errors import ModelReplyInvalid
+from codeagent_lsp.index.grammars import grammar_of
 from codeagent_lsp.messages import Message
+
+LEAST_COMMON = 0.3
+"""Of the words of a selection or of what takes its place: code that is rewritten keeps at least so many."""
+
+_WORD = re.compile(r"\w+|[^\w\s]")
 
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """What is known before an attempt: what fails now (shortened), and what was tried in vain."""
+    """What is known before an attempt: what fails now (shortened), what was tried in vain, and the forms of answers
+    that could not be used or did not do.
+    """
 
     failures: str = ""
     tried: tuple[Tried, ...] = ()
+    refused: tuple[TextForm, ...] = ()
 
 
 class Question(Protocol):
-    """One way to put a task. `shows_code` says that the user sees the code while it comes, not only the words."""
+    """One way to put a task."""
 
-    shows_code: bool
+    @property
+    def shows_code(self) -> bool:
+        """Whether the user sees the code while it comes, not only the words."""
 
-    def form(self, material: Material, refused: Collection[TextForm]) -> TextForm:
-        """The form to answer in; not one that was refused, where there is another."""
+    def form(self, material: Material, situation: Situation) -> TextForm:
+        """The form to answer in; not one that was tried in vain, where there is another."""
 
     def messages(self, material: Material, form: TextForm, situation: Situation) -> tuple[Message, ...]:
         """What the model is asked."""
@@ -50,7 +61,7 @@ class Question(Protocol):
 @dataclass(frozen=True)
 class FilesQuestion:
     """About some files of the workspace. `forced` is the user's form; `earlier` is what was said before in the session,
-    `also` what is known of the project.
+    `also` what is known of the project; `repairs` says that something is wrong now.
     """
 
     words: str
@@ -59,10 +70,11 @@ class FilesQuestion:
     forced: TextForm | None = None
     earlier: str = ""
     also: str = ""
+    repairs: bool = False
     shows_code: bool = field(default=False, init=False)
 
-    def form(self, material: Material, refused: Collection[TextForm]) -> TextForm:
-        """By the proof, the size and the language."""
+    def form(self, material: Material, situation: Situation) -> TextForm:
+        """By the proof, the size and the language; for what a check sees the smallest answer first."""
         if self.forced is not None:
             return self.forced
         files = material.files
@@ -71,8 +83,9 @@ class FilesQuestion:
             has_definitions=bool(files) and all(file.has_definitions for file in files),
             reply_tokens=self.reply_tokens,
             shown_whole=all(file.whole for file in files),
+            checked_repair=self.repairs and bool(situation.failures) and bool(files),
         )
-        return choose_form(self.proof, subject, refused)
+        return choose_form(self.proof, subject, situation.refused)
 
     def messages(self, material: Material, form: TextForm, situation: Situation) -> tuple[Message, ...]:
         """The files, what fails, the task, the form."""
@@ -101,7 +114,7 @@ class SelectionQuestion:
     limits: RewriteLimits
     shows_code: bool = field(default=True, init=False)
 
-    def form(self, material: Material, refused: Collection[TextForm]) -> TextForm:
+    def form(self, material: Material, situation: Situation) -> TextForm:
         """The selected code, whole."""
         return "whole"
 
@@ -114,13 +127,24 @@ class SelectionQuestion:
     def read(self, reply: str, material: Material, form: TextForm) -> Answer:
         """The file with the code of the reply in the place of the selection; words never take the place of code."""
         name, text = material.files[0].name, self.request.text
-        prose = parts_of(reply).prose
+        parts = parts_of(reply)
+        prose = parts.prose
+        if not parts.fences and self._is_only_words(name, reply):
+            return Answer(prose=prose)
         try:
             new = replaced(text, self.request.start, self.request.end, reply)
         except ModelReplyInvalid as refusal:
             if refusal.key == "rewrite.empty":
-                return Answer(prose=prose or reply.strip())
+                return Answer(prose=prose)
             return Answer(prose=prose, problem=str(refusal), has_code=True)
         if wrong := syntax_problem(name, text, new):
             return Answer(prose=prose, problem=f"With it, {name} would be broken: {wrong}.", has_code=True)
         return Answer({name: new} if new != text else {}, prose, has_code=True)
+
+    def _is_only_words(self, name: str, reply: str) -> bool:
+        """Whether a reply without a fence has next to nothing in common with the code that it should replace."""
+        selected = self.request.text[self.request.start : self.request.end]
+        if grammar_of(name) is None or not selected.strip():
+            return False
+        own, given = set(_WORD.findall(selected)), set(_WORD.findall(reply))
+        return len(own & given) < LEAST_COMMON * min(len(own), len(given)) or not given

@@ -11,7 +11,7 @@ Cancelling is cancelling the task this runs in; what was staged until then stays
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from typing import Literal, Protocol
@@ -33,8 +33,10 @@ from codeagent_lsp.workspace.changeset import Changeset
 
 Ending = Literal["solved", "answered", "unchanged", "failing"]
 
-TEMPERATURES = (0.0, 0.4, 0.7)
-LEAST_REPLY = 700
+TEMPERATURES = (0.0, 0.5, 0.8)
+SHORT_ANSWERS = 3
+"""A single line costs so little that several are asked for in one attempt."""
+LEAST_REPLY, LINE_TOKENS = 700, 200
 MOST_MATERIAL = 24_000
 DIFF_CHARS = 1500
 MOST_TRIED = 2
@@ -111,6 +113,11 @@ class _State:
     wanted: tuple[str, ...] = ()
     text: str = ""
 
+    def situation(self) -> Situation:
+        """What the next request has to say."""
+        failures = self.verdict.report if self.verdict is not None and self.verdict.failed else ""
+        return Situation(failures, tuple(self.tried[-MOST_TRIED:]), tuple(self.refused))
+
     def refuse(self, problem: str, unknown: tuple[str, ...]) -> None:
         """The last answer could not be used: the next one is asked for in another form."""
         self.tried = [*(each for each in self.tried if each.diff), Tried(problem=problem)]
@@ -135,24 +142,26 @@ class Solver:
         self._limits = limits
         self._emit = emit
 
-    async def solve(self, *, is_task: bool, all_have_to_pass: bool) -> Solution:
+    async def solve(self, *, is_task: bool, repairs: bool) -> Solution:
         """Work until the check agrees or the attempts are over.
 
-        Where `is_task` is false, words alone will do. Where not all tests have to pass, those that failed before may.
+        Where `is_task` is false, words alone will do; `repairs` says that tests which failed before are expected to
+        fail no more.
         """
         before, first = await self._workshop.check(), self._workshop.staged()
         state = _State(before, first, first, before)
         for number in range(self._limits.attempts):
             self._tell(number, state)
-            for answer, material in await self._answers(state, number):
-                state.text = answer.prose or state.text
-                if not answer.has_code and not is_task and not answer.problem:
-                    return self._ended("answered", state, number + 1)
-                if await self._stands(answer, material, state, all_have_to_pass=all_have_to_pass):
-                    return self._ended("solved", state, number + 1)
+            async with aclosing(self._answers(state, number)) as answers:
+                async for answer, material in answers:
+                    state.text = answer.prose or state.text
+                    if not answer.has_code and not is_task and not answer.problem:
+                        return self._ended("answered", state, number + 1)
+                    if await self._stands(answer, material, state, repairs=repairs):
+                        return self._ended("solved", state, number + 1)
         return self._ended("unchanged" if state.best == first else "failing", state, self._limits.attempts)
 
-    async def _stands(self, answer: Answer, material: Material, state: _State, *, all_have_to_pass: bool) -> bool:
+    async def _stands(self, answer: Answer, material: Material, state: _State, *, repairs: bool) -> bool:
         """Stage an answer and check it. If it does not stand, the best state is staged again and `state` knows why."""
         problem = answer.problem or ("" if answer.texts else SAME if answer.has_code else NO_CODE)
         problem = problem or await self._workshop.stage(answer.texts, material)
@@ -161,7 +170,7 @@ class Solver:
             state.refuse(problem, (*answer.unknown, *sorted(unseen)))
             return False
         verdict = await self._workshop.check()
-        if satisfied(verdict, state.before, all_have_to_pass=all_have_to_pass):
+        if satisfied(verdict, state.before, repairs=repairs):
             state.verdict = verdict
             return True
         if better(verdict, state.verdict):
@@ -171,29 +180,39 @@ class Solver:
             self._workshop.restore(state.best)
         return False
 
-    async def _answers(self, state: _State, number: int) -> list[tuple[Answer, Material]]:
-        """Answers to the task as it stands: one, or from the second round on as many as the server has slots for."""
+    async def _answers(self, state: _State, number: int) -> AsyncGenerator[tuple[Answer, Material], None]:
+        """Answers to the task as it stands: one, or several where they are short or the server has slots for them."""
         limits, question = self._limits, self._question
         room = min(MOST_MATERIAL, (limits.window - limits.reply_tokens) // 2)
         while True:
-            material = await self._workshop.gather(state.verdict, state.wanted, room, wide=number > 0)
-            form = question.form(material, state.refused)
-            request = self._request(material, form, state, number)
+            material = await self._workshop.gather(state.verdict, state.wanted, room, wide=number > 1)
+            situation = state.situation()
+            form = question.form(material, situation)
+            request = self._request(material, form, situation, number)
+            count = SHORT_ANSWERS if form == "line" else limits.slots if number else 1
+            begun = False
             try:
-                replies = await self._replies(request, limits.slots if number else 1)
-                break
+                for at in range(0, count, limits.slots):
+                    hotter = [_hotter(request, step, form) for step in range(at, min(count, at + limits.slots))]
+                    replies = await self._replies(hotter)
+                    if not begun:
+                        begun = True
+                        state.used.append(form)
+                    for reply in replies:
+                        yield _checked(question.read(reply.text, material, form), reply), material
+                if form == "line" and form not in state.refused:
+                    state.refused.append(form)
+                return
             except ContextOverflow:
-                if room < LEAST_REPLY:
+                if room < LEAST_REPLY or begun:
                     raise
                 room //= 2
-        state.used.append(form)
-        return [(_checked(question.read(reply.text, material, form), reply), material) for reply in replies]
 
-    async def _replies(self, request: ModelRequest, count: int) -> list[Reply]:
+    async def _replies(self, requests: Sequence[ModelRequest]) -> list[Reply]:
+        """The replies to several requests at once."""
         try:
             async with asyncio.TaskGroup() as group:
-                hotter = (replace(request, temperature=min(1.0, request.temperature + 0.2 * at)) for at in range(count))
-                tasks = [group.create_task(self._reply(each, show=at == 0)) for at, each in enumerate(hotter)]
+                tasks = [group.create_task(self._reply(each, show=at == 0)) for at, each in enumerate(requests)]
         except* CodeAgentError as failed:
             raise failed.exceptions[0] from None
         return [task.result() for task in tasks]
@@ -215,14 +234,12 @@ class Solver:
                     return Reply(text, problem=REPEATED)
         raise ModelStreamBroken("model.stream_cut", url=self._model.info.url or self._model.info.name)
 
-    def _request(self, material: Material, form: TextForm, state: _State, number: int) -> ModelRequest:
-        failures = state.verdict.report if state.verdict is not None and state.verdict.failed else ""
-        situation = Situation(failures, tuple(state.tried[-MOST_TRIED:]))
+    def _request(self, material: Material, form: TextForm, situation: Situation, number: int) -> ModelRequest:
         messages = self._question.messages(material, form, situation)
         left = max(LEAST_REPLY, self._limits.window - size(messages))
-        most = min(left, self._limits.reply_tokens, max(LEAST_REPLY, 3 * material.tokens // 2))
+        wanted = LINE_TOKENS if form == "line" else max(LEAST_REPLY, 3 * material.tokens // 2)
         temperature = max(self._limits.temperature, TEMPERATURES[min(number, len(TEMPERATURES) - 1)])
-        return ModelRequest(messages, temperature=temperature, max_tokens=most)
+        return ModelRequest(messages, temperature=temperature, max_tokens=min(left, self._limits.reply_tokens, wanted))
 
     def _show(self, text: str, *, show: bool) -> None:
         if show and text:
@@ -237,6 +254,12 @@ class Solver:
 
     def _ended(self, ending: Ending, state: _State, attempts: int) -> Solution:
         return Solution(ending, state.text, state.verdict, attempts, tuple(state.used))
+
+
+def _hotter(request: ModelRequest, step: int, form: TextForm) -> ModelRequest:
+    """The same request with more chance: short answers differ in little else."""
+    more = (0.5 if form == "line" else 0.2) * step
+    return replace(request, temperature=min(1.0, request.temperature + more))
 
 
 def _checked(answer: Answer, reply: Reply) -> Answer:

@@ -20,13 +20,15 @@ class FailedTest:
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """One check. `report` is for the model, shortened to what failed; with a `problem` (English) nothing can be said:
-    the tests could not run. A command that failed counts as one failed test.
+    the tests could not run. A command that failed counts as one failed test. `binding` says that the task speaks of
+    what was checked, so that all of it has to pass; else it only bears the names of the files.
     """
 
     passed: int = 0
     failed: tuple[FailedTest, ...] = ()
     report: str = ""
     problem: str = ""
+    binding: bool = True
 
     @property
     def known(self) -> bool:
@@ -44,17 +46,16 @@ class Verdict:
         return frozenset(each.test_id for each in self.failed)
 
 
-def satisfied(after: Verdict | None, before: Verdict | None, *, all_have_to_pass: bool) -> bool:
+def satisfied(after: Verdict | None, before: Verdict | None, *, repairs: bool) -> bool:
     """Whether a change can stand: its tests pass, or, where nobody spoke of them, it broke none that passed before.
 
-    What cannot be checked cannot fail.
+    Of a task that `repairs` something fewer have to fail than before. What cannot be checked cannot fail.
     """
-    if after is None or not after.known:
+    if after is None or not after.known or after.good:
         return True
-    if after.good:
-        return True
-    known_before = before is not None and before.known
-    return not all_have_to_pass and known_before and before is not None and after.names <= before.names
+    if after.binding or before is None or not before.known:
+        return False
+    return after.names < before.names or (after.names == before.names and not repairs)
 
 
 def better(one: Verdict | None, other: Verdict | None) -> bool:

@@ -494,8 +494,8 @@ return {
     {
       key = "agent.answerForm",
       default = "auto",
-      allowed = "auto | tools | whole | function | blocks | diff",
-      description = "How the model hands over changed code: by tool calls, or as whole files, whole functions, search and replace blocks, or a diff; `auto` takes what the model has proved to be good at.",
+      allowed = "auto | tools | whole | function | line | blocks | diff",
+      description = "How the model hands over changed code: by tool calls, or as whole files, whole functions, one line, search and replace blocks, or a diff; `auto` takes what the model has proved to be good at.",
       restricted = false,
     },
     {

@@ -1,0 +1,55 @@
+"""When a change may stand, and which of two checks went better."""
+
+from __future__ import annotations
+
+import pytest
+
+from codeagent_lsp.agent.solving.verdict import FailedTest, Verdict, better, satisfied
+
+
+def verdict(passed: int, *failed: str, binding: bool = True) -> Verdict:
+    return Verdict(passed, tuple(map(FailedTest, failed)), binding=binding)
+
+
+UNKNOWN = Verdict(problem="pytest is not installed")
+
+
+@pytest.mark.parametrize(
+    ("after", "before", "stands"),
+    [
+        (verdict(3), verdict(2, "a"), True),
+        (verdict(2, "a"), verdict(2, "a"), False),
+        (verdict(2, "a"), verdict(1, "a", "b"), False),
+        (None, None, True),
+        (UNKNOWN, verdict(2, "a"), True),
+        (verdict(2, "a", binding=False), verdict(2, "a", binding=False), False),
+        (verdict(2, "a", binding=False), verdict(1, "a", "b", binding=False), True),
+        (verdict(2, "b", binding=False), verdict(1, "a", binding=False), False),
+        (verdict(2, "a", binding=False), verdict(3, binding=False), False),
+        (verdict(2, "a", binding=False), None, False),
+    ],
+)
+def test_a_repair(after: Verdict | None, before: Verdict | None, *, stands: bool) -> None:
+    assert satisfied(after, before, repairs=True) is stands
+
+
+def test_a_change_that_repairs_nothing_may_leave_what_failed_before() -> None:
+    same = verdict(2, "a", binding=False)
+    assert satisfied(same, same, repairs=False)
+    assert not satisfied(verdict(2, "b", binding=False), same, repairs=False)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "is_better"),
+    [
+        (verdict(3), verdict(2, "a"), True),
+        (verdict(2, "a"), verdict(2, "b"), False),
+        (verdict(3, "a"), verdict(2, "a"), True),
+        (verdict(0, "a"), None, True),
+        (None, verdict(1), False),
+        (UNKNOWN, verdict(0, "a"), False),
+        (verdict(9, "a", "b"), verdict(1, "a"), False),
+    ],
+)
+def test_better(one: Verdict | None, other: Verdict | None, *, is_better: bool) -> None:
+    assert better(one, other) is is_better
