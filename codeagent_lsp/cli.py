@@ -77,8 +77,11 @@ def _add_small(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     doctor.add_argument("--workspace", metavar="DIR", default=".")
     doctor.add_argument("--json", action="store_true")
     doctor.set_defaults(run=_doctor)
-    model = commands.add_parser("model", help="the embedded local model")
-    model.add_argument("action", choices=("list", "pull", "serve"))
+    model = commands.add_parser("model", help="the embedded local model, and how a model gives edits")
+    model.add_argument("action", choices=("list", "probe", "pull", "serve"))
+    model.add_argument(
+        "--set", action="append", default=[], metavar="KEY=VALUE", help="for probe: a setting, as in model.baseUrl=URL"
+    )
     model.add_argument("--port", type=_port, default=0, metavar="PORT", help="for serve: the port on loopback")
     model.set_defaults(run=_model)
     trace = commands.add_parser("trace", help="what was recorded of the sessions of a folder")
@@ -172,7 +175,7 @@ def _doctor(options: argparse.Namespace) -> int:
 def _model(options: argparse.Namespace) -> int:
     from codeagent_lsp.terminal.model import model_command
 
-    return model_command(options.action, options.port)
+    return model_command(options.action, options.port, options.set)
 
 
 def _trace(options: argparse.Namespace) -> int:

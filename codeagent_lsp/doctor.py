@@ -12,8 +12,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 from codeagent_lsp import __version__
+from codeagent_lsp.agent.forms.proof import BY_SCRIPT, ProofStore
 from codeagent_lsp.config import Settings
 from codeagent_lsp.errors import ModelError, SettingError, ToolFailed
+from codeagent_lsp.llm.base import Model
 from codeagent_lsp.llm.factory import open_model
 from codeagent_lsp.shadow.probe import Isolator
 from codeagent_lsp.state import state_root
@@ -62,9 +64,22 @@ async def _model(settings: Settings, state: Path, language: str) -> Check:
         info = model.info
         window = f", {info.context_window} tokens" if info.context_window else ""
         where = f" at {info.url}" if info.url else ""
-        return Check("model", "ok", f"{info.name} ({info.provider}{where}{window}, tool calls {info.tool_calling})")
+        calling = f"tool calls {info.tool_calling}; {_edits(model, settings, language)}"
+        return Check("model", "ok", f"{info.name} ({info.provider}{where}{window}, {calling})")
     finally:
         await model.close()
+
+
+def _edits(model: Model, settings: Settings, language: str) -> str:
+    """How the model hands over changed code, and where that is known from."""
+    form = settings.agent.answer_form
+    if form != "auto":
+        return text("forms.edits", language, forms=form, source=text("forms.setting", language))
+    proof = BY_SCRIPT if model.info.provider == "scripted" else ProofStore(state_root()).get(model.info)
+    if proof is None:
+        return text("forms.unknown", language)
+    source = text(f"forms.{proof.source}", language)
+    return text("forms.edits", language, forms=proof.told(), source=source)
 
 
 async def _container(settings: Settings, language: str) -> Check:

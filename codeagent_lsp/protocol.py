@@ -7,7 +7,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
-Kind = Literal["string", "integer", "object", "array", "range", "uri", "any"]
+Kind = Literal["string", "integer", "boolean", "object", "array", "range", "uri", "any"]
 
 EVENT_METHOD = "codeagent/event"
 INPUT_METHOD = "codeagent/input"
@@ -152,7 +152,11 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command("codeagent.memory.show", "Shows what is remembered of this workspace."),
     Command("codeagent.memory.forget", "Forgets one remembered thing, or all.", (_may("id"),)),
-    Command("codeagent.model.list", "Lists the models the endpoint offers."),
+    Command(
+        "codeagent.model.list",
+        "Lists the models the endpoint offers; with `details` as objects, with the answer forms that they have proved.",
+        (_may("details", "boolean"),),
+    ),
     Command("codeagent.model.select", "Uses another model from now on.", (_needs("name"),)),
     Command(
         "codeagent.mode.set",

@@ -190,6 +190,21 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
         "Not done yet after {attempts} attempts. The best one is staged.",
         "{attempts} 次尝试后仍未完成。已暂存最好的一次。",
     ),
+    "forms.line": ("{name}: edits that came out right: {forms} ({source})", "{name}：编辑成功数：{forms}（{source}）"),
+    "forms.shipped": ("known", "已知"),
+    "forms.probed": ("tried here", "在本机测试"),
+    "forms.setting": ("set", "已设置"),
+    "forms.script": ("a script", "脚本"),
+    "forms.unknown": ("edits: tried at the first task", "编辑方式：将在第一个任务时测试"),
+    "forms.edits": ("edits: {forms} ({source})", "编辑：{forms}（{source}）"),
+    "forms.tools": (
+        "It will work by tool calls. This is remembered.",
+        "将通过工具调用工作。已记住。",
+    ),
+    "forms.direct": (
+        "It will answer with code, in the forms marked ✓ as they fit. This is remembered.",
+        "将直接以代码作答，使用带 ✓ 的适用方式。已记住。",
+    ),
     "solve.changed": ("Changed: {names}.", "已更改：{names}。"),
     "solve.not_done": (
         "The task is not done: nothing was changed, or tests still fail.",

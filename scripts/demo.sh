@@ -1,20 +1,28 @@
 #!/bin/sh
-# The agent repairs a small project, on the model that runs inside it: `sh scripts/demo.sh`. Fresh Debian, Python 3.11+.
+# The agent works on three small tasks, on the model that runs inside it: `sh scripts/demo.sh [SEED]`. Fresh Debian, Python 3.11+.
 #
-# Installs what it needs into .venv and fetches the model (1.1 GB, once). It works in a copy of examples/.
+# A fault to repair, something to add, something to rename: drawn by the seed out of the tasks of tests/bench, so that nobody
+# chose them for the model. Installs what it needs into .venv and fetches the model (1.1 GB, once).
 set -eu
 
 cd "$(dirname "$0")/.."
 . scripts/prepare.sh
 
-task="The function mean in calculator.py has a bug, so that the test fails. Fix it in calculator.py."
+seed="${1:-1}"
 
 step() {
     printf '\n== %s\n' "$*"
 }
 
-run_tests() {
-    (cd "$copy" && python -B -m unittest 2>&1)
+# work FOLDER WORDS: lets the agent do one task; prints what the user would see, then what the tests say.
+work() {
+    step "Task: $2"
+    cp -R "$1" "$1.before"
+    timeout 900 codeagent-lsp run --yes --workspace "$1" --set model.provider=embedded "$2" || echo "codeagent-lsp run: exit $?"
+    diff -ru "$1.before" "$1" | sed "s|$folder/||g" || true
+    rm -rf "$1.before"
+    tasks=$((tasks + 1))
+    if python -m tests.bench.tasks --check "$1" 2>/dev/null; then solved=$((solved + 1)); fi
 }
 
 step "Installing into .venv (about a minute, once)"
@@ -24,30 +32,18 @@ codeagent-lsp model pull
 
 folder="$(mktemp -d)"
 trap 'rm -rf "$folder"' EXIT INT TERM
-copy="$folder/broken_calculator"
-cp -R examples/broken_calculator "$copy"
 CODEAGENT_STATE_DIR="$folder/state"
 export CODEAGENT_STATE_DIR
+tasks=0
+solved=0
 
-step "A project with a failing test"
-if run_tests; then
-    echo "The tests of the example should fail, but pass." >&2
-    exit 1
-fi
+step "Three tasks, drawn by the seed $seed (half a minute to two for each on two idle cores, more on busy ones)"
+for kind in fault addition rename; do
+    python -m tests.bench.tasks --seed "$seed" --count 1 --kinds "$kind" --sizes small,medium --into "$folder/$kind" >"$folder/drawn"
+    tab="$(printf '\t')"
+    while IFS="$tab" read -r place words; do
+        work "$place" "$words" </dev/null
+    done <"$folder/drawn"
+done
 
-step "The agent at work (half a minute on two idle cores, some minutes on busy ones)"
-began="$(date +%s)"
-timeout 900 codeagent-lsp run --yes --workspace "$copy" --set model.provider=embedded "$task" ||
-    echo "codeagent-lsp run: exit $?"
-took=$(($(date +%s) - began))
-
-step "What changed"
-diff -u examples/broken_calculator/calculator.py "$copy/calculator.py" || true
-
-step "The tests again"
-if run_tests && cmp -s examples/broken_calculator/test_calculator.py "$copy/test_calculator.py"; then
-    printf '\nRepaired in %s s.\n' "$took"
-else
-    printf '\nNot repaired; the model took %s s.\n' "$took"
-    exit 1
-fi
+printf '\nSolved %s of %s tasks. Another seed draws others: sh scripts/demo.sh 2\n' "$solved" "$tasks"

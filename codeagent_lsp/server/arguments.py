@@ -12,6 +12,7 @@ _CHECKS: dict[str, Callable[[Any], bool]] = {
     "string": lambda value: isinstance(value, str),
     "uri": lambda value: isinstance(value, str) and bool(value),
     "integer": lambda value: isinstance(value, int) and not isinstance(value, bool),
+    "boolean": lambda value: isinstance(value, bool),
     "object": lambda value: isinstance(value, Mapping),
     "array": lambda value: isinstance(value, list),
     "range": lambda value: _is_range(value),

@@ -276,7 +276,9 @@ def approval_commands(backend: Backend) -> dict[str, Callable[[Arguments], Any]]
 def model_commands(backend: Backend) -> dict[str, Callable[[Arguments], Any]]:
     """The commands of `codeagent.model.*` and `codeagent.doctor`."""
     return {
-        "codeagent.model.list": lambda given: backend.models.list(),
+        "codeagent.model.list": lambda given: (
+            backend.models.details() if given.get("details") else backend.models.names()
+        ),
         "codeagent.model.select": lambda given: backend.models.select(given["name"]),
         "codeagent.doctor": lambda given: backend.doctor(),
     }

@@ -7,8 +7,9 @@ from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from codeagent_lsp.agent.forms.proof import Proof, ProofStore
 from codeagent_lsp.config import ModelSettings
 from codeagent_lsp.llm.base import Model
 
@@ -45,10 +46,16 @@ class Models:
                 self._named[wanted] = await (await _factory()).open_model(wanted, self._state)
             return self._named[wanted]
 
-    async def list(self) -> list[str]:
+    async def names(self) -> list[str]:
         """Names of the models that the endpoint offers."""
         names: list[str] = await (await _factory()).list_models(self._link.settings.model)
         return names
+
+    async def details(self) -> list[dict[str, Any]]:
+        """The models with what is known of their answer forms; None for those that were never tried here."""
+        base = self._link.settings.model.base_url or ""
+        store = ProofStore(self._state)
+        return [{"name": name, "answerForms": _forms(store.named(name, base))} for name in await self.names()]
 
     async def select(self, name: str) -> dict[str, str]:
         """Use another model from the next run on."""
@@ -66,6 +73,12 @@ class Models:
         model, self._model = self._model, None
         if model is not None:
             await model.close()
+
+
+def _forms(proof: Proof | None) -> dict[str, Any] | None:
+    if proof is None:
+        return None
+    return {"source": proof.source, **{form: [score.done, score.of] for form, score in proof.scores.items()}}
 
 
 async def _factory() -> ModuleType:

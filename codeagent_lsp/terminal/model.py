@@ -1,11 +1,12 @@
-"""`codeagent-lsp model list|pull|serve`: the embedded model from the terminal. Not here: fetching, serving."""
+"""`codeagent-lsp model list|probe|pull|serve`: models from the terminal. Not here: fetching, serving, probing."""
 
 from __future__ import annotations
 
+import asyncio
 import signal
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from types import FrameType
 
@@ -13,10 +14,15 @@ from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
 from rich.text import Text
 
+from codeagent_lsp.agent.forms.form import AnswerForm
+from codeagent_lsp.agent.forms.proof import Proof, ProofStore, Score
+from codeagent_lsp.config import ModelSettings, environment_layer, load
 from codeagent_lsp.errors import UserError
 from codeagent_lsp.llm import download, weights
 from codeagent_lsp.llm.embedded import engine_installed
+from codeagent_lsp.state import state_root
 from codeagent_lsp.terminal.locales import user_locale
+from codeagent_lsp.terminal.options import settings_of
 from codeagent_lsp.terminal.stage import console
 from codeagent_lsp.terminal.summary import EXIT_DONE, EXIT_FAILED, EXIT_INTERRUPTED
 from codeagent_lsp.texts import choose_language, text
@@ -26,7 +32,7 @@ DEFAULT_PORT = 8080
 Pull = Callable[..., Path]
 
 
-def model_command(action: str, port: int) -> int:
+def model_command(action: str, port: int, assignments: Iterable[str] = ()) -> int:
     """Do one action; 0 done, 1 failed, 130 interrupted."""
     language = choose_language("auto", user_locale())
     out = console()
@@ -36,6 +42,8 @@ def model_command(action: str, port: int) -> int:
                 return pull_model(out, language)
             case "serve":
                 return _serve(out, port or DEFAULT_PORT, language)
+            case "probe":
+                return asyncio.run(probe_model(out, language, _model_settings(assignments)))
         list_models(out, language)
         return EXIT_DONE
     except UserError as error:
@@ -53,6 +61,43 @@ def list_models(out: Console, language: str) -> None:
     out.print(Text(f"  {state}"), soft_wrap=True)
     if not engine_installed():
         out.print(Text(f"  {text('model.engine_missing', language)}", style="yellow"), soft_wrap=True)
+    for key, proof in ProofStore(state_root()).entries():
+        out.print(Text(f"  {told_forms(key, proof, language)}"), soft_wrap=True)
+
+
+def told_forms(name: str, proof: Proof, language: str) -> str:
+    """One line: how a model gives edits, by what it has proved."""
+    source = text(f"forms.{proof.source}", language)
+    return text("forms.line", language, name=name, forms=proof.told(), source=source)
+
+
+async def probe_model(out: Console, language: str, settings: ModelSettings) -> int:
+    """Try the model of the settings on tiny edits in each answer form, print how it did, and remember it."""
+    from codeagent_lsp.agent.forms.probe import probe  # late: it loads the loop, the tools and the parsers
+    from codeagent_lsp.llm.factory import open_model  # late: it loads what opens models
+
+    def told(form: AnswerForm, score: Score) -> None:
+        mark = ("✓ ", "green") if Proof({form: score}).has(form) else ("· ", "yellow")
+        tokens = text("terminal.tokens", language, prompt=score.prompt_tokens, completion=score.completion_tokens)
+        row = f"{form:<9} {score.done}/{score.of}   {score.seconds:.1f} s · {tokens}"
+        out.print(Text.assemble(mark, row), soft_wrap=True)
+
+    model = await open_model(settings, state_root())
+    try:
+        out.print(Text(text("solve.probing", language, name=model.info.name), "bold"), soft_wrap=True)
+        found = await probe(model, told)
+        ProofStore(state_root()).keep(model.info, found)
+    finally:
+        await model.close()
+    chosen = text("forms.tools" if found.calls_tools else "forms.direct", language)
+    out.print(Text(chosen), soft_wrap=True)
+    return EXIT_DONE
+
+
+def _model_settings(assignments: Iterable[str]) -> ModelSettings:
+    """The model's settings from the environment and from `--set KEY=VALUE`. UsageError for a bad one."""
+    settings, _ = load(environment_layer(), dict(settings_of(assignments)))
+    return settings.model
 
 
 def pull_model(out: Console, language: str, pull: Pull = weights.pull) -> int:

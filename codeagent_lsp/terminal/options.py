@@ -33,7 +33,7 @@ def from_namespace(options: Namespace) -> RunOptions:
         raise UsageError("terminal.folder", folder=options.workspace)
     if not options.task.strip():
         raise UsageError("terminal.no_task")
-    settings = dict(_setting(text) for text in options.set)
+    settings = dict(settings_of(options.set))
     settings.setdefault("edits.apply", options.apply)
     return RunOptions(
         task=options.task,
@@ -44,6 +44,11 @@ def from_namespace(options: Namespace) -> RunOptions:
         width=options.width,
         settings=tuple(settings.items()),
     )
+
+
+def settings_of(assignments: Iterable[str]) -> Iterable[tuple[str, Any]]:
+    """The settings of `KEY=VALUE` words, by flat keys. UsageError names what is wrong."""
+    return map(_setting, assignments)
 
 
 def _setting(assignment: str) -> tuple[str, Any]:

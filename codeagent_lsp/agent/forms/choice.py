@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from codeagent_lsp.agent.forms.form import TEXT_FORMS, TextForm
+from codeagent_lsp.agent.forms.form import TextForm
 from codeagent_lsp.agent.forms.proof import Proof
 
-SHORT_FILES = 700
-"""Tokens of all files together up to which they are asked for whole: longer answers cost more than they mend."""
+LONG_FILES = 1500
+"""Tokens of all files together above which they are not asked for whole: it takes long, and gets lost on the way."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,27 +33,18 @@ def choose_form(proof: Proof, subject: Subject, tried: Collection[TextForm] = ()
 
 def preferred_forms(proof: Proof, subject: Subject) -> tuple[TextForm, ...]:
     """The forms that fit the subject, best first: those the model has proved, then by size and language."""
-    fitting = [form for form in _by_size(subject) if _fits(form, subject)] or ["blocks"]
-    return tuple(sorted(fitting, key=lambda form: -round(proof.share(form))))  # stable: ties stay as the size has them
+    fitting = [form for form in _by_language(subject) if _fits(form, subject)] or ["blocks"]
+    return tuple(sorted(fitting, key=lambda form: not proof.has(form)))  # stable: ties stay in their order
 
 
-def _by_size(subject: Subject) -> tuple[TextForm, ...]:
-    larger = _larger(subject)
+def _by_language(subject: Subject) -> tuple[TextForm, ...]:
+    """The smallest answers first, as far as definitions can be found and a check sees what is wrong."""
+    larger: tuple[TextForm, ...] = ("function", "whole", "blocks") if subject.has_definitions else ("whole", "blocks")
     return ("line", *larger) if subject.checked_repair else larger
-
-
-def _larger(subject: Subject) -> tuple[TextForm, ...]:
-    if subject.tokens <= SHORT_FILES:
-        return ("whole", "function", "blocks")
-    return ("function", "whole", "blocks") if subject.has_definitions else ("blocks", "whole")
 
 
 def _fits(form: TextForm, subject: Subject) -> bool:
     if form == "whole":
-        return subject.shown_whole and subject.tokens * 1.2 + 100 <= subject.reply_tokens
+        room = min(LONG_FILES, (subject.reply_tokens - 100) / 1.2)
+        return subject.shown_whole and subject.tokens <= room
     return form != "function" or subject.has_definitions
-
-
-def is_text_form(name: str) -> bool:
-    """Whether a form is one plain answer."""
-    return name in TEXT_FORMS

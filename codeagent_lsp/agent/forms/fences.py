@@ -56,6 +56,10 @@ def parts_of(reply: str) -> Parts:
             else:
                 code, marks, info, depth = [], opening["marks"], opening["info"].strip(), 0
             continue
+        if opening is not None and opening["info"].strip() and len(code) == 1 and not info and path_in(code[0]):
+            prose.append(code[0])  # the path in a fence of its own that was not closed
+            code, marks, info = [], opening["marks"], opening["info"].strip()
+            continue
         if opening is not None and opening["marks"].startswith(marks):
             if opening["info"].strip():
                 depth += 1

@@ -22,6 +22,7 @@ from codeagent_lsp.llm.base import ModelInfo
 
 FILE = "answer_forms.json"
 SHIPPED = "known_models.json"
+HALF = 0.5
 STRIKES = 3
 """Runs in a row in which a form came to nothing, after which the entry is dropped."""
 
@@ -58,6 +59,13 @@ class Proof:
         """Whether all edits by tool calls did what was asked."""
         return self.share("tools") == 1.0
 
+    def has(self, form: AnswerForm) -> bool:
+        """Whether a form may be used: half of the edits were right. A single line is asked for several times, and only
+        where a test tells which answer is right: there one is enough.
+        """
+        score = self.scores.get(form)
+        return score is not None and (score.done > 0 if form == "line" else score.share >= HALF)
+
     def share(self, form: AnswerForm) -> float:
         """The share of edits that came out right; 0 for a form that was not tried."""
         score = self.scores.get(form)
@@ -84,6 +92,18 @@ class ProofStore:
             return None
         kept = _proof(entry, "probed")
         return kept or _proof(_shipped().get(family_of(info.name)), "shipped")
+
+    def named(self, name: str, url: str) -> Proof | None:
+        """What is known of a model by its name, at an endpoint whose address begins like `url`."""
+        root = url.rstrip("/").removesuffix("/v1")
+        known = {key: proof for key, proof in self.entries() if key.startswith(root) or key == name}
+        kept = (proof for key, proof in known.items() if key == name or key.endswith(f" {name}"))
+        return next(kept, None) or _proof(_shipped().get(family_of(name)), "shipped")
+
+    def entries(self) -> list[tuple[str, Proof]]:
+        """All that was found out here, by endpoint and model."""
+        found = ((key, _proof(entry, "probed")) for key, entry in self._read().items())
+        return [(key, proof) for key, proof in found if proof is not None]
 
     def keep(self, info: ModelInfo, proof: Proof) -> None:
         """Remember what was found out."""

@@ -17,18 +17,9 @@ from codeagent_lsp.index.grammars import grammar_of
 from codeagent_lsp.messages import Message
 
 FORMAT: dict[TextForm, str] = {
-    "whole": (
-        "Give each file that you change whole, from its first line to its last: its path on a line of its own, then "
-        "all of its code in one fence."
-    ),
-    "function": (
-        "Give each function, method or class that you change or add, whole: the path of its file on a line of its "
-        "own, then the code in one fence. Put a method inside its `class` line. Give nothing else of the file."
-    ),
-    "line": (
-        "Exactly one line is wrong. Answer with that line, copied as it is, then with the line that is right, in this "
-        "form and with nothing else:\nWRONG: the line\nRIGHT: the corrected line"
-    ),
+    "whole": "Give {file} whole and corrected, from its first line to its last, in one fence.",
+    "function": "Give the changed function whole, in one fence.",
+    "line": "Which line of {file} is wrong?",
     "blocks": (
         "Give each change as a block: the path of the file on a line of its own, then\n"
         "<<<<<<< SEARCH\n(lines copied exactly from the file)\n=======\n(the lines that replace them)\n>>>>>>> REPLACE"
@@ -38,6 +29,17 @@ FORMAT: dict[TextForm, str] = {
         "and three lines of context around each change."
     ),
 }
+SEVERAL: dict[TextForm, str] = {
+    "whole": (
+        "Give each file that you change whole, from its first line to its last: its path on a line of its own, then "
+        "all of its code in one fence."
+    ),
+    "function": (
+        "Give each function, method or class that you change or add, whole: the path of its file on a line of its "
+        "own, then the code in one fence. Put a method inside its `class` line. Give nothing else of the file."
+    ),
+}
+"""How to answer where more than one file may change, or a new one may be wanted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,9 +76,10 @@ def messages_for(
         f"What fails now:\n{_fenced(failures, '')}" if failures else "",
         *map(told, tried),
         f"Task: {words.strip()}",
-        FORMAT[form],
+        _format(form, material),
     ]
-    system = "\n\n".join(filter(None, (load("solve"), also)))
+    rules = load("solve_line" if form == "line" else "solve")
+    system = "\n\n".join(filter(None, (rules, also)))
     return Message("system", system), Message("user", "\n\n".join(filter(None, parts)))
 
 
@@ -91,6 +94,13 @@ def language_of(name: str) -> str:
     """What a fence says about the language of a file; '' for unknown ones."""
     grammar = grammar_of(name)
     return grammar.name if grammar is not None else ""
+
+
+def _format(form: TextForm, material: Material) -> str:
+    """How to answer. For one file in few words: a small model takes each further one for a part of the task."""
+    if len(material.files) == 1 and not material.listing:
+        return FORMAT[form].format(file=material.files[0].name)
+    return SEVERAL.get(form) or FORMAT[form].format(file="the code")
 
 
 def _shown(file: ShownFile) -> str:

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import pytest
 
-from codeagent_lsp.agent.forms.choice import SHORT_FILES, Subject, choose_form, preferred_forms
+from codeagent_lsp.agent.forms.choice import LONG_FILES, Subject, choose_form, preferred_forms
 from codeagent_lsp.agent.forms.form import TextForm
 from codeagent_lsp.agent.forms.proof import Proof, Score
 
 BAD, GOOD = Score(0, 3), Score(3, 3)
-ALL = Proof({"tools": BAD, "whole": GOOD, "function": GOOD, "blocks": GOOD, "diff": GOOD})
+ALL = Proof({"tools": BAD, "whole": GOOD, "function": GOOD, "line": Score(1, 3), "blocks": GOOD, "diff": GOOD})
 
 SUBJECTS: dict[str, tuple[Subject, TextForm]] = {
-    "a short file": (Subject(SHORT_FILES, True, 2048), "whole"),
-    "a long file of a known language": (Subject(SHORT_FILES + 1, True, 2048), "function"),
-    "a long file of another language": (Subject(SHORT_FILES + 1, False, 2048), "blocks"),
-    "a short file of another language": (Subject(100, False, 2048), "whole"),
+    "a known language": (Subject(300, True, 2048), "function"),
+    "another language": (Subject(300, False, 2048), "whole"),
+    "a long file of another language": (Subject(LONG_FILES + 1, False, 8192), "blocks"),
+    "something wrong that a test sees": (Subject(300, True, 2048, checked_repair=True), "line"),
     "shown in parts": (Subject(100, True, 2048, shown_whole=False), "function"),
-    "no room for it whole": (Subject(600, True, 700), "function"),
+    "no room for it whole": (Subject(600, False, 700), "blocks"),
     "nothing fits but blocks": (Subject(9000, False, 2048, shown_whole=False), "blocks"),
     "no file yet": (Subject(0, False, 2048), "whole"),
 }

@@ -21,6 +21,7 @@ PATHS = {
     "info string alone": f"```src/a.py\n{CODE}```\n",
     "with ./": f"./src/a.py\n```python\n{CODE}```\n",
     "with backslashes": f"src\\a.py\n```python\n{CODE}```\n",
+    "in an open fence": f"```\nsrc/a.py\n```python\n{CODE}```\n",
     "a comment": f"```python\n# src/a.py\n{CODE}```\n",
 }
 

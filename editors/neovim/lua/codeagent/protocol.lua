@@ -260,9 +260,9 @@ return {
     },
     {
       name = "codeagent.model.list",
-      summary = "Lists the models the endpoint offers.",
+      summary = "Lists the models the endpoint offers; with `details` as objects, with the answer forms that they have proved.",
       starts_run = false,
-      arguments = {},
+      arguments = { { name = "details", kind = "boolean", required = false } },
     },
     {
       name = "codeagent.model.select",
