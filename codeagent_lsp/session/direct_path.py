@@ -18,6 +18,7 @@ from codeagent_lsp.agent.instructions import INSTRUCTIONS_LIMIT, rendered, root_
 from codeagent_lsp.agent.prompt import Selection, system_prompt, task_message
 from codeagent_lsp.agent.rewrite import RewriteLimits, RewriteRequest
 from codeagent_lsp.agent.solving.brief import Brief, brief_of
+from codeagent_lsp.agent.solving.prompt import CUT, REPEATED
 from codeagent_lsp.agent.solving.question import FilesQuestion, SelectionQuestion
 from codeagent_lsp.agent.solving.solver import Solution, Solver, SolverLimits
 from codeagent_lsp.agent.solving.verdict import Verdict
@@ -34,6 +35,7 @@ EARLIER_MESSAGES = 4
 EARLIER_CHARS = 400
 MAP_TOKENS = 600
 NAMED_TESTS = 3
+_WHY = {CUT: "rewrite.cut", REPEATED: "rewrite.loop"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +117,8 @@ class DirectPath:
             return "completed", "\n".join(filter(None, (solution.text, self._done(solution.verdict))))
         failing = self._failing(solution.verdict)
         key = "solve.unchanged" if solution.ending == "unchanged" else "solve.still"
-        lines = (text(key, attempts=solution.attempts), failing, solution.text)
+        why = text(_WHY[solution.problem]) if solution.problem in _WHY else ""
+        lines = (text(key, attempts=solution.attempts), why, failing, solution.text)
         return "stopped", "\n".join(filter(None, lines))
 
     def _brief(self, work: Work) -> Brief:

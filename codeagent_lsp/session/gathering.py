@@ -54,27 +54,101 @@ class Subject:
     wanted: tuple[str, ...] = ()
 
 
-class Gatherer:
-    """For one look at the workspace. `may_read` tells whether a file (absolute path) may be read without asking."""
+class WorkspaceFiles:
+    """The files of a workspace by their names relative to it, each read and parsed once. `may_read` tells of an
+    absolute path whether it may be read without asking.
+    """
 
     def __init__(self, view: FileView, may_read: Callable[[str], bool]) -> None:
         self._view = view
         self._may_read = may_read
         self._paths = [path for folder in view.roots.folders for path in islice(view.walk(folder), MOST_FILES)]
-        self._names = {view.roots.relative(path): path for path in self._paths}
+        self.names = {view.roots.relative(path): path for path in self._paths}
         self._texts: dict[str, FileText | None] = {}
         self._parsed: dict[str, Source | None] = {}
 
+    def read(self, name: str) -> FileText | None:
+        """A file's text; None for what is not there, cannot be read or may not be."""
+        if name not in self._texts:
+            path = self.names.get(name, "")
+            try:
+                self._texts[name] = self._view.read(path) if path and self._may_read(path) else None
+            except AgentError:
+                self._texts[name] = None
+        return self._texts[name]
+
+    def source(self, name: str) -> Source | None:
+        """A file parsed; None where it has no text or no known language."""
+        if name not in self._parsed:
+            file = self.read(name)
+            self._parsed[name] = source_of(name, file.text) if file is not None else None
+        return self._parsed[name]
+
+    def named(self, words: str) -> list[str]:
+        """The files whose path or name stands in a text, in its order."""
+        return [self._view.roots.relative(path) for path in named_files(words, self._paths)]
+
+    def ending(self, paths: Iterable[str]) -> list[str]:
+        """The names that these paths mean: they may be absolute, or begin somewhere inside the workspace."""
+        found = []
+        for path in filter(None, paths):
+            plain = path.replace("\\", "/").removeprefix("./")
+            exact = [plain] if plain in self.names else []
+            fitting = exact or [name for name in self.names if plain.endswith(f"/{name}") or name.endswith(f"/{plain}")]
+            found += fitting[:1] if len(fitting) == 1 else []
+        return found
+
+    def sources(self) -> list[str]:
+        """Code that is neither a test nor made by a tool."""
+        return [name for name in self.names if is_source(name) and not is_test(name) and not is_made(name)]
+
+    def using(self, words: Collection[str]) -> list[str]:
+        """Sources that have one of these names in them."""
+        if not words:
+            return []
+        pattern = re.compile(rf"\b(?:{'|'.join(map(re.escape, sorted(words)))})\b")
+        sources = [name for name in self.names if is_source(name)][:MOST_SEARCHED]
+        return [name for name in sources if (file := self.read(name)) and pattern.search(file.text)]
+
+    def imported(self, test: str) -> list[str]:
+        """The workspace's files that a test imports, and those whose name it bears."""
+        source = self.source(test)
+        files = Files(frozenset(self.names))
+        found = (
+            [name for each in source.imports for name in resolved(source.language, test, each, files)] if source else []
+        )
+        return [name for name in dict.fromkeys((*found, *self._tested_by_name(test))) if not is_test(name)]
+
+    def _tested_by_name(self, test: str) -> list[str]:
+        stem = re.sub(r"^test_|[._-](?:test|tests|spec)$|Tests?$", "", PurePosixPath(test).name.rpartition(".")[0])
+        ending = PurePosixPath(test).suffix
+        return [name for name in self.names if PurePosixPath(name).name == f"{stem}{ending}" and name != test]
+
+    def defining(self, test_id: str) -> list[str]:
+        """The test files that may have a test, by its id."""
+        return [
+            name for name in self.names if is_test(name) and PurePosixPath(name).stem in re.split(r"[.:/]", test_id)
+        ]
+
+
+class Gatherer:
+    """For one look at the workspace. `may_read` tells whether a file (absolute path) may be read without asking."""
+
+    def __init__(self, view: FileView, may_read: Callable[[str], bool]) -> None:
+        self._files = WorkspaceFiles(view, may_read)
+
     def named_tests(self, words: str) -> tuple[str, ...]:
         """The test files that a task names."""
-        return tuple(name for name in self._named(words) if is_test(name))
+        return tuple(name for name in self._files.named(words) if is_test(name))
 
     def tests_beside(self, names: Iterable[str]) -> tuple[str, ...]:
         """The test files that belong to sources by their names, as `test_a.py`, `a_test.go` or `a.spec.ts` do."""
         stems = {PurePosixPath(name).name.split(".")[0] for name in names if not is_test(name)}
         wanted = {f"{before}{stem}{after}" for stem in stems for before, after in _TEST_NAMES}
         return tuple(
-            name for name in self._names if is_test(name) and PurePosixPath(name).name.rpartition(".")[0] in wanted
+            name
+            for name in self._files.names
+            if is_test(name) and PurePosixPath(name).name.rpartition(".")[0] in wanted
         )
 
     def about(self, subject: Subject, verdict: Verdict | None) -> tuple[str, ...]:
@@ -83,7 +157,7 @@ class Gatherer:
         fixed = set() if subject.brief.writes_tests else self._fixed(subject, verdict)
         names = sorted((name for name in scores if name not in fixed), key=lambda name: -scores[name])
         sure = [name for name in names if scores[name] >= SURE]
-        if not sure and not names and len(sources := self._sources()) <= FEW_FILES:
+        if not sure and not names and len(sources := self._files.sources()) <= FEW_FILES:
             names = [name for name in sources if name not in fixed]
         return tuple((sure or names)[:MOST_SHOWN])
 
@@ -111,21 +185,21 @@ class Gatherer:
 
         def add(names: Iterable[str], score: float) -> None:
             for name in names:
-                if name in self._names and not is_made(name):
+                if name in self._files.names and not is_made(name):
                     scores[name] = max(score, scores.get(name, 0.0))
 
-        named = self._named(subject.brief.words)
+        named = self._files.named(subject.brief.words)
         add([subject.target], TARGET)
-        add(self._ending(subject.wanted), WANTED)
+        add(self._files.ending(subject.wanted), WANTED)
         add(named, NAMED)
         tests = {name for name in named if is_test(name)}
         if verdict is not None and verdict.failed:
             add((name for name, _ in self._traced(verdict.report) if not is_test(name)), TRACED)
-            tests.update(name for each in verdict.failed for name in self._ending([each.path]))
+            tests.update(name for each in verdict.failed for name in self._files.ending([each.path]))
         for test in sorted(tests):
-            add(self._imported(test), IMPORTED)
+            add(self._files.imported(test), IMPORTED)
         if subject.brief.everywhere:
-            add(self._using(self._meant(subject, named)), USING)
+            add(self._files.using(self._meant(subject, named)), USING)
         if not scores:
             add(subject.earlier, EARLIER)
         add((name for name in subject.mapped if is_source(name) and not is_test(name)), MAPPED)
@@ -133,9 +207,9 @@ class Gatherer:
 
     def _fixed(self, subject: Subject, verdict: Verdict | None) -> set[str]:
         """The tests that a change is judged by: they stay as they are."""
-        judged = {name for each in (verdict.failed if verdict else ()) for name in self._ending([each.path])}
-        named = {name for name in self._named(subject.brief.words) if is_test(name)}
-        tests = {name for name in self._names if is_test(name)} if subject.brief.about_tests else set()
+        judged = {name for each in (verdict.failed if verdict else ()) for name in self._files.ending([each.path])}
+        named = {name for name in self._files.named(subject.brief.words) if is_test(name)}
+        tests = {name for name in self._files.names if is_test(name)} if subject.brief.about_tests else set()
         return {name for name in judged | named | tests if is_test(name)} - {subject.target}
 
     def _hints(self, subject: Subject, verdict: Verdict | None, context: Sequence[Piece], *, wide: bool) -> Hints:
@@ -148,10 +222,10 @@ class Gatherer:
         return Hints(identifiers(subject.brief.words), used, lines, wide)
 
     def _shown(self, name: str, hints: Hints, budget: int, *, small: bool, everywhere: bool) -> ShownFile | None:
-        file = self._read(name)
+        file = self._files.read(name)
         if file is None:
             return None
-        source = self._source(name)
+        source = self._files.source(name)
         defines = source is not None and bool(source.definitions)
         most = budget
         if small and source is not None and defines and not everywhere:
@@ -167,14 +241,14 @@ class Gatherer:
         """The code of the tests that fail, else the beginning of the tests that are named."""
         found: list[Piece] = []
         for each in verdict.failed if verdict is not None else ():
-            written = [name for name in self._ending([each.path]) if is_test(name)]
-            for name in written or self._defining(each.test_id):
+            written = [name for name in self._files.ending([each.path]) if is_test(name)]
+            for name in written or self._files.defining(each.test_id):
                 found += self._test_code(name, each.test_id)
         if not found and not subject.brief.writes_tests:
             found = [
                 Piece(name, 1, file.text, name)
                 for name in self.named_tests(subject.brief.words)
-                if (file := self._read(name))
+                if (file := self._files.read(name))
             ]
         kept: list[Piece] = []
         for piece in dict.fromkeys(found):
@@ -185,7 +259,7 @@ class Gatherer:
 
     def _test_code(self, name: str, test_id: str) -> list[Piece]:
         """The function of a test; of a file that is short, all of it."""
-        file, source = self._read(name), self._source(name)
+        file, source = self._files.read(name), self._files.source(name)
         if file is None:
             return []
         if estimate_tokens(file.text) <= 400 or source is None:
@@ -202,84 +276,23 @@ class Gatherer:
             for each in fitting[:1]
         ]
 
-    def _defining(self, test_id: str) -> list[str]:
-        """The test files that may have a test, by its id."""
-        return [
-            name for name in self._names if is_test(name) and PurePosixPath(name).stem in re.split(r"[.:/]", test_id)
-        ]
-
     def _traced(self, report: str) -> list[tuple[str, int]]:
         """Files of the workspace with lines that stand in a test's report, the last first."""
-        found = [(name, int(line)) for path, line in _TRACE.findall(report) for name in self._ending([path])]
+        found = [(name, int(line)) for path, line in _TRACE.findall(report) for name in self._files.ending([path])]
         return list(dict.fromkeys(reversed(found)))
-
-    def _imported(self, test: str) -> list[str]:
-        """The workspace's files that a test imports, and those whose name it bears."""
-        source = self._source(test)
-        files = Files(frozenset(self._names))
-        found = (
-            [name for each in source.imports for name in resolved(source.language, test, each, files)] if source else []
-        )
-        return [name for name in dict.fromkeys((*found, *self._tested_by_name(test))) if not is_test(name)]
-
-    def _tested_by_name(self, test: str) -> list[str]:
-        stem = re.sub(r"^test_|[._-](?:test|tests|spec)$|Tests?$", "", PurePosixPath(test).name.rpartition(".")[0])
-        ending = PurePosixPath(test).suffix
-        return [name for name in self._names if PurePosixPath(name).name == f"{stem}{ending}" and name != test]
 
     def _meant(self, subject: Subject, named: Sequence[str]) -> frozenset[str]:
         """The names of code that a task speaks of: what the named files define, and what looks like one."""
         words = subject.brief.words
-        sources = [source for name in (subject.target, *named) if (source := self._source(name)) is not None]
+        sources = [source for name in (subject.target, *named) if (source := self._files.source(name)) is not None]
         defined = {each.symbol.name for source in sources for each in source.definitions}
         return _code_names(words) | (identifiers(words) & defined)
 
-    def _using(self, words: Collection[str]) -> list[str]:
-        """Sources that have one of these names in them."""
-        if not words:
-            return []
-        pattern = re.compile(rf"\b(?:{'|'.join(map(re.escape, sorted(words)))})\b")
-        sources = [name for name in self._names if is_source(name)][:MOST_SEARCHED]
-        return [name for name in sources if (file := self._read(name)) and pattern.search(file.text)]
-
-    def _named(self, words: str) -> list[str]:
-        return [self._view.roots.relative(path) for path in named_files(words, self._paths)]
-
-    def _ending(self, paths: Iterable[str]) -> list[str]:
-        """The names that these paths mean: they may be absolute, or begin somewhere inside the workspace."""
-        found = []
-        for path in filter(None, paths):
-            plain = path.replace("\\", "/").removeprefix("./")
-            exact = [plain] if plain in self._names else []
-            fitting = exact or [
-                name for name in self._names if plain.endswith(f"/{name}") or name.endswith(f"/{plain}")
-            ]
-            found += fitting[:1] if len(fitting) == 1 else []
-        return found
-
-    def _sources(self) -> list[str]:
-        return [name for name in self._names if is_source(name) and not is_test(name) and not is_made(name)]
-
     def _listing(self, subject: Subject, shown: Sequence[ShownFile]) -> str:
         """The names of a small workspace's files, where a new one may be wanted, or none is known to change."""
-        if len(self._names) > LISTED_FILES or (shown and not subject.brief.creates):
+        if len(self._files.names) > LISTED_FILES or (shown and not subject.brief.creates):
             return ""
-        return f"Files of the workspace: {', '.join(self._names)}"
-
-    def _read(self, name: str) -> FileText | None:
-        if name not in self._texts:
-            path = self._names.get(name, "")
-            try:
-                self._texts[name] = self._view.read(path) if path and self._may_read(path) else None
-            except AgentError:
-                self._texts[name] = None
-        return self._texts[name]
-
-    def _source(self, name: str) -> Source | None:
-        if name not in self._parsed:
-            file = self._read(name)
-            self._parsed[name] = source_of(name, file.text) if file is not None else None
-        return self._parsed[name]
+        return f"Files of the workspace: {', '.join(self._files.names)}"
 
 
 _TEST_NAMES = (("test_", ""), ("", "_test"), ("", ".test"), ("", ".spec"), ("", "_spec"), ("", "Test"), ("", "Tests"))

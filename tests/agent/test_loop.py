@@ -356,3 +356,11 @@ async def test_cancelled_at_any_event_it_leaves_a_whole_history_and_nothing_runn
         if await cancelled_at(tmp_path, stop_at):
             break
     assert 8 < stop_at < 99
+
+
+async def test_a_repeated_tool_is_taken_out_of_the_grammar_until_another_was_called(tmp_path: Path) -> None:
+    same = calls(call("look", n=1))
+    model = ScriptedModel([same, same, same, calls(call("write", n=1)), say()])
+    made = bench(tmp_path, model, answer="the same")
+    await made.loop.run()
+    assert [request.allowed for request in model.requests] == [None, None, None, ("write",), None]

@@ -10,10 +10,14 @@ from typing import Literal
 import pytest
 
 from codeagent_lsp import events
+from codeagent_lsp.agent.context import estimate_tokens
+from codeagent_lsp.agent.forms.proof import Proof, Score
 from codeagent_lsp.config import Settings
-from codeagent_lsp.llm.scripted import ScriptedReply
+from codeagent_lsp.llm.base import Model, ModelInfo
+from codeagent_lsp.llm.scripted import ScriptedModel, ScriptedReply
 from codeagent_lsp.session.request import RunKind, RunRequest, Target
 from tests.session.fakes import World, call, calls, say, until, world, write
+from tests.session.plans import create
 
 NOW = "def mean(values):\n    return sum(values) / (len(values) - 1)\n\n\ndef first(values):\n    return values[0]\n"
 RIGHT = NOW.replace(" / (len(values) - 1)", " / len(values)")
@@ -274,3 +278,90 @@ async def test_words_never_take_the_place_of_code(tmp_path: Path, name: str) -> 
     done = await made.finished(quick(made))
     assert (done.status, made.text("stats.py")) == ("stopped", NOW)
     assert done.summary.startswith("Nothing was changed")
+
+
+async def test_a_long_selection_gets_a_long_reply(tmp_path: Path) -> None:
+    made = shop(tmp_path, ScriptedReply("```\nx = 2\n```"))
+    put(made, "long.py", "x = 1\n" * 1500)
+    whole = Target(made.read(made.path("long.py")), 0, 6 * 1500)
+    await made.finished(made.manager.start(RunRequest("edit", "shorter", "t", whole)))
+    assert (made.models["model"].requests[0].max_tokens or 0) > 3000  # type: ignore[attr-defined]
+
+
+# --- in a plan
+
+
+async def test_the_steps_of_a_plan_take_the_direct_path(tmp_path: Path) -> None:
+    plan = create("Fix the function mean in stats.py", "Change first in stats.py so that it returns None for nothing")
+    second = code("def first(values):\n    return values[0] if values else None\n")
+    made = shop(tmp_path, plan, MEAN, second, says=("Apply", "Apply"))
+    request = RunRequest("run", TASK, TASK, planning="always")
+    done = await made.finished(made.manager.start(request))
+    assert done.status == "completed"
+    assert made.text("stats.py") == RIGHT.replace("values[0]", "values[0] if values else None")
+
+
+async def test_a_step_that_changes_nothing_has_failed(tmp_path: Path) -> None:
+    plan = create("Fix the function mean in stats.py")
+    made = shop(tmp_path, plan, *[say("It is fine.")] * 6, says=("Stop",))
+    request = RunRequest("run", TASK, TASK, planning="always")
+    done = await made.finished(made.manager.start(request))
+    assert done.status == "stopped"
+    assert "Nothing was changed" in done.summary
+
+
+# --- a small window, a long file
+
+
+async def test_a_long_file_in_a_small_window(tmp_path: Path) -> None:
+    """The function that the task names is shown, not the file; nothing comes near the window."""
+    filler = "".join(f"def filler_{n}(value):\n    total = value + {n}\n    return total\n\n\n" for n in range(300))
+    long = f"{filler}{NOW}"
+    assert long.count("\n") > 1500
+    info = ModelInfo("s", "scripted", context_window=8192, tool_calling="constrained")
+    made = world(tmp_path / "w", says=("Apply",), settings=settings("auto"), deadline=0.2)
+    model = made.models["model"] = ScriptedModel([MEAN], info=info)
+    put(made, "stats.py", long)
+    weak = Proof({"tools": Score(0, 3), "function": Score(3, 3)})
+    made.manager._services = replace(made.manager._services, answer_forms=Known(weak))  # type: ignore[arg-type]
+    done = await made.run(TASK)
+    assert done.status == "completed"
+    assert made.text("stats.py") == long.replace(" / (len(values) - 1)", " / len(values)")
+    prompt = "".join(message.content for message in model.requests[0].messages)
+    assert "def mean" in prompt
+    assert "total = value + 7" not in prompt
+    assert estimate_tokens(prompt) < 2000
+
+
+class Known:
+    """Answer forms that are known."""
+
+    def __init__(self, proof: Proof) -> None:
+        self.counted: list[tuple[str, bool]] = []
+        self._proof = proof
+
+    async def proof(self, model: Model, on_probe: Callable[[], None]) -> Proof:
+        return self._proof
+
+    async def count(self, model: Model, form: str, *, worked: bool) -> None:
+        self.counted.append((form, worked))
+
+
+@pytest.mark.parametrize(
+    ("reply", "counted"), [(MEAN, [("function", True)]), (say("It is fine."), [("function", False)])]
+)
+async def test_how_a_form_did_is_counted(tmp_path: Path, reply: ScriptedReply, counted: list[tuple[str, bool]]) -> None:
+    made = world(tmp_path / "w", *[reply] * 3, says=("Apply",), settings=settings("auto"))
+    put(made, "stats.py", NOW)
+    known = Known(Proof({"tools": Score(0, 3), "function": Score(3, 3)}))
+    made.manager._services = replace(made.manager._services, answer_forms=known)  # type: ignore[arg-type]
+    await made.run(TASK)
+    assert known.counted == counted
+
+
+async def test_what_the_user_has_set_is_not_counted(tmp_path: Path) -> None:
+    made = shop(tmp_path, MEAN, form="function")
+    known = Known(Proof())
+    made.manager._services = replace(made.manager._services, answer_forms=known)  # type: ignore[arg-type]
+    await made.run(TASK)
+    assert known.counted == []

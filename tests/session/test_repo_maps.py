@@ -230,7 +230,7 @@ async def test_a_run_without_an_index_works_and_sees_the_names(tmp_path: Path, i
     made = shop(tmp_path, index)
     index.problem = ToolFailed("The code index is being built.")
     model = script(made, calls(call("search_semantic", query="tax")), say("Done."))
-    assert (await made.run(TASK)).summary == "Done."
+    assert "Done." in (await made.run(TASK)).summary
     assert "Files of the workspace:\nlib/part0.py" in sent(model)[1]
     assert "being built" in sent(model)[-1]
     assert all(head not in text for head in (OVERVIEW, TASK_MAP) for text in sent(model))
@@ -241,7 +241,7 @@ async def test_whatever_ails_the_index_the_run_goes_on(tmp_path: Path, index: Re
     made = shop(tmp_path, index)
     index.problem = problem
     script(made, say("Done."))
-    assert (await made.run(TASK)).status == "completed"
+    assert (await made.run(TASK)).status == "stopped"  # nothing was changed
 
 
 async def test_no_overview_of_half_a_workspace(tmp_path: Path, index: RealIndexing) -> None:

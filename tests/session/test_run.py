@@ -287,8 +287,16 @@ async def test_a_rewrite_that_is_cut_changes_nothing(tmp_path: Path) -> None:
     made = world(tmp_path / "w", ScriptedReply("```python\nreturn"))
     path = made.open("a.py", "x = 1\n")
     done = await made.finished(made.manager.start(RunRequest("fix", "", "fix", Target(made.read(path), 0, 6))))
-    assert done.error == str(ModelReplyInvalid("rewrite.cut"))
+    assert done.status == "stopped"
     assert staged(made) == ()
+
+
+async def test_a_rewrite_that_is_cut_every_time_says_what_to_do(tmp_path: Path) -> None:
+    made = world(tmp_path / "w", *[ScriptedReply("```python\nreturn")] * 3)
+    path = made.open("a.py", "x = 1\n")
+    done = await made.finished(made.manager.start(RunRequest("fix", "", "fix", Target(made.read(path), 0, 6))))
+    assert done.status == "stopped"
+    assert str(ModelReplyInvalid("rewrite.cut")) in done.summary
 
 
 async def test_the_limit_and_circles_are_no_success(tmp_path: Path) -> None:

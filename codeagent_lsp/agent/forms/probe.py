@@ -46,7 +46,7 @@ TOOL_CALLS = 5
 """Model calls for one edit by tools: reading, editing, answering, and two that go wrong."""
 REPLY_TOKENS = 500
 
-_TEXT = '''"""Areas and lengths of plane shapes."""
+TEXT = '''"""Areas and lengths of plane shapes."""
 
 LIMIT = 100
 
@@ -119,7 +119,7 @@ async def probe(model: Model, on_form: Callable[[AnswerForm, Score], None] = lam
 
 def is_right(edit: Edit, text: str) -> bool:
     """Whether a text is the file after the edit: the same syntax tree, but for the order of sums and products."""
-    wanted = _TEXT.replace(edit.before, edit.after)
+    wanted = TEXT.replace(edit.before, edit.after)
     try:
         return _form_of(text) == _form_of(wanted)
     except (SyntaxError, ValueError, RecursionError):
@@ -173,22 +173,22 @@ class _Meter:
 
 async def _by_text(model: Model, edit: Edit, form: TextForm, meter: _Meter) -> str:
     """The file after an answer in one of the text forms; as it was where the answer cannot be used."""
-    material = Material((ShownFile(FILE, FileText(FILE, _TEXT, "disk"), has_definitions=True),))
+    material = Material((ShownFile(FILE, FileText(FILE, TEXT, "disk"), has_definitions=True),))
     request = ModelRequest(messages_for(edit.words, material, form), max_tokens=REPLY_TOKENS)
     async with aclosing(model.stream(request)) as stream:
         async for item in stream:
             if isinstance(item, Reply):
                 meter.prompt_tokens += item.usage.prompt_tokens
                 meter.completion_tokens += item.usage.completion_tokens
-                return read_answer(item.text, Files({FILE: _TEXT}, creates=False), form).texts.get(FILE, _TEXT)
-    return _TEXT
+                return read_answer(item.text, Files({FILE: TEXT}, creates=False), form).texts.get(FILE, TEXT)
+    return TEXT
 
 
 async def _by_tools(model: Model, edit: Edit, meter: _Meter) -> str:
     """The file after a loop of tool calls, in a folder of its own."""
     with tempfile.TemporaryDirectory() as name:
         folder = await asyncio.to_thread(Path(name).resolve)
-        await asyncio.to_thread((folder / FILE).write_text, _TEXT, "utf-8")
+        await asyncio.to_thread((folder / FILE).write_text, TEXT, "utf-8")
         plain = FileView(Roots([str(folder)]), NoBuffers(), Staging(lambda path: None))
         staging = Staging(plain.base)
         view = FileView(Roots([str(folder)]), NoBuffers(), staging)

@@ -19,7 +19,10 @@ from codeagent_lsp.messages import Message
 FORMAT: dict[TextForm, str] = {
     "whole": "Give {file} whole and corrected, from its first line to its last, in one fence.",
     "function": "Give the changed function whole, in one fence.",
-    "line": "Which line of {file} is wrong?",
+    "line": (
+        "Find the one wrong line of code and correct it. Answer in this form and nothing else:\n"
+        "WRONG: <the line as it is>\nRIGHT: <the corrected line>"
+    ),
     "blocks": (
         "Give each change as a block: the path of the file on a line of its own, then\n"
         "<<<<<<< SEARCH\n(lines copied exactly from the file)\n=======\n(the lines that replace them)\n>>>>>>> REPLACE"
@@ -29,6 +32,12 @@ FORMAT: dict[TextForm, str] = {
         "and three lines of context around each change."
     ),
 }
+CUT = "It was cut at its length limit. Give less: only the definitions that change."
+SAME = "It changed nothing: its code is the same as the file's."
+NO_CODE = "It had no code. Give the changed code."
+REPEATED = "It repeated itself. Give the changed code once."
+"""What is wrong with an answer, for the model."""
+
 SEVERAL: dict[TextForm, str] = {
     "whole": (
         "Give each file that you change whole, from its first line to its last: its path on a line of its own, then "
@@ -78,8 +87,7 @@ def messages_for(
         f"Task: {words.strip()}",
         _format(form, material),
     ]
-    rules = load("solve_line" if form == "line" else "solve")
-    system = "\n\n".join(filter(None, (rules, also)))
+    system = "\n\n".join(filter(None, (load("solve"), also)))
     return Message("system", system), Message("user", "\n\n".join(filter(None, parts)))
 
 
@@ -107,7 +115,7 @@ def _shown(file: ShownFile) -> str:
     if file.whole:
         return f"{file.name}\n{_fenced(file.read.text, file.name)}"
     head = f"{file.name} is long. These parts of it may matter:"
-    parts = [head, *(f"{file.name}, line {piece.line}\n{_fenced(piece.text, file.name)}" for piece in file.pieces)]
+    parts = [head, *(f"{file.name}\n{_fenced(piece.text, file.name)}" for piece in file.pieces)]
     if file.outline:
         parts.append("It also has: " + "; ".join(file.outline))
     return "\n".join(parts)

@@ -19,7 +19,7 @@ from codeagent_lsp.agent.forms.proof import Proof
 from codeagent_lsp.agent.replacement import replaced
 from codeagent_lsp.agent.rewrite import RewriteLimits, RewriteRequest, prompt
 from codeagent_lsp.agent.solving.material import Material
-from codeagent_lsp.agent.solving.prompt import Tried, messages_for, told
+from codeagent_lsp.agent.solving.prompt import CUT, Tried, messages_for, told
 from codeagent_lsp.errors import ModelReplyInvalid
 from codeagent_lsp.index.grammars import grammar_of
 from codeagent_lsp.messages import Message
@@ -136,7 +136,8 @@ class SelectionQuestion:
         except ModelReplyInvalid as refusal:
             if refusal.key == "rewrite.empty":
                 return Answer(prose=prose)
-            return Answer(prose=prose, problem=str(refusal), has_code=True)
+            problem = CUT if refusal.key == "rewrite.cut" else str(refusal)
+            return Answer(prose=prose, problem=problem, has_code=True)
         if wrong := syntax_problem(name, text, new):
             return Answer(prose=prose, problem=f"With it, {name} would be broken: {wrong}.", has_code=True)
         return Answer({name: new} if new != text else {}, prose, has_code=True)

@@ -23,7 +23,7 @@ from codeagent_lsp.agent.forms.form import TextForm
 from codeagent_lsp.agent.guards import LoopGuard
 from codeagent_lsp.agent.loop import usage_event
 from codeagent_lsp.agent.solving.material import Material
-from codeagent_lsp.agent.solving.prompt import Tried
+from codeagent_lsp.agent.solving.prompt import CUT, NO_CODE, REPEATED, SAME, Tried
 from codeagent_lsp.agent.solving.prose import ProseFilter
 from codeagent_lsp.agent.solving.question import Question, Situation
 from codeagent_lsp.agent.solving.verdict import Verdict, better, satisfied
@@ -36,14 +36,10 @@ Ending = Literal["solved", "answered", "unchanged", "failing"]
 TEMPERATURES = (0.0, 0.5, 0.8)
 SHORT_ANSWERS = 3
 """A single line costs so little that several are asked for in one attempt."""
-LEAST_REPLY, LINE_TOKENS = 700, 200
+LEAST_REPLY, LINE_TOKENS = 700, 120
 MOST_MATERIAL = 24_000
 DIFF_CHARS = 1500
 MOST_TRIED = 2
-CUT = "It was cut at its length limit. Give less: only the definitions that change."
-SAME = "It changed nothing: its code is the same as the file's."
-NO_CODE = "It had no code. Give the changed code."
-REPEATED = "It repeated itself. Give the changed code once."
 
 
 class Workshop(Protocol):
@@ -89,7 +85,8 @@ class Solution:
     """How it ended: `solved` (changed, and the check agrees or there is none), `answered` (in words, which was enough),
     `unchanged`, or `failing` (changed for the better, but the check still fails).
 
-    `text` is what the model said last, `verdict` the check of what is staged, `forms` the forms that were asked for.
+    `text` is what the model said last, `verdict` the check of what is staged, `forms` the forms that were asked for,
+    `problem` what was wrong with the last answer that could not be used, in English for the model.
     """
 
     ending: Ending
@@ -97,6 +94,7 @@ class Solution:
     verdict: Verdict | None = None
     attempts: int = 0
     forms: tuple[TextForm, ...] = ()
+    problem: str = ""
 
 
 @dataclass(slots=True)
@@ -253,12 +251,13 @@ class Solver:
         self._workshop.say(key, number=number + 1, of=self._limits.attempts, failed=len(failed), name=name)
 
     def _ended(self, ending: Ending, state: _State, attempts: int) -> Solution:
-        return Solution(ending, state.text, state.verdict, attempts, tuple(state.used))
+        problem = next((each.problem for each in reversed(state.tried) if each.problem), "")
+        return Solution(ending, state.text, state.verdict, attempts, tuple(state.used), problem)
 
 
 def _hotter(request: ModelRequest, step: int, form: TextForm) -> ModelRequest:
     """The same request with more chance: short answers differ in little else."""
-    more = (0.5 if form == "line" else 0.2) * step
+    more = (0.4 if form == "line" else 0.2) * step
     return replace(request, temperature=min(1.0, request.temperature + more))
 
 

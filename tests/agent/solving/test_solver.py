@@ -11,8 +11,9 @@ from codeagent_lsp import events
 from codeagent_lsp.agent.forms.form import TextForm
 from codeagent_lsp.agent.forms.proof import Proof, Score
 from codeagent_lsp.agent.solving.material import Material, ShownFile
+from codeagent_lsp.agent.solving.prompt import REPEATED, SAME
 from codeagent_lsp.agent.solving.question import FilesQuestion
-from codeagent_lsp.agent.solving.solver import REPEATED, SAME, Solution, Solver, SolverLimits
+from codeagent_lsp.agent.solving.solver import Solution, Solver, SolverLimits
 from codeagent_lsp.agent.solving.verdict import FailedTest, Verdict
 from codeagent_lsp.errors import ContextOverflow, ModelStreamBroken
 from codeagent_lsp.llm.base import ModelInfo
