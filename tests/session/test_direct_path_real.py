@@ -42,10 +42,12 @@ def project(tmp_path: Path, *replies: ScriptedReply, form: Form = "function") ->
     (folder / "stats.py").write_text(NOW)
     (folder / "test_stats.py").write_text(TESTS)
     shadows = SessionShadows(ShellSettings, tmp_path / "state", tmp_path / "spool")
-    return world(folder, *replies, says=("Apply",), settings=settings(form), shadows=shadows, deadline=5)
+    made = world(folder, *replies, says=("Apply",), settings=settings(form), shadows=shadows, deadline=5)
+    made.open("stats.py", NOW)
+    return made
 
 
-def tests_pass(made: World) -> bool:
+def passes(made: World) -> bool:
     """Whether the tests pass on what the buffers hold."""
     folder = made.root.parent / "seen"
     folder.mkdir()
@@ -64,7 +66,7 @@ async def test_tests_run_first_and_what_fails_goes_back(tmp_path: Path) -> None:
     made = project(tmp_path, MEAN, FIRST)
     done = await made.run(TASK)
     assert (done.status, done.outcome) == ("completed", "full")
-    assert tests_pass(made)
+    assert passes(made)
     asked = [request.messages[-1].content for request in made.models["model"].requests]  # type: ignore[attr-defined]
     assert "test_mean" in asked[0]
     assert "test_first" in asked[0]
@@ -86,7 +88,7 @@ async def test_the_tool_loop_is_held_to_the_tests(tmp_path: Path) -> None:
     made = project(tmp_path, say("✓ Done."), MEAN, FIRST, form="auto")
     done = await made.run(TASK)
     assert done.status == "completed"
-    assert tests_pass(made)
+    assert passes(made)
 
 
 async def test_unsaved_text_is_what_is_tested(tmp_path: Path) -> None:
@@ -94,7 +96,7 @@ async def test_unsaved_text_is_what_is_tested(tmp_path: Path) -> None:
     made.open("stats.py", NOW.replace("values[1]", "values[0]"))
     done = await made.run(TASK)
     assert done.status == "completed"
-    assert tests_pass(made)
+    assert passes(made)
 
 
 async def test_a_quick_action_may_not_break_the_tests_beside_the_file(tmp_path: Path) -> None:
@@ -106,7 +108,7 @@ async def test_a_quick_action_may_not_break_the_tests_beside_the_file(tmp_path: 
     target = Target(made.read(made.path("stats.py")), start, len(good))
     done = await made.finished(made.manager.start(RunRequest("refactor", "", "t", target)))
     assert done.status == "completed"
-    assert tests_pass(made)
+    assert passes(made)
 
 
 @real
@@ -120,6 +122,6 @@ async def test_the_embedded_model_says_truly_whether_it_is_done(tmp_path: Path) 
         done = await made.run(TASK)
     finally:
         await model.close()
-    assert (done.status == "completed") is tests_pass(made)
+    assert (done.status == "completed") is passes(made)
     assert not any(isinstance(event, events.AnomalyDetected) for event in made.events)
     assert on_disk(made) == {"stats.py": NOW, "test_stats.py": TESTS}
