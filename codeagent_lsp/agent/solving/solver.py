@@ -150,6 +150,7 @@ class Solver:
         state = _State(before, first, first, before)
         for number in range(self._limits.attempts):
             self._tell(number, state)
+            best = state.best
             async with aclosing(self._answers(state, number)) as answers:
                 async for answer, material in answers:
                     state.text = answer.prose or state.text
@@ -157,6 +158,8 @@ class Solver:
                         return self._ended("answered", state, number + 1)
                     if await self._stands(answer, material, state, repairs=repairs):
                         return self._ended("solved", state, number + 1)
+                    if state.best is not best:  # the other answers were given to what it was before
+                        break
         return self._ended("unchanged" if state.best == first else "failing", state, self._limits.attempts)
 
     async def _stands(self, answer: Answer, material: Material, state: _State, *, repairs: bool) -> bool:
@@ -198,7 +201,7 @@ class Solver:
                         state.used.append(form)
                     for reply in replies:
                         yield _checked(question.read(reply.text, material, form), reply), material
-                if form == "line" and form not in state.refused:
+                if form == "line":
                     state.refused.append(form)
                 return
             except ContextOverflow:
