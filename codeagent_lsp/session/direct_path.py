@@ -41,13 +41,14 @@ _WHY = {CUT: "rewrite.cut", REPEATED: "rewrite.loop"}
 @dataclass(frozen=True, slots=True)
 class Work:
     """One task for the direct path: the request, its words where they are others, whether words alone are no result,
-    and whether it is told as the user's (or follows on something that was).
+    whether it is told as the user's (or follows on something that was), and how many attempts (None: the setting's).
     """
 
     request: RunRequest
     words: str = ""
     is_task: bool = True
     told: bool = True
+    attempts: int | None = None
 
 
 class DirectPath:
@@ -71,6 +72,7 @@ class DirectPath:
         workshop = SolvingWorkshop(parts, await self._subject(request, brief), small=self._window <= SMALL_WINDOW)
         also = await asyncio.to_thread(self._instructions)
         limits = self._limits()
+        limits = replace(limits, attempts=work.attempts or limits.attempts)
         question = FilesQuestion(
             words, self._proof, limits.reply_tokens, self._form, earlier, also, repairs=brief.repairs
         )

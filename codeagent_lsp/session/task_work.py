@@ -75,12 +75,12 @@ class TaskWork:
         await self._count("tools", worked=False)
         if self._forced == "tools":
             return self._unfinished(result)
-        return await self._solved(is_task=True, told=False)
+        return await self._solved(is_task=True, told=False, attempts=1 if result.ending == "answered" else None)
 
-    async def _solved(self, *, is_task: bool, told: bool) -> tuple[events.RunStatus, str]:
+    async def _solved(self, *, is_task: bool, told: bool, attempts: int | None = None) -> tuple[events.RunStatus, str]:
         """On the direct path. Where the tool loop has changed something before, that is not called nothing."""
         staged = bool(self._parts.proposal.changeset or self._parts.record.applied)
-        solution = await self.path.solve(Work(self._request, is_task=is_task, told=told))
+        solution = await self.path.solve(Work(self._request, is_task=is_task, told=told, attempts=attempts))
         if solution.forms and self.wish == "change":
             await self._count(solution.forms[0], worked=solution.ending != "unchanged")
         status, text = self.path.outcome(solution)

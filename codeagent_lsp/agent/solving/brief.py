@@ -13,9 +13,19 @@ from codeagent_lsp.agent.intent import classify
 
 READ = 4000
 
-_PROGRAMS = (
-    "python python3 pytest npm npx yarn pnpm bun go cargo make tox nox uv poetry bundle rake mvn gradle dotnet php "
-    "composer ruby node deno sh bash ruff mypy tsc eslint ctest cmake swift rspec phpunit"
+NEAR = 60
+"""Characters around a command in which the words say how it ends."""
+
+_PROGRAM_NAMES = """
+    python python3 pytest npm npx yarn pnpm bun go cargo make tox nox uv poetry bundle rake mvn gradle dotnet php
+    composer ruby node deno sh bash ruff mypy tsc eslint ctest cmake swift rspec phpunit
+"""
+_PROGRAMS = frozenset(_PROGRAM_NAMES.split())
+_ALONE = frozenset(("pytest", "tox", "nox", "make", "rspec", "phpunit", "ctest", "mypy", "tsc"))
+_OUTCOME = re.compile(
+    r"\b(?:fail\w*|exits?|errors?|crash\w*|broken|breaks?|pass|passes|succeeds?|works?|green|red|shows?|does not|doesn't"
+    r"|fix|repair)\b|失败|报错|出错|通过|不行|修复",
+    re.IGNORECASE,
 )
 _QUOTED = re.compile(r"`([^`\n]{2,200})`")
 _COMMAND = re.compile(
@@ -117,12 +127,15 @@ def may_want_edit(words: str, *, has_selection: bool = False) -> bool:
 
 
 def _command(words: str) -> str:
-    """The command that the words name, in backticks or as a known way to run tests."""
-    for quoted in _QUOTED.findall(words):
-        first = quoted.strip().split(" ")[0]
-        if " " in quoted.strip() and (first in _PROGRAMS.split() or first.startswith("./")):
-            return str(quoted.strip())
-        if quoted.strip() in ("pytest", "tox", "nox", "make"):
-            return str(quoted.strip())
-    found = _COMMAND.search(words)
-    return found[1].strip() if found else ""
+    """The command that the words say fails or has to work, in backticks or as a known way to run tests; '' for none."""
+    for found in (*_QUOTED.finditer(words), *_COMMAND.finditer(words)):
+        command = found[1].strip()
+        around = words[max(0, found.start() - NEAR) : found.start()] + words[found.end() : found.end() + NEAR]
+        if _is_command(command) and _OUTCOME.search(around):
+            return command
+    return ""
+
+
+def _is_command(text: str) -> bool:
+    first, _, rest = text.partition(" ")
+    return first.startswith("./") or (first in _PROGRAMS and bool(rest or first in _ALONE))

@@ -44,7 +44,9 @@ def test_nobody_speaks_of_failing_tests(words: str) -> None:
         ("python -m unittest fails, fix it", ""),
         ("`npm test` is broken", ""),
         ("`go test ./...` fails", ""),
-        ("`rm -rf x` is in the docs, remove it", ""),
+        ("`rm -rf x` fails", ""),
+        ("Replace `python setup.py install` in the documentation by `python -m pip install .`", ""),
+        ("Mention `make test` in the README", ""),
     ],
 )
 def test_a_command_that_decides(words: str, command: str) -> None:
