@@ -77,7 +77,7 @@ class DirectPath:
             words, self._proof, limits.reply_tokens, self._form, earlier, also, repairs=brief.repairs
         )
         solver = Solver(self._model, workshop, question, limits, parts.voice.emit)
-        solution = await solver.solve(is_task=work.is_task, repairs=brief.repairs)
+        solution = await solver.solve(is_task=work.is_task)
         remember(parts, Message("assistant", self._report(solution)))
         if solution.ending == "solved":
             parts.voice.emit(events.Token(content=self._done(solution.verdict)))
@@ -103,7 +103,7 @@ class DirectPath:
             replace(limits, reply_tokens=min(longest, limits.window // 2)),
             parts.voice.emit,
         )
-        return await solver.solve(is_task=True, repairs=False)
+        return await solver.solve(is_task=True)
 
     async def check(self, request: RunRequest) -> Verdict | None:
         """Run what the task says has to pass, on what is staged; None where it says nothing."""

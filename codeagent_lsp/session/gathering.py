@@ -22,6 +22,7 @@ from codeagent_lsp.errors import AgentError
 from codeagent_lsp.index.kinds import is_made, is_source, is_test
 from codeagent_lsp.tools.code.imports import Files, resolved
 from codeagent_lsp.tools.code.source import Source, source_of
+from codeagent_lsp.workspace.changeset import Changeset
 from codeagent_lsp.workspace.files import FileText, FileView
 
 TARGET, WANTED, NAMED, TRACED, IMPORTED, USING, EARLIER, MAPPED = 100, 70, 50, 30, 25, 22, 12, 5
@@ -66,6 +67,10 @@ class WorkspaceFiles:
         self.names = {view.roots.relative(path): path for path in self._paths}
         self._texts: dict[str, FileText | None] = {}
         self._parsed: dict[str, Source | None] = {}
+
+    def relative(self, path: str) -> str:
+        """A file's name."""
+        return self._view.roots.relative(path)
 
     def read(self, name: str) -> FileText | None:
         """A file's text; None for what is not there, cannot be read or may not be."""
@@ -151,6 +156,15 @@ class Gatherer:
             if is_test(name) and PurePosixPath(name).name.rpartition(".")[0] in wanted
         )
 
+    def left_behind(self, words: str, staged: Changeset) -> tuple[str, ...]:
+        """Uses of names that the words speak of and that the staged changes have taken away, as `name: file`."""
+        gone = frozenset[str]()
+        for change in staged:
+            name = self._files.relative(change.path)
+            before, after = (defined_names(name, text) for text in (change.base, change.text))
+            gone |= (before - after) & identifiers(words)
+        return tuple(f"{word}: {name}" for word in sorted(gone) for name in self._files.using([word]))
+
     def about(self, subject: Subject, verdict: Verdict | None) -> tuple[str, ...]:
         """The names of the files that may have to change, best first."""
         scores = self._scores(subject, verdict)
@@ -195,7 +209,9 @@ class Gatherer:
         tests = {name for name in named if is_test(name)}
         if verdict is not None and verdict.failed:
             add((name for name, _ in self._traced(verdict.report) if not is_test(name)), TRACED)
-            tests.update(name for each in verdict.failed for name in self._files.ending([each.path]))
+            failing = {name for each in verdict.failed for name in self._files.ending([each.path])}
+            add((name for name in failing if not is_test(name)), TRACED)
+            tests.update(filter(is_test, failing))
         for test in sorted(tests):
             add(self._files.imported(test), IMPORTED)
         if subject.brief.everywhere:
@@ -296,6 +312,12 @@ class Gatherer:
 
 
 _TEST_NAMES = (("test_", ""), ("", "_test"), ("", ".test"), ("", ".spec"), ("", "_spec"), ("", "Test"), ("", "Tests"))
+
+
+def defined_names(name: str, text: str | None) -> frozenset[str]:
+    """What a text defines, by its language."""
+    source = source_of(name, text) if text is not None else None
+    return frozenset(each.symbol.name for each in source.definitions) if source is not None else frozenset()
 
 
 def _code_names(words: str) -> frozenset[str]:

@@ -14,7 +14,7 @@ from codeagent_lsp import events
 from codeagent_lsp.agent.excerpts import excerpt
 from codeagent_lsp.agent.loop import call_data, result_event
 from codeagent_lsp.agent.solving.material import Material, ShownFile
-from codeagent_lsp.agent.solving.verdict import Verdict
+from codeagent_lsp.agent.solving.verdict import FailedTest, Verdict
 from codeagent_lsp.errors import AgentError
 from codeagent_lsp.index.kinds import is_test
 from codeagent_lsp.messages import ToolCall, ToolResult
@@ -132,8 +132,21 @@ class SolvingWorkshop(_RunWorkshop):
         self._calls = 0
 
     async def check(self) -> Verdict | None:
-        """Run what has to pass. Without a shell nothing can run; that says nothing about the code."""
-        return await self._checked(await self._planned())
+        """Run what has to pass. Without a shell nothing can run; that says nothing about the code.
+
+        Where all uses of something are meant, what was taken away may not be used any more.
+        """
+        verdict = await self._checked(await self._planned())
+        if not self._subject.brief.everywhere or not self.staged():
+            return verdict
+        left = await asyncio.to_thread(lambda: self._gatherer().left_behind(self._subject.brief.words, self.staged()))
+        if not left:
+            return verdict
+        known = verdict if verdict is not None and verdict.known else Verdict()
+        report = "\n".join(filter(None, (known.report, "Still used, change these too:", *left)))
+        return Verdict(
+            known.passed, (*known.failed, *(FailedTest(use, use.partition(": ")[2]) for use in left)), report
+        )
 
     async def gather(self, verdict: Verdict | None, wanted: tuple[str, ...], room: int, *, wide: bool) -> Material:
         """What to show for the task as it stands now."""

@@ -365,3 +365,30 @@ async def test_what_the_user_has_set_is_not_counted(tmp_path: Path) -> None:
     made.manager._services = replace(made.manager._services, answer_forms=known)  # type: ignore[arg-type]
     await made.run(TASK)
     assert known.counted == []
+
+
+async def test_a_rename_is_not_done_while_the_old_name_is_used(tmp_path: Path) -> None:
+    first = code("def average(values):\n    return sum(values) / (len(values) - 1)\n")
+    both = ScriptedReply(
+        "report.py\n```python\nfrom stats import average\n\n\ndef line(values):\n    return str(average(values))\n```\n"
+    )
+    made = world(tmp_path / "w", first, both, says=("Apply",), settings=settings("auto"), deadline=0.2)
+    put(made, "stats.py", "def mean(values):\n    return sum(values) / (len(values) - 1)\n")
+    put(made, "report.py", "from stats import mean\n\n\ndef line(values):\n    return str(mean(values))\n")
+    made.manager._services = replace(made.manager._services, answer_forms=Known(Proof({"whole": Score(3, 3)})))  # type: ignore[arg-type]
+    done = await made.run("把 stats.py 中的 mean 改名为 average，所有用到它的文件也要一起改。")
+    prompts = [request.messages[-1].content for request in made.models["model"].requests]  # type: ignore[attr-defined]
+    assert "report.py" in prompts[0]
+    assert "mean: report.py" in prompts[1]
+    assert done.status == "completed"
+    assert "mean" not in (made.text("report.py") or "") + (made.text("stats.py") or "")
+
+
+async def test_a_rename_that_leaves_uses_behind_is_stopped(tmp_path: Path) -> None:
+    first = code("def average(values):\n    return sum(values)\n")
+    made = world(tmp_path / "w", *[first] * 3, settings=settings("whole"), deadline=0.2)
+    put(made, "stats.py", "def mean(values):\n    return sum(values)\n")
+    put(made, "report.py", "from stats import mean\n")
+    done = await made.run("Rename the function mean in stats.py to average everywhere.")
+    assert done.status == "stopped"
+    assert "mean: report.py" in done.summary

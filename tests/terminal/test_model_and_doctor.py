@@ -1,4 +1,4 @@
-"""The small commands: `model list|pull` and how `doctor` looks."""
+"""The small commands: `model list|probe|pull` and how `doctor` looks."""
 
 from __future__ import annotations
 
@@ -10,11 +10,14 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from codeagent_lsp.agent.forms.form import ANSWER_FORMS
+from codeagent_lsp.config import ModelSettings
 from codeagent_lsp.doctor import Check
 from codeagent_lsp.errors import ModelNotFound
 from codeagent_lsp.llm import download, weights
-from codeagent_lsp.terminal.model import list_models, model_command, pull_model
+from codeagent_lsp.terminal.model import list_models, model_command, probe_model, pull_model
 from codeagent_lsp.terminal.reports import show_checks
+from tests.faults.model_server import delta, free_port, model_server, models, stream
 
 Report = Callable[[int, int], None]
 
@@ -115,3 +118,32 @@ def test_the_doctor_fits_any_width(width: int) -> None:
     out, shown = screen(width=width, terminal=True)
     show_checks(CHECKS, out)
     assert shown.getvalue()
+
+
+async def test_a_probe_says_how_the_model_did(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Against a server that says the same to everything: no form is proved, and nobody pretends otherwise."""
+    monkeypatch.setenv("CODEAGENT_STATE_DIR", str(tmp_path))
+    chat = stream(delta("✓ Done."), delta(finish="stop"))
+    async with model_server(*[chat] * 60, get=models(["my-model"])) as server:
+        settings = ModelSettings(provider="openai", base_url=server.url, tool_calling="text")
+        out, shown = screen()
+        assert await probe_model(out, "en", settings) == 0
+        lines = shown.getvalue().splitlines()
+        assert lines[0].startswith("Trying how my-model gives edits best")
+        assert [line.split()[1:3] for line in lines[1:-1]] == [[form, "0/3"] for form in ANSWER_FORMS]
+        asked = len(server.asked)
+        out, shown = screen()
+        list_models(out, "en")
+        assert "my-model: edits that came out right: tools 0/3" in shown.getvalue()
+        assert len(server.asked) == asked
+
+
+def test_a_probe_without_a_model_is_a_clear_error(capsys: pytest.CaptureFixture[str]) -> None:
+    url = f"http://127.0.0.1:{free_port()}/v1"
+    assert model_command("probe", 0, ["model.provider=openai", f"model.baseUrl={url}", "model.name=x"]) == 1
+    assert url.removesuffix("/v1") in capsys.readouterr().err
+
+
+def test_a_bad_setting_of_a_probe_names_itself(capsys: pytest.CaptureFixture[str]) -> None:
+    assert model_command("probe", 0, ["model.provider=nobody"]) == 1
+    assert "model.provider" in capsys.readouterr().err

@@ -197,15 +197,26 @@ def _stands_for_all(path: str, now: str, code: str, *, known: bool) -> bool:
     if not now.strip():
         return True
     if known:
-        return not lost_definitions(path, now, code) and _keeps_head(now, code)
+        return not lost_definitions(path, now, code) and _keeps_head(path, now, code)
     return len(split_lines(code)) >= LEAST_SHARE * len(split_lines(now))
 
 
-def _keeps_head(now: str, code: str) -> bool:
-    """Whether most lines of a file at its top level are still there: one function alone may define all it defines."""
-    top = [line for line in with_newlines(now, "\n").split("\n") if line.strip() and not line[0].isspace()]
-    lines = set(with_newlines(code, "\n").split("\n"))
-    return sum(line in lines for line in top) >= LEAST_SHARE * len(top)
+def _keeps_head(path: str, now: str, code: str) -> bool:
+    """Whether what a file has beside its definitions (imports, constants) is still there, if changed: one function
+    alone may define all that the file defines, and yet not be the file.
+    """
+    source = source_of(path, now)
+    definitions = source.definitions if source is not None else ()
+    heads = {each.symbol.line_start for each in definitions if each.symbol.kind != "variable"}
+    top = [words[0] for line, words in _top_lines(now) if line not in heads]
+    kept = {words[0] for _, words in _top_lines(code)}
+    return sum(word in kept for word in top) >= LEAST_SHARE * len(top)
+
+
+def _top_lines(text: str) -> list[tuple[int, list[str]]]:
+    """The lines that are not indented, by number, as words."""
+    lines = enumerate(with_newlines(text, "\n").split("\n"), 1)
+    return [(number, line.split()) for number, line in lines if line.strip() and not line[0].isspace()]
 
 
 def _only_definitions(path: str, now: str, code: str, files: Files) -> bool:

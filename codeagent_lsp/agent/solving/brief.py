@@ -23,8 +23,8 @@ _PROGRAM_NAMES = """
 _PROGRAMS = frozenset(_PROGRAM_NAMES.split())
 _ALONE = frozenset(("pytest", "tox", "nox", "make", "rspec", "phpunit", "ctest", "mypy", "tsc"))
 _OUTCOME = re.compile(
-    r"\b(?:fail\w*|exits?|errors?|crash\w*|broken|breaks?|pass|passes|succeeds?|works?|green|red|shows?|does not|doesn't"
-    r"|fix|repair)\b|失败|报错|出错|通过|不行|修复",
+    r"\b(?:fail\w*|exits?|errors?|crash\w*|broken|breaks?|pass|passes|succeeds?|works?|green|red|shows?|does not"
+    r"|doesn't|fix|repair)\b|失败|报错|出错|通过|不行|修复",
     re.IGNORECASE,
 )
 _QUOTED = re.compile(r"`([^`\n]{2,200})`")

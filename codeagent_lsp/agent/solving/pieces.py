@@ -20,7 +20,7 @@ DIRECT = 6.0
 """A definition with at least this score is pointed at itself; with less it is only near one that is."""
 MOST_OUTLINE = 40
 LEAST_SCORE = 0.5
-_WORD = re.compile(r"[A-Za-z_]\w{2,}")
+_WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]+")
 _CALLABLE = frozenset(("function", "method", "macro"))
 
 
@@ -37,7 +37,7 @@ class Hints:
 
 
 def identifiers(text: str) -> frozenset[str]:
-    """The words of a text that can be names in code."""
+    """The words of a text that can be names in code, also where Chinese stands around them without a blank."""
     return frozenset(_WORD.findall(text))
 
 

@@ -26,7 +26,7 @@ from codeagent_lsp.agent.solving.material import Material
 from codeagent_lsp.agent.solving.prompt import CUT, NO_CODE, REPEATED, SAME, Tried
 from codeagent_lsp.agent.solving.prose import ProseFilter
 from codeagent_lsp.agent.solving.question import Question, Situation
-from codeagent_lsp.agent.solving.verdict import Verdict, better, satisfied
+from codeagent_lsp.agent.solving.verdict import Verdict, better, no_worse, satisfied
 from codeagent_lsp.errors import CodeAgentError, ContextOverflow, ModelStreamBroken
 from codeagent_lsp.llm.base import Model, ModelRequest, Reply, TextChunk
 from codeagent_lsp.workspace.changeset import Changeset
@@ -99,7 +99,9 @@ class Solution:
 
 @dataclass(slots=True)
 class _State:
-    """What is known so far. `best` is what is staged between two attempts, `verdict` its check."""
+    """What is known so far. `best` is what is staged between two attempts, `verdict` its check; `harmless` is a change
+    that made nothing worse in tests that nobody spoke of, and nothing better.
+    """
 
     before: Verdict | None
     first: Changeset
@@ -110,6 +112,7 @@ class _State:
     used: list[TextForm] = field(default_factory=list)
     wanted: tuple[str, ...] = ()
     text: str = ""
+    harmless: Changeset | None = None
 
     def situation(self) -> Situation:
         """What the next request has to say."""
@@ -140,12 +143,8 @@ class Solver:
         self._limits = limits
         self._emit = emit
 
-    async def solve(self, *, is_task: bool, repairs: bool) -> Solution:
-        """Work until the check agrees or the attempts are over.
-
-        Where `is_task` is false, words alone will do; `repairs` says that tests which failed before are expected to
-        fail no more.
-        """
+    async def solve(self, *, is_task: bool) -> Solution:
+        """Work until the check agrees or the attempts are over. Where `is_task` is false, words alone will do."""
         before, first = await self._workshop.check(), self._workshop.staged()
         state = _State(before, first, first, before)
         for number in range(self._limits.attempts):
@@ -156,13 +155,16 @@ class Solver:
                     state.text = answer.prose or state.text
                     if not answer.has_code and not is_task and not answer.problem:
                         return self._ended("answered", state, number + 1)
-                    if await self._stands(answer, material, state, repairs=repairs):
+                    if await self._stands(answer, material, state):
                         return self._ended("solved", state, number + 1)
                     if state.best is not best:  # the other answers were given to what it was before
                         break
+        if state.best == first and state.harmless is not None:
+            self._workshop.restore(state.harmless)
+            state.best = state.harmless
         return self._ended("unchanged" if state.best == first else "failing", state, self._limits.attempts)
 
-    async def _stands(self, answer: Answer, material: Material, state: _State, *, repairs: bool) -> bool:
+    async def _stands(self, answer: Answer, material: Material, state: _State) -> bool:
         """Stage an answer and check it. If it does not stand, the best state is staged again and `state` knows why."""
         problem = answer.problem or ("" if answer.texts else SAME if answer.has_code else NO_CODE)
         problem = problem or await self._workshop.stage(answer.texts, material)
@@ -171,13 +173,15 @@ class Solver:
             state.refuse(problem, (*answer.unknown, *sorted(unseen)))
             return False
         verdict = await self._workshop.check()
-        if satisfied(verdict, state.before, repairs=repairs):
+        if satisfied(verdict, state.before):
             state.verdict = verdict
             return True
         if better(verdict, state.verdict):
             state.best, state.verdict, state.tried = self._workshop.staged(), verdict, []
         else:
             state.tried.append(Tried(diff=self._workshop.diff(state.best, DIFF_CHARS)))
+            if state.harmless is None and no_worse(verdict, state.before):
+                state.harmless = self._workshop.staged()
             self._workshop.restore(state.best)
         return False
 

@@ -46,16 +46,20 @@ class Verdict:
         return frozenset(each.test_id for each in self.failed)
 
 
-def satisfied(after: Verdict | None, before: Verdict | None, *, repairs: bool) -> bool:
-    """Whether a change can stand: its tests pass, or, where nobody spoke of them, it broke none that passed before.
-
-    Of a task that `repairs` something fewer have to fail than before. What cannot be checked cannot fail.
+def satisfied(after: Verdict | None, before: Verdict | None) -> bool:
+    """Whether a change does what it should, as far as a check tells: all that was checked passes, or, where nobody
+    spoke of it, less of it fails than before. What cannot be checked cannot fail.
     """
     if after is None or not after.known or after.good:
         return True
-    if after.binding or before is None or not before.known:
-        return False
-    return after.names < before.names or (after.names == before.names and not repairs)
+    return no_worse(after, before) and before is not None and after.names != before.names
+
+
+def no_worse(after: Verdict | None, before: Verdict | None) -> bool:
+    """Whether a change broke nothing that passed before, in a check that nobody spoke of."""
+    if after is None or not after.known:
+        return True
+    return not after.binding and before is not None and before.known and after.names <= before.names
 
 
 def better(one: Verdict | None, other: Verdict | None) -> bool:

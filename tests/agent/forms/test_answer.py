@@ -230,6 +230,40 @@ LANGUAGES = {
     ),
 }
 
+OTHERS = {
+    "a.js": ("import x from 'x';\n\nexport ", "function add(a, b) {\n  return a - b;\n}\n", "\nconst k = 1;\n"),
+    "a.tsx": ("const k = 1;\n\n", "function Box(p: P) {\n  return <b>{a - b}</b>;\n}\n", ""),
+    "a.c": ("#include <a.h>\n\n", "int add(int a, int b)\n{\n\treturn a - b;\n}\n", "\nint z = 1;\n"),
+    "a.cpp": ("#include <a>\n\n", "int A::add(int a, int b) {\n  return a - b;\n}\n", "\nint z = 1;\n"),
+    "a.rb": ("require 'x'\n\n", "def add(a, b)\n  a - b\nend\n", "\nputs add(1, 2)\n"),
+    "a.sh": ("set -e\n\n", "add() {\n  echo $((a - b))\n}\n", "\nadd 1 2\n"),
+    "a.php": ("<?php\n\n", "function add() {\n    return a - b;\n}\n", "\necho add();\n"),
+}
+"""By file: what stands before a function, the function, and what stands after it."""
+
+INSIDE = {
+    "A.java": ("package p;\n\nclass A {\n", "    int add(int a, int b) {\n        return a - b;\n    }\n"),
+    "A.cs": ("using System;\n\nclass A {\n", "    int Add(int a, int b) {\n        return a - b;\n    }\n"),
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_functions_of_every_indexed_language(name: str) -> None:
+    before, function, after = OTHERS[name]
+    right = function.replace("a - b", "a + b")
+    code = ("<?php\n" if name.endswith("php") else "") + right
+    answer = read_answer(f"{name}\n```\n{code}```", Files({name: before + function + after}), "function")
+    assert (answer.problem, answer.texts) == ("", {name: before + right + after})
+
+
+@pytest.mark.parametrize("name", INSIDE)
+def test_methods_below_the_line_of_their_class(name: str) -> None:
+    before, method = INSIDE[name]
+    other = "\n    int zero() {\n        return 0;\n    }\n}\n"
+    right = method.replace("a - b", "a + b")
+    answer = read_answer(f"```\nclass A {{\n{right}}}\n```", Files({name: before + method + other}), "function")
+    assert (answer.problem, answer.texts) == ("", {name: before + right + other})
+
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_functions_of_other_languages(language: str) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -94,7 +96,7 @@ async def solved(
     question = FilesQuestion("The tests fail. Repair it.", PROVED, 2048, form)
     heard: list[events.Event] = [] if told is None else told
     solver = Solver(model, bench, question, limits or SolverLimits(), heard.append)
-    return await solver.solve(is_task=is_task, repairs=True), model
+    return await solver.solve(is_task=is_task), model
 
 
 def asked(model: ScriptedModel, number: int) -> str:
@@ -143,6 +145,18 @@ async def test_without_any_gain_nothing_is_changed() -> None:
     bench = Bench(check)
     solution, _ = await solved(bench, WORSE, WORSE, WORSE)
     assert (solution.ending, bench.text) == ("unchanged", NOW)
+
+
+async def test_a_change_that_makes_nothing_worse_where_nobody_spoke_of_tests(tmp_path: Path) -> None:
+    """It is offered, and what fails as before is said: whether it is what was meant, nobody knows."""
+
+    def beside(text: str) -> Verdict:
+        return replace(check(text), binding=False)
+
+    bench = Bench(beside)
+    solution, model = await solved(bench, WORSE, WORSE, WORSE)
+    assert (solution.ending, len(model.requests)) == ("failing", 3)
+    assert "a * b" in bench.text
 
 
 async def test_without_a_check_a_change_is_taken() -> None:
@@ -223,9 +237,7 @@ async def test_slots_are_used_from_the_second_round_on() -> None:
     bench = Bench(check)
     model = ScriptedModel([WORSE, WORSE, BOTH])
     question = FilesQuestion("Repair it.", PROVED, 2048)
-    solution = await Solver(model, bench, question, SolverLimits(slots=2), lambda event: None).solve(
-        is_task=True, repairs=True
-    )
+    solution = await Solver(model, bench, question, SolverLimits(slots=2), lambda event: None).solve(is_task=True)
     assert (solution.ending, solution.attempts, len(model.requests)) == ("solved", 2, 3)
     assert model.requests[1].temperature < model.requests[2].temperature
 

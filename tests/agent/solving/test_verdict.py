@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from codeagent_lsp.agent.solving.verdict import FailedTest, Verdict, better, satisfied
+from codeagent_lsp.agent.solving.verdict import FailedTest, Verdict, better, no_worse, satisfied
 
 
 def verdict(passed: int, *failed: str, binding: bool = True) -> Verdict:
@@ -29,14 +29,18 @@ UNKNOWN = Verdict(problem="pytest is not installed")
         (verdict(2, "a", binding=False), None, False),
     ],
 )
-def test_a_repair(after: Verdict | None, before: Verdict | None, *, stands: bool) -> None:
-    assert satisfied(after, before, repairs=True) is stands
+def test_what_does_what_it_should(after: Verdict | None, before: Verdict | None, *, stands: bool) -> None:
+    assert satisfied(after, before) is stands
 
 
-def test_a_change_that_repairs_nothing_may_leave_what_failed_before() -> None:
+def test_what_breaks_nothing() -> None:
     same = verdict(2, "a", binding=False)
-    assert satisfied(same, same, repairs=False)
-    assert not satisfied(verdict(2, "b", binding=False), same, repairs=False)
+    assert no_worse(same, same)
+    assert no_worse(None, same)
+    assert no_worse(UNKNOWN, same)
+    assert not no_worse(verdict(2, "b", binding=False), same)
+    assert not no_worse(verdict(2, "a"), verdict(2, "a"))
+    assert not no_worse(same, None)
 
 
 @pytest.mark.parametrize(

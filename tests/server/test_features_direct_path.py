@@ -1,0 +1,76 @@
+"""The direct path in a stock editor: unsaved text, tests in the shadow, progress, one prompt, the truth at the end."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.server.replies import say
+from tests.server.stock_editor import StockEditor
+from tests.shadow.rig import needs_overlay
+
+pytestmark = pytest.mark.slow
+
+NOW = "def mean(values):\n    return sum(values) / (len(values) - 1)\n"
+RIGHT = "def mean(values):\n    return sum(values) / len(values)\n"
+TESTS = (
+    "import unittest\nfrom stats import mean\n\n\nclass T(unittest.TestCase):\n"
+    "    def test_mean(self):\n        self.assertEqual(mean([2, 4]), 3)\n"
+)
+TASK = "test_stats.py fails. Repair mean in stats.py."
+FUNCTION = {"agent": {"answerForm": "function"}}
+
+
+def answer(text: str) -> dict[str, Any]:
+    return say(f"```python\n{text}```")
+
+
+def project(workspace: Path) -> Path:
+    (workspace / "stats.py").write_text("def mean(values):\n    return 0\n")
+    (workspace / "test_stats.py").write_text(TESTS)
+    return workspace / "stats.py"
+
+
+def reports(editor: StockEditor) -> list[str]:
+    values = [params["value"] for params in editor.notifications("$/progress")]
+    return [value.get("message", "") for value in values if value["kind"] == "report"]
+
+
+@needs_overlay
+def test_a_task_in_a_stock_editor(workspace: Path, tmp_path: Path) -> None:
+    path = project(workspace)
+    script = [answer("def mean(values):\n    return sum(values)\n"), answer(RIGHT)]
+    with StockEditor(workspace, tmp_path / "state", script=script, settings=FUNCTION) as editor:
+        editor.open(path, NOW)
+        end = editor.run("codeagent.run", task=TASK)
+        assert editor.text(path) == RIGHT
+        assert path.read_text() == "def mean(values):\n    return 0\n"
+        assert len(editor.prompts) == 1
+        assert "Tests: 1 passed" in editor.prompts[0]["message"]
+        assert any("Attempt 2 of 3" in message for message in reports(editor))
+        assert end["message"]
+
+
+@needs_overlay
+def test_what_is_not_done_is_said(workspace: Path, tmp_path: Path) -> None:
+    path = project(workspace)
+    with StockEditor(workspace, tmp_path / "state", script=[say("✓ Done.")], settings=FUNCTION) as editor:
+        editor.open(path, NOW)
+        end = editor.run("codeagent.run", task=TASK)
+        assert editor.text(path) == NOW
+        assert editor.prompts == []
+        told = [params["message"] for params in editor.notifications("window/showMessage")]
+        assert any("Nothing was changed" in message for message in (*told, end["message"]))
+
+
+def test_a_cancel_in_the_middle(workspace: Path, tmp_path: Path) -> None:
+    path = project(workspace)
+    script = [{"text": answer(RIGHT)["text"], "chunks": 50, "delay": 0.2}]
+    with StockEditor(workspace, tmp_path / "state", script=script, settings=FUNCTION) as editor:
+        editor.open(path, NOW)
+        run_id = editor.command("codeagent.run", task="Fix mean in stats.py")["runId"]
+        assert run_id in editor.command("codeagent.cancel", runId=run_id)["cancelled"]
+        editor.ended(run_id)
+        assert editor.text(path) == NOW
