@@ -6,6 +6,7 @@ to its imports. Everything else of the file stays byte for byte. Not here: findi
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from codeagent_lsp.tools.code.source import Definition, Source, required, source
 from codeagent_lsp.tools.code.splices import problem
 from codeagent_lsp.workspace import merge
 
+_METHOD = re.compile(r"(?:@[^\n]*\n)*(?:async )?def \w+\((?:self|cls)\b")
 _TYPES = frozenset(("class", "struct", "interface", "enum", "module"))
 _IMPORTS = frozenset(
     ("import_statement", "import_from_statement", "future_import_statement", "import_declaration", "use_declaration",
@@ -120,7 +122,7 @@ def _replaced(path: str, source: Source, given: Sequence[_Given], preferred: Seq
             edits.append(AstEdit(target, "replace", each.code))
             anchor = target
         else:
-            after.setdefault(each.parent or anchor, []).append(each.code)
+            after.setdefault(each.parent or _owner(source, each, preferred) or anchor, []).append(each.code)
     text = source.text
     if edits:
         try:
@@ -147,6 +149,16 @@ def _target(source: Source, given: _Given, preferred: Sequence[str]) -> str:
     if len(found) > 1:  # defined twice: the last one holds
         return f"{found[-1].qualified}#{len(found)}"
     return found[0].qualified if found else ""
+
+
+def _owner(source: Source, given: _Given, preferred: Sequence[str]) -> str:
+    """The class that a new Python method given without its class belongs to; '' for none, or where that is open."""
+    if source.language != "python" or not _METHOD.match(given.code):
+        return ""
+    classes = [each.qualified for each in source.definitions if each.symbol.kind == "class"]
+    shown = dict.fromkeys(name.rpartition(".")[0] for name in preferred)
+    near = [name for name in shown if name in classes] or classes
+    return near[0] if len(near) == 1 else ""
 
 
 def _added(path: str, text: str, beside: str, code: str) -> str:

@@ -114,6 +114,21 @@ def test_new_functions_methods_and_imports_are_added() -> None:
         assert line in text
 
 
+def test_a_new_method_without_its_class_goes_into_the_only_one() -> None:
+    now = "class Stack:\n    def __init__(self):\n        self.items = []\n\n\nX = 1\n"
+    code = "def peek(self):\n    return self.items[-1]\n"
+    answer = read_answer(f"```python\n{code}```", Files({"a.py": now}), "function")
+    wanted = now.replace("= []\n", "= []\n\n    def peek(self):\n        return self.items[-1]\n")
+    assert answer.texts == {"a.py": wanted}
+
+
+def test_a_new_method_goes_where_a_neighbour_was_shown() -> None:
+    code = "def down(self):\n    self.count -= 1\n"
+    files = Files({"sums.py": NOW}, ("Counter.up",))
+    text = read_answer(f"```python\n{code}```", files, "function").texts["sums.py"]
+    assert "        return self.count\n\n    def down(self):\n        self.count -= 1\n\n\nclass Other" in text
+
+
 REFUSED: dict[str, tuple[TextForm, str, str]] = {
     "a part left out": ("whole", "```python\ndef add(a, b):\n    # ... rest of the code\n    pass\n```", "left out"),
     "a syntax error": ("function", "```python\ndef add(a, b:\n    return a + b\n```", "syntax error"),
