@@ -75,7 +75,10 @@ class TaskWork:
         await self._count("tools", worked=False)
         if self._forced == "tools":
             return self._unfinished(result)
-        return await self._solved(is_task=True, told=False, attempts=1 if result.ending == "answered" else None)
+        if result.ending == "answered":
+            return await self._solved(is_task=True, told=False, attempts=1)
+        status, text = await self._solved(is_task=True, told=False)
+        return status, text if status == "completed" else f"{self._unfinished(result)[1]}\n{text}"
 
     async def _solved(self, *, is_task: bool, told: bool, attempts: int | None = None) -> tuple[events.RunStatus, str]:
         """On the direct path. Where the tool loop has changed something before, that is not called nothing."""

@@ -48,18 +48,20 @@ class Verdict:
 
 def satisfied(after: Verdict | None, before: Verdict | None) -> bool:
     """Whether a change does what it should, as far as a check tells: all that was checked passes, or, where nobody
-    spoke of it, less of it fails than before. What cannot be checked cannot fail.
+    spoke of it, less of it fails than before. What could not be checked before either cannot fail.
     """
-    if after is None or not after.known or after.good:
+    if after is None or after.good:
         return True
+    if not after.known:
+        return before is None or not before.known
     return no_worse(after, before) and before is not None and after.names != before.names
 
 
 def no_worse(after: Verdict | None, before: Verdict | None) -> bool:
     """Whether a change broke nothing that passed before, in a check that nobody spoke of."""
-    if after is None or not after.known:
+    if after is None:
         return True
-    return not after.binding and before is not None and before.known and after.names <= before.names
+    return after.known and not after.binding and before is not None and before.known and after.names <= before.names
 
 
 def better(one: Verdict | None, other: Verdict | None) -> bool:

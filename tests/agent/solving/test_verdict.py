@@ -21,7 +21,9 @@ UNKNOWN = Verdict(problem="pytest is not installed")
         (verdict(2, "a"), verdict(2, "a"), False),
         (verdict(2, "a"), verdict(1, "a", "b"), False),
         (None, None, True),
-        (UNKNOWN, verdict(2, "a"), True),
+        (UNKNOWN, UNKNOWN, True),
+        (UNKNOWN, None, True),
+        (UNKNOWN, verdict(2, "a"), False),
         (verdict(2, "a", binding=False), verdict(2, "a", binding=False), False),
         (verdict(2, "a", binding=False), verdict(1, "a", "b", binding=False), True),
         (verdict(2, "b", binding=False), verdict(1, "a", binding=False), False),
@@ -37,7 +39,7 @@ def test_what_breaks_nothing() -> None:
     same = verdict(2, "a", binding=False)
     assert no_worse(same, same)
     assert no_worse(None, same)
-    assert no_worse(UNKNOWN, same)
+    assert not no_worse(UNKNOWN, same)
     assert not no_worse(verdict(2, "b", binding=False), same)
     assert not no_worse(verdict(2, "a"), verdict(2, "a"))
     assert not no_worse(same, None)
