@@ -86,7 +86,7 @@ def _no_wait_for_the_disk() -> Iterator[None]:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark what needs the machine for itself, before `-m` looks."""
     for item in items:
-        if str(item.path).startswith(ALONE):
+        if str(item.path).startswith(ALONE) or item.get_closest_marker("model"):
             item.add_marker("alone")
 
 

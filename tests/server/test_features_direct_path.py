@@ -24,7 +24,7 @@ FUNCTION = {"agent": {"answerForm": "function"}}
 
 
 def answer(text: str) -> dict[str, Any]:
-    return say(f"```python\n{text}```")
+    return say(f"```python\n{text}```", chunks=4, delay=0.1)  # so long that its progress is seen
 
 
 def project(workspace: Path) -> Path:

@@ -99,7 +99,7 @@ def test_the_map_in_the_first_request_holds_the_right_file(start: StartEditor, w
     editor = start(say("Done."))
     editor.run("codeagent.run", task="The checkout of the cart adds the wrong tax")
     assert editor.close() == 0
-    (messages,) = requests(tmp_path)
+    messages = requests(tmp_path)[0]
     best = messages[1].splitlines()[1:6]
     assert {"shop/cart.py", "shop/taxes.py"} <= set(best)
     assert "def value_added_tax(items)" in messages[1]

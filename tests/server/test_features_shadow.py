@@ -68,9 +68,10 @@ def test_tests_fail_on_disk_and_pass_on_the_unsaved_buffer_and_the_staged_file(
     )
     editor.open(workspace / "calc.py", "def add(a, b):\n    return a + b\n")
     editor.run("codeagent.run", task="make the tests pass")
-    first, _, second = results(editor)
+    first, _, second, checked = results(editor)
     assert "FAILED" in first
     assert "OK" in second
+    assert "1 passed" in checked  # what the model says of the tests is looked at
     assert fingerprint(workspace) == before
     assert len(editor.prompts) == 1  # about the changes; none about the commands
     assert editor.close() == 0

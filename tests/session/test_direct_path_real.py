@@ -17,7 +17,7 @@ from codeagent_lsp.llm.factory import open_model
 from codeagent_lsp.llm.scripted import ScriptedReply
 from codeagent_lsp.session.request import RunRequest, Target
 from codeagent_lsp.session.shadows import SessionShadows
-from tests.session.fakes import World, say, world
+from tests.session.fakes import World, say, until, world
 from tests.session.test_direct_path import Form, code, settings
 from tests.session.test_embedded_task import real
 from tests.shadow.rig import needs_overlay
@@ -85,7 +85,8 @@ async def test_the_best_is_kept_and_what_fails_is_said(tmp_path: Path) -> None:
 
 async def test_the_tool_loop_is_held_to_the_tests(tmp_path: Path) -> None:
     """The model says that it is done; the tests say that it is not, and it is told."""
-    made = project(tmp_path, say("✓ Done."), MEAN, FIRST, form="auto")
+    made = project(tmp_path, say("✓ Done."), MEAN, form="auto")
+    made.open("stats.py", NOW.replace("values[1]", "values[0]"))
     done = await made.run(TASK)
     assert done.status == "completed"
     assert passes(made)
@@ -118,10 +119,12 @@ async def test_the_embedded_model_says_truly_whether_it_is_done(tmp_path: Path) 
     made = project(tmp_path, form="auto")
     model = made.models["model"] = await open_model(ModelSettings(provider="embedded"), tmp_path / "state")
     made.manager._services = replace(made.manager._services, answer_forms=KnownForms(ProofStore(tmp_path)))
+    run_id = made.manager.start(RunRequest("run", TASK, TASK))
     try:
-        done = await made.run(TASK)
+        await until(lambda: run_id not in made.manager.active(), 1700.0)
     finally:
         await model.close()
+    done = made.completed(run_id)
     assert (done.status == "completed") is passes(made)
     assert not any(isinstance(event, events.AnomalyDetected) for event in made.events)
     assert on_disk(made) == {"stats.py": NOW, "test_stats.py": TESTS}
