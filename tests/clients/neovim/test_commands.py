@@ -95,7 +95,7 @@ def test_a_cancel_from_the_editor_ends_the_run_within_a_second(tmp_path: Path) -
         local buffer = rig.open("a.py")
         local run = rig.command("run", { task = "change it" }).runId
         rig.wait("the begin of the progress", 5000, function() return rig.progress[rig.token(run)] end)
-        vim.wait(300)
+        rig.wait("the staged change", 20000, function() return #rig.command("pending") > 0 end)
         local before = vim.uv.hrtime()
         rig.client:notify("window/workDoneProgress/cancel", { token = rig.token(run) })
         local sentence = rig.ended(run)
