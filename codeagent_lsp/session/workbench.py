@@ -122,20 +122,19 @@ class Workbench:
 
 
 def commands_line(isolation: Isolation | None, reason: str) -> str:
-    """What the model is told about commands; the same words for a whole session."""
+    """What the model is told about commands; the same words for a whole session. No name of a level stands in it: a
+    small model took "overlay" for a folder.
+    """
     if isolation is None:
         return f"Commands cannot run here: {reason}"
     if isolation.level == "direct":
         return (
-            "Commands (run_cmd, run_tests) run in the user's real folder (level direct), on what is saved, and always "
-            "need approval."
+            "Commands (run_cmd, run_tests) run in the user's real folder, on what is saved, and always need approval."
         )
-    wheres = {"overlay": "a shadow of the workspace", "container": "a container with a copy of the workspace"}
-    where = wheres.get(isolation.level, "a copy of the workspace")
     safe = "without network" if isolation.offline else "not isolated from the rest of the system"
     return (
-        f"Commands (run_cmd, run_tests) run in {where} ({isolation.level}, {safe}) with the user's unsaved text and "
-        "your staged changes. What they write becomes staged changes. Check your changes there before you answer."
+        f"Commands (run_cmd, run_tests) run on a private copy of the workspace, {safe}, with the user's unsaved text "
+        "and your staged changes. What they write becomes staged changes. Check your changes there before you answer."
     )
 
 

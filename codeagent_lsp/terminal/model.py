@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import signal
 import sys
 import threading
@@ -36,6 +37,7 @@ def model_command(action: str, port: int, assignments: Iterable[str] = ()) -> in
     """Do one action; 0 done, 1 failed, 130 interrupted."""
     language = choose_language("auto", user_locale())
     out = console()
+    logging.basicConfig(handlers=[logging.NullHandler()])  # what is tried again is no line for the user
     try:
         match action:
             case "pull":

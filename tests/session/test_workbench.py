@@ -25,15 +25,17 @@ def told_to_model(made: World) -> str:
 @pytest.mark.parametrize(
     ("isolation", "words"),
     [
-        (OVERLAY, ["overlay", "without network", "staged changes"]),
-        (CONTAINER, ["container with a copy", "without network", "staged changes"]),
+        (OVERLAY, ["private copy", "without network", "staged changes"]),
+        (CONTAINER, ["private copy", "without network", "staged changes"]),
         (OPEN_COPY, ["copy", "not isolated"]),
-        (DIRECT, ["direct", "real folder", "approval"]),
+        (DIRECT, ["real folder", "approval"]),
     ],
 )
-def test_the_prompt_names_the_level(isolation: Isolation, words: list[str]) -> None:
+def test_the_prompt_says_where_commands_run(isolation: Isolation, words: list[str]) -> None:
     line = commands_line(isolation, "")
     assert [word for word in words if word not in line] == []
+    assert "overlay" not in line
+    assert "shadow" not in line
 
 
 def test_the_prompt_says_why_nothing_can_run() -> None:
