@@ -14,9 +14,10 @@ step() {
     printf '\n== %s\n' "$*"
 }
 
-# work FOLDER WORDS: lets the agent do one task; prints what the user would see, then what the tests say.
+# work KIND FOLDER WORDS: lets the agent do one task; prints what the user would see, then what the tests say.
 work() {
-    step "Task: $2"
+    step "Task $((tasks + 1)): $1"
+    shift
     cp -R "$1" "$1.before"
     timeout 900 codeagent-lsp run --yes --workspace "$1" --set model.provider=embedded "$2" || echo "codeagent-lsp run: exit $?"
     diff -ru "$1.before" "$1" | sed "s|$folder/||g" || true
@@ -42,7 +43,7 @@ for kind in fault addition rename; do
     python -m tests.bench.tasks --seed "$seed" --count 1 --kinds "$kind" --sizes small,medium --into "$folder/$kind" >"$folder/drawn"
     tab="$(printf '\t')"
     while IFS="$tab" read -r place words; do
-        work "$place" "$words" </dev/null
+        work "$kind" "$place" "$words" </dev/null
     done <"$folder/drawn"
 done
 

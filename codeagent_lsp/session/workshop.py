@@ -83,6 +83,8 @@ class _RunWorkshop:
                 verdict = await self._checker.run(plan)
         except TimeoutError:
             return None
+        finally:
+            self._parts.bench.close()  # what it printed is shown before what it means is said
         return replace(verdict, binding=not plan.beside) if verdict is not None else None
 
     def _executor(self, registry: ToolRegistry) -> ToolExecutor:

@@ -11,6 +11,7 @@ from codeagent_lsp.agent.forms.fences import path_in
 
 _FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})")
 _BLOCK_START, _BLOCK_END = re.compile(r"^<{5,9} ?SEARCH"), re.compile(r"^>{5,9} ?REPLACE")
+_LINE = re.compile(r"^[\s>*-]*(?:WRONG|RIGHT):")
 _HEADING = re.compile(r"\s")
 
 
@@ -43,6 +44,8 @@ class ProseFilter:
             return ""
         if fence is not None:
             self._fence = fence[1]
+            return ""
+        if _LINE.match(line):
             return ""
         if _BLOCK_START.match(line):
             self._in_block = True

@@ -12,7 +12,7 @@ from codeagent_lsp.agent.solving.prose import ProseFilter
 
 REPLY = (
     "The sign is wrong.\n\nsrc/a.py\n```python\ndef f():\n    return 1\n```\nAnd\nb.py\n<<<<<<< SEARCH\nx\n=======\ny\n"
-    ">>>>>>> REPLACE\nthat is all"
+    ">>>>>>> REPLACE\nWRONG: x = 1\nRIGHT: x = 2\nthat is all"
 )
 SHOWN = "The sign is wrong.\nAnd\nthat is all\n"
 
