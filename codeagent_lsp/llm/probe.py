@@ -6,15 +6,11 @@ Not here: calling tools in that way (`toolcalling`).
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import json
-import os
-import tempfile
 from contextlib import aclosing
 from pathlib import Path
-from typing import Any
 
 from codeagent_lsp.errors import ContextOverflow, ModelRejected, ModelReplyInvalid, ModelStreamBroken, ModelTimeout
+from codeagent_lsp.llm import remembered
 from codeagent_lsp.llm.base import Model, ModelInfo, ModelRequest, Reply, ToolCalling
 from codeagent_lsp.llm.toolcalling import ToolCallingModel
 from codeagent_lsp.messages import Message, ToolSpec
@@ -44,12 +40,12 @@ async def best_mode(model: Model, state_dir: Path) -> ToolCalling:
     Failures of the connection are raised and nothing is remembered.
     """
     path, key = state_dir / FILE, _key(model.info)
-    known = _read(path).get(key)
+    known = remembered.read(path).get(key)
     if known in _MODES:
         mode: ToolCalling = known
         return mode
     found = await _find(model)
-    _remember(path, key, found)
+    remembered.remember(path, key, found)
     return found
 
 
@@ -84,21 +80,3 @@ async def _works(model: Model, mode: ToolCalling) -> bool:
 
 def _key(info: ModelInfo) -> str:
     return f"{info.url} {info.name}"
-
-
-def _read(path: Path) -> dict[str, Any]:
-    try:
-        value = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
-        return {}
-    return value if isinstance(value, dict) else {}
-
-
-def _remember(path: Path, key: str, mode: ToolCalling) -> None:
-    """Best effort: a folder that cannot be written only costs the next start a probe."""
-    with contextlib.suppress(OSError):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{FILE}")
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            json.dump({**_read(path), key: mode}, file, indent=1)
-        Path(name).replace(path)

@@ -52,7 +52,9 @@ class Work:
 
 
 class DirectPath:
-    """For one run. `form` forces an answer form."""
+    """Works on the tasks of one run by asking the model for changed code. `proof` says which answer forms the model is
+    good at, `form` forces one.
+    """
 
     def __init__(self, parts: Parts, model: Model, proof: Proof, form: TextForm | None) -> None:
         self._parts = parts
@@ -64,17 +66,15 @@ class DirectPath:
         """Do one task; its words and what came of it join the conversation."""
         parts, request = self._parts, work.request
         await parts.bench.open()
-        words = work.words or task_message(request.instruction, self._selection(request), request.diagnostics)
-        earlier = self._earlier()
+        brief, earlier = self._brief(work), self._earlier()
         if work.told:
-            remember(parts, Message("user", words))
-        brief = self._brief(work)
+            remember(parts, Message("user", brief.words))
         workshop = SolvingWorkshop(parts, await self._subject(request, brief), small=self._window <= SMALL_WINDOW)
         also = await asyncio.to_thread(self._instructions)
         limits = self._limits()
         limits = replace(limits, attempts=work.attempts or limits.attempts)
         question = FilesQuestion(
-            words, self._proof, limits.reply_tokens, self._form, earlier, also, repairs=brief.repairs
+            brief.words, self._proof, limits.reply_tokens, self._form, earlier, also, repairs=brief.repairs
         )
         solver = Solver(self._model, workshop, question, limits, parts.voice.emit)
         solution = await solver.solve(is_task=work.is_task)
@@ -124,6 +124,7 @@ class DirectPath:
         return "stopped", "\n".join(filter(None, lines))
 
     def _brief(self, work: Work) -> Brief:
+        """What the task's words say of its checks; its `words` are those with the selection and the diagnostics."""
         brief = brief_of(work.words or work.request.instruction)
         if work.request.kind == "test":
             return Brief(brief.words, writes_tests=True, creates=True)

@@ -51,7 +51,7 @@ class TaskWork:
         return await self._solved(is_task=self.wish == "change", told=True)
 
     async def step(self, words: str) -> LoopResult:
-        """One step of a plan on the direct path."""
+        """Do one step of a plan on the direct path; `unsolved` when a change is missing or tests fail."""
         sure = wants_edit(words)
         solution = await self.path.solve(Work(self._request, words, is_task=sure))
         _, text = self.path.outcome(solution)

@@ -6,11 +6,7 @@ against an entry, so that a wrong one is dropped and the model tried anew. Not h
 
 from __future__ import annotations
 
-import contextlib
-import json
-import os
 import re
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib import resources
@@ -18,6 +14,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from codeagent_lsp.agent.forms.form import ANSWER_FORMS, AnswerForm
+from codeagent_lsp.llm import remembered
 from codeagent_lsp.llm.base import ModelInfo
 
 FILE = "answer_forms.json"
@@ -87,7 +84,7 @@ class ProofStore:
 
     def get(self, info: ModelInfo) -> Proof | None:
         """What is known of a model; None where it has to be tried."""
-        entry = self._read().get(key_of(info))
+        entry = remembered.read(self._path).get(key_of(info))
         if isinstance(entry, dict) and "dropped" in entry:
             return None
         kept = _proof(entry, "probed")
@@ -102,13 +99,13 @@ class ProofStore:
 
     def entries(self) -> list[tuple[str, Proof]]:
         """All that was found out here, by endpoint and model."""
-        found = ((key, _proof(entry, "probed")) for key, entry in self._read().items())
+        found = ((key, _proof(entry, "probed")) for key, entry in remembered.read(self._path).items())
         return [(key, proof) for key, proof in found if proof is not None]
 
     def keep(self, info: ModelInfo, proof: Proof) -> None:
         """Remember what was found out."""
         forms = {form: _plain(score) for form, score in proof.scores.items()}
-        self._update(key_of(info), {"forms": forms})
+        remembered.remember(self._path, key_of(info), {"forms": forms})
 
     def failed(self, info: ModelInfo, form: AnswerForm) -> bool:
         """A run in this form came to nothing. Returns whether that drops the entry, so that the model is tried anew."""
@@ -120,7 +117,7 @@ class ProofStore:
 
     def _counted(self, info: ModelInfo, form: AnswerForm, *, failed: bool) -> bool:
         key = key_of(info)
-        known = self._read().get(key)
+        known = remembered.read(self._path).get(key)
         entry: dict[str, Any] = dict(known) if isinstance(known, dict) else {}
         strikes = dict(entry["strikes"]) if isinstance(entry.get("strikes"), dict) else {}
         before = strikes.get(form, 0)
@@ -128,19 +125,10 @@ class ProofStore:
         if count == before or (not failed and form not in strikes):
             return False
         dropped = count >= STRIKES
-        self._update(key, {"dropped": form} if dropped else {**entry, "strikes": {**strikes, form: count}})
+        remembered.remember(
+            self._path, key, {"dropped": form} if dropped else {**entry, "strikes": {**strikes, form: count}}
+        )
         return dropped
-
-    def _read(self) -> dict[str, Any]:
-        return _mapping(self._path.read_text, "utf-8")
-
-    def _update(self, key: str, entry: Mapping[str, Any]) -> None:
-        with contextlib.suppress(OSError):
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            descriptor, name = tempfile.mkstemp(dir=self._path.parent, prefix=f".{FILE}")
-            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-                json.dump({**self._read(), key: entry}, file, indent=1)
-            Path(name).replace(self._path)
 
 
 def key_of(info: ModelInfo) -> str:
@@ -155,16 +143,7 @@ def family_of(name: str) -> str:
 
 
 def _shipped() -> Mapping[str, Any]:
-    place = resources.files("codeagent_lsp.agent.forms").joinpath(SHIPPED)
-    return _mapping(place.read_text, "utf-8")
-
-
-def _mapping(read: Any, encoding: str) -> dict[str, Any]:
-    try:
-        value = json.loads(read(encoding))
-    except (OSError, ValueError, RecursionError):
-        return {}
-    return value if isinstance(value, dict) else {}
+    return remembered.parsed(resources.files("codeagent_lsp.agent.forms").joinpath(SHIPPED).read_text("utf-8"))
 
 
 def _proof(entry: Any, source: Source) -> Proof | None:

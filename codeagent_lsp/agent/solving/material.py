@@ -5,7 +5,7 @@ Not here: choosing it (`session/gathering.py`, `pieces.py`), writing the prompt 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from codeagent_lsp.agent.context import estimate_tokens
 from codeagent_lsp.workspace.files import FileText
@@ -46,14 +46,13 @@ class ShownFile:
 
 @dataclass(frozen=True, slots=True)
 class Material:
-    """`files` may change, best first; `context` are texts by name that may not: the tests that have to pass. `missing`
-    are named files that could not be read, with the reason.
+    """`files` may change, best first; `context` are texts by name that may not: the tests that have to pass. `listing`
+    names the files of a small workspace, '' where that does not help.
     """
 
     files: tuple[ShownFile, ...] = ()
     context: tuple[Piece, ...] = ()
     listing: str = ""
-    missing: tuple[str, ...] = field(default=())
 
     @property
     def preferred(self) -> tuple[str, ...]:

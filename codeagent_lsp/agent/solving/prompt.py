@@ -81,7 +81,6 @@ def messages_for(
         material.listing,
         *context,
         *map(_shown, material.files),
-        *material.missing,
         f"What fails now:\n{_fenced(failures, '')}" if failures else "",
         *map(told, tried),
         f"Task: {words.strip()}",

@@ -12,11 +12,11 @@ from codeagent_lsp.agent.forms.fences import path_in
 _FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})")
 _BLOCK_START, _BLOCK_END = re.compile(r"^<{5,9} ?SEARCH"), re.compile(r"^>{5,9} ?REPLACE")
 _LINE = re.compile(r"^[\s>*-]*(?:WRONG|RIGHT):")
-_HEADING = re.compile(r"\s")
+_BLANK = re.compile(r"\s")
 
 
 class ProseFilter:
-    """For one answer."""
+    """Filters one answer: `feed` takes its pieces in order, `close` ends it."""
 
     def __init__(self) -> None:
         self._line = ""
@@ -50,5 +50,5 @@ class ProseFilter:
         if _BLOCK_START.match(line):
             self._in_block = True
             return ""
-        is_path = bool(path_in(line)) and not _HEADING.search(line.strip("*#` :"))
+        is_path = bool(path_in(line)) and not _BLANK.search(line.strip("*#` :"))
         return f"{line}\n" if line.strip() and not is_path else ""
