@@ -27,7 +27,7 @@ from tests.bench.agents_runs import Agent, Aider, Ours, end_tree
 from tests.bench.peer import VERSION, environment
 from tests.bench.tasks import KINDS, SIZES, Task, draw, lay, solved
 
-FORMS = ("auto", "tools", "whole", "function", "blocks")
+FORMS = ("auto", "tools", "whole", "function", "line", "blocks", "diff")
 AGENTS = ("ours", *(f"ours:{form}" for form in FORMS), "aider")
 START_SECONDS = 180.0
 LIMIT_SECONDS = 300.0

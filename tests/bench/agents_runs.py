@@ -101,7 +101,10 @@ def _event(line: str) -> Mapping[str, object] | None:
 
 @dataclass(frozen=True, slots=True)
 class Aider:
-    """`aider-chat` in its own environment: whole files as answers, the project's tests after each edit."""
+    """`aider-chat` in its own environment: whole files as answers, the project's tests after each edit.
+
+    It is given the files that have to change, as its users add them to its chat; ours has to find them.
+    """
 
     name: str
     url: str
@@ -121,8 +124,8 @@ class Aider:
         return _of_aider(run(self._command(task), project, environment, limit_seconds))
 
     def _command(self, task: Task) -> list[str]:
-        named = named_files(task)
-        files = [word for name in named if name not in task.tests for word in ("--file", name)]
+        given = dict.fromkeys([task.place, *task.also, *named_files(task)])
+        files = [word for name in given if name not in task.tests for word in ("--file", name)]
         files += [word for name in task.tests for word in ("--read", name)]  # so that it cannot change what judges it
         return [
             self.python, "-m", "aider", "--model", f"openai/{self.model}",

@@ -118,7 +118,8 @@ def test_the_default_tasks() -> None:
             assert not re.search(r"/(?:wor" + r"k|ro" + r"ot|home)/\w", text), task.id
         tests = "".join(task.files[name] for name in task.tests)
         assert not re.search(r"0x[0-9a-f]{8}", tests) and "Mock" not in tests
-        assert "unittest" in " ".join(task.check) and task.place in task.files
+        assert "unittest" in " ".join(task.check) and {task.place, *task.also} <= set(task.files)
+        assert len(task.also) == (2 if task.kind == "rename" else 0)
 
 
 @pytest.mark.slow

@@ -5,6 +5,7 @@ Redirects are not followed: headers may hold secrets. Not here: what is said.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
@@ -23,6 +24,21 @@ _TOO_BIG = 1009
 _CLOSING_SECONDS = 1.0
 
 
+class _Ended(asyncio.Transport):
+    """In place of a transport that has ended."""
+
+    def abort(self) -> None:
+        """Nothing is left to do. asyncio's own fails here when it ended while much was still to be written."""
+
+
+class Socket(ClientConnection):
+    """May be written to and closed when the other side has closed it: ConnectionClosed, and nothing else, is told."""
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        self.transport = _Ended()
+
+
 class _Straight(connect):
     """Connects to the address that it was given and to no other."""
 
@@ -35,6 +51,7 @@ async def websocket_transport(settings: ServerSettings, health: Health) -> Async
     """The streams of messages from and to a server. OSError or a WebSocket error when it cannot be reached."""
     opened = _Straight(
         settings.url,
+        create_connection=Socket,
         subprotocols=[Subprotocol("mcp")],
         additional_headers=dict(settings.headers),
         max_size=MAX_MESSAGE,

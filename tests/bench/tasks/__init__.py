@@ -10,7 +10,8 @@ On the command line (standard library only, besides this package; run in the rep
 FOLDER/ID/ is the project that an agent works in, its tests failing. FOLDER/ID.json is the whole task: `id`, `kind`
 (fault, addition, rename), `size` (small, medium, large), `words` (what the user types), `files` (name to text), `tests`
 (names of the files that the check lays over the project again), `check` (the command, "python" being this Python),
-`place` (the file to change), `cause` (what is wrong, for the record, never to be shown to an agent).
+`place` (the file to change), `also` (those that change with it), `cause` (what is wrong, for the record, never to be
+shown to an agent).
 
 From Python: `draw(seed, count=60, kinds=…, sizes=…)` gives `Task` values, the same for the same arguments on the same
 Python; `lay(task, folder)` writes a project; `solved(task, folder)` checks one. A task is solved when its own tests,

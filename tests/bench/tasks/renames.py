@@ -264,9 +264,9 @@ def rename_task(chance: random.Random, task_id: str, size: str, number: int) -> 
         files |= {f"{folder}.py": f'"""Not written yet: {folder}."""\n' for folder in chance.sample(FOLDERS, 2)}
     files["test_names.py"] = test
     cause = f"{form.sort} {old} is to be called {new}"
-    return Task(
-        task_id, "rename", size, words, files, ("test_names.py",), unittest_command(["test_names.py"]), place, cause
-    )
+    tests = ("test_names.py",)
+    also = tuple(file for file, _ in form.uses)
+    return Task(task_id, "rename", size, words, files, tests, unittest_command(tests), place, cause, also)
 
 
 def project(form: Form, name: str, new: str) -> tuple[dict[str, str], str]:

@@ -21,8 +21,8 @@ LEFT_OUT = shutil.ignore_patterns(".git", "__pycache__", "*.pyc", ".aider*", ".v
 class Task:
     """What the user types, the files the project begins with, and the tests that decide.
 
-    `tests` names those of `files` that are laid over the project again before the check; `place` is the file to change;
-    `cause` says what is wrong, for the record only.
+    `tests` names those of `files` that are laid over the project again before the check; `place` is the file to change,
+    `also` those that change with it; `cause` says what is wrong, for the record only.
     """
 
     id: str
@@ -34,6 +34,7 @@ class Task:
     check: tuple[str, ...]
     place: str
     cause: str
+    also: tuple[str, ...] = ()
 
 
 def unittest_command(tests: Sequence[str]) -> tuple[str, ...]:
