@@ -18,6 +18,7 @@ from tests.bench.agents_results import Ended
 from tests.bench.tasks import Task
 from tests.children import command_lines
 
+ROOT = Path(__file__).parents[2]  # the checkout whose agent is measured, not the one that is installed
 GRACE_SECONDS = 5.0
 WINDOW = 8192
 KEPT_OUT = ("CODEAGENT_", "OPENAI_", "AIDER_", "PYTHON")
@@ -65,7 +66,7 @@ class Ours:
         command = [sys.executable, "-m", "codeagent_lsp.cli", "run", "--yes", "--json", "--workspace", str(project)]
         for key, value in settings.items():
             command += ["--set", f"{key}={value}"]
-        environment = {"CODEAGENT_STATE_DIR": str(self.home / "state")}
+        environment = {"CODEAGENT_STATE_DIR": str(self.home / "state"), "PYTHONPATH": str(ROOT)}
         return _of_ours(run([*command, task.words], project, environment, limit_seconds))
 
 
