@@ -35,8 +35,8 @@ from codeagent_lsp.session.task_work import task_work
 from codeagent_lsp.session.voice import PLANNING_CALL, Voice
 from codeagent_lsp.session.workbench import Workbench
 from codeagent_lsp.tools.asking import Question
-from codeagent_lsp.tools.executor import escape_invisible
 from codeagent_lsp.tools.planning import StepDraft
+from codeagent_lsp.workspace.unseen import escaped, shown_exactly
 
 logger = logging.getLogger(__name__)
 
@@ -168,7 +168,7 @@ class Run:
 
     async def _confirmed(self, command: str, level: str) -> bool:
         deny, once = self._voice.text("choice.deny"), self._voice.text("choice.once")
-        title = self._voice.text("file_run.ask", command=escape_invisible(command), level=level)
+        title = self._voice.text("file_run.ask", command=shown_exactly(command, escaped), level=level)
         return await self._voice.ask(Question("approval", title, (deny, once), danger=True)) == (once,)
 
     async def _rewrite(self, model: Model, request: RunRequest, target: Target) -> tuple[events.RunStatus, str]:

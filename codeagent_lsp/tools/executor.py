@@ -28,6 +28,7 @@ from codeagent_lsp.tools.outputs import name_of
 from codeagent_lsp.tools.permissions import decide, subjects_of
 from codeagent_lsp.tools.registry import ToolRegistry
 from codeagent_lsp.tools.truncation import truncate
+from codeagent_lsp.workspace.unseen import escaped, shown_exactly
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,7 +219,6 @@ _APPROVAL_KEYS = ("choice.deny", "choice.once", "choice.session", "choice.always
 _TITLE_LENGTH = 120
 _ERROR_LENGTH = 300
 _FAILURES = (ErrorType.EXECUTION, ErrorType.NETWORK)
-_BLANK = "\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0"  # counted as printable, drawn as nothing
 
 
 def understood(call: ToolCall, tool: Tool[Any]) -> Invocation:
@@ -242,27 +242,14 @@ def validated(tool: Tool[Any], arguments: Mapping[str, Any]) -> Any:
 def describe(call: ToolCall) -> str:
     """The exact call for the user's eyes; invisible and bidirectional characters are escaped."""
     shown = json.dumps(dict(call.arguments), indent=2, ensure_ascii=False, default=str)
-    return f"{call.name}\n{escape_invisible(shown)}"
-
-
-def escape_invisible(value: str) -> str:
-    """`value` with characters that cannot be seen, or that change the reading order, written as escapes."""
-    return "".join(char if char in "\n\t" or _visible(char) else _escaped(char) for char in value)
-
-
-def _visible(char: str) -> bool:
-    return char.isprintable() and char not in _BLANK and not "\ufe00" <= char <= "\ufe0f"
-
-
-def _escaped(char: str) -> str:
-    return f"\\u{ord(char):04x}" if ord(char) < 0x10000 else f"\\U{ord(char):08x}"
+    return f"{call.name}\n{shown_exactly(shown, escaped)}"
 
 
 def _about(invocation: Invocation) -> str:
     """One short line for the question's title; the whole call is in its detail."""
     call, subjects = invocation.call, _subjects(invocation)
     shown = ", ".join(subjects) if any(subjects) else json.dumps(dict(call.arguments), ensure_ascii=False, default=str)
-    line = "".join(_escaped(char) if char in "\n\t" else char for char in escape_invisible(shown))
+    line = "".join(escaped(char) if char in "\n\t" else char for char in shown_exactly(shown, escaped))
     return line if len(line) <= _TITLE_LENGTH else f"{line[: _TITLE_LENGTH // 2]}…{line[-_TITLE_LENGTH // 2 :]}"
 
 

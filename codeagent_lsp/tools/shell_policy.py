@@ -20,6 +20,7 @@ from codeagent_lsp.tools.shell.plain import NotPlain, Simple, plain_commands
 from codeagent_lsp.tools.shell.reading import Script, read
 from codeagent_lsp.tools.shell.rules import allows, covering, spellings
 from codeagent_lsp.tools.shell.unwrapping import Everything, unwrap
+from codeagent_lsp.workspace.unseen import numbered
 
 MAX_CHARS = 8_192
 MAX_COMMANDS = 50
@@ -113,7 +114,7 @@ def _covered(rules: Sequence[str], command: str, everything: Everything) -> str 
 def _doubts(command: str, everything: Everything, allow: Sequence[str]) -> Iterator[str]:
     """Why a script is not allowed by itself."""
     if found := characters.hidden(command):
-        yield f"It has characters that are not seen: {', '.join(map(characters.named, found[:5]))}."
+        yield f"It has characters that are not seen: {', '.join(map(numbered, found[:5]))}."
     elif len(command) > MAX_CHARS:
         yield "It is too long to be judged."
     else:

@@ -13,6 +13,8 @@ import re
 import unicodedata
 from collections.abc import Sequence
 
+from codeagent_lsp.workspace.unseen import is_unseen
+
 _FOLDERS = frozenset(
     """
     .git .hg .svn .jj .githooks .husky .vscode .vs .idea .fleet .nova .zed .kiro .cursor .windsurf .claude
@@ -88,17 +90,13 @@ def holds_secrets(parts: Sequence[str]) -> bool:
 
 def fold(part: str) -> str:
     """What the loosest file system makes of one name: `.GIT.`, `.g<joiner>it` and `GIT~1` are all `.git`."""
-    kept = "".join(char for char in part if not _ignorable(char))
+    # Some file systems drop what is drawn as nothing.
+    kept = "".join(char for char in part if char not in "\n\t" and not is_unseen(char))
     plain = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", kept).casefold())
     stem = plain.partition(":")[0].rstrip(". ")
     return ".git" if re.fullmatch(r"git~\d+", stem) else stem
 
 
-def _ignorable(char: str) -> bool:
-    """Code points that are drawn as nothing and dropped by some file systems."""
-    return unicodedata.category(char) in ("Cf", "Cc") or "\ufe00" <= char <= "\ufe0f" or char == "\u034f"
-
-
 def _spoofs(part: str) -> bool:
     """A name that shows as something else: line breaks, direction marks, invisible characters."""
-    return any(unicodedata.category(char) in ("Cf", "Cc", "Zl", "Zp") for char in part)
+    return any(char in "\n\t" or is_unseen(char) for char in part)
