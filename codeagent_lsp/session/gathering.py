@@ -7,7 +7,7 @@ map. Blocks; use it in a thread. Not here: choosing definitions of one file (`ag
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import PurePosixPath
@@ -17,6 +17,7 @@ from codeagent_lsp.agent.gather import MOST_FILES, named_files
 from codeagent_lsp.agent.solving.brief import Brief
 from codeagent_lsp.agent.solving.material import Material, Piece, ShownFile
 from codeagent_lsp.agent.solving.pieces import Hints, chosen_pieces, identifiers, names_definition
+from codeagent_lsp.agent.solving.renaming import Rename, home_of, rename_in, renamed, still_used
 from codeagent_lsp.agent.solving.verdict import Verdict
 from codeagent_lsp.errors import AgentError
 from codeagent_lsp.index.kinds import is_made, is_source, is_test
@@ -156,14 +157,49 @@ class Gatherer:
             if is_test(name) and PurePosixPath(name).name.rpartition(".")[0] in wanted
         )
 
+    def renamed(self, words: str) -> tuple[Mapping[str, str], Material]:
+        """The new texts by name for a rename that the words ask for, and the files as they were; nothing for others."""
+        asked = rename_in(words)
+        if asked is None or not asked.alone:
+            return {}, Material()
+        sources = self._sources_with(asked)
+        home = home_of(asked, sources, self._files.named(words))
+        texts = renamed(asked, home, sources) if home is not None else {}
+        read = [ShownFile(name, file) for name in texts if (file := self._files.read(name)) is not None]
+        return texts, Material(tuple(read))
+
     def left_behind(self, words: str, staged: Changeset) -> tuple[str, ...]:
-        """Uses of names that the words speak of and that the staged changes have taken away, as `name: file`."""
+        """Uses of names that the words speak of and that the staged changes have taken away, as `name: file`.
+
+        What is to be renamed may not be used, whether it was taken away or not.
+        """
+        asked = rename_in(words)
+        if asked is not None:
+            now = self._sources_with(asked)
+            home = home_of(asked, {**now, **self._before(staged)}, self._files.named(words))
+            if home is not None:
+                return tuple(f"{asked.word}: {name}" for name in still_used(asked, home, now))
         gone = frozenset[str]()
         for change in staged:
             name = self._files.relative(change.path)
             before, after = (defined_names(name, text) for text in (change.base, change.text))
             gone |= (before - after) & identifiers(words)
         return tuple(f"{word}: {name}" for word in sorted(gone) for name in self._files.using([word]))
+
+    def _sources_with(self, asked: Rename) -> dict[str, Source]:
+        """The sources that have the old name in them; of the tests, those that do not use the new one already."""
+        new = re.compile(rf"\b{re.escape(asked.new)}\b")
+        return {
+            name: source
+            for name in self._files.using([asked.word])
+            if (source := self._files.source(name)) and not is_made(name)
+            if not (is_test(name) and new.search(source.text))
+        }
+
+    def _before(self, staged: Changeset) -> dict[str, Source]:
+        """The files that have changed, as they were."""
+        texts = {self._files.relative(change.path): change.base for change in staged}
+        return {name: source for name, text in texts.items() if text and (source := source_of(name, text))}
 
     def about(self, subject: Subject, verdict: Verdict | None) -> tuple[str, ...]:
         """The names of the files that may have to change, best first."""

@@ -45,6 +45,10 @@ class _RunWorkshop:
         self._context = replace(context, shell=LookingShell(context.shell)) if context.shell is not None else context
         self._checker = Checker(self._executor(parts.services.registry), parts.voice.emit)
 
+    async def draft(self) -> tuple[Mapping[str, str], Material]:
+        """Nothing: the model has to do it."""
+        return {}, Material()
+
     def staged(self) -> Changeset:
         """What is staged now."""
         return self._staging.changeset
@@ -149,6 +153,10 @@ class SolvingWorkshop(_RunWorkshop):
         return Verdict(
             known.passed, (*known.failed, *(FailedTest(use, use.partition(": ")[2]) for use in left)), report
         )
+
+    async def draft(self) -> tuple[Mapping[str, str], Material]:
+        """A rename that is plainly said, in all files, by the syntax tree."""
+        return await asyncio.to_thread(lambda: self._gatherer().renamed(self._subject.brief.words))
 
     async def gather(self, verdict: Verdict | None, wanted: tuple[str, ...], room: int, *, wide: bool) -> Material:
         """What to show for the task as it stands now."""

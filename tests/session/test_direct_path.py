@@ -367,6 +367,23 @@ async def test_what_the_user_has_set_is_not_counted(tmp_path: Path) -> None:
     assert known.counted == []
 
 
+async def test_a_plain_rename_needs_no_model(tmp_path: Path) -> None:
+    made = world(tmp_path / "w", says=("Apply",), settings=settings("whole"), deadline=0.2)
+    put(made, "stats.py", "def mean(values):\n    return sum(values)\n")
+    put(made, "report.py", "import stats\n")
+    typed = (
+        "from stats import mean\n\n\ndef line(values):\n    # the mean as `mean` gives it\n    return mean(values)\n"
+    )
+    made.open("report.py", typed)
+    done = await made.run("Rename the function mean in stats.py to average, everywhere it is used.")
+    assert (done.status, done.outcome, done.summary) == ("completed", "full", "Changed: report.py, stats.py.")
+    assert not made.models["model"].requests  # type: ignore[attr-defined]
+    assert made.text("stats.py") == "def average(values):\n    return sum(values)\n"
+    new = typed.replace("import mean", "import average").replace("`mean`", "`average`")
+    assert made.text("report.py") == new.replace("return mean", "return average")
+    assert on_disk(made, "stats.py").startswith("def mean")
+
+
 async def test_a_rename_is_not_done_while_the_old_name_is_used(tmp_path: Path) -> None:
     first = code("def average(values):\n    return sum(values) / (len(values) - 1)\n")
     both = ScriptedReply(
@@ -376,7 +393,7 @@ async def test_a_rename_is_not_done_while_the_old_name_is_used(tmp_path: Path) -
     put(made, "stats.py", "def mean(values):\n    return sum(values) / (len(values) - 1)\n")
     put(made, "report.py", "from stats import mean\n\n\ndef line(values):\n    return str(mean(values))\n")
     made.manager._services = replace(made.manager._services, answer_forms=Known(Proof({"whole": Score(3, 3)})))  # type: ignore[arg-type]
-    done = await made.run("把 stats.py 中的 mean 改名为 average，所有用到它的文件也要一起改。")
+    done = await made.run("把 stats.py 中的 mean 改名为 average，所有用到它的文件也要一起改，然后补上注释。")
     prompts = [request.messages[-1].content for request in made.models["model"].requests]  # type: ignore[attr-defined]
     assert "report.py" in prompts[0]
     assert "mean: report.py" in prompts[1]
@@ -389,6 +406,6 @@ async def test_a_rename_that_leaves_uses_behind_is_stopped(tmp_path: Path) -> No
     made = world(tmp_path / "w", *[first] * 3, settings=settings("whole"), deadline=0.2)
     put(made, "stats.py", "def mean(values):\n    return sum(values)\n")
     put(made, "report.py", "from stats import mean\n")
-    done = await made.run("Rename the function mean in stats.py to average everywhere.")
+    done = await made.run("Rename the function mean in stats.py to average everywhere and add a comment.")
     assert done.status == "stopped"
     assert "mean: report.py" in done.summary

@@ -1,7 +1,8 @@
 """The page to read second: how a model that is no good with tools does a task.
 
-Check first, where the task speaks of tests; show the model the files; ask for the changed code; stage it; check again;
-tell it what still fails, and ask anew, up to a number of attempts. The state with the best check is kept. Not here:
+Check first, where the task speaks of tests; do what needs no model (a rename); show the model the files; ask for the
+changed code; stage it; check again; tell it what still fails, and ask anew, up to a number of attempts. The state with
+the best check is kept. Not here:
 which files are shown and how checks are run (the `Workshop`, `session/workshop.py`), how code is read from a reply
 (`agent/forms`), what becomes of the staged changes (`session/run.py`).
 
@@ -47,6 +48,9 @@ class Workshop(Protocol):
 
     async def check(self) -> Verdict | None:
         """Run what has to pass on the staged state; None where there is nothing to run."""
+
+    async def draft(self) -> tuple[Mapping[str, str], Material]:
+        """New texts by file name that need no model, and the files they were made from; none for most tasks."""
 
     async def gather(self, verdict: Verdict | None, wanted: tuple[str, ...], room: int, *, wide: bool) -> Material:
         """What to show for the task in about `room` tokens: what is pointed at, with `wide` also what is near it.
@@ -147,6 +151,8 @@ class Solver:
         """Work until the check agrees or the attempts are over. Where `is_task` is false, words alone will do."""
         before, first = await self._workshop.check(), self._workshop.staged()
         state = _State(before, first, first, before)
+        if await self._drafted(state):
+            return self._ended("solved", state, 0)
         for number in range(self._limits.attempts):
             self._tell(number, state)
             best = state.best
@@ -163,6 +169,20 @@ class Solver:
             self._workshop.restore(state.harmless)
             state.best = state.harmless
         return self._ended("unchanged" if state.best == first else "failing", state, self._limits.attempts)
+
+    async def _drafted(self, state: _State) -> bool:
+        """Stage what needs no model, where there is such a thing, and check it. It is kept when it helps."""
+        texts, material = await self._workshop.draft()
+        if not texts or await self._workshop.stage(texts, material):
+            return False
+        verdict = await self._workshop.check()
+        if satisfied(verdict, state.before):
+            state.verdict = verdict
+            return True
+        if better(verdict, state.verdict):
+            state.best, state.verdict = self._workshop.staged(), verdict
+        self._workshop.restore(state.best)
+        return False
 
     async def _stands(self, answer: Answer, material: Material, state: _State) -> bool:
         """Stage an answer and check it. If it does not stand, the best state is staged again and `state` knows why."""

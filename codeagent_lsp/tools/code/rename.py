@@ -45,7 +45,7 @@ def rename(source: Source, definitions: Sequence[Definition], name: str) -> Rena
     splices = [Splice(*_bare(source, node.start_byte, node.end_byte, old), new) for node in nodes]
     for use in uses.named(old):
         if surely_means(source, uses, definitions, use):
-            splices.append(Splice(use.node.start_byte, use.node.end_byte, _written(use, old, new)))
+            splices.append(Splice(use.node.start_byte, use.node.end_byte, written(use, old, new)))
     unique = {(each.start, each.end): each for each in splices}
     return Renamed(tuple(unique.values()), _left(source, old, unique))
 
@@ -88,7 +88,8 @@ def _bare(source: Source, start: int, end: int, old: str) -> tuple[int, int]:
     return first, first + len(old.encode("utf-8", "replace"))
 
 
-def _written(use: Use, old: str, new: str) -> str:
+def written(use: Use, old: str, new: str) -> str:
+    """What takes the place of a use: a shorthand, which is a key as well, keeps its key."""
     if use.node.type == "shorthand_property_identifier":
         return f"{old}: {new}"
     parent = use.node.parent

@@ -32,6 +32,7 @@ class Bench:
 
     def __init__(self, check: Callable[[str], Verdict | None], refusals: Mapping[str, str] | None = None) -> None:
         self.text = NOW
+        self.drafts = ""
         self.said: list[str] = []
         self.rooms: list[int] = []
         self.wanted: list[tuple[str, ...]] = []
@@ -42,6 +43,11 @@ class Bench:
     async def check(self) -> Verdict | None:
         self.checks += 1
         return self._check(self.text)
+
+    async def draft(self) -> tuple[Mapping[str, str], Material]:
+        return {"a.py": self.drafts} if self.drafts else {}, Material(
+            (ShownFile("a.py", FileText("/w/a.py", NOW, "disk")),)
+        )
 
     async def gather(self, verdict: Verdict | None, wanted: tuple[str, ...], room: int, *, wide: bool) -> Material:
         self.rooms.append(room)
@@ -112,6 +118,26 @@ async def test_solved_at_the_first_attempt() -> None:
     assert bench.said == ["solve.failing 1/3 2"]
     assert "test_add failed" in asked(model, 0)
     assert [event.content for event in told if isinstance(event, events.Token)] == ["Two faults.\n"]
+
+
+@pytest.mark.parametrize(
+    ("draft", "ending", "attempts", "first_prompt"),
+    [
+        (NOW.replace("a - b", "a + b").replace("return a\n", "return 2 * a\n"), "solved", 0, ""),
+        (NOW.replace("a - b", "a + b"), "solved", 1, "return a + b"),
+        (NOW.replace("a - b", "a * b"), "solved", 1, "return a - b"),
+    ],
+)
+async def test_what_needs_no_model_comes_first_and_is_kept_when_it_helps(
+    draft: str, ending: str, attempts: int, first_prompt: str
+) -> None:
+    bench = Bench(check)
+    bench.drafts = draft
+    solution, model = await solved(bench, BOTH)
+    assert (solution.ending, solution.attempts) == (ending, attempts)
+    assert len(model.requests) == attempts
+    assert check(bench.text).good
+    assert attempts == 0 or first_prompt in asked(model, 0)
 
 
 async def test_what_still_fails_goes_back_with_the_file_as_it_is_now() -> None:

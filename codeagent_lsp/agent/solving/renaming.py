@@ -1,0 +1,178 @@
+"""A rename that the words of a task ask for: what is called how, and the new texts by the syntax tree, without a model.
+
+Only where the words say it plainly and one definition is meant; else nothing, and the model does it. Not here: uses in
+one text (`tools/code/uses.py`), which files are looked at (`session/gathering.py`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from codeagent_lsp.errors import EditRefused
+from codeagent_lsp.tools.code.meaning import Elsewhere, cannot_mean, is_member
+from codeagent_lsp.tools.code.references import defined, elsewhere, symbol_name
+from codeagent_lsp.tools.code.rename import rename, written
+from codeagent_lsp.tools.code.source import Definition, Source
+from codeagent_lsp.tools.code.splices import Splice, applied
+from codeagent_lsp.tools.code.uses import Uses
+
+READ = 2000
+
+_NAME = r"(?<![\w$.])[`'\"“‘「]?({0}[A-Za-z_$][\w$]*(?:(?:\.|::|#)[A-Za-z_$][\w$]*)*)(?:\(\))?[`'\"”’」]?"
+_OLD, _NEW = _NAME.replace("{0}", "?P<old>"), _NAME.replace("{0}", "?P<new>")
+_BEFORE = r"(?:(?:the|this|our|my|all|every|uses?|occurrences?|of|from|called|named) )*"
+_SORTS = (
+    r"(?:(?:class|function|method|parameter|argument|variable|constant|exception|error|attribute|field|property|type"
+    r"|struct|enum|interface|trait|macro|symbol|name|identifier)(?:es|s)? (?:called |named )?)*"
+)
+_TO = r"(?: (?:to|into|as)| ?(?:->|=>|→)) (?:the name )?"
+_SHALL_BE = r" (?:should|shall|must|has to|needs to|ought to|is to) (?:now )?be (?:called|named|renamed(?: to)?) "
+_FORMS = tuple(
+    re.compile(form, re.IGNORECASE | re.ASCII)
+    for form in (
+        rf"\brenam(?:e|ing) {_BEFORE}{_SORTS}{_OLD}[^!?\n]{{0,80}}?{_TO}{_NEW}",
+        rf"{_OLD}{_SHALL_BE}{_NEW}",
+        rf"\bchange the name of {_BEFORE}{_SORTS}{_OLD}[^!?\n]{{0,60}}?{_TO}{_NEW}",
+        rf"{_OLD} ?(?:的名[字称])?(?:重命名|改名|更名|改)(?:为|成|叫做|叫|到) ?{_NEW}",
+        rf"(?:重命名|改名) ?{_OLD} ?(?:为|成|到) ?{_NEW}",
+    )
+)
+_NO_NAMES = frozenset(
+    ("a", "an", "the", "it", "its", "be", "to", "in", "on", "for", "and", "of", "across", "everywhere", "something",
+     "what", "match", "this", "that", "all", "file", "files")
+)  # fmt: skip
+_PAIR = r"(?:,|;|\band|、|和) ?[`'\"]?[A-Za-z_$][\w$.]*[`'\"]? ?(?:to|into|as|->|=>|→|(?:改名|重命名)?为) ?[`'\"]?\w"
+_MORE = re.compile(
+    rf"{_PAIR}|\b(?:add|fix|repair|remove|delete|make|write|implement|move|split|extract|also|then|create|document|replace"
+    r"|convert|refactor|let|give|return|change (?!the name))\b|\bupdate (?!(?:all|every|its|the) (?:\w+ )?(?:uses?"
+    r"|callers?|calls|references|files?|imports?|tests?|places)\b)|添加|增加|修复|删除|然后|同时|实现|创建|移动|另外",
+    re.IGNORECASE,
+)
+_PLAIN_WORD = re.compile(r"[A-Z]?[a-z]+")
+_IN_SENTENCE = re.compile(r"[a-z,;(:] ?$")
+
+
+@dataclass(frozen=True, slots=True)
+class Rename:
+    """`old` may be dotted, `new` is a plain name; `alone` says that the task asks for nothing else."""
+
+    old: str
+    new: str
+    alone: bool = True
+
+    @property
+    def word(self) -> str:
+        """The last part of the old name, as it stands in texts."""
+        return symbol_name(self.old)
+
+
+@dataclass(frozen=True, slots=True)
+class Home:
+    """The one file in which what is renamed is defined, and its definitions, which have one dotted name."""
+
+    path: str
+    source: Source
+    definitions: tuple[Definition, ...]
+
+    @property
+    def elsewhere(self) -> Elsewhere:
+        """What other texts have to know of them."""
+        return elsewhere([(self.source, each) for each in self.definitions])
+
+
+def rename_in(words: str) -> Rename | None:
+    """The rename that the first 2,000 characters of a task ask for; None where they ask for none, or for several."""
+    read = words[:READ]
+    found = {(match["old"], symbol_name(match["new"])): match for form in _FORMS for match in form.finditer(read)}
+    pairs = [pair for pair in found if {each.casefold() for each in pair}.isdisjoint(_NO_NAMES)]
+    if len(pairs) != 1 or symbol_name(pairs[0][0]) == pairs[0][1]:
+        return None
+    match = found[pairs[0]]
+    rest = f"{read[: match.start()]}\n{read[match.end() :]}"
+    return Rename(*pairs[0], alone=len(read) == len(words) and not _MORE.search(rest))
+
+
+def home_of(asked: Rename, sources: Mapping[str, Source], named: Collection[str]) -> Home | None:
+    """Where the old name is defined; None where that is nowhere, or in several files of which not one is `named`."""
+    found = {path: definitions for path, source in sources.items() if (definitions := _meant(asked, source))}
+    if len(found) > 1:
+        found = {path: definitions for path, definitions in found.items() if path in named}
+    if len(found) != 1:
+        return None
+    ((path, definitions),) = found.items()
+    return Home(path, sources[path], definitions) if len({each.qualified for each in definitions}) == 1 else None
+
+
+def renamed(asked: Rename, home: Home, sources: Mapping[str, Source]) -> dict[str, str]:
+    """The new texts of the files that change, by path; nothing where the new name cannot be taken."""
+    try:
+        own = rename(home.source, home.definitions, asked.new).splices
+        texts = {path: _text(asked, home, path, source, own) for path, source in sources.items()}
+    except EditRefused:
+        return {}
+    return {path: text for path, text in texts.items() if text != sources[path].text}
+
+
+def still_used(asked: Rename, home: Home, sources: Mapping[str, Source]) -> tuple[str, ...]:
+    """The files that still define or use the old name. `home` is as it was before, `sources` are as they are now."""
+    return tuple(path for path, source in sources.items() if _has(asked, home, source, at_home=path == home.path))
+
+
+def _meant(asked: Rename, source: Source) -> tuple[Definition, ...]:
+    """The definitions in a text that can be used from others, too."""
+    uses = Uses(source)
+    return tuple(each for each in defined(source, asked.old) if is_member(source, each) or uses.home(each) is None)
+
+
+def _has(asked: Rename, home: Home, source: Source, *, at_home: bool) -> bool:
+    if at_home and _meant(asked, source):
+        return True
+    return any(True for _ in _used(asked, home, source, ()))
+
+
+def _text(asked: Rename, home: Home, path: str, source: Source, own: Sequence[Splice]) -> str:
+    splices = list(own) if path == home.path else []
+    splices += _used(asked, home, source, home.definitions if path == home.path else ())
+    known = {(each.start, each.end) for each in splices}
+    splices += [each for each in _mentions(asked, source) if (each.start, each.end) not in known]
+    unique = {(each.start, each.end): each for each in splices}
+    return applied(source, list(unique.values()))
+
+
+def _used(asked: Rename, home: Home, source: Source, targets: Sequence[Definition]) -> Iterator[Splice]:
+    """The uses in a text that can mean what is renamed."""
+    uses, others = Uses(source), home.elsewhere if not targets else Elsewhere()
+    for use in uses.named(asked.word):
+        if not cannot_mean(source, uses, targets, others, use):
+            yield Splice(use.node.start_byte, use.node.end_byte, written(use, asked.word, asked.new))
+
+
+def _mentions(asked: Rename, source: Source) -> Iterator[Splice]:
+    """The old name in comments and texts, where it cannot be an ordinary word."""
+    word = asked.word.encode()
+    for match in re.finditer(rb"(?<![\w$])" + re.escape(word) + rb"(?![\w$])", source.data):
+        if _is_prose(source, match.start(), match.end()) and _is_meant(asked.word, source, match.start(), match.end()):
+            yield Splice(match.start(), match.end(), asked.new)
+
+
+def _is_prose(source: Source, start: int, end: int) -> bool:
+    """Whether a place is in a comment or a string, not in code that stands in one."""
+    node = source.root.descendant_for_byte_range(start, end)
+    while node is not None:
+        if "comment" in node.type or "string" in node.type or "template" in node.type:
+            return "interpolation" not in node.type and "substitution" not in node.type
+        if "interpolation" in node.type or "substitution" in node.type:
+            return False
+        node = node.parent
+    return False
+
+
+def _is_meant(word: str, source: Source, start: int, end: int) -> bool:
+    if not _PLAIN_WORD.fullmatch(word):
+        return True
+    before, after = source.slice(max(0, start - 12), start), source.slice(end, end + 2)
+    if after[:1] in ("`", "(", ")", "'", '"') and before[-1:] in ("`", "'", '"', ".", "~"):
+        return True
+    return word[0].isupper() and bool(_IN_SENTENCE.search(before))
