@@ -21,6 +21,7 @@ NOT_PASSED = {"connection", "transfer-encoding", "content-length", "host", "keep
 UPSTREAM_SECONDS = 600.0
 CUT_SECONDS = 10.0  # how long calls may take to end once they were cut off
 PIECE = 65536
+TOKEN_CHARS = 4  # of code and English, about; only for prompts of calls that were cut off
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +142,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.close_connection = True  # one side is gone; the other sees its connection end
         finally:
             if counted:
-                proxy.add(counted_in(bytes(seen), time.monotonic() - begun))
+                proxy.add(counted_in(bytes(seen), time.monotonic() - begun, body))
             proxy.release(connection)
 
     def _answer(self, response: HTTPResponse, seen: bytearray) -> None:
@@ -176,15 +177,28 @@ def with_usage(body: bytes) -> bytes:
     return json.dumps({**asked, "stream_options": {**options, "include_usage": True}}).encode()
 
 
-def counted_in(answer: bytes, seconds: float) -> Count:
-    """The tokens that an answer or a stream tells; a stream that was cut off counts by its pieces."""
+def counted_in(answer: bytes, seconds: float, asked: bytes = b"") -> Count:
+    """The tokens that an answer or a stream tells; what was cut off counts by its pieces, its prompt by its length."""
     found: Count | None = None
     pieces = 0
     for message in _messages(answer):
         pieces += 1
         found = _told(message) or found
-    told = found or Count(completion_tokens=pieces if answer.startswith(b"data:") else 0)
+    streamed = answer.startswith(b"data:")
+    cut = Count(
+        prompt_tokens=_prompt_length(asked) // TOKEN_CHARS if streamed or not answer else 0,
+        completion_tokens=pieces if streamed else 0,
+    )
+    told = found or cut
     return told + Count(requests=1, seconds=seconds)
+
+
+def _prompt_length(asked: bytes) -> int:
+    try:
+        body = json.loads(asked)
+        return sum(len(str(message.get("content") or "")) for message in body["messages"])
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return 0
 
 
 def _messages(answer: bytes) -> Iterator[Mapping[str, Any]]:

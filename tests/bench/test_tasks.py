@@ -289,6 +289,9 @@ def test_what_answers_tell_is_counted() -> None:
     assert counted_in(f"data: {json.dumps(both)}\n\ndata: [DONE]\n".encode(), 0.0) == Count(1, 9, 5, 2)
     assert counted_in(b'data: {"choices": []}\n\ndata: {"choices"', 0.0) == Count(1, 0, 0, 1)
     assert counted_in(b"", 2.0) == Count(requests=1, seconds=2.0)
+    asked = json.dumps({"messages": [{"role": "user", "content": "four" * 10}, {"role": "user", "content": None}]})
+    assert counted_in(b"", 2.0, asked.encode()) == Count(requests=1, prompt_tokens=10, seconds=2.0)
+    assert counted_in(b'{"error": "too long"}', 2.0, asked.encode()) == Count(requests=1, seconds=2.0)
 
 
 @dataclass(frozen=True)
