@@ -21,6 +21,7 @@ NOT_PASSED = {"connection", "transfer-encoding", "content-length", "host", "keep
 UPSTREAM_SECONDS = 600.0
 CUT_SECONDS = 10.0  # how long calls may take to end once they were cut off
 PIECE = 65536
+STREAM_STARTS = (b"data:", b":", b"event:")
 TOKEN_CHARS = 4  # of code and English, about; only for prompts of calls that were cut off
 
 
@@ -184,7 +185,7 @@ def counted_in(answer: bytes, seconds: float, asked: bytes = b"") -> Count:
     for message in _messages(answer):
         pieces += 1
         found = _told(message) or found
-    streamed = answer.startswith(b"data:")
+    streamed = answer.startswith(STREAM_STARTS)
     cut = Count(
         prompt_tokens=_prompt_length(asked) // TOKEN_CHARS if streamed or not answer else 0,
         completion_tokens=pieces if streamed else 0,
@@ -202,7 +203,7 @@ def _prompt_length(asked: bytes) -> int:
 
 
 def _messages(answer: bytes) -> Iterator[Mapping[str, Any]]:
-    streamed = answer.startswith((b"data:", b":", b"event:"))
+    streamed = answer.startswith(STREAM_STARTS)
     parts = [line[5:] for line in answer.splitlines() if line.startswith(b"data:")] if streamed else [answer]
     for part in parts:
         try:

@@ -291,6 +291,7 @@ def test_what_answers_tell_is_counted() -> None:
     assert counted_in(b"", 2.0) == Count(requests=1, seconds=2.0)
     asked = json.dumps({"messages": [{"role": "user", "content": "four" * 10}, {"role": "user", "content": None}]})
     assert counted_in(b"", 2.0, asked.encode()) == Count(requests=1, prompt_tokens=10, seconds=2.0)
+    assert counted_in(b": wait\n\n", 2.0, asked.encode()) == Count(requests=1, prompt_tokens=10, seconds=2.0)
     assert counted_in(b'{"error": "too long"}', 2.0, asked.encode()) == Count(requests=1, seconds=2.0)
 
 
