@@ -18,6 +18,7 @@ from codeagent_lsp.agent.solving.brief import Brief
 from codeagent_lsp.agent.solving.material import Material, Piece, ShownFile
 from codeagent_lsp.agent.solving.pieces import Hints, chosen_pieces, identifiers, names_definition
 from codeagent_lsp.agent.solving.renaming import Rename, home_of, rename_in, renamed, still_used
+from codeagent_lsp.agent.solving.suspects import suspects
 from codeagent_lsp.agent.solving.verdict import Verdict
 from codeagent_lsp.errors import AgentError
 from codeagent_lsp.index.kinds import is_made, is_source, is_test
@@ -228,7 +229,12 @@ class Gatherer:
             if file is not None and file.tokens <= left:
                 shown.append(file)
                 left -= file.tokens
-        return Material(tuple(shown), context, self._listing(subject, shown))
+        return Material(tuple(shown), context, self._listing(subject, shown), self._suspects(shown, hints))
+
+    def _suspects(self, shown: Sequence[ShownFile], hints: Hints) -> tuple[str, ...]:
+        """The lines to ask about one by one, of the file that matters most."""
+        source = self._files.source(shown[0].name) if shown else None
+        return suspects(source, hints) if source is not None else ()
 
     def _scores(self, subject: Subject, verdict: Verdict | None) -> dict[str, float]:
         scores: dict[str, float] = {}

@@ -9,6 +9,7 @@ tasks are made by a program (`tasks`), the agents stand in `agents_runs.py`, res
 from __future__ import annotations
 
 import argparse
+import compileall
 import contextlib
 import json
 import shutil
@@ -23,7 +24,7 @@ from pathlib import Path
 
 from tests.bench.agents_proxy import CountingProxy
 from tests.bench.agents_results import Result, append, cause_of, changed_files, read, report
-from tests.bench.agents_runs import Agent, Aider, Ours, end_tree
+from tests.bench.agents_runs import ROOT, Agent, Aider, Ours, end_tree
 from tests.bench.peer import VERSION, environment
 from tests.bench.tasks import KINDS, SIZES, Task, draw, lay, solved
 
@@ -46,6 +47,7 @@ def main() -> None:
 
 
 def _measure(options: argparse.Namespace, out: Path) -> None:
+    compileall.compile_dir(ROOT / "codeagent_lsp", quiet=1)  # as it is once installed; the agents write no byte code
     tasks = draw(options.seed, options.tasks, kinds=options.kinds, sizes=options.sizes)
     with contextlib.ExitStack() as stack:
         home = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="agents-")))

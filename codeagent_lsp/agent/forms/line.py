@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from difflib import SequenceMatcher
 
 from codeagent_lsp.errors import EditRefused
 from codeagent_lsp.tools.code.source import source_of
@@ -18,6 +19,7 @@ _PAIR = re.compile(
     r"^[ \t>*-]*WRONG:[ \t]*\n?(?P<wrong>.*?)\n+[ \t>*-]*RIGHT:[ \t]*\n?(?P<right>.*?)\s*(?=\n```|\n\s*\n|\Z)",
     re.MULTILINE | re.DOTALL | re.IGNORECASE,
 )
+_LABEL = re.compile(r"^\s*(?:RIGHT|CORRECT(?:ED)?)(?: LINE)?:\s*", re.IGNORECASE)
 _FENCE = re.compile(r"^ {0,3}```[^\n]*$", re.MULTILINE)
 
 
@@ -25,6 +27,17 @@ def line_pair(reply: str) -> tuple[str, str] | None:
     """The wrong and the right line of a reply; None where it gives none."""
     found = _PAIR.search(reply)
     return (_bare(found["wrong"]), _bare(found["right"])) if found is not None else None
+
+
+def as_pair(wrong: str, reply: str) -> str:
+    """The reply to a question about one line, in the form of an answer that names it: the line nearest to it is taken,
+    as models repeat what stands around it.
+    """
+    pair = line_pair(reply)
+    given = pair[1] if pair is not None else _FENCE.sub("", reply)
+    lines = [plain for line in given.splitlines() if (plain := _bare(_LABEL.sub("", line)).strip())]
+    nearest = max(lines, key=lambda line: SequenceMatcher(None, line, wrong, autojunk=False).ratio(), default="")
+    return f"WRONG: {wrong}\nRIGHT: {nearest}"
 
 
 def with_line(path: str, text: str, wrong: str, right: str, preferred: Sequence[str] = ()) -> str:

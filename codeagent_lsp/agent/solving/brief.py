@@ -63,6 +63,11 @@ _REPAIRS = re.compile(
     r"|failed|error\w*|crash\w*|does not work|doesn't work)\b|修复|修正|修好|错误|出错|报错|失败|有误|不对|问题|bug",
     re.IGNORECASE,
 )
+_ADDS = re.compile(
+    r"\b(?:add\w*|implement\w*|writes?|creates?|new|needs? (?:a|an)|introduce|support\w*|extend|optional|give|takes?)\b"
+    r"|添加|增加|新增|实现|编写|写一|支持|新建|创建",
+    re.IGNORECASE,
+)
 _NOT_TESTS = re.compile(
     r"\b(?:not|never|don't|do not|without (?:changing|touching)|leave)\b(?: \w+){0,4} tests?\b"
     r"|不要?(?:修?改|动)[^。，,]{0,6}测试",
@@ -87,7 +92,7 @@ class Brief:
     """`command` is what decides by its exit code ('' for none; test runners that are known by themselves are none),
     `about_tests` whether tests have to pass in the end, `writes_tests` whether test files may change, `everywhere`
     whether all uses of something are meant, `creates` whether new files may be wanted, `repairs` whether something is
-    wrong now.
+    wrong now, and nothing new is asked for.
     """
 
     words: str
@@ -107,7 +112,7 @@ def brief_of(words: str) -> Brief:
     about = runner or bool(_FAILING.search(read))
     writes = bool(_WRITES_TESTS.search(read)) and not _NOT_TESTS.search(read)
     everywhere, creates = bool(_EVERYWHERE.search(read)), bool(_CREATES.search(read))
-    repairs = bool(_REPAIRS.search(read))
+    repairs = (about or bool(_REPAIRS.search(read))) and not _ADDS.search(read)
     return Brief(words, "" if runner else command, about, writes, everywhere, creates or writes, repairs)
 
 

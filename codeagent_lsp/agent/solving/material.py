@@ -47,12 +47,14 @@ class ShownFile:
 @dataclass(frozen=True, slots=True)
 class Material:
     """`files` may change, best first; `context` are texts by name that may not: the tests that have to pass. `listing`
-    names the files of a small workspace, '' where that does not help.
+    names the files of a small workspace, '' where that does not help. `suspects` are lines of the first file in which a
+    small fault may stand, most likely first.
     """
 
     files: tuple[ShownFile, ...] = ()
     context: tuple[Piece, ...] = ()
     listing: str = ""
+    suspects: tuple[str, ...] = ()
 
     @property
     def preferred(self) -> tuple[str, ...]:

@@ -56,9 +56,7 @@ def chosen_pieces(source: Source, hints: Hints, budget: int) -> tuple[tuple[Piec
     Nothing where no definition can be told, or the best one alone is over the budget.
     """
     leaves = _leaves(source)
-    scores = _scores(source, leaves, hints)
-    ranked = sorted((each for each in leaves if scores[id(each)] >= LEAST_SCORE), key=lambda each: -scores[id(each)])
-    direct = [each for each in ranked if scores[id(each)] >= min(DIRECT, 0.7 * scores[id(ranked[0])])]
+    ranked, direct = _ranked(source, leaves, hints)
     taken: list[Definition] = []
     left = budget
     for each in (ranked if hints.wide else direct) or leaves[:1]:
@@ -71,6 +69,19 @@ def chosen_pieces(source: Source, hints: Hints, budget: int) -> tuple[tuple[Piec
     names = {piece.name for piece in pieces}
     outlined = (each for each in source.definitions if each.symbol.kind != "variable" and each.qualified not in names)
     return pieces, tuple(signature for each in outlined if (signature := each.symbol.signature))[:MOST_OUTLINE]
+
+
+def pointed_at(source: Source, hints: Hints) -> tuple[Definition, ...]:
+    """The definitions that a task is about itself, best first; all of them where nothing points at one."""
+    leaves = _leaves(source)
+    return tuple(_ranked(source, leaves, hints)[1] or leaves)
+
+
+def _ranked(source: Source, leaves: Sequence[Definition], hints: Hints) -> tuple[list[Definition], list[Definition]]:
+    """The definitions that count, best first, and those of them that are pointed at themselves."""
+    scores = _scores(source, leaves, hints)
+    ranked = sorted((each for each in leaves if scores[id(each)] >= LEAST_SCORE), key=lambda each: -scores[id(each)])
+    return ranked, [each for each in ranked if scores[id(each)] >= min(DIRECT, 0.7 * scores[id(ranked[0])])]
 
 
 def _leaves(source: Source) -> list[Definition]:

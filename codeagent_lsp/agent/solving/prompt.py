@@ -20,7 +20,7 @@ FORMAT: dict[TextForm, str] = {
     "whole": "Give {file} whole and corrected, from its first line to its last, in one fence.",
     "function": "Give the changed function whole, in one fence.",
     "line": (
-        "Find the one wrong line of code and correct it. Answer in this form and nothing else:\n"
+        "Find the one wrong line of {file} and correct it. Answer in this form and nothing else:\n"
         "WRONG: <the line as it is>\nRIGHT: <the corrected line>"
     ),
     "blocks": (
@@ -32,6 +32,10 @@ FORMAT: dict[TextForm, str] = {
         "and three lines of context around each change."
     ),
 }
+SUSPECT = (
+    "Suppose that this line of it is the wrong one:\n{line}\n"
+    "Answer with that one line as it should be, and nothing else."
+)
 CUT = "It was cut at its length limit. Give less: only the definitions that change."
 SAME = "It changed nothing: its code is the same as the file's."
 NO_CODE = "It had no code. Give the changed code."
@@ -66,11 +70,12 @@ def messages_for(
     *,
     failures: str = "",
     tried: Sequence[Tried] = (),
+    suspect: str = "",
     earlier: str = "",
     also: str = "",
 ) -> tuple[Message, ...]:
-    """System and user message. `failures` is what fails now, `earlier` what was said before in the session, `also`
-    what is known of the project.
+    """System and user message. `failures` is what fails now, `suspect` a line that may be wrong, `earlier` what was
+    said before in the session, `also` what is known of the project.
     """
     context = [
         f"{piece.name} (for your information, it stays as it is):\n{_fenced(piece.text, piece.name)}"
@@ -84,7 +89,7 @@ def messages_for(
         f"What fails now:\n{_fenced(failures, '')}" if failures else "",
         *map(told, tried),
         f"Task: {words.strip()}",
-        _format(form, material),
+        SUSPECT.format(line=suspect) if suspect else _format(form, material),
     ]
     system = "\n\n".join(filter(None, (load("solve"), also)))
     return Message("system", system), Message("user", "\n\n".join(filter(None, parts)))

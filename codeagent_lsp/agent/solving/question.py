@@ -15,6 +15,7 @@ from codeagent_lsp.agent.forms.choice import Subject, choose_form
 from codeagent_lsp.agent.forms.definitions import syntax_problem
 from codeagent_lsp.agent.forms.fences import parts_of
 from codeagent_lsp.agent.forms.form import TextForm
+from codeagent_lsp.agent.forms.line import as_pair
 from codeagent_lsp.agent.forms.proof import Proof
 from codeagent_lsp.agent.replacement import replaced
 from codeagent_lsp.agent.rewrite import RewriteLimits, RewriteRequest, prompt
@@ -33,12 +34,13 @@ _WORD = re.compile(r"\w+|[^\w\s]")
 @dataclass(frozen=True, slots=True)
 class Situation:
     """What is known before an attempt: what fails now (shortened), what was tried in vain, and the forms of answers
-    that could not be used or did not do.
+    that could not be used or did not do. With a `suspect`, nothing but this line is asked for, as it should be.
     """
 
     failures: str = ""
     tried: tuple[Tried, ...] = ()
     refused: tuple[TextForm, ...] = ()
+    suspect: str = ""
 
 
 class Question(Protocol):
@@ -54,8 +56,8 @@ class Question(Protocol):
     def messages(self, material: Material, form: TextForm, situation: Situation) -> tuple[Message, ...]:
         """What the model is asked."""
 
-    def read(self, reply: str, material: Material, form: TextForm) -> Answer:
-        """The reply as new texts."""
+    def read(self, reply: str, material: Material, form: TextForm, suspect: str = "") -> Answer:
+        """The reply as new texts; of one line that was asked about, as it should be."""
 
 
 @dataclass(frozen=True)
@@ -95,13 +97,15 @@ class FilesQuestion:
             form,
             failures=situation.failures,
             tried=situation.tried,
+            suspect=situation.suspect,
             earlier=self.earlier,
             also=self.also,
         )
 
-    def read(self, reply: str, material: Material, form: TextForm) -> Answer:
+    def read(self, reply: str, material: Material, form: TextForm, suspect: str = "") -> Answer:
         """By what the reply holds."""
         texts = {file.name: file.read.text for file in material.files}
+        reply = as_pair(suspect, reply) if suspect else reply
         return read_answer(reply, Files(texts, material.preferred, fixed=material.fixed), form)
 
 
@@ -124,7 +128,7 @@ class SelectionQuestion:
         parts = (prompt(self.request, self.limits), failing, *map(told, situation.tried))
         return Message("system", self.system), Message("user", "\n\n".join(filter(None, parts)))
 
-    def read(self, reply: str, material: Material, form: TextForm) -> Answer:
+    def read(self, reply: str, material: Material, form: TextForm, suspect: str = "") -> Answer:
         """The file with the code of the reply in the place of the selection; words never take the place of code."""
         name, text = material.files[0].name, self.request.text
         parts = parts_of(reply)

@@ -12,7 +12,7 @@ Cancelling is cancelling the task this runs in; what was staged until then stays
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from typing import Literal, Protocol
@@ -35,12 +35,16 @@ from codeagent_lsp.workspace.changeset import Changeset
 Ending = Literal["solved", "answered", "unchanged", "failing"]
 
 TEMPERATURES = (0.0, 0.5, 0.8)
-SHORT_ANSWERS = 3
-"""A single line costs so little that several are asked for in one attempt."""
+SHORT_ANSWERS, SUSPECTS = 2, 6
+"""A single line costs so little that several are asked for in one attempt, and then line by line."""
 LEAST_REPLY, LINE_TOKENS = 700, 120
 MOST_MATERIAL = 24_000
 DIFF_CHARS = 1500
 MOST_TRIED = 2
+
+
+_Ask = tuple[ModelRequest, str]
+"""A request, and the line that it asks about ('' for none)."""
 
 
 class Workshop(Protocol):
@@ -104,7 +108,7 @@ class Solution:
 @dataclass(slots=True)
 class _State:
     """What is known so far. `best` is what is staged between two attempts, `verdict` its check; `harmless` is a change
-    that made nothing worse in tests that nobody spoke of, and nothing better.
+    that made nothing worse in tests that nobody spoke of, and nothing better; `nearest` is the guess that came nearest.
     """
 
     before: Verdict | None
@@ -117,11 +121,25 @@ class _State:
     wanted: tuple[str, ...] = ()
     text: str = ""
     harmless: Changeset | None = None
+    nearest: tuple[Changeset, Verdict] | None = None
+    seen: set[tuple[tuple[str, str], ...]] = field(default_factory=set)
+
+    def is_news(self, answer: Answer) -> bool:
+        """Whether an answer changes something, and in a way that was not tried yet."""
+        texts = tuple(sorted(answer.texts.items()))
+        known = texts in self.seen
+        self.seen.add(texts)
+        return bool(texts) and not known
 
     def situation(self) -> Situation:
         """What the next request has to say."""
         failures = self.verdict.report if self.verdict is not None and self.verdict.failed else ""
         return Situation(failures, tuple(self.tried[-MOST_TRIED:]), tuple(self.refused))
+
+    def guessed(self, staged: Changeset, verdict: Verdict | None) -> None:
+        """A guess that does not do. It may make some tests pass and be wrong all the same: nothing builds on it."""
+        if verdict is not None and better(verdict, self.nearest[1] if self.nearest else self.verdict):
+            self.nearest = staged, verdict
 
     def refuse(self, problem: str, unknown: tuple[str, ...]) -> None:
         """The last answer could not be used: the next one is asked for in another form."""
@@ -157,18 +175,26 @@ class Solver:
             self._tell(number, state)
             best = state.best
             async with aclosing(self._answers(state, number)) as answers:
-                async for answer, material in answers:
+                async for answer, material, guess in answers:
+                    if guess and not state.is_news(answer):
+                        continue
                     state.text = answer.prose or state.text
                     if not answer.has_code and not is_task and not answer.problem:
                         return self._ended("answered", state, number + 1)
-                    if await self._stands(answer, material, state):
+                    if await self._stands(answer, material, state, guess=guess):
                         return self._ended("solved", state, number + 1)
                     if state.best is not best:  # the other answers were given to what it was before
                         break
-        if state.best == first and state.harmless is not None:
-            self._workshop.restore(state.harmless)
-            state.best = state.harmless
+        self._settle(state)
         return self._ended("unchanged" if state.best == first else "failing", state, self._limits.attempts)
+
+    def _settle(self, state: _State) -> None:
+        """Nothing did: what came nearest stays, a guess only where no answer came as near."""
+        if state.nearest is not None and better(state.nearest[1], state.verdict):
+            state.best, state.verdict = state.nearest
+        elif state.best == state.first and state.harmless is not None:
+            state.best = state.harmless
+        self._workshop.restore(state.best)
 
     async def _drafted(self, state: _State) -> bool:
         """Stage what needs no model, where there is such a thing, and check it. It is kept when it helps."""
@@ -184,10 +210,14 @@ class Solver:
         self._workshop.restore(state.best)
         return False
 
-    async def _stands(self, answer: Answer, material: Material, state: _State) -> bool:
-        """Stage an answer and check it. If it does not stand, the best state is staged again and `state` knows why."""
+    async def _stands(self, answer: Answer, material: Material, state: _State, *, guess: bool) -> bool:
+        """Stage an answer and check it. If it does not stand, the best state is staged again and `state` knows why,
+        but for a guess that was asked for as one.
+        """
         problem = answer.problem or ("" if answer.texts else SAME if answer.has_code else NO_CODE)
         problem = problem or await self._workshop.stage(answer.texts, material)
+        if problem and guess:
+            return False
         if problem:
             unseen = set(answer.texts).difference(file.name for file in material.files)
             state.refuse(problem, (*answer.unknown, *sorted(unseen)))
@@ -196,42 +226,55 @@ class Solver:
         if satisfied(verdict, state.before):
             state.verdict = verdict
             return True
-        if better(verdict, state.verdict):
+        if guess:
+            state.guessed(self._workshop.staged(), verdict)
+        elif better(verdict, state.verdict):
             state.best, state.verdict, state.tried = self._workshop.staged(), verdict, []
         else:
             state.tried.append(Tried(diff=self._workshop.diff(state.best, DIFF_CHARS)))
             if state.harmless is None and no_worse(verdict, state.before):
                 state.harmless = self._workshop.staged()
-            self._workshop.restore(state.best)
+        self._workshop.restore(state.best)
         return False
 
-    async def _answers(self, state: _State, number: int) -> AsyncGenerator[tuple[Answer, Material], None]:
-        """Answers to the task as it stands: one, or several where they are short or the server has slots for them."""
+    async def _answers(self, state: _State, number: int) -> AsyncGenerator[tuple[Answer, Material, bool], None]:
+        """Answers to the task as it stands: one, or several where they are short or the server has slots for them.
+
+        Each with what it was given to, and whether it is a guess, one line of many.
+        """
         limits, question = self._limits, self._question
         room = min(MOST_MATERIAL, (limits.window - limits.reply_tokens) // 2)
-        while True:
+        begun = False
+        while not begun:
             material = await self._workshop.gather(state.verdict, state.wanted, room, wide=number > 1)
             situation = state.situation()
             form = question.form(material, situation)
-            request = self._request(material, form, situation, number)
-            count = SHORT_ANSWERS if form == "line" else limits.slots if number else 1
-            begun = False
             try:
-                for at in range(0, count, limits.slots):
-                    hotter = [_hotter(request, step, form) for step in range(at, min(count, at + limits.slots))]
-                    replies = await self._replies(hotter)
+                for asks in _batches(self._asks(material, form, situation, state), limits.slots):
+                    replies = await self._replies([request for request, _ in asks])
                     if not begun:
                         begun = True
                         state.used.append(form)
-                    for reply in replies:
-                        yield _checked(question.read(reply.text, material, form), reply), material
+                    for (_, suspect), reply in zip(asks, replies, strict=True):
+                        answer = _checked(question.read(reply.text, material, form, suspect), reply)
+                        yield answer, material, form == "line"
                 if form == "line":
                     state.refused.append(form)
-                return
             except ContextOverflow:
                 if room < LEAST_REPLY or begun:
                     raise
                 room //= 2
+
+    def _asks(self, material: Material, form: TextForm, situation: Situation, state: _State) -> list[_Ask]:
+        """The requests of one attempt. The first one is alone; short answers are asked for more than once, and then
+        line by line.
+        """
+        request = self._request(material, form, situation, state.used.count(form))
+        if form != "line":
+            return [(_hotter(request, 0.2 * step), "") for step in range(self._limits.slots if state.used else 1)]
+        free = [(_hotter(request, 0.4 * step), "") for step in range(SHORT_ANSWERS)]
+        about = [replace(situation, suspect=line) for line in material.suspects[:SUSPECTS]]
+        return [*free, *((self._request(material, form, each, 0), each.suspect) for each in about)]
 
     async def _replies(self, requests: Sequence[ModelRequest]) -> list[Reply]:
         """The replies to several requests at once."""
@@ -259,11 +302,11 @@ class Solver:
                     return Reply(text, problem=REPEATED)
         raise ModelStreamBroken("model.stream_cut", url=self._model.info.url or self._model.info.name)
 
-    def _request(self, material: Material, form: TextForm, situation: Situation, number: int) -> ModelRequest:
+    def _request(self, material: Material, form: TextForm, situation: Situation, asked: int) -> ModelRequest:
         messages = self._question.messages(material, form, situation)
         left = max(LEAST_REPLY, self._limits.window - size(messages))
         wanted = LINE_TOKENS if form == "line" else max(LEAST_REPLY, 3 * material.tokens // 2)
-        temperature = max(self._limits.temperature, TEMPERATURES[min(number, len(TEMPERATURES) - 1)])
+        temperature = max(self._limits.temperature, TEMPERATURES[min(asked, len(TEMPERATURES) - 1)])
         return ModelRequest(messages, temperature=temperature, max_tokens=min(left, self._limits.reply_tokens, wanted))
 
     def _show(self, text: str, *, show: bool) -> None:
@@ -282,10 +325,13 @@ class Solver:
         return Solution(ending, state.text, state.verdict, attempts, tuple(state.used), problem)
 
 
-def _hotter(request: ModelRequest, step: int, form: TextForm) -> ModelRequest:
+def _hotter(request: ModelRequest, more: float) -> ModelRequest:
     """The same request with more chance: short answers differ in little else."""
-    more = (0.4 if form == "line" else 0.2) * step
     return replace(request, temperature=min(1.0, request.temperature + more))
+
+
+def _batches(asks: Sequence[_Ask], count: int) -> Iterator[Sequence[_Ask]]:
+    return (asks[at : at + count] for at in range(0, len(asks), count))
 
 
 def _checked(answer: Answer, reply: Reply) -> Answer:

@@ -1,0 +1,67 @@
+"""The lines of code that a small fault may stand in, most likely first, by the syntax tree and what points there. Pure.
+
+A small model that finds no fault by itself often corrects the line that it is shown: each is asked about alone, and
+the tests judge. Statements of several lines, comments and lines that only give structure are left out. Not here:
+asking (`solver.py`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+
+from codeagent_lsp.agent.solving.pieces import Hints, pointed_at
+from codeagent_lsp.tools.code.source import Definition, Source
+
+MOST = 12
+_SHORTEST, _LONGEST = 4, 200
+_STRUCTURE = re.compile(
+    r"(?:else|try|finally|do|begin|then|end|pass|break|continue|return|fi|done|default|[\W_]*)[:;{]?"
+    r"|(?:(?:async )?def|class|(?:pub )?fn|func|function)\b[^=]*|(?:global|nonlocal|import|from|use|package)\b.*|@\w.*"
+)
+_OPERATORS = re.compile(r"[<>]=?|[!=]=|[-+*/%&|^]|\bnot\b|\band\b|\bor\b|\bis\b|\bin\b|!|\d")
+
+
+def suspects(source: Source, hints: Hints) -> tuple[str, ...]:
+    """At most 12 lines without their indentation, each of which stands in the text once."""
+    often = Counter(line.strip() for line in source.text.splitlines())
+    traced = set(hints.lines.get(source.path, ()))
+    scores: dict[str, float] = {}
+    for rank, definition in enumerate(pointed_at(source, hints)):
+        for number, line in _lines(source, definition):
+            if often[line] == 1 and _may_be_wrong(line):
+                scores.setdefault(line, _score(line, traced=number in traced) - rank)
+    return tuple(sorted(scores, key=lambda line: -scores[line])[:MOST])
+
+
+def _lines(source: Source, definition: Definition) -> Iterator[tuple[int, str]]:
+    """The lines of a definition that begin with code, by number (1-based)."""
+    first, last = definition.symbol.line_start, definition.symbol.line_end
+    place = source.line_start(definition.node.start_byte)
+    for number in range(first, last + 1):
+        line = source.slice(place, source.line_end(place))
+        begins = place + len(line) - len(line.lstrip())
+        if line.strip() and not _is_prose(source, begins):
+            yield number, line.strip()
+        place = source.line_after(place)
+
+
+def _is_prose(source: Source, place: int) -> bool:
+    """Whether a line that begins here is a comment, or begins with a string or inside of one: documentation, mostly."""
+    node = source.root.descendant_for_byte_range(place, place + 1)
+    while node is not None and not node.type.endswith(("statement", "definition", "declaration", "block")):
+        if "comment" in node.type or "string" in node.type or "heredoc" in node.type:
+            return True
+        node = node.parent
+    return False
+
+
+def _may_be_wrong(line: str) -> bool:
+    return _SHORTEST <= len(line) <= _LONGEST and not _STRUCTURE.fullmatch(line)
+
+
+def _score(line: str, *, traced: bool) -> float:
+    """Operators, constants and several arguments are what small faults are made of."""
+    score = 3.0 * traced + min(2.0, 0.5 * len(_OPERATORS.findall(line)))
+    return score + 0.5 * (line.count(",") > 0) + 0.3 * line.startswith(("return", "if", "elif", "while"))
