@@ -52,7 +52,8 @@ class Bench:
     async def gather(self, verdict: Verdict | None, wanted: tuple[str, ...], room: int, *, wide: bool) -> Material:
         self.rooms.append(room)
         self.wanted.append(wanted)
-        return Material((ShownFile("a.py", FileText("/w/a.py", self.text, "disk"), has_definitions=True),))
+        shown = ShownFile("a.py", FileText("/w/a.py", self.text, "disk"), has_definitions=True)
+        return Material((shown,), suspects=("return a - b", "return a"))
 
     async def stage(self, texts: Mapping[str, str], material: Material) -> str:
         refused = next((why for name, why in self._refusals.items() if name in texts), "")
@@ -103,6 +104,10 @@ async def solved(
     heard: list[events.Event] = [] if told is None else told
     solver = Solver(model, bench, question, limits or SolverLimits(), heard.append)
     return await solver.solve(is_task=is_task), model
+
+
+def say(text: str) -> ScriptedReply:
+    return ScriptedReply(text)
 
 
 def asked(model: ScriptedModel, number: int) -> str:
@@ -266,6 +271,41 @@ async def test_slots_are_used_from_the_second_round_on() -> None:
     solution = await Solver(model, bench, question, SolverLimits(slots=2), lambda event: None).solve(is_task=True)
     assert (solution.ending, solution.attempts, len(model.requests)) == ("solved", 2, 3)
     assert model.requests[1].temperature < model.requests[2].temperature
+
+
+BY_LINE = Proof({**PROVED.scores, "line": Score(3, 3)})
+REPAIR = FilesQuestion("The tests fail. Repair it.", BY_LINE, 2048, repairs=True)
+ONE_LINE = ScriptedReply("WRONG: return a - b\nRIGHT: return a * b")
+
+
+async def repaired(bench: Bench, *replies: ScriptedReply, attempts: int = 3) -> tuple[Solution, ScriptedModel]:
+    model = ScriptedModel(replies)
+    solver = Solver(model, bench, REPAIR, SolverLimits(attempts=attempts), lambda event: None)
+    return await solver.solve(is_task=True), model
+
+
+async def test_lines_are_asked_about_one_by_one() -> None:
+    def only_add(text: str) -> Verdict:
+        return Verdict(1) if "a + b" in text else Verdict(failed=(FailedTest("test_add"),), report="test_add failed")
+
+    bench = Bench(only_add)
+    solution, model = await repaired(bench, ONE_LINE, ONE_LINE, say("`return a + b`"))
+    assert (solution.ending, solution.attempts, solution.forms) == ("solved", 1, ("line",))
+    assert "WRONG: <the line as it is>" in asked(model, 0)
+    assert asked(model, 2).endswith("\nreturn a - b\nAnswer with that one line as it should be, and nothing else.")
+    assert asked(model, 2).startswith(asked(model, 0).partition("Find the one wrong line")[0])
+    assert bench.checks == 3, "what was tried once was tried again"
+
+
+async def test_guesses_are_not_built_on_nor_spoken_of_but_the_nearest_is_kept_in_the_end() -> None:
+    bench = Bench(check)
+    half = say("return a + b")
+    solution, model = await repaired(bench, ONE_LINE, ONE_LINE, half, say("return a"), say("No."), say("No."))
+    assert (solution.ending, solution.attempts, solution.forms[:2]) == ("failing", 3, ("line", "function"))
+    assert "return a - b" in asked(model, 4) and "was tried" not in asked(model, 4)
+    assert model.requests[4].temperature == 0.0
+    assert "return a + b" in bench.text
+    assert solution.verdict is not None and [each.test_id for each in solution.verdict.failed] == ["test_twice"]
 
 
 async def test_a_cancel_passes_and_leaves_no_task() -> None:
