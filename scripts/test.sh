@@ -1,28 +1,38 @@
 #!/bin/sh
-# Installs all that the tests need and runs every check: `sh scripts/test.sh`. Fresh Debian, Python 3.11 or newer.
+# Installs all that the tests need and runs the checks: `sh scripts/test.sh`. Fresh Debian, Python 3.11 or newer.
+#
+# Without arguments: lint, format, types, the fast tests, and one journey through each real part (ten minutes).
+# --all adds the volumes, kills and fuzzing, and every scenario in every editor (half an hour); that is what CI runs.
 #
 # CODEAGENT_TEST_MODEL=0  leaves the embedded model (1.1 GB) out; its tests are then skipped, visibly.
-# CODEAGENT_TEST_SLOW=0   leaves the slow tests out.
+# CODEAGENT_TEST_SLOW=0   leaves the slow tests of --all out.
 # CODEAGENT_TEST_VSCODE=0 leaves those in a real VS Code out, and code-server and Chromium with them.
 set -eu
 
 cd "$(dirname "$0")/.."
 . scripts/prepare.sh
 
+case "${1:-}" in
+"") all="" ;;
+--all) all=yes ;;
+*)
+    echo "usage: sh scripts/test.sh [--all]" >&2
+    exit 2
+    ;;
+esac
 started="$(date +%s)"
 failed=""
 summary=""
 
-# stage NAME COMMAND...: one stage; the first that fails ends the script, after the summary.
+# stage NAME COMMAND...: one stage. The next ones run all the same: the table at the end tells all of them.
 stage() {
     stage="$1" # no word of what a stage runs: variables of sh have no scope
     shift
     printf '\n== %s: %s\n' "$stage" "$*"
     began="$(date +%s)"
-    if "$@"; then verdict="ok"; else verdict="FAILED" failed="$stage"; fi
+    if "$@"; then verdict="ok"; else verdict="FAILED" failed="$failed $stage"; fi
     summary="$summary$(printf '%-12s %-6s %4s s' "$stage" "$verdict" "$(($(date +%s) - began))")
 "
-    [ -z "$failed" ] || finish
 }
 
 finish() {
@@ -30,19 +40,19 @@ finish() {
     printf '%-12s %-6s %4s s\n' "together" "" "$(($(date +%s) - started))"
     [ -z "$missing" ] || echo "not here, its tests were skipped:$missing"
     if [ -n "$failed" ]; then
-        echo "FAILED: $failed"
+        echo "FAILED:$failed"
         exit 1
     fi
     echo "all passed"
     exit 0
 }
 
-# The VS Code extension, also in the real editor, where that can be had.
+# The VS Code extension, also in the real editor, where that can be had: `--real` all of it, `--journey` one test.
 test_extension() {
     if [ "${CODEAGENT_TEST_VSCODE:-1}" = 0 ]; then
         lacks "the tests in a real VS Code (CODEAGENT_TEST_VSCODE=0)"
     elif timeout 900 sh scripts/get-code-server.sh; then
-        timeout 1200 sh editors/vscode/test.sh --real
+        timeout 1200 sh editors/vscode/test.sh "$1"
         return
     else
         lacks "code-server, Chromium or Playwright for the tests in a real VS Code"
@@ -51,15 +61,21 @@ test_extension() {
 }
 
 stage environment make_environment
+[ -z "$failed" ] || finish # nothing runs without it
 stage parts install_test_parts
 
 stage lint ruff check .
 stage format ruff format --check .
 stage types mypy
 stage fast timeout 1200 pytest -m "not slow" -n 3
+if [ -z "$all" ]; then
+    stage journeys timeout 900 pytest -m "journey and not vscode"
+    stage vscode test_extension --journey
+    finish
+fi
 if [ "${CODEAGENT_TEST_SLOW:-1}" != 0 ]; then
     stage slow timeout 2400 env HYPOTHESIS_PROFILE=many pytest -m "(slow or hypothesis) and not alone" -n 2 --dist loadfile --durations=8
     stage alone timeout 4200 env HYPOTHESIS_PROFILE=many pytest -m "(slow or hypothesis) and alone" --durations=8
 fi
-stage vscode test_extension
+stage vscode test_extension --real
 finish

@@ -1,13 +1,17 @@
 #!/bin/sh
 # Checks, tests and packages the extension: `sh editors/vscode/test.sh`. Needs npm, or Python with pip to fetch it.
 #
-# With `--real` also the tests in a real VS Code. For them it makes the Python environment of the checkout and installs
+# With `--real` also the tests in a real VS Code, with `--journey` one of them. For them it makes the Python environment of the checkout and installs
 # code-server and Chromium (as root, by apt); where these cannot be had, it says so and passes.
 set -eu
 
 cd "$(dirname "$0")/../.."
 root="$PWD"
-real="${1:-}"
+case "${1:-}" in
+--real) tests="vscode" ;;
+--journey) tests="vscode and journey" ;;
+*) tests="" ;;
+esac
 started="$(date +%s)"
 
 step() {
@@ -19,7 +23,7 @@ has_node() {
     command -v npm >/dev/null 2>&1 && node -e 'process.exit(parseInt(process.versions.node) < 20)' 2>/dev/null
 }
 
-if [ "$real" = "--real" ]; then
+if [ -n "$tests" ]; then
     step "Python environment"
     . scripts/prepare.sh
     make_environment
@@ -41,12 +45,12 @@ npm run --silent test
 step "Package"
 npm run --silent package
 
-if [ "$real" = "--real" ]; then
+if [ -n "$tests" ]; then
     step "Parts of a real VS Code"
     if CODEAGENT_VSCODE_RIG="$(sh "$root/scripts/get-code-server.sh")"; then
         export CODEAGENT_VSCODE_RIG
         step "In a real VS Code"
-        cd "$root" && timeout -s INT -k 30 900 python -m pytest tests/clients/vscode -m vscode -n 2 -rs --durations=5
+        cd "$root" && timeout -s INT -k 30 900 python -m pytest tests/clients/vscode -m "$tests" -n 2 -rs --durations=5
     else
         echo "SKIPPED: code-server or Chromium is not here and could not be fetched"
     fi

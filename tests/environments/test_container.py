@@ -101,6 +101,7 @@ async def test_a_network_is_for_the_command_alone_that_was_allowed_it(engine: Po
         assert (await work.says("ls /sys/class/net")).split() == ["lo"]
 
 
+@pytest.mark.journey
 async def test_a_session_writes_tests_and_exports(engine: Podman, tmp_path: Path) -> None:
     async with session(engine, tmp_path) as work:
         bench = work.bench

@@ -213,6 +213,7 @@ async def test_nothing_outlives_a_server_that_is_killed(tmp_path: Path) -> None:
     assert await killed("terminal", tmp_path) == set()
 
 
+@pytest.mark.journey
 @needs_browser
 async def test_in_a_real_browser(made: Rig) -> None:
     status = await made.run.start("terminal", Wanted())

@@ -45,6 +45,7 @@ async def over_websocket(server: Served) -> AsyncGenerator[Client, None]:
         yield client
 
 
+@pytest.mark.journey
 async def test_both_at_once_are_one_sandbox(workspace: Path) -> None:
     before = disk(make_workspace(workspace))
     async with served(workspace, "--http", "127.0.0.1:0", "--ws", "127.0.0.1:0") as server:

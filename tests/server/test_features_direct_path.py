@@ -38,6 +38,7 @@ def reports(editor: StockEditor) -> list[str]:
     return [value.get("message", "") for value in values if value["kind"] == "report"]
 
 
+@pytest.mark.journey
 @needs_overlay
 def test_a_task_in_a_stock_editor(workspace: Path, tmp_path: Path) -> None:
     path = project(workspace)

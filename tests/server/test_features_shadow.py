@@ -51,6 +51,7 @@ def discard(params: dict[str, Any]) -> str:
     return "Discard"
 
 
+@pytest.mark.journey
 @needs_overlay
 def test_tests_fail_on_disk_and_pass_on_the_unsaved_buffer_and_the_staged_file(
     start: StartEditor, workspace: Path

@@ -112,6 +112,7 @@ async def test_a_quick_action_may_not_break_the_tests_beside_the_file(tmp_path: 
     assert passes(made)
 
 
+@pytest.mark.journey
 @real
 @pytest.mark.model
 @pytest.mark.timeout(1800)  # it is waited for on a busy machine, too

@@ -149,6 +149,7 @@ def test_several_files_created_moved_and_deleted(desk: Desk) -> None:
     assert (desk.workspace / "pkg/old.py").read_bytes() == b"old\n"
 
 
+@pytest.mark.journey
 def test_the_prompt_shows_the_diff_and_takes_numbers(desk: Desk) -> None:
     with Terminal(desk, FIX) as terminal:
         terminal.wait_for("Your choice: ")

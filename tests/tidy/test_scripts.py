@@ -1,4 +1,4 @@
-"""`scripts/test.sh` runs every stage, stops at the first that fails, and says so: tried with empty programs."""
+"""`scripts/test.sh` runs every stage, also behind one that fails, and says so: tried with empty programs."""
 
 from __future__ import annotations
 
@@ -10,16 +10,19 @@ from pathlib import Path
 
 from tests.tidy.source import ROOT
 
-STAGES = ["environment", "parts", "lint", "format", "types", "fast", "slow", "alone", "vscode"]
+ALWAYS = ["environment", "parts", "lint", "format", "types", "fast"]
+STAGES = [*ALWAYS, "slow", "alone", "vscode"]
 PREPARE = """
 missing=""
-make_environment() { for name in a b; do stage_name="$name"; done; }
+make_environment() { for name in a b; do stage_name="$name"; done; [ "${WITHOUT:-}" != environment ]; }
 install_test_parts() { :; }
 lacks() { missing="$missing $*;"; }
 """
 
 
-def run(folder: Path, failing: str = "", rig: str = "exit 1", **variables: str) -> subprocess.CompletedProcess[str]:
+def run(
+    folder: Path, failing: str = "", rig: str = "exit 1", how: tuple[str, ...] = ("--all",), **variables: str
+) -> subprocess.CompletedProcess[str]:
     """The script, where the program `failing` fails and all others succeed; `rig` fetches the real editor."""
     (folder / "scripts").mkdir()
     (folder / "bin").mkdir()
@@ -35,7 +38,7 @@ def run(folder: Path, failing: str = "", rig: str = "exit 1", **variables: str) 
         program.write_text(f"#!/bin/sh\nexit {int(name == failing)}\n")
         program.chmod(0o755)
     environment = {"PATH": f"{folder / 'bin'}:{os.environ['PATH']}"} | variables
-    command = ["sh", "scripts/test.sh"]
+    command = ["sh", "scripts/test.sh", *how]
     return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=60, check=False)
 
 
@@ -56,12 +59,31 @@ def test_every_stage_runs_once(tmp_path: Path) -> None:
     assert done.returncode == 0
 
 
-def test_the_first_that_fails_ends_it(tmp_path: Path) -> None:
+def test_without_arguments_one_journey_through_each_part(tmp_path: Path) -> None:
+    done = run(tmp_path, how=(), rig="exit 0")
+    assert begun(done.stdout) == [*ALWAYS, "journeys", "vscode"]
+    assert "extension --journey." in done.stdout
+    assert done.returncode == 0
+
+
+def test_what_is_not_understood_runs_nothing(tmp_path: Path) -> None:
+    done = run(tmp_path, how=("--fast",))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "usage: sh scripts/test.sh [--all]\n"
+
+
+def test_the_stages_behind_one_that_fails_run_too(tmp_path: Path) -> None:
     done = run(tmp_path, failing="mypy")
-    assert begun(done.stdout) == STAGES[: STAGES.index("types") + 1]
-    assert ended(done.stdout)["types"] == "FAILED"
+    assert begun(done.stdout) == STAGES
+    assert ended(done.stdout) == {**dict.fromkeys(STAGES, "ok"), "types": "FAILED"}
     assert "FAILED: types" in done.stdout
     assert "all passed" not in done.stdout
+    assert done.returncode == 1
+
+
+def test_without_an_environment_nothing_runs(tmp_path: Path) -> None:
+    done = run(tmp_path, WITHOUT="environment")
+    assert begun(done.stdout) == ["environment"]
     assert done.returncode == 1
 
 

@@ -26,6 +26,7 @@ def client(request: pytest.FixtureRequest) -> str:
     return name
 
 
+@pytest.mark.journey
 def test_a_run_changes_the_unsaved_buffer_and_not_the_disk(tmp_path: Path, client: str) -> None:
     played = play(
         tmp_path,

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.clients.neovim.support import MARKS, SOURCE, call, edit, play
 
 pytestmark = MARKS
 
 
+@pytest.mark.journey
 def test_a_run_changes_the_unsaved_buffer_and_not_the_disk(tmp_path: Path) -> None:
     played = play(
         tmp_path,

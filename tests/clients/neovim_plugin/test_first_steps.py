@@ -48,6 +48,7 @@ def snippets(home: Path) -> list[str]:
     return [by_hand.replace("/path/to/codeagent-lsp", str(ROOT)), model.replace(EXAMPLE, scripted)]
 
 
+@pytest.mark.journey
 @pytest.mark.skipif(not has_tmux(), reason="no tmux here")
 def test_from_nothing_to_a_first_accepted_edit(home: Path) -> None:
     written = "".join(snippets(home))

@@ -85,6 +85,7 @@ def offers(opened: Window, action: Any) -> bool:
     return False
 
 
+@pytest.mark.journey
 def test_one_hunk_accepted_the_other_discarded_then_undone(tmp_path: Path, extensions: Path) -> None:
     with window(tmp_path, extensions, files={"a.py": SOURCE}, script=[both_ends(), CHANGED]) as opened:
         opened.open("a.py")

@@ -63,6 +63,7 @@ def served(transport: Transport) -> Iterator[dict[str, Any]]:
         process.wait()
 
 
+@pytest.mark.journey
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
 @pytest.mark.parametrize("transport", ["stdio", "http", "sse", "websocket"])
 async def test_a_server_on_the_library(tmp_path: Path, transport: Transport) -> None:
