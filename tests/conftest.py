@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections import Counter
 from collections.abc import Generator, Iterator
 from pathlib import Path
@@ -80,6 +81,13 @@ def _no_wait_for_the_disk() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("codeagent_lsp.session.store._sync", os.fstat)  # fails as well for what is no open file
         yield
+
+
+def pytest_configure() -> None:
+    """The programs of the environment are found beside its Python, also where it was not activated."""
+    beside = str(Path(sys.executable).parent)
+    if os.environ.get("PATH", "").split(os.pathsep)[0] != beside:
+        os.environ["PATH"] = os.pathsep.join([beside, os.environ.get("PATH", os.defpath)])
 
 
 @pytest.hookimpl(tryfirst=True)

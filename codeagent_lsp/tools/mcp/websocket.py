@@ -35,6 +35,7 @@ class Socket(ClientConnection):
     """May be written to and closed when the other side has closed it: ConnectionClosed, and nothing else, is told."""
 
     def connection_lost(self, exc: Exception | None) -> None:
+        """Called by asyncio, once."""
         super().connection_lost(exc)
         self.transport = _Ended()
 
