@@ -15,7 +15,7 @@ from collections.abc import Awaitable, Callable
 from codeagent_lsp import events
 from codeagent_lsp.agent.forms.proof import BY_SCRIPT
 from codeagent_lsp.agent.history import note
-from codeagent_lsp.errors import CodeAgentError, UsageError
+from codeagent_lsp.errors import CodeAgentError, ErrorCode, UsageError
 from codeagent_lsp.llm.base import Model
 from codeagent_lsp.session.conversation import Conversation, Parts, remember
 from codeagent_lsp.session.direct_path import DirectPath
@@ -104,10 +104,10 @@ class Run:
             status, summary = "cancelled", self._voice.text("run.cancelled")
             raise
         except CodeAgentError as problem:
-            status, error = "failed", self._voice.explain(problem)
+            status, error = "failed", self._failed(self._voice.explain(problem), problem.code)
         except Exception:
             logger.exception("run failed")
-            status, error = "failed", self._voice.text("run.internal")
+            status, error = "failed", self._failed(self._voice.text("run.internal"), ErrorCode.EXECUTION_ERROR)
         finally:
             self._finish(status, summary, error)
 
@@ -225,6 +225,11 @@ class Run:
         told = rejected if status == "rejected" else self.proposal.note()
         if told and self.record.messages:
             remember(self._parts, note(told))
+
+    def _failed(self, words: str, code: ErrorCode) -> str:
+        """Tell what ended the run, with its code for programs; the words again."""
+        self._voice.emit(events.Failure(error=words, code=code.value))
+        return words
 
     def _finish(self, status: events.RunStatus, summary: str, error: str | None) -> None:
         self.record.status = status

@@ -31,6 +31,7 @@ class Summary:
     completion_tokens: int = 0
     declined: int = 0
     refused: str | None = None
+    told: str = ""
 
     def after(self, event: Mapping[str, Any]) -> Summary:
         """The summary once this event has happened."""
@@ -41,6 +42,8 @@ class Summary:
                     prompt_tokens=self.prompt_tokens + int(event.get("prompt_tokens", 0)),
                     completion_tokens=self.completion_tokens + int(event.get("completion_tokens", 0)),
                 )
+            case "error":
+                return replace(self, told=event["error"])
             case "changes_applied":
                 return replace(self, refused=None if event["outcome"] == "full" else str(event.get("reason") or ""))
             case "run_completed":
@@ -92,7 +95,7 @@ def ending(summary: Summary, note: str, seconds: float, language: str) -> Iterat
     yield Text.assemble(mark, (said, "bold"), ("  " + " · ".join(parts), "dim"))
     if summary.refused:
         yield Text(f"  {one_line(summary.refused, 1000)}", style="yellow")
-    if summary.error and not note:
+    if summary.error and summary.error != summary.told and not note:
         yield Text(f"  {one_line(summary.error, 1000)}", style="red")
     elif summary.status == "stopped" and summary.words:
         yield Text(f"  {one_line(summary.words, 1000)}", style="yellow")

@@ -120,7 +120,7 @@ def test_the_recordings_cover_the_events_that_runs_tell() -> None:
         "response_start", "response_end", "run_completed", "token", "tool_calls", "tool_result", "usage", "file_change",
         "changes_proposed", "changes_applied", "changes_discarded", "question_asked", "question_answered",
         "approval_requested", "approval_resolved", "plan_created", "plan_completed", "step_started", "step_completed",
-        "step_error",
+        "step_error", "error",
     }  # fmt: skip
     assert wanted <= seen, wanted - seen
 

@@ -10,7 +10,7 @@ from typing import Literal
 import pytest
 
 from codeagent_lsp import events
-from codeagent_lsp.errors import EditorError, ModelReplyInvalid, SessionError
+from codeagent_lsp.errors import EditorError, ErrorCode, ModelReplyInvalid, SessionError
 from codeagent_lsp.llm.scripted import ScriptedReply
 from codeagent_lsp.session.replay import replay
 from codeagent_lsp.session.request import RunRequest, Target
@@ -281,6 +281,9 @@ async def test_errors_of_the_model_are_a_sentence_in_the_users_language(
     assert done.error
     assert any(char > "\u4e00" for char in done.error) == (language == "zh-cn")
     assert text(key, language, url="scripted", reason="429" if error == "busy" else "scripted") == done.error
+    (told,) = [event for event in made.events if isinstance(event, events.Failure)]
+    assert (told.error, told.seq) == (done.error, done.seq - 1)
+    assert told.code in set(ErrorCode)
 
 
 async def test_a_rewrite_that_is_cut_changes_nothing(tmp_path: Path) -> None:

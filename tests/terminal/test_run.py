@@ -111,6 +111,7 @@ def test_a_model_that_is_not_there(desk: Desk) -> None:
     result = desk.run(FIX, "--set", "model.name=/no/such/script.json")
     assert result.returncode == 1
     assert "/no/such/script.json" in result.stdout
+    assert result.stdout.count("model.name is its path") == 1, "said once"
 
 
 @pytest.mark.parametrize(

@@ -369,8 +369,9 @@ function ofDecisions(run: Run, event: ServerEvent): Run | undefined {
 function ended(run: Run, status: RunStatus, summary: string, error?: string, outcome?: string): Run {
   const last = run.blocks.findLast((block) => block.kind === "text");
   const said = last?.text.trim() === summary.trim();
+  const blocks = run.blocks.filter((block) => block.kind !== "error" || block.text !== error); // its end says it
   return say(
-    { ...run, status, error, outcome, activity: "" },
+    { ...run, blocks, status, error, outcome, activity: "" },
     { kind: "ended", status, summary: said ? "" : summary.trim(), error },
   );
 }

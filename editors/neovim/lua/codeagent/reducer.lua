@@ -161,11 +161,15 @@ function on.local_title(run, event)
 end
 
 function on.run_completed(run, event)
-  local said = false
+  local said, blocks = false, {}
   for _, block in ipairs(run.blocks) do
+    if block.kind ~= "error" or block.text ~= event.error then -- its end says it
+      blocks[#blocks + 1] = block
+    end
     said = said or (block.kind == "text" and trimmed(block.text) == trimmed(event.summary))
   end
   local ended = with(run, {
+    blocks = blocks,
     status = event.status,
     outcome = event.outcome,
     error = event.error,
