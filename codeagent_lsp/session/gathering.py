@@ -59,13 +59,16 @@ class Subject:
 
 class WorkspaceFiles:
     """The files of a workspace by their names relative to it, each read and parsed once. `may_read` tells of an
-    absolute path whether it may be read without asking.
+    absolute path whether it may be read without asking. `complete` says that all files are known here: of a very large
+    workspace only a part is.
     """
 
     def __init__(self, view: FileView, may_read: Callable[[str], bool]) -> None:
         self._view = view
         self._may_read = may_read
-        self._paths = [path for folder in view.roots.folders for path in islice(view.walk(folder), MOST_FILES)]
+        walked = [list(islice(view.walk(folder), MOST_FILES)) for folder in view.roots.folders]
+        self.complete = all(len(paths) < MOST_FILES for paths in walked)
+        self._paths = [path for paths in walked for path in paths]
         self.names = {view.roots.relative(path): path for path in self._paths}
         self._texts: dict[str, FileText | None] = {}
         self._parsed: dict[str, Source | None] = {}
@@ -109,12 +112,12 @@ class WorkspaceFiles:
         """Code that is neither a test nor made by a tool."""
         return [name for name in self.names if is_source(name) and not is_test(name) and not is_made(name)]
 
-    def using(self, words: Collection[str]) -> list[str]:
-        """Sources that have one of these names in them."""
+    def using(self, words: Collection[str], most: int = MOST_SEARCHED) -> list[str]:
+        """Sources that have one of these names in them, of the first `most`."""
         if not words:
             return []
         pattern = re.compile(rf"\b(?:{'|'.join(map(re.escape, sorted(words)))})\b")
-        sources = [name for name in self.names if is_source(name)][:MOST_SEARCHED]
+        sources = [name for name in self.names if is_source(name)][:most]
         return [name for name in sources if (file := self.read(name)) and pattern.search(file.text)]
 
     def imported(self, test: str) -> list[str]:
@@ -161,7 +164,7 @@ class Gatherer:
     def renamed(self, words: str) -> tuple[Mapping[str, str], Material]:
         """The new texts by name for a rename that the words ask for, and the files as they were; nothing for others."""
         asked = rename_in(words)
-        if asked is None or not asked.alone:
+        if asked is None or not asked.alone or not self._files.complete:
             return {}, Material()
         sources = self._sources_with(asked)
         home = home_of(asked, sources, self._files.named(words))
@@ -192,7 +195,7 @@ class Gatherer:
         new = re.compile(rf"\b{re.escape(asked.new)}\b")
         return {
             name: source
-            for name in self._files.using([asked.word])
+            for name in self._files.using([asked.word], MOST_FILES)
             if (source := self._files.source(name)) and not is_made(name)
             if not (is_test(name) and new.search(source.text))
         }

@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 from codeagent_lsp.agent.context import estimate_tokens
+from codeagent_lsp.agent.gather import MOST_FILES
 from codeagent_lsp.agent.solving.brief import brief_of
+from codeagent_lsp.agent.solving.material import Material
 from codeagent_lsp.agent.solving.verdict import FailedTest, Verdict
 from codeagent_lsp.session.gathering import Gatherer, Subject
 from codeagent_lsp.workspace.files import FileView
@@ -144,3 +146,17 @@ def test_the_names_of_files_where_a_new_one_is_wanted(gatherer: Gatherer) -> Non
 def test_a_file_the_model_asked_for(gatherer: Gatherer) -> None:
     wanted = Subject(brief_of("Fix mail.py"), wanted=("cart.py",))
     assert set(gatherer.about(wanted, None)) == {"shop/mail.py", "shop/cart.py"}
+
+
+def test_a_rename_reaches_every_file_or_is_left_to_the_model(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("def first_tax():\n    return 1\n")
+    for number in range(450):
+        (tmp_path / f"use{number:03}.py").write_text("from a import first_tax\n")
+    words = "Rename first_tax to tax_of everywhere."
+    texts, material = over(tmp_path, FakeBuffers()).renamed(words)
+    assert len(texts) == 451
+    assert {file.name for file in material.files} == set(texts)
+    assert set(texts.values()) == {"def tax_of():\n    return 1\n", "from a import tax_of\n"}
+    for number in range(MOST_FILES):
+        (tmp_path / f"more{number}.txt").write_text("")
+    assert over(tmp_path, FakeBuffers()).renamed(words) == ({}, Material())

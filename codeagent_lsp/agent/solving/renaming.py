@@ -47,7 +47,8 @@ _PAIR = r"(?:,|;|\band|、|和) ?[`'\"]?[A-Za-z_$][\w$.]*[`'\"]? ?(?:to|into|as|
 _MORE = re.compile(
     rf"{_PAIR}|\b(?:add|fix|repair|remove|delete|make|write|implement|move|split|extract|also|then|create|document|replace"
     r"|convert|refactor|let|give|return|change (?!the name))\b|\bupdate (?!(?:all|every|its|the) (?:\w+ )?(?:uses?"
-    r"|callers?|calls|references|files?|imports?|tests?|places)\b)|添加|增加|修复|删除|然后|同时|实现|创建|移动|另外",
+    r"|callers?|calls|references|files?|imports?|tests?|places)\b)|\b(?:keep\w*|leave|alias\w*|deprecat\w*|but|except"
+    r"|without|not|don't|only|unless|instead)\b|添加|增加|修复|删除|然后|同时|实现|创建|移动|另外|保留|别名|除了|只|不要|但",
     re.IGNORECASE,
 )
 _PLAIN_WORD = re.compile(r"[A-Z]?[a-z]+")

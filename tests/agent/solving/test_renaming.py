@@ -85,7 +85,11 @@ def test_what_is_not_said_plainly_is_none(words: str) -> None:
         "Rename Obj to Good and add a method less.",
         "Rename Obj to Good. Then fix the test.",
         "Rename Obj to Good and update the README.",
+        "Rename Obj to Good but keep an alias for old callers.",
+        "Rename Obj to Good in stock.py only.",
+        "Rename Obj to Good, don't touch the tests.",
         "把 Obj 改名为 Good，然后删除 store.py",
+        "只在 stock.py 中把 Obj 改名为 Good",
         "Rename Obj to Good." + " " * 2000 + "It is late.",
     ],
 )
