@@ -16,10 +16,10 @@ from typing import Any
 
 from codeagent_lsp.config import Settings
 from codeagent_lsp.errors import AgentError, ErrorCode, FileRefused, PermissionDenied, SettingError, ToolFailed
+from codeagent_lsp.index.host import IndexHost
 from codeagent_lsp.mcp_server.progress import SILENCE, Listener
 from codeagent_lsp.mcp_server.table import BY_NAME, tools
 from codeagent_lsp.messages import ToolCall, ToolResult
-from codeagent_lsp.server.index_host import IndexHost
 from codeagent_lsp.session.code_index import RunIndex
 from codeagent_lsp.session.screens import Desk, SessionScreens
 from codeagent_lsp.session.shadows import SessionShadows

@@ -16,13 +16,12 @@ from codeagent_lsp import events
 from codeagent_lsp.agent.forms.known import KnownForms
 from codeagent_lsp.agent.forms.proof import ProofStore
 from codeagent_lsp.agent.prompt import Environment
+from codeagent_lsp.index.host import IndexHost
 from codeagent_lsp.server.announcer import Announcer, transcript_name
 from codeagent_lsp.server.commands import Commands
 from codeagent_lsp.server.diagnostics import ClientDiagnostics
 from codeagent_lsp.server.editor import LspEditor
 from codeagent_lsp.server.external import External
-from codeagent_lsp.server.index_feed import watch
-from codeagent_lsp.server.index_host import IndexHost
 from codeagent_lsp.server.index_meaning import key_for, meaning
 from codeagent_lsp.server.index_progress import IndexProgress
 from codeagent_lsp.server.lenses import Waiting, pending_changes, pending_plan, pending_question, pending_rollback
@@ -33,6 +32,7 @@ from codeagent_lsp.server.progress import Progress
 from codeagent_lsp.server.prompts import Prompts
 from codeagent_lsp.server.views import Views
 from codeagent_lsp.server.virtual_documents import VirtualDocuments
+from codeagent_lsp.server.watched_files import watch
 from codeagent_lsp.session.glass import Glass, Opened
 from codeagent_lsp.session.inbox import Inbox
 from codeagent_lsp.session.knowledge import knowledge_in

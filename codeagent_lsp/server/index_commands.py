@@ -1,4 +1,4 @@
-"""The commands of `codeagent.index.*`. Not here: the index (`index_host.py`)."""
+"""The commands of `codeagent.index.*`. Not here: the index (`index/host.py`)."""
 
 from __future__ import annotations
 

@@ -104,10 +104,10 @@ class Run:
             status, summary = "cancelled", self._voice.text("run.cancelled")
             raise
         except CodeAgentError as problem:
-            status, error = "failed", self._failed(self._voice.explain(problem), problem.code)
+            status, error = "failed", self._voice.fail(self._voice.explain(problem), problem.code)
         except Exception:
             logger.exception("run failed")
-            status, error = "failed", self._failed(self._voice.text("run.internal"), ErrorCode.EXECUTION_ERROR)
+            status, error = "failed", self._voice.fail(self._voice.text("run.internal"), ErrorCode.EXECUTION_ERROR)
         finally:
             self._finish(status, summary, error)
 
@@ -225,11 +225,6 @@ class Run:
         told = rejected if status == "rejected" else self.proposal.note()
         if told and self.record.messages:
             remember(self._parts, note(told))
-
-    def _failed(self, words: str, code: ErrorCode) -> str:
-        """Tell what ended the run, with its code for programs; the words again."""
-        self._voice.emit(events.Failure(error=words, code=code.value))
-        return words
 
     def _finish(self, status: events.RunStatus, summary: str, error: str | None) -> None:
         self.record.status = status

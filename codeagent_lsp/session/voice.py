@@ -7,7 +7,7 @@ and sent right after it. What clients never get is stored at once.
 from __future__ import annotations
 
 from codeagent_lsp import events
-from codeagent_lsp.errors import CodeAgentError, UserError
+from codeagent_lsp.errors import CodeAgentError, ErrorCode, UserError
 from codeagent_lsp.session.services import Services
 from codeagent_lsp.session.session import Session
 from codeagent_lsp.session.state import RunRecord
@@ -68,6 +68,11 @@ class Voice:
         if isinstance(problem, UserError):
             return problem.localized(self.language)
         return str(problem)
+
+    def fail(self, words: str, code: ErrorCode) -> str:
+        """Tell what ends the run, with its code for programs; the words again."""
+        self.emit(events.Failure(error=words, code=code.value))
+        return words
 
 
 def _mode(event: events.Event) -> events.Mode:

@@ -182,11 +182,11 @@ def test_other_folders_are_another_index(start: StartEditor, workspace: Path, tm
 
 
 def test_the_way_to_the_index_loads_no_parser_and_no_database() -> None:
-    parts = ("server.index_host", "server.index_progress", "server.index_commands", "index.port")
+    parts = ("index.host", "server.index_progress", "server.index_commands", "index.port")
     names = ", ".join(f"codeagent_lsp.{part}" for part in parts)
     code = f"import sys, {names}; print(*sys.modules)"
     loaded = set(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.split())
-    assert "codeagent_lsp.server.index_host" in loaded
+    assert "codeagent_lsp.index.host" in loaded
     assert not {f"codeagent_lsp.index.{name}" for name in ("parse", "service", "store", "view")} & loaded
     assert "sqlite3" not in loaded
 

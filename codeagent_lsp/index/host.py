@@ -2,8 +2,8 @@
 
 A server that only sits there has none: no thread, no process, no file, none of the modules. The first run, search or
 index command makes it; only where this workspace was never indexed does it begin by itself, shortly after the first
-document is opened, so that the first run need not wait. Not here: the index at work (`index_open.py`), how changes
-reach it (`index_feed.py`).
+document is opened, so that the first run need not wait. Not here: the index at work (`running.py`), how changes
+reach it (`feed.py`).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from codeagent_lsp.errors import ErrorCode, ToolFailed
 from codeagent_lsp.index.port import Finder
-from codeagent_lsp.server.index_open import MakeBeside, OpenIndex, Tell, ended
+from codeagent_lsp.index.running import MakeBeside, OpenIndex, Tell, ended
 from codeagent_lsp.state import workspace_state
 
 if TYPE_CHECKING:  # heavy

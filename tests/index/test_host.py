@@ -15,16 +15,18 @@ import pytest
 
 from codeagent_lsp.config import IndexSettings
 from codeagent_lsp.errors import EditorError, ErrorType, ToolFailed
+from codeagent_lsp.index import feed as feeds
+from codeagent_lsp.index import host as hosts
 from codeagent_lsp.index.chunks import Chunk
+from codeagent_lsp.index.feed import Feed
+from codeagent_lsp.index.host import IndexHost
 from codeagent_lsp.index.scan import Folders
 from codeagent_lsp.index.service import IndexService, Status
 from codeagent_lsp.index.store import Store
-from codeagent_lsp.server import index_feed, index_host
 from codeagent_lsp.server.clients import ClientPolicy
-from codeagent_lsp.server.index_feed import Feed, watch
-from codeagent_lsp.server.index_host import IndexHost
 from codeagent_lsp.server.index_progress import IndexProgress
 from codeagent_lsp.server.server import CodeAgentServer
+from codeagent_lsp.server.watched_files import watch
 from codeagent_lsp.state import STATE_VARIABLE
 from tests.index.workspaces import many, settle, write
 
@@ -166,7 +168,7 @@ class TestReady:
     async def test_what_is_fresh_is_not_looked_at_again(
         self, root: Path, monkeypatch: pytest.MonkeyPatch, *, watched: bool
     ) -> None:
-        monkeypatch.setattr(index_host, "FRESH", 0.05)
+        monkeypatch.setattr(hosts, "FRESH", 0.05)
         async with rig(root, watched=watched) as made:
             await made.host.ready(20.0)
             await asyncio.sleep(0.2)
@@ -229,7 +231,7 @@ class TestChanges:
             assert await files(made) == {"a.py", "b.py"}
 
     async def test_very_many_are_a_look_at_everything(self, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(index_feed, "MANY", 5)
+        monkeypatch.setattr(feeds, "MANY", 5)
         many(root, 9)
         async with rig(root, watched=True) as made:
             await made.host.ready(20.0)
@@ -239,7 +241,7 @@ class TestChanges:
             assert "untold.py" in await files(made)
 
     async def test_the_first_document_begins_the_first_build(self, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(index_host, "FIRST_BUILD_AFTER", 0.05)
+        monkeypatch.setattr(hosts, "FIRST_BUILD_AFTER", 0.05)
         write(root, {"a.py": "x = 1\n"})
         async with rig(root) as made:
             for _ in range(3):
@@ -314,7 +316,7 @@ class TestEnd:
 
 class TestFeed:
     async def test_what_comes_together_is_handed_on_together(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(index_feed, "DELAY", 0.05)
+        monkeypatch.setattr(feeds, "DELAY", 0.05)
         looks: list[tuple[str, ...] | None] = []
 
         async def look(paths: tuple[str, ...] | None) -> None:
@@ -361,7 +363,7 @@ class TestFeed:
 
         feed = Feed(look)
         feed.add(f"file{number}" for number in range(100_000))
-        assert len(feed._waiting) <= index_feed.MANY + 1
+        assert len(feed._waiting) <= feeds.MANY + 1
         await feed.settle(5.0)
         assert looks == [None]
 

@@ -1,6 +1,6 @@
 """One index at work: the looks at the disk, the changed files on their way, and what searches beside words.
 
-Not here: whether there shall be one, and for which folders (`index_host.py`).
+Not here: whether there shall be one, and for which folders (`host.py`).
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from codeagent_lsp.index.feed import Feed
 from codeagent_lsp.index.port import Beside
-from codeagent_lsp.server.index_feed import Feed
 
 if TYPE_CHECKING:  # heavy
     from codeagent_lsp.config import IndexSettings

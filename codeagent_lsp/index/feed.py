@@ -1,25 +1,16 @@
-"""What the index hears of changed files: gathered for a moment, then handed on together; and how a client tells.
+"""What the index hears of changed files: gathered for a moment, then handed on together.
 
-Not here: what is done about them (`index/service.py`). While the user types nothing is done: unsaved texts are looked
-into when somebody asks (`index/overlay.py`).
+Not here: what is done about them (`service.py`), who tells. While the user types nothing is done: unsaved texts are
+looked into when somebody asks (`overlay.py`).
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable
-from typing import TYPE_CHECKING
-
-from lsprotocol import types
-
-from codeagent_lsp.errors import EditorError
-
-if TYPE_CHECKING:
-    from codeagent_lsp.server.server import CodeAgentServer
 
 DELAY = 0.3
 MANY = 500
-REGISTER_SECONDS = 10.0
 
 Look = Callable[[tuple[str, ...] | None], Awaitable[object]]
 """Looks at these files, by absolute path; None: at everything."""
@@ -64,15 +55,3 @@ class Feed:
             self._now.clear()
             paths, self._waiting = tuple(self._waiting), {}
             await self._look(paths if len(paths) <= MANY else None)
-
-
-async def watch(server: CodeAgentServer) -> bool:
-    """Ask the client to tell of changed files; whether it will."""
-    options = types.DidChangeWatchedFilesRegistrationOptions([types.FileSystemWatcher(glob_pattern="**/*")])
-    registration = types.Registration("codeagent-index", types.WORKSPACE_DID_CHANGE_WATCHED_FILES, options)
-    try:
-        params = types.RegistrationParams([registration])
-        await server.request(types.CLIENT_REGISTER_CAPABILITY, params, REGISTER_SECONDS)
-    except EditorError:
-        return False
-    return True
