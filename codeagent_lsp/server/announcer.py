@@ -13,16 +13,14 @@ from typing import TYPE_CHECKING, Any
 from lsprotocol import types
 
 from codeagent_lsp import events, protocol
-from codeagent_lsp.server.showing import tell
 from codeagent_lsp.session.request import ANSWERS
 from codeagent_lsp.session.transcript import block
 from codeagent_lsp.texts import text
 from codeagent_lsp.tools.mcp.settings import names_server
 
 if TYPE_CHECKING:
-    from codeagent_lsp.server.clients import ClientPolicy
+    from codeagent_lsp.server.client import Client
     from codeagent_lsp.server.progress import Progress
-    from codeagent_lsp.server.server import CodeAgentServer
     from codeagent_lsp.server.virtual_documents import VirtualDocuments
     from codeagent_lsp.workspace.editor import Applied
 
@@ -46,18 +44,14 @@ class Announcer:
 
     def __init__(
         self,
-        server: CodeAgentServer,
-        policy: Callable[[], ClientPolicy],
+        client: Client,
         progress: Progress,
         documents: VirtualDocuments,
-        language: Callable[[], str],
         hide: Callable[[str], str] = str,
     ) -> None:
-        self._server = server
-        self._policy = policy
+        self._client = client
         self._progress = progress
         self._documents = documents
-        self._language = language
         self._hide = hide
         self._kinds: dict[str, str] = {}
         self._tasks: set[asyncio.Task[Any]] = set()
@@ -69,14 +63,14 @@ class Announcer:
             self._progress.begin(event.run_id, event.title)
         if isinstance(event, events.ExecutionStarted):
             self._progress.resume(event.run_id)
-        if self._policy().events and not event.internal:
-            self._server.notify(protocol.EVENT_METHOD, events.to_dict(event))
+        if self._client.policy.events and not event.internal:
+            self._client.server.notify(protocol.EVENT_METHOD, events.to_dict(event))
         if addition := block(event):
             self._documents.append(transcript_name(event.session_id), self._hide(addition))
         if isinstance(event, events.ChangesApplied) and event.outcome != "full":
-            self.tell(outcome_line(event, self._language()), types.MessageType.Warning)
+            self.tell(outcome_line(event, self._client.language), types.MessageType.Warning)
         if isinstance(event, events.ToolDisabled) and not names_server(event.tool):  # those are told when they fail
-            words = text("tool.rests", self._language(), tool=event.tool, reason=event.reason)
+            words = text("tool.rests", self._client.language, tool=event.tool, reason=event.reason)
             self.tell(words, types.MessageType.Warning)
         if isinstance(event, events.RunCompleted):
             self._finished(event)
@@ -86,18 +80,18 @@ class Announcer:
 
     def tell(self, message: str, kind: types.MessageType = types.MessageType.Info) -> None:
         """One line to the user."""
-        tell(self._server, message, kind)
+        self._client.tell(message, kind)
 
     def tell_outcome(self, applied: Applied, *, undo: bool = False) -> None:
         """That everything went well, in one line; whatever did not is told by its event."""
         if applied.outcome == "full":
             key = "outcome.undone" if undo else "outcome.full"
-            self.tell(text(key, self._language(), count=len(applied.done.paths)))
+            self.tell(text(key, self._client.language, count=len(applied.done.paths)))
 
     def store_failed(self, error: OSError) -> None:
         """A session cannot be recorded."""
         reason = error.strerror or str(error)
-        self.tell(text("store.failed", self._language(), reason=reason), types.MessageType.Warning)
+        self.tell(text("store.failed", self._client.language, reason=reason), types.MessageType.Warning)
 
     def _finished(self, event: events.RunCompleted) -> None:
         """What a client without our events must still see."""
@@ -114,8 +108,8 @@ class Announcer:
 
     def refresh_lenses(self) -> None:
         """Let the client ask for what waits, as far as it can be told."""
-        if self._policy().lens_refresh:
-            self._spawn(self._server.request(types.WORKSPACE_CODE_LENS_REFRESH, None, 5.0))
+        if self._client.policy.lens_refresh:
+            self._spawn(self._client.server.request(types.WORKSPACE_CODE_LENS_REFRESH, None, 5.0))
 
     def _spawn(self, work: Coroutine[Any, Any, Any]) -> None:
         task = asyncio.ensure_future(work)

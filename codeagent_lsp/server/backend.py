@@ -70,6 +70,7 @@ class Backend:
 
     def __init__(self, front: Front) -> None:
         self.front = front
+        client = front.client
         self.documents = front.server.documents
         self.state = workspace_state(front.folders())
         circuits = CircuitBreaker(lambda: front.settings().circuit_breaker)
@@ -80,14 +81,10 @@ class Backend:
         self.views = Views(front.folders, self.documents)
         self.glass = Glass(self._open_glass, self._keys)
         front.settings_link.on_change = self.glass.settings_changed
-        self.own_documents = VirtualDocuments(
-            front.server, front.policy, lambda: self.state, front.language, self.glass.hide
-        )
-        self.progress = Progress(front.server, front.policy, front.language)
-        self.announcer = Announcer(
-            front.server, front.policy, self.progress, self.own_documents, front.language, self.glass.hide
-        )
-        self.prompts = Prompts(front.server, front.policy, self.own_documents, front.language)
+        self.own_documents = VirtualDocuments(client, lambda: self.state, self.glass.hide)
+        self.progress = Progress(client)
+        self.announcer = Announcer(client, self.progress, self.own_documents, self.glass.hide)
+        self.prompts = Prompts(client, self.own_documents)
         self.inbox = self.prompts.inbox = Inbox(self.prompts)
         self.standing = StandingApprovals(self.state / "approvals.json")
         self.shadows = SessionShadows(lambda: front.settings().shell, state_root(), self.state / "outputs")
@@ -203,10 +200,10 @@ class Backend:
 
     def _index_host(self) -> IndexHost:
         """The code index; nothing of it is loaded here."""
-        front, progress = self.front, IndexProgress(self.front.server, self.front.policy, self.front.language)
+        front, progress = self.front, IndexProgress(self.front.client)
 
         async def watched() -> bool:
-            return front.policy().watches_files and await watch(front.server)
+            return front.client.policy.watches_files and await watch(front.server)
 
         def beside(store: Store, folders: Folders) -> Beside | None:
             settings = front.settings()
@@ -231,7 +228,7 @@ class Backend:
         """Masks and records by the settings of now; runs in a thread."""
         from codeagent_lsp.session.opening import open_records  # late: it is heavy, and an idle server does without it
 
-        return open_records(self.state, self.front.settings().trace, self._keys(), self.front.policy().name)
+        return open_records(self.state, self.front.settings().trace, self._keys(), self.front.client.policy.name)
 
     def _keys(self) -> list[str]:
         """The secrets in the settings of now."""
@@ -240,15 +237,15 @@ class Backend:
         return [*keys, *secrets_in(settings.mcp.servers, os.environ)]
 
     def _services(self) -> Services:
-        external = External(self.front.server, self.front.policy, self.front.language)
+        external = External(self.front.client)
         return Services(
             settings=self.front.settings,
             mode=lambda: self.front.settings().permissions.mode,
             language=self.front.language,
-            environment=lambda: Environment(tuple(self.front.folders()), self.front.policy().name),
+            environment=lambda: Environment(tuple(self.front.folders()), self.front.client.policy.name),
             open_model=self.models.open,
             view=self.views.over,
-            editor=LspEditor(self.front.server, self.front.policy, self.views.disk_text),
+            editor=LspEditor(self.front.client, self.views.disk_text),
             inbox=self.inbox,
             registry=self.registry,
             show_review=self.show_review,
@@ -261,7 +258,7 @@ class Backend:
             open_named=self.models.open_named,
             variables=self.variables.of,
             glass=self.glass,
-            diagnostics=ClientDiagnostics(self.front.server, self.front.policy),
+            diagnostics=ClientDiagnostics(self.front.client),
             indexing=self.index,
             screens=SessionScreens(self.shadows, external.show),
             answer_forms=KnownForms(ProofStore(state_root())),

@@ -6,7 +6,6 @@ count. Not here: linters (`tools/diagnostics/`).
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from codeagent_lsp.errors import EditorError
@@ -14,8 +13,7 @@ from codeagent_lsp.protocol import DIAGNOSTICS_METHOD, SOURCE
 from codeagent_lsp.tools.diagnostics.base import Diagnostic, Severity
 
 if TYPE_CHECKING:
-    from codeagent_lsp.server.clients import ClientPolicy
-    from codeagent_lsp.server.server import CodeAgentServer
+    from codeagent_lsp.server.client import Client
     from codeagent_lsp.workspace.document import Document
     from codeagent_lsp.workspace.position import Encoding
 
@@ -28,18 +26,17 @@ _SEVERITIES: dict[Any, Severity] = {1: "error", 2: "warning", 3: "info", 4: "hin
 class ClientDiagnostics:
     """The `Diagnostics` port over LSP."""
 
-    def __init__(self, server: CodeAgentServer, policy: Callable[[], ClientPolicy]) -> None:
-        self._server = server
-        self._policy = policy
+    def __init__(self, client: Client) -> None:
+        self._client = client
 
     async def of(self, path: str) -> tuple[Diagnostic, ...] | None:
         """See `tools.diagnostics.base.Diagnostics`."""
-        documents = self._server.documents
+        documents = self._client.server.documents
         document = documents.by_path(path)
-        if document is None or not self._policy().diagnostics:
+        if document is None or not self._client.policy.diagnostics:
             return None
         try:
-            answer = await self._server.request(DIAGNOSTICS_METHOD, {"uri": document.uri}, SECONDS)
+            answer = await self._client.server.request(DIAGNOSTICS_METHOD, {"uri": document.uri}, SECONDS)
         except EditorError:
             return None
         if documents.by_path(path) is not document:  # the user typed meanwhile

@@ -26,8 +26,7 @@ from codeagent_lsp.workspace.document import Document
 from codeagent_lsp.workspace.editor import Applied
 
 if TYPE_CHECKING:
-    from codeagent_lsp.server.clients import ClientPolicy
-    from codeagent_lsp.server.server import CodeAgentServer
+    from codeagent_lsp.server.client import Client
 
 APPLY_SECONDS = 30.0
 SETTLE_SECONDS = 0.5
@@ -43,12 +42,10 @@ class LspEditor:
 
     def __init__(
         self,
-        server: CodeAgentServer,
-        policy: Callable[[], ClientPolicy],
+        client: Client,
         read_disk: Callable[[str], str | None],
     ) -> None:
-        self._server = server
-        self._policy = policy
+        self._client = client
         self._read_disk = read_disk
 
     async def apply(self, changeset: Changeset, label: str, may_lose: frozenset[str] = frozenset()) -> Applied:
@@ -69,7 +66,7 @@ class LspEditor:
 
     def _steps(self, changeset: Changeset) -> tuple[Changeset, dict[str, str]]:
         """For a client that cannot rename, moves as a new file and a deletion; and where each deleted one went."""
-        if self._policy().renames:
+        if self._client.policy.renames:
             return changeset, {}
         steps: list[FileChange] = []
         origins: dict[str, str] = {}
@@ -83,7 +80,7 @@ class LspEditor:
 
     def _groups(self, changeset: Changeset) -> list[list[FileChange]]:
         """One file a request, unless the client applies a request wholly or not at all."""
-        together = [change for change in changeset if self._policy().transactional and change.kind == "edit"]
+        together = [change for change in changeset if self._client.policy.transactional and change.kind == "edit"]
         alone = [[change] for change in changeset if change not in together]
         return [together, *alone] if together else alone
 
@@ -121,7 +118,7 @@ class LspEditor:
 
         Returns what was made: the files, then their folders, the innermost first.
         """
-        policy = self._policy()
+        policy = self._client.policy
         if policy.creates or not policy.applies_edits:
             return []
         paths = [change.path for change in group if change.kind == "create" and Path(change.path).is_absolute()]
@@ -133,7 +130,7 @@ class LspEditor:
 
     def _delete_for_client(self, group: Sequence[FileChange]) -> None:
         """Delete what a client cannot delete. The user has accepted, and nothing unsaved is in it."""
-        policy = self._policy()
+        policy = self._client.policy
         if policy.applies_edits and not policy.deletes:
             for change in group:
                 if change.kind == "delete" and Path(change.path).is_absolute():
@@ -150,7 +147,7 @@ class LspEditor:
 
     def _operations(self, change: FileChange) -> list[Operation]:
         """What to ask the client for; nothing where it cannot."""
-        policy = self._policy()
+        policy = self._client.policy
         uri = self._uri(change.path)
         if change.kind == "delete":
             return [types.DeleteFile(uri=uri)] if policy.deletes else []
@@ -161,7 +158,7 @@ class LspEditor:
         elif change.kind == "create" and policy.creates:
             _make_folder(change.path)
             operations.append(types.CreateFile(uri=uri))
-        encoding = self._server.documents.encoding
+        encoding = self._client.server.documents.encoding
         edits = minimal_edits(change.base or "", change.text or "", encoding, ended_lines=policy.ended_lines)
         if edits:
             version = change.version if change.kind == "edit" else None
@@ -171,7 +168,7 @@ class LspEditor:
 
     async def _send(self, operations: Sequence[Operation], label: str) -> tuple[Said, str]:
         """What the client answered, and its words when it was no."""
-        policy = self._policy()
+        policy = self._client.policy
         if not policy.applies_edits or not operations:
             return "no", CANNOT
         if policy.versioned_edits:
@@ -181,7 +178,7 @@ class LspEditor:
             edit = types.WorkspaceEdit(changes={item.text_document.uri: _plain_edits(item) for item in edits})
         params = types.ApplyWorkspaceEditParams(edit=edit, label=label)
         try:
-            result = await self._server.request(types.WORKSPACE_APPLY_EDIT, params, APPLY_SECONDS)
+            result = await self._client.server.request(types.WORKSPACE_APPLY_EDIT, params, APPLY_SECONDS)
         except EditorError as error:
             if error.key == "editor.timeout":
                 return "nothing", str(error)
@@ -224,12 +221,12 @@ class LspEditor:
             return None
 
     def _document(self, path: str) -> Document | None:
-        return self._server.documents.get(self._uri(path))
+        return self._client.server.documents.get(self._uri(path))
 
     def _uri(self, path: str) -> str:
         if not path.startswith("/") and ":" in path:
             return path
-        known = self._server.documents.by_path(path)
+        known = self._client.server.documents.by_path(path)
         return known.uri if known is not None else uris.from_path(path)
 
 

@@ -6,32 +6,23 @@ Where the client can open one, it is asked to; else the user is told the address
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from lsprotocol import types
-
-from codeagent_lsp.server.showing import shown, tell
 from codeagent_lsp.texts import text
 
 if TYPE_CHECKING:
-    from codeagent_lsp.server.clients import ClientPolicy
-    from codeagent_lsp.server.server import CodeAgentServer
+    from codeagent_lsp.server.client import Client
 
 
 class External:
     """Opens addresses by `window/showDocument`."""
 
-    def __init__(
-        self, server: CodeAgentServer, policy: Callable[[], ClientPolicy], language: Callable[[], str]
-    ) -> None:
-        self._server = server
-        self._policy = policy
-        self._language = language
+    def __init__(self, client: Client) -> None:
+        self._client = client
 
     async def show(self, url: str) -> bool:
         """Open it; True when the client did, False when the user was told it."""
-        if await shown(self._server, self._policy(), types.ShowDocumentParams(uri=url, external=True)):
+        if await self._client.show(url, external=True):
             return True
-        tell(self._server, text("screen.at", self._language(), url=url))
+        self._client.tell(text("screen.at", self._client.language, url=url))
         return False

@@ -15,11 +15,11 @@ from lsprotocol import types
 from codeagent_lsp.errors import CodeAgentError, EditorError, SettingError, UserError
 from codeagent_lsp.protocol import COMMANDS, DOCUMENT_SCHEME
 from codeagent_lsp.server.actions import KINDS, code_actions
-from codeagent_lsp.server.clients import ClientPolicy, policy_of
+from codeagent_lsp.server.client import Client
+from codeagent_lsp.server.clients import policy_of
 from codeagent_lsp.server.lenses import lenses
 from codeagent_lsp.server.server import CodeAgentServer
 from codeagent_lsp.server.settings import SettingsLink
-from codeagent_lsp.server.showing import tell
 from codeagent_lsp.texts import choose_language
 from codeagent_lsp.workspace import uris
 
@@ -38,12 +38,8 @@ class Front:
         self.settings_link = SettingsLink(self._bad_setting)
         self._load = load
         self._loading: asyncio.Task[Backend] | None = None
-        self._policy = ClientPolicy()
+        self.client = Client(server, self.language)
         self._locale: str | None = None
-
-    def policy(self) -> ClientPolicy:
-        """How to talk to this client."""
-        return self._policy
 
     def settings(self) -> Settings:
         """The settings in force."""
@@ -62,7 +58,7 @@ class Front:
 
     def begin(self, params: types.InitializeParams) -> None:
         """Take in what `initialize` says."""
-        self._policy = policy_of(params)
+        self.client.policy = policy_of(params)
         self._locale = params.locale
         self.server.language = choose_language("auto", params.locale)
         self.settings_link.initialize(params.initialization_options)
@@ -86,7 +82,7 @@ class Front:
 
     def describe_client(self) -> dict[str, Any]:
         """This client, for the doctor."""
-        policy = self._policy
+        policy = self.client.policy
         can = [name for name in policy.__slots__ if name != "name" and getattr(policy, name)]
         lacks = [name for name in policy.__slots__ if name != "name" and not getattr(policy, name)]
         detail = f"{policy.name or 'unnamed'}: {', '.join(can)}"
@@ -97,7 +93,7 @@ class Front:
         asyncio.get_running_loop().call_soon(self._warn, words)
 
     def _warn(self, words: str) -> None:
-        tell(self.server, words, types.MessageType.Warning)
+        self.client.tell(words, types.MessageType.Warning)
 
 
 def register(server: CodeAgentServer, load: LoadBackend) -> Front:
@@ -117,15 +113,15 @@ def _register_lifecycle(server: CodeAgentServer, front: Front) -> None:
 
     @server.feature(types.INITIALIZED)
     async def initialized(params: types.InitializedParams) -> None:
-        if front.policy().configuration:
+        if front.client.policy.configuration:
             await front.settings_link.pull(server)
-        if front.policy().text_content:
+        if front.client.policy.text_content:
             await _register_content(server)
 
     @server.feature(types.WORKSPACE_DID_CHANGE_CONFIGURATION)
     async def configuration(params: types.DidChangeConfigurationParams) -> None:
         front.settings_link.push(_plain(params.settings))
-        if front.policy().configuration:
+        if front.client.policy.configuration:
             await front.settings_link.pull(server)
 
     async def load() -> None:
@@ -148,7 +144,7 @@ def _register_editing(server: CodeAgentServer, front: Front) -> None:
         if document is not None:
             end = document.position(len(document.text), server.documents.encoding)
             whole = types.Range(types.Position(0, 0), types.Position(end.line, end.character))
-        return code_actions(params, front.policy(), waiting, whole, front.language())
+        return code_actions(params, front.client.policy, waiting, whole, front.language())
 
     @server.feature(types.CODE_ACTION_RESOLVE)
     def resolve(action: types.CodeAction) -> types.CodeAction:

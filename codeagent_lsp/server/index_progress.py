@@ -6,7 +6,6 @@ Not here: the bars of runs (`progress.py`, whose bars these are).
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from codeagent_lsp.server.progress import Bar
@@ -14,8 +13,7 @@ from codeagent_lsp.texts import text
 
 if TYPE_CHECKING:
     from codeagent_lsp.index.service import Status
-    from codeagent_lsp.server.clients import ClientPolicy
-    from codeagent_lsp.server.server import CodeAgentServer
+    from codeagent_lsp.server.client import Client
 
 MANY_FILES = 100
 STEP = 5  # percent from report to report: twenty of them at most
@@ -24,12 +22,8 @@ STEP = 5  # percent from report to report: twenty of them at most
 class IndexProgress:
     """Hears of every status of the index."""
 
-    def __init__(
-        self, server: CodeAgentServer, policy: Callable[[], ClientPolicy], language: Callable[[], str]
-    ) -> None:
-        self._server = server
-        self._policy = policy
-        self._language = language
+    def __init__(self, client: Client) -> None:
+        self._client = client
         self._bar: Bar | None = None
         self._number = 0
         self._task: asyncio.Task[None] | None = None
@@ -40,21 +34,21 @@ class IndexProgress:
             self._report(status)
         elif self._bar is not None:
             key = "index.ready" if status.state == "ready" else "index.stopped"
-            self._bar.end(text(key, self._language(), files=status.files))
+            self._bar.end(text(key, self._client.language, files=status.files))
             self._bar = None
 
     def _report(self, status: Status) -> None:
         percentage = 100 * status.done // status.total
         bar = self._bar
         if bar is None:
-            if not self._policy().progress:
+            if not self._client.policy.progress:
                 return
             self._number += 1
-            title = text("index.building", self._language())
-            bar = self._bar = Bar(self._server, f"codeagent-index-{self._number}", title, cancellable=False)
+            title = text("index.building", self._client.language)
+            bar = self._bar = Bar(self._client.server, f"codeagent-index-{self._number}", title, cancellable=False)
             bar.percentage = 0
             self._task = asyncio.ensure_future(bar.create())
         elif percentage < (bar.percentage or 0) + STEP:
             return
         bar.percentage = percentage - percentage % STEP
-        bar.report(text("index.files", self._language(), done=status.done, total=status.total))
+        bar.report(text("index.files", self._client.language, done=status.done, total=status.total))

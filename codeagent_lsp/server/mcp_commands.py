@@ -41,9 +41,7 @@ def mcp_servers(backend: Backend) -> McpServers:
         os.environ,
         told,
         lambda: front.settings().tools.disabled,
-        McpLogins(
-            front.server, front.policy, front.language, backend.inbox, backend.glass, partial(open_keyring, workspace)
-        ),
+        McpLogins(front.client, backend.inbox, backend.glass, partial(open_keyring, workspace)),
     )
 
 

@@ -10,18 +10,14 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from lsprotocol import types
-
 from codeagent_lsp.errors import ToolFailed
-from codeagent_lsp.server.showing import shown, tell
 from codeagent_lsp.texts import text
 from codeagent_lsp.tools.asking import Question
 from codeagent_lsp.tools.mcp.logins import Step
 from codeagent_lsp.tools.variables import Vault, in_thread
 
 if TYPE_CHECKING:
-    from codeagent_lsp.server.clients import ClientPolicy
-    from codeagent_lsp.server.server import CodeAgentServer
+    from codeagent_lsp.server.client import Client
     from codeagent_lsp.session.glass import Glass
     from codeagent_lsp.session.inbox import Inbox
 
@@ -31,16 +27,12 @@ class McpLogins:
 
     def __init__(
         self,
-        server: CodeAgentServer,
-        policy: Callable[[], ClientPolicy],
-        language: Callable[[], str],
+        client: Client,
         inbox: Inbox,
         glass: Glass,
         open_vault: Callable[[], Vault | None],
     ) -> None:
-        self._server = server
-        self._policy = policy
-        self._language = language
+        self._client = client
         self._inbox = inbox
         self._glass = glass
         self._open_vault = open_vault
@@ -53,8 +45,8 @@ class McpLogins:
         question = Question("approval", title, (deny, opened), danger=True)
         if await self._inbox.ask("", question, self._glass.observe) != (opened,):
             return False
-        if not await shown(self._server, self._policy(), types.ShowDocumentParams(uri=url, external=True)):
-            tell(self._server, self.words("mcp.login.by_hand", name=server, url=url))
+        if not await self._client.show(url, external=True):
+            self._client.tell(self.words("mcp.login.by_hand", name=server, url=url))
         return True
 
     async def vault(self) -> Vault:
@@ -78,7 +70,7 @@ class McpLogins:
 
     def words(self, key: str, /, **values: object) -> str:
         """A sentence in the user's language."""
-        return text(key, self._language(), **values)
+        return text(key, self._client.language, **values)
 
 
 class Memory:

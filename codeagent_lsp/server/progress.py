@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types
@@ -19,7 +19,7 @@ from codeagent_lsp.session.transcript import call_words
 from codeagent_lsp.texts import text
 
 if TYPE_CHECKING:
-    from codeagent_lsp.server.clients import ClientPolicy
+    from codeagent_lsp.server.client import Client
     from codeagent_lsp.server.server import CodeAgentServer
 
 CREATE_SECONDS = 5.0
@@ -29,12 +29,8 @@ INTERVAL = 0.1
 class Progress:
     """The progress tokens of the runs at work; `run_of` finds the run that a cancelled token belongs to."""
 
-    def __init__(
-        self, server: CodeAgentServer, policy: Callable[[], ClientPolicy], language: Callable[[], str]
-    ) -> None:
-        self._server = server
-        self._policy = policy
-        self._language = language
+    def __init__(self, client: Client) -> None:
+        self._client = client
         self._bars: dict[str, Bar] = {}
         self._titles: dict[str, str] = {}
         self._steps: dict[str, tuple[Mapping[str, Any], ...]] = {}
@@ -54,13 +50,13 @@ class Progress:
         """A run works on its plan: show it again, under another token, when it had come to its end before."""
         if run_id not in self._bars:
             self._resumed += 1
-            title = self._titles.get(run_id) or text("progress.plan", self._language())
+            title = self._titles.get(run_id) or text("progress.plan", self._client.language)
             self._show(run_id, f"codeagent-{run_id}-{self._resumed}", title)
 
     def _show(self, run_id: str, token: str, title: str) -> None:
-        if not self._policy().progress:
+        if not self._client.policy.progress:
             return
-        bar = self._bars[run_id] = Bar(self._server, token, title)
+        bar = self._bars[run_id] = Bar(self._client.server, token, title)
         task = asyncio.ensure_future(bar.create())
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -74,9 +70,9 @@ class Progress:
             return
         self._place(bar, event)
         if isinstance(event, events.RunCompleted):
-            bar.end(ending(event, self._language()))
+            bar.end(ending(event, self._client.language))
             del self._bars[event.run_id]
-        elif message := reported(event, self._language()):
+        elif message := reported(event, self._client.language):
             bar.report(message)
 
     def _place(self, bar: Bar, event: events.Event) -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types
@@ -16,12 +15,10 @@ from lsprotocol import types
 from codeagent_lsp.errors import EditorError, SessionError
 from codeagent_lsp.protocol import INPUT_METHOD
 from codeagent_lsp.server.client_requests import METHOD_NOT_FOUND
-from codeagent_lsp.server.showing import tell
 from codeagent_lsp.texts import text
 
 if TYPE_CHECKING:
-    from codeagent_lsp.server.clients import ClientPolicy
-    from codeagent_lsp.server.server import CodeAgentServer
+    from codeagent_lsp.server.client import Client
     from codeagent_lsp.server.virtual_documents import VirtualDocuments
     from codeagent_lsp.session.inbox import Inbox, OpenQuestion
 
@@ -34,16 +31,12 @@ class Prompts:
 
     def __init__(
         self,
-        server: CodeAgentServer,
-        policy: Callable[[], ClientPolicy],
+        client: Client,
         documents: VirtualDocuments,
-        language: Callable[[], str],
     ) -> None:
         self.inbox: Inbox | None = None
-        self._server = server
-        self._policy = policy
+        self._client = client
         self._documents = documents
-        self._language = language
         self._queue: deque[OpenQuestion] = deque()
         self._worker: asyncio.Task[None] | None = None
         self._showing: asyncio.Task[None] | None = None
@@ -82,7 +75,7 @@ class Prompts:
             answer = await self._answer(item)
         except EditorError as error:
             if error.values.get("code") == METHOD_NOT_FOUND:
-                self._tell(text("question.open", self._language(), title=item.question.title))
+                self._tell(text("question.open", self._client.language, title=item.question.title))
                 return
             answer = None
         except _StaysOpen:
@@ -101,7 +94,7 @@ class Prompts:
     async def _several(self, item: OpenQuestion) -> tuple[str, ...] | None:
         """Several choices as a sequence: pick one after the other, then say that it is enough."""
         picked: list[str] = []
-        enough = text("choice.enough", self._language())
+        enough = text("choice.enough", self._client.language)
         while len(picked) < len(item.question.choices):
             left = [choice for choice in item.question.choices if choice not in picked]
             shown = f"{item.question.title} [{', '.join(picked)}]" if picked else item.question.title
@@ -118,13 +111,13 @@ class Prompts:
         params = types.ShowMessageRequestParams(
             type=kind, message=message, actions=[types.MessageActionItem(title=choice) for choice in choices]
         )
-        answer = await self._server.request(types.WINDOW_SHOW_MESSAGE_REQUEST, params, PROMPT_SECONDS)
+        answer = await self._client.server.request(types.WINDOW_SHOW_MESSAGE_REQUEST, params, PROMPT_SECONDS)
         title = getattr(answer, "title", None)
         return title if title in choices else None
 
     async def _free_text(self, item: OpenQuestion) -> tuple[str, ...] | None:
         """Typed into the client's own input, else into a document; a secret never into a document."""
-        if self._policy().input:
+        if self._client.policy.input:
             params: dict[str, Any] = {
                 "requestId": item.request_id,
                 "title": item.question.title,
@@ -132,15 +125,15 @@ class Prompts:
             }
             if item.question.secret:
                 params["secret"] = True
-            answer = await self._server.request(INPUT_METHOD, params, PROMPT_SECONDS)
+            answer = await self._client.server.request(INPUT_METHOD, params, PROMPT_SECONDS)
             value = answer.get("value") if isinstance(answer, dict) else getattr(answer, "value", None)
             return (value,) if isinstance(value, str) and value else None
         if item.question.secret:
-            self._tell(text("env.no_input", self._language(), title=_one_line(item.question.title)))
+            self._tell(text("env.no_input", self._client.language, title=_one_line(item.question.title)))
             return None
         shown = await self._documents.open_answer(item.request_id, item.question.title, item.question.detail)
         if not shown:
-            self._tell(text("question.open", self._language(), title=item.question.title))
+            self._tell(text("question.open", self._client.language, title=item.question.title))
         raise _StaysOpen
 
     def _respond(self, item: OpenQuestion, answer: tuple[str, ...] | None) -> None:
@@ -151,7 +144,7 @@ class Prompts:
                 return  # somebody was faster
 
     def _tell(self, message: str) -> None:
-        tell(self._server, message)
+        self._client.tell(message)
 
 
 class _StaysOpen(Exception):

@@ -10,16 +10,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lsprotocol import types
-
 from codeagent_lsp.protocol import DOCUMENT_SCHEME
-from codeagent_lsp.server.showing import shown, tell
 from codeagent_lsp.texts import text
 from codeagent_lsp.workspace import uris
 
 if TYPE_CHECKING:
-    from codeagent_lsp.server.clients import ClientPolicy
-    from codeagent_lsp.server.server import CodeAgentServer
+    from codeagent_lsp.server.client import Client
 
 REVIEWS = "review/"
 REFRESH_METHOD = "workspace/textDocumentContent/refresh"
@@ -33,16 +29,12 @@ class VirtualDocuments:
 
     def __init__(
         self,
-        server: CodeAgentServer,
-        policy: Callable[[], ClientPolicy],
+        client: Client,
         folder: Callable[[], Path],
-        language: Callable[[], str],
         hide: Callable[[str], str] = str,
     ) -> None:
-        self._server = server
-        self._policy = policy
+        self._client = client
         self._folder = folder
-        self._language = language
         self._hide = hide
         self._texts: dict[str, str] = {}
         self._answers: dict[str, str] = {}
@@ -55,9 +47,9 @@ class VirtualDocuments:
         """Change a document's text; one that is shown is refreshed."""
         known = name in self._texts
         self._texts[name] = content
-        if self._policy().text_content:
+        if self._client.policy.text_content:
             if known:
-                self._server.notify(REFRESH_METHOD, {"uri": self.uri(name)})
+                self._client.server.notify(REFRESH_METHOD, {"uri": self.uri(name)})
         else:
             self._write(name, content)
 
@@ -73,30 +65,29 @@ class VirtualDocuments:
 
     def uri(self, name: str) -> str:
         """Where the client finds a document."""
-        if self._policy().text_content:
+        if self._client.policy.text_content:
             return f"{DOCUMENT_SCHEME}:/{name}"
         return uris.from_path(self._path(name))
 
     async def show(self, name: str, *, take_focus: bool = False) -> bool:
         """Open a document; where the client cannot, say where it is. True when the client opened it."""
-        params = types.ShowDocumentParams(uri=self.uri(name), take_focus=take_focus)
-        if await shown(self._server, self._policy(), params):
+        if await self._client.show(self.uri(name), take_focus=take_focus):
             return True
-        message = text("document.at", self._language(), place=str(self._path(name)))
-        if self._policy().text_content:
+        message = text("document.at", self._client.language, place=str(self._path(name)))
+        if self._client.policy.text_content:
             self._write(name, self._texts.get(name, ""))
-        tell(self._server, message)
+        self._client.tell(message)
         return False
 
     async def open_answer(self, request_id: str, title: str, detail: str) -> bool:
         """Open a file the user writes an answer into; it is sent when it is saved."""
         name = f"answer/{request_id[:8]}.md"
-        head = text("answer.head", self._language())
+        head = text("answer.head", self._client.language)
         body = f"<!-- {title}\n{detail}\n{head} -->\n".replace("-->\n", "-->\n\n", 1)
         self._write(name, body)
         uri = uris.from_path(self._path(name))
         self._answers[uris.key(uri)] = request_id
-        return await shown(self._server, self._policy(), types.ShowDocumentParams(uri=uri, take_focus=True))
+        return await self._client.show(uri, take_focus=True)
 
     def answer_in(self, uri: str, content: str) -> tuple[str, str] | None:
         """The question an answer document belongs to and the answer in `content`; None for other documents."""

@@ -23,6 +23,7 @@ from codeagent_lsp.index.host import IndexHost
 from codeagent_lsp.index.scan import Folders
 from codeagent_lsp.index.service import IndexService, Status
 from codeagent_lsp.index.store import Store
+from codeagent_lsp.server.client import Client
 from codeagent_lsp.server.clients import ClientPolicy
 from codeagent_lsp.server.index_progress import IndexProgress
 from codeagent_lsp.server.server import CodeAgentServer
@@ -379,7 +380,7 @@ class TestWatch:
 class TestProgress:
     async def test_one_bar_from_the_first_to_the_last_status(self) -> None:
         server = FakeServer(lambda method: None)
-        bar = IndexProgress(server.as_real, lambda: ClientPolicy(progress=True), lambda: "en")
+        bar = IndexProgress(Client(server.as_real, policy=ClientPolicy(progress=True)))
         for done in range(0, 1001, 10):
             bar.observe(Status("building", done, 1000, 1000))
             await asyncio.sleep(0.001)
@@ -392,7 +393,7 @@ class TestProgress:
 
     async def test_a_build_that_is_stopped_says_so(self) -> None:
         server = FakeServer(lambda method: None)
-        bar = IndexProgress(server.as_real, lambda: ClientPolicy(progress=True), lambda: "en")
+        bar = IndexProgress(Client(server.as_real, policy=ClientPolicy(progress=True)))
         bar.observe(Status("building", 0, 500, 500))
         await asyncio.sleep(0.01)
         bar.observe(Status("new", files=500))
@@ -402,7 +403,7 @@ class TestProgress:
 
     async def test_a_client_without_bars_gets_none(self) -> None:
         server = FakeServer(lambda method: None)
-        bar = IndexProgress(server.as_real, ClientPolicy, lambda: "en")
+        bar = IndexProgress(Client(server.as_real))
         bar.observe(Status("building", 0, 500, 500))
         bar.observe(Status("ready", 500, 500, 500))
         await asyncio.sleep(0.01)

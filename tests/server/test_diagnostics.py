@@ -11,6 +11,7 @@ from lsprotocol import types
 
 from codeagent_lsp.errors import EditorError
 from codeagent_lsp.protocol import DIAGNOSTICS_METHOD
+from codeagent_lsp.server.client import Client
 from codeagent_lsp.server.clients import ClientPolicy, policy_of
 from codeagent_lsp.server.diagnostics import MAX_ITEMS, SECONDS, ClientDiagnostics
 from codeagent_lsp.server.documents import Documents
@@ -40,7 +41,7 @@ class Wire:
 def connected(answer: Any, *, announced: bool = True) -> tuple[Wire, ClientDiagnostics]:
     wire = Wire(answer if callable(answer) else lambda: answer)
     policy = ClientPolicy(diagnostics=announced)
-    return wire, ClientDiagnostics(cast(CodeAgentServer, wire), lambda: policy)
+    return wire, ClientDiagnostics(Client(cast(CodeAgentServer, wire), policy=policy))
 
 
 def item(line: Any = 0, character: Any = 0, **more: Any) -> dict[str, Any]:

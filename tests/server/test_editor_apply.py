@@ -12,6 +12,7 @@ from lsprotocol import types
 
 from codeagent_lsp.errors import EditorError
 from codeagent_lsp.server import editor as editor_module
+from codeagent_lsp.server.client import Client
 from codeagent_lsp.server.clients import ClientPolicy
 from codeagent_lsp.server.documents import Documents
 from codeagent_lsp.server.editor import LspEditor
@@ -23,10 +24,10 @@ from codeagent_lsp.workspace.uris import from_path, to_path
 TEXT = "one\ntwo\nthree\nfour\nfive\n"
 ALL = ClientPolicy(versioned_edits=True, creates=True, deletes=True, renames=True, applies_edits=True)
 
-Behaviour = Callable[["Client", types.ApplyWorkspaceEditParams], Any]
+Behaviour = Callable[["FakeClient", types.ApplyWorkspaceEditParams], Any]
 
 
-class Client:
+class FakeClient:
     """Stands for server and client in one: keeps the documents, and does with an edit what `behaviour` says."""
 
     def __init__(self, behaviour: Behaviour) -> None:
@@ -78,19 +79,19 @@ class Client:
         self.documents.change(uri, (known.version or 0) + 1, spans)
 
 
-def obedient(client: Client, params: types.ApplyWorkspaceEditParams) -> types.ApplyWorkspaceEditResult:
+def obedient(client: FakeClient, params: types.ApplyWorkspaceEditParams) -> types.ApplyWorkspaceEditResult:
     client.carry_out(params)
     return types.ApplyWorkspaceEditResult(applied=True)
 
 
-def connect(behaviour: Behaviour = obedient, policy: ClientPolicy = ALL) -> tuple[Client, LspEditor]:
-    client = Client(behaviour)
+def connect(behaviour: Behaviour = obedient, policy: ClientPolicy = ALL) -> tuple[FakeClient, LspEditor]:
+    client = FakeClient(behaviour)
 
     def disk(path: str) -> str | None:
         place = Path(path)
         return place.read_text() if place.exists() else None
 
-    return client, LspEditor(cast(CodeAgentServer, client), lambda: policy, disk)
+    return client, LspEditor(Client(cast(CodeAgentServer, client), policy=policy), disk)
 
 
 def change(path: Path, base: str | None, text: str | None, **more: Any) -> Changeset:
@@ -125,7 +126,7 @@ async def test_no_with_a_reason_is_none_and_the_reason_is_kept(tmp_path: Path) -
 
 
 async def test_no_although_it_was_done_is_full(tmp_path: Path) -> None:
-    def liar(client: Client, params: types.ApplyWorkspaceEditParams) -> types.ApplyWorkspaceEditResult:
+    def liar(client: FakeClient, params: types.ApplyWorkspaceEditParams) -> types.ApplyWorkspaceEditResult:
         client.carry_out(params)
         return types.ApplyWorkspaceEditResult(applied=False)
 
@@ -137,7 +138,7 @@ async def test_no_although_it_was_done_is_full(tmp_path: Path) -> None:
 async def test_an_error_is_none_and_silence_is_unknown(tmp_path: Path) -> None:
     for key, outcome in (("editor.error", "none"), ("editor.timeout", "unknown")):
 
-        def fail(client: Client, params: Any, key: str = key) -> None:
+        def fail(client: FakeClient, params: Any, key: str = key) -> None:
             raise EditorError(key, method="workspace/applyEdit", message="no", seconds=30)
 
         client, editor = connect(fail)
@@ -148,7 +149,7 @@ async def test_an_error_is_none_and_silence_is_unknown(tmp_path: Path) -> None:
 
 
 async def test_a_didchange_that_comes_after_the_answer_is_waited_for(tmp_path: Path) -> None:
-    def late(client: Client, params: types.ApplyWorkspaceEditParams) -> types.ApplyWorkspaceEditResult:
+    def late(client: FakeClient, params: types.ApplyWorkspaceEditParams) -> types.ApplyWorkspaceEditResult:
         asyncio.get_running_loop().call_later(0.15, client.carry_out, params)
         return types.ApplyWorkspaceEditResult(applied=True)
 
@@ -160,7 +161,7 @@ async def test_a_didchange_that_comes_after_the_answer_is_waited_for(tmp_path: P
 async def test_typing_right_after_the_edit_does_not_hide_it(tmp_path: Path) -> None:
     path = tmp_path / "a"
 
-    def typing(client: Client, params: types.ApplyWorkspaceEditParams) -> types.ApplyWorkspaceEditResult:
+    def typing(client: FakeClient, params: types.ApplyWorkspaceEditParams) -> types.ApplyWorkspaceEditResult:
         client.carry_out(params)
         client.documents.change(from_path(str(path)), 9, [Change("typed\n", (0, 0), (0, 0))])
         return types.ApplyWorkspaceEditResult(applied=True)
@@ -196,7 +197,7 @@ async def test_creations_go_alone_even_where_edits_go_together(tmp_path: Path) -
 
 
 async def test_one_refused_file_of_three_is_partial(tmp_path: Path) -> None:
-    def picky(client: Client, params: types.ApplyWorkspaceEditParams) -> types.ApplyWorkspaceEditResult:
+    def picky(client: FakeClient, params: types.ApplyWorkspaceEditParams) -> types.ApplyWorkspaceEditResult:
         if len(client.sent) == 2:
             return types.ApplyWorkspaceEditResult(applied=False, failure_reason="locked")
         return obedient(client, params)
@@ -237,8 +238,8 @@ async def test_a_conflict_keeps_the_users_lines_and_the_change(tmp_path: Path) -
 async def test_a_file_that_came_meanwhile_is_never_overwritten(tmp_path: Path) -> None:
     for content in (b"precious", b"\0\xff binary"):
         (tmp_path / "n").write_bytes(content)
-        client = Client(obedient)
-        editor = LspEditor(cast(CodeAgentServer, client), lambda: ALL, lambda path: None)
+        client = FakeClient(obedient)
+        editor = LspEditor(Client(cast(CodeAgentServer, client), policy=ALL), lambda path: None)
         applied = await editor.apply(change(tmp_path / "n", None, "x\n"), "label")
         assert (applied.outcome, client.sent) == ("none", [])
         assert (tmp_path / "n").read_bytes() == content

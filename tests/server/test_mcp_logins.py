@@ -14,6 +14,7 @@ from codeagent_lsp.config import TraceSettings
 from codeagent_lsp.errors import EditorError, ToolFailed
 from codeagent_lsp.records.audit import AUDIT_FILE
 from codeagent_lsp.records.rotation import read_records
+from codeagent_lsp.server.client import Client
 from codeagent_lsp.server.clients import ClientPolicy
 from codeagent_lsp.server.mcp_logins import McpLogins, Memory
 from codeagent_lsp.server.prompts import Prompts
@@ -53,11 +54,11 @@ class Editor:
         return types.ShowDocumentResult(success=self.opens)
 
     def logins(self, *, shows: bool = True, vault: Vault | None = None) -> McpLogins:
-        can, server = ClientPolicy(shows_documents=shows), cast(CodeAgentServer, self.wire)
+        client = Client(cast(CodeAgentServer, self.wire), policy=ClientPolicy(shows_documents=shows))
         documents = cast(VirtualDocuments, Answers(shown=True))
-        prompts = Prompts(server, lambda: can, documents, lambda: "en")
+        prompts = Prompts(client, documents)
         inbox = prompts.inbox = Inbox(prompts, 5.0)
-        return McpLogins(server, lambda: can, lambda: "en", inbox, self.glass, lambda: vault)
+        return McpLogins(client, inbox, self.glass, lambda: vault)
 
     def pages(self) -> list[Any]:
         return [params for method, params in self.wire.requests if method == types.WINDOW_SHOW_DOCUMENT]

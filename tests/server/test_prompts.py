@@ -11,6 +11,7 @@ from lsprotocol import types
 
 from codeagent_lsp import events
 from codeagent_lsp.errors import EditorError, SessionError
+from codeagent_lsp.server.client import Client
 from codeagent_lsp.server.clients import ClientPolicy
 from codeagent_lsp.server.prompts import Prompts
 from codeagent_lsp.server.server import CodeAgentServer
@@ -63,8 +64,9 @@ async def pick_last(method: str, params: Any) -> Any:
 def connected(
     respond: Respond, *, deadline: float = 5.0, shown: bool = True, policy: ClientPolicy | None = None
 ) -> tuple[Wire, Inbox, Answers]:
-    wire, documents, can = Wire(respond), Answers(shown=shown), policy or ClientPolicy()
-    prompts = Prompts(cast(CodeAgentServer, wire), lambda: can, cast(VirtualDocuments, documents), lambda: "en")
+    wire, documents = Wire(respond), Answers(shown=shown)
+    client = Client(cast(CodeAgentServer, wire), policy=policy)
+    prompts = Prompts(client, cast(VirtualDocuments, documents))
     inbox = prompts.inbox = Inbox(prompts, deadline)
     return wire, inbox, documents
 

@@ -1,0 +1,52 @@
+"""The client at the other end, as the parts of the server see it: the way to it, what it can, the language of its user.
+
+Not here: how its capabilities are read (`clients.py`), what is shown to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from lsprotocol import types
+
+from codeagent_lsp.errors import EditorError
+from codeagent_lsp.server.clients import ClientPolicy
+
+if TYPE_CHECKING:
+    from codeagent_lsp.server.server import CodeAgentServer
+
+SHOW_SECONDS = 10.0
+
+
+class Client:
+    """One client. `policy` says what it can: nothing until `initialize` came; `language` gives the one in force."""
+
+    def __init__(
+        self, server: CodeAgentServer, language: Callable[[], str] = lambda: "en", policy: ClientPolicy | None = None
+    ) -> None:
+        self.server = server
+        self.policy = policy or ClientPolicy()
+        self._language = language
+
+    @property
+    def language(self) -> str:
+        """The language that its user reads."""
+        return self._language()
+
+    def tell(self, message: str, kind: types.MessageType = types.MessageType.Info) -> None:
+        """Show a sentence by `window/showMessage`."""
+        self.server.notify(types.WINDOW_SHOW_MESSAGE, types.ShowMessageParams(type=kind, message=message))
+
+    async def show(self, uri: str, *, external: bool | None = None, take_focus: bool | None = None) -> bool:
+        """Open a document or an address by `window/showDocument`; False where the client cannot, did not, or did not
+        answer in time.
+        """
+        if not self.policy.shows_documents:
+            return False
+        params = types.ShowDocumentParams(uri=uri, external=external, take_focus=take_focus)
+        try:
+            result = await self.server.request(types.WINDOW_SHOW_DOCUMENT, params, SHOW_SECONDS)
+        except EditorError:
+            return False
+        return bool(result is not None and result.success)
