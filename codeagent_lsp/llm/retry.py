@@ -6,12 +6,13 @@ Two layers: `patient` waits and repeats a call whose first item never came (conn
 
 from __future__ import annotations
 
+import asyncio
 import random
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from dataclasses import dataclass
 
-import stamina
+from tenacity import AsyncRetrying, RetryCallState, stop_after_attempt, stop_after_delay, stop_any
 
 from codeagent_lsp.errors import (
     ModelBusy,
@@ -40,15 +41,15 @@ class RetryPolicy:
 
 async def patient(source: Source, policy: RetryPolicy) -> AsyncGenerator[StreamItem, None]:
     """The items of `source`, opened again after a passing failure that came before the first item."""
-    contexts = stamina.retry_context(
-        on=lambda error: _verdict(error, policy),
-        attempts=policy.attempts,
-        timeout=policy.total,
-        wait_initial=policy.first_wait,
-        wait_max=policy.longest_wait,
-        wait_jitter=policy.jitter,
+    waits = _Waits(policy)
+    attempts = AsyncRetrying(
+        retry=waits.passes,
+        wait=waits.wait,
+        stop=stop_any(stop_after_attempt(policy.attempts), stop_after_delay(policy.total)),
+        sleep=asyncio.sleep,
+        reraise=True,
     )
-    async for attempt in contexts:
+    async for attempt in attempts:
         with attempt:
             items = source()
             first = await _first(items)
@@ -85,23 +86,35 @@ async def _first(items: AsyncGenerator[StreamItem, None]) -> StreamItem | None:
         raise
 
 
-def _verdict(error: Exception, policy: RetryPolicy) -> bool | float:
-    """Whether to try again; a number is the wait in seconds that the server asked for."""
-    if isinstance(error, ModelBusy):
-        return _wait(error, policy)
-    passing = isinstance(error, ModelUnreachable | ModelStreamBroken | ModelTimeout)
-    return passing and getattr(error, "key", "") not in _PERMANENT
+class _Waits:
+    """Whether to try again, and after how long: as the server asks, else twice as long each time, with some chance."""
 
+    def __init__(self, policy: RetryPolicy) -> None:
+        self._policy = policy
 
-def _wait(error: ModelBusy, policy: RetryPolicy) -> bool | float:
-    if error.retry_after is None:
-        return True
-    if error.retry_after > policy.longest_wait:
-        raise ModelBusy(
-            "model.busy_wait",
-            retry_after=error.retry_after,
-            url=error.values.get("url", "?"),
-            seconds=f"{error.retry_after:.0f}",
-            reason=error.values.get("reason", "?"),
-        ) from error
-    return error.retry_after + random.uniform(0, policy.jitter)
+    def passes(self, state: RetryCallState) -> bool:
+        """Whether the last failure may pass. ModelBusy when the server asks for a longer wait than the policy has."""
+        error = state.outcome.exception() if state.outcome else None
+        if isinstance(error, ModelBusy):
+            self._refuse_too_long(error)
+            return True
+        passing = isinstance(error, ModelUnreachable | ModelStreamBroken | ModelTimeout)
+        return passing and getattr(error, "key", "") not in _PERMANENT
+
+    def wait(self, state: RetryCallState) -> float:
+        """Seconds before the next attempt."""
+        policy, error = self._policy, state.outcome.exception() if state.outcome else None
+        chance = random.uniform(0, policy.jitter)
+        if isinstance(error, ModelBusy) and error.retry_after is not None:
+            return error.retry_after + chance
+        return min(policy.longest_wait, policy.first_wait * 2.0 ** (state.attempt_number - 1) + chance)
+
+    def _refuse_too_long(self, error: ModelBusy) -> None:
+        if error.retry_after is not None and error.retry_after > self._policy.longest_wait:
+            raise ModelBusy(
+                "model.busy_wait",
+                retry_after=error.retry_after,
+                url=error.values.get("url", "?"),
+                seconds=f"{error.retry_after:.0f}",
+                reason=error.values.get("reason", "?"),
+            ) from error
