@@ -1,24 +1,23 @@
 """Front matter: the head of a Markdown file between two lines of `---`, as names with texts or lists of texts.
 
-Understands the part of YAML that such heads are written in: `key: value`, quotes, `[a, b]`, lists with dashes,
-`>` and `|` blocks, comments. Anything else (anchors, tags, nested mappings) is an error that names the line, for
-what cannot be understood must not be guessed. Not here: which keys there are.
+The head is YAML, read by PyYAML without any of its types: every value is a text. A plain value with a colon in it,
+which YAML does not allow and people write all the time, is taken as it is meant. What is nested is an error that names
+the line. Not here: which keys there are.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 Value = str | tuple[str, ...]
 
 MAX_LINES = 400
 
-_KEY = re.compile(r"([A-Za-z_][\w-]*)[ \t]*:(?:[ \t]+(.*)|)$")
-_ITEM = re.compile(r"[ \t]*-(?:[ \t]+(.*)|)$")
-_BLOCK = re.compile(r"[|>][+-]?$")
-_ESCAPES = {"n": "\n", "t": "\t", '"': '"', "\\": "\\", "/": "/"}
+_PLAIN_PAIR = re.compile(r"([A-Za-z_][\w-]*):[ \t]+([^\s\"'\[\]{}|>&*!%@`#-].*)$")
 
 
 class FrontMatterError(ValueError):
@@ -62,85 +61,66 @@ def parse(source: str) -> Document:
 
 def _head(lines: Sequence[str]) -> dict[str, Value]:
     found: dict[str, Value] = {}
-    at = 0
-    while at < len(lines):
-        line, number = lines[at], at + 2
-        at += 1
-        if not line.strip() or line.lstrip().startswith("#"):
-            continue
-        match = _KEY.match(line.rstrip())
-        if match is None:
-            raise FrontMatterError(number, "expected `name: value`.")
-        name, rest = match[1], _uncommented(match[2] or "")
-        if name in found:
-            raise FrontMatterError(number, f"`{name}` stands here twice.")
-        inner, at = _below(lines, at)
-        found[name] = _value(rest, inner, number)
+    node = _mapping(lines)
+    for key, value in node.value if node is not None else ():
+        line = key.start_mark.line + 2
+        if key.id != "scalar":
+            raise FrontMatterError(line, "expected `name: value`.")
+        if key.value in found:
+            raise FrontMatterError(line, f"`{key.value}` stands here twice.")
+        found[key.value] = _value(value)
     return found
 
 
-def _below(lines: Sequence[str], at: int) -> tuple[Sequence[str], int]:
-    """The lines that belong to a key: indented ones, empty ones, and list items."""
-    start = at
-    while at < len(lines) and (not lines[at].strip() or lines[at][0] in " \t" or _ITEM.match(lines[at])):
-        at += 1
-    return lines[start:at], at
+def _mapping(lines: Sequence[str]) -> Any:
+    """The head as a node of YAML's; None for an empty one."""
+    from yaml import YAMLError  # late: only who reads skills and agents needs it
+
+    try:
+        node = _composed(lines)
+    except YAMLError as error:
+        try:
+            node = _composed([_quoted(line) for line in lines])
+        except YAMLError:
+            raise _problem(error) from error
+    if node is not None and node.id != "mapping":
+        raise FrontMatterError(node.start_mark.line + 2, "expected `name: value`.")
+    return node
 
 
-def _value(rest: str, inner: Sequence[str], number: int) -> Value:
-    if _BLOCK.fullmatch(rest):
-        return _block(inner, folded=rest[0] == ">")
-    told = [(line, number + offset) for offset, line in enumerate(inner, 1) if line.strip()]
-    told = [(line, place) for line, place in told if not line.lstrip().startswith("#")]
-    if rest.startswith("["):
-        return _flow(" ".join([rest, *(line.strip() for line, _ in told)]), number)
-    if not rest and told and _ITEM.match(told[0][0]):
-        return tuple(_item(line, place) for line, place in told)
-    if told and (not rest or rest[0] in "\"'"):
-        raise FrontMatterError(told[0][1], "expected a text or a list, not something nested.")
-    return _scalar(" ".join([rest, *(line.strip() for line, _ in told)]).strip(), number)
+def _composed(lines: Sequence[str]) -> Any:
+    import yaml  # late: only who reads skills and agents needs it
+
+    try:
+        return yaml.compose("\n".join(lines), Loader=yaml.BaseLoader)
+    except RecursionError:
+        raise FrontMatterError(2, "what is nested so deeply cannot be read.") from None
 
 
-def _item(line: str, number: int) -> str:
-    match = _ITEM.match(line.rstrip())
-    if match is None:
-        raise FrontMatterError(number, "expected `- text`.")
-    return _scalar(_uncommented(match[1] or ""), number)
+def _quoted(line: str) -> str:
+    """A line whose plain value has a colon or a tab in it, with quotes around the value."""
+    match = _PLAIN_PAIR.fullmatch(line.rstrip())
+    if match is None or not re.search(r":(?:\s|$)|\t", match[2]):
+        return line
+    value = re.split(r"\s#", match[2], maxsplit=1)[0].rstrip()
+    return f"{match[1]}: {json.dumps(value, ensure_ascii=False)}"
 
 
-def _block(inner: Sequence[str], *, folded: bool) -> str:
-    told = [line for line in inner if line.strip()]
-    indent = min((len(line) - len(line.lstrip()) for line in told), default=0)
-    lines = [line[indent:].rstrip() for line in inner]
-    return (" ".join(filter(None, lines)) if folded else "\n".join(lines)).strip()
+def _problem(error: Exception) -> FrontMatterError:
+    mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
+    problem = str(getattr(error, "problem", None) or "it has characters that cannot be read")
+    return FrontMatterError(mark.line + 2 if mark is not None else 2, f"{problem}.")
 
 
-def _flow(text: str, number: int) -> tuple[str, ...]:
-    if not text.endswith("]"):
-        raise FrontMatterError(number, "the list has no closing bracket.")
-    parts = re.findall(r"""\s*("(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|[^,\[\]{}"']+)\s*(?:,|$)""", text[1:-1])
-    if re.sub(r"[\s,]", "", "".join(parts)) != re.sub(r"[\s,]", "", text[1:-1]):
-        raise FrontMatterError(number, "the list cannot be read.")
-    return tuple(filter(None, (_scalar(part.strip(), number) for part in parts)))
+def _value(node: Any) -> Value:
+    if node.id == "sequence":
+        return tuple(filter(None, map(_text, node.value)))
+    return _text(node)
 
 
-def _scalar(text: str, number: int) -> str:
-    if text[:1] == '"':
-        if len(text) < 2 or not re.fullmatch(r'"(?:[^"\\]|\\.)*"', text):
-            raise FrontMatterError(number, "the quotes do not end.")
-        return re.sub(r"\\(.)", lambda match: _ESCAPES.get(match[1], match[0]), text[1:-1])
-    if text[:1] == "'":
-        if len(text) < 2 or not re.fullmatch(r"'(?:[^']|'')*'", text):
-            raise FrontMatterError(number, "the quotes do not end.")
-        return text[1:-1].replace("''", "'")
-    if text[:1] in tuple("&*!{}@`%|>"):
-        raise FrontMatterError(number, f"`{text[:20]}` cannot be read; put the text into quotes.")
-    return "" if text in ("~", "null") else text
-
-
-def _uncommented(text: str) -> str:
-    """Without a comment at the end; one inside quotes is text."""
-    if text[:1] in ("'", '"'):
-        match = re.match(r"""("(?:[^"\\]|\\.)*"|'(?:[^']|'')*')\s*(#.*)?$""", text)
-        return match[1] if match else text.rstrip()
-    return re.split(r"(?:^|\s)#", text, maxsplit=1)[0].rstrip()
+def _text(node: Any) -> str:
+    if node.id != "scalar":
+        raise FrontMatterError(node.start_mark.line + 2, "expected a text or a list, not something nested.")
+    if node.style is None and node.value in ("~", "null"):
+        return ""
+    return str(node.value).strip("\n") if node.style in ("|", ">") else str(node.value)

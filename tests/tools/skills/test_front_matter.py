@@ -24,7 +24,7 @@ def head(*lines: str) -> str:
         (["k:"], ""),
         (["k: ~"], ""),
         (["k: one", "  goes on"], "one goes on"),
-        (["k: >", "  folded", "  lines", "", "  here"], "folded lines here"),
+        (["k: >", "  folded", "  lines", "", "  here"], "folded lines\nhere"),
         (["k: |-", "  kept", "    in", "  lines"], "kept\n  in\nlines"),
         (["k: [a, 'b, c', \"d\"]"], ("a", "b, c", "d")),
         (["k: [a,", "  b]"], ("a", "b")),
@@ -32,6 +32,10 @@ def head(*lines: str) -> str:
         (["k:", "  - one", "  - 'two'  # c", "  # c"], ("one", "two")),
         (["k:", "- at the margin"], ("at the margin",)),
         (["# first", "", "k: v"], "v"),
+        (["k: Use it when: always # c"], "Use it when: always"),
+        (["k: a\tb"], "a\tb"),
+        (["k: yes"], "yes"),
+        (["k: &anchor 1.0"], "1.0"),
     ],
 )
 def test_values(lines: list[str], value: object) -> None:
@@ -49,10 +53,14 @@ def test_values(lines: list[str], value: object) -> None:
         (["k: 'open"], 2),
         (['k: "open'], 2),
         (["k: [a"], 2),
-        (["k: &anchor v"], 2),
+        (["k: *nothing"], 2),
+        (["k: [a, [b]]"], 2),
+        (["- a list"], 2),
+        (["? [a]", ": b"], 2),
+        (["k: \x07"], 2),
+        (["k: " + "[" * 5000], 2),
         (["k: {a: b}"], 2),
         (["k:", "  - a", "  b"], 4),
-        (["k: !tag v"], 2),
     ],
 )
 def test_what_cannot_be_understood_names_its_line(lines: list[str], line: int) -> None:
