@@ -13,7 +13,7 @@ import pytest
 from codeagent_lsp import __version__, cli
 from tests.server.rawclient import RawClient
 
-HEAVY = ("rich", "pydantic", "httpx", "tree_sitter", "tenacity", "pathspec", "json_repair")
+HEAVY = ("rich", "pydantic", "httpx", "tree_sitter", "tenacity", "yaml", "pathspec", "json_repair")
 
 
 @pytest.fixture(autouse=True)

@@ -9,7 +9,18 @@ import pytest
 
 from tests.tidy.source import modules
 
-HEAVY = ("pydantic", "httpx", "rich", "tree_sitter", "xllamacpp", "json_repair", "merge3", "pathspec", "importlinter")
+HEAVY = (
+    "pydantic",
+    "httpx",
+    "rich",
+    "yaml",
+    "tree_sitter",
+    "xllamacpp",
+    "json_repair",
+    "merge3",
+    "pathspec",
+    "importlinter",
+)
 EXTRAS = ("keyring", "lancedb", "mcp", "redis", "lxml", "playwright")
 LATER = ("pydantic", "httpx", "rich", "tree_sitter", "sqlite3", *EXTRAS)
 START_UP = ("codeagent_lsp.cli", "codeagent_lsp.app", "codeagent_lsp.server.server", "codeagent_lsp.server.features")
