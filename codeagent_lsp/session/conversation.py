@@ -6,52 +6,35 @@ Not here: the loop itself (`agent/loop.py`), a run's beginning and end (`run.py`
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 from codeagent_lsp import events
 from codeagent_lsp.agent.compaction import Kept
 from codeagent_lsp.agent.gather import starting_context
 from codeagent_lsp.agent.history import History, note
-from codeagent_lsp.agent.loop import DEFAULT_WINDOW, AgentLoop, LoopLimits, LoopResult
-from codeagent_lsp.agent.prompt import Selection, system_prompt, task_message
+from codeagent_lsp.agent.loop import AgentLoop, LoopLimits, LoopResult
+from codeagent_lsp.agent.prompt import system_prompt, task_message
 from codeagent_lsp.agent.subset import NOT_YET, Subset
 from codeagent_lsp.llm.base import Model
 from codeagent_lsp.messages import Message, ToolSpec
 from codeagent_lsp.session.availability import Availability
 from codeagent_lsp.session.focusing import Focusing
 from codeagent_lsp.session.offering import Offering, offering_for
+from codeagent_lsp.session.parts import Parts, remember, reply_tokens, selection_of, window_of
 from codeagent_lsp.session.planner import RunPlanner
-from codeagent_lsp.session.proposal import Proposal
 from codeagent_lsp.session.replay import message_to_dict
 from codeagent_lsp.session.repo_maps import SMALL_WINDOW
-from codeagent_lsp.session.request import ANSWERS, Planning, RunRequest, Target
-from codeagent_lsp.session.services import Services
-from codeagent_lsp.session.session import Session
-from codeagent_lsp.session.state import Compacted, RunRecord
+from codeagent_lsp.session.request import ANSWERS, Planning, RunRequest
+from codeagent_lsp.session.state import Compacted
 from codeagent_lsp.session.telling import Telling
-from codeagent_lsp.session.voice import Voice
-from codeagent_lsp.session.workbench import Workbench, commands_line
+from codeagent_lsp.session.workbench import commands_line
 from codeagent_lsp.tools.base import ToolContext
 from codeagent_lsp.tools.decision import Mode
 from codeagent_lsp.tools.executor import ToolExecutor
-from codeagent_lsp.workspace.paths import Roots
-from codeagent_lsp.workspace.position import LineIndex
 
 FOREIGN_TOOLS = 3
 """Characters of tools that the user brought along, as this part of the window in tokens: less than a tenth of it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Parts:
-    """What a run is made of, for those who do a part of its work."""
-
-    session: Session
-    record: RunRecord
-    services: Services
-    voice: Voice
-    proposal: Proposal
-    bench: Workbench
 
 
 class Conversation:
@@ -229,27 +212,3 @@ class Conversation:
             settings.model.temperature,
             settings.context.compact_at,
         )
-
-
-def remember(parts: Parts, message: Message) -> None:
-    """A message joins the run's conversation, stored before anything is done about it."""
-    parts.record.messages.append(message)
-    parts.voice.emit(events.MessageAdded(message=message_to_dict(message)))
-
-
-def window_of(model: Model) -> int:
-    """The model's window in tokens."""
-    return model.info.context_window or DEFAULT_WINDOW
-
-
-def reply_tokens(setting: int | str, window: int) -> int:
-    """The most tokens of a reply; never more than half the window, or nothing could be asked."""
-    return min(setting, window // 2) if isinstance(setting, int) else max(512, min(4096, window // 4))
-
-
-def selection_of(target: Target, roots: Roots) -> Selection:
-    """What the user points at, for the model."""
-    whole = target.file.text
-    lines = LineIndex.of(whole)
-    first, last = lines.line_at(target.start) + 1, lines.line_at(max(target.start, target.end - 1)) + 1
-    return Selection(roots.relative(target.file.path), first, last, whole[target.start : target.end])

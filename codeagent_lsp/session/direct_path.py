@@ -24,8 +24,8 @@ from codeagent_lsp.agent.solving.solver import Solution, Solver, SolverLimits
 from codeagent_lsp.agent.solving.verdict import Verdict
 from codeagent_lsp.llm.base import Model
 from codeagent_lsp.messages import Message
-from codeagent_lsp.session.conversation import Parts, remember, reply_tokens, selection_of, window_of
 from codeagent_lsp.session.gathering import Subject
+from codeagent_lsp.session.parts import Parts, remember, reply_tokens, selection_of, window_of
 from codeagent_lsp.session.repo_maps import SMALL_WINDOW, unless_failed
 from codeagent_lsp.session.request import RunRequest, Target
 from codeagent_lsp.session.workshop import SelectionWorkshop, SolvingWorkshop

@@ -16,7 +16,8 @@ from codeagent_lsp import events
 from codeagent_lsp.agent.loop import LoopResult
 from codeagent_lsp.agent.plan import PlanStep
 from codeagent_lsp.errors import CodeAgentError, SessionError
-from codeagent_lsp.session.conversation import Conversation, Parts
+from codeagent_lsp.session.conversation import Conversation
+from codeagent_lsp.session.parts import Parts
 from codeagent_lsp.session.plan_state import PlanState
 from codeagent_lsp.session.planner import RunPlanner
 from codeagent_lsp.tools.asking import Question

@@ -17,10 +17,11 @@ from codeagent_lsp.agent.forms.proof import BY_SCRIPT
 from codeagent_lsp.agent.history import note
 from codeagent_lsp.errors import CodeAgentError, ErrorCode, UsageError
 from codeagent_lsp.llm.base import Model
-from codeagent_lsp.session.conversation import Conversation, Parts, remember
+from codeagent_lsp.session.conversation import Conversation
 from codeagent_lsp.session.direct_path import DirectPath
 from codeagent_lsp.session.file_run import command_for, run_file
 from codeagent_lsp.session.intent_gate import IntentGate
+from codeagent_lsp.session.parts import Parts, remember
 from codeagent_lsp.session.plan_run import PlanRun
 from codeagent_lsp.session.plan_state import PlanState
 from codeagent_lsp.session.planner import RunPlanner

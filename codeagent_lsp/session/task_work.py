@@ -16,8 +16,9 @@ from codeagent_lsp.agent.loop import LoopResult
 from codeagent_lsp.agent.solving.brief import may_want_edit, wants_edit
 from codeagent_lsp.agent.solving.verdict import Verdict
 from codeagent_lsp.llm.base import Model
-from codeagent_lsp.session.conversation import Conversation, Parts
+from codeagent_lsp.session.conversation import Conversation
 from codeagent_lsp.session.direct_path import DirectPath, Work
+from codeagent_lsp.session.parts import Parts
 from codeagent_lsp.session.request import ANSWERS, RunRequest
 
 Wish = Literal["change", "unclear", "none"]

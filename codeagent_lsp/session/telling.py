@@ -26,7 +26,7 @@ from codeagent_lsp.tools.permissions import resolved_paths
 from codeagent_lsp.tools.skills.desk import vouched
 
 if TYPE_CHECKING:
-    from codeagent_lsp.session.conversation import Parts
+    from codeagent_lsp.session.parts import Parts
 
 
 class Telling:

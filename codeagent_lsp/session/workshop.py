@@ -19,8 +19,8 @@ from codeagent_lsp.errors import AgentError
 from codeagent_lsp.index.kinds import is_test
 from codeagent_lsp.messages import ToolCall, ToolResult
 from codeagent_lsp.session.checking import Checker, CheckPlan, LookingShell
-from codeagent_lsp.session.conversation import Parts
 from codeagent_lsp.session.gathering import Gatherer, Subject
+from codeagent_lsp.session.parts import Parts
 from codeagent_lsp.session.request import Target
 from codeagent_lsp.session.staging_tool import StageText
 from codeagent_lsp.tools.base import Tool

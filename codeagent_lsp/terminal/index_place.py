@@ -69,9 +69,9 @@ def brought_up(place: Place) -> Pass:
     """
     found = scan(place.folders, place.store.known(), threading.Event())
     if not found.is_small:
-        from codeagent_lsp.terminal.index_bar import build  # late: not needed where nearly nothing has changed
+        from codeagent_lsp.terminal.index_bar import Index, build  # late: not needed where nearly nothing has changed
 
-        build(place, found)
+        build(Index(place.folder, place.store.path, place.language), found)
     elif found.changed or found.removed:
         from codeagent_lsp.index.worker import do  # late: it loads the parser
 

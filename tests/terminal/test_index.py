@@ -134,7 +134,8 @@ class TestBuild:
         console = Console(file=shown, width=80, force_terminal=True)
 
         def action(place: Place) -> int:
-            index_bar.build(place, scan(place.folders, {}, threading.Event()), console)
+            index = index_bar.Index(place.folder, place.store.path, place.language)
+            index_bar.build(index, scan(place.folders, {}, threading.Event()), console)
             return len(place.store.files())
 
         assert with_index(str(root), action) == 208
