@@ -68,7 +68,8 @@ def load(project: Path) -> Task:
     """The task of a project that `save` wrote."""
     project = project.resolve()
     values: dict[str, Any] = json.loads((project.parent / f"{project.name}.json").read_text(encoding="utf-8"))
-    values["tests"], values["check"] = tuple(values["tests"]), tuple(values["check"])
+    for name in ("tests", "check", "also"):
+        values[name] = tuple(values[name])
     return Task(**values)
 
 
