@@ -14,6 +14,7 @@ from codeagent_lsp import events
 from codeagent_lsp.agent.excerpts import excerpt
 from codeagent_lsp.agent.loop import call_data, result_event
 from codeagent_lsp.agent.solving.material import Material, ShownFile
+from codeagent_lsp.agent.solving.renaming import rename_in
 from codeagent_lsp.agent.solving.verdict import FailedTest, Verdict
 from codeagent_lsp.errors import AgentError
 from codeagent_lsp.index.kinds import is_test
@@ -156,7 +157,10 @@ class SolvingWorkshop(_RunWorkshop):
 
     async def draft(self) -> tuple[Mapping[str, str], Material]:
         """A rename that is plainly said, in all files, by the syntax tree."""
-        return await asyncio.to_thread(lambda: self._gatherer().renamed(self._subject.brief.words))
+        words = self._subject.brief.words
+        if rename_in(words) is None:  # before the workspace is listed
+            return {}, Material()
+        return await asyncio.to_thread(lambda: self._gatherer().renamed(words))
 
     async def gather(self, verdict: Verdict | None, wanted: tuple[str, ...], room: int, *, wide: bool) -> Material:
         """What to show for the task as it stands now."""

@@ -69,7 +69,10 @@ def shown(text: str, write: Callable[[str], str] = numbered) -> str:
 
 
 def shown_exactly(text: str, write: Callable[[str], str] = numbered) -> str:
-    """`text` with every odd character written out, for text that is judged before it is run."""
+    """`text` with every character for which `is_odd` is true replaced by `write(char)`, also those inside of emoji.
+
+    For commands and calls that the user reads before approving them.
+    """
     return _replaced(text, is_odd, lambda index: write(text[index]))
 
 

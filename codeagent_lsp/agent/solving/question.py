@@ -44,7 +44,7 @@ class Situation:
 
 
 class Question(Protocol):
-    """One way to put a task."""
+    """Turns a task into a request to the model, and the model's reply into new texts of files."""
 
     @property
     def shows_code(self) -> bool:

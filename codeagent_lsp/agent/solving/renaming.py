@@ -134,10 +134,9 @@ def _has(asked: Rename, home: Home, source: Source, *, at_home: bool) -> bool:
 
 
 def _text(asked: Rename, home: Home, path: str, source: Source, own: Sequence[Splice]) -> str:
-    splices = list(own) if path == home.path else []
-    splices += _used(asked, home, source, home.definitions if path == home.path else ())
-    known = {(each.start, each.end) for each in splices}
-    splices += [each for each in _mentions(asked, source) if (each.start, each.end) not in known]
+    at_home = path == home.path
+    used = _used(asked, home, source, home.definitions if at_home else ())
+    splices = (*_mentions(asked, source), *(own if at_home else ()), *used)
     unique = {(each.start, each.end): each for each in splices}
     return applied(source, list(unique.values()))
 

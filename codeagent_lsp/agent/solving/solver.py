@@ -125,7 +125,7 @@ class _State:
     seen: set[tuple[tuple[str, str], ...]] = field(default_factory=set)
 
     def is_news(self, answer: Answer) -> bool:
-        """Whether an answer changes something, and in a way that was not tried yet."""
+        """True when the answer's new texts change a file in a way that no earlier guess did; remembers them."""
         texts = tuple(sorted(answer.texts.items()))
         known = texts in self.seen
         self.seen.add(texts)
