@@ -10,11 +10,11 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from codeagent_lsp.errors import ErrorCode
-from codeagent_lsp.tools.base import Tool
 from codeagent_lsp.tools.catalogue import BUILTIN, SMALL_SET
 from codeagent_lsp.tools.examples import ERRORS, EXAMPLES
 from codeagent_lsp.tools.groups import CORE, EXTENDED
-from codeagent_lsp.tools.permissions import effects_of
+from codeagent_lsp.tools.permissions.policy import effects_of
+from codeagent_lsp.tools.tool import Tool
 from codeagent_lsp.tools.traits import Effect
 
 COMMON = (

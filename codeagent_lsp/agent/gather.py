@@ -12,7 +12,7 @@ from itertools import islice
 from pathlib import PurePath
 
 from codeagent_lsp.errors import AgentError
-from codeagent_lsp.tools.builtin.reading import LARGE_FILE_LINES, render
+from codeagent_lsp.tools.files.read_tools import LARGE_FILE_LINES, render
 from codeagent_lsp.workspace.files import FileView
 from codeagent_lsp.workspace.lines import split_lines
 

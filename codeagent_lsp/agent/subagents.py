@@ -19,14 +19,14 @@ from codeagent_lsp.agent.subset import Subset
 from codeagent_lsp.errors import ErrorCode, ModelError, PermissionDenied, ToolFailed
 from codeagent_lsp.llm.base import Model
 from codeagent_lsp.messages import Message, ToolSpec
-from codeagent_lsp.tools.approvals import Approvals
-from codeagent_lsp.tools.base import ToolContext
-from codeagent_lsp.tools.decision import Mode
 from codeagent_lsp.tools.executor import ToolExecutor
 from codeagent_lsp.tools.groups import CORE
-from codeagent_lsp.tools.permissions import effects_of
+from codeagent_lsp.tools.permissions.approvals import Approvals
+from codeagent_lsp.tools.permissions.decision import Mode
+from codeagent_lsp.tools.permissions.policy import effects_of
 from codeagent_lsp.tools.registry import ToolRegistry
-from codeagent_lsp.tools.todos import TodoList
+from codeagent_lsp.tools.todos.todo_list import TodoList
+from codeagent_lsp.tools.tool import ToolContext
 from codeagent_lsp.workspace.visible import one_line
 
 LONGEST_REPORT = 20_000

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable
 
 from codeagent_lsp.errors import ErrorCode, ToolFailed
 from codeagent_lsp.messages import ToolSpec
-from codeagent_lsp.tools.base import Tool
 from codeagent_lsp.tools.registry import Entry, ToolRegistry, ToolState
+from codeagent_lsp.tools.tool import Tool
 from codeagent_lsp.tools.traits import Effect
 from codeagent_lsp.workspace.visible import one_line
 

@@ -25,14 +25,14 @@ from codeagent_lsp.session.screens import Desk, SessionScreens
 from codeagent_lsp.session.shadows import SessionShadows
 from codeagent_lsp.shadow.base import Shell
 from codeagent_lsp.state import state_root, workspace_state
-from codeagent_lsp.tools.approvals import Approvals
-from codeagent_lsp.tools.artifacts import ArtifactStore
+from codeagent_lsp.tools.artifacts.artifact_store import ArtifactStore
 from codeagent_lsp.tools.asking import Question
-from codeagent_lsp.tools.base import Complete, ToolContext
 from codeagent_lsp.tools.composition import plain
 from codeagent_lsp.tools.executor import ToolExecutor, understood
+from codeagent_lsp.tools.permissions.approvals import Approvals
 from codeagent_lsp.tools.registry import ToolRegistry
-from codeagent_lsp.tools.todos import TodoList
+from codeagent_lsp.tools.todos.todo_list import TodoList
+from codeagent_lsp.tools.tool import Complete, ToolContext
 from codeagent_lsp.workspace.files import FileText, FileView, NoBuffers, StagedFile
 from codeagent_lsp.workspace.paths import Roots
 from codeagent_lsp.workspace.staging import Staging

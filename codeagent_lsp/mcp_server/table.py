@@ -10,28 +10,28 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
 
-from codeagent_lsp.tools.base import Tool
-from codeagent_lsp.tools.builtin.artifacts import (
+from codeagent_lsp.tools.artifacts.artifact_tools import (
     BatchExportArtifacts,
     ExportArtifact,
     ImportFile,
     ImportFilesBatch,
     ListArtifacts,
 )
-from codeagent_lsp.tools.builtin.code_editing import EditByAst
-from codeagent_lsp.tools.builtin.code_graphs import CallGraph, DependencyGraph, FindDefinition, FindReferences
-from codeagent_lsp.tools.builtin.code_reading import AstExtractFunction, AstFindSymbols, AstGetImports, AstParse
-from codeagent_lsp.tools.builtin.code_search import CodeIndexBuild
-from codeagent_lsp.tools.builtin.coverage import AnalyzeCoverage
-from codeagent_lsp.tools.builtin.editing import BatchEdit, EditFile, PreviewEdit, WriteFile
-from codeagent_lsp.tools.builtin.environments import Desktop, Terminal
-from codeagent_lsp.tools.builtin.generating import GenerateTests
-from codeagent_lsp.tools.builtin.git import GenerateCommit, GitDiff, GitLog
-from codeagent_lsp.tools.builtin.patching import ApplyPatch
-from codeagent_lsp.tools.builtin.reading import ListDir, ReadFile
-from codeagent_lsp.tools.builtin.running import RunCmd
-from codeagent_lsp.tools.builtin.searching import GlobFileSearch, Grep
-from codeagent_lsp.tools.builtin.testing import RunTests
+from codeagent_lsp.tools.code.editing_tools import EditByAst
+from codeagent_lsp.tools.code.graph_tools import CallGraph, DependencyGraph, FindDefinition, FindReferences
+from codeagent_lsp.tools.code.reading_tools import AstExtractFunction, AstFindSymbols, AstGetImports, AstParse
+from codeagent_lsp.tools.code.search_tools import CodeIndexBuild
+from codeagent_lsp.tools.commands.command_tools import RunCmd
+from codeagent_lsp.tools.files.edit_tools import BatchEdit, EditFile, PreviewEdit, WriteFile
+from codeagent_lsp.tools.files.find_tools import GlobFileSearch, Grep
+from codeagent_lsp.tools.files.patch_tools import ApplyPatch
+from codeagent_lsp.tools.files.read_tools import ListDir, ReadFile
+from codeagent_lsp.tools.git.git_tools import GenerateCommit, GitDiff, GitLog
+from codeagent_lsp.tools.screens.screen_tools import Desktop, Terminal
+from codeagent_lsp.tools.testing.coverage_tools import AnalyzeCoverage
+from codeagent_lsp.tools.testing.generating_tools import GenerateTests
+from codeagent_lsp.tools.testing.testing_tools import RunTests
+from codeagent_lsp.tools.tool import Tool
 
 _STAYS = " It stays in the sandbox; the resource sandbox://changes.diff gives it out."
 _SAMPLING = " Needs a client that offers sampling."

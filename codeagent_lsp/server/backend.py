@@ -45,14 +45,14 @@ from codeagent_lsp.session.session_variables import SessionVariables
 from codeagent_lsp.session.shadows import SessionShadows
 from codeagent_lsp.session.store import SessionStore
 from codeagent_lsp.state import state_root, workspace_state
-from codeagent_lsp.tools.approvals import StandingApprovals
-from codeagent_lsp.tools.artifacts import ArtifactStore
+from codeagent_lsp.tools.artifacts.artifact_store import ArtifactStore
 from codeagent_lsp.tools.circuit_breaker import CircuitBreaker
-from codeagent_lsp.tools.decision import Mode
 from codeagent_lsp.tools.mcp.settings import secrets_in
-from codeagent_lsp.tools.os_keyring import open_keyring
 from codeagent_lsp.tools.outputs import OutputStore
+from codeagent_lsp.tools.permissions.approvals import StandingApprovals
+from codeagent_lsp.tools.permissions.decision import Mode
 from codeagent_lsp.tools.registry import ToolRegistry
+from codeagent_lsp.tools.variables.os_keyring import open_keyring
 from codeagent_lsp.workspace import uris
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ if TYPE_CHECKING:
     from codeagent_lsp.records.sanitizer import Sanitizer
     from codeagent_lsp.server.features import Front
     from codeagent_lsp.session.run import Run
-    from codeagent_lsp.tools.base import Tool
+    from codeagent_lsp.tools.tool import Tool
 
 
 class Backend:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from codeagent_lsp.errors import EditorError
 from codeagent_lsp.protocol import DIAGNOSTICS_METHOD, SOURCE
-from codeagent_lsp.tools.diagnostics.base import Diagnostic, Severity
+from codeagent_lsp.tools.diagnostics.port import Diagnostic, Severity
 
 if TYPE_CHECKING:
     from codeagent_lsp.server.client import Client

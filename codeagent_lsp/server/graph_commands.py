@@ -1,6 +1,6 @@
 """The command `codeagent.index.graph`: who calls a function, or which file imports which, as a document.
 
-The document has a Mermaid diagram and the same as text. Not here: finding it out (`tools/builtin/code_graphs.py`),
+The document has a Mermaid diagram and the same as text. Not here: finding it out (`tools/code/graph_tools.py`),
 which the agent does with the same tools.
 """
 
@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 from codeagent_lsp.errors import UsageError
 from codeagent_lsp.texts import text
 from codeagent_lsp.tools.asking import Question
-from codeagent_lsp.tools.todos import TodoList
+from codeagent_lsp.tools.todos.todo_list import TodoList
 from codeagent_lsp.workspace import uris
 from codeagent_lsp.workspace.staging import Staging
 
 if TYPE_CHECKING:  # heavy, and an idle server does without them
     from codeagent_lsp.server.backend import Backend
-    from codeagent_lsp.tools.base import ToolContext, ToolOutput
+    from codeagent_lsp.tools.tool import ToolContext, ToolOutput
 
 Arguments = Mapping[str, Any]
 Later = Callable[[Awaitable[Any]], None]
@@ -39,7 +39,7 @@ def graph_commands(backend: Backend, later: Later) -> dict[str, Callable[[Argume
 
 
 async def _show(backend: Backend, name: str, function: str, path: str | None) -> None:
-    from codeagent_lsp.tools.builtin import code_graphs as graphs  # late, as above
+    from codeagent_lsp.tools.code import graph_tools as graphs  # late, as above
 
     context, language = _context(backend), backend.front.language()
     if function:
@@ -72,7 +72,7 @@ def _path(backend: Backend, given: Arguments) -> str | None:
 def _context(backend: Backend) -> ToolContext:
     """What the tools read with: the files as the user has them, and nothing that needs to be asked for."""
     from codeagent_lsp.session.code_index import RunIndex  # late, as above
-    from codeagent_lsp.tools.base import ToolContext
+    from codeagent_lsp.tools.tool import ToolContext
 
     view, settings = backend.views.plain(), backend.front.settings()
     index = RunIndex(backend.index, view, lambda: settings.permissions)

@@ -14,7 +14,7 @@ from codeagent_lsp.texts import text
 from codeagent_lsp.tools.mcp.errors import McpProblem
 from codeagent_lsp.tools.mcp.pinning import Pins
 from codeagent_lsp.tools.mcp.servers import McpServers
-from codeagent_lsp.tools.os_keyring import open_keyring
+from codeagent_lsp.tools.variables.os_keyring import open_keyring
 
 if TYPE_CHECKING:
     from codeagent_lsp.server.backend import Backend

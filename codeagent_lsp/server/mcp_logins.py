@@ -14,7 +14,7 @@ from codeagent_lsp.errors import ToolFailed
 from codeagent_lsp.texts import text
 from codeagent_lsp.tools.asking import Question
 from codeagent_lsp.tools.mcp.logins import Step
-from codeagent_lsp.tools.variables import Vault, in_thread
+from codeagent_lsp.tools.variables.variables import Vault, in_thread
 
 if TYPE_CHECKING:
     from codeagent_lsp.server.client import Client

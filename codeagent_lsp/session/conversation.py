@@ -29,9 +29,9 @@ from codeagent_lsp.session.request import ANSWERS, Planning, RunRequest
 from codeagent_lsp.session.state import Compacted
 from codeagent_lsp.session.telling import Telling
 from codeagent_lsp.session.workbench import commands_line
-from codeagent_lsp.tools.base import ToolContext
-from codeagent_lsp.tools.decision import Mode
 from codeagent_lsp.tools.executor import ToolExecutor
+from codeagent_lsp.tools.permissions.decision import Mode
+from codeagent_lsp.tools.tool import ToolContext
 
 FOREIGN_TOOLS = 3
 """Characters of tools that the user brought along, as this part of the window in tokens: less than a tenth of it."""

@@ -16,7 +16,7 @@ from codeagent_lsp.agent.history import READING, UNCHANGED, WORTH_REFERRING
 from codeagent_lsp.errors import AgentError
 from codeagent_lsp.messages import Message
 from codeagent_lsp.session.session import Session
-from codeagent_lsp.tools.builtin.reading import LARGE_FILE_LINES, render
+from codeagent_lsp.tools.files.read_tools import LARGE_FILE_LINES, render
 from codeagent_lsp.workspace.files import FileView
 from codeagent_lsp.workspace.lines import split_lines
 

@@ -18,7 +18,7 @@ from codeagent_lsp.session.services import Services
 from codeagent_lsp.session.session import Listener, Session
 from codeagent_lsp.session.state import RunRecord
 from codeagent_lsp.session.store import SessionStore
-from codeagent_lsp.tools.approvals import Approvals
+from codeagent_lsp.tools.permissions.approvals import Approvals
 
 if TYPE_CHECKING:
     from codeagent_lsp.session.run import Run

@@ -1,7 +1,7 @@
 """Which tools a model is offered in one run: the core, and the groups that it, a skill or an agent asked for.
 
 What it is told about the groups stays the same for a whole run, and a group that was used in a conversation is
-offered in all of it, so that its prompts begin the same. Not here: who may call a tool (`tools/permissions.py`).
+offered in all of it, so that its prompts begin the same. Not here: who may call a tool (`tools/permissions/policy.py`).
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from codeagent_lsp.messages import Message, ToolSpec
 from codeagent_lsp.session.request import Planning
 from codeagent_lsp.session.voice import PLANNING_CALL
 from codeagent_lsp.tools.catalogue import SMALL_SET
-from codeagent_lsp.tools.decision import Mode
 from codeagent_lsp.tools.groups import CORE, EXTENDED
-from codeagent_lsp.tools.permissions import effects_of
+from codeagent_lsp.tools.permissions.decision import Mode
+from codeagent_lsp.tools.permissions.policy import effects_of
 from codeagent_lsp.tools.registry import ToolRegistry
 from codeagent_lsp.workspace.visible import one_line
 

@@ -5,10 +5,10 @@ What a model wrote is made inert: no image or link in it leads anywhere by itsel
 
 from __future__ import annotations
 
-from codeagent_lsp.agent.plan import MARKS, Plan, PlanStep
 from codeagent_lsp.session.inert import inert
 from codeagent_lsp.session.state import RunRecord
 from codeagent_lsp.texts import text
+from codeagent_lsp.tools.plan.plan import MARKS, Plan, PlanStep
 
 
 def plan_page(record: RunRecord, language: str) -> str:

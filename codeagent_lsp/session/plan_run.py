@@ -14,13 +14,13 @@ from typing import Literal
 
 from codeagent_lsp import events
 from codeagent_lsp.agent.loop import LoopResult
-from codeagent_lsp.agent.plan import PlanStep
 from codeagent_lsp.errors import CodeAgentError, SessionError
 from codeagent_lsp.session.conversation import Conversation
 from codeagent_lsp.session.parts import Parts
 from codeagent_lsp.session.plan_state import PlanState
 from codeagent_lsp.session.planner import RunPlanner
 from codeagent_lsp.tools.asking import Question
+from codeagent_lsp.tools.plan.plan import PlanStep
 from codeagent_lsp.workspace.changeset import Changeset
 
 logger = logging.getLogger(__name__)

@@ -1,6 +1,6 @@
 """The plan of one run as the session keeps it: every change of it is stored and told, in one place.
 
-Not here: what may follow what (`agent/plan.py`), the work of a step (`plan_run.py`).
+Not here: what may follow what (`tools/plan/plan.py`), the work of a step (`plan_run.py`).
 """
 
 from __future__ import annotations
@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from codeagent_lsp import events
-from codeagent_lsp.agent.plan import Plan, PlanStep
 from codeagent_lsp.errors import SessionError
 from codeagent_lsp.session.state import RunRecord, StepMark
 from codeagent_lsp.session.voice import Voice
-from codeagent_lsp.tools.planning import StepDraft
+from codeagent_lsp.tools.plan.plan import Plan, PlanStep
+from codeagent_lsp.tools.plan.planner_port import StepDraft
 
 
 class PlanState:

@@ -1,6 +1,6 @@
 """What the planning tools of one run do: make a plan, change it after a failure, write the document to be approved.
 
-Not here: the tools (`tools/builtin/planning.py`), the work on the steps (`plan_run.py`).
+Not here: the tools (`tools/plan/plan_tools.py`), the work on the steps (`plan_run.py`).
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ from dataclasses import replace
 from typing import Literal
 
 from codeagent_lsp import events
-from codeagent_lsp.agent.plan_document import SECTIONS, PlanDocument
 from codeagent_lsp.errors import ToolRetry
 from codeagent_lsp.session.plan_state import PlanState
 from codeagent_lsp.session.state import RunRecord
 from codeagent_lsp.session.voice import Voice
 from codeagent_lsp.tools.asking import Question
-from codeagent_lsp.tools.planning import StepDraft, UpdateAction
+from codeagent_lsp.tools.plan.plan_document import SECTIONS, PlanDocument
+from codeagent_lsp.tools.plan.planner_port import StepDraft, UpdateAction
 
 Phase = Literal["open", "step", "failed"]
 

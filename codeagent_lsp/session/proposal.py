@@ -16,7 +16,7 @@ from codeagent_lsp.session.services import Services
 from codeagent_lsp.session.state import AppliedPart, RunRecord
 from codeagent_lsp.session.voice import Voice
 from codeagent_lsp.tools.asking import Question
-from codeagent_lsp.tools.base import Tally
+from codeagent_lsp.tools.tool import Tally
 from codeagent_lsp.workspace.changeset import Changeset, FileChange
 from codeagent_lsp.workspace.editor import Applied
 from codeagent_lsp.workspace.files import FileText

@@ -36,7 +36,7 @@ from codeagent_lsp.session.task_work import task_work
 from codeagent_lsp.session.voice import PLANNING_CALL, Voice
 from codeagent_lsp.session.workbench import Workbench
 from codeagent_lsp.tools.asking import Question
-from codeagent_lsp.tools.planning import StepDraft
+from codeagent_lsp.tools.plan.planner_port import StepDraft
 from codeagent_lsp.workspace.unseen import escaped, shown_exactly
 
 logger = logging.getLogger(__name__)

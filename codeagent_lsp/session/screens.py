@@ -1,7 +1,7 @@
 """The web terminals and desktops of a server: at most one of each for a session, gone with the session.
 
 They are where commands are: in a container, where one is set, never beside it. What runs them is loaded with the first
-of them. Not here: that (`environments/serving_screen.py`), and who may start one (`tools/permissions.py`).
+of them. Not here: that (`environments/serving_screen.py`), and who may start one (`tools/permissions/policy.py`).
 """
 
 from __future__ import annotations

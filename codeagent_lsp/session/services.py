@@ -16,13 +16,13 @@ from codeagent_lsp.session.inbox import Inbox
 from codeagent_lsp.session.knowledge import Knowledge
 from codeagent_lsp.session.screens import SessionScreens
 from codeagent_lsp.shadow.base import Approve, Shell
-from codeagent_lsp.tools.approvals import StandingApprovals
-from codeagent_lsp.tools.artifacts import ArtifactStore
-from codeagent_lsp.tools.decision import Mode
-from codeagent_lsp.tools.diagnostics.base import Diagnostics
+from codeagent_lsp.tools.artifacts.artifact_store import ArtifactStore
+from codeagent_lsp.tools.diagnostics.port import Diagnostics
 from codeagent_lsp.tools.outputs import OutputStore
+from codeagent_lsp.tools.permissions.approvals import StandingApprovals
+from codeagent_lsp.tools.permissions.decision import Mode
 from codeagent_lsp.tools.registry import ToolRegistry
-from codeagent_lsp.tools.variables import Variables
+from codeagent_lsp.tools.variables.variables import Variables
 from codeagent_lsp.workspace.editor import Editor
 from codeagent_lsp.workspace.files import FileView, StagedView
 from codeagent_lsp.workspace.staging import Staging

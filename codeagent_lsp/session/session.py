@@ -15,8 +15,8 @@ from codeagent_lsp import events
 from codeagent_lsp.agent.focus import FocusedFiles
 from codeagent_lsp.session.state import CodeAgentContext, RunRecord
 from codeagent_lsp.session.store import SessionStore
-from codeagent_lsp.tools.approvals import Approvals
-from codeagent_lsp.tools.todos import TodoList
+from codeagent_lsp.tools.permissions.approvals import Approvals
+from codeagent_lsp.tools.todos.todo_list import TodoList
 
 logger = logging.getLogger(__name__)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from codeagent_lsp.tools.variables import Variables, Vault
+from codeagent_lsp.tools.variables.variables import Variables, Vault
 
 
 class SessionVariables:

@@ -2,7 +2,7 @@
 
 A container where an image is set, else the shadow workspace on this machine. What isolates commands is loaded with
 the first of them: an idle server does without it. Not here: that (`environments/`, `shadow/`), and who may run
-commands (`tools/permissions.py`).
+commands (`tools/permissions/policy.py`).
 """
 
 from __future__ import annotations

@@ -13,14 +13,14 @@ from dataclasses import dataclass, field, replace
 from codeagent_lsp import events
 from codeagent_lsp.agent.compaction import Kept
 from codeagent_lsp.agent.focus import FocusedFile, FocusedFiles
-from codeagent_lsp.agent.plan import Plan
-from codeagent_lsp.agent.plan_document import PlanDocument
 from codeagent_lsp.agent.prompt import Environment
 from codeagent_lsp.messages import Message
 from codeagent_lsp.session.background import Background
 from codeagent_lsp.session.repo_maps import Overviews
-from codeagent_lsp.tools.approvals import Approvals
-from codeagent_lsp.tools.todos import TodoList, render
+from codeagent_lsp.tools.permissions.approvals import Approvals
+from codeagent_lsp.tools.plan.plan import Plan
+from codeagent_lsp.tools.plan.plan_document import PlanDocument
+from codeagent_lsp.tools.todos.todo_list import TodoList, render
 from codeagent_lsp.workspace.changeset import Changeset
 
 

@@ -6,11 +6,11 @@ Not here: the work on the steps (`plan_run.py`).
 from __future__ import annotations
 
 from codeagent_lsp.agent.history import note
-from codeagent_lsp.agent.plan import Plan, PlanStep
 from codeagent_lsp.errors import SessionError
 from codeagent_lsp.session.parts import Parts, remember
 from codeagent_lsp.session.plan_run import PlanRun
 from codeagent_lsp.session.plan_state import PlanState
+from codeagent_lsp.tools.plan.plan import Plan, PlanStep
 from codeagent_lsp.workspace.editor import Applied
 
 ROLLED_BACK = (

@@ -20,10 +20,10 @@ from codeagent_lsp.llm.base import Model
 from codeagent_lsp.messages import Message, ToolSpec
 from codeagent_lsp.session.repo_maps import RepoMaps, budgets
 from codeagent_lsp.session.request import RunRequest
-from codeagent_lsp.tools.base import ToolContext
-from codeagent_lsp.tools.decision import Mode
-from codeagent_lsp.tools.permissions import resolved_paths
+from codeagent_lsp.tools.permissions.decision import Mode
+from codeagent_lsp.tools.permissions.policy import resolved_paths
 from codeagent_lsp.tools.skills.desk import vouched
+from codeagent_lsp.tools.tool import ToolContext
 
 if TYPE_CHECKING:
     from codeagent_lsp.session.parts import Parts

@@ -24,8 +24,8 @@ from codeagent_lsp.session.session import Session
 from codeagent_lsp.session.voice import Voice
 from codeagent_lsp.shadow.base import Isolation, Shell
 from codeagent_lsp.tools.asking import Question
-from codeagent_lsp.tools.base import ToolContext
 from codeagent_lsp.tools.skills.desk import SkillDesk
+from codeagent_lsp.tools.tool import ToolContext
 
 MAX_NAMES = 5
 

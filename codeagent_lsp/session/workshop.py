@@ -24,11 +24,11 @@ from codeagent_lsp.session.gathering import Gatherer, Subject
 from codeagent_lsp.session.parts import Parts
 from codeagent_lsp.session.request import Target
 from codeagent_lsp.session.staging_tool import StageText
-from codeagent_lsp.tools.base import Tool
-from codeagent_lsp.tools.builtin.editing import WriteFile
 from codeagent_lsp.tools.executor import ToolExecutor
-from codeagent_lsp.tools.may_read import may_read
+from codeagent_lsp.tools.files.edit_tools import WriteFile
+from codeagent_lsp.tools.permissions.may_read import may_read
 from codeagent_lsp.tools.registry import ToolRegistry
+from codeagent_lsp.tools.tool import Tool
 from codeagent_lsp.workspace.changeset import Changeset
 from codeagent_lsp.workspace.files import FileText
 

@@ -68,7 +68,7 @@ def _on_disk(place: Place) -> FileView:
 
 def _as_the_model(roots: Roots) -> Callable[[str], bool]:
     """What the model may read without asking: of other files a map has no more than the name."""
-    from codeagent_lsp.tools.may_read import may_read  # late: a search does without it
+    from codeagent_lsp.tools.permissions.may_read import may_read  # late: a search does without it
 
     settings, _ = load(environment_layer())
     return may_read(settings.permissions, roots)

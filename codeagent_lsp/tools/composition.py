@@ -1,6 +1,6 @@
 """Takes what one tool gave and makes arguments for the next: pick, filter, sum up, name. Pure.
 
-Not here: running the tools (`builtin/composing.py`), who may run (`executor.py`).
+Not here: running the tools (`orchestration/compose_tools.py`), who may run (`executor.py`).
 """
 
 from __future__ import annotations

@@ -18,15 +18,15 @@ from pydantic import ValidationError
 from codeagent_lsp.errors import AgentError, CircuitOpen, ErrorCode, ErrorType, PermissionDenied, ToolFailed, ToolRetry
 from codeagent_lsp.messages import Status, ToolCall, ToolError, ToolResult
 from codeagent_lsp.texts import text
-from codeagent_lsp.tools.approvals import Approvals, fingerprint
 from codeagent_lsp.tools.asking import Question
-from codeagent_lsp.tools.base import Tool, ToolContext, ToolOutput
 from codeagent_lsp.tools.circuit_breaker import Outcome
-from codeagent_lsp.tools.command_permissions import Place
-from codeagent_lsp.tools.decision import Decision, Mode
 from codeagent_lsp.tools.outputs import name_of
-from codeagent_lsp.tools.permissions import decide, subjects_of
+from codeagent_lsp.tools.permissions.approvals import Approvals, fingerprint
+from codeagent_lsp.tools.permissions.command_permissions import Place
+from codeagent_lsp.tools.permissions.decision import Decision, Mode
+from codeagent_lsp.tools.permissions.policy import decide, subjects_of
 from codeagent_lsp.tools.registry import ToolRegistry
+from codeagent_lsp.tools.tool import Tool, ToolContext, ToolOutput
 from codeagent_lsp.tools.truncation import truncate
 from codeagent_lsp.workspace.unseen import escaped, shown_exactly
 

@@ -1,7 +1,7 @@
 """Where tools come from besides those that are built in, and how they join a registry while runs go on.
 
 A provider lists tools; a `Plug` keeps a registry in step with it. Not here: the tools of MCP servers (a provider of
-their own), who may call a tool (`permissions.py`).
+their own), who may call a tool (`permissions/policy.py`).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from codeagent_lsp.errors import CodeAgentError
 from codeagent_lsp.tools.registry import ToolRegistry, ToolState
 
 if TYPE_CHECKING:
-    from codeagent_lsp.tools.base import Tool
+    from codeagent_lsp.tools.tool import Tool
 
 Tools: TypeAlias = "tuple[Tool[Any], ...]"
 

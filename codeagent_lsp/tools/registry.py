@@ -1,6 +1,6 @@
 """Which tools exist, which are on, and how they have done so far. One registry per server.
 
-Not here: running a call (`executor.py`) or who may make it (`permissions.py`).
+Not here: running a call (`executor.py`) or who may make it (`permissions/policy.py`).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from codeagent_lsp.messages import ToolSpec
 from codeagent_lsp.tools.circuit_breaker import CircuitBreaker
 
 if TYPE_CHECKING:  # what an idle server has no use for
-    from codeagent_lsp.tools.base import Tool
+    from codeagent_lsp.tools.tool import Tool
     from codeagent_lsp.tools.traits import Effect
 
 ToolState = Literal["registered", "active", "disabled", "error"]

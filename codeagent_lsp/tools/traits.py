@@ -1,6 +1,6 @@
 """The fixed facts of a tool, by which it is offered, judged and run. Light: who only judges loads no tool.
 
-Not here: the tool itself (`base.py`), the judgement (`permissions.py`).
+Not here: the tool itself (`tool.py`), the judgement (`permissions/policy.py`).
 """
 
 from __future__ import annotations

@@ -17,12 +17,12 @@ from codeagent_lsp.errors import ContextOverflow, ModelBusy, ModelReplyInvalid, 
 from codeagent_lsp.llm.base import Model, ModelInfo, ModelRequest, Reply, StreamItem, TextChunk
 from codeagent_lsp.llm.scripted import ScriptedModel, ScriptedReply
 from codeagent_lsp.messages import Message, ToolCall
-from codeagent_lsp.tools.approvals import Approvals
 from codeagent_lsp.tools.asking import Question
-from codeagent_lsp.tools.base import Parameters, Tool, ToolContext, ToolOutput
 from codeagent_lsp.tools.executor import ToolExecutor
+from codeagent_lsp.tools.permissions.approvals import Approvals
 from codeagent_lsp.tools.registry import ToolRegistry
-from codeagent_lsp.tools.todos import TodoList
+from codeagent_lsp.tools.todos.todo_list import TodoList
+from codeagent_lsp.tools.tool import Parameters, Tool, ToolContext, ToolOutput
 from codeagent_lsp.tools.traits import ToolTraits
 from codeagent_lsp.workspace.staging import Staging
 from tests.session.fakes import assert_well_formed, call, calls, say

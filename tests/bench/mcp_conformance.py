@@ -25,13 +25,13 @@ from codeagent_lsp.errors import AgentError
 from codeagent_lsp.server.mcp_logins import Memory
 from codeagent_lsp.texts import text
 from codeagent_lsp.tools.asking import Question
-from codeagent_lsp.tools.base import ToolContext
 from codeagent_lsp.tools.mcp.calling import Calling
 from codeagent_lsp.tools.mcp.connection import Host, connected
 from codeagent_lsp.tools.mcp.logins import Step
 from codeagent_lsp.tools.mcp.settings import ServerSettings
-from codeagent_lsp.tools.todos import TodoList
-from codeagent_lsp.tools.variables import Vault
+from codeagent_lsp.tools.todos.todo_list import TodoList
+from codeagent_lsp.tools.tool import ToolContext
+from codeagent_lsp.tools.variables.variables import Vault
 from tests.tools.fakes import Bench
 from tests.tools.mcp.real import conformance
 

@@ -23,7 +23,7 @@ from codeagent_lsp.environments.container_box import Box, BoxLimits, Plan
 from codeagent_lsp.environments.container_engine import Engine
 from codeagent_lsp.errors import ErrorCode, SettingError
 from codeagent_lsp.shadow.base import Command, CommandResult, Shell
-from codeagent_lsp.tools.artifacts import ArtifactStore
+from codeagent_lsp.tools.artifacts.artifact_store import ArtifactStore
 from codeagent_lsp.tools.executor import ToolExecutor
 from tests.environments.engine_rig import IMAGE, Podman, needs_engine
 from tests.tools.fakes import Bench

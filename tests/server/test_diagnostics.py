@@ -16,7 +16,7 @@ from codeagent_lsp.server.clients import ClientPolicy, policy_of
 from codeagent_lsp.server.diagnostics import MAX_ITEMS, SECONDS, ClientDiagnostics
 from codeagent_lsp.server.documents import Documents
 from codeagent_lsp.server.server import CodeAgentServer
-from codeagent_lsp.tools.diagnostics.base import Diagnostic
+from codeagent_lsp.tools.diagnostics.port import Diagnostic
 from codeagent_lsp.workspace.document import Change, Document
 
 URI = "file:///w/a.py"

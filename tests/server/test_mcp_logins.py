@@ -23,7 +23,7 @@ from codeagent_lsp.server.virtual_documents import VirtualDocuments
 from codeagent_lsp.session.glass import Glass
 from codeagent_lsp.session.inbox import Inbox
 from codeagent_lsp.session.opening import open_records
-from codeagent_lsp.tools.variables import Vault
+from codeagent_lsp.tools.variables.variables import Vault
 from tests.bench.mcp_conformance import obedient
 from tests.server.test_prompts import Answers, Wire
 from tests.tools.mcp.issuer import issuing

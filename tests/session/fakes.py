@@ -23,11 +23,11 @@ from codeagent_lsp.session.manager import SessionManager
 from codeagent_lsp.session.request import RunRequest
 from codeagent_lsp.session.services import Services, Shadows
 from codeagent_lsp.session.store import SessionStore
-from codeagent_lsp.tools.approvals import StandingApprovals
-from codeagent_lsp.tools.artifacts import ArtifactStore
+from codeagent_lsp.tools.artifacts.artifact_store import ArtifactStore
 from codeagent_lsp.tools.catalogue import BUILTIN
-from codeagent_lsp.tools.decision import Mode
 from codeagent_lsp.tools.outputs import OutputStore
+from codeagent_lsp.tools.permissions.approvals import StandingApprovals
+from codeagent_lsp.tools.permissions.decision import Mode
 from codeagent_lsp.tools.registry import ToolRegistry
 from codeagent_lsp.workspace.changeset import Changeset, Current
 from codeagent_lsp.workspace.editor import Applied, Outcome

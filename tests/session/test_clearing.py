@@ -16,7 +16,7 @@ from codeagent_lsp.llm.scripted import ScriptedReply
 from codeagent_lsp.session import clearing
 from codeagent_lsp.session.request import RunRequest
 from codeagent_lsp.session.shadows import SessionShadows
-from codeagent_lsp.tools.artifacts import ArtifactStore
+from codeagent_lsp.tools.artifacts.artifact_store import ArtifactStore
 from codeagent_lsp.tools.outputs import OutputStore
 from codeagent_lsp.workspace.files import FileView
 from codeagent_lsp.workspace.paths import Roots

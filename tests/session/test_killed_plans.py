@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from codeagent_lsp.tools.todos import Todo
+from codeagent_lsp.tools.todos.todo_list import Todo
 from tests.session.fakes import World, assert_well_formed, say, world
 from tests.session.killing import lines_until_killed
 from tests.session.plans import create, ended, reloaded, retried, start, states, step

@@ -19,9 +19,9 @@ from codeagent_lsp.llm.base import Model, ModelInfo, ModelRequest, Reply, Stream
 from codeagent_lsp.llm.scripted import ScriptedModel
 from codeagent_lsp.messages import ToolCall
 from codeagent_lsp.session.inbox import OpenQuestion
-from codeagent_lsp.tools.builtin.web import WebScrape, WebSearch
 from codeagent_lsp.tools.web.http import Fetcher, Limits
 from codeagent_lsp.tools.web.scraping import Web
+from codeagent_lsp.tools.web.web_tools import WebScrape, WebSearch
 from tests.session.fakes import World, world
 from tests.tools.shells import OPEN_COPY, FakeShadows
 from tests.tools.web.net import OTHER, PUBLIC, Net, Request, answer, server

@@ -15,8 +15,8 @@ from codeagent_lsp.llm.scripted import ScriptedModel
 from codeagent_lsp.messages import Message, ToolCall
 from codeagent_lsp.session.offering import Offering
 from codeagent_lsp.tools.catalogue import BUILTIN, SMALL_SET
-from codeagent_lsp.tools.decision import Mode
 from codeagent_lsp.tools.groups import CORE, EXTENDED
+from codeagent_lsp.tools.permissions.decision import Mode
 from codeagent_lsp.tools.registry import ToolRegistry
 from codeagent_lsp.tools.traits import ToolTraits
 from tests.session.fakes import call, calls, say, world
@@ -77,7 +77,7 @@ def test_a_group_is_added_at_the_end_in_the_order_of_asking() -> None:
     offering.enable("git")
     assert offered(offering)[len(CORE_TOOLS) :] == [
         *("git_diff", "git_log", "generate_commit"),
-        *("move_file", "delete_file", "batch_edit", "preview_edit"),
+        *("batch_edit", "preview_edit", "move_file", "delete_file"),
     ]
     assert listing(offering) == before
     assert offering.groups == ("git", "files")

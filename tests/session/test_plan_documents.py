@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from codeagent_lsp import events
-from codeagent_lsp.agent.plan import Plan, PlanStep, StepState
-from codeagent_lsp.agent.plan_document import PlanDocument
 from codeagent_lsp.llm.scripted import ScriptedModel, ScriptedReply
 from codeagent_lsp.session.plan_page import plan_page
 from codeagent_lsp.session.state import RunRecord
+from codeagent_lsp.tools.plan.plan import Plan, PlanStep, StepState
+from codeagent_lsp.tools.plan.plan_document import PlanDocument
 from tests.session.fakes import World, call, calls, say, world, write
 from tests.session.plans import APPLY, APPROVE, REJECT, create, record, reloaded, run, step, told
 

@@ -15,7 +15,7 @@ from codeagent_lsp.session.replay import replay
 from codeagent_lsp.session.session import Session
 from codeagent_lsp.session.state import AppliedPart, RunRecord
 from codeagent_lsp.session.store import SessionStore
-from codeagent_lsp.tools.todos import Todo
+from codeagent_lsp.tools.todos.todo_list import Todo
 from codeagent_lsp.workspace.changeset import Changeset, FileChange
 from tests.session.fakes import World, call, calls, say, world, write
 from tests.session.plans import create, ended, start, step

@@ -11,14 +11,14 @@ from codeagent_lsp.config import PermissionsSettings, Settings, ToolsSettings
 from codeagent_lsp.errors import FileRefused
 from codeagent_lsp.messages import ToolCall, ToolResult
 from codeagent_lsp.shadow.base import Shell
-from codeagent_lsp.tools.approvals import Approvals
 from codeagent_lsp.tools.asking import Question
-from codeagent_lsp.tools.base import Tool, ToolContext
 from codeagent_lsp.tools.catalogue import BUILTIN
-from codeagent_lsp.tools.decision import Mode
 from codeagent_lsp.tools.executor import ToolExecutor
+from codeagent_lsp.tools.permissions.approvals import Approvals
+from codeagent_lsp.tools.permissions.decision import Mode
 from codeagent_lsp.tools.registry import ToolRegistry
-from codeagent_lsp.tools.todos import TodoList
+from codeagent_lsp.tools.todos.todo_list import TodoList
+from codeagent_lsp.tools.tool import Tool, ToolContext
 from codeagent_lsp.workspace.changeset import Changeset, FileChange
 from codeagent_lsp.workspace.files import FileText, FileView, StagedFile
 from codeagent_lsp.workspace.paths import Roots

@@ -17,19 +17,19 @@ from codeagent_lsp.errors import ErrorCode, ToolFailed, ToolRetry
 from codeagent_lsp.session.screens import Desk, SessionScreens
 from codeagent_lsp.session.shadows import SessionShadows
 from codeagent_lsp.texts import text
-from codeagent_lsp.tools.artifacts import ArtifactStore
-from codeagent_lsp.tools.base import Tool
-from codeagent_lsp.tools.builtin import web
-from codeagent_lsp.tools.builtin.artifacts import ImportFile, ImportFilesBatch
+from codeagent_lsp.tools.artifacts.artifact_store import ArtifactStore
+from codeagent_lsp.tools.artifacts.artifact_tools import ImportFile, ImportFilesBatch
 from codeagent_lsp.tools.catalogue import BUILTIN
 from codeagent_lsp.tools.composition import plain
 from codeagent_lsp.tools.executor import ToolExecutor
-from codeagent_lsp.tools.planning import StepDraft, UpdateAction
+from codeagent_lsp.tools.plan.planner_port import StepDraft, UpdateAction
 from codeagent_lsp.tools.skills.desk import SkillDesk
 from codeagent_lsp.tools.skills.shelf import SkillShelf
 from codeagent_lsp.tools.skills.trust import Trust
-from codeagent_lsp.tools.variables import Variables
+from codeagent_lsp.tools.tool import Tool
+from codeagent_lsp.tools.variables.variables import Variables
 from codeagent_lsp.tools.web import searching
+from codeagent_lsp.tools.web import web_tools as web
 from codeagent_lsp.tools.web.http import Fetcher, Limits
 from codeagent_lsp.tools.web.scraping import Web
 from codeagent_lsp.tools.web.searching import Result, Wanted

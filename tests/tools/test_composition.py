@@ -11,8 +11,6 @@ from pydantic import BaseModel, TypeAdapter
 
 from codeagent_lsp.errors import ToolFailed, ToolRetry
 from codeagent_lsp.messages import ToolCall
-from codeagent_lsp.tools.base import Parameters, Tool, ToolContext, ToolOutput
-from codeagent_lsp.tools.builtin.composing import Compose
 from codeagent_lsp.tools.catalogue import BUILTIN
 from codeagent_lsp.tools.composition import (
     Aggregate,
@@ -24,6 +22,8 @@ from codeagent_lsp.tools.composition import (
     plain,
     transformed,
 )
+from codeagent_lsp.tools.orchestration.compose_tools import Compose
+from codeagent_lsp.tools.tool import Parameters, Tool, ToolContext, ToolOutput
 from codeagent_lsp.tools.traits import ToolTraits
 from tests.tools.fakes import Bench
 

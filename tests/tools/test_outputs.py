@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from codeagent_lsp.errors import FileRefused
-from codeagent_lsp.tools.base import ToolContext
-from codeagent_lsp.tools.builtin.reading import ReadFile
-from codeagent_lsp.tools.builtin.searching import Grep
 from codeagent_lsp.tools.executor import ToolExecutor
+from codeagent_lsp.tools.files.find_tools import Grep
+from codeagent_lsp.tools.files.read_tools import ReadFile
 from codeagent_lsp.tools.outputs import OutputStore, located, name_of
+from codeagent_lsp.tools.tool import ToolContext
 from tests.tools.fakes import Bench
 from tests.tools.test_executor import Probe
 

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, Field
 
 from codeagent_lsp.errors import ErrorCode, ToolFailed
-from codeagent_lsp.tools.base import Parameters, Tool, ToolContext, ToolOutput, compact_schema
 from codeagent_lsp.tools.catalogue import BUILTIN, SMALL_SET
 from codeagent_lsp.tools.registry import ToolRegistry, ToolStats
+from codeagent_lsp.tools.tool import Parameters, Tool, ToolContext, ToolOutput, compact_schema
 from codeagent_lsp.tools.traits import ToolTraits
 from codeagent_lsp.tools.truncation import truncate
 
@@ -73,7 +73,7 @@ def test_switching_off_and_on() -> None:
 def test_lists_by_state_and_group_in_the_order_of_registration() -> None:
     registry = builtin(disabled=["move_file"])
     assert registry.names() == tuple(cls.traits.name for cls in BUILTIN)
-    assert registry.names("active", "files") == ("delete_file", "batch_edit", "preview_edit")
+    assert registry.names("active", "files") == ("batch_edit", "preview_edit", "delete_file")
     assert [spec["name"] for spec in registry.specs(["write"], ["core"])] == [
         "edit_file",
         "write_file",

@@ -12,7 +12,7 @@ import pytest
 from codeagent_lsp.messages import ToolCall
 from codeagent_lsp.terminal import safe
 from codeagent_lsp.tools.executor import describe
-from codeagent_lsp.tools.shell import characters
+from codeagent_lsp.tools.permissions.shell import characters
 from codeagent_lsp.workspace import visible
 from codeagent_lsp.workspace.sensitive import runs_later
 from codeagent_lsp.workspace.unseen import escaped, is_odd, is_unseen, numbered, shown, shown_exactly

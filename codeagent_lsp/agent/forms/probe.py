@@ -29,14 +29,14 @@ from codeagent_lsp.config import Settings
 from codeagent_lsp.errors import ContextOverflow, ModelReplyInvalid, ModelStreamBroken
 from codeagent_lsp.llm.base import Model, ModelRequest, Reply
 from codeagent_lsp.messages import Message
-from codeagent_lsp.tools.approvals import Approvals
 from codeagent_lsp.tools.asking import Question
-from codeagent_lsp.tools.base import ToolContext
-from codeagent_lsp.tools.builtin.editing import EditFile, WriteFile
-from codeagent_lsp.tools.builtin.reading import ReadFile
 from codeagent_lsp.tools.executor import ToolExecutor
+from codeagent_lsp.tools.files.edit_tools import EditFile, WriteFile
+from codeagent_lsp.tools.files.read_tools import ReadFile
+from codeagent_lsp.tools.permissions.approvals import Approvals
 from codeagent_lsp.tools.registry import ToolRegistry
-from codeagent_lsp.tools.todos import TodoList
+from codeagent_lsp.tools.todos.todo_list import TodoList
+from codeagent_lsp.tools.tool import ToolContext
 from codeagent_lsp.workspace.files import FileText, FileView, NoBuffers
 from codeagent_lsp.workspace.paths import Roots
 from codeagent_lsp.workspace.staging import Staging

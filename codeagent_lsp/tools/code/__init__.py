@@ -1,0 +1,20 @@
+"""Questions to the code index and edits by the syntax tree."""
+
+from codeagent_lsp.tools.feature import Feature
+
+FEATURE = Feature(
+    "code",
+    (
+        "search_tools:SearchSemantic",
+        "search_tools:CodeIndexBuild",
+        "graph_tools:FindDefinition",
+        "graph_tools:FindReferences",
+        "graph_tools:CallGraph",
+        "graph_tools:DependencyGraph",
+        "reading_tools:AstParse",
+        "reading_tools:AstFindSymbols",
+        "reading_tools:AstExtractFunction",
+        "reading_tools:AstGetImports",
+        "editing_tools:EditByAst",
+    ),
+)

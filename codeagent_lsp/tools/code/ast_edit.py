@@ -1,6 +1,6 @@
 """Edits of definitions in one text: all of them or none, each found in the text as it was.
 
-A pure function: text in, text out. Not here: staging it (`builtin/code_editing.py`).
+A pure function: text in, text out. Not here: staging it (`editing_tools.py`).
 """
 
 from __future__ import annotations

@@ -14,9 +14,9 @@ from codeagent_lsp.errors import ToolFailed
 from codeagent_lsp.index.base import Import, SymbolInfo
 from codeagent_lsp.index.grammars import grammar_of
 from codeagent_lsp.index.view import View
-from codeagent_lsp.tools.base import ToolContext
 from codeagent_lsp.tools.code.reach import Reach
 from codeagent_lsp.tools.code.source import Source
+from codeagent_lsp.tools.tool import ToolContext
 from codeagent_lsp.workspace import search
 
 MAX_FILES = 400

@@ -9,9 +9,9 @@ from collections.abc import Iterable
 
 from codeagent_lsp.errors import AgentError
 from codeagent_lsp.index.grammars import grammar_of
-from codeagent_lsp.tools.base import ToolContext
-from codeagent_lsp.tools.builtin.searching import may_show
 from codeagent_lsp.tools.code.source import Source, source_of
+from codeagent_lsp.tools.files.find_tools import may_show
+from codeagent_lsp.tools.tool import ToolContext
 
 
 class Reach:

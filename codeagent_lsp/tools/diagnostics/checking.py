@@ -11,8 +11,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from codeagent_lsp.shadow.base import Finished, Shell
-from codeagent_lsp.tools.diagnostics.base import Diagnostic
 from codeagent_lsp.tools.diagnostics.linters import Job
+from codeagent_lsp.tools.diagnostics.port import Diagnostic
 
 TOTAL_SECONDS = 180.0
 _MAX_REASON = 200

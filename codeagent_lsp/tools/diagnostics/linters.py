@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from codeagent_lsp.errors import AgentError
 from codeagent_lsp.shadow.base import REPORT_VARIABLE, Command
 from codeagent_lsp.tools.diagnostics import reading
-from codeagent_lsp.tools.diagnostics.base import Diagnostic
+from codeagent_lsp.tools.diagnostics.port import Diagnostic
 from codeagent_lsp.workspace.files import FileView
 
 SECONDS = 60.0

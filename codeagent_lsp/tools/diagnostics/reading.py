@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from codeagent_lsp.tools.diagnostics.base import Diagnostic, Severity
+from codeagent_lsp.tools.diagnostics.port import Diagnostic, Severity
 
 Read = Callable[[str], Iterator[Diagnostic]]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from codeagent_lsp.tools.diagnostics.base import Diagnostic
+from codeagent_lsp.tools.diagnostics.port import Diagnostic
 
 MAX_SHOWN = 50
 _MAX_MESSAGE = 300

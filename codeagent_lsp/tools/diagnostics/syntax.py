@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from codeagent_lsp.index.enclosing import syntax_tree
 from codeagent_lsp.index.grammars import grammar_of
-from codeagent_lsp.tools.diagnostics.base import Diagnostic
+from codeagent_lsp.tools.diagnostics.port import Diagnostic
 
 if TYPE_CHECKING:
     from tree_sitter import Node

@@ -1,0 +1,12 @@
+"""The history and the differences of a repository, read only."""
+
+from codeagent_lsp.tools.feature import Feature
+
+FEATURE = Feature(
+    "git",
+    (
+        "git_tools:GitDiff",
+        "git_tools:GitLog",
+        "git_tools:GenerateCommit",
+    ),
+)

@@ -13,12 +13,12 @@ from typing import Any, ClassVar, Protocol
 
 from pydantic import ConfigDict, model_validator
 
-from codeagent_lsp.tools.base import Parameters, Tool, ToolContext, ToolOutput
 from codeagent_lsp.tools.mcp.calling import Calling
 from codeagent_lsp.tools.mcp.content import rendered
 from codeagent_lsp.tools.mcp.listing import RemoteTool
 from codeagent_lsp.tools.mcp.schema import bounded_schema, misfit
 from codeagent_lsp.tools.mcp.settings import PREFIX, ServerSettings
+from codeagent_lsp.tools.tool import Parameters, Tool, ToolContext, ToolOutput
 from codeagent_lsp.tools.traits import ToolTraits
 from codeagent_lsp.workspace.visible import one_line
 

@@ -14,9 +14,9 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from codeagent_lsp.tools.base import ToolOutput
 from codeagent_lsp.tools.mcp.errors import McpRefused
 from codeagent_lsp.tools.outputs import OutputStore
+from codeagent_lsp.tools.tool import ToolOutput
 from codeagent_lsp.workspace.visible import one_line, visible
 
 MAX_PARTS = 200

@@ -19,7 +19,7 @@ from pydantic import BaseModel, ValidationError
 
 from codeagent_lsp.errors import ToolFailed
 from codeagent_lsp.tools.mcp.settings import ServerSettings
-from codeagent_lsp.tools.variables import Vault, in_thread
+from codeagent_lsp.tools.variables.variables import Vault, in_thread
 
 M = TypeVar("M", bound=BaseModel)
 Learn = Callable[[Iterable[str]], Awaitable[None]]

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Literal, Protocol
 
-from codeagent_lsp.tools.variables import Vault
+from codeagent_lsp.tools.variables.variables import Vault
 
 Step = Literal["started", "granted", "refused", "abandoned", "renewed"]
 """What a login has come to. `refused` by the user or by whom they log in with, or late; `abandoned` when the server was

@@ -13,11 +13,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal
 
 from codeagent_lsp.errors import ErrorCode, ToolFailed
-from codeagent_lsp.tools.first import until_first
 from codeagent_lsp.tools.mcp.calling import Calling
 from codeagent_lsp.tools.mcp.errors import McpProblem, McpRefused, grade
 from codeagent_lsp.tools.mcp.listing import RemoteTool
 from codeagent_lsp.tools.mcp.settings import ServerSettings
+from codeagent_lsp.tools.race import until_first
 
 if TYPE_CHECKING:
     from codeagent_lsp.tools.mcp.connection import Connection, Host

@@ -1,0 +1,11 @@
+"""Skills: instructions in files that the model loads when it needs them."""
+
+from codeagent_lsp.tools.feature import Feature
+
+FEATURE = Feature(
+    "skills",
+    (
+        "skill_tools:SkillLoader",
+        "skill_tools:SkillInstaller",
+    ),
+)

@@ -1,6 +1,6 @@
 """What would be installed: the skills in a folder, and one of them as a list of files that the user can judge.
 
-Not here: fetching (`fetching.py`), asking and writing (`tools/builtin/skills.py`).
+Not here: fetching (`fetching.py`), asking and writing (`tools/skills/skill_tools.py`).
 """
 
 from __future__ import annotations

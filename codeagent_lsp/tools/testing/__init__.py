@@ -1,0 +1,12 @@
+"""Running, writing and measuring tests in the project's own framework."""
+
+from codeagent_lsp.tools.feature import Feature
+
+FEATURE = Feature(
+    "testing",
+    (
+        "testing_tools:RunTests",
+        "generating_tools:GenerateTests",
+        "coverage_tools:AnalyzeCoverage",
+    ),
+)

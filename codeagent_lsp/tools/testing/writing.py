@@ -1,6 +1,6 @@
 """A test file that a model shall write: where it goes, what the model is asked, and whether its answer is a file.
 
-Not here: staging and running it (`builtin/generating.py`), which framework a project has (`projects.py`).
+Not here: staging and running it (`generating_tools.py`), which framework a project has (`projects.py`).
 """
 
 # ruff: noqa: PTH118, PTH122 - paths are plain strings, as everywhere below FileView

@@ -1,7 +1,7 @@
 """Results of the web for a while: in a small SQLite file of ours, or in a Redis of the user's.
 
 A cache that does not work is no reason to fail: whoever asks gets nothing and goes to the network. Keys are hashes,
-so that what was asked does not stand in the cache. Not here: what is worth keeping (`builtin/web.py`).
+so that what was asked does not stand in the cache. Not here: what is worth keeping (`web_tools.py`).
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from codeagent_lsp.state import workspace_state
-from codeagent_lsp.tools.base import ToolContext, ToolOutput
+from codeagent_lsp.tools.tool import ToolContext, ToolOutput
 from codeagent_lsp.tools.web.cache import CacheOff, cache_of
 
 _CACHE = "web.sqlite"

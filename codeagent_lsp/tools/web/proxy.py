@@ -14,7 +14,7 @@ import secrets
 from types import TracebackType
 
 from codeagent_lsp.errors import AgentError
-from codeagent_lsp.tools.first import until_first
+from codeagent_lsp.tools.race import until_first
 from codeagent_lsp.tools.web.dialing import Dialer
 from codeagent_lsp.tools.web.urls import PORTS, BadUrl, Target, parsed
 

@@ -1,6 +1,6 @@
 """Reads one page of the web for a model: fetched, and opened in a browser when scripts write it.
 
-Not here: permission (`tools/permissions.py`), the cache (`cache.py`).
+Not here: permission (`tools/permissions/policy.py`), the cache (`cache.py`).
 """
 
 from __future__ import annotations

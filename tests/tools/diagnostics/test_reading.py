@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from codeagent_lsp.tools.diagnostics import reading
-from codeagent_lsp.tools.diagnostics.base import Diagnostic
+from codeagent_lsp.tools.diagnostics.port import Diagnostic
 
 READERS = (
     reading.read_ruff,

@@ -14,8 +14,8 @@ from codeagent_lsp.config import ShellSettings
 from codeagent_lsp.shadow.base import Layer
 from codeagent_lsp.shadow.probe import Isolator
 from codeagent_lsp.shadow.workspace import ShadowWorkspace, executing
-from codeagent_lsp.tools.builtin.diagnosing import GetDiagnostics
-from codeagent_lsp.tools.diagnostics.base import Diagnostic
+from codeagent_lsp.tools.diagnostics.diagnostic_tools import GetDiagnostics
+from codeagent_lsp.tools.diagnostics.port import Diagnostic
 from tests.shadow.rig import needs_overlay
 from tests.tools.testing.rig import CopyShell, TestBench
 

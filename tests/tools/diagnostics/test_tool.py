@@ -11,10 +11,10 @@ import pytest
 
 from codeagent_lsp.errors import FileRefused, ToolFailed
 from codeagent_lsp.shadow.base import Command, CommandResult, Finished, Isolation, OnOutput, no_output
-from codeagent_lsp.tools.base import ToolOutput
-from codeagent_lsp.tools.builtin import diagnosing
-from codeagent_lsp.tools.builtin.diagnosing import GetDiagnostics
-from codeagent_lsp.tools.diagnostics.base import Diagnostic
+from codeagent_lsp.tools.diagnostics import diagnostic_tools as diagnosing
+from codeagent_lsp.tools.diagnostics.diagnostic_tools import GetDiagnostics
+from codeagent_lsp.tools.diagnostics.port import Diagnostic
+from codeagent_lsp.tools.tool import ToolOutput
 from tests.tools.testing.rig import CopyShell, SaidShell, TestBench
 
 OPEN = Isolation("direct", confined=False, offline=False, hidden=False)

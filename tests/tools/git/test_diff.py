@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from codeagent_lsp.tools.builtin.git import GitDiff, GitDiffParameters
+from codeagent_lsp.tools.git.git_tools import GitDiff, GitDiffParameters
 from codeagent_lsp.workspace.files import FileView
 from codeagent_lsp.workspace.paths import Roots
 from tests.tools.fakes import Bench

@@ -17,7 +17,7 @@ from codeagent_lsp.texts import text
 from codeagent_lsp.tools.mcp import login
 from codeagent_lsp.tools.mcp.login import is_local
 from codeagent_lsp.tools.mcp.logins import Step
-from codeagent_lsp.tools.variables import Vault
+from codeagent_lsp.tools.variables.variables import Vault
 from tests.bench.mcp_conformance import obedient
 from tests.tools.mcp.issuer import Issuer, issuing
 from tests.tools.mcp.rig import Rig, running

@@ -26,7 +26,7 @@ from codeagent_lsp.shadow.base import (
     OnOutput,
     no_output,
 )
-from codeagent_lsp.tools.base import Tool, ToolOutput
+from codeagent_lsp.tools.tool import Tool, ToolOutput
 from codeagent_lsp.workspace.files import FileView
 from tests.tools.fakes import Bench
 

@@ -10,9 +10,9 @@ import pytest
 
 from codeagent_lsp.errors import ToolFailed
 from codeagent_lsp.shadow.base import Finished
-from codeagent_lsp.tools.builtin.coverage import AnalyzeCoverage
 from codeagent_lsp.tools.testing import coverage, measuring
 from codeagent_lsp.tools.testing.coverage import CoverageReport, FileCoverage, parse, ranges, told, worst_first
+from codeagent_lsp.tools.testing.coverage_tools import AnalyzeCoverage
 from codeagent_lsp.tools.testing.projects import Project
 from codeagent_lsp.tools.testing.reports import Framework, ReportBroken
 from tests.tools.testing.rig import SaidShell, TestBench

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from codeagent_lsp.tools.builtin.coverage import AnalyzeCoverage
-from codeagent_lsp.tools.builtin.testing import RunTests
+from codeagent_lsp.tools.testing.coverage_tools import AnalyzeCoverage
+from codeagent_lsp.tools.testing.testing_tools import RunTests
 from tests.tools.testing.rig import CopyShell, TestBench, case, outcomes
 
 pytestmark = pytest.mark.slow

@@ -10,8 +10,8 @@ import pytest
 
 from codeagent_lsp.errors import AgentError, ToolFailed, ToolRetry
 from codeagent_lsp.shadow.base import Command, CommandResult, Finished, Isolation, OnOutput, no_output
-from codeagent_lsp.tools.base import Tally
-from codeagent_lsp.tools.builtin.testing import RunTests
+from codeagent_lsp.tools.testing.testing_tools import RunTests
+from codeagent_lsp.tools.tool import Tally
 from tests.tools.testing.rig import CopyShell, SaidShell, TestBench, case, outcomes
 
 SUITE = """\

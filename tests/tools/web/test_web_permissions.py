@@ -9,9 +9,9 @@ import pytest
 
 from codeagent_lsp.config import PermissionsSettings, Settings, WebSettings
 from codeagent_lsp.messages import ToolResult
-from codeagent_lsp.tools.builtin.web import WebScrape, WebSearch
 from codeagent_lsp.tools.web.http import Fetcher, Limits
 from codeagent_lsp.tools.web.scraping import Web
+from codeagent_lsp.tools.web.web_tools import WebScrape, WebSearch
 from tests.tools.fakes import Bench
 from tests.tools.web.net import OTHER, PUBLIC, Net, answer, pages, redirect, server
 

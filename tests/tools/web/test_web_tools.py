@@ -12,12 +12,12 @@ import pytest
 from codeagent_lsp.config import Settings, WebSettings, load
 from codeagent_lsp.messages import ToolResult
 from codeagent_lsp.state import workspace_state
-from codeagent_lsp.tools.builtin.web import WebScrape, WebScrapeParameters, WebSearch
 from codeagent_lsp.tools.executor import ToolExecutor
 from codeagent_lsp.tools.web import scraping
 from codeagent_lsp.tools.web.http import Fetcher, Limits, Page
 from codeagent_lsp.tools.web.reading import Words
 from codeagent_lsp.tools.web.scraping import Web
+from codeagent_lsp.tools.web.web_tools import WebScrape, WebScrapeParameters, WebSearch
 from tests.tools.fakes import Bench
 from tests.tools.web.certificates import authority
 from tests.tools.web.net import OTHER, PUBLIC, Net, answer, pages, redirect, server

@@ -1,0 +1,132 @@
+"""The artifacts of a session: files it was asked to keep, in a folder of the user's state. Bounded in size and number.
+
+A name is one plain file name; a later export under the same name takes its place. Not here: what is exported and
+imported (`artifact_tools.py`).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import stat
+import unicodedata
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Lock
+
+from codeagent_lsp.errors import FileRefused, ToolFailed, ToolRetry
+
+FILE_BYTES = 16 << 20
+TOTAL_BYTES = 256 << 20
+MAX_FILES = 200
+MAX_NAME = 120
+
+_NAME = re.compile(r"\w[\w .+,=()@-]*")
+_DEVICES = re.compile(r"(?:con|prn|aux|nul|com\d|lpt\d)(?:\..*)?", re.IGNORECASE)
+_PART = ".part-"
+
+
+@dataclass(frozen=True, slots=True)
+class Artifact:
+    """One of them: its name, bytes, when it was exported (seconds since 1970), and where it is."""
+
+    name: str
+    size: int
+    exported: float
+    path: str
+
+
+class ArtifactStore:
+    """The artifacts in `folder`, made when the first comes. All methods block; they may be called from any thread."""
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        file_bytes: int = FILE_BYTES,
+        total_bytes: int = TOTAL_BYTES,
+        max_files: int = MAX_FILES,
+    ) -> None:
+        self.file_bytes = file_bytes
+        self._folder = folder
+        self._total_bytes = total_bytes
+        self._max_files = max_files
+        self._lock = Lock()
+
+    def put(self, name: str, data: bytes) -> Artifact:
+        """Keep `data` under a name. ToolRetry for a name that cannot be, ToolFailed where there is no room."""
+        named = checked_name(name)
+        with self._lock:
+            self._make_sure_of_room(named, len(data))
+            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            beside = self._folder / f"{_PART}{os.urandom(6).hex()}"
+            try:
+                with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+                    file.write(data)
+                path = beside.replace(self._folder / named)
+                info = path.stat()
+            finally:
+                beside.unlink(missing_ok=True)
+            return Artifact(named, info.st_size, info.st_mtime, str(path))
+
+    def list(self) -> tuple[Artifact, ...]:
+        """All of them, by name."""
+        found = []
+        try:
+            entries = list(os.scandir(self._folder))
+        except FileNotFoundError:
+            return ()
+        for entry in entries:
+            if entry.name.startswith(_PART):
+                continue
+            try:
+                info = entry.stat(follow_symlinks=False)
+            except FileNotFoundError:  # removed meanwhile
+                continue
+            if stat.S_ISREG(info.st_mode):
+                found.append(Artifact(entry.name, info.st_size, info.st_mtime, entry.path))
+        return tuple(sorted(found, key=lambda item: item.name))
+
+    def read(self, name: str) -> bytes:
+        """The bytes of one. FileRefused when there is none of this name."""
+        path = self._folder / checked_name(name)
+        try:
+            descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        except OSError:
+            known = ", ".join(item.name for item in self.list()[:20]) or "none"
+            raise FileRefused(f"There is no artifact {name!r}. There are: {known}.") from None
+        with os.fdopen(descriptor, "rb") as file:
+            return file.read(self.file_bytes + 1)
+
+    def named(self, path: str) -> str:
+        """The name of the artifact at an absolute path; '' when it is none of ours."""
+        folder, _, name = os.path.realpath(path).rpartition("/")
+        return name if folder == os.path.realpath(self._folder) else ""
+
+    def remove(self) -> None:
+        """Forget all of them, with their folder."""
+        with self._lock:
+            shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _make_sure_of_room(self, name: str, size: int) -> None:
+        others = [item for item in self.list() if item.name != name]
+        if size > self.file_bytes:
+            raise ToolFailed(f"{name} has {size:,} bytes, and an artifact has at most {self.file_bytes:,}.")
+        if len(others) >= self._max_files:
+            raise ToolFailed(f"This session has {self._max_files} artifacts, and cannot have more.")
+        if sum(item.size for item in others) + size > self._total_bytes:
+            raise ToolFailed(f"The artifacts of a session have at most {self._total_bytes:,} bytes together.")
+
+
+def checked_name(name: str) -> str:
+    """The name as it is kept; ToolRetry when a file anywhere could not be called so."""
+    known = unicodedata.normalize("NFC", name)
+    if len(os.fsencode(known)) > MAX_NAME or known.endswith((" ", ".")) or not _NAME.fullmatch(known):
+        raise ToolRetry(
+            f"{name[:60]!r} is no name for an artifact: letters, digits, blanks and . _ - + , = ( ) @, first a "
+            f"letter, digit or _, at most {MAX_NAME} bytes."
+        )
+    if _DEVICES.fullmatch(known):
+        raise ToolRetry(f"{name!r} is the name of a device on some systems. Choose another name.")
+    return known

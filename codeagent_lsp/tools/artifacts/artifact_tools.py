@@ -1,0 +1,331 @@
+"""`export_artifact`, `list_artifacts`, `batch_export_artifacts`, `import_file`, `import_files_batch`.
+
+Exporting keeps a copy of a file as the run's environment has it, built files included, in the user's state. Importing
+stages a text: from the web by checked addresses, from an artifact, or from a file of the workspace. Not here: where
+artifacts are kept (`tools/artifacts/artifact_store.py`), connecting (`web/dialing.py`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import os
+from typing import TYPE_CHECKING, Any, ClassVar
+from urllib.parse import unquote
+
+from pydantic import Field, field_validator
+
+from codeagent_lsp.config import Settings
+from codeagent_lsp.errors import AgentError, FileRefused, PermissionDenied, ToolFailed
+from codeagent_lsp.shadow.base import REPORT_VARIABLE, Command, Shell
+from codeagent_lsp.tools.artifacts.artifact_store import FILE_BYTES, Artifact, ArtifactStore
+from codeagent_lsp.tools.files.edit_tools import existing_text, refuse_below_file
+from codeagent_lsp.tools.tool import Parameters, Tool, ToolContext, ToolOutput
+from codeagent_lsp.tools.traits import ToolTraits
+from codeagent_lsp.tools.web.urls import covers, on_usual_port, parsed
+from codeagent_lsp.workspace import uris
+from codeagent_lsp.workspace.encoding import decode, encode
+from codeagent_lsp.workspace.files import FileText
+from codeagent_lsp.workspace.lines import split_lines
+
+if TYPE_CHECKING:  # heavy
+    from codeagent_lsp.tools.web.scraping import Web
+
+MAX_AT_ONCE = 50
+EXPORT_SECONDS = 120.0
+IMPORT_SECONDS = 120.0
+COPY_SECONDS = 60.0
+
+_PATH_VARIABLE = "CODEAGENT_EXPORT"
+_COPY = (
+    f'[ -f "${_PATH_VARIABLE}" ] && [ ! -L "${_PATH_VARIABLE}" ] || exit 44; '
+    f'exec cp -- "${_PATH_VARIABLE}" "${REPORT_VARIABLE}/artifact"'
+)
+_NO_FILE = 44
+_FILE, _ARTIFACT = "file:", "artifact:"
+
+
+class ExportParameters(Parameters):
+    """Which file, and the name it is kept under."""
+
+    file_path: str = Field(min_length=1, max_length=4096, description="File, relative to the workspace")
+    artifact_name: str | None = Field(None, min_length=1, max_length=200, description="Default: the file's own name")
+
+
+class ExportArtifact(Tool[ExportParameters]):
+    """Keep a copy of one file."""
+
+    traits: ClassVar[ToolTraits] = ToolTraits(
+        "export_artifact",
+        "Keep a copy of a file for the user as an artifact, as commands see it: also a binary or a built file.",
+        "write",
+        "artifacts",
+        timeout=EXPORT_SECONDS,
+        path_parameters=("file_path",),
+    )
+    parameters = ExportParameters
+    output = dict[str, Any]  # name, size, path, sha256
+
+    async def run(self, arguments: ExportParameters, context: ToolContext) -> ToolOutput:
+        """Where it is now."""
+        artifact, digest = await _exported(arguments.file_path, arguments.artifact_name, context)
+        return ToolOutput(f"Exported {_told(artifact)}", _data(artifact) | {"sha256": digest})
+
+
+class NoArguments(Parameters):
+    """Nothing."""
+
+
+class ListArtifacts(Tool[NoArguments]):
+    """What was exported."""
+
+    traits: ClassVar[ToolTraits] = ToolTraits(
+        "list_artifacts", "List the artifacts of this session: name, size, place.", "read", "artifacts"
+    )
+    parameters = NoArguments
+    output = list[dict[str, Any]]  # name, size, path
+
+    async def run(self, arguments: NoArguments, context: ToolContext) -> ToolOutput:
+        """By name."""
+        found = await asyncio.to_thread(_store(context).list)
+        text = "\n".join(map(_told, found)) or "There are no artifacts."
+        return ToolOutput(text, [_data(item) for item in found])
+
+
+class BatchExportParameters(Parameters):
+    """Which files."""
+
+    file_paths: list[str] = Field(min_length=1, max_length=MAX_AT_ONCE)
+
+    @field_validator("file_paths")
+    @classmethod
+    def _different_names(cls, value: list[str]) -> list[str]:
+        names = [os.path.basename(path) for path in value]  # noqa: PTH119 - may be a file: uri
+        if len(set(names)) != len(names):
+            raise ValueError("two files have the same name; export them one by one with an artifact_name")
+        return value
+
+
+class BatchExportArtifacts(Tool[BatchExportParameters]):
+    """Keep copies of several files, each by itself."""
+
+    traits: ClassVar[ToolTraits] = ToolTraits(
+        "batch_export_artifacts",
+        "Keep copies of several files as artifacts, under their own names.",
+        "write",
+        "artifacts",
+        timeout=2 * EXPORT_SECONDS,
+        path_parameters=("file_paths",),
+    )
+    parameters = BatchExportParameters
+    output = list[dict[str, Any]]  # name, size, path; or file_path, error
+
+    async def run(self, arguments: BatchExportParameters, context: ToolContext) -> ToolOutput:
+        """What became of each; ToolFailed when nothing could be exported."""
+        lines, data = [], []
+        for path in arguments.file_paths:
+            try:
+                artifact, digest = await _exported(path, None, context)
+                lines.append(f"Exported {_told(artifact)}")
+                data.append(_data(artifact) | {"sha256": digest})
+            except AgentError as error:
+                lines.append(f"Not exported: {path}: {error}")
+                data.append({"file_path": path, "error": str(error)})
+        if all("error" in item for item in data):
+            raise ToolFailed("\n".join(lines))
+        return ToolOutput("\n".join(lines), data)
+
+
+class ImportParameters(Parameters):
+    """From where to where. An address of the web becomes its one spelling, so that what is approved is fetched."""
+
+    source_url: str = Field(
+        min_length=1, max_length=4096, description="https://…, artifact:NAME, or file:PATH in the workspace"
+    )
+    dest_path: str = Field(min_length=1, max_length=4096, description="File, relative to the workspace")
+
+    @field_validator("source_url")
+    @classmethod
+    def _one_spelling(cls, value: str) -> str:
+        return value if is_local(value) else parsed(value).url
+
+
+class ImportFile(Tool[ImportParameters]):
+    """Stage a text from elsewhere."""
+
+    traits: ClassVar[ToolTraits] = ToolTraits(
+        "import_file",
+        "Put a text file from the web, from an artifact or from another place of the workspace at dest_path. It is "
+        "staged like an edit.",
+        "net",
+        "artifacts",
+        timeout=IMPORT_SECONDS,
+        path_parameters=("dest_path",),
+        subject_parameter="source_url",
+    )
+    parameters = ImportParameters
+    output = dict[str, Any]  # path, source_url, lines
+
+    def __init__(self, web: Web | None = None) -> None:
+        self._web = web
+
+    def approves(self, arguments: ImportParameters, settings: Settings) -> bool:
+        """Whether nothing leaves this machine, or the user's settings allow the host."""
+        return _allowed(arguments.source_url, settings)
+
+    async def run(self, arguments: ImportParameters, context: ToolContext) -> ToolOutput:
+        """What was staged."""
+        (staged,) = await _imported([arguments], context, self._web)
+        return staged
+
+
+class BatchImportParameters(Parameters):
+    """Several imports, all or none."""
+
+    files: list[ImportParameters] = Field(min_length=1, max_length=MAX_AT_ONCE)
+
+
+class ImportFilesBatch(Tool[BatchImportParameters]):
+    """Stage several texts from elsewhere in one step."""
+
+    traits: ClassVar[ToolTraits] = ToolTraits(
+        "import_files_batch",
+        "Import several text files at once, all or none; each has source_url and dest_path.",
+        "net",
+        "artifacts",
+        timeout=2 * IMPORT_SECONDS,
+        path_parameters=("files.dest_path",),
+        subject_parameter="files.source_url",
+    )
+    parameters = BatchImportParameters
+    output = list[dict[str, Any]]  # path, source_url, lines
+
+    def __init__(self, web: Web | None = None) -> None:
+        self._web = web
+
+    def approves(self, arguments: BatchImportParameters, settings: Settings) -> bool:
+        """Whether that holds for each of them."""
+        return all(_allowed(item.source_url, settings) for item in arguments.files)
+
+    async def run(self, arguments: BatchImportParameters, context: ToolContext) -> ToolOutput:
+        """What was staged."""
+        staged = await _imported(arguments.files, context, self._web)
+        return ToolOutput("\n".join(item.text for item in staged), [item.data for item in staged])
+
+
+def is_local(source: str) -> bool:
+    """Whether a source is a file of the workspace or an artifact."""
+    return source.startswith((_FILE, _ARTIFACT))
+
+
+async def _exported(file_path: str, name: str | None, context: ToolContext) -> tuple[Artifact, str]:
+    path = context.view.roots.resolve(file_path)
+    store = _store(context)
+    data = await _content(path, context)
+    named = name or path.rpartition("/")[2]
+    artifact = await asyncio.to_thread(store.put, named, data)
+    return artifact, hashlib.sha256(data).hexdigest()
+
+
+async def _content(path: str, context: ToolContext) -> bytes:
+    """The bytes of a file: as it is staged or open, else as commands see it, else as it is on the disk."""
+    view = context.view
+    if path in view.over_disk():
+        file = await asyncio.to_thread(view.read, path)
+        return encode(file.text, file.encoding)
+    if context.shell is not None and context.shell.isolation.level != "direct":
+        return await _copied(path, context.shell, context)
+    return await asyncio.to_thread(view.roots.read_bytes, path, FILE_BYTES)
+
+
+async def _copied(path: str, shell: Shell, context: ToolContext) -> bytes:
+    """A file of the private view, which may be one that only commands made."""
+    folder = context.view.roots.folders[0]
+    command = Command(_COPY, folder, COPY_SECONDS, environment={_PATH_VARIABLE: path}, proposes=False)
+    finished = (await shell.run(command)).finished
+    name = context.view.roots.relative(path)
+    if finished.exit_code == _NO_FILE:
+        raise FileRefused(f"{name}: there is no such file.")
+    data = finished.reports.get("artifact")
+    if data is None:
+        reason = finished.output.strip()[:200] or f"it may have more than {FILE_BYTES:,} bytes"
+        raise ToolFailed(f"{name} was not exported: {reason}.")
+    return data
+
+
+async def _imported(items: list[ImportParameters], context: ToolContext, web: Web | None) -> list[ToolOutput]:
+    """Fetch all, then stage all as one step."""
+    texts: dict[str, str] = {}
+    known: list[FileText] = []
+    told = []
+    for item in items:
+        path = context.view.roots.resolve(item.dest_path)
+        text = _text(await _fetched(item.source_url, context, web), item.source_url)
+        before = await asyncio.to_thread(existing_text, context, path, "dest_path")
+        if before is None:
+            refuse_below_file(context, path)
+        else:
+            known.append(before)
+        texts[path] = text
+        told.append(_staged(item, context.view.roots.relative(path), text, before))
+    context.staging.write(texts, known)
+    return told
+
+
+async def _fetched(source: str, context: ToolContext, web: Web | None) -> bytes:
+    if is_local(source):
+        return await _of_this_machine(source, context)
+    from codeagent_lsp.tools.web.scraping import Web as Network  # late: an HTTP client
+
+    target = parsed(source)
+    if not on_usual_port(target) and not covers(context.settings.web.allowed_hosts, target):
+        raise ToolFailed(f"{target.authority} is not on a usual port; the user can add it to web.allowedHosts.")
+    page = await (web or Network()).fetcher.get(target)
+    if page.cut:
+        raise ToolFailed(f"{source} is larger than what can be imported.")
+    return page.body
+
+
+async def _of_this_machine(source: str, context: ToolContext) -> bytes:
+    """A file of the workspace as it is now, or an artifact."""
+    if source.startswith(_ARTIFACT):
+        return await asyncio.to_thread(_store(context).read, source.removeprefix(_ARTIFACT))
+    path = uris.to_path(source) or unquote(source.removeprefix(_FILE))
+    store = context.artifacts
+    if store is not None and (name := store.named(path)):
+        return await asyncio.to_thread(store.read, name)
+    real = context.view.roots.resolve(path)
+    if context.view.roots.is_secret(real):
+        raise PermissionDenied("This file usually holds secrets, so it is not imported.")
+    return await _content(real, context)
+
+
+def _staged(item: ImportParameters, name: str, text: str, before: FileText | None) -> ToolOutput:
+    count = len(split_lines(text))
+    line = f"{'Created' if before is None else 'Replaced'} {name} ({count} lines) from {item.source_url}."
+    return ToolOutput(line, {"path": name, "source_url": item.source_url, "lines": count})
+
+
+def _text(data: bytes, source: str) -> str:
+    try:
+        return decode(data).text
+    except FileRefused as error:
+        raise ToolFailed(f"{source}: {error} Only text can be staged.") from None
+
+
+def _allowed(source: str, settings: Settings) -> bool:
+    return is_local(source) or covers(settings.web.allowed_hosts, parsed(source))
+
+
+def _store(context: ToolContext) -> ArtifactStore:
+    if context.artifacts is None:
+        raise ToolFailed("Artifacts are not kept here.")
+    return context.artifacts
+
+
+def _told(artifact: Artifact) -> str:
+    return f"{artifact.name} ({artifact.size:,} bytes): {artifact.path}"
+
+
+def _data(artifact: Artifact) -> dict[str, Any]:
+    return {"name": artifact.name, "size": artifact.size, "path": artifact.path}

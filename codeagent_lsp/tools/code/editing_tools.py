@@ -1,0 +1,85 @@
+"""`edit_by_ast`: staged changes of whole definitions, found by name instead of by text.
+
+Not here: how a definition is changed (`code/ast_edit.py`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import ClassVar
+
+from pydantic import Field
+
+from codeagent_lsp.tools.code.ast_edit import AstEdit, Edited, Operation, edited
+from codeagent_lsp.tools.code.codebase import Codebase
+from codeagent_lsp.tools.tool import Parameters, Tool, ToolContext, ToolOutput
+from codeagent_lsp.tools.traits import ToolTraits
+from codeagent_lsp.workspace import merge
+
+_MOST_FILES = 10
+
+
+class OneEdit(Parameters):
+    """One change of one definition."""
+
+    target: str = Field(description="name or Class.method; name#2 is the second of that name")
+    operation: Operation
+    code: str = Field("", description="New code at any indentation; for rename the new name")
+
+
+class EditByAstParameters(Parameters):
+    """Changes of one file, all or none."""
+
+    path: str = Field(description="File, relative to the workspace")
+    edits: list[OneEdit] = Field(min_length=1, max_length=50)
+
+
+class EditByAst(Tool[EditByAstParameters]):
+    """Change whole definitions."""
+
+    traits: ClassVar[ToolTraits] = ToolTraits(
+        "edit_by_ast",
+        "Change definitions by name: replace, replace_body, insert_before, insert_after, rename, delete. "
+        "All edits are made, or none. replace and replace_body keep decorators, doc comment and docstring unless "
+        "code has its own; rename changes this file only.",
+        "write",
+        group="code",
+        path_parameters=("path",),
+    )
+    parameters = EditByAstParameters
+    output = dict[str, str]
+
+    async def run(self, arguments: EditByAstParameters, context: ToolContext) -> ToolOutput:
+        """Stage the edits and show what they change."""
+        path = context.view.roots.resolve(arguments.path)
+        name = context.view.roots.relative(path)
+        file = await asyncio.to_thread(context.view.read, path)
+        edits = [AstEdit(edit.target, edit.operation, edit.code) for edit in arguments.edits]
+        done = await asyncio.to_thread(edited, name, file.text, edits)
+        diff = await asyncio.to_thread(merge.unified_diff, file.text, done.text, f"a/{name}", f"b/{name}")
+        notes = _left(done)
+        for edit in edits:
+            if edit.operation == "rename":
+                notes += await _elsewhere(context, path, edit)
+        step = context.staging.write({path: done.text}, [file])
+        report = "\n".join([f"Staged for the user's decision:\n{diff}", *notes])
+        return ToolOutput(report, {"change_id": step.change_id})
+
+
+def _left(done: Edited) -> list[str]:
+    return [
+        f"Not renamed, look at them: {target} on line {', '.join(map(str, lines[:20]))} (of the text before)"
+        for target, lines in done.left
+    ]
+
+
+async def _elsewhere(context: ToolContext, path: str, edit: AstEdit) -> list[str]:
+    """Other files that have the old name."""
+    codebase = Codebase(context)
+    old = edit.target.rpartition("#")[0] or edit.target
+    others = [each for each in await codebase.using(old.replace("::", ".").rpartition(".")[2]) if each != path]
+    if not others:
+        return []
+    listed = ", ".join(codebase.relative(each) for each in others[:_MOST_FILES])
+    more = f" and {len(others) - _MOST_FILES} more" if len(others) > _MOST_FILES else ""
+    return [f"Other files use the name {old} and were not changed: {listed}{more}. See find_references."]

@@ -1,0 +1,227 @@
+"""`find_definition`, `find_references`, `call_graph` and `dependency_graph`: how code hangs together.
+
+By names and syntax: what needs types is said to be unsure or left out. Not here: one file alone (`reading_tools.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any, ClassVar
+
+from pydantic import Field
+
+from codeagent_lsp.errors import ErrorCode, ToolFailed
+from codeagent_lsp.index.grammars import grammar_of
+from codeagent_lsp.tools.code import call_graph, graphs
+from codeagent_lsp.tools.code.codebase import Codebase
+from codeagent_lsp.tools.code.dependencies import dependency_graph
+from codeagent_lsp.tools.code.imports import resolved
+from codeagent_lsp.tools.code.reading_tools import described, files_of, read_source
+from codeagent_lsp.tools.code.references import Site, defined, definition_site, elsewhere, references, symbol_name
+from codeagent_lsp.tools.code.source import Definition, Source
+from codeagent_lsp.tools.tool import Parameters, Tool, ToolContext, ToolOutput
+from codeagent_lsp.tools.traits import ToolTraits
+
+MAX_SITES = 200
+Places = list[tuple[str, Source, Definition]]
+
+
+class SymbolParameters(Parameters):
+    """A name and where to look."""
+
+    symbol: str = Field(description="name or Class.method", min_length=1)
+    path: str | None = Field(None, description="File or folder to look in; everywhere if left out")
+
+
+class FindDefinition(Tool[SymbolParameters]):
+    """Where a name is defined."""
+
+    traits: ClassVar[ToolTraits] = ToolTraits(
+        "find_definition",
+        "Where a function, class or other name is defined, with its signature.",
+        "read",
+        group="code",
+        path_parameters=("path",),
+    )
+    parameters = SymbolParameters
+    output = list[dict[str, Any]]
+
+    async def run(self, arguments: SymbolParameters, context: ToolContext) -> ToolOutput:
+        """One line for each definition; where the path has none, those elsewhere."""
+        codebase = _codebase(context, arguments.path)
+        found = await _definitions(codebase, arguments.symbol)
+        head = []
+        if not found and arguments.path:
+            found = await _definitions(Codebase(context), arguments.symbol)
+            head = [f"Not defined in {arguments.path}, but in:"] if found else []
+        symbols = [definition.symbol for _, _, definition in found[:MAX_SITES]]
+        lines = [
+            f"{each.path}:{each.line_start}-{each.line_end} {each.kind} {each.qualified}: {each.signature}"
+            f"{f' - {each.docstring}' if each.docstring else ''}"
+            for each in symbols
+        ]
+        text = "\n".join([*head, *lines]) if lines else f"No definition of {arguments.symbol} was found."
+        return ToolOutput(text, [described(each) for each in symbols])
+
+
+class FindReferences(Tool[SymbolParameters]):
+    """Where a name is used."""
+
+    traits: ClassVar[ToolTraits] = ToolTraits(
+        "find_references",
+        "Where a name is defined and used in code, not in strings and comments; local variables of the same name "
+        "are left out.",
+        "read",
+        group="code",
+        path_parameters=("path",),
+    )
+    parameters = SymbolParameters
+    output = dict[str, Any]  # definitions, references, text_matches, left_out
+
+    async def run(self, arguments: SymbolParameters, context: ToolContext) -> ToolOutput:
+        """Definitions first, then each use with its line; what cannot be told by syntax is said."""
+        codebase = _codebase(context, arguments.path)
+        targets = await _definitions(Codebase(context) if arguments.path else codebase, arguments.symbol)
+        meant = elsewhere([(source, definition) for _, source, definition in targets])
+        sites: list[Site] = []
+        left_out = 0
+        for path in await codebase.using(symbol_name(arguments.symbol)):
+            source = await codebase.source(path)
+            if source is not None:
+                found = references(source, arguments.symbol, meant)
+                sites += found.sites
+                left_out += found.left_out
+        plain = await _plain(codebase, context, arguments)
+        return _report(arguments.symbol, targets, sites, plain, left_out, more=codebase.truncated)
+
+
+class CallGraphParameters(Parameters):
+    """The function in the middle."""
+
+    function_name: str = Field(description="name or Class.method", min_length=1)
+    path: str | None = Field(None, description="File that defines it, if several do")
+    depth: int = Field(2, ge=1, le=5, description="Steps in each direction")
+
+
+class CallGraph(Tool[CallGraphParameters]):
+    """Who calls a function and what it calls."""
+
+    traits: ClassVar[ToolTraits] = ToolTraits(
+        "call_graph",
+        "What a function calls and what calls it, some steps deep.",
+        "read",
+        group="code",
+        path_parameters=("path",),
+    )
+    parameters = CallGraphParameters
+    output = dict[str, Any]  # nodes, edges, mermaid
+
+    async def run(self, arguments: CallGraphParameters, context: ToolContext) -> ToolOutput:
+        """A line for each caller with what it calls."""
+        found = await _definitions(_codebase(context, arguments.path), arguments.function_name)
+        if not found:
+            where = f" in {arguments.path}" if arguments.path else ""
+            raise ToolFailed(f"No definition of {arguments.function_name} was found{where}.", ErrorCode.NOT_FOUND)
+        starts = [call_graph.Place(*each) for each in found]
+        graph = await call_graph.CallGraph(Codebase(context)).of(starts, arguments.depth)
+        note = "(by name: calls on objects of unknown type count where only one definition fits)"
+        return _drawn(graph, [note])
+
+
+class DependencyGraphParameters(Parameters):
+    """Which part of the workspace."""
+
+    path: str | None = Field(None, description="File, or folder; the whole workspace if left out")
+
+
+class DependencyGraph(Tool[DependencyGraphParameters]):
+    """Which file imports which."""
+
+    traits: ClassVar[ToolTraits] = ToolTraits(
+        "dependency_graph",
+        "Which files import which: around one file, or in a folder.",
+        "read",
+        group="code",
+        path_parameters=("path",),
+    )
+    parameters = DependencyGraphParameters
+    output = dict[str, Any]  # nodes, edges, mermaid
+
+    async def run(self, arguments: DependencyGraphParameters, context: ToolContext) -> ToolOutput:
+        """A line for each file with what it imports."""
+        focus = ""
+        path = context.view.roots.resolve(arguments.path) if arguments.path else None
+        if path is not None and context.view.roots.kind(path) != "folder":
+            focus, path = (await read_source(context, arguments.path or "")).path, None
+        everything = Codebase(context)
+        files = await files_of(everything, context)
+        part = Codebase(context, path)
+        imports: dict[str, list[str]] = {}
+        for name, found in await part.imports():
+            language = grammar_of(name)
+            places = (resolved(language.name, name, each, files) for each in found) if language else ()
+            imports[name] = [place for each in places for place in each]
+        return _drawn(dependency_graph(imports, focus), [])
+
+
+def _codebase(context: ToolContext, path: str | None) -> Codebase:
+    return Codebase(context, context.view.roots.resolve(path) if path else None)
+
+
+async def _definitions(codebase: Codebase, symbol: str) -> Places:
+    """The definitions a name means; those called exactly so, if there are any."""
+    found: Places = []
+    for path in await codebase.defining(symbol_name(symbol)):
+        source = await codebase.source(path)
+        if source is not None:
+            found += [(path, source, definition) for definition in defined(source, symbol)]
+    return found
+
+
+async def _plain(codebase: Codebase, context: ToolContext, arguments: SymbolParameters) -> list[tuple[str, int, str]]:
+    matches = await codebase.plain(symbol_name(arguments.symbol))
+    return [(context.view.roots.relative(match.path), match.line, match.text.strip()) for match in matches]
+
+
+def _report(
+    symbol: str, targets: Places, sites: list[Site], plain: list[tuple[str, int, str]], left_out: int, *, more: bool
+) -> ToolOutput:
+    definitions = [definition_site(source, definition) for _, source, definition in targets[:MAX_SITES]]
+    shown = sites[:MAX_SITES]
+    lines = [f"Definitions of {symbol}: {len(targets) or 'none found'}", *map(_line, definitions)]
+    files = len({site.path for site in sites})
+    lines += [f"References: {len(sites)}" + (f" in {files} files" if files > 1 else ""), *map(_line, shown)]
+    if plain:
+        lines += [
+            "In files of unknown languages, by text alone:",
+            *(f"{path}:{at}: {text}" for path, at, text in plain),
+        ]
+    if left_out:
+        lines.append(f"({left_out} uses left out: local variables, or members of other classes)")
+    if any(site.kind == "member" or site.within for site in sites) and len({d.qualified for *_, d in targets}) > 1:
+        lines.append("(several definitions have this name; a use after a dot may mean any of them)")
+    if more or len(sites) > len(shown):
+        lines.append("(more exist; give a path)")
+    data = {
+        "definitions": [asdict(site) for site in definitions],
+        "references": [asdict(site) for site in shown],
+        "text_matches": [{"path": path, "line": at, "text": text} for path, at, text in plain],
+        "left_out": left_out,
+    }
+    return ToolOutput("\n".join(lines), data)
+
+
+def _line(site: Site) -> str:
+    where = f" in {site.within}" if site.within else ""
+    return f"{site.path}:{site.line}:{site.column} {site.kind}{where}: {site.text}"
+
+
+def _drawn(graph: graphs.Graph, notes: Sequence[str]) -> ToolOutput:
+    text = graphs.listing(graph) or "Nothing leads from here to another file of the workspace."
+    data = {
+        "nodes": [asdict(node) for node in graph.nodes],
+        "edges": [asdict(edge) for edge in graph.edges],
+        "mermaid": graphs.to_mermaid(graph),
+    }
+    return ToolOutput("\n".join([text, *notes]), data)

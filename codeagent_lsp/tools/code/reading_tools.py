@@ -1,0 +1,230 @@
+"""`ast_parse`, `ast_find_symbols`, `ast_extract_function` and `ast_get_imports`: what a text defines and imports.
+
+Every answer comes from the text the run sees now. Not here: uses of names (`graph_tools.py`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, ClassVar
+
+from pydantic import Field
+
+from codeagent_lsp.errors import AgentError
+from codeagent_lsp.index.base import Import, SymbolInfo, SymbolKind
+from codeagent_lsp.tools.code.codebase import Codebase
+from codeagent_lsp.tools.code.extent import extent_of
+from codeagent_lsp.tools.code.imports import Files, resolved
+from codeagent_lsp.tools.code.source import Source, required
+from codeagent_lsp.tools.code.targets import find_one
+from codeagent_lsp.tools.tool import Parameters, Tool, ToolContext, ToolOutput
+from codeagent_lsp.tools.traits import ToolTraits
+
+MAX_SYMBOLS = 200
+_MAX_OUTLINE = 500
+_MAX_FAULTS = 5
+
+
+class FileParameters(Parameters):
+    """Which file."""
+
+    path: str = Field(description="File, relative to the workspace")
+
+
+class AstParse(Tool[FileParameters]):
+    """The outline of a file."""
+
+    traits: ClassVar[ToolTraits] = ToolTraits(
+        "ast_parse",
+        "Outline of a file: its definitions with lines and signatures, its imports, its syntax errors.",
+        "read",
+        group="code",
+        path_parameters=("path",),
+    )
+    parameters = FileParameters
+    output = dict[str, Any]  # language, symbols, imports, errors
+
+    async def run(self, arguments: FileParameters, context: ToolContext) -> ToolOutput:
+        """One line for each definition, indented by depth."""
+        source = await read_source(context, arguments.path)
+        symbols = source.parsed.outline.symbols
+        errors = [f"line {source.line(node.start_byte)}" for node in source.faults[:_MAX_FAULTS]]
+        lines = [f"{source.path} ({source.language})"]
+        if source.imports:
+            lines.append(f"imports: {', '.join(each.module for each in source.imports)}")
+        lines += [_outlined(symbol) for symbol in symbols[:_MAX_OUTLINE]]
+        if len(symbols) > _MAX_OUTLINE:
+            lines.append(f"({len(symbols) - _MAX_OUTLINE} more definitions)")
+        if errors:
+            lines.append(f"syntax errors: {', '.join(errors)}")
+        data = {
+            "language": source.language,
+            "symbols": [described(symbol) for symbol in symbols],
+            "imports": [_imported(each, ()) for each in source.imports],
+            "errors": errors,
+        }
+        return ToolOutput("\n".join(lines), data)
+
+
+class FindSymbolsParameters(Parameters):
+    """What to look for, and where."""
+
+    path: str | None = Field(None, description="File or folder; everywhere if left out")
+    name: str | None = Field(None, description="Name or part of one")
+    kind: SymbolKind | None = None
+
+
+class AstFindSymbols(Tool[FindSymbolsParameters]):
+    """Definitions by name and kind."""
+
+    traits: ClassVar[ToolTraits] = ToolTraits(
+        "ast_find_symbols",
+        "Find definitions by name or kind in a file, a folder or the workspace.",
+        "read",
+        group="code",
+        path_parameters=("path",),
+    )
+    parameters = FindSymbolsParameters
+    output = list[dict[str, Any]]
+
+    async def run(self, arguments: FindSymbolsParameters, context: ToolContext) -> ToolOutput:
+        """One line for each, those with exactly this name first."""
+        path = context.view.roots.resolve(arguments.path) if arguments.path else None
+        codebase = Codebase(context, path)
+        if path is not None and context.view.roots.kind(path) != "folder":
+            symbols = list((await read_source(context, arguments.path or "")).parsed.outline.symbols)
+        else:
+            symbols = await codebase.symbols()
+        found = _fitting(symbols, arguments.name or "", arguments.kind)
+        lines = [f"{each.path}:{each.line_start}-{each.line_end} {_summary(each)}" for each in found[:MAX_SYMBOLS]]
+        if len(found) > MAX_SYMBOLS or codebase.truncated:
+            lines.append("(more exist; give a name, a kind or a path)")
+        return ToolOutput("\n".join(lines) or "No such definition.", [described(each) for each in found[:MAX_SYMBOLS]])
+
+
+class ExtractParameters(Parameters):
+    """Which definition."""
+
+    path: str = Field(description="File, relative to the workspace")
+    function_name: str = Field(description="name or Class.method; name#2 is the second of that name")
+
+
+class AstExtractFunction(Tool[ExtractParameters]):
+    """The text of one definition."""
+
+    traits: ClassVar[ToolTraits] = ToolTraits(
+        "ast_extract_function",
+        "The text of one function, method or class with line numbers, doc comment and decorators included.",
+        "read",
+        group="code",
+        path_parameters=("path",),
+    )
+    parameters = ExtractParameters
+    output = dict[str, Any]  # path, name, start_line, end_line, text
+
+    async def run(self, arguments: ExtractParameters, context: ToolContext) -> ToolOutput:
+        """Its lines as `read_file` shows them."""
+        source = await read_source(context, arguments.path)
+        definition = find_one(source, arguments.function_name)
+        extent = extent_of(source, definition)
+        first = source.line(extent.top)
+        text = source.slice(source.line_start(extent.top), source.line_end(extent.end)).replace("\r\n", "\n")
+        lines = text.split("\n")
+        shown = "\n".join(f"{number}|{line}" for number, line in enumerate(lines, first))
+        data = {"path": source.path, "name": definition.qualified, "start_line": first, "text": text}
+        return ToolOutput(shown, {**data, "end_line": first + len(lines) - 1})
+
+
+class AstGetImports(Tool[FileParameters]):
+    """What a file imports."""
+
+    traits: ClassVar[ToolTraits] = ToolTraits(
+        "ast_get_imports",
+        "The imports of a file, and the files of the workspace they name.",
+        "read",
+        group="code",
+        path_parameters=("path",),
+    )
+    parameters = FileParameters
+    output = list[dict[str, Any]]  # module, names, line, files
+
+    async def run(self, arguments: FileParameters, context: ToolContext) -> ToolOutput:
+        """One line for each."""
+        source = await read_source(context, arguments.path)
+        files = await files_of(Codebase(context), context)
+        found = [(each, resolved(source.language, source.path, each, files)) for each in source.imports]
+        lines = []
+        for each, places in found:
+            names = f" ({', '.join(each.names)})" if each.names else ""
+            where = f" -> {', '.join(places)}" if places else ""
+            lines.append(f"{each.line}: {each.module}{names}{where}")
+        text = "\n".join(lines) or f"{source.path} imports nothing."
+        return ToolOutput(text, [_imported(each, places) for each, places in found])
+
+
+async def read_source(context: ToolContext, path: str) -> Source:
+    """A file of the workspace parsed, as the run sees it. ToolFailed where there is no grammar for it."""
+    absolute = context.view.roots.resolve(path)
+
+    def read() -> Source:
+        return required(context.view.roots.relative(absolute), context.view.read(absolute).text)
+
+    return await asyncio.to_thread(read)
+
+
+async def files_of(codebase: Codebase, context: ToolContext) -> Files:
+    """The files of the workspace for finding what imports name."""
+    paths = frozenset(codebase.relative(path).replace("\\", "/") for path in await codebase.files())
+    folders = {path.rpartition("/")[0] for path in paths if path.endswith(".go")}
+    modules = await asyncio.to_thread(_go_modules, context, folders)
+    return Files(paths, modules)
+
+
+def described(symbol: SymbolInfo) -> dict[str, Any]:
+    """A definition as data."""
+    return {
+        "name": symbol.qualified,
+        "kind": symbol.kind,
+        "path": symbol.path,
+        "line_start": symbol.line_start,
+        "line_end": symbol.line_end,
+        "signature": symbol.signature,
+        "docstring": symbol.docstring,
+    }
+
+
+def _go_modules(context: ToolContext, folders: set[str]) -> dict[str, str]:
+    """The names of Go modules, by the folder of their `go.mod`, for folders with Go files and all above them."""
+    above = {folder.rsplit("/", depth)[0] for folder in folders for depth in range(folder.count("/") + 1)}
+    found = {}
+    for folder in {"", *folders, *above}:
+        try:
+            place = context.view.roots.resolve(f"{folder}/go.mod" if folder else "go.mod")
+            text = context.view.read(place).text if context.view.exists(place) else ""
+        except AgentError:
+            continue
+        name = next((line.split()[1] for line in text.splitlines() if line.startswith("module ")), "")
+        if name:
+            found[folder] = name.strip('"')
+    return found
+
+
+def _fitting(symbols: list[SymbolInfo], name: str, kind: SymbolKind | None) -> list[SymbolInfo]:
+    wanted = name.casefold()
+    found = [each for each in symbols if (kind is None or each.kind == kind) and wanted in each.qualified.casefold()]
+    return sorted(found, key=lambda each: name not in (each.name, each.qualified)) if name else found
+
+
+def _outlined(symbol: SymbolInfo) -> str:
+    depth = symbol.parent.count(".") + 1 if symbol.parent else 0
+    return f"{'  ' * depth}{symbol.line_start}-{symbol.line_end} {_summary(symbol)}"
+
+
+def _summary(symbol: SymbolInfo) -> str:
+    signature = symbol.signature if symbol.name in symbol.signature else f"{symbol.name} {symbol.signature}"
+    owner = f" [{symbol.parent}]" if symbol.parent else ""
+    return f"{symbol.kind}{owner} {signature}"
+
+
+def _imported(each: Import, places: tuple[str, ...]) -> dict[str, Any]:
+    return {"module": each.module, "names": list(each.names), "line": each.line, "files": list(places)}

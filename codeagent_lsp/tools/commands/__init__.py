@@ -1,0 +1,8 @@
+"""Shell commands in the shadow of the workspace."""
+
+from codeagent_lsp.tools.feature import Feature
+
+FEATURE = Feature(
+    "commands",
+    ("command_tools:RunCmd",),
+)

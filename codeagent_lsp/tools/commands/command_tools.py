@@ -1,0 +1,144 @@
+"""Runs shell commands in the shadow workspace. What they write becomes staged changes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from pydantic import Field
+
+from codeagent_lsp.errors import ErrorCode, ToolFailed, ToolRetry
+from codeagent_lsp.shadow.base import Command, CommandResult, OnOutput, Shell, Stream
+from codeagent_lsp.tools.commands.kept_output import keep_whole
+from codeagent_lsp.tools.tool import Parameters, Tool, ToolContext, ToolOutput
+from codeagent_lsp.tools.traits import ToolTraits
+from codeagent_lsp.tools.variables.variable_tools import values_for
+from codeagent_lsp.tools.variables.variables import MaskedStream
+from codeagent_lsp.workspace.paths import Roots
+
+MAX_NAMED = 20
+
+_STOPPED = {
+    "timeout": "stopped at its time limit",
+    "output": "stopped: too much output",
+    "memory": "stopped: too much memory",
+    "processes": "stopped: too many processes",
+    "disk": "stopped: it filled the disk",
+}
+
+
+class RunCmdParameters(Parameters):
+    """Parameters of `run_cmd`; `timeout` in seconds, `working_dir` relative to the workspace, `env_vars` are names of
+    variables that the user keeps.
+    """
+
+    command: str = Field(min_length=1, max_length=100_000)
+    timeout: float | None = Field(default=None, gt=0, le=600)
+    working_dir: str | None = None
+    allow_network: bool = False
+    env_vars: list[str] = Field(default_factory=list, max_length=20)
+
+
+class RunCmd(Tool[RunCmdParameters]):
+    """`run_cmd`."""
+
+    traits = ToolTraits(
+        "run_cmd",
+        "Run a bash command on the workspace as it would be with the unsaved and staged changes. "
+        "Text files it writes become staged changes; the real files stay as they are.",
+        "run",
+        timeout=None,
+        command_parameter="command",
+    )
+    parameters = RunCmdParameters
+    output = CommandResult
+
+    async def run(self, arguments: RunCmdParameters, context: ToolContext) -> ToolOutput:
+        """The output and how it ended, then what became of what it wrote."""
+        shell = shell_of(context)
+        network = arguments.allow_network or context.settings.shell.allow_network
+        command = Command(
+            arguments.command,
+            folder_of(context.view.roots, arguments.working_dir),
+            arguments.timeout,
+            network=network,
+            environment=await values_for(arguments.env_vars, context, network=network),
+            whole=True,
+        )
+        result = await _run(shell, command, context)
+        return ToolOutput(told(result, context.view.roots) + await _kept(result, context), result)
+
+
+def shell_of(context: ToolContext) -> Shell:
+    """The shell of this run, or ToolFailed."""
+    if context.shell is None:
+        raise ToolFailed(context.no_shell, ErrorCode.EXECUTION_ERROR)
+    return context.shell
+
+
+def folder_of(roots: Roots, path: str | None) -> str:
+    """The folder a command runs in: `path`, or the first workspace folder. ToolRetry when it is no folder."""
+    if path is None:
+        if not roots.folders:
+            raise ToolFailed("No folder is open, so there is nowhere to run a command.")
+        return roots.folders[0]
+    folder = roots.resolve(path)
+    if roots.kind(folder) != "folder":
+        raise ToolRetry(f"{path} is not a folder.")
+    return folder
+
+
+def told(result: CommandResult, roots: Roots) -> str:
+    """What the model is told: the output, the exit code, the files."""
+    finished = result.finished
+    parts = [finished.output.rstrip("\n")] if finished.output.strip() else ["(no output)"]
+    ending = _STOPPED.get(finished.ending, f"exit code {finished.exit_code}")
+    parts.append(f"[{ending}, {finished.seconds:.1f} s{_where(result)}]")
+    if result.staged:
+        parts.append(f"Staged from what it wrote: {_names(map(roots.relative, result.staged))}")
+    if result.left_out:
+        parts.extend(f"Not staged: {roots.relative(path)} ({why})" for path, why in result.left_out[:MAX_NAMED])
+        more = len(result.left_out) - MAX_NAMED
+        parts.extend([f"(and {more} more)"] if more > 0 else [])
+    return "\n".join(parts)
+
+
+async def _run(shell: Shell, command: Command, context: ToolContext) -> CommandResult:
+    """Run it; what it prints is masked before anybody sees it, where there is something to mask."""
+    variables = context.variables
+    if variables is None or not variables.longest:
+        return await shell.run(command, context.output)
+    streams: dict[Stream, MaskedStream] = {"stdout": MaskedStream(variables), "stderr": MaskedStream(variables)}
+
+    def masked(stream: Stream, text: str) -> None:
+        _pass_on(context.output, stream, streams[stream].feed(text))
+
+    try:
+        result = await shell.run(command, masked)
+    finally:
+        for stream, held in streams.items():
+            _pass_on(context.output, stream, held.close())
+    return replace(result, finished=replace(result.finished, output=variables.masked(result.finished.output)))
+
+
+def _pass_on(output: OnOutput, stream: Stream, text: str) -> None:
+    if text:
+        output(stream, text)
+
+
+async def _kept(result: CommandResult, context: ToolContext) -> str:
+    """Where all of a long output is, as a line for the model."""
+    if result.finished.whole is None:
+        return ""
+    name = await keep_whole(result.finished.whole, context)
+    return f"\nAll {result.finished.size:,} bytes of output: read_file {name}" if name else ""
+
+
+def _where(result: CommandResult) -> str:
+    return "" if result.isolation.level == "overlay" else f", isolation: {result.isolation.level}"
+
+
+def _names(names: Iterable[str]) -> str:
+    listed = list(names)
+    shown = ", ".join(listed[:MAX_NAMED])
+    return f"{shown} and {len(listed) - MAX_NAMED} more" if len(listed) > MAX_NAMED else shown

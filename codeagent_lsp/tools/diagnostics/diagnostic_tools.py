@@ -1,0 +1,163 @@
+"""`get_diagnostics`: what is wrong with files as they are now, unsaved and staged text included.
+
+The client's own diagnostics count for an open file that the run has not changed; for all others linters run in the
+shadow, and where they cannot, the syntax is checked. Not here: tests (`../testing/testing_tools.py`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
+from itertools import islice
+from typing import ClassVar
+
+from pydantic import Field
+
+from codeagent_lsp.errors import AgentError, ToolFailed
+from codeagent_lsp.tools.diagnostics.checking import Checked, check
+from codeagent_lsp.tools.diagnostics.linters import is_for_linters, jobs_for
+from codeagent_lsp.tools.diagnostics.port import Diagnostic
+from codeagent_lsp.tools.diagnostics.showing import ordered, show
+from codeagent_lsp.tools.diagnostics.syntax import is_for_syntax, syntax_errors
+from codeagent_lsp.tools.tool import Parameters, Tool, ToolContext, ToolOutput
+from codeagent_lsp.tools.traits import ToolTraits
+from codeagent_lsp.workspace.files import FileView
+from codeagent_lsp.workspace.paths import is_untitled
+
+MAX_FILES = 200
+MAX_ASKED = 20
+_NAMED = 5
+
+
+class GetDiagnosticsParameters(Parameters):
+    """Where to look."""
+
+    path: str | None = Field(None, description="File or folder; default: what is open or changed")
+
+
+class GetDiagnostics(Tool[GetDiagnosticsParameters]):
+    """Problems by file, the worst first."""
+
+    traits: ClassVar[ToolTraits] = ToolTraits(
+        "get_diagnostics",
+        "List errors and warnings of linters and type checkers, unsaved text and your own edits included.",
+        "read",
+        timeout=None,  # every source has its own limit
+        path_parameters=("path",),
+    )
+    parameters = GetDiagnosticsParameters
+    output = list[Diagnostic]
+
+    async def run(self, arguments: GetDiagnosticsParameters, context: ToolContext) -> ToolOutput:
+        """`path:line:column severity code message (source)`, and who was asked."""
+        view = context.view
+        path = view.roots.resolve(arguments.path) if arguments.path else None
+        files, more = await asyncio.to_thread(_targets, view, path)
+        shown = await _from_client(context, files)
+        rest = [file for file in files if not shown.get(file)]
+        checked = await _by_linters(context, rest)
+        left = [file for file in rest if file not in checked.files]
+        parsed = await asyncio.to_thread(_by_syntax, view, left)
+        wanted = frozenset(files)
+        found = ordered([*_flat(shown.values()), *checked.found, *_flat(parsed.values())])
+        here = tuple(item for item in found if item.path in wanted)
+        elsewhere = [item for item in found if item.path not in wanted and view.roots.root_of(item.path)]
+        lines = [show(here, view.roots.relative) or f"No problems found in {_subject(view, path, files)}."]
+        lines += _others(elsewhere, view) + _remarks(context, checked, shown, parsed, left)
+        lines += [f"(only the first {MAX_FILES} files were looked at)"] if more else []
+        return ToolOutput("\n".join(lines), [asdict(item) for item in here])
+
+
+def _targets(view: FileView, path: str | None) -> tuple[tuple[str, ...], bool]:
+    """The files to look at, and whether there are more. FileRefused when nothing is at `path`."""
+    if path is not None and not view.exists(path):
+        view.read(path)
+    starts = [path] if path else [file for file in sorted(view.over_disk()) if _is_file(view, file)]
+    inside = (file for start in starts or view.roots.folders for file in view.walk(start))
+    found = list(islice((file for file in inside if file == path or _is_checked(file)), MAX_FILES + 1))
+    return tuple(found[:MAX_FILES]), len(found) > MAX_FILES
+
+
+def _is_checked(file: str) -> bool:
+    return is_for_linters(file) or is_for_syntax(file)
+
+
+def _is_file(view: FileView, file: str) -> bool:
+    return not is_untitled(file) and view.roots.root_of(file) is not None and view.exists(file)
+
+
+async def _from_client(context: ToolContext, files: Iterable[str]) -> dict[str, tuple[Diagnostic, ...]]:
+    """What the client shows for open files whose buffer is what the run sees."""
+    port = context.diagnostics
+    if port is None:
+        return {}
+    over = context.view.over_disk() - frozenset(context.staging.paths())
+    asked = [file for file in files if file in over][:MAX_ASKED]
+    answers = await asyncio.gather(*(port.of(file) for file in asked))
+    return {file: answer for file, answer in zip(asked, answers, strict=True) if answer is not None}
+
+
+async def _by_linters(context: ToolContext, files: Sequence[str]) -> Checked:
+    """What linters say, where they can do no harm."""
+    if context.shell is None or not context.shell.isolation.complete or not files:
+        return Checked()
+    jobs = await asyncio.to_thread(jobs_for, context.view, files)
+    if jobs:
+        context.note(f"Checking with {', '.join(dict.fromkeys(job.linter.name for job in jobs))}")
+    try:
+        return await check(context.shell, jobs)
+    except ToolFailed as error:
+        return Checked(failed=(("the shadow workspace", str(error)),))
+
+
+def _by_syntax(view: FileView, files: Iterable[str]) -> dict[str, tuple[Diagnostic, ...]]:
+    found = {}
+    for file in files:
+        try:
+            errors = syntax_errors(file, view.read(file).text)
+        except AgentError:  # binary, too large, gone meanwhile
+            continue
+        if errors is not None:
+            found[file] = errors
+    return found
+
+
+def _flat(groups: Iterable[Iterable[Diagnostic]]) -> list[Diagnostic]:
+    return [item for group in groups for item in group]
+
+
+def _subject(view: FileView, path: str | None, files: Sequence[str]) -> str:
+    if path is not None:
+        return view.roots.relative(path)
+    return f"{len(files)} files" if len(files) != 1 else view.roots.relative(files[0])
+
+
+def _others(elsewhere: Sequence[Diagnostic], view: FileView) -> list[str]:
+    """A word about errors in files that were not asked for: a change may have broken them."""
+    errors = [item for item in elsewhere if item.severity == "error"]
+    if not errors:
+        return []
+    names = list(dict.fromkeys(view.roots.relative(item.path) for item in errors))
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return [f"({len(errors)} errors in other files: {', '.join(names[:_NAMED])}{more})"]
+
+
+def _remarks(
+    context: ToolContext,
+    checked: Checked,
+    shown: dict[str, tuple[Diagnostic, ...]],
+    parsed: dict[str, tuple[Diagnostic, ...]],
+    left: Sequence[str],
+) -> list[str]:
+    """Who was asked, who could not answer, and what nobody could check: silence is no proof."""
+    used = [*(["the editor"] if shown else []), *checked.used, *(["the syntax only"] if parsed else [])]
+    lines = [f"(checked by: {', '.join(used)})"] if used else []
+    lines += [f"({name} could not check: {reason})" for name, reason in checked.failed]
+    unknown = [context.view.roots.relative(file) for file in left if file not in parsed and file not in shown]
+    if unknown:
+        more = f" and {len(unknown) - _NAMED} more" if len(unknown) > _NAMED else ""
+        lines.append(f"(nothing here can check: {', '.join(unknown[:_NAMED])}{more})")
+    if left and context.shell is not None and not context.shell.isolation.complete:
+        lines.append("(linters were not run: commands are not fully isolated here; use run_cmd to run one)")
+    return lines

@@ -1,0 +1,21 @@
+"""Reading, finding, editing, patching, moving files; changes are staged, never written."""
+
+from codeagent_lsp.tools.feature import Feature
+
+FEATURE = Feature(
+    "files",
+    (
+        "read_tools:ListDir",
+        "read_tools:ReadFile",
+        "find_tools:GlobFileSearch",
+        "find_tools:Grep",
+        "edit_tools:EditFile",
+        "edit_tools:WriteFile",
+        "edit_tools:BatchEdit",
+        "edit_tools:PreviewEdit",
+        "patch_tools:ApplyPatch",
+        "patch_tools:UndoPatch",
+        "move_tools:MoveFile",
+        "move_tools:DeleteFile",
+    ),
+)

@@ -1,0 +1,199 @@
+"""`edit_file`, `write_file`, `batch_edit` and `preview_edit`: staged changes by search and replace.
+
+Nothing here touches the disk: the changes join the run's changeset, which the user decides about.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import ClassVar
+
+from pydantic import Field
+
+from codeagent_lsp.errors import EditRefused, FileRefused, ToolRetry
+from codeagent_lsp.tools.tool import Parameters, Tool, ToolContext, ToolOutput
+from codeagent_lsp.tools.traits import ToolTraits
+from codeagent_lsp.workspace import merge
+from codeagent_lsp.workspace.files import FileText
+from codeagent_lsp.workspace.lines import split_lines, without_line_numbers
+from codeagent_lsp.workspace.match import replace
+
+
+class EditParameters(Parameters):
+    """One replacement in one file."""
+
+    path: str = Field(description="File, relative to the workspace")
+    old_str: str = Field(description="Exact text to replace, with enough context to be unique")
+    new_str: str = Field(description="Text to put in its place")
+    replace_all: bool = Field(False, description="Replace every occurrence")
+
+
+class EditFile(Tool[EditParameters]):
+    """Replace one piece of a file."""
+
+    traits: ClassVar[ToolTraits] = ToolTraits(
+        "edit_file",
+        "Replace old_str by new_str in a file. old_str must occur exactly once; copy it without line numbers.",
+        "write",
+        path_parameters=("path",),
+    )
+    parameters = EditParameters
+    output = dict[str, str]
+
+    async def run(self, arguments: EditParameters, context: ToolContext) -> ToolOutput:
+        """Stage the edit and show what it changes."""
+        path = context.view.roots.resolve(arguments.path)
+        file = await asyncio.to_thread(context.view.read, path)
+        done = await asyncio.to_thread(replaced, file.text, arguments)
+        report = await asyncio.to_thread(_report, context, path, file.text, done)
+        step = context.staging.write({path: done}, [file])
+        return ToolOutput(report, {"change_id": step.change_id})
+
+
+class WriteFileParameters(Parameters):
+    """A whole file."""
+
+    path: str = Field(description="File, relative to the workspace")
+    content: str = Field(description="The whole new text")
+
+
+class WriteFile(Tool[WriteFileParameters]):
+    """Create a file or replace its whole text."""
+
+    traits: ClassVar[ToolTraits] = ToolTraits(
+        "write_file",
+        "Create a file, or replace a whole file. For a small change use edit_file.",
+        "write",
+        path_parameters=("path",),
+    )
+    parameters = WriteFileParameters
+    output = dict[str, str]
+
+    async def run(self, arguments: WriteFileParameters, context: ToolContext) -> ToolOutput:
+        """Stage the text; an existing file keeps its line ends."""
+        path = context.view.roots.resolve(arguments.path)
+        known = await asyncio.to_thread(existing_text, context, path)
+        if known is None:
+            refuse_below_file(context, path)
+            step = context.staging.write({path: arguments.content})
+            count = len(split_lines(arguments.content))
+            report = f"Created {context.view.roots.relative(path)} ({count} lines)."
+            return ToolOutput(report, {"change_id": step.change_id})
+        text = await asyncio.to_thread(rewritten, known.text, arguments.content)
+        if text == known.text:
+            raise EditRefused("already_applied", f"{arguments.path} already has exactly this text.")
+        report = await asyncio.to_thread(_report, context, path, known.text, text)
+        step = context.staging.write({path: text}, [known])
+        return ToolOutput(report, {"change_id": step.change_id})
+
+
+class BatchEditParameters(Parameters):
+    """Several replacements, all or none."""
+
+    edits: list[EditParameters] = Field(min_length=1, max_length=100)
+
+
+class BatchEdit(Tool[BatchEditParameters]):
+    """Several edits in one step."""
+
+    traits: ClassVar[ToolTraits] = ToolTraits(
+        "batch_edit",
+        "Make several edits at once: all are made, or none.",
+        "write",
+        group="files",
+        path_parameters=("edits.path",),
+    )
+    parameters = BatchEditParameters
+    output = dict[str, str]
+
+    async def run(self, arguments: BatchEditParameters, context: ToolContext) -> ToolOutput:
+        """Stage all edits as one step; the first refusal names its edit and stages nothing."""
+        before: dict[str, FileText] = {}
+        after: dict[str, str] = {}
+        for number, edit in enumerate(arguments.edits, 1):
+            path = context.view.roots.resolve(edit.path)
+            if path not in before:
+                before[path] = await asyncio.to_thread(context.view.read, path)
+            try:
+                after[path] = await asyncio.to_thread(replaced, after.get(path, before[path].text), edit)
+            except EditRefused as refusal:
+                message = f"Edit {number} ({edit.path}) was refused, so none was made. {refusal}"
+                raise EditRefused(refusal.reason, message) from refusal
+        reports = [_report(context, path, before[path].text, text) for path, text in after.items()]
+        step = context.staging.write(after, before.values())
+        return ToolOutput("\n".join(reports), {"change_id": step.change_id})
+
+
+class PreviewEditParameters(Parameters):
+    """An edit to look at."""
+
+    path: str
+    old_str: str
+    new_str: str
+
+
+class PreviewEdit(Tool[PreviewEditParameters]):
+    """What an edit would change, without making it."""
+
+    traits: ClassVar[ToolTraits] = ToolTraits(
+        "preview_edit",
+        "Show the diff an edit would make, without making it.",
+        "read",
+        group="files",
+        path_parameters=("path",),
+    )
+    parameters = PreviewEditParameters
+
+    async def run(self, arguments: PreviewEditParameters, context: ToolContext) -> ToolOutput:
+        """The unified diff."""
+        path = context.view.roots.resolve(arguments.path)
+        before = (await asyncio.to_thread(context.view.read, path)).text
+        done = await asyncio.to_thread(replaced, before, EditParameters(**arguments.model_dump()))
+        return ToolOutput(_diff(context, path, before, done))
+
+
+def replaced(text: str, edit: EditParameters) -> str:
+    """`text` with one edit made; line numbers that a model copied from a read result are no part of it."""
+    old, new = edit.old_str, edit.new_str
+    if old not in text and (plain := without_line_numbers(old)) != old:
+        old, new = plain, without_line_numbers(new)
+    return replace(text, old, new, replace_all=edit.replace_all).text
+
+
+def rewritten(known: str, content: str) -> str:
+    """`content` as the new text of a file: its line ends kept, line numbers of a read result left out.
+
+    Where the file has such numbers itself, they are data.
+    """
+    plain = without_line_numbers(content) if without_line_numbers(known) == known else content
+    return merge.with_line_ends_of(known, plain)
+
+
+def refuse_below_file(context: ToolContext, path: str) -> None:
+    """A file cannot hold another one; found out now, not when the user applies."""
+    for parent in Path(path).parents:
+        if context.view.roots.kind(str(parent)) == "folder":
+            return
+        if context.view.exists(str(parent)) and context.view.roots.kind(str(parent)) is not None:
+            raise ToolRetry(f"{context.view.roots.relative(str(parent))} is a file, not a folder. Choose another path.")
+
+
+def existing_text(context: ToolContext, path: str, parameter: str = "path") -> FileText | None:
+    """What is at a path; None for nothing, ToolRetry for what is no text. `parameter` is where the path came from."""
+    if not context.view.exists(path):
+        return None
+    try:
+        return context.view.read(path)
+    except FileRefused as refusal:
+        raise ToolRetry(f"{refusal} Choose another {parameter}.") from refusal
+
+
+def _report(context: ToolContext, path: str, before: str, after: str) -> str:
+    diff = _diff(context, path, before, after)
+    return f"Staged for the user's decision:\n{diff}" if diff else "Nothing changes."
+
+
+def _diff(context: ToolContext, path: str, before: str, after: str) -> str:
+    name = context.view.roots.relative(path)
+    return merge.unified_diff(before, after, f"a/{name}", f"b/{name}")

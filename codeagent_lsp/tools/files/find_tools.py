@@ -1,0 +1,101 @@
+"""`glob_file_search` and `grep`: find files by name and lines by pattern, unsaved and staged text included."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from pydantic import Field
+
+from codeagent_lsp.tools.outputs import located
+from codeagent_lsp.tools.permissions.may_read import reading
+from codeagent_lsp.tools.tool import Parameters, Tool, ToolContext, ToolOutput
+from codeagent_lsp.tools.traits import ToolTraits
+from codeagent_lsp.workspace import search
+
+GLOB_LIMIT = 200
+
+
+class GlobParameters(Parameters):
+    """A glob pattern and where to start."""
+
+    pattern: str = Field(description="Glob, for instance **/*.py")
+    path: str | None = Field(None, description="Folder to search in")
+
+
+class GlobFileSearch(Tool[GlobParameters]):
+    """Paths that match, newest first."""
+
+    traits: ClassVar[ToolTraits] = ToolTraits(
+        "glob_file_search", "Find files by name pattern.", "read", path_parameters=("path",)
+    )
+    parameters = GlobParameters
+    output = list[str]
+
+    async def run(self, arguments: GlobParameters, context: ToolContext) -> ToolOutput:
+        """One path per line."""
+        view = context.view
+        where = view.roots.resolve(arguments.path) if arguments.path else None
+        found = await search.glob(view, arguments.pattern, where, limit=GLOB_LIMIT)
+        names = [view.roots.relative(path) for path in found.paths]
+        note = "\n(more files match; narrow the pattern)" if found.truncated else ""
+        return ToolOutput("\n".join(names) + note or f"No file matches {arguments.pattern}.", names)
+
+
+class GrepParameters(Parameters):
+    """A regular expression and where to look for it."""
+
+    pattern: str = Field(description="Regular expression")
+    path: str | None = Field(None, description="File or folder to search in")
+    glob: str | None = Field(None, description="Only files that match this glob")
+    case_insensitive: bool = False
+    context: int = Field(0, ge=0, le=10, description="Lines around each match")
+    max_results: int = Field(200, ge=1, le=2000)
+
+
+class Grep(Tool[GrepParameters]):
+    """Lines that match."""
+
+    traits: ClassVar[ToolTraits] = ToolTraits(
+        "grep", "Search file contents by regular expression.", "read", path_parameters=("path",)
+    )
+    parameters = GrepParameters
+    output = list[tuple[str, int]]
+
+    async def run(self, arguments: GrepParameters, context: ToolContext) -> ToolOutput:
+        """`path:line:text`, context lines with `-` instead of `:`."""
+        view, asked = context.view, None
+        if arguments.path:
+            view, asked = located(view, context.outputs, arguments.path)
+        result = await search.grep(
+            view,
+            arguments.pattern,
+            path=asked,
+            glob=arguments.glob,
+            case_insensitive=arguments.case_insensitive,
+            context=arguments.context,
+            max_results=arguments.max_results,
+        )
+        readable = {match.path: may_show(context, match.path, asked) for match in result.matches}
+        shown = [match for match in result.matches if readable[match.path]]
+        lines = [line for match in shown for line in _lines(view.roots.relative(match.path), match)]
+        lines = lines or [f"No match for {arguments.pattern!r}."]
+        if result.truncated:
+            lines.append(f"(more matches exist; only {len(shown)} shown)")
+        if hidden := [view.roots.relative(path) for path, allowed in readable.items() if not allowed]:
+            lines.append(f"(left out, as reading them needs the user's approval: {', '.join(hidden[:10])})")
+        return ToolOutput("\n".join(lines), [(match.path, match.line) for match in shown])
+
+
+def may_show(context: ToolContext, path: str, asked: str | None) -> bool:
+    """Whether the user lets this file be read: by the rules, or as a secret place that was named and approved."""
+    roots = context.view.roots
+    verdict = reading(path, context.settings.permissions, roots).verdict
+    approved = asked is not None and roots.is_secret(asked) and (path == asked or path.startswith(f"{asked}/"))
+    return verdict == "allow" or (verdict == "ask" and approved)
+
+
+def _lines(name: str, match: search.Match) -> list[str]:
+    first = match.line - len(match.before)
+    before = [f"{name}-{first + offset}-{text}" for offset, text in enumerate(match.before)]
+    after = [f"{name}-{match.line + 1 + offset}-{text}" for offset, text in enumerate(match.after)]
+    return [*before, f"{name}:{match.line}:{match.text}", *after]

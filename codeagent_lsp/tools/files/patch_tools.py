@@ -1,0 +1,93 @@
+"""`apply_patch` and `undo_patch`: whole patches, all files or none, and taking staged steps back."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import ClassVar
+
+from pydantic import Field
+
+from codeagent_lsp.errors import PatchRefused
+from codeagent_lsp.tools.tool import Parameters, Tool, ToolContext, ToolOutput
+from codeagent_lsp.tools.traits import ToolTraits
+from codeagent_lsp.workspace.files import FileText
+from codeagent_lsp.workspace.patch import apply_patch, paths_of
+
+
+class ApplyPatchParameters(Parameters):
+    """A patch."""
+
+    patch: str = Field(description="A unified diff, or the '*** Begin Patch' format")
+
+
+class ApplyPatch(Tool[ApplyPatchParameters]):
+    """Several files in one patch."""
+
+    traits: ClassVar[ToolTraits] = ToolTraits(
+        "apply_patch",
+        "Apply a patch to one or more files: all of it or nothing. "
+        "Unified diff or '*** Begin Patch' format; line numbers need not be right.",
+        "write",
+        path_parameters=("patch",),
+    )
+    parameters = ApplyPatchParameters
+    output = dict[str, str]
+
+    async def run(self, arguments: ApplyPatchParameters, context: ToolContext) -> ToolOutput:
+        """Stage what the patch changes as one step."""
+        resolved = {name: context.view.roots.resolve(name) for name in paths_of(arguments.patch)}
+        if not resolved:
+            raise PatchRefused("The patch names no file.")
+        _refuse_two_names(resolved)
+        read = {name: await asyncio.to_thread(_file, context, path) for name, path in resolved.items()}
+        files = {name: None if file is None else file.text for name, file in read.items()}
+        patched = await asyncio.to_thread(apply_patch, files, arguments.patch)
+        changed = {name: text for name, text in patched.items() if text != files.get(name)}
+        if not changed:
+            raise PatchRefused("The patch changes nothing.")
+        step = context.staging.write(
+            {resolved[name]: text for name, text in changed.items()}, filter(None, read.values())
+        )
+        lines = [f"{_verb(files.get(name), text)} {name}" for name, text in changed.items()]
+        return ToolOutput("Staged:\n" + "\n".join(lines), {"change_id": step.change_id})
+
+
+class UndoPatchParameters(Parameters):
+    """Which staged step to take back."""
+
+    change_id: str | None = Field(None, description="Id of a staged change; the last one when left out")
+
+
+class UndoPatch(Tool[UndoPatchParameters]):
+    """Take back staged changes of this run."""
+
+    traits: ClassVar[ToolTraits] = ToolTraits(
+        "undo_patch", "Take back the last staged change of this run, or one by id and all after it.", "write"
+    )
+    parameters = UndoPatchParameters
+
+    async def run(self, arguments: UndoPatchParameters, context: ToolContext) -> ToolOutput:
+        """Undo in the changeset only; what the user has is not touched."""
+        step = context.staging.undo(arguments.change_id)
+        names = ", ".join(context.view.roots.relative(path) for path in step.paths)
+        return ToolOutput(f"Taken back {step.change_id}: {names}.")
+
+
+def _refuse_two_names(resolved: Mapping[str, str]) -> None:
+    """A file under two names would be patched twice from its old text, and one half lost."""
+    names: dict[str, str] = {}
+    for name, path in resolved.items():
+        if path in names:
+            raise PatchRefused(f"{names[path]} and {name} are the same file. Use one name for it.")
+        names[path] = name
+
+
+def _file(context: ToolContext, path: str) -> FileText | None:
+    return context.view.read(path) if context.view.exists(path) else None
+
+
+def _verb(before: str | None, after: str | None) -> str:
+    if before is None:
+        return "created"
+    return "deleted" if after is None else "changed"

@@ -1,0 +1,92 @@
+"""`list_dir` and `read_file`: what is there, and what a file says, unsaved and staged text included."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import ClassVar
+
+from pydantic import Field
+
+from codeagent_lsp.errors import ToolRetry
+from codeagent_lsp.tools.outputs import located
+from codeagent_lsp.tools.permissions.may_read import READ_FILE
+from codeagent_lsp.tools.tool import Parameters, Tool, ToolContext, ToolOutput
+from codeagent_lsp.tools.traits import ToolTraits
+from codeagent_lsp.workspace.files import FileText
+from codeagent_lsp.workspace.lines import split_lines
+
+LARGE_FILE_LINES = 2000
+LARGE_FILE_HEAD = 100
+
+
+class ListDirParameters(Parameters):
+    """Where to look and how deep."""
+
+    path: str = Field(".", description="Folder, relative to the workspace")
+    depth: int = Field(1, ge=1, le=5, description="Levels to show")
+
+
+class ListDir(Tool[ListDirParameters]):
+    """Names of files and folders; ignored ones are left out."""
+
+    traits: ClassVar[ToolTraits] = ToolTraits(
+        "list_dir", "List a folder. Folders end with '/'.", "read", path_parameters=("path",)
+    )
+    parameters = ListDirParameters
+    output = list[str]
+
+    async def run(self, arguments: ListDirParameters, context: ToolContext) -> ToolOutput:
+        """One line per entry, indented by depth."""
+        path = context.view.roots.resolve(arguments.path or ".")
+        listing = await asyncio.to_thread(context.view.list_dir, path, arguments.depth)
+        roots = context.view.roots
+        names = [f"{roots.relative(path)}{'/' if kind == 'folder' else ''}" for path, kind in listing.entries]
+        note = "\n(more entries exist; list a subfolder)" if listing.truncated else ""
+        return ToolOutput("\n".join(names) + note or "(empty folder)", names)
+
+
+class ReadFileParameters(Parameters):
+    """Which file, and optionally which lines."""
+
+    path: str = Field(description="File, relative to the workspace")
+    start_line: int | None = Field(None, ge=1, description="First line, 1-based")
+    end_line: int | None = Field(None, ge=1, description="Last line, included")
+
+
+class ReadFile(Tool[ReadFileParameters]):
+    """A file's text with line numbers."""
+
+    traits: ClassVar[ToolTraits] = READ_FILE
+    parameters = ReadFileParameters
+    output = dict[str, str]
+
+    async def run(self, arguments: ReadFileParameters, context: ToolContext) -> ToolOutput:
+        """The lines asked for; of a very large file the head and a hint."""
+        view, path = located(context.view, context.outputs, arguments.path)
+        file = await asyncio.to_thread(view.read, path)
+        return ToolOutput(render(file, arguments.start_line, arguments.end_line), {"path": path})
+
+
+def render(file: FileText, start: int | None = None, end: int | None = None) -> str:
+    """Lines `start` to `end` (1-based, included) with numbers; a note where something is left out."""
+    lines = split_lines(file.text)
+    total = len(lines)
+    if start is not None and end is not None and end < start:
+        raise ToolRetry(f"end_line {end} stands before start_line {start}.")
+    if start is None and end is None and total > LARGE_FILE_LINES:
+        shown = _numbered(lines[:LARGE_FILE_HEAD], 1)
+        return f"{shown}\n({total} lines; the first {LARGE_FILE_HEAD} shown. Read ranges with start_line and end_line.)"
+    first = start or 1
+    last = min(end or total, total)
+    if total and first > total:
+        return f"(the file has only {total} lines)"
+    parts = [_numbered(lines[first - 1 : last], first) if total else "(empty file)"]
+    if total and (first > 1 or last < total):
+        parts.append(f"(lines {first}-{last} of {total})")
+    if file.note:
+        parts.append(f"({file.note})")
+    return "\n".join(parts)
+
+
+def _numbered(lines: list[str], first: int) -> str:
+    return "\n".join(f"{number}|{line.rstrip(chr(10) + chr(13))}" for number, line in enumerate(lines, first))

@@ -1,0 +1,12 @@
+"""Tools that work with other tools: subagents, groups of tools, chains of calls."""
+
+from codeagent_lsp.tools.feature import Feature
+
+FEATURE = Feature(
+    "orchestration",
+    (
+        "delegate_tools:Delegate",
+        "group_tools:EnableTools",
+        "compose_tools:Compose",
+    ),
+)

@@ -1,0 +1,37 @@
+"""`delegate`: a part of the task for an agent with a conversation of its own. Not here: the agents."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from pydantic import Field
+
+from codeagent_lsp.errors import ToolFailed
+from codeagent_lsp.tools.tool import Parameters, Tool, ToolContext, ToolOutput
+from codeagent_lsp.tools.traits import ToolTraits
+
+
+class DelegateParameters(Parameters):
+    """Who does what."""
+
+    agent: str = Field(min_length=1, max_length=100, description="planner, coder, reviewer, or one you were told of")
+    task: str = Field(min_length=1, max_length=20_000, description="All it must know; it sees nothing else")
+
+
+class Delegate(Tool[DelegateParameters]):
+    """Hand a task on and wait for the report."""
+
+    traits: ClassVar[ToolTraits] = ToolTraits(
+        "delegate",
+        "Give a part of the task to another agent and get its report: planner and reviewer only read, coder edits.",
+        "read",
+        "agents",
+        timeout=None,
+    )
+    parameters = DelegateParameters
+
+    async def run(self, arguments: DelegateParameters, context: ToolContext) -> ToolOutput:
+        """The report."""
+        if context.delegates is None:
+            raise ToolFailed("Nothing can be delegated here. Do it yourself.")
+        return ToolOutput(await context.delegates.delegate(arguments.agent, arguments.task))

@@ -1,0 +1,32 @@
+"""`enable_tools`: more tools for a model that needs them. Not here: which ones are offered (`session/offering.py`)."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from pydantic import Field
+
+from codeagent_lsp.errors import ToolFailed
+from codeagent_lsp.tools.tool import Parameters, Tool, ToolContext, ToolOutput
+from codeagent_lsp.tools.traits import ToolTraits
+
+
+class EnableToolsParameters(Parameters):
+    """Which group."""
+
+    group: str = Field(min_length=1, max_length=100)
+
+
+class EnableTools(Tool[EnableToolsParameters]):
+    """Switch a group on."""
+
+    traits: ClassVar[ToolTraits] = ToolTraits("enable_tools", "Get more tools. Groups:", "read")
+    parameters = EnableToolsParameters
+    output = list[str]
+
+    async def run(self, arguments: EnableToolsParameters, context: ToolContext) -> ToolOutput:
+        """The names of its tools."""
+        if context.groups is None:
+            raise ToolFailed("All tools there are are switched on.")
+        names = context.groups.enable(arguments.group.strip())
+        return ToolOutput(f"You have these tools now: {', '.join(names)}.", list(names))

@@ -1,0 +1,101 @@
+"""What the user allowed beyond a single call: for the rest of a session, or always in this workspace.
+
+An approval is bound to the exact call and to how commands are isolated. Standing ones live in a file of the user's
+state folder, never in the workspace, and can be revoked. Not here: asking (`executor.py`), deciding
+(`policy.py`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import time
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from codeagent_lsp.messages import ToolCall
+
+MAX_STANDING = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class StandingApproval:
+    """One call that is always allowed. `approval_id` is the call's fingerprint, `since` in seconds of the epoch."""
+
+    approval_id: str
+    tool: str
+    shown: str
+    since: float
+
+
+class StandingApprovals:
+    """The approvals of one workspace that outlive sessions; read anew at every question, since editors share them."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+
+    def all(self) -> tuple[StandingApproval, ...]:
+        """Every approval, oldest first; a file that cannot be read holds none."""
+        try:
+            rows = json.loads(self._file.read_text("utf-8"))
+        except (OSError, ValueError):
+            return ()
+        return tuple(item for row in rows if (item := _approval(row))) if isinstance(rows, list) else ()
+
+    def covers(self, approval_id: str) -> bool:
+        """Whether this exact call is always allowed."""
+        return any(item.approval_id == approval_id for item in self.all())
+
+    def add(self, call: ToolCall, approval_id: str, shown: str) -> None:
+        """Allow this exact call from now on. OSError when it cannot be kept."""
+        others = [item for item in self.all() if item.approval_id != approval_id]
+        self._write([*others, StandingApproval(approval_id, call.name, shown, round(time.time(), 3))][-MAX_STANDING:])
+
+    def revoke(self, approval_id: str | None = None) -> int:
+        """Take one approval back, or all; how many there were."""
+        known = self.all()
+        kept = [item for item in known if approval_id is not None and item.approval_id != approval_id]
+        if len(kept) != len(known):
+            self._write(kept)
+        return len(known) - len(kept)
+
+    def _write(self, approvals: list[StandingApproval]) -> None:
+        self._file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        draft = self._file.with_name(f"{self._file.name}.{os.getpid()}")
+        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
+            json.dump([asdict(item) for item in approvals], file, ensure_ascii=True, indent=1)
+        draft.replace(self._file)
+
+
+class Approvals:
+    """What the user allowed in one session; `standing` is what holds beyond it."""
+
+    def __init__(self, standing: StandingApprovals | None = None) -> None:
+        self._allowed: set[str] = set()
+        self.standing = standing
+
+    def allow_for_session(self, approval_id: str) -> None:
+        """Allow this exact call until the session ends."""
+        self._allowed.add(approval_id)
+
+    def covers(self, approval_id: str) -> bool:
+        """Whether this exact call was allowed."""
+        return approval_id in self._allowed or (self.standing is not None and self.standing.covers(approval_id))
+
+
+def fingerprint(call: ToolCall, scope: str = "") -> str:
+    """A hash of the exact call: its name, its arguments, and `scope`, the conditions under which it would run."""
+    canonical = json.dumps([call.name, dict(call.arguments), scope], sort_keys=True, ensure_ascii=True, default=str)
+    return hashlib.sha256(canonical.encode()).hexdigest()
+
+
+def _approval(row: Any) -> StandingApproval | None:
+    if not isinstance(row, Mapping):
+        return None
+    approval_id, tool, shown, since = (row.get(name) for name in ("approval_id", "tool", "shown", "since"))
+    if not (isinstance(approval_id, str) and isinstance(tool, str) and isinstance(shown, str)):
+        return None
+    return StandingApproval(approval_id, tool, shown, since if isinstance(since, int | float) else 0.0)

@@ -1,0 +1,99 @@
+"""Who may run what: the part of a decision that depends on where a command would run. Pure.
+
+Names are no defence; isolation is. In a shadow that lets nothing out, a command needs no question unless a rule of the
+user's asks for one. Not here: the grammar of shell commands (`shell_policy.py`), rules about paths and modes
+(`policy.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from codeagent_lsp.config import ShellSettings
+from codeagent_lsp.shadow.base import Isolation
+from codeagent_lsp.tools.permissions.decision import Decision, Mode
+
+
+@dataclass(frozen=True, slots=True)
+class CommandRules:
+    """The user's rules for one tool: patterns without its name. A rule that names the tool alone is `*`."""
+
+    allow: tuple[str, ...] = ()
+    ask: tuple[str, ...] = ()
+    deny: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where commands run: the settings, and how they are isolated; None where nothing can run,
+    for a `reason`.
+    """
+
+    shell: ShellSettings
+    isolation: Isolation | None
+    reason: str = ""
+
+
+NOWHERE = Place(ShellSettings(), None, "Commands cannot run here.")
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """What is known of the files that a command's words may name."""
+
+    is_secret: Callable[[str], bool]
+    leads_out: Callable[[str], bool]
+
+
+def judged_command(command: str, rules: CommandRules, places: Places) -> Decision:
+    """What can be said of a command line by its words alone, wherever it runs.
+
+    `deny`: it is never run. What is `firm` holds however it is isolated: a rule of the user's, or the name of a secret.
+    Otherwise `allow` means that it only looks, and `ask` that isolation may answer.
+    """
+    from codeagent_lsp.tools.permissions.shell_policy import (  # late: its tables are large
+        covered_by,
+        covering_rule,
+        judge,
+        words,
+    )
+
+    judgement = judge(command, allow=rules.allow, ask=rules.ask, deny=rules.deny)
+    if judgement.decision == "deny":
+        return Decision("deny", _first(judgement.reasons))
+    if (rule := covering_rule(rules.ask, command)) is not None:
+        return Decision("ask", f"The ask rule {rule!r} covers this command.", firm=True)
+    named = words(command)
+    if any(map(places.is_secret, named)):
+        return Decision("ask", "The command names a file that usually holds secrets.", firm=True)
+    firm = judgement.decision == "allow" and covered_by(rules.allow, command)
+    if judgement.decision == "allow" and not firm and any(map(places.leads_out, named)):
+        return Decision("ask", "The command names a link that leads out of the workspace.")
+    return Decision(judgement.decision, _first(judgement.reasons), firm=firm)
+
+
+def placed(decision: Decision, arguments: Mapping[str, Any], place: Place, mode: Mode) -> Decision:
+    """The decision in view of where the call would run. A rule that allows a command does not allow it the network."""
+    shell, isolation = place.shell, place.isolation
+    if isolation is None:
+        return Decision("deny", place.reason)
+    if isolation.level == "direct":
+        return Decision("ask", "It runs in your real folder, not in a shadow of it.", remember=False)
+    widened = arguments.get("allow_network") and not shell.allow_network and mode != "bypass"
+    if decision.firm and not (widened and decision.verdict == "allow"):
+        return decision
+    if widened:
+        return Decision("ask", "The command asks for the network.")
+    if shell.confirm == "never":
+        return Decision("allow", "The setting shell.confirm asks for nothing.")
+    if shell.confirm == "unisolated":
+        if isolation.complete and not shell.allow_network:
+            return Decision("allow", "It runs in the shadow, without network; nothing it does gets out.")
+        return decision
+    return Decision("ask", "The setting shell.confirm asks before every command.")
+
+
+def _first(reasons: Sequence[str]) -> str:
+    return reasons[0] if reasons else ""

@@ -1,0 +1,32 @@
+"""What the model may read without asking: for one file the same answer wherever a text of it would be shown.
+
+Light, as maps and searches ask it of every file. Not here: other calls (`policy.py`), reading
+(`files/read_tools.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from codeagent_lsp.config import PermissionsSettings
+from codeagent_lsp.tools.permissions.decision import Decision
+from codeagent_lsp.tools.permissions.policy import decide
+from codeagent_lsp.tools.traits import ToolTraits
+from codeagent_lsp.workspace.paths import Roots
+
+READ_FILE = ToolTraits(
+    "read_file",
+    "Read a file with line numbers, as the user sees it now (unsaved text included).",
+    "read",
+    path_parameters=("path",),
+)
+
+
+def reading(path: str, settings: PermissionsSettings, roots: Roots) -> Decision:
+    """The decision for `read_file` on one file."""
+    return decide(READ_FILE, {"path": path}, settings, roots)
+
+
+def may_read(settings: PermissionsSettings, roots: Roots) -> Callable[[str], bool]:
+    """Whether a file (absolute path) may be read without asking the user."""
+    return lambda path: reading(path, settings, roots).verdict == "allow"

@@ -1,0 +1,193 @@
+"""Who may do what: rules and modes become a decision for one exact call. Pure.
+
+Deny wins, then ask, then allow; what no rule names is decided by the mode and the tool's effect. Not here:
+asking the user (`executor.py`), the grammar of shell commands.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from codeagent_lsp.config import PermissionsSettings
+from codeagent_lsp.errors import AgentError
+from codeagent_lsp.tools.permissions.command_permissions import (
+    NOWHERE,
+    CommandRules,
+    Place,
+    Places,
+    judged_command,
+    placed,
+)
+from codeagent_lsp.tools.permissions.decision import Decision, Mode
+from codeagent_lsp.tools.traits import Effect, ToolTraits
+from codeagent_lsp.workspace.patch import paths_of
+from codeagent_lsp.workspace.paths import Roots
+
+_NAME = re.compile(r"[\w.*-]+")
+_RULE = re.compile(r"^(?P<tool>[\w.*-]+)(?:\((?P<pattern>.*)\))?$", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """`tool(pattern)`: a glob for the tool's name and one for what it works on."""
+
+    tool: str
+    pattern: str | None
+
+    @staticmethod
+    def parse(text: str) -> Rule | None:
+        """The rule, or None when the text is not one."""
+        match = _RULE.match(text.strip())
+        return Rule(match["tool"], match["pattern"]) if match else None
+
+    def covers(self, tool: str, subjects: Iterable[str]) -> bool:
+        """Whether the rule speaks about this tool and any of these subjects."""
+        if not fnmatch.fnmatchcase(tool, self.tool):
+            return False
+        return self.pattern is None or any(_matches(self.pattern, subject) for subject in subjects)
+
+    def covers_all(self, tool: str, subjects: Iterable[str]) -> bool:
+        """Whether the rule speaks about this tool and every one of these subjects."""
+        if not fnmatch.fnmatchcase(tool, self.tool):
+            return False
+        return self.pattern is None or all(_matches(self.pattern, subject) for subject in subjects)
+
+
+def effects_of(mode: Mode) -> tuple[Effect, ...]:
+    """The effects whose tools are offered at all in a mode."""
+    return ("read", "ask") if mode == "readOnly" else ("read", "write", "run", "net", "ask")
+
+
+def decide(
+    traits: ToolTraits,
+    arguments: Mapping[str, Any],
+    settings: PermissionsSettings,
+    roots: Roots,
+    place: Place = NOWHERE,
+) -> Decision:
+    """The decision for one call, from the mode, the rules, what the call touches and where it would run.
+
+    `arguments` are those the tool will get: judged before repair, a path could hide in a text that holds JSON.
+    """
+    if traits.effect not in effects_of(settings.mode):
+        return Decision("deny", f"The mode {settings.mode} allows no tool that changes or runs anything.")
+    ruled = _by_rules(traits, arguments, settings, roots)
+    if ruled.verdict == "deny" or traits.effect != "run":
+        return ruled
+    return placed(ruled, arguments, place, settings.mode)
+
+
+def _by_rules(
+    traits: ToolTraits, arguments: Mapping[str, Any], settings: PermissionsSettings, roots: Roots
+) -> Decision:
+    paths = resolved_paths(traits, arguments, roots)
+    subjects = (*map(roots.relative, paths), *_named(traits.subject_parameter, arguments))
+    subjects = subjects or subjects_of(traits, arguments)
+    if any(rule.covers(traits.name, subjects) for rule in _rules(settings.deny, widen=True)):
+        return Decision("deny", "A deny rule of the user covers this call.")
+    if traits.effect in ("write", "net") and any(map(roots.is_protected, paths)):
+        return Decision("ask", "This file can run code later.", remember=False)
+    if any(rule.covers(traits.name, subjects) for rule in _rules(settings.ask, widen=True)):
+        return Decision("ask", "An ask rule of the user covers this call.", firm=True)
+    command = arguments.get(traits.command_parameter)
+    if isinstance(command, str):
+        decision = judged_command(command, _command_rules(traits.name, settings), _places(roots))
+        if decision.verdict == "deny":
+            return decision
+    if settings.mode == "bypass":
+        return Decision("allow", "The mode bypass allows it.", firm=True)
+    if isinstance(command, str):
+        return decision
+    if any(rule.covers_all(traits.name, subjects) for rule in _rules(settings.allow)):
+        return Decision("allow", "An allow rule of the user covers this call.", firm=True)
+    if any(map(roots.is_secret, paths)):
+        return Decision("ask", "This file usually holds secrets.", firm=True)
+    if traits.approved:
+        return Decision("allow", "The settings allow it by name.", firm=True)
+    if traits.effect in ("run", "net"):
+        return Decision("ask", "This call reaches beyond the workspace's text.")
+    return Decision("allow", "Reading and staging need no approval.")
+
+
+def subjects_of(traits: ToolTraits, arguments: Mapping[str, Any]) -> tuple[str, ...]:
+    """What a call works on, as the model wrote it: paths, then what else rules may speak of; never empty."""
+    found = (*_paths_named(traits, arguments), *_named(traits.subject_parameter, arguments))
+    return found or ("",)
+
+
+def resolved_paths(traits: ToolTraits, arguments: Mapping[str, Any], roots: Roots) -> tuple[str, ...]:
+    """The same as real paths; what leads outside is left to the tool, which refuses it."""
+    found = []
+    for path in _paths_named(traits, arguments):
+        try:
+            found.append(roots.resolve(path))
+        except AgentError:
+            continue
+    return tuple(found)
+
+
+def _paths_named(traits: ToolTraits, arguments: Mapping[str, Any]) -> list[str]:
+    found: list[str] = []
+    for name in traits.path_parameters:
+        value = arguments.get(name)
+        found.extend(paths_of(value) if name == "patch" and isinstance(value, str) else _named(name, arguments))
+    return found
+
+
+def _named(parameter: str, arguments: Mapping[str, Any]) -> list[str]:
+    """The texts of a parameter: its own, those in its list, or with `list.key` those of the objects in it."""
+    head, _, rest = parameter.partition(".")
+    value = arguments.get(head)
+    if rest:
+        items = value if isinstance(value, list) else []
+        return [str(item.get(rest)) for item in items if isinstance(item, Mapping)]
+    if isinstance(value, list):
+        return [item for item in value if isinstance(item, str)]
+    return [value] if isinstance(value, str) else []
+
+
+def _command_rules(tool: str, settings: PermissionsSettings) -> CommandRules:
+    def patterns(texts: Iterable[str], *, widen: bool = False) -> tuple[str, ...]:
+        own = (rule for rule in _rules(texts, widen=widen) if fnmatch.fnmatchcase(tool, rule.tool))
+        return tuple("*" if rule.pattern is None else rule.pattern for rule in own)
+
+    ask, deny = patterns(settings.ask, widen=True), patterns(settings.deny, widen=True)
+    return CommandRules(patterns(settings.allow), ask, deny)
+
+
+def _places(roots: Roots) -> Places:
+    def is_secret(word: str) -> bool:
+        try:
+            return roots.is_secret(roots.resolve(word))
+        except AgentError:
+            return False
+
+    def leads_out(word: str) -> bool:
+        try:
+            roots.resolve(word)
+        except AgentError:
+            return True
+        return False
+
+    return Places(is_secret, leads_out)
+
+
+def _rules(texts: Iterable[str], *, widen: bool = False) -> list[Rule]:
+    """The rules; with `widen` one that cannot be read covers its whole tool, so that a slip opens nothing."""
+    rules = []
+    for text in texts:
+        rule = Rule.parse(text)
+        name = _NAME.match(text.strip()) if rule is None and widen else None
+        rules.append(Rule(name[0], None) if name else rule)
+    return [rule for rule in rules if rule is not None]
+
+
+def _matches(pattern: str, subject: str) -> bool:
+    clean = subject[2:] if subject.startswith("./") else subject
+    if pattern.endswith("/**") and clean == pattern[:-3]:
+        return True
+    return fnmatch.fnmatchcase(clean, pattern)

@@ -1,0 +1,219 @@
+"""The built-in deny list: what is never run, in no mode, through no wrapper. Pure.
+
+By the words of a command and what its redirections write. A guard against accidents and plain malice, not the wall:
+that is the isolation. Not here: fork bombs (`bombs.py`), what a path stands for (`targets.py`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+
+from codeagent_lsp.tools.permissions.shell.bombs import is_bomb, is_program_bomb
+from codeagent_lsp.tools.permissions.shell.reading import Invocation
+from codeagent_lsp.tools.permissions.shell.targets import is_catastrophic, is_critical, is_device, is_settings, joined
+from codeagent_lsp.tools.permissions.shell.unwrapping import Everything
+from codeagent_lsp.tools.permissions.shell.wrappers import INTERPRETERS
+
+_DISK_TOOLS = frozenset(("wipefs", "blkdiscard", "mkswap", "newfs", "mke2fs", "mkdosfs", "badblocks"))
+_PARTITIONERS = frozenset(("fdisk", "sfdisk", "cfdisk", "gdisk", "sgdisk", "parted", "hdparm", "shred", "cryptsetup"))
+_READING_DISKS = frozenset(("-l", "--list", "print", "-p", "-I", "-i", "-t", "-T", "--help", "--version", "-V"))
+_POWER = frozenset(("shutdown", "reboot", "halt", "poweroff", "kexec"))
+_POWER_UNITS = frozenset("poweroff reboot halt kexec rescue emergency suspend hibernate".split())  # noqa: SIM905
+_EDITORS = frozenset(("code", "code-insiders", "codium", "vscodium", "cursor", "windsurf", "code-server", "zed"))
+_FREE_FIND = frozenset(("-mindepth", "-maxdepth", "-type", "-depth", "-xdev", "-mount", "-print", "-print0", "-delete"))
+_REMOVES_TREE = re.compile(r"(?:rmtree|rmSync|rm_rf|rm_r|remove_entry)\s{0,9}\(?\s{0,9}['\"](?P<path>[^'\"]+)['\"]")
+
+
+def denial(everything: Everything) -> str | None:
+    """Why this is never run, in English; None when nothing speaks against asking."""
+    return next(_denials(everything), None)
+
+
+def _denials(everything: Everything) -> Iterator[str]:
+    for script in everything.scripts:
+        if is_bomb(script):
+            yield "A fork bomb is never run."
+    yield from (reason for target in everything.writes if (reason := _written(target)))
+    folder = ""
+    for invocation in everything.invocations:
+        if invocation.name in ("cd", "pushd"):
+            folder = joined(folder, next(iter(_operands(invocation.words)), "~"))
+        check = _CHECKS.get(invocation.name) or _by_family(invocation.name)
+        reason = check(invocation, folder) if check is not None else None
+        yield from (reason,) if reason else ()
+        yield from (reason for target in _targets(invocation) if (reason := _written(target)))
+
+
+Check = Callable[[Invocation, str], str | None]
+
+
+def _by_family(name: str) -> Check | None:
+    if name.startswith("mkfs") or name in _DISK_TOOLS:
+        return _disk
+    return _program if INTERPRETERS.fullmatch(name) else None
+
+
+def _remove(command: Invocation, folder: str) -> str | None:
+    flags = _flags(command.words)
+    if "--no-preserve-root" in flags:
+        return "Removing the root folder is never run."
+    if not any(flag == "--recursive" or re.match(r"-\w*[rR]", flag) for flag in flags):
+        return None
+    return _catastrophe(command, folder, "Removing the system or a home folder is never run.")
+
+
+def _own(command: Invocation, folder: str) -> str | None:
+    if not any(flag == "--recursive" or re.match(r"-\w*R", flag) for flag in _flags(command.words)):
+        return None
+    return _catastrophe(command, folder, "Changing the rights of the system or a home folder is never run.")
+
+
+def _move(command: Invocation, folder: str) -> str | None:
+    moved = Invocation(command.words[:-1], command.text)
+    return _catastrophe(moved, folder, "Moving the system or a home folder is never run.")
+
+
+def _catastrophe(command: Invocation, folder: str, reason: str) -> str | None:
+    places = (joined(folder, operand) for operand in _operands(command.words))
+    return reason if any(map(is_catastrophic, places)) else None
+
+
+def _find(command: Invocation, folder: str) -> str | None:
+    """`find / -delete`, as far as no test narrows it."""
+    words = command.words[1:]
+    removes = "-delete" in words or any(
+        word in ("-exec", "-execdir", "-ok") and words[place + 1 : place + 2] and words[place + 1].endswith("rm")
+        for place, word in enumerate(words)
+    )
+    first = next((place for place, word in enumerate(words) if word.startswith(("-", "(", "!"))), len(words))
+    tests = {word for word in words[first:] if re.fullmatch(r"-[a-z0-9]{2,}", word)} - _FREE_FIND
+    if not removes or tests - {"-exec", "-execdir", "-ok", "-rf", "-fr"}:
+        return None
+    return _catastrophe(Invocation(("find", *words[:first]), ""), folder, "Removing the system is never run.")
+
+
+def _disk(command: Invocation, folder: str) -> str | None:
+    return "Making or wiping a file system is never run." if _operands(command.words) else None
+
+
+def _partition(command: Invocation, folder: str) -> str | None:
+    writes = any(map(is_device, _operands(command.words))) and _READING_DISKS.isdisjoint(command.words)
+    return "Changing a disk is never run." if writes else None
+
+
+def _power(command: Invocation, folder: str) -> str | None:
+    asked = {"--help", "--version", "-c", "--show"} & set(command.words)
+    return None if asked else "Stopping the machine is never run."
+
+
+def _init(command: Invocation, folder: str) -> str | None:
+    return "Stopping the machine is never run." if {"0", "6"} & set(command.words[1:]) else None
+
+
+def _systemctl(command: Invocation, folder: str) -> str | None:
+    return "Stopping the machine is never run." if _POWER_UNITS & set(_operands(command.words)[:1]) else None
+
+
+def _kill(command: Invocation, folder: str) -> str | None:
+    targets = [word for word in command.words[2:] if word in ("-1", "1")]
+    lone = command.words[1:] in (("1",), ("--", "-1"))
+    return "Ending all processes is never run." if targets or lone else None
+
+
+def _kill_all(command: Invocation, folder: str) -> str | None:
+    return "Ending all processes is never run."
+
+
+def _crontab(command: Invocation, folder: str) -> str | None:
+    return None if "-l" in command.words else "Commands that run at set times are not installed from here."
+
+
+def _git(command: Invocation, folder: str) -> str | None:
+    words = command.words[1:]
+    if "config" not in words or not {"--global", "--system"} & set(words):
+        return None
+    asked = {"--get", "--get-all", "--get-regexp", "--list", "-l", "get", "list"} & set(words)
+    names = [word for word in words[words.index("config") + 1 :] if not word.startswith("-")]
+    changes = len(names) > 1 or {"--unset", "--unset-all", "--edit", "-e", "--remove-section"} & set(words)
+    return "Git's settings for the user or the machine are not changed from here." if changes and not asked else None
+
+
+def _editor(command: Invocation, folder: str) -> str | None:
+    installs = any(word.partition("=")[0] == "--install-extension" for word in command.words)
+    return "Extensions of an editor are not installed from here." if installs else None
+
+
+def _program(command: Invocation, folder: str) -> str | None:
+    text = f"{' '.join(command.words[1:])}\n{command.stdin or ''}"
+    if is_program_bomb(text):
+        return "A fork bomb is never run."
+    gone = any(is_catastrophic(match["path"]) for match in _REMOVES_TREE.finditer(text))
+    return "Removing the system or a home folder is never run." if gone else None
+
+
+_CHECKS: dict[str, Check] = {
+    "rm": _remove,
+    "grm": _remove,
+    "srm": _remove,
+    "chmod": _own,
+    "chown": _own,
+    "chgrp": _own,
+    "chattr": _own,
+    "mv": _move,
+    "find": _find,
+    "gfind": _find,
+    "init": _init,
+    "telinit": _init,
+    "systemctl": _systemctl,
+    "loginctl": _systemctl,
+    "kill": _kill,
+    "killall5": _kill_all,
+    "crontab": _crontab,
+    "git": _git,
+    **dict.fromkeys(_PARTITIONERS, _partition),
+    **dict.fromkeys(_POWER, _power),
+    **dict.fromkeys(_EDITORS, _editor),
+}
+
+
+def _written(target: str) -> str | None:
+    """Why nothing is written to `target` by a command."""
+    if is_device(target):
+        return "Writing to a device is never run."
+    if is_critical(target):
+        return "Writing to a file that the system depends on is never run."
+    if is_settings(target):
+        return "A command does not write settings that say what programs run. Propose the file as an edit instead."
+    return None
+
+
+def _targets(command: Invocation) -> tuple[str, ...]:
+    """The files that a command is told to write."""
+    name, words = command.name, command.words
+    operands = _operands(words)
+    if name == "dd":
+        return tuple(word[3:] for word in words[1:] if word.startswith("of="))
+    if name in ("tee", "sponge", "truncate"):
+        return operands
+    if name in ("cp", "mv", "ln", "install", "rsync", "scp"):
+        return _copied(words, operands)
+    if name in ("sed", "gsed", "perl") and any(re.match(r"-\w*i|--in-place", word) for word in words[1:]):
+        return operands
+    return ()
+
+
+def _copied(words: Sequence[str], operands: tuple[str, ...]) -> tuple[str, ...]:
+    given = [word.partition("=")[2] for word in words if word.startswith("--target-directory=")]
+    given += [words[place + 1] for place, word in enumerate(words[:-1]) if word == "-t"]
+    folders = given or list(operands[-1:])
+    inside = [f"{folder}/{source.rsplit('/', 1)[-1]}" for folder in folders for source in operands[:64]]
+    return (*folders, *inside) if len(operands) > 1 or given else ()
+
+
+def _flags(words: Sequence[str]) -> tuple[str, ...]:
+    return tuple(word for word in words[1:] if word.startswith("-") and word != "-")
+
+
+def _operands(words: Sequence[str]) -> tuple[str, ...]:
+    return tuple(word for word in words[1:] if not word.startswith("-"))

@@ -1,0 +1,162 @@
+"""The arguments that a command may have to be harmless, as data, and how words are read by it. Pure.
+
+Read strictly: an option that is not in the grammar, or that is shortened, is none of ours to know. Not here: the
+grammars (`harmless.py`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from codeagent_lsp.tools.permissions.shell.operands import Globs, is_secret, unreadable
+from codeagent_lsp.tools.permissions.shell.plain import Word
+
+Operands = Literal["paths", "text", "pattern", "none"]
+
+# Options that choose files by their names.
+_FILTER = re.compile(r"--(?:include|i?glob)\b|-g")
+_NUMBER = re.compile(r"-\d+")
+
+
+@dataclass(frozen=True, slots=True)
+class Grammar:
+    """What may follow a command's name.
+
+    `flags` and `values` are short options without and with a value; `long` and `long_values` long ones (a long flag
+    may have `=value`). `operands`: files to read, or any text, or one text and then files (unless an option in
+    `patterns` gave the text), at most `most`. `numbers`: `-5` is an option. `globs`: the names that a pattern may give.
+    `ordered`: an option behind an operand would be an operand. `attached`: a value may be glued to its letter.
+    """
+
+    flags: str = ""
+    values: str = ""
+    long: frozenset[str] = frozenset()
+    long_values: frozenset[str] = frozenset()
+    operands: Operands = "paths"
+    most: int | None = None
+    patterns: frozenset[str] = frozenset()
+    numbers: bool = False
+    globs: Globs = "none"
+    ordered: bool = False
+    attached: bool = True
+
+
+def grammar(
+    flags: str = "",
+    values: str = "",
+    long: str = "",
+    long_values: str = "",
+    *,
+    operands: Operands = "paths",
+    most: int | None = None,
+    patterns: str = "",
+    numbers: bool = False,
+    globs: Globs = "none",
+    ordered: bool = False,
+    attached: bool = True,
+) -> Grammar:
+    """A grammar from word lists."""
+    sets = (frozenset(text.split()) for text in (long, long_values, patterns))
+    named, valued, given = sets
+    return Grammar(flags, values, named, valued, operands, most, given, numbers, globs, ordered, attached)
+
+
+class Unknown(Exception):
+    """The arguments are not what the grammar knows; the message says why, in English."""
+
+
+def check(rules: Grammar, arguments: Sequence[Word]) -> None:
+    """Raises Unknown unless the arguments are within the grammar and their files may be read."""
+    operands, options = _divided(rules, arguments)
+    if rules.operands == "pattern" and not options & rules.patterns:
+        if not operands:
+            raise Unknown("An operand is missing.")
+        pattern, *operands = operands
+        _check_text(pattern)
+    most = 0 if rules.operands == "none" else rules.most
+    if most is not None and len(operands) > most:
+        raise Unknown("It has more operands than are known to be harmless.")
+    for word in operands:
+        if rules.operands == "text":
+            _check_text(word)
+        else:
+            check_path(word, globs=rules.globs)
+
+
+def check_path(word: Word, *, globs: Globs) -> None:
+    """Raises Unknown unless the file may be read unasked."""
+    if (reason := unreadable(word, globs=globs)) is not None:
+        raise Unknown(reason)
+
+
+def _check_text(word: Word) -> None:
+    if word.glob:
+        raise Unknown("It names files by a pattern.")
+
+
+def _divided(rules: Grammar, arguments: Sequence[Word]) -> tuple[list[Word], set[str]]:
+    """Operands and the names of the options. Options count wherever they stand, as programs let them."""
+    operands: list[Word] = []
+    options: set[str] = set()
+    place = 0
+    while place < len(arguments):
+        word = arguments[place]
+        place += 1
+        if not word.value.startswith("-") or word.value == "-":
+            operands.append(word)
+            continue
+        if rules.ordered and operands:
+            raise Unknown("An option stands behind an operand.")
+        if word.value == "--":
+            return operands + list(arguments[place:]), options
+        if word.glob and "*" in word.value.partition("=")[0]:
+            raise Unknown("It names files by a pattern.")
+        if rules.numbers and _NUMBER.fullmatch(word.value):
+            continue
+        if _FILTER.match(word.value) and is_secret(_filtered(arguments, place)):
+            raise Unknown("It names a file that may hold secrets.")
+        name, wants = _long(rules, word.value) if word.value.startswith("--") else _short(rules, word.value)
+        options |= name
+        if wants:
+            _check_value(arguments, place)
+            place += 1
+    return operands, options
+
+
+def _filtered(arguments: Sequence[Word], place: int) -> str:
+    """The file names that the option before `place` chooses."""
+    option = arguments[place - 1].value
+    given = option.partition("=")[2] if option.startswith("--") else option[2:]
+    return given or (arguments[place].value if place < len(arguments) else "")
+
+
+def _long(rules: Grammar, word: str) -> tuple[set[str], bool]:
+    """The option's name, and whether the next word is its value."""
+    name, equals, _ = word[2:].partition("=")
+    if name in rules.long_values:
+        return {name}, not equals
+    if name in rules.long:
+        return {name}, False
+    raise Unknown(f"The option --{name} is not known to be harmless.")
+
+
+def _short(rules: Grammar, word: str) -> tuple[set[str], bool]:
+    """The same for a cluster: `-la`, `-n5`, `-rn`."""
+    found: set[str] = set()
+    for place, letter in enumerate(word[1:], 1):
+        found.add(letter)
+        if letter in rules.values and (rules.attached or place + 1 == len(word)):
+            return found, place + 1 == len(word)
+        if letter not in rules.flags:
+            raise Unknown(f"The option -{letter} is not known to be harmless.")
+    return found, False
+
+
+def _check_value(arguments: Sequence[Word], place: int) -> None:
+    """A value that looks like an option may be one, should a program of another make take no value there."""
+    word = arguments[place] if place < len(arguments) else None
+    if word is None or word.glob or (word.value.startswith("-") and not _NUMBER.fullmatch(word.value)):
+        raise Unknown("The value of an option is missing.")

@@ -1,0 +1,272 @@
+"""The commands that only look, and the arguments with which they do. Data, and a few commands of their own grammar.
+
+What is not here asks: above all what runs code of the workspace (compilers, test runners, git, which runs programs
+that a repository's settings name), what writes, what reaches the network, what follows links out of the workspace,
+and what shows the environment. Nothing here is a promise for a PATH or an environment that the workspace controls:
+both are set by who runs the command.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+
+from codeagent_lsp.tools.permissions.shell.grammar import Grammar, Unknown, check, check_path, grammar
+from codeagent_lsp.tools.permissions.shell.plain import Simple, Word
+from codeagent_lsp.tools.permissions.shell.predicates import check_find, check_test
+
+_SEARCHED = "after-context before-context context max-count regexp glob iglob type type-not max-depth color colour"
+
+_HASHES = grammar("bt", long="binary text tag zero", globs="source")
+GRAMMARS: Mapping[str, Grammar] = MappingProxyType(
+    {
+        "ls": grammar(
+            "aAbBcCdfFgGhiIklmnNopqQrRsStuUvxXZ1",
+            "Iw",
+            "all almost-all author classify color directory file-type format full-time group-directories-first "
+            "human-readable inode no-group numeric-uid-gid quote-name recursive reverse si size sort time time-style",
+            "hide ignore width",
+            globs="any",
+        ),
+        "cat": grammar(
+            "AbeEnstTuv", long="number number-nonblank show-all show-ends show-tabs squeeze-blank", globs="source"
+        ),
+        "head": grammar("qvz", "nc", "quiet silent verbose", "lines bytes", numbers=True, globs="source"),
+        "tail": grammar("qvz", "nc", "quiet silent verbose", "lines bytes", numbers=True, globs="source"),
+        "wc": grammar("clLmw", long="bytes chars lines max-line-length words", globs="any"),
+        "grep": grammar(
+            "EFGPicnlLHhovwxqsrbyaUzTI",
+            "eABCmg",
+            "extended-regexp fixed-strings basic-regexp perl-regexp ignore-case no-ignore-case count line-number "
+            "files-with-matches files-without-match with-filename no-filename only-matching invert-match word-regexp "
+            "line-regexp quiet silent no-messages recursive byte-offset text null color colour",
+            "regexp after-context before-context context max-count include exclude exclude-dir binary-files",
+            operands="pattern",
+            patterns="e regexp",
+            numbers=True,
+            globs="source",
+        ),
+        "rg": grammar(
+            "icSFwxvlnNHIoqUPs0pb",
+            "eABCmgtTdMj",
+            "ignore-case count count-matches smart-case fixed-strings word-regexp line-regexp invert-match "
+            "files-with-matches files-without-match line-number no-line-number with-filename no-filename no-heading "
+            "heading only-matching quiet multiline pcre2 files stats json vimgrep column "
+            "trim type-list pretty passthru null sort-files one-file-system crlf multiline-dotall",
+            f"{_SEARCHED} sort sortr max-columns max-filesize replace threads",
+            operands="pattern",
+            patterns="e regexp files type-list",
+        ),
+        "sort": grammar(
+            "bdfgiMhnRrVcCmsuz",
+            "kt",
+            "ignore-leading-blanks dictionary-order ignore-case general-numeric-sort human-numeric-sort month-sort "
+            "numeric-sort random-sort reverse version-sort check merge stable unique zero-terminated",
+            "key field-separator",
+        ),
+        "uniq": grammar(
+            "cdDiuz", "fsw", "count repeated unique ignore-case", "skip-fields skip-chars check-chars", most=1,
+            ordered=True
+        ),
+        "cut": grammar(
+            "nsz", "bcdf", "complement only-delimited", "bytes characters delimiter fields output-delimiter"
+        ),
+        "paste": grammar("sz", "d", "serial", "delimiters"),
+        "join": grammar("iz", "12tjaveo", "ignore-case header check-order nocheck-order"),
+        "comm": grammar("123z", long="check-order nocheck-order total", long_values="output-delimiter"),
+        "tr": grammar("cCdst", long="complement delete squeeze-repeats truncate-set1", operands="text", most=2),
+        "nl": grammar("p", "bdfhilnsvw", globs="source"),
+        "tac": grammar("br", "s"),
+        "rev": grammar(),
+        "fold": grammar("bs", "w", "bytes spaces", "width", numbers=True),
+        "expand": grammar("i", "t", "initial", "tabs"),
+        "unexpand": grammar("a", "t", "all first-only", "tabs"),
+        "column": grammar("tx", "s", "table", "separator"),
+        "od": grammar("abcdfhilosxv", "AjNtw", "output-duplicates", "address-radix skip-bytes read-bytes format"),
+        "hexdump": grammar("bcCdovx", "ns"),
+        "strings": grammar("ao", "nte", "all", "bytes radix encoding"),
+        "base64": grammar("di", "w", "decode ignore-garbage", "wrap", most=1),
+        "base32": grammar("di", "w", "decode ignore-garbage", "wrap", most=1),
+        **dict.fromkeys(("md5sum", "sha1sum", "sha224sum", "sha256sum", "sha384sum", "sha512sum", "b2sum"), _HASHES),
+        "cksum": grammar(),
+        "sum": grammar("rs"),
+        "shasum": grammar("bt", "a", "binary text", "algorithm"),
+        "diff": grammar(
+            "abBcdeEinNpqstTuwyZ",
+            "CUWxI",
+            "brief report-identical-files unified context side-by-side ignore-case ignore-all-space ignore-blank-lines "
+            "ignore-space-change ignore-trailing-space text minimal new-file color normal no-dereference "
+            "show-c-function suppress-common-lines strip-trailing-cr",
+            "exclude label width ignore-matching-lines",
+            most=2,
+        ),
+        "cmp": grammar("bls", "in", "print-bytes verbose quiet silent", "ignore-initial bytes", most=4),
+        "stat": grammar("ft", "c", "file-system terse", "format printf", globs="any"),
+        "file": grammar(
+            "bikNnrhE0", "F", "brief mime mime-type mime-encoding keep-going no-pad no-dereference", "separator"
+        ),
+        "du": grammar(
+            "abchkmsSx0", "dBt", "all apparent-size bytes total human-readable summarize one-file-system si",
+            "max-depth exclude threshold block-size", globs="any"
+        ),
+        "df": grammar(
+            "ahHiklmPT", "Bt", "all human-readable inodes local portability print-type total", "block-size type"
+        ),
+        "tree": grammar(
+            "adfiqNQpugshDFrtcUvnCAJX", "LPI",
+            "noreport dirsfirst filesfirst du prune gitignore inodes si sort matchdirs ignore-case", "filelimit",
+            attached=False
+        ),
+        "readlink": grammar(
+            "femnqsvz", long="canonicalize canonicalize-existing canonicalize-missing no-newline quiet"
+        ),
+        "realpath": grammar("emLPqsz", long="canonicalize-existing canonicalize-missing quiet strip no-symlinks"),
+        "basename": grammar("az", "s", "multiple zero", "suffix", operands="text"),
+        "dirname": grammar("z", long="zero", operands="text"),
+        "seq": grammar("w", "fs", "equal-width", "format separator", operands="text", most=3, numbers=True),
+        "expr": grammar(operands="text"),
+        "numfmt": grammar(
+            "z", "d", "grouping header", "from to field format suffix padding", operands="text", numbers=True
+        ),
+        "factor": grammar(operands="text"),
+        "true": grammar(operands="text"),
+        "false": grammar(operands="text"),
+        ":": grammar(operands="text"),
+        "pwd": grammar("LP", operands="none"),
+        "cd": grammar(most=1),
+        "uname": grammar("asnrvmpio", long="all kernel-name nodename kernel-release machine", operands="none"),
+        "arch": grammar(operands="none"),
+        "nproc": grammar(long="all", operands="none"),
+        "hostname": grammar(operands="none"),
+        "whoami": grammar(operands="none"),
+        "id": grammar("ugGnr", long="user group groups name real", operands="none"),
+        "groups": grammar(operands="none"),
+        "tty": grammar("s", operands="none"),
+        "which": grammar("as", operands="text"),
+        "type": grammar("aftpP", operands="text"),
+        "sleep": grammar(operands="text"),
+    }
+)  # fmt: skip
+
+_VERSIONED = frozenset(
+    ("git", "python", "python3", "bash", "rg", "jq", "node", "gcc", "make", "sed", "awk", "grep", "find")
+)
+_SHORT_VERSIONS = frozenset((("python", "-V"), ("python3", "-V"), ("node", "-v")))
+_SED_SCRIPT = re.compile(r"(?:(?:\d+|\$)(?:,(?:\d+|\$|\+\d+))?[pq=d](?:;(?!$)|$))+")
+_PRINTF = re.compile(r"(?:[^%]|%%|%[-+ #0]*\d{0,4}(?:\.\d{1,4})?[bcdiosqxXuEeFfGg])*")
+_XXD_FLAGS = frozenset(("-a", "-b", "-e", "-E", "-i", "-p", "-u"))
+_XXD_VALUE = re.compile(r"-[cgls]\d*")
+_JQ_OUT = re.compile(
+    r"\b(?:env|import|include|modulemeta|input_filename|get_search_list|halt_error|debug|stderr)\b|\$ENV|\$__"
+)
+_JQ = grammar(
+    "rcSnseMCaj", long="raw-output compact-output sort-keys null-input slurp exit-status tab", operands="pattern"
+)
+_DATE = grammar("uRI", "d", "utc universal iso-8601 rfc-email rfc-3339", "date", operands="text", most=1)
+
+
+def check_harmless(command: Simple) -> None:
+    """Raises Unknown, with the reason, unless the command is known to do nothing but look."""
+    name, arguments = command.words[0], command.words[1:]
+    for source in command.inputs:
+        check_path(source, globs="none")
+    if name.written != name.value:
+        raise Unknown("The command's name is quoted.")
+    if len(arguments) == 1 and _asks_version(name.value, arguments[0].value):
+        return
+    if (own := _OWN.get(name.value)) is not None:
+        own(arguments)
+    elif (rules := GRAMMARS.get(name.value)) is not None:
+        check(rules, arguments)
+    else:
+        raise Unknown(f"{name.value!r} is not known to be harmless.")
+
+
+def _asks_version(name: str, option: str) -> bool:
+    return (option == "--version" and name in _VERSIONED) or (name, option) in _SHORT_VERSIONS
+
+
+def _cd(arguments: Sequence[Word]) -> None:
+    check(GRAMMARS["cd"], arguments)
+    if [word.value for word in arguments] in ([], ["-"], ["--"], ["--", "-"]):
+        raise Unknown("It names a place outside the workspace.")
+
+
+def _echo(arguments: Sequence[Word]) -> None:
+    for word in arguments:
+        if word.glob:
+            check_path(word, globs="source")
+
+
+def _printf(arguments: Sequence[Word]) -> None:
+    """No `-v`, and no `%n`: both set a variable, whose name can hold a command."""
+    if not arguments or arguments[0].value.startswith("-") or not _PRINTF.fullmatch(arguments[0].value):
+        raise Unknown("Its format is not known to be harmless.")
+    _echo(arguments)
+
+
+def _sed(arguments: Sequence[Word]) -> None:
+    """Only printing lines by their numbers."""
+    words = list(arguments)
+    while words and words[0].value in ("-n", "-E", "-r", "-s"):
+        words.pop(0)
+    if words and words[0].value == "-e":
+        words.pop(0)
+    if not words or not _SED_SCRIPT.fullmatch(words[0].value):
+        raise Unknown("Only `sed` that prints lines by their numbers is known to be harmless.")
+    check(Grammar(), words[1:])
+
+
+def _xxd(arguments: Sequence[Word]) -> None:
+    """It reads options in its own way, none behind an operand, and writes its second operand."""
+    words = [word.value for word in arguments]
+    while words and (words[0] in _XXD_FLAGS or _XXD_VALUE.fullmatch(words[0])):
+        option = words.pop(0)
+        if _XXD_VALUE.fullmatch(option) and len(option) == 2 and not (words and words.pop(0).isdecimal()):
+            raise Unknown("The value of an option is missing.")
+    check(Grammar(most=1, ordered=True), arguments[len(arguments) - len(words) :])
+
+
+def _date(arguments: Sequence[Word]) -> None:
+    """An operand that is no format sets the clock."""
+    check(_DATE, arguments)
+    values = ("-d", "--date")
+    for before, word in zip(("", *(each.value for each in arguments)), arguments, strict=False):
+        if not word.value.startswith(("+", "-")) and before not in values:
+            raise Unknown("It may set the clock.")
+
+
+def _jq(arguments: Sequence[Word]) -> None:
+    check(_JQ, arguments)
+    if any(_JQ_OUT.search(word.value) for word in arguments):
+        raise Unknown("Its filter may read more than its files.")
+
+
+def _bracket(arguments: Sequence[Word]) -> None:
+    if not arguments or arguments[-1].value != "]":
+        raise Unknown("The test has no end.")
+    check_test(arguments[:-1])
+
+
+def _command(arguments: Sequence[Word]) -> None:
+    if not arguments or arguments[0].value not in ("-v", "-V"):
+        raise Unknown("It runs another command.")
+    check(grammar(operands="text"), arguments[1:])
+
+
+_OWN: Mapping[str, Callable[[Sequence[Word]], None]] = MappingProxyType(
+    {
+        "cd": _cd,
+        "echo": _echo,
+        "printf": _printf,
+        "sed": _sed,
+        "date": _date,
+        "xxd": _xxd,
+        "jq": _jq,
+        "command": _command,
+        "find": check_find,
+        "test": check_test,
+        "[": _bracket,
+    }
+)

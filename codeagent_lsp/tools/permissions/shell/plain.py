@@ -1,0 +1,174 @@
+"""The strict reading: a script of which every character is understood, or why it is not one. Pure.
+
+Plain is a list of simple commands in pipelines, made of literal words; nothing in it is expanded, assigned or
+written. Two readers must agree: the one here, of a small language without any rule that bash could read another
+way, and the whole grammar. Not here: scripts that are not plain (`reading.py`), what a command does (`harmless.py`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from codeagent_lsp.tools.permissions.shell.syntax import walk
+
+if TYPE_CHECKING:
+    from tree_sitter import Node, Tree
+
+_KINDS = frozenset(
+    """
+    program list pipeline command command_name word number string string_content raw_string concatenation
+    redirected_statement file_redirect file_descriptor comment && || | ; < > &> >& " $
+    test_command unary_expression binary_expression test_operator [ ] = == != !
+    """.split()  # noqa: SIM905 - a word list reads better as text
+) | {"\n"}
+_RESERVED = frozenset(
+    "if then else elif fi for while until do done case esac select function time coproc in".split()  # noqa: SIM905
+)
+
+_BARE = re.compile(r"[A-Za-z0-9_./,:@%+=^*-]+")
+_RAW = re.compile(r"'([^']*)'")
+# A dollar sign is literal only before these; backticks never are, and a backslash before a line end joins lines.
+_STRING = re.compile(r'"((?:[^"\\`$]|\\[^\n`]|\$(?=["|) ]))*)"')
+_ESCAPE = re.compile(r'\\([\\"$])')
+_ALONE = re.compile(r"(?:!=?|==?|\[|\]|\\[()!])(?=[ \t\n;|&]|$)")
+_BLANKS = re.compile(r"[ \t]+")
+_COMMENT = re.compile(r"#[^\n]*")
+_JOIN = re.compile(r"&&|\|\||\|(?!&)|;(?![;&])|\n")
+_DROPPED = re.compile(r"(?:[12]?>[ \t]*/dev/null|&>[ \t]*/dev/null|[12]?>&[12])(?=[ \t\n;|]|&&|$)")
+_INPUT = re.compile(r"<(?![<>&(])[ \t]*")
+_ASSIGNMENT = re.compile(r"\w+\+?=")
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """A literal word: its value, how it was written, and whether bash matches it against file names."""
+
+    value: str
+    written: str
+    glob: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Simple:
+    """A simple command: its words, and the files it reads by `<`."""
+
+    words: tuple[Word, ...]
+    inputs: tuple[Word, ...]
+    text: str
+
+
+class NotPlain(Exception):
+    """The script is not plain; the message says why, in English."""
+
+
+def plain_commands(script: str, tree: Tree) -> tuple[Simple, ...]:
+    """The simple commands of a plain script, at least one; raises NotPlain."""
+    commands = tuple(_commands(script))
+    if not commands:
+        raise NotPlain("It has no command.")
+    _agree(script, tree, commands)
+    return commands
+
+
+def _commands(script: str) -> Iterator[Simple]:
+    place, open_join = 0, False
+    while place < len(script):
+        command, place = _command(script, place)
+        join = _JOIN.match(script, place)
+        if command is None and (join is None or join[0] != "\n"):
+            if join is None and place == len(script) and not open_join:
+                return
+            raise NotPlain("A command is missing.")
+        if command is not None:
+            yield command
+            open_join = False
+        if join is None:
+            if place < len(script):
+                raise NotPlain("It has shell syntax beyond plain words.")
+            return
+        open_join = open_join or join[0] in ("&&", "||", "|")
+        place = join.end()
+
+
+def _command(script: str, place: int) -> tuple[Simple | None, int]:
+    """The command at `place`, and where it ends. A line may hold only blanks and a comment: None."""
+    words: list[Word] = []
+    inputs: list[Word] = []
+    start, end = place, place
+    while place < len(script):
+        if blanks := _BLANKS.match(script, place) or _COMMENT.match(script, place):
+            place = blanks.end()
+            continue
+        if dropped := _DROPPED.match(script, place):
+            place = end = dropped.end()
+            continue
+        if source := _INPUT.match(script, place):
+            word, place = _word(script, source.end())
+            inputs.append(word)
+        elif _JOIN.match(script, place):
+            break
+        else:
+            word, place = _word(script, place)
+            start = start if words else place - len(word.written)
+            words.append(word)
+        end = place
+    if not words:
+        if inputs or end > start:
+            raise NotPlain("A redirection has no command.")
+        return None, place
+    if words[0].value in _RESERVED or _ASSIGNMENT.match(words[0].value):
+        raise NotPlain("It has shell syntax beyond plain words.")
+    return Simple(tuple(words), tuple(inputs), script[start:end]), place
+
+
+def _word(script: str, place: int) -> tuple[Word, int]:
+    """The word at `place`. What it is glued to must be able to end a word."""
+    if alone := _ALONE.match(script, place):
+        return Word(alone[0].lstrip("\\"), alone[0]), alone.end()
+    start, value, glob = place, "", False
+    while place < len(script):
+        if bare := _BARE.match(script, place):
+            if start == place and bare[0][0] == "=":
+                break
+            value, glob, place = value + bare[0], glob or "*" in bare[0], bare.end()
+        elif raw := _RAW.match(script, place):
+            value, place = value + raw[1], raw.end()
+        elif string := _STRING.match(script, place):
+            value, place = value + _ESCAPE.sub(r"\1", string[0][1:-1]), string.end()
+        else:
+            break
+    if start == place or script[place : place + 1] not in ("", " ", "\t", "\n", ";", "|", "&"):
+        raise NotPlain("It has an expansion or a metacharacter outside quotes.")
+    return Word(value, script[start:place], glob), place
+
+
+def _agree(script: str, tree: Tree, commands: tuple[Simple, ...]) -> None:
+    """Raises NotPlain unless the grammar sees the same words in the same commands, and nothing else."""
+    if tree.root_node.has_error:
+        raise NotPlain("It is not well-formed.")
+    seen: list[list[str]] = []
+    source = script.encode()
+    for place in walk(tree.root_node):
+        node = place.node
+        if node.type not in _KINDS or node.is_missing:
+            raise NotPlain("It has shell syntax beyond plain words.")
+        if node.type == "command":
+            seen.append([_text(source, part) for part in node.children])
+        elif node.type == "test_command":
+            seen.append(_text(source, node).split())
+    if seen != [_written(command) for command in commands]:
+        raise NotPlain("It can be read in more than one way.")
+
+
+def _written(command: Simple) -> list[str]:
+    """Its words as they stand there. The grammar sees an expression between `[` and `]`, so only its text is held
+    against it."""
+    words = [word.written for word in command.words]
+    return " ".join(words).split() if words[0] == "[" else words
+
+
+def _text(source: bytes, node: Node) -> str:
+    return source[node.start_byte : node.end_byte].decode()

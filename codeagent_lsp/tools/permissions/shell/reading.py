@@ -1,0 +1,172 @@
+"""The loose reading: every command that a script names, wherever it stands, as far as its text tells. Pure.
+
+For denial, for ask and deny rules and for showing; it never gives permission (that is `plain.py`). It reads broken
+scripts too. Not here: what commands run other commands (`wrappers.py`), what is denied (`denied.py`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from codeagent_lsp.tools.permissions.shell.decoding import fields, unquoted, value
+from codeagent_lsp.tools.permissions.shell.printing import printed
+from codeagent_lsp.tools.permissions.shell.syntax import Place, parse, walk
+
+if TYPE_CHECKING:
+    from tree_sitter import Node, Tree
+
+MAX_TEXT = 4_096
+MAX_COMMANDS = 2_000
+_COMMANDS = frozenset(("command", "declaration_command", "unset_command", "test_command"))
+_SKIPPED = frozenset(("file_redirect", "herestring_redirect", "heredoc_redirect", "variable_assignment", "comment"))
+_WRITES = frozenset((">", ">>", ">|", "&>", "&>>", "<>", ">&"))
+_SPLIT = re.compile(r"[;&|\n(){}`]+")
+_BRACED = re.compile(r"(?<!\$)\{([^{}\s]*,[^{}\s]*)\}")
+_IFS = re.compile(r"\$(?:\{IFS\}|IFS)")
+_WRITE = re.compile(r">[>|&]?[ \t]{0,9}([^\s;|&<>()]+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Invocation:
+    """A command with its decoded words. `stdin` is the text it is fed, where the script holds it."""
+
+    words: tuple[str, ...]
+    text: str
+    stdin: str | None = None
+
+    @property
+    def name(self) -> str:
+        """The command's name without its folder, in lower case."""
+        return self.words[0].rsplit("/", 1)[-1].casefold() if self.words else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Script:
+    """A script as it was read. `tree` is None when it could not be parsed in time; `cut`: it has more commands than
+    are looked at."""
+
+    text: str
+    invocations: tuple[Invocation, ...]
+    writes: tuple[str, ...]
+    reads: tuple[str, ...]
+    tree: Tree | None
+    cut: bool = False
+
+
+def read(text: str) -> Script:
+    """Everything in the script, in the order of its text."""
+    tree = parse(text.encode("utf-8", "replace"))
+    found = _Found({})
+    if tree is not None:
+        for place in walk(tree.root_node):
+            found.visit(place)
+    # The grammar loses its way at an `$IFS` in the middle of a word.
+    if tree is None or tree.root_node.has_error or "IFS" in text:
+        found.invocations.extend(_rough(text))
+        found.writes.extend(_rough_writes(text))
+    cut = len(found.invocations) > MAX_COMMANDS
+    return Script(text, tuple(found.invocations[:MAX_COMMANDS]), tuple(found.writes), tuple(found.reads), tree, cut)
+
+
+class _Found:
+    """Gathers what a walk over the tree meets."""
+
+    def __init__(self, variables: dict[str, str]) -> None:
+        self.invocations: list[Invocation] = []
+        self.writes: list[str] = []
+        self.reads: list[str] = []
+        self._variables = variables
+
+    def visit(self, place: Place) -> None:
+        node = place.node
+        if node.type in _COMMANDS:
+            self._command(place)
+        elif node.type == "file_redirect":
+            self._redirect(node)
+        elif node.type == "variable_assignment":
+            self._assign(node)
+        elif node.type == "for_statement":
+            self._loop(node)
+
+    def _command(self, place: Place) -> None:
+        node = place.node
+        words: list[str] = []
+        for child in node.named_children:
+            if child.type not in _SKIPPED:
+                words.extend(fields(child, self._variables))
+        keyword = node.children[0].type if node.type in ("declaration_command", "unset_command") else ""
+        if keyword:
+            words.insert(0, keyword)
+        if node.type == "test_command":
+            words = ["["]
+        if words:
+            self.invocations.append(Invocation(tuple(words), _cut(node), self._stdin(place)))
+
+    def _redirect(self, node: Node) -> None:
+        operators = {child.type for child in node.children if not child.is_named}
+        for child in node.named_children:
+            if child.type != "file_descriptor":
+                target = self.writes if operators & _WRITES else self.reads
+                target.extend(fields(child, self._variables))
+
+    def _assign(self, node: Node) -> None:
+        name, given = node.child_by_field_name("name"), node.child_by_field_name("value")
+        if name is not None:
+            self._variables[_cut(name)] = value(given, self._variables) if given is not None else ""
+
+    def _loop(self, node: Node) -> None:
+        """`for x in /; do rm -r $x; done`: one value is as good as set."""
+        name, given = node.child_by_field_name("variable"), node.children_by_field_name("value")
+        if name is not None and given:
+            self._variables[_cut(name)] = value(given[0], self._variables)
+
+    def _stdin(self, place: Place) -> str | None:
+        """What a here-string, a here-document or an `echo` before the pipe feeds to the command."""
+        above = place.above
+        holder = above if above is not None and above.node.type == "redirected_statement" else None
+        for child in (*place.node.named_children, *(holder.node.named_children if holder else ())):
+            if child.type == "herestring_redirect" and child.named_children:
+                return value(child.named_children[-1], self._variables)
+            if child.type == "heredoc_redirect":
+                return "\n".join(_cut(part) for part in child.named_children if part.type == "heredoc_body")
+        return self._piped(holder or place)
+
+    def _piped(self, place: Place) -> str | None:
+        """What comes through the pipe, where the command before it only passes a text of the script on."""
+        piped = place.above is not None and place.above.node.type == "pipeline" and place.later
+        if not piped or not self.invocations:
+            return None
+        before = self.invocations[-1]
+        return printed(before.name, before.words[1:], before.stdin)
+
+
+def _cut(node: Node) -> str:
+    """The text of a node. A long one is cut, as nested ones would be copied again and again."""
+    if node.end_byte - node.start_byte > MAX_TEXT:
+        return _head(node)
+    return (node.text or b"").decode(errors="replace")
+
+
+def _head(node: Node) -> str:
+    """The first words of a long node."""
+    parts: list[str] = []
+    for child in node.named_children[:64]:
+        if child.end_byte - child.start_byte < MAX_TEXT:
+            parts.append((child.text or b"").decode(errors="replace"))
+    return " ".join(parts)[:MAX_TEXT]
+
+
+def _rough(text: str) -> Iterator[Invocation]:
+    """The commands of a script that cannot be parsed: cut at every separator, quotes ignored."""
+    text = _IFS.sub(" ", _BRACED.sub(lambda match: match[1].replace(",", " "), text))
+    for piece in _SPLIT.split(text):
+        words = tuple(unquoted(word) for word in piece.split())
+        if words:
+            yield Invocation(words, piece.strip()[:MAX_TEXT])
+
+
+def _rough_writes(text: str) -> Iterator[str]:
+    return (unquoted(target) for target in _WRITE.findall(text))

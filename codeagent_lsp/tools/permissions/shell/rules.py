@@ -1,0 +1,56 @@
+"""The user's rules about commands: globs over the text of one simple command. Pure.
+
+`pytest *` covers `pytest` and `pytest -q`, never `pytester`. Not here: rules about tools and paths (`policy.py` of
+permissions).
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import re
+import shlex
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+
+_BLANKS = re.compile(r"[ \t\n]+")
+
+
+def allows(rules: Iterable[str], written: str, words: Sequence[str]) -> bool:
+    """Whether an allow rule covers a plain command, as it is written or in its simplest spelling. A pattern that ends
+    in a folder covers no program that `..` leads out of it."""
+    texts = {written, shlex.join(words)}
+    climbs = ".." in words[0].split("/")
+    return any(_covers(rule, text) for rule in rules for text in texts if ".." in rule or not climbs)
+
+
+def covering(rules: Iterable[str], texts: Sequence[str]) -> str | None:
+    """The first ask or deny rule that covers one of the spellings; a `*` at the end needs no blank before it."""
+    for rule in rules:
+        loose = _pattern(_BLANKS.sub(" ", rule).strip())
+        if any(loose.fullmatch(text) or _covers(rule, text) for text in texts):
+            return rule
+    return None
+
+
+def spellings(written: str, words: Sequence[str]) -> tuple[str, ...]:
+    """The texts of one command that ask and deny rules are held against: without quotes, without its folder."""
+    bare = " ".join(words)
+    name, *rest = words or ("",)
+    short = " ".join((name.rsplit("/", 1)[-1], *rest))
+    return tuple(dict.fromkeys((_BLANKS.sub(" ", written).strip(), bare, short)))
+
+
+def _covers(rule: str, text: str) -> bool:
+    rule = _BLANKS.sub(" ", rule).strip()
+    if not rule:
+        return False
+    stem = rule.rstrip("*")
+    if stem == rule or not re.search(r"\w[ ]?$", stem):
+        return bool(_pattern(rule).fullmatch(text))
+    stem = stem.rstrip(" ")
+    return bool(_pattern(stem).fullmatch(text) or _pattern(f"{stem} *").fullmatch(text))
+
+
+@lru_cache(maxsize=512)
+def _pattern(rule: str) -> re.Pattern[str]:
+    return re.compile(fnmatch.translate(rule))

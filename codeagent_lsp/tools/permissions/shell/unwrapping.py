@@ -1,0 +1,54 @@
+"""All that a script runs, through every wrapper: the loose reading, repeated on what the commands themselves run.
+
+For denial and for ask and deny rules. Not here: how a wrapper is looked through (`wrappers.py`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from codeagent_lsp.tools.permissions.shell.reading import MAX_TEXT, Invocation, Script, read
+from codeagent_lsp.tools.permissions.shell.wrappers import inner
+
+MAX_DEPTH = 8
+MAX_WORDS = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class Everything:
+    """All scripts, the given one first, and all commands. `cut` says that there was more than is looked at."""
+
+    scripts: tuple[Script, ...]
+    invocations: tuple[Invocation, ...]
+    cut: bool = False
+
+    @property
+    def writes(self) -> tuple[str, ...]:
+        """The targets of all redirections that write."""
+        return tuple(target for script in self.scripts for target in script.writes)
+
+
+def unwrap(script: Script) -> Everything:
+    """`script` and everything in it that runs something."""
+    scripts, invocations = [script], list(script.invocations)
+    waiting = [(invocation, 0) for invocation in reversed(invocations)]
+    added = 0
+    while waiting:
+        invocation, depth = waiting.pop()
+        found = inner(invocation)
+        if found and (depth >= MAX_DEPTH or added > MAX_WORDS):
+            return Everything(tuple(scripts), tuple(invocations), cut=True)
+        for part in found:
+            new = _direct(part.words, invocation.stdin)
+            text = part.script or (part.words[0] if part.words and " " in part.words[0] else "")
+            if text.strip():
+                scripts.append(read(text))
+                new.extend(scripts[-1].invocations)
+            invocations.extend(new)
+            added += sum(len(each.words) for each in new)
+            waiting.extend((each, depth + 1) for each in new)
+    return Everything(tuple(scripts), tuple(invocations), cut=any(each.cut for each in scripts))
+
+
+def _direct(words: tuple[str, ...], stdin: str | None) -> list[Invocation]:
+    return [Invocation(words, " ".join(words)[:MAX_TEXT], stdin)] if words else []

@@ -1,0 +1,146 @@
+"""May this command line run without a question? Judged by its words alone, wherever it would run. Pure.
+
+Denied: the built-in list and the user's deny rules, looked for everywhere, also in broken scripts, behind wrappers
+and in substitutions. Allowed: scripts read to the last character, of which each simple command is harmless or covered
+by the user. All else asks. Not here: isolation, which is what makes a command harmless, and where links lead; both
+are the caller's. An allowed command still needs `bash`, a fixed environment and PATH, and limits on time and output.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from codeagent_lsp.tools.permissions.shell import characters
+from codeagent_lsp.tools.permissions.shell.denied import denial
+from codeagent_lsp.tools.permissions.shell.grammar import Unknown
+from codeagent_lsp.tools.permissions.shell.harmless import check_harmless
+from codeagent_lsp.tools.permissions.shell.plain import NotPlain, Simple, plain_commands
+from codeagent_lsp.tools.permissions.shell.reading import Script, read
+from codeagent_lsp.tools.permissions.shell.rules import allows, covering, spellings
+from codeagent_lsp.tools.permissions.shell.unwrapping import Everything, unwrap
+from codeagent_lsp.workspace.unseen import numbered
+
+MAX_CHARS = 8_192
+MAX_COMMANDS = 50
+# Linux gives no program a longer argument, so such a script could not be run.
+MAX_BYTES = 131_071
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """The decision about a whole command line, and why, in English; reasons are never empty."""
+
+    decision: Literal["allow", "ask", "deny"]
+    reasons: tuple[str, ...]
+
+
+def judge(command: str, *, allow: Sequence[str] = (), ask: Sequence[str] = (), deny: Sequence[str] = ()) -> Judgement:
+    """The judgement of a bash script. Rules are globs over one simple command; deny wins, then ask, then allow.
+
+    Takes under 2 ms for what people write and is bounded in time for anything.
+    """
+    if not command.strip(" \t\n"):
+        return Judgement("deny", ("There is no command.",))
+    if len(command.encode("utf-8", "replace")) > MAX_BYTES:
+        return Judgement("deny", (f"The command is longer than {MAX_BYTES} bytes.",))
+    everything = unwrap(read(command))
+    if everything.cut:
+        return Judgement("deny", ("It has more commands in it than can be judged.",))
+    if (reason := denial(everything)) is not None:
+        return Judgement("deny", (reason,))
+    if (rule := _covered(deny, command, everything)) is not None:
+        return Judgement("deny", (f"The deny rule {rule!r} covers it.",))
+    if (rule := _covered(ask, command, everything)) is not None:
+        return Judgement("ask", (f"The ask rule {rule!r} covers it.",))
+    reasons = tuple(dict.fromkeys(_doubts(command, everything, allow)))
+    if reasons:
+        return Judgement("ask", reasons)
+    return Judgement("allow", ("It only looks, or a rule of the user's covers it.",))
+
+
+def covering_rule(rules: Sequence[str], command: str) -> str | None:
+    """The first of the user's ask or deny rules that covers the whole text or any command in it; None for none."""
+    return _covered(rules, command, unwrap(read(command[:MAX_BYTES])))
+
+
+def covered_by(rules: Sequence[str], command: str) -> bool:
+    """Whether the user's allow rules cover every command of a script that can be read to the last character."""
+    script = read(command[:MAX_BYTES])
+    if not rules or script.tree is None:
+        return False
+    try:
+        found = plain_commands(script.text, script.tree)
+    except NotPlain:
+        return False
+    return all(allows(rules, item.text, [word.value for word in item.words]) for item in found)
+
+
+def simple_commands(command: str) -> tuple[str, ...]:
+    """The texts of all commands in a script, also of those behind wrappers and in substitutions, in no more order
+    than that the outer ones come first."""
+    found = unwrap(read(command[:MAX_BYTES])).invocations
+    return tuple(dict.fromkeys(invocation.text for invocation in found))
+
+
+def words(command: str) -> tuple[str, ...]:
+    """All words of all commands in a script, without quotes, and the files of its redirections: what may be paths.
+
+    An option's value comes a second time without the option (`--include=x` and `x`).
+    """
+    everything = unwrap(read(command[:MAX_BYTES]))
+    found = [word for invocation in everything.invocations for word in invocation.words]
+    found += [target for script in everything.scripts for target in (*script.writes, *script.reads)]
+    values = [word.partition("=")[2] for word in found if "=" in word]
+    return tuple(dict.fromkeys(word for word in (*found, *values) if word))
+
+
+def shown(command: str, limit: int = 2_000) -> str:
+    """The exact command for the user's eyes, at most about `limit` characters; see `characters.shown`."""
+    return characters.shown(command, limit)
+
+
+def _covered(rules: Sequence[str], command: str, everything: Everything) -> str | None:
+    """The rule that covers the whole text or any command in it."""
+    if not rules:
+        return None
+    texts = [command.strip()]
+    for invocation in everything.invocations:
+        texts.extend(spellings(invocation.text, invocation.words))
+    return covering(rules, texts)
+
+
+def _doubts(command: str, everything: Everything, allow: Sequence[str]) -> Iterator[str]:
+    """Why a script is not allowed by itself."""
+    if found := characters.hidden(command):
+        yield f"It has characters that are not seen: {', '.join(map(numbered, found[:5]))}."
+    elif len(command) > MAX_CHARS:
+        yield "It is too long to be judged."
+    else:
+        yield from _doubts_of_commands(everything.scripts[0], allow)
+
+
+def _doubts_of_commands(script: Script, allow: Sequence[str]) -> Iterator[str]:
+    if script.tree is None:
+        yield "It could not be read in time."
+        return
+    try:
+        commands = plain_commands(script.text, script.tree)
+    except NotPlain as problem:
+        yield str(problem)
+        return
+    if len(commands) > MAX_COMMANDS:
+        yield "It is too long to be judged."
+        return
+    yield from (reason for command in commands if (reason := _doubt(command, allow)) is not None)
+
+
+def _doubt(command: Simple, allow: Sequence[str]) -> str | None:
+    if allows(allow, command.text, [word.value for word in command.words]):
+        return None
+    try:
+        check_harmless(command)
+    except Unknown as reason:
+        return str(reason)
+    return None

@@ -1,0 +1,14 @@
+"""Plans: steps for long work, and the plan document that the user approves. How a run works on the steps is in
+`session/plan`."""
+
+from codeagent_lsp.tools.feature import Feature
+
+FEATURE = Feature(
+    "plan",
+    (
+        "plan_tools:CreatePlan",
+        "plan_tools:PlanEnter",
+        "plan_tools:PlanUpdate",
+        "plan_tools:PlanExit",
+    ),
+)

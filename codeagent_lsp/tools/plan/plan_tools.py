@@ -1,0 +1,117 @@
+"""`create_plan`: steps for long work. `plan_enter`, `plan_update`, `plan_exit`: a document that the user approves."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+from pydantic import Field
+
+from codeagent_lsp.errors import ErrorCode, ToolFailed
+from codeagent_lsp.tools.plan.planner_port import Planner, StepDraft, UpdateAction
+from codeagent_lsp.tools.tool import NoParameters, Parameters, Tool, ToolContext, ToolOutput
+from codeagent_lsp.tools.traits import ToolTraits
+
+MOST_STEPS = 30
+
+
+class PlannedStep(Parameters):
+    """One step: small enough to be checked on its own."""
+
+    title: str = Field(min_length=1, max_length=200)
+    description: str = Field("", max_length=4000)
+    expected_tools: list[str] = Field(default_factory=list, max_length=30)
+
+
+class CreatePlanParameters(Parameters):
+    """A goal and its steps in order."""
+
+    goal: str = Field(min_length=1, max_length=2000)
+    steps: list[PlannedStep] = Field(min_length=1, max_length=MOST_STEPS)
+    estimated_complexity: Literal["low", "medium", "high"] = "medium"
+
+
+class CreatePlan(Tool[CreatePlanParameters]):
+    """Work in steps from now on."""
+
+    traits: ClassVar[ToolTraits] = ToolTraits(
+        "create_plan",
+        "Split a large task into ordered steps that the user sees and can steer; call it first, and only for tasks "
+        "of three steps or more. You are then given one step after the other.",
+        "read",
+    )
+    parameters = CreatePlanParameters
+
+    async def run(self, arguments: CreatePlanParameters, context: ToolContext) -> ToolOutput:
+        """What happens next, for the model."""
+        steps = tuple(
+            StepDraft(step.title.strip() or step.title, step.description, tuple(step.expected_tools))
+            for step in arguments.steps
+        )
+        return ToolOutput(_planner(context).create(arguments.goal, steps, arguments.estimated_complexity))
+
+
+class PlanEnterParameters(Parameters):
+    """What the plan is about."""
+
+    title: str = Field(min_length=1, max_length=200)
+
+
+class PlanEnter(Tool[PlanEnterParameters]):
+    """Begin a plan document."""
+
+    traits: ClassVar[ToolTraits] = ToolTraits(
+        "plan_enter",
+        "Begin a written plan that the user approves before anything changes: explore first, only reading is allowed "
+        "until plan_exit. For risky or unclear tasks.",
+        "read",
+        group="plan",
+    )
+    parameters = PlanEnterParameters
+
+    async def run(self, arguments: PlanEnterParameters, context: ToolContext) -> ToolOutput:
+        """What to do now, for the model."""
+        return ToolOutput(_planner(context).enter(arguments.title))
+
+
+class PlanUpdateParameters(Parameters):
+    """`replace` the whole text, `append` to it, or write one `section`."""
+
+    action: UpdateAction
+    content: str = Field(max_length=40_000)
+    section: str = Field("", max_length=100, description="only for action section: its heading")
+
+
+class PlanUpdate(Tool[PlanUpdateParameters]):
+    """Change the plan document."""
+
+    traits: ClassVar[ToolTraits] = ToolTraits(
+        "plan_update",
+        "Change the written plan (Markdown). Sections to fill: Explored files, Critical files, Approach.",
+        "read",
+        group="plan",
+    )
+    parameters = PlanUpdateParameters
+
+    async def run(self, arguments: PlanUpdateParameters, context: ToolContext) -> ToolOutput:
+        """The size of the document now."""
+        return ToolOutput(_planner(context).update(arguments.action, arguments.content, arguments.section))
+
+
+class PlanExit(Tool[NoParameters]):
+    """Ask for the user's approval."""
+
+    traits: ClassVar[ToolTraits] = ToolTraits(
+        "plan_exit", "Ask the user to approve the written plan. Work begins when they do.", "ask",
+        group="plan", timeout=None,
+    )  # fmt: skip
+    parameters = NoParameters
+
+    async def run(self, arguments: NoParameters, context: ToolContext) -> ToolOutput:
+        """What the user decided, for the model."""
+        return ToolOutput(await _planner(context).exit())
+
+
+def _planner(context: ToolContext) -> Planner:
+    if context.planner is None:
+        raise ToolFailed("Plans are switched off for this request. Do the task directly.", ErrorCode.TOOL_DISABLED)
+    return context.planner

@@ -1,0 +1,57 @@
+"""`AskUser`: one to three questions to the user, asked one at a time."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+from pydantic import Field
+
+from codeagent_lsp.tools.asking import Question
+from codeagent_lsp.tools.tool import Parameters, Tool, ToolContext, ToolOutput
+from codeagent_lsp.tools.traits import ToolTraits
+
+
+class UserQuestion(Parameters):
+    """One question; without options the user types."""
+
+    text: str = Field(min_length=1, max_length=2000)
+    options: list[str] | None = Field(None, max_length=10)
+
+
+class AskUserParameters(Parameters):
+    """Up to three questions."""
+
+    questions: list[UserQuestion] = Field(min_length=1, max_length=3)
+    format: Literal["single", "multi"] = "single"
+
+
+class AskUser(Tool[AskUserParameters]):
+    """Ask when only the user can know."""
+
+    traits: ClassVar[ToolTraits] = ToolTraits(
+        "AskUser", "Ask the user up to three questions. Use it only when you cannot find out yourself.", "ask",
+        timeout=None,
+    )  # fmt: skip
+    parameters = AskUserParameters
+    output = list[list[str] | None]
+
+    async def run(self, arguments: AskUserParameters, context: ToolContext) -> ToolOutput:
+        """Question and answer, line by line; an unanswered one says so."""
+        answers: list[list[str] | None] = []
+        for question in arguments.questions:
+            choices = tuple(dict.fromkeys(option.strip() for option in question.options or [] if option.strip()))
+            answer = await context.asker.ask(
+                Question("question", question.text, choices, multiple=arguments.format == "multi")
+            )
+            answers.append(None if answer is None else list(answer))
+        lines = [
+            f"Q: {question.text}\nA: {_said(answer)}"
+            for question, answer in zip(arguments.questions, answers, strict=True)
+        ]
+        return ToolOutput("\n".join(lines), answers)
+
+
+def _said(answer: list[str] | None) -> str:
+    if answer is None:
+        return "(no answer; decide yourself, carefully)"
+    return ", ".join(answer) or "(nothing chosen)"

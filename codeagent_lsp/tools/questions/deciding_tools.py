@@ -1,0 +1,223 @@
+"""`ask_clarification` and `request_decision`: one question with options that say what they mean.
+
+A choice with risks is never the first one, and never taken for granted: its risks stand in the question itself, for
+clients that show nothing else. Not here: plain questions (`asking_tools.py`), how they are shown (`server/prompts.py`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+from pydantic import Field
+
+from codeagent_lsp.errors import ToolRetry
+from codeagent_lsp.tools.asking import Question
+from codeagent_lsp.tools.tool import Parameters, Tool, ToolContext, ToolOutput
+from codeagent_lsp.tools.traits import ToolTraits
+from codeagent_lsp.workspace.visible import one_line, visible
+
+DECISION_SECONDS = 540.0  # before the question itself is given up, so that a time-out is told from a closed window
+LABEL = 60
+RISKY = " ⚠"
+MOST_OPTIONS = 10
+NO_ANSWER = "No answer. Decide yourself, carefully, and say what you assumed."
+NO_DECISION = "No answer, so nothing is decided. Take no way that has risks; say what is open."
+
+
+class Option(Parameters):
+    """One way to answer."""
+
+    id: str = Field(min_length=1)
+    label: str = Field(min_length=1)
+    description: str = ""
+    recommended: bool = False
+
+
+class WeighedOption(Option):
+    """One way to go on, with what it takes and what may go wrong."""
+
+    estimated_time: str = ""
+    estimated_cost: str = ""
+    risks: list[str] = Field(default_factory=list)
+
+
+class AskClarificationParameters(Parameters):
+    """What is unclear."""
+
+    question: str = Field(min_length=1, max_length=2000)
+    clarification_type: Literal["scope", "approach", "prerequisite", "priority", "custom"] = "custom"
+    options: list[Option] = Field(default_factory=list, max_length=MOST_OPTIONS)
+    allow_custom: bool = True
+
+
+class RequestDecisionParameters(Parameters):
+    """What is to be decided; `default_option` is an id."""
+
+    question: str = Field(min_length=1, max_length=2000)
+    decision_type: Literal["branch", "method", "confirmation", "risk", "custom"] = "custom"
+    options: list[WeighedOption] = Field(min_length=1, max_length=MOST_OPTIONS)
+    allow_custom: bool = False
+    default_option: str | None = Field(None, description="id taken when nobody answers in time")
+
+
+class AskClarification(Tool[AskClarificationParameters]):
+    """Let the user say what they mean."""
+
+    traits: ClassVar[ToolTraits] = ToolTraits(
+        "ask_clarification",
+        "Ask what the user means when the task can be read in several ways; offer the ways as options.",
+        "ask",
+        "hitl",
+        timeout=None,
+    )
+    parameters = AskClarificationParameters
+    output = dict[str, Any]  # answered, and id and label or custom
+
+    async def run(self, arguments: AskClarificationParameters, context: ToolContext) -> ToolOutput:
+        """What the user chose or wrote."""
+        if not arguments.options and not arguments.allow_custom:
+            raise ToolRetry("Give options, or allow a custom answer.")
+        _need_unique(arguments.options)
+        asked = _Asked(arguments.question, arguments.clarification_type, arguments.options, arguments.allow_custom)
+        answer = await _ask(asked, context)
+        return ToolOutput(NO_ANSWER, {"answered": False}) if answer is None else _told(answer)
+
+
+class RequestDecision(Tool[RequestDecisionParameters]):
+    """Let the user decide. `seconds` is how long they have."""
+
+    traits: ClassVar[ToolTraits] = ToolTraits(
+        "request_decision",
+        "Let the user decide between ways to go on, with time, cost and risks of each. The default is taken when "
+        "nobody answers in time.",
+        "ask",
+        "hitl",
+        timeout=None,
+    )
+    parameters = RequestDecisionParameters
+    output = dict[str, Any]  # answered, and id and label or custom
+
+    def __init__(self, seconds: float = DECISION_SECONDS) -> None:
+        self._seconds = seconds
+
+    async def run(self, arguments: RequestDecisionParameters, context: ToolContext) -> ToolOutput:
+        """What was decided, and whether by the user or by time."""
+        _need_unique(arguments.options)
+        default = _default(arguments)
+        asked = _Asked(arguments.question, arguments.decision_type, arguments.options, arguments.allow_custom)
+        try:
+            async with asyncio.timeout(self._seconds):
+                answer = await _ask(asked, context)
+        except TimeoutError:
+            return _by_time(default, context)
+        return ToolOutput(NO_DECISION, {"answered": False}) if answer is None else _told(answer)
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    question: str
+    kind: str
+    options: Sequence[Option]
+    allow_custom: bool
+
+
+async def _ask(asked: _Asked, context: ToolContext) -> Option | str | None:
+    """The option, the user's own words, or None."""
+    words = context.words
+    ordered = sorted(asked.options, key=lambda option: (bool(_risks(option)), not option.recommended))
+    other, neither = words("choice.other"), words("choice.neither")
+    titles = _titles(ordered, (other, neither), words("decision.recommended"))
+    choices = tuple(titles)
+    if ordered and _risks(ordered[0]):  # all have risks: the first choice changes nothing
+        choices = (neither, *choices)
+    if asked.allow_custom and asked.options:
+        choices = (*choices, other)
+    risky = any(map(_risks, asked.options))
+    title = _with_risks(visible(asked.question), titles, words("decision.risks")) if risky else visible(asked.question)
+    answer = await context.asker.ask(
+        Question("question", title, choices, _detail(asked, titles, context), danger=risky)
+    )
+    if answer is None or not answer or answer == (neither,):
+        return None
+    if answer == (other,):
+        said = await context.asker.ask(
+            Question("question", visible(asked.question), detail=_detail(asked, {}, context))
+        )
+        return said[0] if said else None
+    return titles.get(answer[0], answer[0])
+
+
+def _told(answer: Option | str) -> ToolOutput:
+    if isinstance(answer, str):
+        return ToolOutput(f"The user says: {answer}", {"answered": True, "custom": answer})
+    return ToolOutput(f"The user chose {_name(answer)}.", {"answered": True, "id": answer.id, "label": answer.label})
+
+
+def _by_time(default: Option | None, context: ToolContext) -> ToolOutput:
+    """Nobody answered in time; model and user are told what that means."""
+    if default is None:
+        context.note(context.words("decision.nothing"))
+        return ToolOutput(NO_DECISION, {"answered": False})
+    context.note(context.words("decision.default", option=one_line(default.label, LABEL)))
+    data = {"answered": False, "id": default.id, "label": default.label}
+    return ToolOutput(f"Nobody answered in time, so the default is taken: {_name(default)}. Say so at the end.", data)
+
+
+def _name(option: Option) -> str:
+    return f"{option.id!r}: {one_line(option.label, 200)}"
+
+
+def _default(arguments: RequestDecisionParameters) -> Option | None:
+    wanted = arguments.default_option
+    found = next((option for option in arguments.options if option.id == wanted), None)
+    if wanted is not None and found is None:
+        ids = ", ".join(option.id for option in arguments.options)
+        raise ToolRetry(f"default_option must be the id of an option: {ids}.")
+    return found
+
+
+def _need_unique(options: Iterable[Option]) -> None:
+    ids = [option.id for option in options]
+    if len(set(ids)) != len(ids):
+        raise ToolRetry("Every option needs an id of its own.")
+
+
+def _titles(options: Iterable[Option], taken: Iterable[str], recommended: str) -> dict[str, Option]:
+    """A short title of its own for each option: clients answer with the title alone."""
+    used, titles = {name.casefold() for name in taken}, {}
+    for option in options:
+        mark = (f" ({recommended})" if option.recommended else "") + (RISKY if _risks(option) else "")
+        short = one_line(option.label, LABEL - len(mark)) or one_line(option.id, LABEL - len(mark))
+        title, number = f"{short}{mark}", 2
+        while title.casefold() in used:
+            title, number = f"{short}{mark} ({number})", number + 1
+        used.add(title.casefold())
+        titles[title] = option
+    return titles
+
+
+def _risks(option: Option) -> list[str]:
+    return [risk for risk in option.risks if risk.strip()] if isinstance(option, WeighedOption) else []
+
+
+def _with_risks(question: str, titles: Mapping[str, Option], word: str) -> str:
+    """The question with its risks in front of it: a client may show only the first 200 characters."""
+    risky = [(title, _risks(option)) for title, option in titles.items() if _risks(option)]
+    told = "; ".join(f"{one_line(title, 30)}: {one_line(', '.join(risks), 60)}" for title, risks in risky[:3])
+    return f"{one_line(question, 90)} [{word}: {told}]"
+
+
+def _detail(asked: _Asked, titles: Mapping[str, Option], context: ToolContext) -> str:
+    """The whole question as Markdown."""
+    words = context.words
+    lines = [visible(asked.question), ""]
+    for title, option in titles.items():
+        lines.append(f"- **{title}**{': ' + one_line(option.description, 2000) if option.description.strip() else ''}")
+        if isinstance(option, WeighedOption):
+            facts = (("decision.time", option.estimated_time), ("decision.cost", option.estimated_cost))
+            lines.extend(f"  - {words(key)}: {one_line(value, 100)}" for key, value in facts if value.strip())
+            lines.extend(f"  - ⚠ {words('decision.risk')}: {one_line(risk, 500)}" for risk in _risks(option))
+    return "\n".join(lines).strip()

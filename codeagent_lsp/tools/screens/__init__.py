@@ -1,0 +1,11 @@
+"""A terminal and a desktop of the environment, shown to the user in a browser."""
+
+from codeagent_lsp.tools.feature import Feature
+
+FEATURE = Feature(
+    "screens",
+    (
+        "screen_tools:Terminal",
+        "screen_tools:Desktop",
+    ),
+)

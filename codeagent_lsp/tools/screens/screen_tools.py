@@ -1,0 +1,155 @@
+"""`terminal` and `desktop`: start, stop and look after what the user opens in a browser.
+
+What is written in one becomes staged changes when it is stopped. The address that opens it holds a token and goes to
+the user alone; where there is no user, to whoever asked. Not here: running them (`environments/`), variables
+(`../variables/variable_tools.py`).
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Literal
+
+from pydantic import Field, field_validator
+
+from codeagent_lsp.environments.serving import DISPLAY, RESOLUTION, Kind, Screens, Status, Stopped, Wanted
+from codeagent_lsp.errors import SettingError, ToolFailed
+from codeagent_lsp.tools.asking import Question
+from codeagent_lsp.tools.tool import Parameters, Tool, ToolContext, ToolOutput
+from codeagent_lsp.tools.traits import ToolTraits
+
+MAX_NAMED = 20
+
+Action = Literal["start", "stop", "restart", "status"]
+_NAMES = {"terminal": "web terminal", "desktop": "desktop"}
+
+
+class TerminalParameters(Parameters):
+    """What to do; `port` is the usual one, or the next that is free, unless it is named."""
+
+    action: Action = "start"
+    port: int | None = Field(None, ge=1024, le=65535)
+
+
+class DesktopParameters(TerminalParameters):
+    """The same, and how large it is in pixels, on which X display."""
+
+    resolution: str = Field(RESOLUTION, pattern=r"^\d{3,4}x\d{3,4}$")
+    display: int = Field(DISPLAY, ge=0, le=99)
+
+    @field_validator("display", mode="before")
+    @classmethod
+    def _number(cls, value: Any) -> Any:
+        return value.removeprefix(":") if isinstance(value, str) else value
+
+
+class Terminal(Tool[TerminalParameters]):
+    """`terminal`."""
+
+    traits: ClassVar[ToolTraits] = ToolTraits(
+        "terminal",
+        "A web terminal for the user: a shell in a private view of the workspace, in the browser. Text files written "
+        "in it become staged changes when it is stopped.",
+        "run",
+        "environment",
+        timeout=None,
+        subject_parameter="action",
+    )
+    parameters = TerminalParameters
+    output = dict[str, Any]
+
+    async def run(self, arguments: TerminalParameters, context: ToolContext) -> ToolOutput:
+        """How it is then."""
+        return await _done("terminal", arguments.action, Wanted(arguments.port), context)
+
+
+class Desktop(Tool[DesktopParameters]):
+    """`desktop`."""
+
+    traits: ClassVar[ToolTraits] = ToolTraits(
+        "desktop",
+        "A desktop for the user in the browser, with a terminal, to run graphical programs in a private view of the "
+        "workspace, without network. Text files written in it become staged changes when it is stopped.",
+        "run",
+        "environment",
+        timeout=None,
+        subject_parameter="action",
+    )
+    parameters = DesktopParameters
+    output = dict[str, Any]
+
+    async def run(self, arguments: DesktopParameters, context: ToolContext) -> ToolOutput:
+        """How it is then."""
+        wanted = Wanted(arguments.port, arguments.resolution, arguments.display)
+        return await _done("desktop", arguments.action, wanted, context)
+
+
+async def _done(kind: Kind, action: Action, wanted: Wanted, context: ToolContext) -> ToolOutput:
+    screens = context.screens
+    if screens is None:
+        raise ToolFailed(f"There is no {_NAMES[kind]} here.")
+    said = []
+    if action in ("stop", "restart"):
+        said.append(_ended(kind, await screens.stop(kind), context))
+    if action in ("start", "restart"):
+        context.note(context.words(f"screen.starting.{kind}"))
+        status = await _started(kind, wanted, screens, context)
+        said.append(_runs(status, screens))
+        if screens.shows:
+            said.append(await _opened(status, screens, context))
+    elif action == "status":
+        said.append(_runs(screens.status(kind), screens))
+    return ToolOutput(" ".join(said), _data(screens.status(kind), screens))
+
+
+async def _started(kind: Kind, wanted: Wanted, screens: Screens, context: ToolContext) -> Status:
+    """What the user has set and does not work is told to the user, too."""
+    try:
+        return await screens.start(kind, wanted)
+    except SettingError as problem:
+        context.note(context.words(problem.key, **problem.values))
+        raise ToolFailed(str(problem)) from problem
+
+
+async def _opened(status: Status, screens: Screens, context: ToolContext) -> str:
+    """Open it when the user wants that; in words for the model."""
+    words = context.words
+    later, now = words("screen.later"), words("screen.open")
+    title = words(f"screen.ask.{status.kind}", address=status.address)
+    answer = await context.asker.ask(Question("question", title, (later, now)))
+    if answer != (now,):
+        return "The user did not open it."
+    if await screens.show(status.url):
+        return "It was opened in the user's browser."
+    return "The user was told its address."
+
+
+def _runs(status: Status, screens: Screens) -> str:
+    name = _NAMES[status.kind].capitalize()
+    if not status.running:
+        return f"{name}: not running. {status.why}".rstrip()
+    address = status.address if screens.shows else status.url
+    return f"{name}: running at {address} (isolation {status.isolation}, {status.seconds:.0f} s)."
+
+
+def _ended(kind: Kind, stopped: Stopped, context: ToolContext) -> str:
+    roots = context.view.roots
+    parts = [f"The {_NAMES[kind]} was stopped." if stopped.was_running else f"The {_NAMES[kind]} did not run."]
+    if stopped.staged:
+        names = ", ".join(map(roots.relative, stopped.staged[:MAX_NAMED]))
+        more = f" and {len(stopped.staged) - MAX_NAMED} more" if len(stopped.staged) > MAX_NAMED else ""
+        parts.append(f"Staged from what was written in it: {names}{more}.")
+    parts += [f"Not staged: {roots.relative(path)}: {why}" for path, why in stopped.left_out[:MAX_NAMED]]
+    return " ".join(parts)
+
+
+def _data(status: Status, screens: Screens) -> dict[str, Any]:
+    data: dict[str, Any] = {"running": status.running}
+    if status.running:
+        url = status.address if screens.shows else status.url
+        data |= {"url": url, "port": status.port, "pid": status.pid, "seconds": round(status.seconds, 1)}
+        data["isolation"] = status.isolation
+        if status.kind == "desktop":
+            data |= {"resolution": status.resolution, "display": status.display}
+    elif status.why:
+        data["why"] = status.why
+    return data

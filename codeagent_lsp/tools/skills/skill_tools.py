@@ -1,0 +1,204 @@
+"""`skill_loader` and `skill_installer`: the whole text of a skill, and new skills, each with the user's yes.
+
+A skill of the workspace is read only after the user vouched for its exact content. An installed one is shown with
+all of its files first; in a project it becomes staged changes. Not here: fetching and judging (`tools/skills/`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import tempfile
+from pathlib import Path
+from typing import ClassVar, Literal
+
+from pydantic import Field
+
+from codeagent_lsp.errors import PermissionDenied, ToolFailed, ToolRetry
+from codeagent_lsp.tools.asking import Question
+from codeagent_lsp.tools.skills.bundle import Bundle, bundle_in
+from codeagent_lsp.tools.skills.desk import SkillDesk, vouched
+from codeagent_lsp.tools.skills.fetching import fetch
+from codeagent_lsp.tools.skills.model import Skill
+from codeagent_lsp.tools.skills.shelf import PROJECT_FOLDER
+from codeagent_lsp.tools.skills.sources import Source, parse
+from codeagent_lsp.tools.tool import Parameters, Tool, ToolContext, ToolOutput
+from codeagent_lsp.tools.traits import ToolTraits
+
+Location = Literal["project", "global"]
+
+
+class SkillLoaderParameters(Parameters):
+    """Which skill; `name/file` means another file of it."""
+
+    skill_name: str = Field(min_length=1, max_length=300, description="A skill, or skill/file for a file of it")
+
+
+class SkillLoader(Tool[SkillLoaderParameters]):
+    """The third tier: a skill's text."""
+
+    traits: ClassVar[ToolTraits] = ToolTraits(
+        "skill_loader", "Read a skill: instructions for a kind of task. Do it before such a task.", "read", "skills",
+        timeout=None,
+    )  # fmt: skip
+    parameters = SkillLoaderParameters
+    output = dict[str, str]
+
+    async def run(self, arguments: SkillLoaderParameters, context: ToolContext) -> ToolOutput:
+        """The text, and which other files and tools it speaks of."""
+        desk = _desk(context)
+        name, _, file = arguments.skill_name.strip().partition("/")
+        catalogue = await asyncio.to_thread(desk.shelf.catalogue, context.view)
+        skill = catalogue.get(name)
+        if not skill.serves(desk.mode):
+            raise ToolFailed(f"The skill {name} is meant for other agents: {', '.join(skill.agent_modes)}.")
+        if not skill.approved and not await _vouched(skill, desk, context):
+            raise PermissionDenied(f"The user does not trust the skill {name}. Go on without it.")
+        if file:
+            content = await asyncio.to_thread(desk.shelf.content, context.view, skill, file)
+            return ToolOutput(content, {"name": skill.name, "file": file})
+        if context.groups is not None:
+            context.groups.offer(skill.tools)
+        return ToolOutput(told(skill, context), {"name": skill.name, "digest": skill.digest})
+
+
+class SkillInstallerParameters(Parameters):
+    """From where, which one, and whereto."""
+
+    skill_source: str = Field(
+        min_length=1, max_length=500, description="owner/repo, URL of a repository or of skills.sh, or local folder"
+    )
+    skill_name: str | None = Field(None, max_length=100, description="Needed where the source has several skills")
+    install_location: Location = "project"
+    branch: str | None = Field(None, max_length=200)
+
+
+class SkillInstaller(Tool[SkillInstallerParameters]):
+    """Fetch, show, ask, install."""
+
+    traits: ClassVar[ToolTraits] = ToolTraits(
+        "skill_installer", "Install a skill, after the user has seen it and agreed.", "net", "skills", timeout=None
+    )
+    parameters = SkillInstallerParameters
+    output = dict[str, str]
+
+    async def run(self, arguments: SkillInstallerParameters, context: ToolContext) -> ToolOutput:
+        """Which files were installed, and where."""
+        desk = _desk(context)
+        source = parse(arguments.skill_source, arguments.branch or "")
+        with tempfile.TemporaryDirectory(prefix="skill-") as place:
+            folder = await _fetched(source, Path(place), context)
+            bundle = await asyncio.to_thread(bundle_in, folder, arguments.skill_name or source.skill)
+        target = await asyncio.to_thread(_target, bundle.skill.name, arguments.install_location, context)
+        await _ask(bundle, source, target, desk, context)
+        if arguments.install_location == "project":
+            what = await _stage(bundle, target, desk, context)
+        else:
+            what = await asyncio.to_thread(_write, bundle, Path(target))
+        return ToolOutput(f"{what}\nRead it with skill_loader {bundle.skill.name!r}.", {"name": bundle.skill.name})
+
+
+def told(skill: Skill, context: ToolContext) -> str:
+    """A skill for the model: where it is, its text, its files."""
+    place = context.view.roots.relative(skill.folder) if skill.place == "project" else "the user's own skills"
+    parts = [f"Skill {skill.name} ({place}):\n\n{skill.body.strip()}"]
+    if skill.files:
+        names = "\n".join(f"- {name} ({size:,} bytes)" for name, size in skill.files.items())
+        parts.append(f"Other files of this skill (read with skill_loader {skill.name}/FILE):\n{names}")
+    if skill.tools:
+        parts.append(f"It uses these tools, where you have them: {', '.join(skill.tools)}.")
+    return "\n\n".join(parts)
+
+
+def _desk(context: ToolContext) -> SkillDesk:
+    if context.skills is None:
+        raise ToolFailed("There are no skills here.")
+    return context.skills
+
+
+async def _vouched(skill: Skill, desk: SkillDesk, context: ToolContext) -> bool:
+    title = desk.words("skills.trust", name=skill.name)
+    files = "".join(f"- {name}, {size:,} bytes\n" for name, size in skill.files.items())
+    detail = f"{context.view.roots.relative(skill.folder)}\n{files}\n{skill.description}\n\n{skill.body}"
+    return await vouched(desk.shelf.trust, context.asker, desk.words, title, skill.digest, skill.name, detail)
+
+
+async def _fetched(source: Source, place: Path, context: ToolContext) -> Path:
+    """The folder that holds the skills of a source."""
+    if source.folder:
+        return await asyncio.to_thread(_local, source.folder, context)
+    into = place / "repository"
+    context.note(source.shown)
+    await fetch(source, into)
+    folder = into / source.inner if source.inner else into
+    if not folder.resolve().is_relative_to(into.resolve()) or not folder.is_dir():
+        raise ToolRetry(f"There is no folder {source.inner!r} in this repository.")
+    return folder
+
+
+def _local(words: str, context: ToolContext) -> Path:
+    roots = context.view.roots.folders
+    folder = Path(roots[0] if roots else "/", Path(words).expanduser()).resolve()
+    if not folder.is_dir():
+        raise ToolRetry(f"{words} is not a folder.")
+    return folder
+
+
+def _target(name: str, location: Location, context: ToolContext) -> str:
+    """The folder to install into. ToolFailed where it cannot be written."""
+    if location == "global":
+        return str(_desk(context).shelf.own / name)
+    roots = context.view.roots
+    if not roots.folders:
+        raise ToolFailed("No workspace folder is open. Use install_location global.")
+    return roots.resolve(os.path.join(roots.folders[0], PROJECT_FOLDER, name))  # noqa: PTH118 - plain strings here
+
+
+async def _ask(bundle: Bundle, source: Source, target: str, desk: SkillDesk, context: ToolContext) -> None:
+    size = f"{sum(map(len, bundle.files.values())):,}"
+    counts = {"files": len(bundle.files), "size": size, "scripts": len(bundle.scripts)}
+    title = desk.words("skills.install", name=bundle.skill.name, source=source.shown, **counts)
+    deny, install = desk.words("choice.deny"), desk.words("choice.install")
+    replaces = "\n" + desk.words("skills.replaces") if await asyncio.to_thread(os.path.exists, target) else ""
+    detail = f"{source.shown} -> {target}{replaces}\n\n{bundle.listing()}"
+    answer = await context.asker.ask(Question("approval", title, (deny, install), detail=detail, danger=True))
+    if answer != (install,):
+        raise PermissionDenied("The user did not want this skill. Do not try it again in another way.")
+
+
+async def _stage(bundle: Bundle, target: str, desk: SkillDesk, context: ToolContext) -> str:
+    """The files as changes that the user reviews; their content counts as trusted from now on."""
+    roots, texts = context.view.roots, {}
+    for name, data in bundle.files.items():
+        path = roots.resolve(os.path.join(target, *name.split("/")))  # noqa: PTH118 - plain strings here
+        try:
+            texts[path] = data.decode("utf-8")
+        except UnicodeDecodeError:
+            message = f"{name} is no text, so it cannot become a change of the project. Use install_location global."
+            raise ToolFailed(message) from None
+    await asyncio.to_thread(context.staging.write, texts)
+    desk.shelf.trust.add(bundle.skill.digest, bundle.skill.name)
+    return f"Staged {len(texts)} files in {roots.relative(target)}; the skill is there once the user accepts them."
+
+
+def _write(bundle: Bundle, target: Path) -> str:
+    """The files in the user's own folder, all or none."""
+    target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    draft = Path(tempfile.mkdtemp(prefix=".new-", dir=target.parent))
+    old = draft.with_name(f".old{draft.name}")
+    try:
+        for name, data in bundle.files.items():
+            path = draft / name
+            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            path.write_bytes(data)
+            path.chmod(0o600)
+        if target.exists():
+            target.rename(old)
+        draft.rename(target)
+    finally:
+        if old.exists() and not target.exists():
+            old.rename(target)
+        shutil.rmtree(draft, ignore_errors=True)
+        shutil.rmtree(old, ignore_errors=True)
+    return f"Installed {len(bundle.files)} files in {target}."

@@ -1,0 +1,158 @@
+"""`generate_tests`: the model writes a test file, it is run in the shadow, and it stays staged only if it passes.
+
+Not here: what the model is asked (`testing/writing.py`), how tests run (`testing_tools.py`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+from pydantic import Field
+
+from codeagent_lsp.errors import ModelError, ToolFailed, ToolRetry
+from codeagent_lsp.tools.code.extent import extent_of
+from codeagent_lsp.tools.code.source import required
+from codeagent_lsp.tools.code.targets import find_one
+from codeagent_lsp.tools.commands.command_tools import shell_of
+from codeagent_lsp.tools.testing.projects import is_test_file
+from codeagent_lsp.tools.testing.testing_tools import RunTests, RunTestsParameters
+from codeagent_lsp.tools.testing.writing import INSTRUCTIONS, Order, file_in, order
+from codeagent_lsp.tools.tool import Complete, Parameters, Tally, Tool, ToolContext, ToolOutput
+from codeagent_lsp.tools.traits import ToolTraits
+from codeagent_lsp.workspace.staging import Step
+
+NO_MODEL = "No model can be asked here, so no tests can be written. Write them yourself and use run_tests."
+SAVED_ONLY = (
+    "Commands run in the real folder here, on saved files only, so new tests cannot be tried before they are accepted. "
+    "Write the tests yourself."
+)
+
+
+class GenerateTestsParameters(Parameters):
+    """What shall be tested."""
+
+    path: str = Field(description="File with the code, relative to the workspace")
+    function_name: str | None = Field(None, description="Only this: name or Class.method")
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """A test file that is staged and has run: the tests, their step, and what running them gave."""
+
+    tests: str
+    step: Step
+    output: ToolOutput
+
+    @property
+    def reports(self) -> Sequence[Mapping[str, Any]]:
+        """One for each framework that ran."""
+        reports: Sequence[Mapping[str, Any]] = self.output.data["reports"]
+        return reports
+
+    @property
+    def ok(self) -> bool:
+        """Whether something passed and nothing else happened."""
+        bad = any(report["failed"] or report["errors"] or report["problem"] for report in self.reports)
+        return not bad and any(report["passed"] for report in self.reports)
+
+    def tally(self) -> Tally:
+        """The numbers of the run."""
+        return Tally(
+            sum(report["passed"] for report in self.reports),
+            sum(report["failed"] + report["errors"] for report in self.reports),
+            whole=not any(report["problem"] for report in self.reports),
+        )
+
+
+class GenerateTests(Tool[GenerateTestsParameters]):
+    """One file of tests, with one chance to correct it."""
+
+    traits: ClassVar[ToolTraits] = ToolTraits(
+        "generate_tests",
+        "Write a test file for a file or a function and run it. It is staged only when its tests pass.",
+        "run",
+        group="tests",
+        timeout=None,  # the model and the shell have their own, longer limits
+        path_parameters=("path",),
+    )
+    parameters = GenerateTestsParameters
+    output = dict[str, Any]  # path, rounds, reports as of run_tests
+
+    async def run(self, arguments: GenerateTestsParameters, context: ToolContext) -> ToolOutput:
+        """What passes, as run_tests tells it; `data` has the path and the reports. ToolFailed when tests still fail."""
+        if context.complete is None:
+            raise ToolFailed(NO_MODEL)
+        if shell_of(context).isolation.level == "direct":
+            raise ToolFailed(SAVED_ONLY)
+        wanted = await asyncio.to_thread(_order, arguments, context)
+        name = context.view.roots.relative(wanted.target)
+        context.note(f"generate_tests: {name}")
+        trial = await _tried(await _written(context.complete, wanted.asked()), wanted, context)
+        rounds = 1
+        if not trial.ok:
+            trial = await _repaired(trial, wanted, context, context.complete)
+            rounds = 2
+        context.tested(trial.tally())
+        again = ", after one correction" if rounds == 2 else ""
+        text = f"Staged {name}; its tests pass{again}.\n{trial.output.text}"
+        return ToolOutput(text, {"path": name, "rounds": rounds, "reports": list(trial.reports)})
+
+
+def _order(arguments: GenerateTestsParameters, context: ToolContext) -> Order:
+    """In a thread: what the file says, and where its tests go."""
+    path = context.view.roots.resolve(arguments.path)
+    if is_test_file(path):
+        raise ToolRetry(f"{arguments.path} holds tests itself. Give the file with the code.")
+    code = context.view.read(path).text
+    if arguments.function_name is None:
+        return order(context.view, path, code)
+    source = required(path, code)
+    extent = extent_of(source, find_one(source, arguments.function_name))
+    focus = source.slice(source.line_start(extent.top), source.line_end(extent.end))
+    return order(context.view, path, code, focus, arguments.function_name)
+
+
+async def _repaired(trial: Trial, wanted: Order, context: ToolContext, complete: Complete) -> Trial:
+    """The second and last try; nothing of either stays staged unless it passes."""
+    _take_back(trial.step, context)
+    tests = await _written(complete, wanted.asked_again(trial.tests, trial.output.text))
+    trial = await _tried(tests, wanted, context)
+    if trial.ok:
+        return trial
+    _take_back(trial.step, context)
+    name = context.view.roots.relative(wanted.target)
+    raise ToolFailed(
+        f"The tests that were written for {name} do not all pass, also after one correction, so nothing is staged. "
+        f"Either the tests or the code are wrong.\n{trial.output.text}"
+    )
+
+
+async def _tried(tests: str, wanted: Order, context: ToolContext) -> Trial:
+    """Stage the tests and run them; when they cannot run, they are not left staged."""
+    revealed = str(context.reveal({"content": tests})["content"])
+    step = context.staging.write({wanted.target: revealed})
+    try:
+        quiet = replace(context, tested=lambda tally: None)  # only what stays counts
+        where = context.view.roots.relative(wanted.target)
+        output = await RunTests().run(RunTestsParameters(path=where, pattern=None), quiet)
+    except BaseException:
+        _take_back(step, context)
+        raise
+    return Trial(tests, step, output)
+
+
+async def _written(complete: Complete, asked: str) -> str:
+    try:
+        return file_in(await complete(INSTRUCTIONS, asked))
+    except ModelError as error:
+        raise ToolFailed(f"The model could not be asked for tests: {error}", error.code) from error
+
+
+def _take_back(step: Step, context: ToolContext) -> None:
+    """Unstage the file and what running it staged after it."""
+    with suppress(ToolFailed):  # somebody has decided about it meanwhile
+        context.staging.undo(step.change_id)

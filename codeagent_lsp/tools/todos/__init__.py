@@ -1,0 +1,11 @@
+"""The list of things to do that the user sees."""
+
+from codeagent_lsp.tools.feature import Feature
+
+FEATURE = Feature(
+    "todos",
+    (
+        "todo_tools:TodoRead",
+        "todo_tools:TodoWrite",
+    ),
+)

@@ -1,0 +1,197 @@
+"""Environment variables of the user for commands: kept in memory or in the system's keyring, used by name alone.
+
+No value ever goes into a prompt, a record, a log or a tool result: what commands print is masked. Not here: asking
+the user (`variable_tools.py`), the keyring of the system (`os_keyring.py`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Literal, Protocol, TypeVar
+
+from codeagent_lsp.errors import ToolFailed
+from codeagent_lsp.records.own import LEAST as LEAST_WRITTEN
+from codeagent_lsp.records.own import OwnSecrets
+
+NAME = r"^[A-Za-z_][A-Za-z0-9_]{0,99}$"
+OURS = "CODEAGENT_"
+LEAST = 4  # what is shorter is no secret, and would be found in every second word
+LONGEST = 65_536
+VAULT_SECONDS = 30.0
+_LINE = 16
+
+Source = Literal["session", "keyring", "environment"]
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """A variable that has a value. Its `repr` does not show it."""
+
+    name: str
+    source: Source
+    value: str
+
+    def __repr__(self) -> str:
+        return f"Variable({self.name!r}, {self.source!r}, {len(self.value)} characters)"
+
+
+class Vault(Protocol):
+    """Keeps values for longer than a session. Methods block; ToolFailed when the vault fails."""
+
+    def get(self, name: str) -> str | None: ...
+
+    def set(self, name: str, value: str) -> None: ...
+
+
+class Variables:
+    """The variables of one session. `open_vault` gives the vault or None; it is called once, in a thread.
+
+    A value is looked for in the session, the vault and the environment our own process was started with.
+    """
+
+    def __init__(
+        self, open_vault: Callable[[], Vault | None] = lambda: None, environ: Mapping[str, str] | None = None
+    ) -> None:
+        self._open_vault = open_vault
+        self._environ = environ if environ is not None else {}
+        self._vault: Vault | None = None
+        self._opened = False
+        self._values: dict[str, str] = {}
+        self._seen: dict[str, str] = {}
+        self._allowed: set[tuple[str, bool]] = set()
+        self._masks: list[tuple[str, OwnSecrets]] = []
+
+    async def find(self, name: str) -> Variable | None:
+        """The variable, or None when it has no value anywhere."""
+        if name.startswith(OURS):  # our own settings and keys are not for commands
+            return None
+        if name in self._values:
+            return Variable(name, "session", self._values[name])
+        vault = await self._opened_vault()
+        kept = await in_thread(lambda: vault.get(name)) if vault is not None else None
+        if kept:
+            self._seen[name] = kept
+            self._remask()
+            return Variable(name, "keyring", kept)
+        return Variable(name, "environment", self._environ[name]) if self._environ.get(name) else None
+
+    async def has_vault(self) -> bool:
+        """Whether values can be kept for longer than the session."""
+        return await self._opened_vault() is not None
+
+    def keep(self, name: str, value: str) -> None:
+        """Keep a value until the session ends."""
+        self._values[name] = value
+        self._remask()
+
+    async def store(self, name: str, value: str) -> None:
+        """Keep a value in the vault, or ToolFailed."""
+        vault = await self._opened_vault()
+        if vault is None:
+            raise ToolFailed("There is no keyring here.")
+        await in_thread(lambda: vault.set(name, value))
+        self.keep(name, value)
+
+    def allow(self, variable: Variable, *, network: bool) -> None:
+        """The user lets commands of this session use it, with or without network."""
+        self._allowed.add((variable.name, network))
+        self._seen[variable.name] = variable.value
+        self._remask()
+
+    def allowed(self, name: str, *, network: bool) -> bool:
+        """Whether commands may use it; who may with network may without."""
+        return (name, network) in self._allowed or (name, True) in self._allowed
+
+    def masked(self, text: str) -> str:
+        """`text` with every value that commands may know replaced by its name, however it is written."""
+        for name, secrets in self._masks:
+            text = secrets.mask(text, lambda value, name=name: f"[${name}]")  # type: ignore[misc]
+            value = self._known().get(name, "")
+            if LEAST <= len(value) < LEAST_WRITTEN:
+                text = text.replace(value, f"[${name}]")
+        return text
+
+    @property
+    def longest(self) -> int:
+        """The length of the longest writing of a value; what a stream has to hold back."""
+        return max((max(secrets.longest, LEAST_WRITTEN) for _, secrets in self._masks), default=0)
+
+    def _known(self) -> dict[str, str]:
+        return {**self._seen, **self._values}
+
+    def _remask(self) -> None:
+        known = sorted(self._known().items(), key=lambda pair: -len(pair[1]))  # one may be a part of another
+        self._masks = [(name, OwnSecrets(_parts(value))) for name, value in known]
+
+    async def _opened_vault(self) -> Vault | None:
+        if not self._opened:
+            self._vault = await in_thread(self._open_vault)
+            self._opened = True
+        return self._vault
+
+
+class MaskedStream:
+    """Masks a text that comes in pieces. What `feed` and `close` give, put together, is the masked text."""
+
+    def __init__(self, variables: Variables) -> None:
+        self._variables = variables
+        self._held = ""
+
+    def feed(self, piece: str) -> str:
+        """Take a piece; what can be given out. A value that is split between pieces stays here until it is whole."""
+        text = self._variables.masked(self._held + piece)
+        until = max(0, len(text) - max(0, self._variables.longest - 1))
+        self._held = text[until:]
+        return text[:until]
+
+    def close(self) -> str:
+        """The rest."""
+        rest, self._held = self._held, ""
+        return rest
+
+
+def is_name(name: str) -> bool:
+    """Whether this can be the name of a variable of the user."""
+    return re.match(NAME, name) is not None and not name.startswith(OURS)
+
+
+async def in_thread(work: Callable[[], T], seconds: float = VAULT_SECONDS) -> T:
+    """Run what may block for ever, as a locked keyring does, and wait so long at most. ToolFailed after that."""
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[T] = loop.create_future()
+
+    def settle(result: T | None, error: Exception | None) -> None:
+        if done.done():
+            return
+        if error is not None:
+            done.set_exception(error)
+        else:
+            done.set_result(result)  # type: ignore[arg-type]
+
+    def run() -> None:
+        result, failure = None, None
+        try:
+            result = work()
+        except (ToolFailed, OSError, RuntimeError) as error:
+            failure = error
+        try:
+            loop.call_soon_threadsafe(settle, result, failure)
+        except RuntimeError:
+            return  # the loop is closed: nobody waits
+
+    threading.Thread(target=run, name="keyring", daemon=True).start()
+    try:
+        async with asyncio.timeout(seconds):
+            return await done
+    except TimeoutError:
+        raise ToolFailed(f"The system's keyring did not answer within {seconds:g} s.") from None
+
+
+def _parts(value: str) -> Iterable[str]:
+    """A value and its long lines: a program may print them one by one."""
+    return (value, *(line.strip() for line in value.splitlines() if len(line.strip()) >= _LINE))

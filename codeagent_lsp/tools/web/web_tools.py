@@ -1,0 +1,129 @@
+"""`web_search` and `web_scrape`: look something up on the web, and read a page of it.
+
+Both ask before anything leaves this machine. What comes back is foreign, and marked so. Not here: connecting
+(`web/dialing.py`), searching (`web/searching.py`), reading pages (`web/scraping.py`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+from pydantic import Field, field_validator
+
+from codeagent_lsp.config import Settings
+from codeagent_lsp.tools.tool import Parameters, Tool, ToolContext, ToolOutput
+from codeagent_lsp.tools.traits import ToolTraits
+from codeagent_lsp.tools.web.urls import covers, parsed
+
+if TYPE_CHECKING:  # heavy
+    from codeagent_lsp.tools.web.scraping import Web
+
+SEARCH_SECONDS = 60.0
+SCRAPE_SECONDS = 120.0
+SEARCH_KEPT = 3600.0
+PAGE_KEPT = 900.0
+
+
+class WebSearchParameters(Parameters):
+    """What to look for."""
+
+    query: str = Field(min_length=1, max_length=400, description="A few words; they are sent to a search service")
+    max_results: int = Field(10, ge=1, le=50)
+    search_depth: Literal["basic", "advanced"] = Field("basic", description="advanced looks longer")
+
+
+class WebScrapeParameters(Parameters):
+    """Which page. The address becomes its one spelling, so that what is approved is what is fetched."""
+
+    url: str = Field(min_length=1, max_length=4096, description="https:// or http://, a public host")
+    selector: str | None = Field(None, min_length=1, max_length=300, description="CSS, for parts of the page only")
+
+    @field_validator("url")
+    @classmethod
+    def _one_spelling(cls, value: str) -> str:
+        return parsed(value).url
+
+
+class WebSearch(Tool[WebSearchParameters]):
+    """Titles, addresses and a few words of pages."""
+
+    traits: ClassVar[ToolTraits] = ToolTraits(
+        "web_search",
+        "Search the web: titles, addresses and a few words of pages. Never put code or secrets into a query.",
+        "net",
+        "web",
+        timeout=SEARCH_SECONDS,
+        subject_parameter="query",
+    )
+    parameters = WebSearchParameters
+    output = list[dict[str, str]]  # title, url, text
+
+    def __init__(self, web: Web | None = None) -> None:
+        self._web = web
+
+    async def run(self, arguments: WebSearchParameters, context: ToolContext) -> ToolOutput:
+        """From the cache when it was asked within the hour."""
+        from codeagent_lsp.tools.web.cache import key_of  # late: an HTTP client and more
+        from codeagent_lsp.tools.web.keeping import Kept  # late: likewise
+        from codeagent_lsp.tools.web.scraping import Web  # late: likewise
+        from codeagent_lsp.tools.web.searching import Wanted, found, provider_of  # late: likewise
+        from codeagent_lsp.tools.web.showing import results_text  # late: likewise
+
+        settings, web = context.settings.web, self._web or Web()
+        wanted = Wanted(arguments.query, arguments.max_results, arguments.search_depth)
+        kept = Kept(context, key_of("search", provider_of(settings), *asdict(wanted).values()))
+        if (known := await kept.get()) is not None:
+            return known
+        results = await found(wanted, settings, web.fetcher)
+        output = ToolOutput(results_text(wanted.query, results), [asdict(result) for result in results])
+        if results:
+            await kept.put(output, SEARCH_KEPT)
+        return output
+
+
+class WebScrape(Tool[WebScrapeParameters]):
+    """The words of one page, as Markdown."""
+
+    traits: ClassVar[ToolTraits] = ToolTraits(
+        "web_scrape",
+        "Read one page of the web as Markdown, or the parts of it that a CSS selector names.",
+        "net",
+        "web",
+        timeout=SCRAPE_SECONDS,
+        subject_parameter="url",
+    )
+    parameters = WebScrapeParameters
+    output = dict[str, str]  # url, title, text
+
+    def __init__(self, web: Web | None = None) -> None:
+        self._web = web
+
+    def approves(self, arguments: WebScrapeParameters, settings: Settings) -> bool:
+        """Whether the user's settings allow this page unasked, by its host."""
+        return covers(settings.web.allowed_hosts, parsed(arguments.url))
+
+    async def run(self, arguments: WebScrapeParameters, context: ToolContext) -> ToolOutput:
+        """From the cache when it was read a few minutes ago."""
+        from codeagent_lsp.tools.web.cache import key_of  # late: an HTTP client and more
+        from codeagent_lsp.tools.web.keeping import Kept  # late: likewise
+        from codeagent_lsp.tools.web.scraping import Web, scraped  # late: likewise
+        from codeagent_lsp.tools.web.showing import MAX_TEXT, page_text  # late: likewise
+
+        allowed = context.settings.web.allowed_hosts
+        kept = Kept(context, key_of("page", arguments.url, arguments.selector, sorted(allowed)))
+        if (known := await kept.get()) is not None:
+            return known
+        page = await scraped(
+            self._web or Web(),
+            parsed(arguments.url),
+            arguments.selector,
+            allowed_hosts=allowed,
+            folders=context.view.roots.folders,
+            opening=lambda: context.note(context.words("web.browsing")),
+        )
+        shown = page_text(page.url, page.words.title, page.words.text, page.notes)
+        data = {"url": page.url, "title": page.words.title, "text": page.words.text[:MAX_TEXT]}
+        output = ToolOutput(shown, data)
+        await kept.put(output, PAGE_KEPT)
+        return output

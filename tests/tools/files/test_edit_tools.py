@@ -1,0 +1,207 @@
+"""Editing tools: everything is staged, nothing reaches the disk, line ends and unsaved text survive."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from codeagent_lsp.errors import EditRefused
+from codeagent_lsp.tools.files.edit_tools import EditParameters, replaced, rewritten
+from codeagent_lsp.workspace.changeset import FileChange
+from tests.tools.fakes import Bench
+
+NUMBERED = "1|def f():\n2|    return 1\n"
+
+
+# --- edit_file
+
+
+async def test_an_edit_is_staged_and_shown(bench: Bench) -> None:
+    path = bench.write("src/a.py", "def f():\n    return 1\n")
+    result = await bench.call("edit_file", path="src/a.py", old_str="return 1", new_str="return 2")
+    assert result.ok and "-    return 1\n+    return 2\n" in result.text and "a/src/a.py" in result.text
+    assert bench.changeset.files == (FileChange(path, "def f():\n    return 1\n", "def f():\n    return 2\n"),)
+    assert bench.disk() == {"src/a.py": b"def f():\n    return 1\n"}
+    assert result.data == {"change_id": "c1"}
+
+
+async def test_edits_build_on_staged_text_which_stands_over_buffers_over_the_disk(bench: Bench) -> None:
+    path = bench.write("a.py", "disk\n")
+    bench.open("a.py", "buffer\n", version=7)
+    assert not (await bench.call("edit_file", path="a.py", old_str="disk", new_str="x")).ok
+    assert (await bench.call("edit_file", path="a.py", old_str="buffer", new_str="staged")).ok
+    assert (await bench.call("edit_file", path="a.py", old_str="staged", new_str="again")).ok
+    assert bench.changeset.files == (FileChange(path, "buffer\n", "again\n", 7),)
+    assert "1|again" in (await bench.call("read_file", path="a.py")).text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "said"),
+    [
+        ({"path": "none.py", "old_str": "a", "new_str": "b"}, "failed", "does not exist"),
+        ({"path": "a.py", "old_str": "missing", "new_str": "b"}, "failed", ""),
+        ({"path": "a.py", "old_str": "", "new_str": "b"}, "failed", "empty"),
+        ({"path": "a.py", "old_str": "x", "new_str": "x"}, "failed", "same"),
+        ({"path": "a.py", "old_str": "x", "new_str": "y"}, "failed", ""),
+        ({"path": ".", "old_str": "a", "new_str": "b"}, "denied", ""),
+        ({"path": "src", "old_str": "a", "new_str": "b"}, "failed", "is a folder"),
+        ({"path": "bin", "old_str": "a", "new_str": "b"}, "failed", "bin"),
+        ({"path": "/etc/passwd", "old_str": "a", "new_str": "b"}, "failed", "outside"),
+        ({"path": "a.py", "old_str": "x"}, "retry", "new_str:"),
+    ],
+)
+async def test_edits_that_are_refused(bench: Bench, arguments: dict[str, str], status: str, said: str) -> None:
+    bench.write("a.py", "x = 1\nx = 2\n")
+    bench.write("src/b.py", "")
+    bench.write("bin", b"\0\1\2")
+    result = await bench.call("edit_file", **arguments)
+    assert result.status == status and said in result.text
+    assert not bench.changeset
+
+
+async def test_replace_all(bench: Bench) -> None:
+    bench.write("a.py", "x = 1\nx = 2\n")
+    assert (await bench.call("edit_file", path="a.py", old_str="x", new_str="y", replace_all=True)).ok
+    assert bench.text("a.py") == "y = 1\ny = 2\n"
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("a\r\nb\r\nc\r\n", "a\r\nB\r\nX\r\nc\r\n"),
+        ("a\r\nb\r\nc", "a\r\nB\r\nX\r\nc"),
+        ("a\nb\nc\r\n", "a\nB\nX\nc\r\n"),
+    ],
+)
+async def test_line_ends_survive_an_edit(bench: Bench, before: str, after: str) -> None:
+    bench.write("a.txt", before)
+    assert (await bench.call("edit_file", path="a.txt", old_str="b\n", new_str="B\nX\n")).ok
+    assert bench.text("a.txt") == after
+
+
+def test_line_numbers_copied_from_a_read_result_are_dropped() -> None:
+    edit = EditParameters(path="a", old_str="2|    return 1", new_str="2|    return 2", replace_all=False)
+    assert replaced("def f():\n    return 1\n", edit) == "def f():\n    return 2\n"
+    mixed = EditParameters(path="a", old_str=NUMBERED, new_str="def f():\n    return 2\n", replace_all=False)
+    assert replaced("def f():\n    return 1\n", mixed) == "def f():\n    return 2\n"
+
+
+def test_what_looks_like_line_numbers_but_is_in_the_file_is_data() -> None:
+    table = "1|Ann\n2|Bob\n"
+    edit = EditParameters(path="a", old_str="2|Bob\n", new_str="2|Ben\n", replace_all=False)
+    assert replaced(table, edit) == "1|Ann\n2|Ben\n"
+    assert rewritten(table, "1|Ann\n2|Ben\n") == "1|Ann\n2|Ben\n"
+
+
+async def test_what_the_user_types_while_an_edit_is_made_is_no_part_of_it(bench: Bench) -> None:
+    """The base of the change is the text that was read."""
+    bench.write("a.py", "one\ntwo\n")
+    bench.open("a.py", "one\ntwo\n", version=1)
+    call = asyncio.create_task(bench.call("edit_file", path="a.py", old_str="two", new_str="2"))
+    await asyncio.sleep(0)
+    bench.open("a.py", "typed\none\ntwo\n", version=2)
+    assert (await call).ok
+    (change,) = bench.changeset.files
+    assert change.base is not None
+    assert change.text == change.base.replace("two", "2")
+
+
+# --- write_file
+
+
+async def test_creating_and_replacing(bench: Bench) -> None:
+    result = await bench.call("write_file", path="new/deep/a.py", content="x\ny")
+    assert "Created new/deep/a.py (2 lines)" in result.text
+    assert bench.changeset.files == (FileChange(bench.path("new/deep/a.py"), None, "x\ny"),)
+    assert (await bench.call("write_file", path="new/deep/a.py", content="z\n")).ok
+    assert bench.changeset.files == (FileChange(bench.path("new/deep/a.py"), None, "z\n"),)
+    assert bench.disk() == {}
+
+
+async def test_an_empty_file_can_be_made(bench: Bench) -> None:
+    assert (await bench.call("write_file", path="__init__.py", content="")).ok
+    assert bench.text("__init__.py") == ""
+
+
+async def test_replacing_keeps_the_line_ends_of_lines_that_stay(bench: Bench) -> None:
+    bench.write("a.txt", "a\r\nb\nc\r\n")
+    result = await bench.call("write_file", path="a.txt", content="a\nb\nC\n")
+    assert bench.text("a.txt") == "a\r\nb\nC\r\n"
+    assert "-c" in result.text and "-a" not in result.text
+
+
+async def test_writing_the_same_text_is_refused(bench: Bench) -> None:
+    bench.write("a.txt", "a\r\nb\r\n")
+    result = await bench.call("write_file", path="a.txt", content="a\nb\n")
+    assert (result.status, result.error and result.error.code) == ("failed", "EDIT_REFUSED")
+    assert not bench.changeset
+
+
+async def test_numbers_of_a_read_result_are_dropped_only_when_an_ordinary_file_is_replaced(bench: Bench) -> None:
+    bench.write("a.py", "def f():\n    return 0\n")
+    assert (await bench.call("write_file", path="a.py", content=NUMBERED)).ok
+    assert bench.text("a.py") == "def f():\n    return 1\n"
+    assert (await bench.call("write_file", path="table.psv", content="1|Ann\n2|Bob\n")).ok
+    assert bench.text("table.psv") == "1|Ann\n2|Bob\n"
+
+
+@pytest.mark.parametrize("path", ["src", "bin", "a.py/b.py", "a.py/deep/b.py"])
+async def test_places_where_no_text_can_go(bench: Bench, path: str) -> None:
+    bench.write("src/x.py", "")
+    bench.write("a.py", "")
+    bench.write("bin", b"\0\1")
+    result = await bench.call("write_file", path=path, content="x")
+    assert not result.ok
+    assert not bench.changeset
+
+
+# --- batch_edit and preview_edit
+
+
+async def test_a_batch_is_one_step_over_several_files(bench: Bench) -> None:
+    bench.write("a.py", "one\ntwo\n")
+    bench.write("b.py", "three\n")
+    edits = [
+        {"path": "a.py", "old_str": "one", "new_str": "1"},
+        {"path": "./a.py", "old_str": "1\ntwo", "new_str": "1\n2"},
+        {"path": "b.py", "old_str": "three", "new_str": "3"},
+    ]
+    result = await bench.call("batch_edit", edits=edits)
+    assert result.ok
+    assert (bench.text("a.py"), bench.text("b.py")) == ("1\n2\n", "3\n")
+    assert (await bench.call("undo_patch", change_id=result.data["change_id"])).ok
+    assert not bench.changeset
+
+
+@pytest.mark.parametrize(
+    "bad", [{"path": "b.py", "old_str": "none", "new_str": "x"}, {"path": "gone.py", "old_str": "a", "new_str": "b"}]
+)
+async def test_a_batch_is_all_or_nothing(bench: Bench, bad: dict[str, str]) -> None:
+    bench.write("a.py", "one\n")
+    bench.write("b.py", "two\n")
+    result = await bench.call("batch_edit", edits=[{"path": "a.py", "old_str": "one", "new_str": "1"}, bad])
+    assert not result.ok and bad["path"] in result.text
+    assert not bench.changeset and bench.told == []
+
+
+@pytest.mark.parametrize(
+    "edits", [[], "nothing", [{"path": "a.py"}], [{"path": "a", "old_str": "b", "new_str": "c"}] * 101]
+)
+async def test_batches_that_are_none(bench: Bench, edits: object) -> None:
+    result = await bench.call("batch_edit", edits=edits)
+    assert result.status == "retry" and "edits" in result.text
+
+
+async def test_a_preview_changes_nothing(bench: Bench) -> None:
+    bench.write("a.py", "one\n")
+    result = await bench.call("preview_edit", path="a.py", old_str="1|one", new_str="1|two")
+    assert "-one\n+two" in result.text
+    assert not bench.changeset
+    assert not (await bench.call("preview_edit", path="a.py", old_str="gone", new_str="x")).ok
+
+
+def test_a_refused_edit_says_why() -> None:
+    with pytest.raises(EditRefused) as refusal:
+        replaced("a\na\n", EditParameters(path="x", old_str="a", new_str="b", replace_all=False))
+    assert refusal.value.reason == "ambiguous"

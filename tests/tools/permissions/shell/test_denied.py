@@ -1,0 +1,181 @@
+"""What is never run, in whatever disguise, and what only looks like it."""
+
+from __future__ import annotations
+
+import base64
+
+import pytest
+
+from codeagent_lsp.tools.permissions.shell_policy import judge
+
+NEVER = [
+    *("rm -rf /", "rm -rf /*", "rm -fr ~", "rm -r -f $HOME", 'rm -rf "$HOME"/', "rm -rf ${HOME}/*", "rm / -rf"),
+    *("rm --recursive /",),
+    *("rm -rf //", "rm -rf /.", "rm -rf /usr/..", "rm -rf /etc", "rm -rf /usr/*", "rm -Rf /home/someone"),
+    *("rm -rf ~root", "rm -rf /?*"),
+    *("rm -rf -- /", "rm -rf a b /", "cd / && rm -rf *", "cd ~; rm -rf .", "rm --no-preserve-root -rf x"),
+    *("RM -rf /", "rm -rf /{bin,etc}"),
+    *("chmod -R 777 /", "chown -R me ~", "chgrp -R x /etc", "mv / x", "mv ~ /tmp/x", "mv /* /dev/null"),
+    *("find / -delete", "find / -type f -delete", "find ~ -exec rm -rf {} +", "mkfs /dev/sda"),
+    *("mkfs.ext4 -F /dev/sda1", "wipefs -a /dev/sda"),
+    *("dd if=a of=/dev/sda", "dd of=/dev/nvme0n1 if=/dev/zero", "echo a > /dev/sda", "cat a >/dev/mem"),
+    *("tee /dev/sda < a", "cp a /dev/sda"),
+    *("ls >/dev/null2", "ls > /dev/nul"),
+    *("shred /dev/sda", "fdisk /dev/sda", "parted /dev/sda mklabel gpt", "sgdisk -Z /dev/sda"),
+    *("shutdown now", "reboot", "halt -f", "/sbin/poweroff", "init 0", "telinit 6", "systemctl reboot"),
+    *("kill -9 -1", "killall5"),
+    *("echo a > /etc/passwd", "echo a | tee -a /etc/sudoers", "echo b > /proc/sysrq-trigger", "cp a /etc/shadow"),
+]  # fmt: skip
+
+DISGUISED = [
+    *("sudo rm -rf /", "sudo -u root -n rm -rf /", "env A=b rm -rf /", "env -S 'rm -rf /'", "nice -n 5 rm -rf /"),
+    *("nohup rm -rf / &",),
+    *("timeout -k 5 10 rm -rf /", "stdbuf -oL rm -rf /", "setsid -f rm -rf /", "command rm -rf /"),
+    *("exec rm -rf /", "time rm -rf /"),
+    *("xargs rm -rf / < a", "echo / | xargs -I x rm -rf /", "find . -exec rm -rf / \\;", "flock a rm -rf /"),
+    *("script -qc 'rm -rf /' a",),
+    *("bash -c 'rm -rf /'", "sh -lc 'rm -rf /'", "bash -c \"bash -c 'rm -rf /'\"", "eval 'rm -rf /'"),
+    *("eval rm -rf /", "su -c 'rm -rf /'"),
+    *("sudo env nice timeout 5 bash -c 'sudo rm -rf /'", "trap 'rm -rf /' EXIT", "busybox rm -rf /"),
+    *("ssh host rm -rf /", "watch 'rm -rf /'"),
+    *("\\rm -rf /", "'rm' -rf /", "r''m -rf /", 'r"m" -r"f" "/"', "$'rm' -rf /", "$'\\x72m' -rf /"),
+    *("rm$IFS-rf$IFS/", "rm${IFS}-rf${IFS}/"),
+    *("{rm,-rf,/}", "a=rm; $a -rf /", "a=r b=m; $a$b -rf /", "x=/; rm -rf $x", "for x in /; do rm -rf $x; done"),
+    *("$(echo rm) -rf /", "r$@m -rf /"),
+    *("/bin/rm -rf /", "ls; rm -rf /", "ls && rm -rf / || true", "(rm -rf /)", "{ rm -rf /; }"),
+    *("if a; then rm -rf /; fi", "! rm -rf /"),
+    *("echo $(rm -rf /)", "echo `rm -rf /`", 'echo "$(rm -rf /)"', "cat <(rm -rf /)", "a=$(rm -rf /)"),
+    *("f() { rm -rf /; }; f", "a=b rm -rf /"),
+    *("while true; do rm -rf /; done", "case a in a) rm -rf /;; esac", "rm -rf / )", "rm -rf / 'a", "rm -rf / >"),
+    *("rm \\\n-rf /", "ls &\nrm -rf /"),
+    *("bash <<< 'rm -rf /'", "bash <<E\nrm -rf /\nE", "echo 'rm -rf /' | sh", "printf 'rm -rf /' | sudo bash"),
+    *("echo 'rm -rf /' | tee | sh",),
+    *("python3 -c \"import os; os.system('rm -rf /')\"", "perl -e 'system(\"rm -rf /\")'"),
+    *("node -e \"fs.rmSync('/', {recursive: true})\"",),
+    *("python3 -c \"import subprocess as s; s.run(['rm', '-rf', '/'])\"",),
+    *("python -c \"import shutil; shutil.rmtree('/')\"",),
+    *("echo " + base64.b64encode(b"rm -rf /").decode() + " | base64 -d | sh",),
+    *("echo " + b"rm -rf /".hex() + " | xxd -r -p | bash",),
+    *("echo '/ fr- mr' | rev | sh",),
+]  # fmt: skip
+
+BOMBS = [
+    *(
+        ":(){ :|:& };:",
+        ":() { : | : & } ; :",
+        ":(){:|:&};:",
+        "f(){ f|f& };f",
+        "bomb() { bomb & bomb & }; bomb",
+        "function f { f | f & }; f",
+    ),
+    *(
+        "f() ( f & f & ); f",
+        "f(){ g & g & }; g(){ f & f & }; f",
+        "f(){ f | cat; }; f",
+        "f(){ (f)& (f)& }; f",
+        "f(){ x=$(f)$(f); }; f",
+    ),
+    *(
+        "bash -c ':(){ :|:& };:'",
+        "$0 & $0 &",
+        "while true; do bash x & done",
+        "while :; do $0 & done",
+        "for ((;;)); do a & done",
+    ),
+    *(
+        "perl -e 'fork while fork'",
+        "perl -e 'while(1){fork}'",
+        "ruby -e 'loop { fork }'",
+        "python -c 'import os\nwhile 1: os.fork()'",
+    ),
+    *("sudo bash -c 'f(){ f|f& };f'", "f(){ while true; do f & done; }; f"),
+]
+
+SETTINGS = [
+    *(
+        "echo a > .vscode/tasks.json",
+        "echo a >> ~/.zshrc",
+        "cat a > $HOME/.bashrc",
+        "tee .idea/x.xml",
+        "cp a .git/hooks/pre-commit",
+    ),
+    *(
+        "ln -s a .git/hooks/post-merge",
+        "install -m 755 a .git/hooks/x",
+        "sed -i s/a/b/ .git/config",
+        "mv a .envrc",
+        "cp -t .cursor a",
+    ),
+    *(
+        "echo k >> ~/.ssh/authorized_keys",
+        "bash -c 'echo a > .mcp.json'",
+        "echo a > x.code-workspace",
+        "cp .bashrc ~",
+        "dd of=.nvim.lua",
+    ),
+    *(
+        "crontab -",
+        "crontab -r",
+        "git config --global user.name x",
+        "git -C a config --system core.pager x",
+        "code --install-extension=x",
+    ),
+    *(
+        "echo a > .codeagent/permissions.toml",
+        "echo a 2> ./.vscode/../.vscode/a",
+        "env git config --global alias.x '!y'",
+    ),
+]
+
+NOT_DENIED = [
+    *("rm -rf /tmp/x", "rm -rf build", "rm -rf ./build/*", "rm -rf node_modules", "rm -f /etc/x"),
+    *("rm -rf ~/project/build", "rm /", "rm -rf ."),
+    *("rm -rf /usr/local/lib/x", "rm -rf /home/me/project", "rm -rf $BUILD", 'rm -rf "$BUILD"/x', "git rm -r ."),
+    *("rm -rf '*'", "rm -rf a/etc"),
+    *("echo 'rm -rf /' > note.md", "grep -rn 'rm -rf /' src", "git commit -m 'never rm -rf /'"),
+    *("cat <<E > a.md\nrm -rf /\nE", "man shutdown"),
+    *("sudo echo rm -rf /", "timeout 5 grep -r shutdown src", "xargs grep reboot", "printf 'rm -rf /' | wc"),
+    *("echo ':(){ :|:& };:' | cat -A | wc",),
+    *("dd if=a of=b", "dd if=/dev/sda of=/dev/null", "echo a > /dev/null", "echo a > /dev/stderr"),
+    *("echo a > /dev/tcp/x/1", "cat /dev/sda"),
+    *("mkfs --help", "fdisk -l /dev/sda", "shred a.txt", "chmod -R 755 src", "chmod 755 /", "mv a /tmp"),
+    *("find / -name core -delete", "find . -delete"),
+    *("systemctl status", "init", "kill -9 123", "kill -1 123", "kill %1", "pkill -1 x", "npm init 0"),
+    *("shutdown --help", "crontab -l"),
+    *("git config user.name x", "git config --global --list", "git config --global user.name", "code ."),
+    *("cp .vscode/settings.json /tmp/x",),
+    *("cat ~/.bashrc", "cat .git/hooks/pre-commit", "ls .vscode", "mkdir -p .vscode", "echo a > vscode/x"),
+    *("echo a > .github/workflows/x.yml",),
+    *("f() { ls | wc; }; f", "walk() { for x in $1/*; do test -d $x && walk $x | sort; done; }; walk ."),
+    *("f(){ if a; then f & fi; }; f",),
+    *("while true; do a & wait; done", "while true; do a && sleep 1 & sleep 1; done"),
+    *("for x in a b; do x & done", "a() { b & }; b() { c; }; a"),
+    *("echo $0 | cat", "python -c 'import os; os.fork()'", "bash -c 'ls /'", "eval ls", "echo / | xargs ls"),
+    *("perl -e 'print 1'",),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("command", [*NEVER, *DISGUISED, *BOMBS, *SETTINGS])
+def test_it_is_denied_whatever_the_user_allows(command: str) -> None:
+    assert judge(command, allow=("*",)).decision == "deny"
+
+
+@pytest.mark.parametrize("command", NOT_DENIED)
+def test_it_only_looks_like_it(command: str) -> None:
+    judgement = judge(command)
+    assert judgement.decision != "deny", judgement.reasons
+
+
+def test_the_reason_for_settings_tells_what_to_do() -> None:
+    assert "edit" in judge("echo a > .vscode/x.json").reasons[0]
+
+
+@pytest.mark.parametrize("wrapped", range(1, 12))
+def test_no_depth_of_wrapping_hides_it(wrapped: int) -> None:
+    assert judge("sudo " * wrapped + "rm -rf /", allow=("*",)).decision == "deny"
+
+
+def test_padding_hides_nothing() -> None:
+    assert judge("echo " + "a" * 60_000 + "; rm -rf /", allow=("*",)).decision == "deny"
+    assert judge("true\n" * 1_500 + "rm -rf /", allow=("*",)).decision == "deny"
+    assert judge("cat <<A\n" * 70 + "x\nA\nrm -rf /", allow=("*",)).decision == "deny"
