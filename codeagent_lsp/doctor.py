@@ -15,8 +15,8 @@ from codeagent_lsp import __version__
 from codeagent_lsp.agent.forms.proof import BY_SCRIPT, ProofStore
 from codeagent_lsp.config import Settings
 from codeagent_lsp.errors import ModelError, SettingError, ToolFailed
-from codeagent_lsp.llm.base import Model
 from codeagent_lsp.llm.factory import open_model
+from codeagent_lsp.llm.model import Model
 from codeagent_lsp.shadow.probe import Isolator
 from codeagent_lsp.state import state_root
 from codeagent_lsp.texts import text

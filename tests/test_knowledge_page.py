@@ -13,8 +13,8 @@ from codeagent_lsp.agent.memory import MOST_ENTRIES
 from codeagent_lsp.config import Settings
 from codeagent_lsp.protocol import COMMANDS, command
 from codeagent_lsp.tools.catalogue import BUILTIN
-from codeagent_lsp.tools.skills.model import Skill
 from codeagent_lsp.tools.skills.shelf import SkillShelf
+from codeagent_lsp.tools.skills.skill import Skill
 from codeagent_lsp.tools.skills.trust import Trust
 from codeagent_lsp.workspace.files import FileView
 from codeagent_lsp.workspace.paths import Roots

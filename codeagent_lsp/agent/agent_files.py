@@ -13,9 +13,9 @@ from pathlib import Path, PurePath
 from typing import Literal
 
 from codeagent_lsp.agent.prompt import load
-from codeagent_lsp.tools.skills import places
+from codeagent_lsp.tools.skills import skill_folders as places
 from codeagent_lsp.tools.skills.front_matter import FrontMatterError, parse
-from codeagent_lsp.tools.skills.model import digest_of
+from codeagent_lsp.tools.skills.skill import digest_of
 from codeagent_lsp.tools.skills.trust import Trust
 from codeagent_lsp.workspace.files import FileView
 from codeagent_lsp.workspace.visible import one_line, visible

@@ -9,7 +9,7 @@ from typing import Any
 from codeagent_lsp import events
 from codeagent_lsp.agent.loop import usage_event
 from codeagent_lsp.errors import ModelStreamBroken
-from codeagent_lsp.llm.base import Model, ModelRequest, Reply
+from codeagent_lsp.llm.model import Model, ModelRequest, Reply
 from codeagent_lsp.messages import Message
 
 

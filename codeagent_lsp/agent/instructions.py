@@ -1,7 +1,7 @@
 """What a project tells agents about itself: `AGENTS.md`, in the workspace folders and nested below them.
 
 Read as the user has it, unsaved text first, never as a run has staged it. Text of a workspace is not to be trusted:
-what cannot be seen in it is written out, and it is bounded. Not here: when it is told (`session/background.py`).
+what cannot be seen in it is written out, and it is bounded. Not here: when it is told (`session/memory/background.py`).
 """
 
 # ruff: noqa: PTH118, PTH120 - paths of the workspace are plain strings and may be any bytes

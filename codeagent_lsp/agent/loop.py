@@ -20,7 +20,7 @@ from codeagent_lsp.agent.guards import Anomaly, LoopGuard
 from codeagent_lsp.agent.history import UNFINISHED, History, note
 from codeagent_lsp.agent.window import ConversationWindow, WindowLimits, nothing_kept
 from codeagent_lsp.errors import ContextOverflow, ModelError, ModelReplyInvalid, ModelStreamBroken
-from codeagent_lsp.llm.base import Model, ModelRequest, Reply, TextChunk
+from codeagent_lsp.llm.model import Model, ModelRequest, Reply, TextChunk
 from codeagent_lsp.messages import Message, ToolCall, ToolResult, ToolSpec
 
 if TYPE_CHECKING:  # heavy, and others need no more of this page than its numbers

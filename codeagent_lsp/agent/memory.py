@@ -2,7 +2,7 @@
 
 Pure. An entry is one line with its reason; nothing that came from files or tools is shown to the model here, so that
 a text in a workspace cannot plant a memory. Not here: when that is done and where it is kept
-(`session/memory_store.py`).
+(`session/memory/memory_store.py`).
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from codeagent_lsp.tools.skills.model import Skill
+from codeagent_lsp.tools.skills.skill import Skill
 
 MOST_LISTED = 40
 DESCRIPTION = 200

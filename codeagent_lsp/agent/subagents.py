@@ -17,7 +17,7 @@ from codeagent_lsp.agent.history import History
 from codeagent_lsp.agent.loop import AgentLoop, LoopLimits, LoopResult
 from codeagent_lsp.agent.subset import Subset
 from codeagent_lsp.errors import ErrorCode, ModelError, PermissionDenied, ToolFailed
-from codeagent_lsp.llm.base import Model
+from codeagent_lsp.llm.model import Model
 from codeagent_lsp.messages import Message, ToolSpec
 from codeagent_lsp.tools.executor import ToolExecutor
 from codeagent_lsp.tools.groups import CORE

@@ -1,6 +1,6 @@
 """A part of the tools, as a registry: what an agent, or one moment of a run, may call.
 
-Not here: what is offered to the model (`session/offering.py`), permissions.
+Not here: what is offered to the model (`session/conversation/tool_selection.py`), permissions.
 """
 
 from __future__ import annotations

@@ -19,14 +19,20 @@ from pathlib import Path
 from urllib.parse import quote
 
 from codeagent_lsp.config import ShellSettings
-from codeagent_lsp.environments.base import EnvironmentProblem, Kind
 from codeagent_lsp.environments.container_box import Box, BoxLimits, Pieces, Plan, Task, shell_words, sweep
 from codeagent_lsp.environments.container_cargo import REPORTS, Cargo
 from codeagent_lsp.environments.container_engine import Engine, find_socket
+from codeagent_lsp.environments.environment import EnvironmentProblem, Kind
 from codeagent_lsp.environments.grading import grade
 from codeagent_lsp.environments.patience import Sleep, patient
 from codeagent_lsp.errors import ErrorCode, SettingError
-from codeagent_lsp.shadow.base import (
+from codeagent_lsp.shadow.environment import FIXED
+from codeagent_lsp.shadow.folder import LayerFolder, abandoned
+from codeagent_lsp.shadow.folder import sweep as sweep_folders
+from codeagent_lsp.shadow.hiding import within
+from codeagent_lsp.shadow.output import Output
+from codeagent_lsp.shadow.process import settled
+from codeagent_lsp.shadow.shell import (
     REPORT_VARIABLE,
     Approve,
     Command,
@@ -37,12 +43,6 @@ from codeagent_lsp.shadow.base import (
     OnOutput,
     Writings,
 )
-from codeagent_lsp.shadow.environment import FIXED
-from codeagent_lsp.shadow.folder import LayerFolder, abandoned
-from codeagent_lsp.shadow.folder import sweep as sweep_folders
-from codeagent_lsp.shadow.hiding import within
-from codeagent_lsp.shadow.output import Output
-from codeagent_lsp.shadow.process import settled
 from codeagent_lsp.shadow.workspace import BoundShell, Execute, ShadowWorkspace
 from codeagent_lsp.workspace.files import FileView
 from codeagent_lsp.workspace.staging import Staging

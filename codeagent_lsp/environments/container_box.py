@@ -13,11 +13,11 @@ from contextlib import aclosing, suppress
 from dataclasses import dataclass
 from typing import IO, Any
 
-from codeagent_lsp.environments.base import EnvironmentProblem
 from codeagent_lsp.environments.container_engine import VERSION, Engine, Piped
+from codeagent_lsp.environments.environment import EnvironmentProblem
 from codeagent_lsp.errors import ErrorCode
-from codeagent_lsp.shadow.base import Stream
 from codeagent_lsp.shadow.process import settled
+from codeagent_lsp.shadow.shell import Stream
 
 USER = 1001
 LABEL = "codeagent.state"

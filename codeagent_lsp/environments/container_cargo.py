@@ -12,14 +12,14 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import IO
 
-from codeagent_lsp.environments.base import EnvironmentProblem
 from codeagent_lsp.environments.container_box import REPORTS, Box, BoxLimits
 from codeagent_lsp.environments.container_files import Seen, difference, pack, seen_in, unpack
+from codeagent_lsp.environments.environment import EnvironmentProblem
 from codeagent_lsp.errors import ErrorCode
-from codeagent_lsp.shadow.base import Writings
 from codeagent_lsp.shadow.folder import LayerFolder
 from codeagent_lsp.shadow.mirror import Mirror
 from codeagent_lsp.shadow.process import read_reports, settled
+from codeagent_lsp.shadow.shell import Writings
 from codeagent_lsp.shadow.upper import Found, UpperLimits
 from codeagent_lsp.workspace.ignore import IgnoreRules
 

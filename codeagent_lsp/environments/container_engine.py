@@ -17,7 +17,7 @@ from typing import Any, NoReturn
 
 import httpx
 
-from codeagent_lsp.environments.base import EnvironmentProblem
+from codeagent_lsp.environments.environment import EnvironmentProblem
 from codeagent_lsp.environments.grading import grade, grade_status
 from codeagent_lsp.errors import ErrorCode
 from codeagent_lsp.workspace.visible import one_line

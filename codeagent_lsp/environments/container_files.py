@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from codeagent_lsp.environments.base import EnvironmentProblem
+from codeagent_lsp.environments.environment import EnvironmentProblem
 from codeagent_lsp.errors import ErrorCode
 from codeagent_lsp.shadow.folder import remove_tree
 from codeagent_lsp.shadow.upper_walk import MAX_DEPTH, is_folder

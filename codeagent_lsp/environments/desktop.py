@@ -14,7 +14,7 @@ from pathlib import Path
 
 from codeagent_lsp.environments.serving import Recipe, Wanted
 from codeagent_lsp.environments.web_terminal import ENVIRONMENT, missing, need_library, page_files
-from codeagent_lsp.shadow.base import REPORT_VARIABLE, Command
+from codeagent_lsp.shadow.shell import REPORT_VARIABLE, Command
 
 SOCKET = "vnc"
 NOVNC = ("/usr/share/novnc", "/usr/local/share/novnc", "/usr/share/webapps/novnc")

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from codeagent_lsp.config import ShellSettings
-from codeagent_lsp.environments.base import Kind
+from codeagent_lsp.environments.environment import Kind
 from codeagent_lsp.shadow.probe import Isolator
 from codeagent_lsp.shadow.workspace import Execute, ShadowWorkspace, executing
 

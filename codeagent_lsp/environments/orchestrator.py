@@ -10,9 +10,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from codeagent_lsp.config import ShellSettings
-from codeagent_lsp.environments.base import Adapter, Environment, EnvironmentProblem, Info, Kind, Status
+from codeagent_lsp.environments.environment import Adapter, Environment, EnvironmentProblem, Info, Kind, Status
 from codeagent_lsp.errors import ErrorCode
-from codeagent_lsp.shadow.base import Approve, Command, CommandResult, Isolation, OnOutput, Shell, no_output
+from codeagent_lsp.shadow.shell import Approve, Command, CommandResult, Isolation, OnOutput, Shell, no_output
 from codeagent_lsp.workspace.files import FileView
 from codeagent_lsp.workspace.staging import Staging
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from codeagent_lsp.shadow.base import Command
+from codeagent_lsp.shadow.shell import Command
 
 Kind = Literal["terminal", "desktop"]
 

@@ -19,8 +19,8 @@ from typing import Any
 from codeagent_lsp.environments.serving import PORTS, Recipe, Status, Wanted
 from codeagent_lsp.environments.web_terminal import EXTRA, missing
 from codeagent_lsp.errors import ErrorCode, ToolFailed
-from codeagent_lsp.shadow.base import Command, CommandResult, Finished, Launch, OnOutput, Shell
 from codeagent_lsp.shadow.process import Guarded, ProcessLimits, settled
+from codeagent_lsp.shadow.shell import Command, CommandResult, Finished, Launch, OnOutput, Shell
 from codeagent_lsp.workspace.process_group import read_head
 
 LONGEST_SECONDS = 8 * 3600.0

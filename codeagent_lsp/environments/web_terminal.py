@@ -11,10 +11,10 @@ from collections.abc import Iterable
 from importlib.util import find_spec
 from pathlib import Path
 
-from codeagent_lsp.environments.base import Kind
+from codeagent_lsp.environments.environment import Kind
 from codeagent_lsp.environments.serving import Recipe
 from codeagent_lsp.errors import ErrorCode, ToolFailed
-from codeagent_lsp.shadow.base import Command
+from codeagent_lsp.shadow.shell import Command
 
 EXTRA = "pip install 'codeagent-lsp[terminal]'"
 PAGES = Path(__file__).with_name("pages")

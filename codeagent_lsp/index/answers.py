@@ -11,7 +11,6 @@ from threading import Lock
 from typing import Any
 
 from codeagent_lsp.index import chunks
-from codeagent_lsp.index.base import SymbolInfo
 from codeagent_lsp.index.chunks import Chunk
 from codeagent_lsp.index.mapper import Mapper
 from codeagent_lsp.index.opening import saved_graph
@@ -20,6 +19,7 @@ from codeagent_lsp.index.rank import Task
 from codeagent_lsp.index.repomap import RepoMap
 from codeagent_lsp.index.scan import Folders
 from codeagent_lsp.index.store import Store
+from codeagent_lsp.index.symbols import SymbolInfo
 from codeagent_lsp.index.view import View
 from codeagent_lsp.index.words import Question, as_word, counted, question
 from codeagent_lsp.workspace.files import FileView

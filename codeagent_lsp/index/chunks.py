@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from math import log1p
 from zlib import crc32
 
-from codeagent_lsp.index.base import SymbolInfo
+from codeagent_lsp.index.symbols import SymbolInfo
 from codeagent_lsp.index.words import Question, as_word, counted
 
 MOST_LINES = 60

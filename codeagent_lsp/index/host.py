@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from codeagent_lsp.errors import ErrorCode, ToolFailed
 from codeagent_lsp.index.port import Finder
-from codeagent_lsp.index.running import MakeBeside, OpenIndex, Tell, ended
+from codeagent_lsp.index.running import MakeVectorSearch, OpenIndex, Tell, ended
 from codeagent_lsp.state import workspace_state
 
 if TYPE_CHECKING:  # heavy
@@ -39,7 +39,7 @@ FAILED = "The code index cannot be kept: {problem}. Use grep and glob_file_searc
 
 class IndexHost:
     """The `Indexing` of one server. `folders` and `settings` are asked for at every question; `tell` hears of every
-    status; `watch` asks the client to tell of changed files, once; `beside` makes what searches beside words.
+    status; `watch` asks the client to tell of changed files, once; `vectors` makes the search by vectors.
     """
 
     def __init__(
@@ -48,13 +48,13 @@ class IndexHost:
         settings: Callable[[], IndexSettings],
         tell: Tell,
         watch: Callable[[], Awaitable[bool]],
-        beside: MakeBeside = lambda store, folders: None,
+        vectors: MakeVectorSearch = lambda store, folders: None,
     ) -> None:
         self._folders = folders
         self._settings = settings
         self._tell = tell
         self._watch = watch
-        self._beside = beside
+        self._vectors = vectors
         self._watched: bool | None = None
         self._open: OpenIndex | None = None
         self._turn = asyncio.Lock()
@@ -67,9 +67,9 @@ class IndexHost:
         return self._open is not None and self._open.service.checked is not None
 
     def finders(self) -> Sequence[Finder]:
-        """What searches beside words."""
-        beside = self._open.beside if self._open is not None else None
-        return () if beside is None else (beside.search,)
+        """The searches besides the one by words."""
+        vectors = self._open.vectors if self._open is not None else None
+        return () if vectors is None else (vectors.search,)
 
     async def ready(self, seconds: float) -> Answers:
         """Answers on the disk as it is now, or as it was lately where that takes longer than `seconds`."""
@@ -161,7 +161,7 @@ class IndexHost:
                 raise ToolFailed(problem, ErrorCode.NOT_FOUND)
             if self._open is None:
                 path = _store(folders)
-                self._open = await asyncio.to_thread(OpenIndex, folders, path, settings, self._tell, self._beside)
+                self._open = await asyncio.to_thread(OpenIndex, folders, path, settings, self._tell, self._vectors)
                 self._spawn(self._follow(self._open))
             return self._open
 

@@ -12,13 +12,13 @@ from hashlib import blake2b
 from typing import NamedTuple
 
 from codeagent_lsp.errors import FileRefused
-from codeagent_lsp.index.base import FileTags
 from codeagent_lsp.index.grammars import grammar_of
 from codeagent_lsp.index.kinds import is_made
 from codeagent_lsp.index.masked import masked
 from codeagent_lsp.index.packing import Found, Packed, pack_found, unpack_symbols
 from codeagent_lsp.index.parse import MAX_BYTES, find
 from codeagent_lsp.index.store import Entry, Stamp, Store
+from codeagent_lsp.index.symbols import FileTags
 from codeagent_lsp.index.work import Work
 from codeagent_lsp.workspace.encoding import decode
 

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Any, Protocol
 
-from codeagent_lsp.index.base import FileTags, SymbolInfo
 from codeagent_lsp.index.kinds import is_source
+from codeagent_lsp.index.symbols import FileTags, SymbolInfo
 from codeagent_lsp.index.words import Question, as_word, counted, terms_of, words_of
 
 MAX_CHARS = 400_000

@@ -14,9 +14,9 @@ from typing import Any, Protocol
 
 from codeagent_lsp.index import graph as graphs
 from codeagent_lsp.index import rank, repomap
-from codeagent_lsp.index.base import SymbolInfo
 from codeagent_lsp.index.rank import Task
 from codeagent_lsp.index.repomap import Counter, RepoMap, estimate_tokens
+from codeagent_lsp.index.symbols import SymbolInfo
 from codeagent_lsp.index.words import Question
 
 STALE = 0.02  # the share of changed files from which the graph is made anew

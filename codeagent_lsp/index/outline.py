@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
-from codeagent_lsp.index.base import SymbolInfo, SymbolKind
+from codeagent_lsp.index.symbols import SymbolInfo, SymbolKind
 
 if TYPE_CHECKING:
     from tree_sitter import Node

@@ -10,7 +10,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, get_args
 
-from codeagent_lsp.index.base import FileTags, Import, Reference, SymbolInfo, SymbolKind
+from codeagent_lsp.index.symbols import FileTags, Import, Reference, SymbolInfo, SymbolKind
 
 _KINDS: tuple[SymbolKind, ...] = get_args(SymbolKind)
 _NUMBER = {kind: number for number, kind in enumerate(_KINDS)}

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from codeagent_lsp.errors import FileRefused
 from codeagent_lsp.index import grammars
-from codeagent_lsp.index.base import FileTags, Import
 from codeagent_lsp.index.outline import Outline, by_last_line, ordered
 from codeagent_lsp.index.packing import Found, tags_of
+from codeagent_lsp.index.symbols import FileTags, Import
 from codeagent_lsp.workspace.encoding import decode
 
 if TYPE_CHECKING:

@@ -15,12 +15,12 @@ if TYPE_CHECKING:  # the parts of an index are heavy, and who only names the por
     from codeagent_lsp.index.view import View
 
 Finder = Callable[[str, int], Awaitable["Sequence[Chunk]"]]
-"""Another way to search beside words, for instance by vectors: the pieces for a query, at most so many, best first.
-It never fails: where it cannot answer now, it finds nothing."""
+"""Another search besides the one by words, for instance by vectors: the pieces for a query, at most so many, best
+first. It never fails: where it cannot answer now, it finds nothing."""
 
 
-class Beside(Protocol):
-    """Searches beside words on what the index has, for instance by vectors. It never fails (see `Finder`)."""
+class VectorSearch(Protocol):
+    """Search by meaning over the pieces of the index, joined with the search by words. It never fails (see `Finder`)."""
 
     async def refresh(self) -> object:
         """The index has changed: come up to it. May be cancelled."""
@@ -60,7 +60,7 @@ class Indexing(Protocol):
         """Bring the index up to the disk; returns when that is done. ToolFailed where there is no index."""
 
     def finders(self) -> Sequence[Finder]:
-        """What searches beside words."""
+        """The searches besides the one by words."""
 
     @property
     def whole(self) -> bool:

@@ -12,7 +12,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from codeagent_lsp.index.base import SymbolInfo
+from codeagent_lsp.index.symbols import SymbolInfo
 from codeagent_lsp.index.words import Question, words_of
 
 Outline = Callable[[str], Sequence[SymbolInfo]]

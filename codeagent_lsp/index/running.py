@@ -1,4 +1,4 @@
-"""One index at work: the looks at the disk, the changed files on their way, and what searches beside words.
+"""One index at work: the looks at the disk, the changed files on their way, and the search by vectors.
 
 Not here: whether there shall be one, and for which folders (`host.py`).
 """
@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from codeagent_lsp.index.feed import Feed
-from codeagent_lsp.index.port import Beside
+from codeagent_lsp.index.port import VectorSearch
 
 if TYPE_CHECKING:  # heavy
     from codeagent_lsp.config import IndexSettings
@@ -21,15 +21,15 @@ if TYPE_CHECKING:  # heavy
     from codeagent_lsp.index.store import Store
 
 Tell = Callable[["Status"], None]
-MakeBeside = Callable[["Store", "Folders"], Beside | None]
-"""Makes what searches beside words for an index; None where there is nothing. Called in a thread."""
+MakeVectorSearch = Callable[["Store", "Folders"], VectorSearch | None]
+"""Makes the search by vectors for an index; None where none is configured. Called in a thread."""
 
 
 class OpenIndex:
     """The index of `folders` at `path`. `known` says that it had files before this server began."""
 
     def __init__(
-        self, folders: Sequence[str], path: Path, settings: IndexSettings, tell: Tell, beside: MakeBeside
+        self, folders: Sequence[str], path: Path, settings: IndexSettings, tell: Tell, vectors: MakeVectorSearch
     ) -> None:
         """Loads the heavy parts, so it is made in a thread."""
         import sqlite3  # late: an idle server does without it
@@ -40,7 +40,7 @@ class OpenIndex:
         self.folders = tuple(folders)
         self.service: IndexService = IndexService(folders, path, settings, tell=self._heard)
         self.answers: Answers = Answers(self.service.store, self.service.folders)
-        self.beside = beside(self.service.store, self.service.folders)
+        self.vectors = vectors(self.service.store, self.service.folders)
         self.feed = Feed(self._look)
         try:
             self.known = bool(self.service.store.query("SELECT 1 FROM files LIMIT 1"))
@@ -77,20 +77,20 @@ class OpenIndex:
         await self.feed.close()
         await ended(self._looking)
         await ended(self._following)
-        if self.beside is not None:
-            await asyncio.to_thread(self.beside.close)
+        if self.vectors is not None:
+            await asyncio.to_thread(self.vectors.close)
         await self.service.close()
 
     async def _look(self, paths: tuple[str, ...] | None) -> Status:
         return await (self.service.refresh() if paths is None else self.service.changed(paths))
 
     def _heard(self, status: Status) -> None:
-        """Pass on a status. What searches beside words comes up to the index after each look at the disk."""
+        """Pass on a status. The vectors are brought up to date after each look at the disk."""
         self._tell(status)
-        if status.state != "ready" or self.beside is None:
+        if status.state != "ready" or self.vectors is None:
             return
         if self._following is None or self._following.done():
-            self._following = asyncio.ensure_future(self.beside.refresh())
+            self._following = asyncio.ensure_future(self.vectors.refresh())
 
 
 async def ended(task: asyncio.Task[Any] | None) -> None:

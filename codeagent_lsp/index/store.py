@@ -16,9 +16,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, TypeVar, cast
 
-from codeagent_lsp.index.base import FileTags, SymbolInfo
 from codeagent_lsp.index.database import Database
 from codeagent_lsp.index.packing import Packed, pack, unpack, unpack_defined, unpack_symbols, unpack_used
+from codeagent_lsp.index.symbols import FileTags, SymbolInfo
 
 FORMAT = 2  # raise it when the tables, the packing or what parsing finds changes
 _SPARE = 10_000  # contents kept although no file has them now, for the next change of branch

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from codeagent_lsp.index.base import FileTags, SymbolInfo
+from codeagent_lsp.index.symbols import FileTags, SymbolInfo
 
 if TYPE_CHECKING:
     from codeagent_lsp.index.store import Reader

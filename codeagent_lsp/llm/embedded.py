@@ -18,9 +18,9 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from codeagent_lsp.errors import ModelNotFound, ModelUnreachable
-from codeagent_lsp.llm.base import ModelInfo, ModelRequest, StreamItem
 from codeagent_lsp.llm.endpoint import Limits, endpoint
 from codeagent_lsp.llm.llamacpp import LlamaCppModel
+from codeagent_lsp.llm.model import ModelInfo, ModelRequest, StreamItem
 from codeagent_lsp.llm.retry import RetryPolicy
 
 CONTEXT_WINDOW = 8192

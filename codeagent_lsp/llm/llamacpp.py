@@ -13,8 +13,8 @@ from typing import Any, Literal
 
 from codeagent_lsp.errors import ModelStreamBroken, ModelTimeout, ModelUnreachable
 from codeagent_lsp.llm import failures, sse, wire
-from codeagent_lsp.llm.base import ModelInfo, ModelRequest, StreamItem
 from codeagent_lsp.llm.endpoint import Endpoint, Limits
+from codeagent_lsp.llm.model import ModelInfo, ModelRequest, StreamItem
 from codeagent_lsp.llm.openai import OpenAIModel, estimate_tokens, fetch_json, json_object
 from codeagent_lsp.llm.retry import RetryPolicy
 from codeagent_lsp.llm.sse import Clock

@@ -16,9 +16,9 @@ import httpx
 
 from codeagent_lsp.errors import ModelError, ModelNotFound, ModelRejected, ModelStreamBroken, ModelTimeout
 from codeagent_lsp.llm import failures, retry, sse, wire
-from codeagent_lsp.llm.base import ModelInfo, ModelRequest, Reply, StreamItem
 from codeagent_lsp.llm.deltas import Assembler
 from codeagent_lsp.llm.endpoint import Endpoint, Limits, open_client
+from codeagent_lsp.llm.model import ModelInfo, ModelRequest, Reply, StreamItem
 from codeagent_lsp.llm.retry import RetryPolicy
 from codeagent_lsp.llm.sse import Clock
 

@@ -21,7 +21,7 @@ from codeagent_lsp.errors import (
     ModelTimeout,
     ModelUnreachable,
 )
-from codeagent_lsp.llm.base import Reply, StreamItem
+from codeagent_lsp.llm.model import Reply, StreamItem
 
 Source = Callable[[], AsyncGenerator[StreamItem, None]]
 Sleep = Callable[[float], Awaitable[None]]

@@ -26,7 +26,7 @@ from codeagent_lsp.errors import (
     ModelStreamBroken,
     ModelTimeout,
 )
-from codeagent_lsp.llm.base import ModelInfo, ModelRequest, ReasoningChunk, Reply, StreamItem, TextChunk
+from codeagent_lsp.llm.model import ModelInfo, ModelRequest, ReasoningChunk, Reply, StreamItem, TextChunk
 from codeagent_lsp.messages import Message, ToolCall, Usage
 
 ERRORS = ("busy", "broken", "timeout", "overflow")

@@ -13,7 +13,9 @@ from dataclasses import replace
 
 from codeagent_lsp.errors import ModelReplyInvalid
 from codeagent_lsp.llm import constrained, history, instructions, toolcalls, wire
-from codeagent_lsp.llm.base import (
+from codeagent_lsp.llm.constrained import ANSWER, AnswerReader
+from codeagent_lsp.llm.jsontext import loads_object
+from codeagent_lsp.llm.model import (
     Model,
     ModelInfo,
     ModelRequest,
@@ -22,8 +24,6 @@ from codeagent_lsp.llm.base import (
     TextChunk,
     ToolCalling,
 )
-from codeagent_lsp.llm.constrained import ANSWER, AnswerReader
-from codeagent_lsp.llm.jsontext import loads_object
 from codeagent_lsp.llm.render import render
 from codeagent_lsp.llm.toolcalls import StreamParser
 from codeagent_lsp.messages import ToolCall, ToolSpec

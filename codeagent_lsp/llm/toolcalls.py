@@ -15,7 +15,7 @@ from typing import Any
 
 from codeagent_lsp.llm import dialects, jsontext, schema
 from codeagent_lsp.llm.dialects import Raw
-from codeagent_lsp.llm.visible import CALL_FENCES, MARKER, NEXT, Curtain
+from codeagent_lsp.llm.stream_filter import CALL_FENCES, MARKER, NEXT, StreamFilter
 from codeagent_lsp.messages import ToolCall, ToolSpec
 
 TEXT_LIMIT = 4 * 1024 * 1024
@@ -87,7 +87,7 @@ class StreamParser:
 
     def __init__(self, tools: Iterable[ToolSpec]) -> None:
         self._tools = tuple(tools)
-        self._curtain = Curtain()
+        self._stream_filter = StreamFilter()
         self._pieces: list[str] = []
         self._fresh: list[str] = []
         self._shown: list[str] = []
@@ -101,7 +101,7 @@ class StreamParser:
 
     def visible(self) -> str:
         """The text that has become safe to show since the last time: nothing of it can belong to a call."""
-        shown = self._curtain.feed("".join(self._fresh))
+        shown = self._stream_filter.feed("".join(self._fresh))
         self._fresh.clear()
         self._shown.append(shown)
         return shown

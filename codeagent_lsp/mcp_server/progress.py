@@ -12,8 +12,8 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
-from codeagent_lsp.session.output import OutputStream
-from codeagent_lsp.shadow.base import OnOutput, no_output
+from codeagent_lsp.session.command_output import OutputStream
+from codeagent_lsp.shadow.shell import OnOutput, no_output
 
 MOST_WAITING = 64
 DRAIN_SECONDS = 2.0

@@ -20,10 +20,10 @@ from codeagent_lsp.index.host import IndexHost
 from codeagent_lsp.mcp_server.progress import SILENCE, Listener
 from codeagent_lsp.mcp_server.table import BY_NAME, tools
 from codeagent_lsp.messages import ToolCall, ToolResult
-from codeagent_lsp.session.code_index import RunIndex
+from codeagent_lsp.session.run_index import RunIndex
 from codeagent_lsp.session.screens import Desk, SessionScreens
 from codeagent_lsp.session.shadows import SessionShadows
-from codeagent_lsp.shadow.base import Shell
+from codeagent_lsp.shadow.shell import Shell
 from codeagent_lsp.state import state_root, workspace_state
 from codeagent_lsp.tools.artifacts.artifact_store import ArtifactStore
 from codeagent_lsp.tools.asking import Question

@@ -33,12 +33,12 @@ from codeagent_lsp.server.prompts import Prompts
 from codeagent_lsp.server.views import Views
 from codeagent_lsp.server.virtual_documents import VirtualDocuments
 from codeagent_lsp.server.watched_files import watch
-from codeagent_lsp.session.glass import Glass, Opened
 from codeagent_lsp.session.inbox import Inbox
-from codeagent_lsp.session.knowledge import knowledge_in
 from codeagent_lsp.session.manager import SessionManager
-from codeagent_lsp.session.plan_orders import roll_back
-from codeagent_lsp.session.remembering import Remembering
+from codeagent_lsp.session.memory.knowledge import knowledge_in
+from codeagent_lsp.session.memory.remembering import Remembering
+from codeagent_lsp.session.plan.orders import roll_back
+from codeagent_lsp.session.redaction.redactor import OpenRecords, Redactor
 from codeagent_lsp.session.screens import SessionScreens
 from codeagent_lsp.session.services import Services
 from codeagent_lsp.session.session_variables import SessionVariables
@@ -56,7 +56,7 @@ from codeagent_lsp.tools.variables.os_keyring import open_keyring
 from codeagent_lsp.workspace import uris
 
 if TYPE_CHECKING:
-    from codeagent_lsp.index.port import Beside
+    from codeagent_lsp.index.port import VectorSearch
     from codeagent_lsp.index.scan import Folders
     from codeagent_lsp.index.store import Store
     from codeagent_lsp.records.sanitizer import Sanitizer
@@ -79,11 +79,11 @@ class Backend:
         self.variables = SessionVariables(lambda: open_keyring(folders), os.environ)
         self.models = Models(front.settings_link, state_root())
         self.views = Views(front.folders, self.documents)
-        self.glass = Glass(self._open_glass, self._keys)
-        front.settings_link.on_change = self.glass.settings_changed
-        self.own_documents = VirtualDocuments(client, lambda: self.state, self.glass.hide)
+        self.redactor = Redactor(self._open_records, self._keys)
+        front.settings_link.on_change = self.redactor.settings_changed
+        self.own_documents = VirtualDocuments(client, lambda: self.state, self.redactor.hide)
         self.progress = Progress(client)
-        self.announcer = Announcer(client, self.progress, self.own_documents, self.glass.hide)
+        self.announcer = Announcer(client, self.progress, self.own_documents, self.redactor.hide)
         self.prompts = Prompts(client, self.own_documents)
         self.inbox = self.prompts.inbox = Inbox(self.prompts)
         self.standing = StandingApprovals(self.state / "approvals.json")
@@ -93,10 +93,10 @@ class Backend:
         )
         self.index = self._index_host()
         self.mcp = mcp_servers(self)
-        self._store = SessionStore(self.state / "sessions", self.announcer.store_failed, self.glass.clean)
+        self._store = SessionStore(self.state / "sessions", self.announcer.store_failed, self.redactor.clean)
         self.plans = PlanDocuments(self.own_documents, lambda run_id: self.manager.run(run_id).record, front.language)
         self.remembering = Remembering(self.knowledge.memory, self._store, self.models.open, self._cleaner)
-        listeners = [self.glass.observe, self.plans.observe, self.announcer.observe, self.remembering.observe]
+        listeners = [self.redactor.observe, self.plans.observe, self.announcer.observe, self.remembering.observe]
         listeners.append(self.mcp.observe)
         self.manager = SessionManager(self._store, self._services(), listeners)
         self.commands = Commands(self)
@@ -104,7 +104,7 @@ class Backend:
     async def ready(self) -> None:
         """Load what runs need and an idle server does not, in threads, so that the loop goes on serving."""
         await asyncio.to_thread(import_module, "codeagent_lsp.session.run")
-        await self.glass.ready()
+        await self.redactor.ready()
 
     def set_mode(self, mode: Mode) -> dict[str, str]:
         """Change the permission mode at once."""
@@ -195,7 +195,7 @@ class Backend:
         """Stop everything."""
         self.prompts.close()
         await asyncio.gather(self.remembering.close(), self.manager.close(), self.index.close(), self.mcp.close())
-        await self.glass.close()
+        await self.redactor.close()
         await self.models.close()
 
     def _index_host(self) -> IndexHost:
@@ -205,12 +205,12 @@ class Backend:
         async def watched() -> bool:
             return front.client.policy.watches_files and await watch(front.server)
 
-        def beside(store: Store, folders: Folders) -> Beside | None:
+        def vectors(store: Store, folders: Folders) -> VectorSearch | None:
             settings = front.settings()
             key = key_for(settings.index.embeddings_base_url, settings.model)
             return meaning(settings.index, store, folders, front.language(), self.announcer.tell, key)
 
-        host = IndexHost(front.folders, lambda: front.settings().index, progress.observe, watched, beside)
+        host = IndexHost(front.folders, lambda: front.settings().index, progress.observe, watched, vectors)
         self.documents.subscribe(lambda uri, document: host.document_opened())
         if self.documents.all():
             host.document_opened()
@@ -218,15 +218,16 @@ class Backend:
 
     def _cleaner(self) -> Sanitizer:
         """What finds secrets in texts that shall be kept; our own keys are some."""
-        if self.glass.opened is not None:
-            return self.glass.opened.masking.sanitizer
+        if self.redactor.opened is not None:
+            return self.redactor.opened.masking.sanitizer
         from codeagent_lsp.records.sanitizer import Sanitizer  # late: it is heavy, and an idle server does without it
 
         return Sanitizer(secrets=self._keys(), identities=False, homes=())
 
-    def _open_glass(self) -> Opened:
+    def _open_records(self) -> OpenRecords:
         """Masks and records by the settings of now; runs in a thread."""
-        from codeagent_lsp.session.opening import open_records  # late: it is heavy, and an idle server does without it
+        # late: it is heavy, and an idle server does without it
+        from codeagent_lsp.session.redaction.records_factory import open_records
 
         return open_records(self.state, self.front.settings().trace, self._keys(), self.front.client.policy.name)
 
@@ -257,7 +258,7 @@ class Backend:
             knowledge=self.knowledge,
             open_named=self.models.open_named,
             variables=self.variables.of,
-            glass=self.glass,
+            redactor=self.redactor,
             diagnostics=ClientDiagnostics(self.front.client),
             indexing=self.index,
             screens=SessionScreens(self.shadows, external.show),

@@ -20,8 +20,8 @@ from codeagent_lsp.server.graph_commands import graph_commands
 from codeagent_lsp.server.index_commands import index_commands
 from codeagent_lsp.server.knowledge_commands import knowledge_commands
 from codeagent_lsp.server.mcp_commands import mcp_commands
-from codeagent_lsp.session.lapsed import lapsed, lapsed_line
-from codeagent_lsp.session.plan_orders import retry_step, skip_step
+from codeagent_lsp.session.interrupted_questions import lapsed, lapsed_line
+from codeagent_lsp.session.plan.orders import retry_step, skip_step
 from codeagent_lsp.session.request import REWRITES, RunKind
 from codeagent_lsp.session.transcript import render
 

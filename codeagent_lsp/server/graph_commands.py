@@ -71,7 +71,7 @@ def _path(backend: Backend, given: Arguments) -> str | None:
 
 def _context(backend: Backend) -> ToolContext:
     """What the tools read with: the files as the user has them, and nothing that needs to be asked for."""
-    from codeagent_lsp.session.code_index import RunIndex  # late, as above
+    from codeagent_lsp.session.run_index import RunIndex  # late, as above
     from codeagent_lsp.tools.tool import ToolContext
 
     view, settings = backend.views.plain(), backend.front.settings()

@@ -14,7 +14,7 @@ from codeagent_lsp.texts import text
 
 if TYPE_CHECKING:  # heavy
     from codeagent_lsp.config import IndexSettings, ModelSettings
-    from codeagent_lsp.index.port import Beside
+    from codeagent_lsp.index.port import VectorSearch
     from codeagent_lsp.index.scan import Folders
     from codeagent_lsp.index.store import Store
 
@@ -31,7 +31,7 @@ def key_for(url: str | None, model: ModelSettings) -> str | None:
 
 def meaning(
     settings: IndexSettings, store: Store, folders: Folders, language: str, note: Note, key: str | None = None
-) -> Beside | None:
+) -> VectorSearch | None:
     """The search by meaning that the settings ask for; None for none. `key` is that of the embeddings server.
 
     `note` hears in the user's language why it does not work, from any thread. Blocks; fit for a thread.

@@ -30,7 +30,7 @@ def mcp_servers(backend: Backend) -> McpServers:
 
     def told(problem: McpProblem) -> None:
         language = front.language()
-        words = text("mcp.off", language, problem=backend.glass.hide(problem.localized(language)))
+        words = text("mcp.off", language, problem=backend.redactor.hide(problem.localized(language)))
         backend.announcer.tell(words, types.MessageType.Warning)
 
     return McpServers(
@@ -41,7 +41,7 @@ def mcp_servers(backend: Backend) -> McpServers:
         os.environ,
         told,
         lambda: front.settings().tools.disabled,
-        McpLogins(front.client, backend.inbox, backend.glass, partial(open_keyring, workspace)),
+        McpLogins(front.client, backend.inbox, backend.redactor, partial(open_keyring, workspace)),
     )
 
 
@@ -52,7 +52,7 @@ def mcp_commands(backend: Backend, later: Later) -> dict[str, Callable[[Argument
         problem = row.get("error")
         if not isinstance(problem, McpProblem):
             return row
-        return {**row, "error": backend.glass.hide(problem.localized(backend.front.language()))}
+        return {**row, "error": backend.redactor.hide(problem.localized(backend.front.language()))}
 
     async def status(given: Arguments) -> list[dict[str, Any]]:
         return [shown(row) for row in await backend.mcp.status()]

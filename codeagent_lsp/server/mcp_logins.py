@@ -18,8 +18,8 @@ from codeagent_lsp.tools.variables.variables import Vault, in_thread
 
 if TYPE_CHECKING:
     from codeagent_lsp.server.client import Client
-    from codeagent_lsp.session.glass import Glass
     from codeagent_lsp.session.inbox import Inbox
+    from codeagent_lsp.session.redaction.redactor import Redactor
 
 
 class McpLogins:
@@ -29,12 +29,12 @@ class McpLogins:
         self,
         client: Client,
         inbox: Inbox,
-        glass: Glass,
+        redactor: Redactor,
         open_vault: Callable[[], Vault | None],
     ) -> None:
         self._client = client
         self._inbox = inbox
-        self._glass = glass
+        self._redactor = redactor
         self._open_vault = open_vault
         self._vault: Vault | None = None
 
@@ -43,7 +43,7 @@ class McpLogins:
         deny, opened = self.words("choice.deny"), self.words("mcp.login.open")
         title = self.words("mcp.login", name=server, where=where, host=urlsplit(url).hostname or "")
         question = Question("approval", title, (deny, opened), danger=True)
-        if await self._inbox.ask("", question, self._glass.observe) != (opened,):
+        if await self._inbox.ask("", question, self._redactor.observe) != (opened,):
             return False
         if not await self._client.show(url, external=True):
             self._client.tell(self.words("mcp.login.by_hand", name=server, url=url))
@@ -62,11 +62,11 @@ class McpLogins:
 
     async def learn(self, secrets: Iterable[str]) -> None:
         """Mask these exactly, for models, in records and wherever something is shown."""
-        await self._glass.learn(secrets)
+        await self._redactor.learn(secrets)
 
     async def record(self, server: str, where: str, step: Step, reason: str = "") -> None:
         """A line of the audit."""
-        await self._glass.note("login", server=server, where=where, step=step, reason=reason)
+        await self._redactor.note("login", server=server, where=where, step=step, reason=reason)
 
     def words(self, key: str, /, **values: object) -> str:
         """A sentence in the user's language."""

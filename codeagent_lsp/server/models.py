@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from codeagent_lsp.agent.forms.proof import Proof, ProofStore
 from codeagent_lsp.config import ModelSettings
-from codeagent_lsp.llm.base import Model
+from codeagent_lsp.llm.model import Model
 
 if TYPE_CHECKING:
     from codeagent_lsp.server.settings import SettingsLink

@@ -1,6 +1,6 @@
 """The plans of runs as documents of ours: made when somebody wants to see one, and kept up to date from then on.
 
-Not here: what stands in them (`session/plan_page.py`).
+Not here: what stands in them (`session/plan/plan_page.py`).
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from codeagent_lsp import events
 from codeagent_lsp.errors import SessionError
-from codeagent_lsp.session.plan_page import plan_page
+from codeagent_lsp.session.plan.plan_page import plan_page
 from codeagent_lsp.session.state import RunRecord
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from pathlib import PurePath
 
 from codeagent_lsp import events
 from codeagent_lsp.errors import UsageError
-from codeagent_lsp.session.output import OutputStream
-from codeagent_lsp.shadow.base import Command, CommandResult, Shell, Stream
+from codeagent_lsp.session.command_output import OutputStream
+from codeagent_lsp.shadow.shell import Command, CommandResult, Shell, Stream
 from codeagent_lsp.workspace.files import FileText, FileView
 from codeagent_lsp.workspace.paths import is_untitled
 

@@ -11,7 +11,7 @@ from collections.abc import Coroutine, Iterable
 from typing import TYPE_CHECKING, Any
 
 from codeagent_lsp.errors import SessionError
-from codeagent_lsp.session.clearing import Clearing
+from codeagent_lsp.session.deletion import SessionDeletion
 from codeagent_lsp.session.replay import replay
 from codeagent_lsp.session.request import RunRequest
 from codeagent_lsp.session.services import Services
@@ -36,7 +36,7 @@ class SessionManager:
         self._sessions: dict[str, Session] = {}
         self._runs: dict[str, Run] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
-        self._clearing = Clearing(services)
+        self._deletion = SessionDeletion(services)
         self._current: Session | None = None
 
     def new(self) -> Session:
@@ -89,7 +89,7 @@ class SessionManager:
             self._runs.pop(run_id, None)
         if session is not None and session is self._current:
             self._current = None
-        return self._clearing.start(session_id, working)
+        return self._deletion.start(session_id, working)
 
     def start(self, request: RunRequest, session_id: str | None = None) -> str:
         """Begin a run and return its id at once; it is stored by then. SessionError for a busy session."""
@@ -150,7 +150,7 @@ class SessionManager:
             task.cancel()
         if tasks:
             await asyncio.wait(tasks, timeout=LEAVE_SECONDS)
-        await self._clearing.close()
+        await self._deletion.close()
         if self._services.screens is not None:
             await self._services.screens.close()
         await self._services.shadows.close()

@@ -12,9 +12,9 @@ from pathlib import PurePath
 
 from codeagent_lsp import events
 from codeagent_lsp.errors import FileRefused, SessionError
+from codeagent_lsp.session.run_output import RunOutput
 from codeagent_lsp.session.services import Services
 from codeagent_lsp.session.state import AppliedPart, RunRecord
-from codeagent_lsp.session.voice import Voice
 from codeagent_lsp.tools.asking import Question
 from codeagent_lsp.tools.tool import Tally
 from codeagent_lsp.workspace.changeset import Changeset, FileChange
@@ -28,11 +28,11 @@ APPLY_GRACE_SECONDS = 0.8
 class Proposal:
     """The changes of one run. `outcome` is what the last decision came to, None before any."""
 
-    def __init__(self, record: RunRecord, services: Services, voice: Voice) -> None:
+    def __init__(self, record: RunRecord, services: Services, output: RunOutput) -> None:
         self.record = record
         self.outcome: events.Outcome | None = None
         self._services = services
-        self._voice = voice
+        self._output = output
         self.staging = Staging(self._base, self._changed, record.staged)
         self.view = services.view(self.staging)
         self._applying = asyncio.Lock()
@@ -62,13 +62,13 @@ class Proposal:
         if self._applies_unasked():
             await self._apply_uninterrupted()
             return status
-        review, apply, discard = (self._voice.text(f"choice.{name}") for name in ("review", "apply", "discard"))
-        title = self._voice.text("plan.step", step=step, question=self.title()) if step else self.title()
+        review, apply, discard = (self._output.text(f"choice.{name}") for name in ("review", "apply", "discard"))
+        title = self._output.text("plan.step", step=step, question=self.title()) if step else self.title()
         choices: tuple[str, ...] = (review, apply, discard)
         while self.changeset:
             detail = self.changeset.diff(self.view.roots.relative)
             self._question = Question("approval", title, choices, detail=detail)
-            answer = await self._voice.ask(self._question)
+            answer = await self._output.ask(self._question)
             if answer == (review,):
                 await self._services.show_review(self.record.run_id)
                 choices = (apply, discard)
@@ -133,7 +133,7 @@ class Proposal:
             raise SessionError("changes.none")
         kept = _without_part(self.changeset, files, hunks)
         self.staging.reset(kept)
-        self._voice.emit(events.ChangesDiscarded(files_changed=chosen.paths))
+        self._output.emit(events.ChangesDiscarded(files_changed=chosen.paths))
         self._settle()
         return chosen
 
@@ -145,7 +145,7 @@ class Proposal:
         async with self._applying:
             inverse = combined(part.changeset for part in parts).inverse()
             ours = frozenset(change.path for change in inverse if change.kind == "delete")
-            label = self._voice.text("undo.label", title=self.record.title)
+            label = self._output.text("undo.label", title=self.record.title)
             applied = await self._services.editor.apply(inverse, label, ours)
             if applied.outcome in ("full", "partial"):
                 self.record.applied[:] = [part for part in self.record.applied if part not in parts]
@@ -178,7 +178,7 @@ class Proposal:
 
     def _propose(self) -> None:
         added, removed = self.changeset.counts()
-        self._voice.emit(
+        self._output.emit(
             events.ChangesProposed(
                 summary=self.title(),
                 files_changed=self.changeset.paths,
@@ -194,7 +194,7 @@ class Proposal:
     def title(self) -> str:
         """The one question about the whole, with the tests that have run on exactly this."""
         if self._tested is not None and self._tested[1] == self.changeset:
-            return f"{self._plain_title()} {_tests_line(self._tested[0], self._voice)}"
+            return f"{self._plain_title()} {_tests_line(self._tested[0], self._output)}"
         return self._plain_title()
 
     def _plain_title(self) -> str:
@@ -202,17 +202,17 @@ class Proposal:
         paths = self.changeset.paths
         if len(paths) == 1:
             name = PurePath(paths[0]).name
-            return self._voice.text("changes.one", name=name, added=added, removed=removed)
-        return self._voice.text("changes.many", count=len(paths), added=added, removed=removed)
+            return self._output.text("changes.one", name=name, added=added, removed=removed)
+        return self._output.text("changes.many", count=len(paths), added=added, removed=removed)
 
     async def _ask_about_unsaved(self, changeset: Changeset) -> frozenset[str]:
         """The files that may be deleted with unsaved text in them: each has its own approval."""
         allowed: list[str] = []
-        keep, delete = self._voice.text("choice.keep"), self._voice.text("choice.delete")
+        keep, delete = self._output.text("choice.keep"), self._output.text("choice.delete")
         for change in changeset:
             if change.kind == "delete" and self._services.editor.has_unsaved_text(change.path):
-                title = self._voice.text("changes.unsaved", name=PurePath(change.path).name)
-                answer = await self._voice.ask(Question("approval", title, (keep, delete), danger=True))
+                title = self._output.text("changes.unsaved", name=PurePath(change.path).name)
+                answer = await self._output.ask(Question("approval", title, (keep, delete), danger=True))
                 allowed.extend([change.path] if answer == (delete,) else [])
         return frozenset(allowed)
 
@@ -222,7 +222,7 @@ class Proposal:
         self.outcome = applied.outcome
         name = self.view.roots.relative
         conflicts = tuple(f"{name(conflict.path)}:{conflict.line}" for conflict in applied.conflicts)
-        self._voice.emit(
+        self._output.emit(
             events.ChangesApplied(
                 outcome=applied.outcome,
                 files_changed=applied.done.paths,
@@ -243,7 +243,7 @@ class Proposal:
 
     def _changed(self, path: str, change: FileChange | None) -> None:
         self.record.staged = self.staging.changeset
-        self._voice.emit(events.FileChanged(path=path, change=None if change is None else change.to_dict()))
+        self._output.emit(events.FileChanged(path=path, change=None if change is None else change.to_dict()))
 
 
 def _looked_at(work: asyncio.Task[Applied]) -> None:
@@ -252,9 +252,9 @@ def _looked_at(work: asyncio.Task[Applied]) -> None:
         work.exception()
 
 
-def _tests_line(tally: Tally, voice: Voice) -> str:
+def _tests_line(tally: Tally, output: RunOutput) -> str:
     key = "failed" if tally.failed else "passed" if tally.whole else "unclear"
-    return voice.text(f"tests.{key}", passed=tally.passed, failed=tally.failed)
+    return output.text(f"tests.{key}", passed=tally.passed, failed=tally.failed)
 
 
 def combined(applied: Iterable[Changeset]) -> Changeset:

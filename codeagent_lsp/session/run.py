@@ -1,7 +1,7 @@
 """One run from the user's request to the decision about its changes.
 
 However it ends, `run_completed` is the last event, what was staged stays for a decision, and the conversation
-is well-formed. Not here: the talk with the model (`conversation.py`), the steps of a plan (`plan_run.py`), how
+is well-formed. Not here: the talk with the model (`conversation.py`), the steps of a plan (`plan/execution.py`), how
 changes reach the buffers (the editor).
 """
 
@@ -16,25 +16,25 @@ from codeagent_lsp import events
 from codeagent_lsp.agent.forms.proof import BY_SCRIPT
 from codeagent_lsp.agent.history import note
 from codeagent_lsp.errors import CodeAgentError, ErrorCode, UsageError
-from codeagent_lsp.llm.base import Model
-from codeagent_lsp.session.conversation import Conversation
-from codeagent_lsp.session.direct_path import DirectPath
+from codeagent_lsp.llm.model import Model
+from codeagent_lsp.session.conversation.conversation import Conversation
+from codeagent_lsp.session.conversation.intent_gate import IntentGate
 from codeagent_lsp.session.file_run import command_for, run_file
-from codeagent_lsp.session.intent_gate import IntentGate
-from codeagent_lsp.session.parts import Parts, remember
-from codeagent_lsp.session.plan_run import PlanRun
-from codeagent_lsp.session.plan_state import PlanState
-from codeagent_lsp.session.planner import RunPlanner
+from codeagent_lsp.session.plan.execution import PlanRun
+from codeagent_lsp.session.plan.plan_state import PlanState
+from codeagent_lsp.session.plan.run_planner import RunPlanner
+from codeagent_lsp.session.plan.steering import Steering
 from codeagent_lsp.session.proposal import Proposal
 from codeagent_lsp.session.request import REWRITES, Planning, RunKind, RunRequest, Target
+from codeagent_lsp.session.run_output import PLANNING_CALL, RunOutput
+from codeagent_lsp.session.run_parts import Parts, remember
 from codeagent_lsp.session.services import Services
 from codeagent_lsp.session.session import Session
 from codeagent_lsp.session.skill_run import install_skill
+from codeagent_lsp.session.solving.direct_path import DirectPath
+from codeagent_lsp.session.solving.task_work import task_work
 from codeagent_lsp.session.state import RunRecord
-from codeagent_lsp.session.steering import Steering
-from codeagent_lsp.session.task_work import task_work
-from codeagent_lsp.session.voice import PLANNING_CALL, Voice
-from codeagent_lsp.session.workbench import Workbench
+from codeagent_lsp.session.toolbox import Toolbox
 from codeagent_lsp.tools.asking import Question
 from codeagent_lsp.tools.plan.planner_port import StepDraft
 from codeagent_lsp.workspace.unseen import escaped, shown_exactly
@@ -54,24 +54,24 @@ class Run:
         self.session = session
         self.record = record
         self._services = services
-        self._voice = Voice(session, record, services)
-        self.proposal = Proposal(record, services, self._voice)
+        self._output = RunOutput(session, record, services)
+        self.proposal = Proposal(record, services, self._output)
         self._view = self.proposal.view
-        self._bench = Workbench(session, services, self.proposal, self._voice)
-        self._parts = Parts(session, record, services, self._voice, self.proposal, self._bench)
-        state = PlanState(record, self._voice)
-        self._planner = RunPlanner(record, state, self._voice, services.show_plan)
+        self._toolbox = Toolbox(session, services, self.proposal, self._output)
+        self._parts = Parts(session, record, services, self._output, self.proposal, self._toolbox)
+        state = PlanState(record, self._output)
+        self._planner = RunPlanner(record, state, self._output, services.show_plan)
         self._plan_run = PlanRun(self._parts, state, self._planner)
         self.steering = Steering(self._parts, state, self._plan_run)
 
     def begin(self, request: RunRequest) -> None:
         """Store the request, before anybody is told that it was accepted."""
-        self._voice.emit(events.RunStarted(task=request.task, title=request.title, kind=request.kind))
+        self._output.emit(events.RunStarted(task=request.task, title=request.title, kind=request.kind))
 
     def abandon(self) -> None:
         """End a run that was cancelled before its task began."""
         if self.record.status == "running":
-            self._finish("cancelled", self._voice.text("run.cancelled"), None)
+            self._finish("cancelled", self._output.text("run.cancelled"), None)
 
     async def execute(self, request: RunRequest) -> None:
         """Do the work and see to the decision; every ending is told by `run_completed`.
@@ -81,13 +81,13 @@ class Run:
         gate = IntentGate(request, self._services.settings().agent)
         planning = self._planning(request, gate)
         if planning != "auto":
-            self._voice.begin("plan" if planning == "always" else "direct")
+            self._output.begin("plan" if planning == "always" else "direct")
         await self._to_its_end(lambda: self._work(request, gate))
 
     def resume(self) -> None:
         """The run goes on after its end: its plan has a step to do. `work_on` does it."""
         self.record.status = "running"
-        self._voice.begin_again("plan")
+        self._output.begin_again("plan")
 
     async def work_on(self) -> None:
         """Go on with the plan; ends like `execute`."""
@@ -98,17 +98,17 @@ class Run:
         summary, error = "", None
         try:
             status, summary = await work()
-            self._voice.emit(events.ResponseEnd())
+            self._output.emit(events.ResponseEnd())
             status = await self.proposal.decide(status)
             self._tell_decision(status)
         except asyncio.CancelledError:
-            status, summary = "cancelled", self._voice.text("run.cancelled")
+            status, summary = "cancelled", self._output.text("run.cancelled")
             raise
         except CodeAgentError as problem:
-            status, error = "failed", self._voice.fail(self._voice.explain(problem), problem.code)
+            status, error = "failed", self._output.fail(self._output.explain(problem), problem.code)
         except Exception:
             logger.exception("run failed")
-            status, error = "failed", self._voice.fail(self._voice.text("run.internal"), ErrorCode.EXECUTION_ERROR)
+            status, error = "failed", self._output.fail(self._output.text("run.internal"), ErrorCode.EXECUTION_ERROR)
         finally:
             self._finish(status, summary, error)
 
@@ -116,7 +116,7 @@ class Run:
         """The request with what the user wants: an edit or a question without words is asked for them."""
         if request.instruction or request.kind not in ASKED_FOR:
             return request
-        answer = await self._voice.ask(Question("question", self._voice.text(ASKED_FOR[request.kind])))
+        answer = await self._output.ask(Question("question", self._output.text(ASKED_FOR[request.kind])))
         if not answer:
             raise UsageError("ask.nothing")
         return request.with_words(answer[0])
@@ -130,47 +130,47 @@ class Run:
         model = await self._open_model()
         if request.kind in REWRITES and request.target is not None:
             return await self._rewrite(model, request, request.target)
-        await gate.ask(model, self._voice.emit)
+        await gate.ask(model, self._output.emit)
         if gate.event is not None:
-            self._voice.emit(gate.event)
+            self._output.emit(gate.event)
         return await self._talk(model, request, self._planning(request, gate))
 
     async def _open_model(self) -> Model:
-        """The model behind glass: what it reads has no secrets in it, and what it says is recorded."""
-        model, glass = await self._services.open_model(), self._services.glass
-        if glass is None:
+        """The model behind redactor: what it reads has no secrets in it, and what it says is recorded."""
+        model, redactor = await self._services.open_model(), self._services.redactor
+        if redactor is None:
             return model
-        return await glass.before(model, self.session.session_id, self.record.run_id)
+        return await redactor.before(model, self.session.session_id, self.record.run_id)
 
     async def _run_file(self, target: Target, args: tuple[str, ...]) -> tuple[events.RunStatus, str]:
         """The user's own command: asked about only where it is not isolated."""
         words = command_for(target.file, args, self._view)
-        await self._bench.open()
-        shell = self._bench.shell
+        await self._toolbox.open()
+        shell = self._toolbox.shell
         if shell is None:
-            return "failed", self._bench.no_shell
+            return "failed", self._toolbox.no_shell
         isolation = shell.isolation
         if not isolation.complete and not await self._confirmed(shlex.join(words), isolation.level):
-            return "completed", self._voice.text("file_run.declined")
+            return "completed", self._output.text("file_run.declined")
         folder = self._view.roots.root_of(target.file.path) or self._view.roots.folders[0]
-        finished = (await run_file(shell, words, folder, self._voice.emit)).finished
+        finished = (await run_file(shell, words, folder, self._output.emit)).finished
         name = self._view.roots.relative(target.file.path)
         if finished.ending != "exited":
-            return "stopped", self._voice.text("file_run.stopped", name=name, ending=finished.ending)
+            return "stopped", self._output.text("file_run.stopped", name=name, ending=finished.ending)
         seconds = f"{finished.seconds:.1f}"
-        return "completed", self._voice.text("file_run.done", name=name, code=finished.exit_code, seconds=seconds)
+        return "completed", self._output.text("file_run.done", name=name, code=finished.exit_code, seconds=seconds)
 
     async def _install_skill(self, request: RunRequest) -> tuple[events.RunStatus, str]:
         """The user's own command, too; what is installed is shown first."""
         if self._services.mode() == "readOnly":
             raise UsageError("skills.read_only")
-        installed = await install_skill(request, self._bench.context())
-        return "completed", self._voice.text("skills.declined") if installed is None else installed
+        installed = await install_skill(request, self._toolbox.context())
+        return "completed", self._output.text("skills.declined") if installed is None else installed
 
     async def _confirmed(self, command: str, level: str) -> bool:
-        deny, once = self._voice.text("choice.deny"), self._voice.text("choice.once")
-        title = self._voice.text("file_run.ask", command=shown_exactly(command, escaped), level=level)
-        return await self._voice.ask(Question("approval", title, (deny, once), danger=True)) == (once,)
+        deny, once = self._output.text("choice.deny"), self._output.text("choice.once")
+        title = self._output.text("file_run.ask", command=shown_exactly(command, escaped), level=level)
+        return await self._output.ask(Question("approval", title, (deny, once), danger=True)) == (once,)
 
     async def _rewrite(self, model: Model, request: RunRequest, target: Target) -> tuple[events.RunStatus, str]:
         """A quick action on a selection; what the model says beside the code is only told where there is no code."""
@@ -178,7 +178,7 @@ class Run:
         try:
             solution = await path.rewrite(request, target)
         finally:
-            self._bench.close()
+            self._toolbox.close()
         return ("completed", "") if solution.ending == "solved" else path.outcome(solution)
 
     async def _talk(self, model: Model, request: RunRequest, planning: Planning) -> tuple[events.RunStatus, str]:
@@ -199,7 +199,7 @@ class Run:
                 return await self._plan_run.execute(conversation, work.step if work.is_direct else None)
             return await work.settled(conversation, result)
         finally:
-            self._bench.close()
+            self._toolbox.close()
 
     async def _go_on(self) -> tuple[events.RunStatus, str]:
         """Work on with a plan that was left."""
@@ -210,7 +210,7 @@ class Run:
             await conversation.open()
             return await self._plan_run.execute(conversation, work.step if work.is_direct else None)
         finally:
-            self._bench.close()
+            self._toolbox.close()
 
     def _conversation(self, model: Model, planning: Planning) -> Conversation:
         return Conversation(self._parts, model, planning, self._planner)
@@ -231,7 +231,7 @@ class Run:
         self.record.status = status
         self.session.context.join(self.record)
         files = tuple(path for part in self.record.applied for path in part.changeset.paths)
-        self._voice.emit(
+        self._output.emit(
             events.RunCompleted(
                 status=status,
                 summary=summary,

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol
 
-from codeagent_lsp.environments.base import Apart
-from codeagent_lsp.environments.base import Kind as Place
+from codeagent_lsp.environments.environment import Kind as Place
+from codeagent_lsp.environments.environment import PrivateView
 from codeagent_lsp.environments.serving import Kind, Recipe, Status, Stopped, Wanted
 from codeagent_lsp.errors import SettingError, ToolFailed
-from codeagent_lsp.shadow.base import Approve, Shell
+from codeagent_lsp.shadow.shell import Approve, Shell
 from codeagent_lsp.workspace.files import FileView
 from codeagent_lsp.workspace.staging import Staging
 
@@ -41,7 +41,7 @@ class Views(Protocol):
     def kind(self) -> Place:
         """Where they are, by the settings of now."""
 
-    async def apart(self, kind: Place, folders: Sequence[str], execute: Execute) -> Apart:
+    async def private_view(self, kind: Place, folders: Sequence[str], execute: Execute) -> PrivateView:
         """A view of its own, which whoever asks has to close. SettingError or ToolFailed."""
 
 
@@ -59,7 +59,7 @@ class Desk:
 class _Open:
     place: Place
     screen: Screen
-    workspace: Apart
+    workspace: PrivateView
     shell: BoundShell
 
     async def close(self) -> None:
@@ -153,7 +153,7 @@ class SessionScreens:
         running: Any = await asyncio.to_thread(import_module, "codeagent_lsp.environments.serving_screen")
         recipe = await asyncio.to_thread(_recipe, kind, folders[0], wanted, place)
         screen: Screen = running.Screen(recipe, wanted)
-        workspace = await self._views.apart(place, folders, screen.execute)
+        workspace = await self._views.private_view(place, folders, screen.execute)
         isolation = workspace.isolation
         if not isolation.complete:
             await workspace.close()

@@ -10,12 +10,12 @@ from codeagent_lsp.agent.forms.known import KnownForms
 from codeagent_lsp.agent.prompt import Environment
 from codeagent_lsp.config import Settings
 from codeagent_lsp.index.port import Indexing
-from codeagent_lsp.llm.base import Model
-from codeagent_lsp.session.glass import Glass
+from codeagent_lsp.llm.model import Model
 from codeagent_lsp.session.inbox import Inbox
-from codeagent_lsp.session.knowledge import Knowledge
+from codeagent_lsp.session.memory.knowledge import Knowledge
+from codeagent_lsp.session.redaction.redactor import Redactor
 from codeagent_lsp.session.screens import SessionScreens
-from codeagent_lsp.shadow.base import Approve, Shell
+from codeagent_lsp.shadow.shell import Approve, Shell
 from codeagent_lsp.tools.artifacts.artifact_store import ArtifactStore
 from codeagent_lsp.tools.diagnostics.port import Diagnostics
 from codeagent_lsp.tools.outputs import OutputStore
@@ -66,7 +66,7 @@ class Services:
     knowledge: Knowledge
     open_named: Callable[[str], Awaitable[Model]] | None = None
     diagnostics: Diagnostics | None = None
-    glass: Glass | None = None
+    redactor: Redactor | None = None
     variables: Callable[[str], Variables] = lambda session_id: Variables()
     indexing: Indexing | None = None
     screens: SessionScreens | None = None

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from codeagent_lsp.config import ShellSettings
-from codeagent_lsp.environments.base import Adapter, Apart, Info, Kind
+from codeagent_lsp.environments.environment import Adapter, Info, Kind, PrivateView
 from codeagent_lsp.environments.orchestrator import Orchestrator
-from codeagent_lsp.shadow.base import Approve, Shell
+from codeagent_lsp.shadow.shell import Approve, Shell
 from codeagent_lsp.workspace.files import FileView
 from codeagent_lsp.workspace.staging import Staging
 
@@ -59,7 +59,7 @@ class SessionShadows:
         """Where commands run by the settings of now."""
         return _kind(self._settings())
 
-    async def apart(self, kind: Kind, folders: Sequence[str], execute: Execute) -> Apart:
+    async def private_view(self, kind: Kind, folders: Sequence[str], execute: Execute) -> PrivateView:
         """A view of its own, for what runs long beside the commands of a session; whoever asks has to close it."""
         adapter = cast("LocalAdapter | ContainerAdapter", await self._orchestrator.adapter(kind))
         return await adapter.create(self._settings(), folders, execute)

@@ -15,8 +15,8 @@ from codeagent_lsp.agent.compaction import Kept
 from codeagent_lsp.agent.focus import FocusedFile, FocusedFiles
 from codeagent_lsp.agent.prompt import Environment
 from codeagent_lsp.messages import Message
-from codeagent_lsp.session.background import Background
-from codeagent_lsp.session.repo_maps import Overviews
+from codeagent_lsp.session.conversation.repo_maps import Overviews
+from codeagent_lsp.session.memory.background import Background
 from codeagent_lsp.tools.permissions.approvals import Approvals
 from codeagent_lsp.tools.plan.plan import Plan
 from codeagent_lsp.tools.plan.plan_document import PlanDocument

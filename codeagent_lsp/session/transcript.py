@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from codeagent_lsp import events
-from codeagent_lsp.session.inert import inert
+from codeagent_lsp.session.safe_markdown import inert
 
 _SUBJECTS = ("path", "pattern", "question", "command")
 

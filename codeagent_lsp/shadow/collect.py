@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import PurePath
 
 from codeagent_lsp.errors import FileRefused, PathRefused
-from codeagent_lsp.shadow.base import Writings, Written, WrittenKind
+from codeagent_lsp.shadow.shell import Writings, Written, WrittenKind
 from codeagent_lsp.shadow.wanted import LeftOut, Wanted
 from codeagent_lsp.workspace.encoding import decode
 from codeagent_lsp.workspace.files import FileText, FileView

@@ -12,7 +12,6 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from codeagent_lsp.shadow.base import Command, Isolation, Launch, Writings
 from codeagent_lsp.shadow.direct import plain_launch
 from codeagent_lsp.shadow.environment import scrubbed
 from codeagent_lsp.shadow.folder import LayerFolder, remove_tree
@@ -20,6 +19,7 @@ from codeagent_lsp.shadow.hiding import within
 from codeagent_lsp.shadow.mirror import Mirror
 from codeagent_lsp.shadow.mounts import OUTER_ENVIRONMENT
 from codeagent_lsp.shadow.sandbox import Bind, Sandbox, listening, write_options
+from codeagent_lsp.shadow.shell import Command, Isolation, Launch, Writings
 from codeagent_lsp.shadow.upper import Found, UpperLimits
 from codeagent_lsp.shadow.upper_walk import is_folder
 from codeagent_lsp.workspace.ignore import IgnoreRules

@@ -8,9 +8,9 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 
-from codeagent_lsp.shadow.base import REPORT_VARIABLE, Command, Isolation, Launch, Writings
 from codeagent_lsp.shadow.environment import scrubbed
 from codeagent_lsp.shadow.folder import LayerFolder, remove_tree
+from codeagent_lsp.shadow.shell import REPORT_VARIABLE, Command, Isolation, Launch, Writings
 
 _REASON = (
     "Commands run in the real folders: what they write is written at once, they do not see unsaved or proposed text, "

@@ -14,10 +14,10 @@ import stat
 from collections.abc import Mapping
 from pathlib import Path
 
-from codeagent_lsp.shadow.base import WrittenKind
 from codeagent_lsp.shadow.folder import remove_tree
 from codeagent_lsp.shadow.hiding import within
 from codeagent_lsp.shadow.mirror_files import Item, Tree, copy_file, is_output, same_bytes, walk, write_file
+from codeagent_lsp.shadow.shell import WrittenKind
 from codeagent_lsp.shadow.text_times import TextTimes
 from codeagent_lsp.shadow.upper import Found, Rules, UpperLimits
 from codeagent_lsp.shadow.upper_walk import VERSION_CONTROL, Stamp, is_binary, is_folder, lstat, read

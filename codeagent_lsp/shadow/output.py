@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
 
-from codeagent_lsp.shadow.base import Stream
+from codeagent_lsp.shadow.shell import Stream
 
 KEPT_BYTES = 200 * 1024
 _WRITE_BYTES = 64 * 1024

@@ -13,7 +13,6 @@ from dataclasses import replace
 from pathlib import Path
 
 from codeagent_lsp.errors import ToolFailed
-from codeagent_lsp.shadow.base import Command, Isolation, Launch, Writings
 from codeagent_lsp.shadow.folder import LayerFolder, remove_tree
 from codeagent_lsp.shadow.hiding import within
 from codeagent_lsp.shadow.mounts import (
@@ -27,6 +26,7 @@ from codeagent_lsp.shadow.mounts import (
     nested_mounts,
 )
 from codeagent_lsp.shadow.sandbox import Bind, Sandbox, listening, write_options
+from codeagent_lsp.shadow.shell import Command, Isolation, Launch, Writings
 from codeagent_lsp.shadow.upper import Found, Upper, UpperLimits
 from codeagent_lsp.workspace.ignore import FolderRules, IgnoreRules
 

@@ -13,7 +13,6 @@ from pathlib import Path
 
 from codeagent_lsp.config import ShellSettings
 from codeagent_lsp.errors import SettingError
-from codeagent_lsp.shadow.base import Isolation, Layer
 from codeagent_lsp.shadow.copying import CopyLayer, copy_isolation
 from codeagent_lsp.shadow.direct import DirectLayer, direct_isolation
 from codeagent_lsp.shadow.environment import scrubbed, with_own_programs_last
@@ -22,6 +21,7 @@ from codeagent_lsp.shadow.hiding import hide, within
 from codeagent_lsp.shadow.mounts import Programs, is_privileged, nested_mounts
 from codeagent_lsp.shadow.overlay import OVERLAY, OverlayLayer
 from codeagent_lsp.shadow.sandbox import Sandbox
+from codeagent_lsp.shadow.shell import Isolation, Layer
 from codeagent_lsp.shadow.trying import explained, find_programs, overlay_fails, places, sandbox_fails, switched_off
 
 

@@ -22,8 +22,8 @@ from typing import Any, TypeVar
 
 from codeagent_lsp.errors import ToolFailed
 from codeagent_lsp.shadow import watchdog
-from codeagent_lsp.shadow.base import Ending, Finished, Launch, OnOutput, Stream, no_output
 from codeagent_lsp.shadow.output import Kept, Output
+from codeagent_lsp.shadow.shell import Ending, Finished, Launch, OnOutput, Stream, no_output
 
 MARK_VARIABLE = "CODEAGENT_COMMAND"
 MAX_REPORTS = 64

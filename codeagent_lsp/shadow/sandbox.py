@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from codeagent_lsp.errors import ToolFailed
-from codeagent_lsp.shadow.base import REPORT_VARIABLE, Command
 from codeagent_lsp.shadow.hiding import Hidden, within
+from codeagent_lsp.shadow.shell import REPORT_VARIABLE, Command
 
 REPORTS = "/run/codeagent/reports"
 _NO_HOME = "/tmp"  # noqa: S108 - the private one

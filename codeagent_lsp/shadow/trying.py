@@ -14,11 +14,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from codeagent_lsp.errors import ToolFailed
-from codeagent_lsp.shadow.base import Command
 from codeagent_lsp.shadow.folder import LayerFolder, private_folder
 from codeagent_lsp.shadow.mounts import OPTIONS, Programs, fails, is_privileged
 from codeagent_lsp.shadow.overlay import OverlayLayer
 from codeagent_lsp.shadow.sandbox import Sandbox, write_options
+from codeagent_lsp.shadow.shell import Command
 
 SWITCH = "CODEAGENT_NO_NAMESPACES"
 

@@ -15,8 +15,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from codeagent_lsp.shadow.base import Written, WrittenKind
 from codeagent_lsp.shadow.folder import remove_tree
+from codeagent_lsp.shadow.shell import Written, WrittenKind
 from codeagent_lsp.shadow.text_times import TextTimes
 from codeagent_lsp.shadow.upper_walk import (
     MAX_DEPTH,

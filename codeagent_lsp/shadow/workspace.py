@@ -17,7 +17,9 @@ from typing import TypeVar
 
 from codeagent_lsp.config import ShellSettings
 from codeagent_lsp.errors import ToolFailed, UserError
-from codeagent_lsp.shadow.base import (
+from codeagent_lsp.shadow.collect import Collected, CollectLimits, collect
+from codeagent_lsp.shadow.process import ProcessLimits, run_process
+from codeagent_lsp.shadow.shell import (
     Approve,
     Command,
     CommandResult,
@@ -29,8 +31,6 @@ from codeagent_lsp.shadow.base import (
     Writings,
     no_output,
 )
-from codeagent_lsp.shadow.collect import Collected, CollectLimits, collect
-from codeagent_lsp.shadow.process import ProcessLimits, run_process
 from codeagent_lsp.shadow.wanted import LeftOut, Wanted, wanted
 from codeagent_lsp.workspace.files import FileText, FileView
 from codeagent_lsp.workspace.staging import Staging

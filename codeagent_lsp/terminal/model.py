@@ -75,7 +75,7 @@ def told_forms(name: str, proof: Proof, language: str) -> str:
 
 async def probe_model(out: Console, language: str, settings: ModelSettings) -> int:
     """Try the model of the settings on tiny edits in each answer form, print how it did, and remember it."""
-    from codeagent_lsp.agent.forms.probe import probe  # late: it loads the loop, the tools and the parsers
+    from codeagent_lsp.agent.forms.form_probe import probe  # late: it loads the loop, the tools and the parsers
     from codeagent_lsp.llm.factory import open_model  # late: it loads what opens models
 
     def told(form: AnswerForm, score: Score) -> None:

@@ -2,7 +2,8 @@
 
 Closed until `failureThreshold` failures in a row, open for `recoveryTimeoutSeconds`, then half-open: one call is let
 through and decides. What is no failure of the tool (a wrong argument, a denial, a cancelled call) never counts and
-never forgives. Not here: which result is a failure (`executor.py`), who is told (`session/availability.py`).
+never forgives. Not here: which result is a failure (`executor.py`), who is told
+(`session/conversation/tool_availability.py`).
 """
 
 from __future__ import annotations

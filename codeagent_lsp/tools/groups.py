@@ -1,6 +1,6 @@
 """The groups of tools: which there are and what they are for, and the port by which a run switches one on.
 
-Not here: which tools a model is offered (`session/offering.py`).
+Not here: which tools a model is offered (`session/conversation/tool_selection.py`).
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from codeagent_lsp.config import Settings
 from codeagent_lsp.environments.serving import Screens
 from codeagent_lsp.index.port import CodeIndex
 from codeagent_lsp.messages import ToolCall, ToolResult, ToolSpec
-from codeagent_lsp.shadow.base import OnOutput, Shell, no_output
+from codeagent_lsp.shadow.shell import OnOutput, Shell, no_output
 from codeagent_lsp.texts import text
 from codeagent_lsp.tools.artifacts.artifact_store import ArtifactStore
 from codeagent_lsp.tools.asking import Asker

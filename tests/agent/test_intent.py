@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from codeagent_lsp import events
 from codeagent_lsp.agent import intent
 from codeagent_lsp.agent.intent import Intent, Label, classify, classify_with_model
-from codeagent_lsp.llm.base import ModelInfo, ModelRequest, Reply, StreamItem
+from codeagent_lsp.llm.model import ModelInfo, ModelRequest, Reply, StreamItem
 from codeagent_lsp.llm.scripted import ScriptedModel, ScriptedReply
 
 

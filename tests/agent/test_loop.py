@@ -14,7 +14,7 @@ from codeagent_lsp.agent.history import UNFINISHED, History
 from codeagent_lsp.agent.loop import ANOTHER_TRY, CUT, EMPTY, AgentLoop, LoopLimits, LoopResult
 from codeagent_lsp.config import Settings
 from codeagent_lsp.errors import ContextOverflow, ModelBusy, ModelReplyInvalid, ModelStreamBroken, ModelTimeout
-from codeagent_lsp.llm.base import Model, ModelInfo, ModelRequest, Reply, StreamItem, TextChunk
+from codeagent_lsp.llm.model import Model, ModelInfo, ModelRequest, Reply, StreamItem, TextChunk
 from codeagent_lsp.llm.scripted import ScriptedModel, ScriptedReply
 from codeagent_lsp.messages import Message, ToolCall
 from codeagent_lsp.tools.asking import Question

@@ -11,7 +11,7 @@ from codeagent_lsp import events
 from codeagent_lsp.agent.compaction import END, SUMMARISE
 from codeagent_lsp.agent.history import SUMMARY, is_request
 from codeagent_lsp.agent.loop import LoopLimits
-from codeagent_lsp.llm.base import ModelRequest
+from codeagent_lsp.llm.model import ModelRequest
 from codeagent_lsp.llm.scripted import ScriptedModel, ScriptedReply
 from tests.agent.test_loop import Bench, bench
 from tests.session.fakes import assert_well_formed, call, calls, say

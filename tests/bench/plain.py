@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sqlite3
 
-from codeagent_lsp.index.base import FileTags
 from codeagent_lsp.index.kinds import is_source
 from codeagent_lsp.index.lexical import Tables
+from codeagent_lsp.index.symbols import FileTags
 from codeagent_lsp.index.words import words_of
 
 

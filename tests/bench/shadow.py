@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Literal
 
 from codeagent_lsp.config import ShellSettings
-from codeagent_lsp.shadow.base import Command, Shell
 from codeagent_lsp.shadow.probe import Isolator
+from codeagent_lsp.shadow.shell import Command, Shell
 from codeagent_lsp.shadow.workspace import ShadowWorkspace, executing
 from codeagent_lsp.workspace.files import FileView
 from codeagent_lsp.workspace.paths import Roots

@@ -14,8 +14,8 @@ import pytest
 from codeagent_lsp import events
 from codeagent_lsp.llm.scripted import ScriptedReply
 from codeagent_lsp.session.request import RunRequest
-from tests.session import plans
 from tests.session.fakes import World, call, calls, say, until, world
+from tests.session.plan import plans
 
 GOLDEN = Path(__file__).with_name("golden")
 UPDATE = bool(os.environ.get("CODEAGENT_UPDATE_GOLDEN"))

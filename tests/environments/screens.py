@@ -22,7 +22,7 @@ from codeagent_lsp.environments.serving import Wanted
 from codeagent_lsp.errors import ToolFailed
 from codeagent_lsp.session.screens import Desk, RunScreens, SessionScreens
 from codeagent_lsp.session.shadows import SessionShadows
-from codeagent_lsp.shadow.base import Approve
+from codeagent_lsp.shadow.shell import Approve
 from codeagent_lsp.shadow.watchdog import descendants
 from codeagent_lsp.tools.web.browser import browser_of
 from tests.children import command_lines

@@ -17,12 +17,12 @@ import pytest
 
 from codeagent_lsp.config import Settings, ShellSettings
 from codeagent_lsp.doctor import diagnose
-from codeagent_lsp.environments.base import EnvironmentProblem
 from codeagent_lsp.environments.container import ContainerAdapter, label_of
 from codeagent_lsp.environments.container_box import Box, BoxLimits, Plan
 from codeagent_lsp.environments.container_engine import Engine
+from codeagent_lsp.environments.environment import EnvironmentProblem
 from codeagent_lsp.errors import ErrorCode, SettingError
-from codeagent_lsp.shadow.base import Command, CommandResult, Shell
+from codeagent_lsp.shadow.shell import Command, CommandResult, Shell
 from codeagent_lsp.tools.artifacts.artifact_store import ArtifactStore
 from codeagent_lsp.tools.executor import ToolExecutor
 from tests.environments.engine_rig import IMAGE, Podman, needs_engine

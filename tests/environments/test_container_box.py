@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from codeagent_lsp.environments.base import EnvironmentProblem
 from codeagent_lsp.environments.container_box import Box, BoxLimits, Plan, Task, shell_words, sweep
 from codeagent_lsp.environments.container_engine import Engine
+from codeagent_lsp.environments.environment import EnvironmentProblem
 from tests.environments.test_container_engine import engine, reply
 
 PLAN = Plan("image:1", ("/home/me/shop", "/srv/other"), "state", "/state/containers/layer-1")

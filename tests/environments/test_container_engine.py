@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from codeagent_lsp.config import ShellSettings
-from codeagent_lsp.environments.base import EnvironmentProblem
 from codeagent_lsp.environments.container import ContainerAdapter
 from codeagent_lsp.environments.container_engine import MAX_REPLY, Engine, find_socket
+from codeagent_lsp.environments.environment import EnvironmentProblem
 from codeagent_lsp.errors import SettingError
 
 Reply = Callable[[str, bytes], bytes]

@@ -8,7 +8,7 @@ import json
 import httpx
 import pytest
 
-from codeagent_lsp.environments.base import EnvironmentProblem
+from codeagent_lsp.environments.environment import EnvironmentProblem
 from codeagent_lsp.environments.grading import SANDBOX_CODES, grade, grade_status
 from codeagent_lsp.errors import ErrorCode, SettingError, ToolFailed
 

@@ -15,7 +15,7 @@ from codeagent_lsp.config import ShellSettings
 from codeagent_lsp.environments.local import LOST_SECONDS, LocalAdapter
 from codeagent_lsp.errors import SettingError
 from codeagent_lsp.session.shadows import SessionShadows
-from codeagent_lsp.shadow.base import Command
+from codeagent_lsp.shadow.shell import Command
 from tests.tools.fakes import Bench
 
 DIRECT = replace(ShellSettings(), isolation="direct")

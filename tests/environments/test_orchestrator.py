@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from codeagent_lsp.config import ShellSettings
-from codeagent_lsp.environments.base import EnvironmentProblem, Info, Kind
+from codeagent_lsp.environments.environment import EnvironmentProblem, Info, Kind
 from codeagent_lsp.environments.orchestrator import Orchestrator
 from codeagent_lsp.errors import ErrorCode, SettingError
-from codeagent_lsp.shadow.base import Approve, Command, CommandResult, Finished, Isolation, OnOutput, Shell, no_output
+from codeagent_lsp.shadow.shell import Approve, Command, CommandResult, Finished, Isolation, OnOutput, Shell, no_output
 from codeagent_lsp.workspace.files import FileView
 from codeagent_lsp.workspace.staging import Staging
 from tests.tools.fakes import Bench

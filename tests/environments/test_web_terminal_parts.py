@@ -14,14 +14,14 @@ from typing import Any
 import pytest
 
 from codeagent_lsp.environments import desktop, web_terminal
-from codeagent_lsp.environments.base import Apart
-from codeagent_lsp.environments.base import Kind as Place
+from codeagent_lsp.environments.environment import Kind as Place
+from codeagent_lsp.environments.environment import PrivateView
 from codeagent_lsp.environments.serving import Kind, Status, Stopped, Wanted
 from codeagent_lsp.environments.serving_program import listening
 from codeagent_lsp.errors import SettingError, ToolFailed
 from codeagent_lsp.messages import ToolCall, ToolResult
 from codeagent_lsp.session.screens import Desk, SessionScreens
-from codeagent_lsp.shadow.base import REPORT_VARIABLE
+from codeagent_lsp.shadow.shell import REPORT_VARIABLE
 from codeagent_lsp.texts import text
 from codeagent_lsp.tools.executor import ToolExecutor
 from tests.environments.folders import Folder
@@ -208,7 +208,7 @@ def test_our_pages_load_nothing_from_elsewhere(kind: str) -> None:
 
 async def test_a_session_without_a_folder(tmp_path: Path) -> None:
     class NoViews:
-        async def apart(self, folders: object, execute: object) -> None:
+        async def private_view(self, folders: object, execute: object) -> None:
             raise AssertionError
 
     folder = Folder(tmp_path)
@@ -227,7 +227,7 @@ class Views:
         self.kind = kind
         self.wanted: list[Place] = []
 
-    async def apart(self, kind: Place, folders: object, execute: object) -> Apart:
+    async def private_view(self, kind: Place, folders: object, execute: object) -> PrivateView:
         self.wanted.append(kind)
         raise ToolFailed("enough")
 

@@ -7,10 +7,10 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from codeagent_lsp.index.base import FileTags, Reference, SymbolInfo
 from codeagent_lsp.index.lexical import Lexical
 from codeagent_lsp.index.packing import pack
 from codeagent_lsp.index.store import Entry, Store
+from codeagent_lsp.index.symbols import FileTags, Reference, SymbolInfo
 
 _DEFINITION = re.compile(r"^( *)(?:async )?(class|def) (\w+).*$", re.MULTILINE)
 

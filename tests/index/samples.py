@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from codeagent_lsp.index.base import FileTags
 from codeagent_lsp.index.parse import parse
+from codeagent_lsp.index.symbols import FileTags
 
 _FOLDER = Path(__file__).parent / "samples"
 

@@ -7,10 +7,10 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codeagent_lsp.index.base import SymbolInfo
 from codeagent_lsp.index.chunks import MOST_LINES, PER_FILE, Chunk, answers, split
 from codeagent_lsp.index.graph import build
 from codeagent_lsp.index.rank import Task, ranked
+from codeagent_lsp.index.symbols import SymbolInfo
 from codeagent_lsp.index.words import question
 from tests.index.rig import SHOP, put, shop
 

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from codeagent_lsp.index.base import SymbolInfo
 from codeagent_lsp.index.lexical import (
     MAX_CHARS,
     MAX_OTHER_CHARS,
@@ -19,6 +18,7 @@ from codeagent_lsp.index.lexical import (
     rarity,
 )
 from codeagent_lsp.index.store import Store
+from codeagent_lsp.index.symbols import SymbolInfo
 from codeagent_lsp.index.words import question
 from tests.index.rig import put, shop
 

@@ -6,10 +6,10 @@ import time
 
 import pytest
 
-from codeagent_lsp.index.base import FileTags, Import, Reference, SymbolInfo
 from codeagent_lsp.index.grammars import grammar_of
 from codeagent_lsp.index.packing import Packed, Scopes, pack, unpack, unpack_defined, unpack_symbols, unpack_used
 from codeagent_lsp.index.parse import MAX_BYTES, parse
+from codeagent_lsp.index.symbols import FileTags, Import, Reference, SymbolInfo
 from tests.index.samples import Sample, rendered, samples
 
 SAMPLES = samples()
@@ -131,7 +131,7 @@ class TestDetails:
         assert parse("a.rs", "/// Doc.\n#[inline]\nfn f() {}\n").symbols[0].docstring == "Doc."
 
     def test_a_comment_apart_describes_nothing(self) -> None:
-        assert parse("a.go", "package a\n// Apart.\n\nfunc f() {}\n").symbols[0].docstring == ""
+        assert parse("a.go", "package a\n// PrivateView.\n\nfunc f() {}\n").symbols[0].docstring == ""
 
     def test_multi_line_signatures_become_one_line(self) -> None:
         tags = parse("a.py", "def f(\n    a: int,\n    b: str,\n) -> None:\n    pass\n")

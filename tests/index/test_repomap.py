@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from codeagent_lsp.index.base import SymbolInfo
 from codeagent_lsp.index.repomap import (
     SIGNATURE_CHARS,
     RepoMap,
@@ -18,6 +17,7 @@ from codeagent_lsp.index.repomap import (
     signatures,
     steady,
 )
+from codeagent_lsp.index.symbols import SymbolInfo
 from codeagent_lsp.index.words import question
 
 ASKING = question("the parser loses comments, see `parse_block`")

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from codeagent_lsp.index.base import FileTags, Import, Reference, SymbolInfo
 from codeagent_lsp.index.packing import pack
 from codeagent_lsp.index.store import Entry, Known, Stamp, Store
+from codeagent_lsp.index.symbols import FileTags, Import, Reference, SymbolInfo
 
 
 def tags(path: str, name: str = "f", used: str = "g") -> FileTags:

@@ -6,7 +6,7 @@ import random
 from collections.abc import AsyncGenerator
 from typing import Any
 
-from codeagent_lsp.llm.base import Model, ModelInfo, ModelRequest, Reply, StreamItem, TextChunk
+from codeagent_lsp.llm.model import Model, ModelInfo, ModelRequest, Reply, StreamItem, TextChunk
 from codeagent_lsp.messages import ToolSpec
 
 READ: ToolSpec = {

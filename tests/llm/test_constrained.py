@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from codeagent_lsp.llm.base import ModelRequest
 from codeagent_lsp.llm.constrained import AnswerReader, reply_schema, write_answer, write_call
 from codeagent_lsp.llm.instructions import constrained as told
 from codeagent_lsp.llm.instructions import text as told_text
+from codeagent_lsp.llm.model import ModelRequest
 from codeagent_lsp.llm.schema import fit
 from codeagent_lsp.llm.toolcalling import ToolCallingModel
 from codeagent_lsp.messages import Message, ToolCall, ToolSpec

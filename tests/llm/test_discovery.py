@@ -15,9 +15,9 @@ import pytest
 from codeagent_lsp.config import ModelSettings
 from codeagent_lsp.errors import ModelBusy, ModelError, ModelNotFound, ModelRejected, ModelTimeout
 from codeagent_lsp.llm import probe
-from codeagent_lsp.llm.base import ModelRequest
 from codeagent_lsp.llm.discovery import PORTS, PROBE_SECONDS, find_servers
 from codeagent_lsp.llm.factory import Surroundings, list_models, open_model
+from codeagent_lsp.llm.model import ModelRequest
 from codeagent_lsp.messages import Message
 from tests.faults import model_server as rig
 from tests.faults.model_server import ModelServer, Script, delta

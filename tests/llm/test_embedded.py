@@ -16,9 +16,9 @@ import pytest
 from codeagent_lsp.config import ModelSettings
 from codeagent_lsp.errors import ModelError, ModelNotFound, ModelUnreachable
 from codeagent_lsp.llm import weights
-from codeagent_lsp.llm.base import Model, ModelRequest
 from codeagent_lsp.llm.embedded import EmbeddedModel, engine_installed
 from codeagent_lsp.llm.factory import open_model
+from codeagent_lsp.llm.model import Model, ModelRequest
 from codeagent_lsp.messages import Message, ToolSpec
 from tests.llm.support import TOOLS, collect
 

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from codeagent_lsp.errors import ContextOverflow, ModelStreamBroken, ModelUnreachable
-from codeagent_lsp.llm.base import ModelInfo, ModelRequest
 from codeagent_lsp.llm.endpoint import endpoint
 from codeagent_lsp.llm.llamacpp import LlamaCppModel
+from codeagent_lsp.llm.model import ModelInfo, ModelRequest
 from codeagent_lsp.llm.openai import estimate_tokens
 from codeagent_lsp.messages import Message
 from tests.faults import model_server as rig

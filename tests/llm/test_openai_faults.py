@@ -23,8 +23,8 @@ from codeagent_lsp.errors import (
     ModelTimeout,
     ModelUnreachable,
 )
-from codeagent_lsp.llm.base import ModelInfo, Reply, TextChunk
 from codeagent_lsp.llm.endpoint import Limits, endpoint
+from codeagent_lsp.llm.model import ModelInfo, Reply, TextChunk
 from codeagent_lsp.llm.openai import OpenAIModel
 from codeagent_lsp.messages import ToolCall
 from tests.faults import model_server as rig

@@ -20,9 +20,9 @@ from codeagent_lsp.errors import (
     ModelTimeout,
     ModelUnreachable,
 )
-from codeagent_lsp.llm.base import ReasoningChunk, Reply, StreamItem, TextChunk
 from codeagent_lsp.llm.endpoint import endpoint
 from codeagent_lsp.llm.failures import from_response, retry_after, server_message
+from codeagent_lsp.llm.model import ReasoningChunk, Reply, StreamItem, TextChunk
 from codeagent_lsp.llm.retry import RetryPolicy, Source, answered, is_empty, patient
 from codeagent_lsp.messages import ToolCall
 

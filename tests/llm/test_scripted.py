@@ -16,7 +16,7 @@ from codeagent_lsp.errors import (
     ModelStreamBroken,
     ModelTimeout,
 )
-from codeagent_lsp.llm.base import ModelRequest, ReasoningChunk, Reply, TextChunk
+from codeagent_lsp.llm.model import ModelRequest, ReasoningChunk, Reply, TextChunk
 from codeagent_lsp.llm.scripted import ScriptedModel, ScriptedReply, load_script
 from codeagent_lsp.messages import Message, ToolCall
 from tests.llm.support import collect

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from codeagent_lsp.errors import ModelReplyInvalid
 from codeagent_lsp.llm import history
-from codeagent_lsp.llm.base import ModelRequest, ToolCalling
 from codeagent_lsp.llm.constrained import AnswerReader, reply_schema, write_answer, write_call
+from codeagent_lsp.llm.model import ModelRequest, ToolCalling
 from codeagent_lsp.llm.render import render
 from codeagent_lsp.llm.scripted import ScriptedModel, ScriptedReply
 from codeagent_lsp.llm.toolcalling import ToolCallingModel

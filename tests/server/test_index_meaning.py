@@ -9,7 +9,7 @@ import pytest
 from codeagent_lsp.config import IndexSettings, ModelSettings
 from codeagent_lsp.index import vectors
 from codeagent_lsp.index.opening import open_index
-from codeagent_lsp.index.port import Beside
+from codeagent_lsp.index.port import VectorSearch
 from codeagent_lsp.index.scan import Folders
 from codeagent_lsp.server.index_meaning import key_for, meaning
 from tests.faults.model_server import free_port
@@ -17,7 +17,7 @@ from tests.faults.model_server import free_port
 URL = f"http://127.0.0.1:{free_port()}"
 
 
-def asked(tmp_path: Path, settings: IndexSettings, notes: list[str], language: str = "en") -> Beside | None:
+def asked(tmp_path: Path, settings: IndexSettings, notes: list[str], language: str = "en") -> VectorSearch | None:
     store = open_index(tmp_path / "state" / "index.sqlite")
     return meaning(settings, store, Folders([str(tmp_path)]), language, notes.append)
 

@@ -20,9 +20,9 @@ from codeagent_lsp.server.mcp_logins import McpLogins, Memory
 from codeagent_lsp.server.prompts import Prompts
 from codeagent_lsp.server.server import CodeAgentServer
 from codeagent_lsp.server.virtual_documents import VirtualDocuments
-from codeagent_lsp.session.glass import Glass
 from codeagent_lsp.session.inbox import Inbox
-from codeagent_lsp.session.opening import open_records
+from codeagent_lsp.session.redaction.records_factory import open_records
+from codeagent_lsp.session.redaction.redactor import Redactor
 from codeagent_lsp.tools.variables.variables import Vault
 from tests.bench.mcp_conformance import obedient
 from tests.server.test_prompts import Answers, Wire
@@ -42,7 +42,7 @@ class Editor:
         self.opens = opens
         self.wire = Wire(self.respond)
         self.going: list[asyncio.Task[None]] = []
-        self.glass = Glass(lambda: open_records(cast(Path, state), TraceSettings(), (), "an editor"))
+        self.redactor = Redactor(lambda: open_records(cast(Path, state), TraceSettings(), (), "an editor"))
 
     async def respond(self, method: str, params: Any) -> Any:
         if method == types.WINDOW_SHOW_MESSAGE_REQUEST:
@@ -58,7 +58,7 @@ class Editor:
         documents = cast(VirtualDocuments, Answers(shown=True))
         prompts = Prompts(client, documents)
         inbox = prompts.inbox = Inbox(prompts, 5.0)
-        return McpLogins(client, inbox, self.glass, lambda: vault)
+        return McpLogins(client, inbox, self.redactor, lambda: vault)
 
     def pages(self) -> list[Any]:
         return [params for method, params in self.wire.requests if method == types.WINDOW_SHOW_DOCUMENT]
@@ -111,7 +111,7 @@ async def test_what_becomes_of_a_login_stands_in_the_audit(tmp_path: Path) -> No
     logins = editor.logins()
     assert not await logins.browse("s", "https://h/mcp", URL)
     await logins.record("s", "https://h/mcp", "refused", "it was declined")
-    await editor.glass.close()
+    await editor.redactor.close()
     decided, login = read_records(tmp_path / AUDIT_FILE)
     assert (decided["type"], decided["decision"], decided["by"]) == ("decided", "Deny", "user")
     assert "log in at login.example" in decided["subject"]
@@ -128,14 +128,14 @@ async def test_what_becomes_of_a_login_stands_in_the_audit(tmp_path: Path) -> No
 async def test_a_token_is_masked_from_the_moment_that_it_is_known(tmp_path: Path) -> None:
     editor, plain = Editor(1, state=tmp_path), "a token that looks like words"
     logins, text = editor.logins(), f"it says {plain} and more"
-    opened = await editor.glass.ready()
-    assert opened.masking.hide(text) == editor.glass.hide(text) == text
+    opened = await editor.redactor.ready()
+    assert opened.masking.hide(text) == editor.redactor.hide(text) == text
     await logins.learn([plain])
-    await editor.glass.note("told", words=text)
+    await editor.redactor.note("told", words=text)
     assert plain not in opened.masking.hide(text)
-    assert plain not in editor.glass.hide(text)
-    assert plain not in str(editor.glass.clean({"type": "message", "words": text}))
-    await editor.glass.close()
+    assert plain not in editor.redactor.hide(text)
+    assert plain not in str(editor.redactor.clean({"type": "message", "words": text}))
+    await editor.redactor.close()
     assert plain not in (tmp_path / AUDIT_FILE).read_text()
 
 
@@ -153,12 +153,12 @@ async def test_tokens_are_masked_when_they_came_and_when_they_were_renewed(
             monkeypatch.setattr(time, "time", lambda now=time.time: now() + 3600)
             issuer.forget_tokens()
             second = await rig.call("mcp.s.work")
-        opened = await editor.glass.ready()
+        opened = await editor.redactor.ready()
         for result in (first, second):
             assert any(secret in result.text for secret in issuer.secrets), result.text
             shown = opened.masking.hide(result.text)
             assert "You came with <secret:" in shown and not any(secret in shown for secret in issuer.secrets)
-        await editor.glass.close()
+        await editor.redactor.close()
         steps = [row["step"] for row in read_records(tmp_path / "state" / AUDIT_FILE) if row["type"] == "login"]
         assert steps[:2] == ["started", "granted"] and set(steps[2:]) == {"renewed"}
         written = "".join(path.read_text() for path in (tmp_path / "state").iterdir())

@@ -14,12 +14,12 @@ from codeagent_lsp.config import Settings
 from codeagent_lsp.errors import SessionError
 from codeagent_lsp.events import Event, RunCompleted, StatusChanged
 from codeagent_lsp.index.port import Indexing
-from codeagent_lsp.llm.base import Model
+from codeagent_lsp.llm.model import Model
 from codeagent_lsp.llm.scripted import ScriptedModel, ScriptedReply
 from codeagent_lsp.messages import Message, ToolCall
 from codeagent_lsp.session.inbox import Inbox, OpenQuestion
-from codeagent_lsp.session.knowledge import knowledge_in
 from codeagent_lsp.session.manager import SessionManager
+from codeagent_lsp.session.memory.knowledge import knowledge_in
 from codeagent_lsp.session.request import RunRequest
 from codeagent_lsp.session.services import Services, Shadows
 from codeagent_lsp.session.store import SessionStore

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from codeagent_lsp.agent.compaction import SUMMARISE
-from codeagent_lsp.llm.base import StreamItem
 from codeagent_lsp.llm.llamacpp import LlamaCppModel
+from codeagent_lsp.llm.model import StreamItem
 from codeagent_lsp.llm.render import render
 from codeagent_lsp.llm.scripted import ScriptedReply
 

@@ -13,7 +13,7 @@ import pytest
 
 from codeagent_lsp import events
 from codeagent_lsp.config import Settings, ShellSettings
-from codeagent_lsp.llm.base import ModelInfo
+from codeagent_lsp.llm.model import ModelInfo
 from codeagent_lsp.llm.scripted import ScriptedModel
 from codeagent_lsp.session.replay import replay
 from codeagent_lsp.session.request import RunRequest
@@ -21,7 +21,7 @@ from codeagent_lsp.session.services import Shadows
 from codeagent_lsp.session.session import Session
 from codeagent_lsp.session.shadows import SessionShadows
 from tests.session.fakes import World, assert_well_formed, call, calls, say, until, world, write
-from tests.session.plans import BUSY, RETRY, create, step
+from tests.session.plan.plans import BUSY, RETRY, create, step
 from tests.session.stepping import Steps, cancelled_at
 
 SMALL = ModelInfo("s", "scripted", context_window=8192, tool_calling="native")

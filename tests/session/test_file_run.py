@@ -10,7 +10,7 @@ from codeagent_lsp import events
 from codeagent_lsp.errors import UsageError
 from codeagent_lsp.session.file_run import command_for
 from codeagent_lsp.session.request import RunRequest, Target
-from codeagent_lsp.shadow.base import Finished, Isolation
+from codeagent_lsp.shadow.shell import Finished, Isolation
 from codeagent_lsp.workspace.files import FileText, FileView
 from codeagent_lsp.workspace.paths import Roots
 from tests.session.fakes import World, world

@@ -8,9 +8,9 @@ from pathlib import Path
 from codeagent_lsp import events
 from codeagent_lsp.agent.focus import rendered
 from codeagent_lsp.config import Settings
-from codeagent_lsp.llm.base import ModelInfo
+from codeagent_lsp.llm.model import ModelInfo
 from codeagent_lsp.llm.scripted import ScriptedModel
-from codeagent_lsp.session.focusing import Focusing
+from codeagent_lsp.session.conversation.focusing import Focusing
 from codeagent_lsp.session.replay import replay
 from codeagent_lsp.session.session import Session
 from codeagent_lsp.session.state import AppliedPart, RunRecord
@@ -18,7 +18,7 @@ from codeagent_lsp.session.store import SessionStore
 from codeagent_lsp.tools.todos.todo_list import Todo
 from codeagent_lsp.workspace.changeset import Changeset, FileChange
 from tests.session.fakes import World, call, calls, say, world, write
-from tests.session.plans import create, ended, start, step
+from tests.session.plan.plans import create, ended, start, step
 
 TODOS = [{"id": "1", "content": "read"}, {"id": "2", "content": "write", "status": "in_progress"}]
 READ_A = calls(call("read_file", path="a.py"))

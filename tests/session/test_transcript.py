@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from codeagent_lsp import events
-from codeagent_lsp.session.inert import inert
+from codeagent_lsp.session.safe_markdown import inert
 from codeagent_lsp.session.transcript import block, render
 
 

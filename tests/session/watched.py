@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 
-from codeagent_lsp.llm.base import Model, ModelInfo, ModelRequest, Reply, StreamItem
+from codeagent_lsp.llm.model import Model, ModelInfo, ModelRequest, Reply, StreamItem
 
 HEAD = "call  prompt  cached  share  of what stood before  the model's reply"
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from codeagent_lsp.errors import FileRefused
-from codeagent_lsp.shadow.base import Command, Isolation, Launch, Level, Writings, Written, WrittenKind
+from codeagent_lsp.shadow.shell import Command, Isolation, Launch, Level, Writings, Written, WrittenKind
 from codeagent_lsp.workspace.changeset import Changeset
 from codeagent_lsp.workspace.document import Document
 from codeagent_lsp.workspace.files import FileView

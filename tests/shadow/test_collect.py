@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from codeagent_lsp.shadow.base import Writings, Written, WrittenKind
 from codeagent_lsp.shadow.collect import Collected, CollectLimits, collect, pairs
+from codeagent_lsp.shadow.shell import Writings, Written, WrittenKind
 from codeagent_lsp.shadow.wanted import wanted
 from tests.shadow.fakes import Desk, desk, gone, other, text
 

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from codeagent_lsp.shadow import mirror_files
-from codeagent_lsp.shadow.base import REPORT_VARIABLE, Command
 from codeagent_lsp.shadow.copying import CopyLayer
 from codeagent_lsp.shadow.folder import LayerFolder
+from codeagent_lsp.shadow.shell import REPORT_VARIABLE, Command
 from tests.shadow.fakes import frozen, ran
 
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from codeagent_lsp.shadow.base import REPORT_VARIABLE, Command, Writings
 from codeagent_lsp.shadow.direct import DirectLayer, direct_isolation
 from codeagent_lsp.shadow.folder import LayerFolder
+from codeagent_lsp.shadow.shell import REPORT_VARIABLE, Command, Writings
 from tests.shadow.fakes import ran
 
 

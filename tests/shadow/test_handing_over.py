@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from codeagent_lsp.shadow.base import Approve, Command, CommandResult, Finished, Launch, OnOutput
+from codeagent_lsp.shadow.shell import Approve, Command, CommandResult, Finished, Launch, OnOutput
 from codeagent_lsp.shadow.workspace import BoundShell, ShadowWorkspace
 from codeagent_lsp.workspace.staging import Staging
 from tests.shadow.fakes import Desk, FakeLayer, desk

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from codeagent_lsp.shadow.base import Stream
 from codeagent_lsp.shadow.output import Kept, Output
+from codeagent_lsp.shadow.shell import Stream
 
 LIMIT = 1000
 

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from codeagent_lsp.errors import ToolFailed
-from codeagent_lsp.shadow.base import REPORT_VARIABLE, Command
 from codeagent_lsp.shadow.overlay import OVERLAY
+from codeagent_lsp.shadow.shell import REPORT_VARIABLE, Command
 from tests.shadow.rig import (
     Rig,
     needs_overlay,

@@ -16,11 +16,11 @@ import pytest
 
 from codeagent_lsp.config import ShellSettings
 from codeagent_lsp.errors import SettingError
-from codeagent_lsp.shadow.base import Command, Launch
 from codeagent_lsp.shadow.folder import LayerFolder, private_folder, remove_tree, sweep
 from codeagent_lsp.shadow.mounts import fails, nested_mounts
 from codeagent_lsp.shadow.overlay import OVERLAY
 from codeagent_lsp.shadow.probe import Isolator
+from codeagent_lsp.shadow.shell import Command, Launch
 from codeagent_lsp.shadow.trying import SWITCH, explained, find_programs, places
 from tests.shadow.rig import needs_overlay
 

@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 
 from codeagent_lsp.errors import ToolFailed
-from codeagent_lsp.shadow.base import Launch, Stream
 from codeagent_lsp.shadow.process import MAX_REPORTS, ProcessLimits, half_of_memory, read_reports, run_process
+from codeagent_lsp.shadow.shell import Launch, Stream
 from tests.shadow.processes import ENVIRONMENT, Runner, descriptors, needs_bwrap, needs_proc, text_of, until
 
 BWRAP = (
@@ -231,7 +231,7 @@ async def test_the_command_asks_its_watchdog_to_end(run: Runner) -> None:
 SERVER = """
 import asyncio, sys
 from pathlib import Path
-from codeagent_lsp.shadow.base import Launch
+from codeagent_lsp.shadow.shell import Launch
 from codeagent_lsp.shadow.process import ProcessLimits, run_process
 launch = Launch(("bash", "-c", sys.argv[1]), "/", {"PATH": sys.argv[2]}, "")
 asyncio.run(run_process(launch, ProcessLimits(), spool_folder=Path("/nowhere")))

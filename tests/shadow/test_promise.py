@@ -15,8 +15,8 @@ import pytest
 
 from codeagent_lsp.config import ShellSettings
 from codeagent_lsp.errors import FileRefused
-from codeagent_lsp.shadow.base import REPORT_VARIABLE, Command, CommandResult, Layer, Level, Shell
 from codeagent_lsp.shadow.probe import Isolator
+from codeagent_lsp.shadow.shell import REPORT_VARIABLE, Command, CommandResult, Layer, Level, Shell
 from codeagent_lsp.shadow.workspace import ShadowWorkspace, executing
 from codeagent_lsp.workspace.changeset import Changeset, Current
 from codeagent_lsp.workspace.encoding import decode

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from codeagent_lsp.errors import ToolFailed
-from codeagent_lsp.shadow.base import REPORT_VARIABLE, Command
 from codeagent_lsp.shadow.hiding import Hidden
 from codeagent_lsp.shadow.sandbox import REPORTS, Bind, Sandbox, listening, write_options
+from codeagent_lsp.shadow.shell import REPORT_VARIABLE, Command
 
 HIDDEN = Hidden(areas=("/home", "/home/me"), visible=("/home/me/.cargo",), masked=("/etc", "/etc/passwd"))
 

@@ -10,7 +10,7 @@ from typing import Any
 from codeagent_lsp.config import PermissionsSettings, Settings, ToolsSettings
 from codeagent_lsp.errors import FileRefused
 from codeagent_lsp.messages import ToolCall, ToolResult
-from codeagent_lsp.shadow.base import Shell
+from codeagent_lsp.shadow.shell import Shell
 from codeagent_lsp.tools.asking import Question
 from codeagent_lsp.tools.catalogue import BUILTIN
 from codeagent_lsp.tools.executor import ToolExecutor

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from codeagent_lsp.errors import ToolFailed
-from codeagent_lsp.shadow.base import (
+from codeagent_lsp.shadow.shell import (
     Approve,
     Command,
     CommandResult,

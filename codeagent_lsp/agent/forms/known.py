@@ -1,6 +1,6 @@
 """Knows the answer forms of models: from the store, else by trying the model once, at its first task.
 
-Not here: the trying itself (`probe.py`), the file (`proof.py`).
+Not here: the trying itself (`form_probe.py`), the file (`proof.py`).
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from codeagent_lsp.agent.forms.form import AnswerForm
 from codeagent_lsp.agent.forms.proof import BY_SCRIPT, Proof, ProofStore
-from codeagent_lsp.llm.base import Model
+from codeagent_lsp.llm.model import Model
 
 
 class KnownForms:
@@ -32,7 +32,7 @@ class KnownForms:
             if known is not None:
                 return known
             on_probe()
-            from codeagent_lsp.agent.forms.probe import probe  # late: most models are known
+            from codeagent_lsp.agent.forms.form_probe import probe  # late: most models are known
 
             found = await probe(model)
             await asyncio.to_thread(self._store.keep, model.info, found)

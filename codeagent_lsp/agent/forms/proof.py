@@ -1,7 +1,7 @@
 """What is known of the forms a model is good at: tried once for each model, kept in the state folder.
 
-A proof is an entry that ships with the product, else one that `probe.py` made here. Failures in real work are counted
-against an entry, so that a wrong one is dropped and the model tried anew. Not here: trying a model.
+A proof is an entry that ships with the product, else one that `form_probe.py` made here. Failures in real work are
+counted against an entry, so that a wrong one is dropped and the model tried anew. Not here: trying a model.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 from codeagent_lsp.agent.forms.form import ANSWER_FORMS, AnswerForm
 from codeagent_lsp.llm import remembered
-from codeagent_lsp.llm.base import ModelInfo
+from codeagent_lsp.llm.model import ModelInfo
 
 FILE = "answer_forms.json"
 SHIPPED = "known_models.json"

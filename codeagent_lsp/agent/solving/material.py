@@ -1,6 +1,6 @@
 """What the model is shown of the workspace for one request, as values.
 
-Not here: choosing it (`session/gathering.py`, `pieces.py`), writing the prompt (`prompt.py`).
+Not here: choosing it (`session/solving/gathering.py`, `pieces.py`), writing the prompt (`prompt.py`).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The messages that ask for changed code: what the task needs, what failed so far, and how to answer. Pure.
 
 The parts that stay the same from one attempt to the next stand first, so that a prompt cache holds. Not here: choosing
-what is shown (`session/gathering.py`), reading the answer (`agent/forms`).
+what is shown (`session/solving/gathering.py`), reading the answer (`agent/forms`).
 """
 
 from __future__ import annotations

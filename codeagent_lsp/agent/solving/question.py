@@ -1,6 +1,6 @@
 """How a task is put to the model and how its answer is read: about files, or about a selection. Pure.
 
-Not here: asking, checking and asking again (`solver.py`), choosing what is shown (`session/gathering.py`).
+Not here: asking, checking and asking again (`solver.py`), choosing what is shown (`session/solving/gathering.py`).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A rename that the words of a task ask for: what is called how, and the new texts by the syntax tree, without a model.
 
 Only where the words say it plainly and one definition is meant; else nothing, and the model does it. Not here: uses in
-one text (`tools/code/uses.py`), which files are looked at (`session/gathering.py`).
+one text (`tools/code/uses.py`), which files are looked at (`session/solving/gathering.py`).
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
 Check first, where the task speaks of tests; do what needs no model (a rename); show the model the files; ask for the
 changed code; stage it; check again; tell it what still fails, and ask anew, up to a number of attempts. The state with
 the best check is kept. Not here:
-which files are shown and how checks are run (the `Workshop`, `session/workshop.py`), how code is read from a reply
-(`agent/forms`), what becomes of the staged changes (`session/run.py`).
+which files are shown and how checks are run (the `Workshop`, `session/solving/workshop.py`), how code is read from a
+reply (`agent/forms`), what becomes of the staged changes (`session/run.py`).
 
 Cancelling is cancelling the task this runs in; what was staged until then stays for the user's decision.
 """
@@ -29,7 +29,7 @@ from codeagent_lsp.agent.solving.prose import ProseFilter
 from codeagent_lsp.agent.solving.question import Question, Situation
 from codeagent_lsp.agent.solving.verdict import Verdict, better, no_worse, satisfied
 from codeagent_lsp.errors import CodeAgentError, ContextOverflow, ModelStreamBroken
-from codeagent_lsp.llm.base import Model, ModelRequest, Reply, TextChunk
+from codeagent_lsp.llm.model import Model, ModelRequest, Reply, TextChunk
 from codeagent_lsp.workspace.changeset import Changeset
 
 Ending = Literal["solved", "answered", "unchanged", "failing"]

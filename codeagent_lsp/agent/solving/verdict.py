@@ -1,6 +1,6 @@
 """What a check of the code gave, as a value: tests or a command, before or after a change. Pure.
 
-Not here: running them (`session/checking.py`).
+Not here: running them (`session/solving/change_checks.py`).
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from pydantic import Field, field_validator
 
 from codeagent_lsp.config import Settings
 from codeagent_lsp.errors import AgentError, FileRefused, PermissionDenied, ToolFailed
-from codeagent_lsp.shadow.base import REPORT_VARIABLE, Command, Shell
+from codeagent_lsp.shadow.shell import REPORT_VARIABLE, Command, Shell
 from codeagent_lsp.tools.artifacts.artifact_store import FILE_BYTES, Artifact, ArtifactStore
 from codeagent_lsp.tools.files.edit_tools import existing_text, refuse_below_file
 from codeagent_lsp.tools.tool import Parameters, Tool, ToolContext, ToolOutput

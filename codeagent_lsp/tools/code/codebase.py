@@ -11,8 +11,8 @@ import re
 from collections.abc import Callable, Iterable
 
 from codeagent_lsp.errors import ToolFailed
-from codeagent_lsp.index.base import Import, SymbolInfo
 from codeagent_lsp.index.grammars import grammar_of
+from codeagent_lsp.index.symbols import Import, SymbolInfo
 from codeagent_lsp.index.view import View
 from codeagent_lsp.tools.code.reach import Reach
 from codeagent_lsp.tools.code.source import Source

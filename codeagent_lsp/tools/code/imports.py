@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from codeagent_lsp.index.base import Import
+from codeagent_lsp.index.symbols import Import
 
 _SCRIPTS = ("ts", "tsx", "d.ts", "js", "jsx", "mjs", "cjs", "mts", "cts")
 _MOST = 50

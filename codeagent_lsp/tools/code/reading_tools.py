@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 from pydantic import Field
 
 from codeagent_lsp.errors import AgentError
-from codeagent_lsp.index.base import Import, SymbolInfo, SymbolKind
+from codeagent_lsp.index.symbols import Import, SymbolInfo, SymbolKind
 from codeagent_lsp.tools.code.codebase import Codebase
 from codeagent_lsp.tools.code.extent import extent_of
 from codeagent_lsp.tools.code.imports import Files, resolved

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from codeagent_lsp.errors import ToolFailed
 from codeagent_lsp.index import grammars, parse
-from codeagent_lsp.index.base import Import, SymbolInfo
 from codeagent_lsp.index.outline import body_of
+from codeagent_lsp.index.symbols import Import, SymbolInfo
 
 if TYPE_CHECKING:
     from tree_sitter import Node

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pydantic import Field
 
 from codeagent_lsp.errors import ErrorCode, ToolFailed, ToolRetry
-from codeagent_lsp.shadow.base import Command, CommandResult, OnOutput, Shell, Stream
+from codeagent_lsp.shadow.shell import Command, CommandResult, OnOutput, Shell, Stream
 from codeagent_lsp.tools.commands.kept_output import keep_whole
 from codeagent_lsp.tools.tool import Parameters, Tool, ToolContext, ToolOutput
 from codeagent_lsp.tools.traits import ToolTraits

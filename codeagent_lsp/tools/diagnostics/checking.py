@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from codeagent_lsp.shadow.base import Finished, Shell
+from codeagent_lsp.shadow.shell import Finished, Shell
 from codeagent_lsp.tools.diagnostics.linters import Job
 from codeagent_lsp.tools.diagnostics.port import Diagnostic
 

@@ -15,8 +15,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from codeagent_lsp.errors import AgentError
-from codeagent_lsp.shadow.base import REPORT_VARIABLE, Command
-from codeagent_lsp.tools.diagnostics import reading
+from codeagent_lsp.shadow.shell import REPORT_VARIABLE, Command
+from codeagent_lsp.tools.diagnostics import linter_output as reading
 from codeagent_lsp.tools.diagnostics.port import Diagnostic
 from codeagent_lsp.workspace.files import FileView
 

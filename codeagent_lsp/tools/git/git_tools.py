@@ -13,11 +13,11 @@ from pydantic import Field
 
 from codeagent_lsp.errors import ErrorCode, ToolFailed
 from codeagent_lsp.tools.files.find_tools import may_show
+from codeagent_lsp.tools.git.commits import Commit, history_of
 from codeagent_lsp.tools.git.comparing import Changes, in_index, in_view
-from codeagent_lsp.tools.git.history import Commit, history_of
+from codeagent_lsp.tools.git.git_output import quoted, show
 from codeagent_lsp.tools.git.message import MAX_DIFF, relevance, write_message
 from codeagent_lsp.tools.git.repository import Repository, repository_of
-from codeagent_lsp.tools.git.showing import quoted, show
 from codeagent_lsp.tools.tool import Parameters, Tool, ToolContext, ToolOutput
 from codeagent_lsp.tools.traits import ToolTraits
 

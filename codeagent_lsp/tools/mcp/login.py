@@ -23,11 +23,11 @@ from mcp.shared.auth import AuthorizationCodeResult, OAuthClientMetadata
 from pydantic import AnyUrl, ValidationError
 
 from codeagent_lsp.errors import ErrorCode
-from codeagent_lsp.tools.mcp.doorway import Doorway
 from codeagent_lsp.tools.mcp.errors import McpProblem, said
 from codeagent_lsp.tools.mcp.health import Health
 from codeagent_lsp.tools.mcp.kept_login import KeptLogin
 from codeagent_lsp.tools.mcp.logins import Logins, Step
+from codeagent_lsp.tools.mcp.oauth_callback import OAuthCallback
 from codeagent_lsp.tools.mcp.settings import ServerSettings
 
 SECONDS = 300.0
@@ -62,7 +62,7 @@ class Login(httpx2.Auth):
         self._waiting = waiting
         self._turn = asyncio.Lock()
         self._flow: OAuthClientProvider | None = None
-        self._door: Doorway | None = None
+        self._door: OAuthCallback | None = None
         self._stack = AsyncExitStack()
         self._answer: asyncio.Future[Mapping[str, str]] | None = None
         self._under_way = False
@@ -112,7 +112,7 @@ class Login(httpx2.Auth):
             if self._flow is None:
                 logins, vault = self._logins, await self._logins.vault()
                 kept = KeptLogin(vault, self._settings, learn=logins.learn, granted=self._granted)
-                self._door = Doorway(await kept.load(), self._logins.words("mcp.login.done"))
+                self._door = OAuthCallback(await kept.load(), self._logins.words("mcp.login.done"))
                 metadata = OAuthClientMetadata(
                     client_name=CLIENT,
                     redirect_uris=[AnyUrl(self._door.address)],

@@ -18,9 +18,9 @@ from mcp.shared.message import SessionMessage
 from mcp.types import ErrorData, JSONRPCError, jsonrpc_message_adapter
 
 from codeagent_lsp.errors import ToolFailed
-from codeagent_lsp.shadow.base import Launch
 from codeagent_lsp.shadow.environment import scrubbed, with_own_programs_last
 from codeagent_lsp.shadow.process import Guarded, ProcessLimits, settled
+from codeagent_lsp.shadow.shell import Launch
 from codeagent_lsp.tools.mcp.errors import TOO_LARGE
 from codeagent_lsp.tools.mcp.health import MAX_MESSAGE, Health, Unreadable
 from codeagent_lsp.tools.mcp.lines import Lines, TooLong

@@ -1,4 +1,6 @@
-"""`enable_tools`: more tools for a model that needs them. Not here: which ones are offered (`session/offering.py`)."""
+"""`enable_tools`: more tools for a model that needs them. Not here: which ones are offered
+(`session/conversation/tool_selection.py`).
+"""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from codeagent_lsp.config import ShellSettings
-from codeagent_lsp.shadow.base import Isolation
+from codeagent_lsp.shadow.shell import Isolation
 from codeagent_lsp.tools.permissions.decision import Decision, Mode
 
 

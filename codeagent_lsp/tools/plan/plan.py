@@ -1,7 +1,7 @@
 """A plan: a goal and ordered steps with their states, as a value. Pure.
 
 Every change gives a new plan; a change that makes no sense raises SessionError with a sentence for the user. Not
-here: running the steps (`session/plan_run.py`), telling of a change (`session/plan_state.py`).
+here: running the steps (`session/plan/execution.py`), telling of a change (`session/plan/plan_state.py`).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The written plan that a user approves before work starts, as a value: Markdown under a title. Pure.
 
 `SECTIONS` are the headings it should have, as keys of the catalogue.
-Not here: who writes it and who approves it (`session/planner.py`).
+Not here: who writes it and who approves it (`session/plan/run_planner.py`).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The port of planning: what the planning tools ask for, without knowing what becomes of it.
 
-Not here: what a plan is (`tools/plan/plan.py`), running its steps (`session/plan_run.py`).
+Not here: what a plan is (`tools/plan/plan.py`), running its steps (`session/plan/execution.py`).
 """
 
 from __future__ import annotations

@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from codeagent_lsp.errors import ErrorCode, ToolFailed
-from codeagent_lsp.tools.skills import places
-from codeagent_lsp.tools.skills.model import FILE_NAME, Place, Skill, SkillInvalid, skill_of
+from codeagent_lsp.tools.skills import skill_folders as places
+from codeagent_lsp.tools.skills.skill import FILE_NAME, Place, Skill, SkillInvalid, skill_of
 from codeagent_lsp.tools.skills.trust import Trust
 from codeagent_lsp.workspace.files import FileView
 from codeagent_lsp.workspace.visible import one_line

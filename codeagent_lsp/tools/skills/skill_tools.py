@@ -20,8 +20,8 @@ from codeagent_lsp.tools.asking import Question
 from codeagent_lsp.tools.skills.bundle import Bundle, bundle_in
 from codeagent_lsp.tools.skills.desk import SkillDesk, vouched
 from codeagent_lsp.tools.skills.fetching import fetch
-from codeagent_lsp.tools.skills.model import Skill
 from codeagent_lsp.tools.skills.shelf import PROJECT_FOLDER
+from codeagent_lsp.tools.skills.skill import Skill
 from codeagent_lsp.tools.skills.sources import Source, parse
 from codeagent_lsp.tools.tool import Parameters, Tool, ToolContext, ToolOutput
 from codeagent_lsp.tools.traits import ToolTraits

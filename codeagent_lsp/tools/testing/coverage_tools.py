@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 from pydantic import Field
 
 from codeagent_lsp.errors import ToolFailed
-from codeagent_lsp.shadow.base import Shell
+from codeagent_lsp.shadow.shell import Shell
 from codeagent_lsp.tools.commands.command_tools import shell_of
 from codeagent_lsp.tools.testing import measuring
 from codeagent_lsp.tools.testing.coverage import CoverageReport, told

@@ -11,7 +11,7 @@ import os
 import re
 
 from codeagent_lsp.errors import AgentError, ToolFailed
-from codeagent_lsp.shadow.base import Command, Finished
+from codeagent_lsp.shadow.shell import Command, Finished
 from codeagent_lsp.tools.testing import coverage, unittests
 from codeagent_lsp.tools.testing.coverage import CoverageReport
 from codeagent_lsp.tools.testing.projects import Project, is_test_file

@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar, Literal
 
-from codeagent_lsp.shadow.base import Finished
+from codeagent_lsp.shadow.shell import Finished
 
 Framework = Literal["pytest", "unittest", "vitest", "jest", "node", "npm", "go", "cargo"]
 Outcome = Literal["passed", "failed", "skipped", "error"]

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from codeagent_lsp.errors import ToolRetry
-from codeagent_lsp.shadow.base import REPORT_VARIABLE, Command, Finished
+from codeagent_lsp.shadow.shell import REPORT_VARIABLE, Command, Finished
 from codeagent_lsp.tools.testing import golang, jest, junit, libtest, unittests
 from codeagent_lsp.tools.testing.projects import Project
 from codeagent_lsp.tools.testing.reports import Framework, Parsed, ReportBroken, TestReport, judged

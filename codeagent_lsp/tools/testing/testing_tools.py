@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 from pydantic import Field
 
 from codeagent_lsp.errors import AgentError, ErrorCode, ToolFailed, ToolRetry
-from codeagent_lsp.shadow.base import Command, CommandResult, Isolation, OnOutput, Shell, no_output
+from codeagent_lsp.shadow.shell import Command, CommandResult, Isolation, OnOutput, Shell, no_output
 from codeagent_lsp.tools.commands.command_tools import MAX_NAMED, shell_of
 from codeagent_lsp.tools.testing import projects, runners
 from codeagent_lsp.tools.testing.projects import Project

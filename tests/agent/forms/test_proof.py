@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from codeagent_lsp.agent.forms.proof import FILE, STRIKES, Proof, ProofStore, Score, family_of, key_of
-from codeagent_lsp.llm.base import ModelInfo
+from codeagent_lsp.llm.model import ModelInfo
 
 OURS = ModelInfo("my-model", "openai", "http://127.0.0.1:9/v1")
 EMBEDDED = ModelInfo("qwen2.5-coder-1.5b-instruct-q4_k_m", "embedded")

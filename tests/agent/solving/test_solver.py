@@ -18,7 +18,7 @@ from codeagent_lsp.agent.solving.question import FilesQuestion
 from codeagent_lsp.agent.solving.solver import Solution, Solver, SolverLimits
 from codeagent_lsp.agent.solving.verdict import FailedTest, Verdict
 from codeagent_lsp.errors import ContextOverflow, ModelStreamBroken
-from codeagent_lsp.llm.base import ModelInfo
+from codeagent_lsp.llm.model import ModelInfo
 from codeagent_lsp.llm.scripted import ScriptedModel, ScriptedReply
 from codeagent_lsp.workspace.changeset import Changeset, FileChange
 from codeagent_lsp.workspace.files import FileText

@@ -13,7 +13,7 @@ import pytest
 from codeagent_lsp.config import PermissionsSettings, Settings, WebSettings
 from codeagent_lsp.errors import FileRefused, ToolFailed, ToolRetry
 from codeagent_lsp.messages import ToolResult
-from codeagent_lsp.shadow.base import Finished
+from codeagent_lsp.shadow.shell import Finished
 from codeagent_lsp.texts import text
 from codeagent_lsp.tools.artifacts.artifact_store import ArtifactStore, checked_name
 from codeagent_lsp.tools.artifacts.artifact_tools import (

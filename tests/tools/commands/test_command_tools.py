@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from codeagent_lsp.shadow.base import Ending, Finished
+from codeagent_lsp.shadow.shell import Ending, Finished
 from codeagent_lsp.tools.commands.command_tools import MAX_NAMED, RunCmd
 from codeagent_lsp.tools.outputs import OutputStore
 from tests.tools.fakes import Bench

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from codeagent_lsp.shadow.base import REPORT_VARIABLE
+from codeagent_lsp.shadow.shell import REPORT_VARIABLE
 from codeagent_lsp.tools.diagnostics.linters import Job, jobs_for
 from tests.tools.fakes import Bench
 

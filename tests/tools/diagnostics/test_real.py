@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from codeagent_lsp.config import ShellSettings
-from codeagent_lsp.shadow.base import Layer
 from codeagent_lsp.shadow.probe import Isolator
+from codeagent_lsp.shadow.shell import Layer
 from codeagent_lsp.shadow.workspace import ShadowWorkspace, executing
 from codeagent_lsp.tools.diagnostics.diagnostic_tools import GetDiagnostics
 from codeagent_lsp.tools.diagnostics.port import Diagnostic

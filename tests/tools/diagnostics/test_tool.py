@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from codeagent_lsp.errors import FileRefused, ToolFailed
-from codeagent_lsp.shadow.base import Command, CommandResult, Finished, Isolation, OnOutput, no_output
+from codeagent_lsp.shadow.shell import Command, CommandResult, Finished, Isolation, OnOutput, no_output
 from codeagent_lsp.tools.diagnostics import diagnostic_tools as diagnosing
 from codeagent_lsp.tools.diagnostics.diagnostic_tools import GetDiagnostics
 from codeagent_lsp.tools.diagnostics.port import Diagnostic

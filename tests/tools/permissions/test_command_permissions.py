@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from codeagent_lsp.config import PermissionsSettings, ShellSettings
-from codeagent_lsp.shadow.base import Isolation
+from codeagent_lsp.shadow.shell import Isolation
 from codeagent_lsp.tools.commands.command_tools import RunCmd
 from codeagent_lsp.tools.permissions.command_permissions import NOWHERE, Place
 from codeagent_lsp.tools.permissions.decision import Decision

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from codeagent_lsp.errors import ToolFailed
-from codeagent_lsp.tools.skills import places
+from codeagent_lsp.tools.skills import skill_folders as places
 from codeagent_lsp.tools.skills.trust import Trust
 from tests.tools.skills.samples import Shelves, skill
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from codeagent_lsp.errors import FileRefused
-from codeagent_lsp.shadow.base import (
+from codeagent_lsp.shadow.shell import (
     REPORT_VARIABLE,
     Command,
     CommandResult,

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from codeagent_lsp.errors import ToolFailed
-from codeagent_lsp.shadow.base import Finished
+from codeagent_lsp.shadow.shell import Finished
 from codeagent_lsp.tools.testing import coverage, measuring
 from codeagent_lsp.tools.testing.coverage import CoverageReport, FileCoverage, parse, ranges, told, worst_first
 from codeagent_lsp.tools.testing.coverage_tools import AnalyzeCoverage

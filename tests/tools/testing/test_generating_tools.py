@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from codeagent_lsp.errors import AgentError, ErrorCode, ToolFailed, ToolRetry
-from codeagent_lsp.shadow.base import Finished, Isolation
+from codeagent_lsp.shadow.shell import Finished, Isolation
 from codeagent_lsp.tools.testing.generating_tools import GenerateTests
 from codeagent_lsp.tools.testing.writing import MAX_TESTS, file_in, order
 from codeagent_lsp.tools.tool import Tally, ToolOutput

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from codeagent_lsp.shadow.base import Finished
+from codeagent_lsp.shadow.shell import Finished
 from codeagent_lsp.tools.testing.reports import (
     MAX_MESSAGE,
     Parsed,

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from codeagent_lsp.errors import AgentError, ToolFailed, ToolRetry
-from codeagent_lsp.shadow.base import Command, CommandResult, Finished, Isolation, OnOutput, no_output
+from codeagent_lsp.shadow.shell import Command, CommandResult, Finished, Isolation, OnOutput, no_output
 from codeagent_lsp.tools.testing.testing_tools import RunTests
 from codeagent_lsp.tools.tool import Tally
 from tests.tools.testing.rig import CopyShell, SaidShell, TestBench, case, outcomes

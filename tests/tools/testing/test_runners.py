@@ -7,7 +7,7 @@ import json
 import pytest
 
 from codeagent_lsp.errors import ToolRetry
-from codeagent_lsp.shadow.base import Finished
+from codeagent_lsp.shadow.shell import Finished
 from codeagent_lsp.tools.testing import runners
 from codeagent_lsp.tools.testing.projects import Project
 from codeagent_lsp.tools.testing.reports import Framework

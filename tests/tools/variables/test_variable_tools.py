@@ -18,7 +18,7 @@ import pytest
 
 from codeagent_lsp.errors import ToolFailed
 from codeagent_lsp.messages import ToolResult
-from codeagent_lsp.shadow.base import Finished, Stream
+from codeagent_lsp.shadow.shell import Finished, Stream
 from codeagent_lsp.texts import text
 from codeagent_lsp.tools.executor import ToolExecutor
 from codeagent_lsp.tools.outputs import OutputStore

@@ -1,0 +1,60 @@
+"""What a command prints, as few events: whole lines, at most ten times a second, bounded in all.
+
+Not here: what a command's result keeps of its output (`shadow/output.py`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from codeagent_lsp.shadow.shell import Stream
+
+INTERVAL = 0.1
+PIECE = 8 * 1024
+TOTAL = 256 * 1024
+
+
+class OutputStream:
+    """Gathers text and gives it to `emit` in pieces. Characters over a limit are left out, the latest are kept."""
+
+    def __init__(self, emit: Callable[[Stream, str], None], total: int = TOTAL) -> None:
+        self._emit = emit
+        self._left = total
+        self._waiting: list[tuple[Stream, str]] = []
+        self._timer: asyncio.TimerHandle | None = None
+
+    def write(self, stream: Stream, text: str) -> None:
+        """Take what was printed; it is passed on within a moment."""
+        if self._waiting and self._waiting[-1][0] == stream:
+            text = (self._waiting.pop()[1] + text)[-2 * PIECE :]
+        self._waiting.append((stream, text))
+        if self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(INTERVAL, self._tick)
+
+    def close(self) -> None:
+        """Pass on the rest."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        self._pass_on(self._waiting)
+        self._waiting = []
+
+    def _tick(self) -> None:
+        """Pass on whole lines; the beginning of a line waits for its end."""
+        self._timer = None
+        ready = self._waiting
+        self._waiting = []
+        if ready and not ready[-1][1].endswith("\n"):
+            stream, text = ready.pop()
+            head, newline, tail = text.rpartition("\n")
+            ready = [*ready, (stream, head + newline)] if newline else ready
+            self._waiting = [(stream, tail)]
+        self._pass_on(ready)
+
+    def _pass_on(self, pieces: list[tuple[Stream, str]]) -> None:
+        for stream, text in pieces:
+            piece = text[-min(PIECE, self._left) :] if self._left > 0 else ""
+            self._left -= len(piece)
+            if piece:
+                self._emit(stream, piece)

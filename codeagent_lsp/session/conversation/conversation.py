@@ -1,0 +1,214 @@
+"""One run's talk with the model: what it is told, which tools it is offered, and the loop over both.
+
+Not here: the loop itself (`agent/loop.py`), a run's beginning and end (`run.py`), a plan's steps (`plan/execution.py`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from functools import partial
+
+from codeagent_lsp import events
+from codeagent_lsp.agent.compaction import Kept
+from codeagent_lsp.agent.gather import starting_context
+from codeagent_lsp.agent.history import History, note
+from codeagent_lsp.agent.loop import AgentLoop, LoopLimits, LoopResult
+from codeagent_lsp.agent.prompt import system_prompt, task_message
+from codeagent_lsp.agent.subset import NOT_YET, Subset
+from codeagent_lsp.llm.model import Model
+from codeagent_lsp.messages import Message, ToolSpec
+from codeagent_lsp.session.conversation.focusing import Focusing
+from codeagent_lsp.session.conversation.prompt_context import PromptContext
+from codeagent_lsp.session.conversation.repo_maps import SMALL_WINDOW
+from codeagent_lsp.session.conversation.tool_availability import Availability
+from codeagent_lsp.session.conversation.tool_selection import ToolSelection, tool_selection_for
+from codeagent_lsp.session.plan.run_planner import RunPlanner
+from codeagent_lsp.session.replay import message_to_dict
+from codeagent_lsp.session.request import ANSWERS, Planning, RunRequest
+from codeagent_lsp.session.run_parts import Parts, remember, reply_tokens, selection_of, window_of
+from codeagent_lsp.session.state import Compacted
+from codeagent_lsp.session.toolbox import commands_line
+from codeagent_lsp.tools.executor import ToolExecutor
+from codeagent_lsp.tools.permissions.decision import Mode
+from codeagent_lsp.tools.tool import ToolContext
+
+FOREIGN_TOOLS = 3
+"""Characters of tools that the user brought along, as this part of the window in tokens: less than a tenth of it."""
+
+
+class Conversation:
+    """Open it once; then every `loop` goes on where the last one ended."""
+
+    def __init__(self, parts: Parts, model: Model, planning: Planning, planner: RunPlanner) -> None:
+        self._parts = parts
+        self._model = model
+        self._planning = planning
+        self._planner = planner
+        self._kind = parts.record.kind
+        self._history = History()
+        self._base, self._generation = 0, 0
+        self._context: ToolContext | None = None
+        self._focusing = self._focuses(parts.toolbox.context())
+        self._reading = False
+        self._tool_selection = ToolSelection(parts.services.registry, self._mode)
+        self._availability = Availability(parts.services.registry, parts.output.emit)
+        self._prompt_context = PromptContext(parts, model, "ask" if self._kind in ANSWERS else "direct", self._mode_now)
+
+    @property
+    def window(self) -> int:
+        """The model's window in tokens."""
+        return window_of(self._model)
+
+    async def open(self, request: RunRequest | None = None, also: str = "") -> None:
+        """Tell the model who it is, all that was said so far, and the request; None where a run goes on."""
+        parts, known = self._parts, self._parts.session.context
+        await parts.toolbox.open()
+        commands = commands_line(parts.toolbox.isolation, parts.toolbox.no_shell)
+        known.environment = replace(parts.services.environment(), commands=commands)
+        kind = "ask" if self._kind in ANSWERS else "system"
+        system = Message("system", system_prompt(kind, known.environment, await self._prompt_context.prompt()))
+        said, self._base, self._generation = known.conversation, len(known.conversation), known.generation
+        self._history = History([system, *said], self._remember, self._compacted)
+        small, registry = self.window <= SMALL_WINDOW, parts.services.registry
+        room = 0 if small else self.window // FOREIGN_TOOLS
+        self._tool_selection = tool_selection_for(
+            registry, self._mode, said, self._planning, system.content, small=small, room=room
+        )
+        context = parts.toolbox.context(self._model, self._reply_tokens)
+        planner = None if self._planning == "never" else self._planner
+        context = replace(context, planner=planner, groups=self._tool_selection)
+        self._context = self._prompt_context.equipped(context, self._tools, self._limits(None))
+        self._focusing = self._focuses(context)
+        if request is not None:
+            await self._request(request, also)
+
+    async def _request(self, request: RunRequest, also: str) -> None:
+        """What the user wants, in their own words; before it, in a note, what helps with it now. The note goes with
+        the first compaction, the words stay.
+        """
+        shown = await self._prompt_context.map_for(request) if self._has_tools else ""
+        files = await asyncio.to_thread(self._files, request, listed=not shown)
+        before = (await self._prompt_context.before(request), self._availability.opening(), shown, files, also)
+        if helpful := "\n\n".join(filter(None, before)):
+            self.tell(helpful)
+        self._history.append(Message("user", self._task(request)))
+        await self._focusing.given(files)
+
+    def tell(self, words: str) -> None:
+        """A note of ours, in the user's place."""
+        self._history.append(note(words))
+
+    async def loop(
+        self,
+        *,
+        iterations: int | None = None,
+        only: tuple[str, ...] | None = None,
+        reading: bool = False,
+    ) -> LoopResult:
+        """Let the model work until it answers, makes a plan, or comes to a limit.
+
+        `only` are the tools it may call; while `reading` it may change and run nothing.
+        """
+        assert self._context is not None, "a conversation is opened first"
+        self._reading = reading
+        services, planner = self._parts.services, self._planner
+        approvals, language = self._parts.session.context.approvals, services.language()
+        registry = services.registry if only is None else Subset(services.registry, lambda: only, NOT_YET)
+        executor = ToolExecutor(registry, self._context, self._mode_now, approvals, language)
+        loop = AgentLoop(
+            self._model,
+            executor,
+            self._history,
+            self._tools,
+            self._parts.output.emit,
+            self._limits(iterations),
+            self._after_tools,
+            self._kept,
+            lambda: planner.made,
+            only,
+        )
+        return await loop.run()
+
+    async def _after_tools(self) -> str:
+        """What the model must know now that its calls are done."""
+        told = await self._parts.proposal.apply_live()
+        await self._focusing.after(self._history.messages)
+        below = await self._prompt_context.below(self._history.messages)
+        return "\n\n".join(filter(None, (told, below, self._availability.news())))
+
+    def _remember(self, message: Message) -> None:
+        remember(self._parts, message)
+
+    def _compacted(self, messages: tuple[Message, ...]) -> None:
+        """The conversation is shorter from now on, in the next run too."""
+        record = self._parts.record
+        said = tuple(message for message in messages if message.role != "system")
+        record.compacted = Compacted(said, len(record.messages), self._base, self._generation)
+        self._parts.output.emit(
+            events.ConversationCompacted(
+                messages=tuple(map(message_to_dict, said)), base=self._base, generation=self._generation
+            )
+        )
+        self._prompt_context.compacted(messages)
+
+    def _mode(self) -> Mode:
+        """The mode at any moment; a run that answers only reads, whatever its model tries."""
+        return "readOnly" if self._kind in ANSWERS else self._parts.services.mode()
+
+    def _mode_now(self) -> Mode:
+        """The same, and while a plan is made or a step is only to read, nothing but that."""
+        return "readOnly" if self._reading or self._planner.reading_only else self._mode()
+
+    def _tools(self, only: tuple[str, ...] | None = None) -> tuple[ToolSpec, ...]:
+        """What the model is offered. A small model explains what it has in front of it, without tools."""
+        return self._tool_selection.specs(only) if self._has_tools else ()
+
+    @property
+    def _has_tools(self) -> bool:
+        return self._kind != "explain" or self.window > SMALL_WINDOW
+
+    async def _kept(self) -> Kept:
+        """What every compaction says again."""
+        await self._focusing.refresh()
+        parts = self._parts
+        return parts.session.context.kept(parts.record, parts.proposal.view.roots.relative)
+
+    def _task(self, request: RunRequest) -> str:
+        """The request, and what is selected."""
+        roots = self._parts.proposal.view.roots
+        selection = selection_of(request.target, roots) if request.target is not None else None
+        return task_message(request.instruction, selection, request.diagnostics)
+
+    def _files(self, request: RunRequest, *, listed: bool) -> str:
+        """What the task needs to begin."""
+        skip = [request.target.file.path] if request.target is not None else []
+        view, stands = self._parts.proposal.view, partial(self._focusing.stands, self._history.messages)
+        return starting_context(view, request.task, self.window, skip, listed=listed, stands=stands)
+
+    def _focuses(self, context: ToolContext) -> Focusing:
+        parts = self._parts
+        limit = parts.services.settings().context.focused_files_max_chars
+        return Focusing(
+            parts.session,
+            parts.record.run_id,
+            parts.proposal.view,
+            limit,
+            context.hide,
+            lambda: parts.proposal.changeset.paths,
+        )
+
+    @property
+    def _reply_tokens(self) -> int:
+        return reply_tokens(self._parts.services.settings().model.max_tokens, self.window)
+
+    def _limits(self, iterations: int | None) -> LoopLimits:
+        settings = self._parts.services.settings()
+        return LoopLimits(
+            iterations or settings.agent.max_iterations,
+            settings.context.max_messages,
+            self.window,
+            self._reply_tokens,
+            settings.model.temperature,
+            settings.context.compact_at,
+        )

@@ -1,0 +1,152 @@
+"""What a conversation adds to the model's rules and tools: background, repo map, news, nested instructions, agents.
+
+Not here: which texts these are (`background.py`), the talk itself (`conversation.py`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from codeagent_lsp import events
+from codeagent_lsp.agent.agent_files import Profile
+from codeagent_lsp.agent.loop import DEFAULT_WINDOW, LoopLimits
+from codeagent_lsp.agent.prompt import agent_prompt
+from codeagent_lsp.agent.subagents import Parent, Subagents
+from codeagent_lsp.errors import ToolFailed
+from codeagent_lsp.llm.model import Model
+from codeagent_lsp.messages import Message, ToolSpec
+from codeagent_lsp.session.conversation.repo_maps import RepoMaps, budgets
+from codeagent_lsp.session.request import RunRequest
+from codeagent_lsp.tools.permissions.decision import Mode
+from codeagent_lsp.tools.permissions.policy import resolved_paths
+from codeagent_lsp.tools.skills.desk import vouched
+from codeagent_lsp.tools.tool import ToolContext
+
+if TYPE_CHECKING:
+    from codeagent_lsp.session.run_parts import Parts
+
+
+class PromptContext:
+    """For one run. `mode` is `direct` or `ask`, `allowed` the permission mode at any moment."""
+
+    def __init__(self, parts: Parts, model: Model, mode: str, allowed: Callable[[], Mode]) -> None:
+        self._parts = parts
+        self._model = model
+        self._mode = mode
+        self._allowed = allowed
+        self._background = parts.session.context.background
+        self._view = parts.proposal.view
+        self._knowledge = parts.services.knowledge
+        tokens = budgets(parts.services.settings().repo_map.max_tokens, self._window)
+        self._maps = RepoMaps(parts.toolbox.index, parts.session.context.overviews, tokens)
+        self._loop = asyncio.get_running_loop()
+
+    async def prompt(self, mode: str = "") -> str:
+        """The system prompt's part about this workspace, the same for a whole session."""
+        background = await asyncio.to_thread(
+            self._background.prompt, self._knowledge, self._view, mode or self._mode, self._window, self._unseen
+        )
+        return "\n\n".join(filter(None, (background, await self._maps.overview())))
+
+    async def before(self, request: RunRequest) -> str:
+        """What belongs before a task: news, skills that fit it, instructions for its file; '' for none."""
+        news = await asyncio.to_thread(
+            self._background.news,
+            *(self._knowledge, self._view, self._mode, self._window, self._unseen, request.instruction),
+        )
+        below = await self._below([request.target.file.path]) if request.target is not None else ""
+        return "\n\n".join(filter(None, (news, below)))
+
+    async def map_for(self, request: RunRequest) -> str:
+        """The repo map for a task; '' for none."""
+        target = request.target.file.path if request.target is not None else None
+        names = [self._view.roots.relative(target)] if target is not None else []
+        context = self._parts.session.context
+        edited = [self._view.roots.relative(path) for run in context.runs.values() for path in run.changed_paths]
+        return await self._maps.before(request, (*names, *context.focused.paths), edited)
+
+    async def below(self, messages: Sequence[Message]) -> str:
+        """Instructions that concern the files of the model's last calls and that it has not got yet."""
+        last = next((message for message in reversed(messages) if message.role == "assistant"), None)
+        return await self._below(self._worked_on(last)) if last is not None else ""
+
+    def compacted(self, messages: Sequence[Message]) -> None:
+        """Old messages are gone, and with them what was told there."""
+        self._background.forgotten()
+
+    def equipped(
+        self,
+        context: ToolContext,
+        tools: Callable[[tuple[str, ...] | None], tuple[ToolSpec, ...]],
+        limits: LoopLimits,
+    ) -> ToolContext:
+        """The tools' context with agents to delegate to."""
+
+        async def prompt(profile: Profile) -> str:
+            where = parts.session.context.environment
+            where = replace(where, commands="") if profile.reads_only else where
+            return agent_prompt(profile.instructions, where, await self.prompt(profile.name))
+
+        async def profiles() -> tuple[Profile, ...]:
+            return await asyncio.to_thread(self._knowledge.agents.profiles, self._view)
+
+        parts, services = self._parts, self._parts.services
+        context = replace(context, skills=replace(context.skills, mode=self._mode) if context.skills else None)
+        parent = Parent(
+            services.registry,
+            context,
+            tools,
+            self._allowed,
+            parts.session.context.approvals,
+            services.language(),
+            limits,
+            parts.output.emit,
+            self._open,
+            prompt,
+            self._vouched,
+            self._maps.for_task,
+        )
+        return replace(context, delegates=Subagents(profiles, parent))
+
+    @property
+    def _window(self) -> int:
+        return self._model.info.context_window or DEFAULT_WINDOW
+
+    def _worked_on(self, message: Message) -> list[str]:
+        """The files that these calls name."""
+        registry = self._parts.services.registry
+        found: list[str] = []
+        for call in message.tool_calls:
+            try:
+                traits = registry.get(call.name).traits
+            except ToolFailed:  # no such tool, or it is off
+                continue
+            found.extend(resolved_paths(traits, call.arguments, self._view.roots))
+        return found
+
+    async def _below(self, paths: Sequence[str]) -> str:
+        if not paths:
+            return ""
+        return await asyncio.to_thread(self._background.below, self._view, paths, self._window, self._unseen)
+
+    async def _open(self, name: str) -> Model:
+        opened = self._parts.services.open_named
+        return await opened(name) if name and opened is not None else self._model
+
+    async def _vouched(self, profile: Profile) -> bool:
+        if profile.approved:
+            return True
+        words = self._parts.output.text
+        title = words("agents.trust", name=profile.name)
+        tools = ", ".join(profile.tools) or "-"
+        detail = f"{profile.name}: {profile.description}\ntools: {tools}\n\n{profile.instructions}"
+        trust = self._knowledge.agents.trust
+        return await vouched(trust, self._parts.output, words, title, profile.digest, profile.name, detail)
+
+    def _unseen(self, name: str) -> None:
+        """Called in a worker thread; events belong to the loop."""
+        words = self._parts.output.text("instructions.unseen", name=name)
+        self._loop.call_soon_threadsafe(self._parts.output.emit, events.StatusChanged(message=words))

@@ -1,0 +1,125 @@
+"""The repo map in the prompts of one run: the overview in its rules, the map for its task before the task.
+
+The overview stands in the system prompt as it was at the session's first run, the same bytes ever after, so that
+prompt caches hold; files that came or went since are told in the latest message. Not here: making maps (`index/`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import Counter
+from collections.abc import Awaitable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal, TypeVar
+
+from codeagent_lsp.agent.prompt import map_changes, overview_part, task_map_part
+from codeagent_lsp.errors import AgentError
+from codeagent_lsp.session.request import RunRequest
+
+if TYPE_CHECKING:
+    from codeagent_lsp.index.repomap import RepoMap
+    from codeagent_lsp.session.run_index import RunIndex
+
+SMALL_WINDOW = 8192
+MOST_TOKENS = 4096
+WINDOW_SHARE = 12  # the window is so many times as large as the maps in it
+OVERVIEW_SHARE = 4
+LEAST_TOKENS = 100  # below it a map says nothing worth its room
+MOST_CHANGES = 20
+
+T = TypeVar("T")
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class Overviews:
+    """What one session was told, by the tokens it had for it. `known` are the files named there or told since."""
+
+    texts: dict[int, str] = field(default_factory=dict)
+    known: dict[int, frozenset[str]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Budgets:
+    """Tokens for the overview in the rules and for the map of each task; 0 is none."""
+
+    overview: int
+    task: int
+
+
+def budgets(setting: int | Literal["auto"], window: int) -> Budgets:
+    """How many tokens the maps get: a small window has no room for what its task does not need."""
+    whole = min(MOST_TOKENS, window // WINDOW_SHARE) if setting == "auto" else min(setting, window // 4)
+    overview = 0 if window <= SMALL_WINDOW else whole // OVERVIEW_SHARE
+    return Budgets(*(tokens if tokens >= LEAST_TOKENS else 0 for tokens in (overview, whole - overview)))
+
+
+class RepoMaps:
+    """For one run. Where there is no index, there is no map; nothing here fails."""
+
+    def __init__(self, index: RunIndex | None, told: Overviews, tokens: Budgets) -> None:
+        self._index = index
+        self._told = told
+        self._tokens = tokens
+
+    async def overview(self) -> str:
+        """The part of the system prompt, the same for a whole session; '' for none."""
+        budget = self._tokens.overview
+        if budget not in self._told.texts:
+            made = await self._overview()
+            self._told.texts.setdefault(budget, overview_part(made.text) if made is not None and made.text else "")
+            self._told.known.setdefault(budget, frozenset(made.shown if made is not None else ()))
+        return self._told.texts[budget]
+
+    async def before(self, request: RunRequest, focused: Iterable[str], edited: Iterable[str] = ()) -> str:
+        """What belongs before a task: what came and went in the overview, and the task's own map; '' for none.
+
+        `edited` are the files that the session's runs have changed, each as often as one did.
+        """
+        task = "\n".join((request.instruction, *request.diagnostics))
+        parts = (await self._changes(), await self.for_task(task, tuple(focused), Counter(edited)))
+        return "\n\n".join(filter(None, parts))
+
+    async def for_task(
+        self, text: str, focused: tuple[str, ...] = (), recent: Mapping[str, float] | None = None
+    ) -> str:
+        """The map for a task in these words; '' for none."""
+        if self._index is None or not self._tokens.task:
+            return ""
+        from codeagent_lsp.index.rank import Task  # late: the parts of an index are heavy
+
+        task = Task(text, focused, recent=recent or {})
+        asking = task.question()
+        if not asking.words and not asking.names and not focused:
+            return ""
+        made = await unless_failed(self._index.task_map(task, self._tokens.task))
+        return task_map_part(made.text) if made is not None and made.text else ""
+
+    async def _overview(self) -> RepoMap | None:
+        index, budget = self._index, self._tokens.overview
+        return await unless_failed(index.overview(budget)) if index is not None and budget else None
+
+    async def _changes(self) -> str:
+        budget = self._tokens.overview
+        if self._index is None or not self._told.texts.get(budget):
+            return ""
+        now, view = await self._overview(), await unless_failed(self._index.view())
+        if now is None or view is None:
+            return ""
+        known, shown, files = self._told.known[budget], frozenset(now.shown), await asyncio.to_thread(view.files)
+        gone, new = sorted(path for path in known if path not in files), sorted(shown - known)
+        self._told.known[budget] = known.union(shown).difference(gone)
+        return map_changes(new[:MOST_CHANGES], gone[:MOST_CHANGES])
+
+
+async def unless_failed(work: Awaitable[T]) -> T | None:
+    """The result; None where there is no index, or not yet. A run works without one, whatever ails it."""
+    try:
+        return await work
+    except AgentError:
+        return None
+    except Exception:
+        logger.exception("the repo map failed")
+        return None

@@ -1,0 +1,164 @@
+"""Which tools a model is offered in one run: the core, and the groups that it, a skill or an agent asked for.
+
+What it is told about the groups stays the same for a whole run, and a group that was used in a conversation is
+offered in all of it, so that its prompts begin the same. Not here: who may call a tool (`tools/permissions/policy.py`).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+
+from codeagent_lsp.errors import ErrorCode, ToolFailed
+from codeagent_lsp.messages import Message, ToolSpec
+from codeagent_lsp.session.request import Planning
+from codeagent_lsp.session.run_output import PLANNING_CALL
+from codeagent_lsp.tools.catalogue import SMALL_SET
+from codeagent_lsp.tools.groups import CORE, EXTENDED
+from codeagent_lsp.tools.permissions.decision import Mode
+from codeagent_lsp.tools.permissions.policy import effects_of
+from codeagent_lsp.tools.registry import ToolRegistry
+from codeagent_lsp.workspace.visible import one_line
+
+ENABLE = "enable_tools"
+PLANNING_TOOLS = (PLANNING_CALL, "plan_enter", "plan_update", "plan_exit")
+NAMED_IN_RULES = ("skill_loader", "delegate")  # tools of groups that the system prompt may tell the model to use
+NAMED = 5
+OFFERED = ("active", "error")  # what rests may come back
+
+
+class ToolSelection:
+    """The `ToolGroups` of one run. `mode` is asked every time; `without` are tools that this run never has, `named`
+    those that it has whatever their group. Groups of tools that the user brought along are on from the start, as far as
+    they fit into `room`, in characters.
+
+    A small model is offered only `few` of the core, and no way to more unless there are tools that the user brought
+    along: every tool costs tokens and invites mistakes.
+    """
+
+    def __init__(
+        self,
+        registry: ToolRegistry,
+        mode: Callable[[], Mode],
+        before: Sequence[Message] = (),
+        without: Iterable[str] = (),
+        few: Iterable[str] | None = None,
+        named: Iterable[str] = (),
+        room: int = 0,
+    ) -> None:
+        self._registry = registry
+        self._mode = mode
+        self._without = frozenset(without)
+        self._few = None if few is None else frozenset(few)
+        self._named = frozenset(named)
+        self._room = room
+        self._on: dict[str, None] = {}  # in the order they were asked for: what is new comes last
+        self._description = self._listing()
+        self._ask_for = few is None or bool(set(self._groups()) - set(EXTENDED))
+        self._used(before)
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """The groups that are on, besides the core."""
+        return tuple(self._on)
+
+    def enable(self, group: str) -> tuple[str, ...]:
+        """Offer a group from the next model call on; the names of its tools. ToolFailed when there is none."""
+        known = self._groups()
+        if group not in known:
+            listed = ", ".join(known) or "none"
+            raise ToolFailed(f"There is no group {one_line(group, 60)!r}. Groups: {listed}.", ErrorCode.NOT_FOUND)
+        self._on[group] = None
+        return known[group]
+
+    def offer(self, names: Iterable[str]) -> None:
+        """Offer the groups of these tools; what does not exist is left out."""
+        wanted, known = set(names), self._groups()
+        for group, tools in known.items():
+            if wanted & set(tools):
+                self._on[group] = None
+
+    def specs(self, only: Sequence[str] | None = None) -> tuple[ToolSpec, ...]:
+        """What the model is offered now: `only` these, or all that are on."""
+        core = self._of(CORE)
+        self._bring_along()
+        if only is not None:
+            return tuple(spec for spec in self._of(CORE, *self._groups()) if spec["name"] in only)
+        if self._few is not None:
+            core = tuple(spec for spec in core if spec["name"] in self._few or spec["name"] == ENABLE)
+        named = tuple(spec for spec in self._of(*self._off_groups()) if spec["name"] in self._named)
+        specs = (*core, *named, *(spec for group in self._on for spec in self._of(group)))
+        return tuple(map(self._told, filter(self._fits, specs)))
+
+    def _bring_along(self) -> None:
+        for group in self._groups():
+            if group in EXTENDED or group in self._on:
+                continue
+            size = len(json.dumps(self._of(group), ensure_ascii=False))
+            if size <= self._room:
+                self._on[group] = None
+                self._room -= size
+
+    def _fits(self, spec: ToolSpec) -> bool:
+        return spec["name"] != ENABLE or self._ask_for
+
+    def _told(self, spec: ToolSpec) -> ToolSpec:
+        if spec["name"] != ENABLE:
+            return spec
+        return {**spec, "description": f"{spec['description']}\n{self._description}"}
+
+    def _of(self, *groups: str) -> tuple[ToolSpec, ...]:
+        specs = self._registry.specs(effects_of(self._mode()), groups)
+        return tuple(spec for spec in specs if spec["name"] not in self._without)
+
+    def _off_groups(self) -> tuple[str, ...]:
+        return tuple(group for group in self._groups() if group not in self._on)
+
+    def _groups(self) -> dict[str, tuple[str, ...]]:
+        """Every group that has something to offer, with the names of its tools."""
+        found: dict[str, tuple[str, ...]] = {}
+        effects = effects_of(self._mode())
+        for entry in self._registry.entries():
+            traits = entry.tool.traits
+            if entry.state in OFFERED and traits.effect in effects and traits.name not in self._without:
+                found[traits.group] = (*found.get(traits.group, ()), traits.name)
+        found.pop(CORE, None)
+        return found
+
+    def _listing(self) -> str:
+        lines = [f"{group}: {EXTENDED.get(group) or _names(names)}" for group, names in self._groups().items()]
+        return "\n".join(lines)
+
+    def _used(self, before: Sequence[Message]) -> None:
+        """Switch on what was used earlier in this conversation."""
+        calls = [call for message in before for call in message.tool_calls]
+        known = self._groups()
+        for call in calls:
+            group = call.arguments.get("group") if call.name == ENABLE else None
+            if isinstance(group, str) and group in known:
+                self._on[group] = None
+        self.offer(call.name for call in calls)
+
+
+def tool_selection_for(
+    registry: ToolRegistry,
+    mode: Callable[[], Mode],
+    before: Sequence[Message],
+    planning: Planning,
+    rules: str,
+    *,
+    small: bool,
+    room: int = 0,
+) -> ToolSelection:
+    """What a run offers: tools that fit its planning, those that its `rules` (the system prompt) speak of, and those
+    that the conversation used before. `small` is for models with a small window; `room` as in `ToolSelection`.
+    """
+    few = (*SMALL_SET, PLANNING_CALL) if planning == "always" else SMALL_SET
+    without = PLANNING_TOOLS if planning == "never" else ()
+    named = [name for name in NAMED_IN_RULES if name in rules]
+    return ToolSelection(registry, mode, before, without, few if small else None, named, room)
+
+
+def _names(names: Sequence[str]) -> str:
+    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    return ", ".join(names[:NAMED]) + more

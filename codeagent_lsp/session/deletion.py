@@ -1,0 +1,52 @@
+"""Removes what a deleted session leaves behind, in the background: its shadow, its long outputs, its artifacts.
+
+Not here: the session's file (`store.py`), stopping its runs (`manager.py`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Sequence
+
+from codeagent_lsp.session.services import Services
+
+CLEAR_SECONDS = 30.0
+LEAVE_SECONDS = 1.0
+
+logger = logging.getLogger(__name__)
+
+
+class SessionDeletion:
+    """One for all sessions of a server."""
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def start(self, session_id: str, working: Sequence[asyncio.Task[None]]) -> asyncio.Task[None]:
+        """The work, which never fails. It waits for `working`, the session's runs, and gives up after half a minute."""
+        task = asyncio.get_running_loop().create_task(self._clear(session_id, working), name=f"clear {session_id}")
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    async def close(self) -> None:
+        """Wait for a moment, then stop."""
+        if self._tasks:
+            _, late = await asyncio.wait(self._tasks, timeout=LEAVE_SECONDS)
+            for task in late:
+                task.cancel()
+
+    async def _clear(self, session_id: str, working: Sequence[asyncio.Task[None]]) -> None:
+        try:
+            async with asyncio.timeout(CLEAR_SECONDS):
+                if working:
+                    await asyncio.wait(working)
+                if self._services.screens is not None:
+                    await self._services.screens.close(session_id)
+                await self._services.shadows.close(session_id)
+                await asyncio.to_thread(self._services.outputs(session_id).remove)
+                await asyncio.to_thread(self._services.artifacts(session_id).remove)
+        except (TimeoutError, OSError):
+            logger.warning("something of the deleted session %s is left", session_id, exc_info=True)

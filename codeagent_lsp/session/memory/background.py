@@ -1,0 +1,104 @@
+"""What the agents of one session are told besides the rules: project instructions, skills, agents, memory.
+
+The system prompt holds it as it was at the session's first run, the same bytes ever after, so that prompt caches
+hold; what has changed since, and what only concerns some files, is told in the latest message. Not here: the texts
+themselves (`agent/`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from threading import Lock
+
+from codeagent_lsp.agent import agent_files, memory, skills
+from codeagent_lsp.agent.instructions import (
+    INSTRUCTIONS_LIMIT,
+    nested_instructions,
+    rendered,
+    root_instructions,
+)
+from codeagent_lsp.session.memory.knowledge import Knowledge
+from codeagent_lsp.tools.skills.skill import Skill
+from codeagent_lsp.workspace.files import FileView
+
+LEAST, MOST = 600, 3000
+
+_NAMES = {"instructions": "project instructions", "skills": "skills", "agents": "agents", "memory": "background"}
+
+OnUnseen = Callable[[str], None]
+
+
+class Background:
+    """What was told so far; one per session. Methods block, and may be called from any thread."""
+
+    def __init__(self) -> None:
+        self._prompts: dict[tuple[str, int], str] = {}
+        self._told: dict[tuple[str, int], dict[str, str]] = {}
+        self._nested: dict[str, str] = {}
+        self._unseen: set[str] = set()
+        self._lock = Lock()
+
+    def prompt(self, knowledge: Knowledge, view: FileView, mode: str, window: int, on_unseen: OnUnseen) -> str:
+        """The part of the system prompt for agents in `mode` (`direct` or `ask`) with a window of so many tokens."""
+        key = (mode, window)
+        with self._lock:
+            if key not in self._prompts:
+                known = knowledge.skills.catalogue(view).skills
+                parts = self._parts(knowledge, view, mode, window, on_unseen, known)
+                self._told[key] = dict(parts)
+                self._prompts[key] = "\n\n".join(filter(None, parts.values()))
+            return self._prompts[key]
+
+    def news(self, knowledge: Knowledge, view: FileView, mode: str, window: int, on_unseen: OnUnseen, task: str) -> str:
+        """What is to be told before a task: what differs from the prompt by now, and skills that fit; '' for none."""
+        changed = []
+        known = knowledge.skills.catalogue(view).skills
+        with self._lock:
+            told = self._told.setdefault((mode, window), {})
+            for name, text in self._parts(knowledge, view, mode, window, on_unseen, known).items():
+                if text != told.get(name, ""):
+                    changed.append(f"The {_NAMES[name]} above changed; now:\n{text or '(none)'}")
+                    told[name] = text
+        hint = skills.hint(known, task, mode)
+        return "\n\n".join(filter(None, (*changed, hint)))
+
+    def below(self, view: FileView, paths: Iterable[str], window: int, on_unseen: OnUnseen) -> str:
+        """Nested instructions that concern these files and were not told yet, or changed since; '' for none."""
+        found = nested_instructions(view, paths, min(INSTRUCTIONS_LIMIT, max(LEAST, window // 2)))
+        with self._lock:
+            new = [item for item in found if self._nested.get(item.path) != item.text]
+            for item in new:
+                self._nested[item.path] = item.text
+                self._note_unseen(item.name, on_unseen, unseen=item.unseen)
+        if not new:
+            return ""
+        return f"For files below their folder, these count before the general ones:\n{rendered(new)}"
+
+    def forgotten(self) -> None:
+        """Messages were removed from the conversation: what only stood there is told again when it matters."""
+        self._nested.clear()
+
+    def _parts(
+        self,
+        knowledge: Knowledge,
+        view: FileView,
+        mode: str,
+        window: int,
+        on_unseen: OnUnseen,
+        known: Iterable[Skill],
+    ) -> Mapping[str, str]:
+        limit = min(MOST, max(LEAST, window // 8))
+        found = root_instructions(view, min(INSTRUCTIONS_LIMIT, window))
+        for item in found:
+            self._note_unseen(item.name, on_unseen, unseen=item.unseen)
+        return {
+            "instructions": rendered(found),
+            "skills": skills.listed(known, mode, limit),
+            "agents": agent_files.listed(knowledge.agents.profiles(view), limit) if mode == "direct" else "",
+            "memory": memory.background(knowledge.memory.offered(), limit),
+        }
+
+    def _note_unseen(self, name: str, on_unseen: OnUnseen, *, unseen: bool) -> None:
+        if unseen and name not in self._unseen:
+            self._unseen.add(name)
+            on_unseen(name)

@@ -1,0 +1,33 @@
+"""What a server knows besides the files: skills, agents, memory. One value for everything that tells of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from codeagent_lsp.agent.agent_files import AgentShelf
+from codeagent_lsp.session.memory.memory_store import MemoryStore
+from codeagent_lsp.tools.skills.shelf import SkillShelf
+from codeagent_lsp.tools.skills.trust import Trust
+
+
+@dataclass(frozen=True, slots=True)
+class Knowledge:
+    """The places of one workspace."""
+
+    skills: SkillShelf
+    agents: AgentShelf
+    memory: MemoryStore
+
+
+def knowledge_in(
+    own: Path, state: Path, skill_paths: Callable[[], Sequence[str]], memory_enabled: Callable[[], bool]
+) -> Knowledge:
+    """The knowledge kept in `own`, the folder of all our state, and `state`, that of this workspace."""
+    trust = Trust(state / "trusted.json")
+    return Knowledge(
+        SkillShelf(own / "skills", trust, skill_paths),
+        AgentShelf(own / "agents", trust),
+        MemoryStore(state / "memory.json", memory_enabled),
+    )

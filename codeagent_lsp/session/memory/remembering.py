@@ -1,0 +1,142 @@
+"""When a session is read for what is worth remembering: after it ended, or in a long rest, never beside a run.
+
+One background task at most. A run that begins stops it, and it is tried again later; a server that leaves waits a
+moment for what is under way and leaves a note about the rest. Not here: what is asked of the model
+(`agent/memory.py`), the file (`memory_store.py`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Iterable
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from codeagent_lsp import events
+from codeagent_lsp.agent import memory
+from codeagent_lsp.agent.completion import complete
+from codeagent_lsp.agent.loop import DEFAULT_WINDOW
+from codeagent_lsp.errors import CodeAgentError
+from codeagent_lsp.llm.model import Model
+from codeagent_lsp.session.memory.memory_store import MemoryStore
+from codeagent_lsp.session.store import SessionStore
+
+if TYPE_CHECKING:
+    from codeagent_lsp.records.sanitizer import Sanitizer
+
+logger = logging.getLogger(__name__)
+
+AFTER_RUN_SECONDS = 60.0
+AFTER_SESSION_SECONDS = 1.0
+WORK_SECONDS = 120.0
+LEAVE_SECONDS = 0.5
+REPLY_TOKENS = 600
+
+
+class Remembering:
+    """Keeps the memory of one workspace up. `wanted` sessions wait for a rest."""
+
+    def __init__(
+        self,
+        store: MemoryStore,
+        sessions: SessionStore,
+        open_model: Callable[[], Awaitable[Model]],
+        sanitizer: Callable[[], Sanitizer] | None = None,
+        after_run: float = AFTER_RUN_SECONDS,
+        after_session: float = AFTER_SESSION_SECONDS,
+    ) -> None:
+        self._store = store
+        self._sessions = sessions
+        self._open_model = open_model
+        self._sanitizer = sanitizer
+        self._after_run = after_run
+        self._after_session = after_session
+        self._wanted: dict[str, None] = {}
+        self._task: asyncio.Task[None] | None = None
+        self._working = False
+
+    def observe(self, event: events.Event) -> None:
+        """While a run works, the model and its cache are its own; after a long rest its session is read."""
+        if isinstance(event, events.RunStarted | events.ResponseStart):
+            self._stop()
+        elif isinstance(event, events.RunCompleted):
+            self._wanted[event.session_id] = None
+            self._rest(self._after_run)
+
+    def session_ended(self) -> None:
+        """Another session takes the place of those that had runs."""
+        self._rest(self._after_session)
+
+    async def close(self) -> None:
+        """Leave within about half a second; what is not read by then is noted for the next server."""
+        if self._task is not None and self._working:
+            await asyncio.wait((self._task,), timeout=LEAVE_SECONDS)
+        self._stop()
+        if self._wanted and self._store.enabled():
+            await asyncio.to_thread(self._store.wait, tuple(self._wanted))
+
+    def _rest(self, seconds: float) -> None:
+        self._stop()
+        if self._store.enabled():
+            self._task = asyncio.get_running_loop().create_task(self._after(seconds), name="memory")
+
+    def _stop(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+        self._task, self._working = None, False
+
+    async def _after(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+        self._working = True
+        waiting = await asyncio.to_thread(self._store.waiting)
+        try:
+            async with asyncio.timeout(WORK_SECONDS):
+                await self._read_all(dict.fromkeys((*self._wanted, *waiting)))
+        except TimeoutError:
+            return
+        except CodeAgentError as error:  # no model, no memory: tried again after the next rest
+            logger.info("nothing was remembered: %s", error)
+        except Exception:  # a background task has nobody else to tell
+            logger.exception("remembering failed")
+
+    async def _read_all(self, session_ids: Iterable[str]) -> None:
+        for session_id in session_ids:
+            await self._read(session_id)
+            self._wanted.pop(session_id, None)
+
+    async def _read(self, session_id: str) -> None:
+        """Read what is new in one session, and remember what is worth it."""
+        seen = await asyncio.to_thread(self._store.read_up_to, session_id)
+        try:
+            records = await asyncio.to_thread(self._sessions.load, session_id)
+        except CodeAgentError:  # deleted meanwhile
+            await asyncio.to_thread(self._store.done, session_id, seen)
+            return
+        last = max((seq for record in records if isinstance(seq := record.get("seq"), int)), default=0)
+        said = memory.spoken(record for record in records if _seq(record) > seen)
+        if any(who == "assistant" for who, _ in said):
+            entries = await self._distilled(session_id, said)
+            await asyncio.to_thread(self._store.add, entries)
+        await asyncio.to_thread(self._store.done, session_id, last)
+
+    async def _distilled(self, session_id: str, said: list[tuple[str, str]]) -> list[memory.Entry]:
+        model = await self._open_model()
+        window = model.info.context_window or DEFAULT_WINDOW
+        cleaner = self._sanitizer() if self._sanitizer else _own_sanitizer()
+        known = await asyncio.to_thread(self._store.entries)
+        text = memory.conversation([(who, cleaner.text(words)) for who, words in said], known, window)
+        reply = await complete(model, memory.INSTRUCTIONS, text, lambda event: None, min(REPLY_TOKENS, window // 4))
+        today = datetime.now(UTC).date().isoformat()
+        return memory.parse(reply, session_id, today, lambda words: cleaner.text(words) == words)
+
+
+def _seq(record: object) -> int:
+    found = record.get("seq") if isinstance(record, dict) else 0
+    return found if isinstance(found, int) else 0
+
+
+def _own_sanitizer() -> Sanitizer:
+    from codeagent_lsp.records.sanitizer import Sanitizer  # late: it is heavy, and an idle server does without it
+
+    return Sanitizer(identities=False, homes=())

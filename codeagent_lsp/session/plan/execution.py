@@ -1,0 +1,215 @@
+"""Works on a plan: one step after the other, each with a loop and a limit of its own, in one conversation.
+
+A step that fails is planned anew by the model, twice at most, or the user says what comes next. However it ends, the
+plan tells the truth about every step. Not here: what users do to a plan at rest (`steering.py`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Literal
+
+from codeagent_lsp import events
+from codeagent_lsp.agent.loop import LoopResult
+from codeagent_lsp.errors import CodeAgentError, SessionError
+from codeagent_lsp.session.conversation.conversation import Conversation
+from codeagent_lsp.session.plan.plan_state import PlanState
+from codeagent_lsp.session.plan.run_planner import RunPlanner
+from codeagent_lsp.session.run_parts import Parts
+from codeagent_lsp.tools.asking import Question
+from codeagent_lsp.tools.plan.plan import PlanStep
+from codeagent_lsp.workspace.changeset import Changeset
+
+logger = logging.getLogger(__name__)
+
+Way = Literal["retry", "skip", "stop"]
+DirectStep = Callable[[str], Awaitable[LoopResult]]
+"""Does one step, in these words, on the direct path."""
+
+STEP = (
+    "Step {number} of {count}: {title}\n{description}Do only this step. When it is done, say in a sentence or two what "
+    "you did."
+)
+AGAIN = "It was tried before and failed: {error} What you changed then is still there."
+REPLAN = (
+    "Step {number} of {count} failed: {error}\nIf another way leads to the goal, call create_plan with all the steps "
+    "that are left, in place of this step and those after it. If not, say in a sentence why."
+)
+REPLAN_CALLS = 2
+DISCARDED = "The user discarded the changes of step {number}; the files are as they were before it."
+WAYS: tuple[Way, ...] = ("retry", "stop", "skip")
+
+
+@dataclass(frozen=True, slots=True)
+class _Failure:
+    """Why a step failed; `hopeful` when other steps could help."""
+
+    error: str
+    hopeful: bool = False
+
+
+class PlanRun:
+    """The work on the plan of one run; also goes on with it later."""
+
+    def __init__(self, parts: Parts, state: PlanState, planner: RunPlanner) -> None:
+        self._parts = parts
+        self._state = state
+        self._planner = planner
+        self._question: Question | None = None
+        self._ordered: Way | None = None
+        self._notes: list[str] = []
+        self._discarded = False
+        self._direct: DirectStep | None = None
+
+    @property
+    def waiting(self) -> bool:
+        """Whether the user is asked what to do about a step that failed."""
+        return self._question is not None
+
+    def answer(self, way: Way) -> None:
+        """What the user wants, said by a command instead of an answer to the question."""
+        if self._question is not None:
+            self._ordered = way
+            self._parts.services.inbox.settle(self._parts.record.run_id, self._question)
+
+    async def execute(
+        self, conversation: Conversation, direct: DirectStep | None = None
+    ) -> tuple[events.RunStatus, str]:
+        """Do the steps that are left, each by the tool loop or, where it is given, by `direct`. SessionError when one
+        failed and nobody said what to do about it.
+        """
+        output = self._parts.output
+        self._direct = direct
+        output.emit(events.ExecutionStarted())
+        try:
+            while (step := self._state.plan.next) is not None:
+                failure = await self._step(conversation, step)
+                if failure is not None and not await self._goes_on(conversation, step, failure):
+                    return "stopped", self._told(step, failure)
+        except asyncio.CancelledError:
+            self._state.cancel()
+            raise
+        if self._notes:
+            conversation.tell("\n".join(self._notes))
+        return self._completed()
+
+    async def _step(self, conversation: Conversation, step: PlanStep) -> _Failure | None:
+        """One step to its end; why it failed, if it did."""
+        proposal, before = self._parts.proposal, self._parts.proposal.changeset
+        self._state.start(step)
+        try:
+            failure = await self._work(conversation, step)
+            if failure is None and await proposal.decide("completed", self._label(step)) == "rejected":
+                self._drop(step)
+                return None
+        except CodeAgentError as problem:
+            failure = _Failure(self._parts.output.explain(problem))
+        except Exception:
+            logger.exception("a step failed")
+            failure = _Failure(self._parts.output.text("run.internal"))
+        if failure is not None:
+            self._state.fail(step.step_id, failure.error)
+            return failure
+        self._notes.extend(filter(None, (proposal.note(),)))
+        self._state.complete(step.step_id, self._files(step, before))
+        return None
+
+    async def _work(self, conversation: Conversation, step: PlanStep) -> _Failure | None:
+        """The model's part of a step."""
+        self._planner.enter_phase("step")
+        notes, self._notes = self._notes, []
+        if self._direct is not None:
+            result = await self._direct("\n".join(filter(None, (step.title, step.description))))
+        else:
+            conversation.tell("\n".join([*notes, self._instruction(step)]))
+            result = await conversation.loop()
+        if result.ending == "answered":
+            return None
+        if result.ending == "unsolved":
+            return _Failure(result.text, hopeful=True)
+        key = "run.limit" if result.ending == "limit" else "run.anomaly"
+        count = self._parts.services.settings().agent.max_iterations
+        return _Failure(self._parts.output.text(key, count=count), hopeful=True)
+
+    def _instruction(self, step: PlanStep) -> str:
+        plan = self._state.plan
+        tools = f"Expected tools: {', '.join(step.expected_tools)}" if step.expected_tools else ""
+        again = AGAIN.format(error=step.error) if step.error else ""
+        described = "".join(f"{line}\n" for line in (step.description, tools, again) if line)
+        number, count = plan.number(step.step_id), len(plan.steps)
+        return STEP.format(number=number, count=count, title=step.title, description=described)
+
+    def _drop(self, step: PlanStep) -> None:
+        """The user did not want what a step changed."""
+        self._discarded = True
+        self._notes.append(DISCARDED.format(number=self._state.plan.number(step.step_id)))
+        self._state.skip(step.step_id, self._parts.output.text("plan.discarded"))
+
+    async def _goes_on(self, conversation: Conversation, step: PlanStep, failure: _Failure) -> bool:
+        """After a failure: whether there is a way on, the model's or the user's. SessionError when nobody says."""
+        if failure.hopeful and self._state.plan.may_replan and await self._replanned(conversation, step, failure):
+            return True
+        match await self._ask(step, failure):
+            case "retry":
+                self._state.retry(step.step_id)
+            case "skip":
+                self._state.skip(step.step_id, failure.error)
+            case "stop":
+                self._parts.output.emit(events.ExecutionFailed(error=failure.error))
+                return False
+            case None:
+                self._parts.output.emit(events.ExecutionFailed(error=failure.error))
+                raise SessionError("plan.waits", step=self._label(step), error=failure.error)
+        return True
+
+    async def _replanned(self, conversation: Conversation, step: PlanStep, failure: _Failure) -> bool:
+        """Ask the model for another way; reading may help it, nothing else is allowed meanwhile."""
+        plan = self._state.plan
+        self._planner.enter_phase("failed", failure.error)
+        number, count = plan.number(step.step_id), len(plan.steps)
+        conversation.tell(REPLAN.format(number=number, count=count, error=failure.error))
+        try:
+            await conversation.loop(iterations=REPLAN_CALLS, reading=True)
+        except CodeAgentError:  # the user is asked about the step itself
+            return False
+        return self._planner.made
+
+    async def _ask(self, step: PlanStep, failure: _Failure) -> Way | None:
+        """What the user wants; None when nobody answers."""
+        output = self._parts.output
+        title = output.text("plan.failed", step=self._label(step), error=failure.error)
+        choices = {output.text(f"choice.{way}"): way for way in WAYS}
+        self._ordered, self._question = None, Question("question", title, tuple(choices), danger=True)
+        try:
+            output.emit(events.AwaitingApproval(message=title))
+            answer = await output.ask(self._question)
+        finally:
+            self._question = None
+        return self._ordered or (choices[answer[0]] if answer else None)
+
+    def _told(self, step: PlanStep, failure: _Failure) -> str:
+        return self._parts.output.text("plan.waits", step=self._label(step), error=failure.error)
+
+    def _label(self, step: PlanStep) -> str:
+        return self._state.plan.label(step.step_id)
+
+    def _files(self, step: PlanStep, before: Changeset) -> tuple[str, ...]:
+        """The files that a step changed, applied or still staged."""
+        record, staged = self._parts.record, self._parts.proposal.changeset
+        applied = [path for part in record.applied if part.step_id == step.step_id for path in part.changeset.paths]
+        waiting = [change.path for change in staged if before.get(change.path) != change]
+        return tuple(dict.fromkeys((*applied, *waiting)))
+
+    def _completed(self) -> tuple[events.RunStatus, str]:
+        """The end of the plan."""
+        plan, output = self._state.plan, self._parts.output
+        done = sum(step.state == "completed" for step in plan.steps)
+        key = "plan.done" if done == len(plan.steps) else "plan.partly"
+        summary = output.text(key, done=done, count=len(plan.steps), goal=plan.goal)
+        paths = [path for part in self._parts.record.applied for path in part.changeset.paths]
+        output.emit(events.PlanCompleted(summary=summary))
+        output.emit(events.ExecutionCompleted(files_changed=tuple(dict.fromkeys(paths))))
+        return "rejected" if self._discarded and not done else "completed", summary

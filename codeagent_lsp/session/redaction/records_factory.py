@@ -1,0 +1,24 @@
+"""Opens the masks and records of a server, by its settings. Heavy to import, and so imported late."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from codeagent_lsp.config import TraceSettings
+from codeagent_lsp.records.audit import AuditLog
+from codeagent_lsp.records.masking import Masking
+from codeagent_lsp.records.sanitizer import Sanitizer
+from codeagent_lsp.records.trace import TraceWriter
+from codeagent_lsp.session.redaction.recording import Recording
+from codeagent_lsp.session.redaction.redactor import OpenRecords
+
+
+def open_records(folder: Path, settings: TraceSettings, secrets: Iterable[str], client: str) -> OpenRecords:
+    """The records go into `folder`. What a model reads is masked whatever the settings say; records, unless they say
+    otherwise. `secrets` are keys of ours."""
+    masking = Masking(secrets)
+    sanitizer = Sanitizer(settings.sanitize, secrets=masking.own, marker=masking.marker)
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    trace = TraceWriter(folder, sanitizer) if settings.enabled else None
+    return OpenRecords(masking, Recording(trace, AuditLog(folder, sanitizer), client))

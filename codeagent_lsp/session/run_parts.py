@@ -1,0 +1,60 @@
+"""What a run is made of, and the small facts of it that all who do a part of its work need.
+
+Not here: the work itself (`conversation.py`, `direct_path.py`, `plan/execution.py`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from codeagent_lsp import events
+from codeagent_lsp.agent.loop import DEFAULT_WINDOW
+from codeagent_lsp.agent.prompt import Selection
+from codeagent_lsp.llm.model import Model
+from codeagent_lsp.messages import Message
+from codeagent_lsp.session.proposal import Proposal
+from codeagent_lsp.session.replay import message_to_dict
+from codeagent_lsp.session.request import Target
+from codeagent_lsp.session.run_output import RunOutput
+from codeagent_lsp.session.services import Services
+from codeagent_lsp.session.session import Session
+from codeagent_lsp.session.state import RunRecord
+from codeagent_lsp.session.toolbox import Toolbox
+from codeagent_lsp.workspace.paths import Roots
+from codeagent_lsp.workspace.position import LineIndex
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What a run is made of, for those who do a part of its work."""
+
+    session: Session
+    record: RunRecord
+    services: Services
+    output: RunOutput
+    proposal: Proposal
+    toolbox: Toolbox
+
+
+def remember(parts: Parts, message: Message) -> None:
+    """A message joins the run's conversation, stored before anything is done about it."""
+    parts.record.messages.append(message)
+    parts.output.emit(events.MessageAdded(message=message_to_dict(message)))
+
+
+def window_of(model: Model) -> int:
+    """The model's window in tokens."""
+    return model.info.context_window or DEFAULT_WINDOW
+
+
+def reply_tokens(setting: int | str, window: int) -> int:
+    """The most tokens of a reply; never more than half the window, or nothing could be asked."""
+    return min(setting, window // 2) if isinstance(setting, int) else max(512, min(4096, window // 4))
+
+
+def selection_of(target: Target, roots: Roots) -> Selection:
+    """What the user points at, for the model."""
+    whole = target.file.text
+    lines = LineIndex.of(whole)
+    first, last = lines.line_at(target.start) + 1, lines.line_at(max(target.start, target.end - 1)) + 1
+    return Selection(roots.relative(target.file.path), first, last, whole[target.start : target.end])

@@ -1,0 +1,221 @@
+"""A run's direct path: the model answers with changed code, we check it. What is said of it, and kept.
+
+Not here: the attempts (`agent/solving/solver.py`), files and checks (`workshop.py`), which form a model is good at
+(`agent/forms`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, replace
+
+from codeagent_lsp import events
+from codeagent_lsp.agent.context import estimate_tokens
+from codeagent_lsp.agent.excerpts import excerpt
+from codeagent_lsp.agent.forms.form import TextForm
+from codeagent_lsp.agent.forms.proof import Proof
+from codeagent_lsp.agent.instructions import INSTRUCTIONS_LIMIT, rendered, root_instructions
+from codeagent_lsp.agent.prompt import Selection, system_prompt, task_message
+from codeagent_lsp.agent.rewrite import RewriteLimits, RewriteRequest
+from codeagent_lsp.agent.solving.brief import Brief, brief_of
+from codeagent_lsp.agent.solving.prompt import CUT, REPEATED
+from codeagent_lsp.agent.solving.question import FilesQuestion, SelectionQuestion
+from codeagent_lsp.agent.solving.solver import Solution, Solver, SolverLimits
+from codeagent_lsp.agent.solving.verdict import Verdict
+from codeagent_lsp.llm.model import Model
+from codeagent_lsp.messages import Message
+from codeagent_lsp.session.conversation.repo_maps import SMALL_WINDOW, unless_failed
+from codeagent_lsp.session.request import RunRequest, Target
+from codeagent_lsp.session.run_parts import Parts, remember, reply_tokens, selection_of, window_of
+from codeagent_lsp.session.solving.gathering import Subject
+from codeagent_lsp.session.solving.workshop import SelectionWorkshop, SolvingWorkshop
+from codeagent_lsp.workspace.position import LineIndex
+
+EARLIER_MESSAGES = 4
+EARLIER_CHARS = 400
+MAP_TOKENS = 600
+NAMED_TESTS = 3
+_WHY = {CUT: "rewrite.cut", REPEATED: "rewrite.loop"}
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """One task for the direct path: the request, its words where they are others, whether words alone are no result,
+    whether it is told as the user's (or follows on something that was), and how many attempts (None: the setting's).
+    """
+
+    request: RunRequest
+    words: str = ""
+    is_task: bool = True
+    told: bool = True
+    attempts: int | None = None
+
+
+class DirectPath:
+    """Works on the tasks of one run by asking the model for changed code. `proof` says which answer forms the model is
+    good at, `form` forces one.
+    """
+
+    def __init__(self, parts: Parts, model: Model, proof: Proof, form: TextForm | None) -> None:
+        self._parts = parts
+        self._model = model
+        self._proof = proof
+        self._form = form
+
+    async def solve(self, work: Work) -> Solution:
+        """Do one task; its words and what came of it join the conversation."""
+        parts, request = self._parts, work.request
+        await parts.toolbox.open()
+        brief, earlier = self._brief(work), self._earlier()
+        if work.told:
+            remember(parts, Message("user", brief.words))
+        workshop = SolvingWorkshop(parts, await self._subject(request, brief), small=self._window <= SMALL_WINDOW)
+        also = await asyncio.to_thread(self._instructions)
+        limits = self._limits()
+        limits = replace(limits, attempts=work.attempts or limits.attempts)
+        question = FilesQuestion(
+            brief.words, self._proof, limits.reply_tokens, self._form, earlier, also, repairs=brief.repairs
+        )
+        solver = Solver(self._model, workshop, question, limits, parts.output.emit)
+        solution = await solver.solve(is_task=work.is_task)
+        remember(parts, Message("assistant", self._report(solution)))
+        if solution.ending == "solved":
+            parts.output.emit(events.Token(content=self._done(solution.verdict)))
+        return solution
+
+    async def rewrite(self, request: RunRequest, target: Target) -> Solution:
+        """A quick action on a selection: new code in its place, checked by its syntax and by the tests beside it."""
+        parts = self._parts
+        await parts.toolbox.open()
+        limits = self._limits()
+        name = parts.proposal.view.roots.relative(target.file.path)
+        asked = RewriteRequest(
+            name, target.file.text, target.start, target.end, request.instruction, request.diagnostics
+        )
+        system = system_prompt("rewrite", parts.services.environment())
+        room = RewriteLimits(limits.window, limits.reply_tokens, limits.temperature)
+        workshop = SelectionWorkshop(parts, target, checks=request.kind != "document")
+        longest = max(limits.reply_tokens, 2 * estimate_tokens(target.file.text[target.start : target.end]))
+        solver = Solver(
+            self._model,
+            workshop,
+            SelectionQuestion(asked, system, room),
+            replace(limits, reply_tokens=min(longest, limits.window // 2)),
+            parts.output.emit,
+        )
+        return await solver.solve(is_task=True)
+
+    async def check(self, request: RunRequest) -> Verdict | None:
+        """Run what the task says has to pass, on what is staged; None where it says nothing."""
+        workshop = SolvingWorkshop(self._parts, Subject(self._brief(Work(request))), small=False)
+        return await workshop.check() if await workshop.is_bound() else None
+
+    def outcome(self, solution: Solution) -> tuple[events.RunStatus, str]:
+        """The run's status and its last words: never done while nothing has changed or tests fail."""
+        text = self._parts.output.text
+        if solution.ending == "answered":
+            return "completed", solution.text
+        if solution.ending == "solved":
+            return "completed", "\n".join(filter(None, (solution.text, self._done(solution.verdict))))
+        failing = self._failing(solution.verdict)
+        key = "solve.unchanged" if solution.ending == "unchanged" else "solve.still"
+        why = text(_WHY[solution.problem]) if solution.problem in _WHY else ""
+        lines = (text(key, attempts=solution.attempts), why, failing, solution.text)
+        return "stopped", "\n".join(filter(None, lines))
+
+    def _brief(self, work: Work) -> Brief:
+        """What the task's words say of its checks; its `words` are those with the selection and the diagnostics."""
+        brief = brief_of(work.words or work.request.instruction)
+        if work.request.kind == "test":
+            return Brief(brief.words, writes_tests=True, creates=True)
+        words = work.words or task_message(
+            work.request.instruction, self._selection(work.request), work.request.diagnostics
+        )
+        return replace(brief, words=words)
+
+    async def _subject(self, request: RunRequest, brief: Brief) -> Subject:
+        relative = self._parts.proposal.view.roots.relative
+        target = request.target
+        context = self._parts.session.context
+        earlier = [relative(path) for run in context.runs.values() for path in run.changed_paths]
+        return Subject(
+            brief,
+            relative(target.file.path) if target is not None else "",
+            _lines(target) if target is not None else range(0),
+            tuple(dict.fromkeys(reversed(earlier))),
+            await self._mapped(brief.words),
+        )
+
+    async def _mapped(self, words: str) -> tuple[str, ...]:
+        """The files that the repo map has for the task, best first; none where there is no index yet."""
+        if self._parts.toolbox.index is None:
+            return ()
+        from codeagent_lsp.index.rank import Task  # late: the parts of an index are heavy
+
+        made = await unless_failed(self._parts.toolbox.index.task_map(Task(words), MAP_TOKENS))
+        return made.shown if made is not None else ()
+
+    def _selection(self, request: RunRequest) -> Selection | None:
+        roots = self._parts.proposal.view.roots
+        return selection_of(request.target, roots) if request.target is not None else None
+
+    def _instructions(self) -> str:
+        """The project's own instructions, a sixth of the window at most."""
+        return rendered(root_instructions(self._parts.proposal.view, min(INSTRUCTIONS_LIMIT, self._window // 2)))
+
+    def _earlier(self) -> str:
+        """What was said last in the session, shortened."""
+        said = [each for each in self._parts.session.context.conversation if each.content and not each.tool_calls]
+        told = [each for each in said if each.role in ("user", "assistant")][-EARLIER_MESSAGES:]
+        return "\n".join(f"{each.role}: {excerpt(each.content, EARLIER_CHARS)}" for each in told)
+
+    def _report(self, solution: Solution) -> str:
+        """What later turns of the conversation know of this one."""
+        relative = self._parts.proposal.view.roots.relative
+        names = ", ".join(relative(path) for path in self._parts.proposal.changeset.paths)
+        changed = (
+            f"(Changed: {names}.)" if names and solution.ending in ("solved", "failing") else "(Nothing was changed.)"
+        )
+        failing = self._failing(solution.verdict)
+        return "\n".join(filter(None, (solution.text, "" if solution.ending == "answered" else changed, failing)))
+
+    def _done(self, verdict: Verdict | None) -> str:
+        """What was changed, and what the check says of it."""
+        proposal, text = self._parts.proposal, self._parts.output.text
+        names = ", ".join(map(proposal.view.roots.relative, proposal.changeset.paths))
+        return " ".join(filter(None, (text("solve.changed", names=names), self._checked(verdict))))
+
+    def _checked(self, verdict: Verdict | None) -> str:
+        text = self._parts.output.text
+        if verdict is None:
+            return ""
+        if not verdict.known:
+            return text("solve.unchecked", reason=verdict.problem.splitlines()[0][:200] if verdict.problem else "-")
+        return self._failing(verdict) or text("solve.passed", passed=verdict.passed)
+
+    def _failing(self, verdict: Verdict | None) -> str:
+        """Which tests fail, by their names; '' for none."""
+        if verdict is None or not verdict.failed:
+            return ""
+        names = ", ".join(each.test_id for each in verdict.failed[:NAMED_TESTS])
+        more = f", … ({len(verdict.failed)})" if len(verdict.failed) > NAMED_TESTS else ""
+        return self._parts.output.text("solve.fails", names=names + more)
+
+    @property
+    def _window(self) -> int:
+        return window_of(self._model)
+
+    def _limits(self) -> SolverLimits:
+        settings = self._parts.services.settings()
+        tokens = reply_tokens(settings.model.max_tokens, self._window)
+        return SolverLimits(
+            settings.agent.attempts, self._window, tokens, settings.model.temperature, self._model.info.slots
+        )
+
+
+def _lines(target: Target) -> range:
+    """The 1-based lines of a selection; none where all of the file is meant."""
+    if target.end <= target.start:
+        return range(0)
+    lines = LineIndex.of(target.file.text)
+    return range(lines.line_at(target.start) + 1, lines.line_at(target.end - 1) + 2)

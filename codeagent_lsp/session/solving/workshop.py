@@ -1,0 +1,232 @@
+"""The `Workshop` of one run: files as the run sees them, checks in the shadow, staging, and words for the user.
+
+Not here: the attempts (`agent/solving/solver.py`), when a run goes this way (`direct_path.py`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from codeagent_lsp import events
+from codeagent_lsp.agent.excerpts import excerpt
+from codeagent_lsp.agent.loop import call_data, result_event
+from codeagent_lsp.agent.solving.material import Material, ShownFile
+from codeagent_lsp.agent.solving.renaming import rename_in
+from codeagent_lsp.agent.solving.verdict import FailedTest, Verdict
+from codeagent_lsp.errors import AgentError
+from codeagent_lsp.index.kinds import is_test
+from codeagent_lsp.messages import ToolCall, ToolResult
+from codeagent_lsp.session.request import Target
+from codeagent_lsp.session.run_parts import Parts
+from codeagent_lsp.session.solving.change_checks import Checker, CheckPlan, LookingShell
+from codeagent_lsp.session.solving.gathering import Gatherer, Subject
+from codeagent_lsp.session.solving.staging_tool import StageText
+from codeagent_lsp.tools.executor import ToolExecutor
+from codeagent_lsp.tools.files.edit_tools import WriteFile
+from codeagent_lsp.tools.permissions.may_read import may_read
+from codeagent_lsp.tools.registry import ToolRegistry
+from codeagent_lsp.tools.tool import Tool
+from codeagent_lsp.workspace.changeset import Changeset
+from codeagent_lsp.workspace.files import FileText
+
+MOST_BESIDE = 3
+BESIDE_SECONDS = 30.0
+
+
+class _RunWorkshop:
+    """What both workshops share: the staged state, the checker, and words for the user."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+        self._staging = parts.proposal.staging
+        context = parts.toolbox.context()
+        self._context = replace(context, shell=LookingShell(context.shell)) if context.shell is not None else context
+        self._checker = Checker(self._executor(parts.services.registry), parts.output.emit)
+
+    async def draft(self) -> tuple[Mapping[str, str], Material]:
+        """Nothing: the model has to do it."""
+        return {}, Material()
+
+    def staged(self) -> Changeset:
+        """What is staged now."""
+        return self._staging.changeset
+
+    def restore(self, changeset: Changeset) -> None:
+        """Go back to an earlier state."""
+        if changeset != self._staging.changeset:
+            self._staging.reset(changeset)
+
+    def diff(self, since: Changeset, limit: int) -> str:
+        """What the staged state changes; the changes of an earlier state are part of it."""
+        now = self.staged()
+        changed = now.without([change.path for change in since if now.get(change.path) == change])
+        return excerpt(changed.diff(self._parts.proposal.view.roots.relative), limit)
+
+    def say(self, key: str, **values: object) -> None:
+        """A sentence in the progress."""
+        self._parts.output.emit(events.StatusChanged(message=self._parts.output.text(key, **values)))
+
+    def _gatherer(self) -> Gatherer:
+        view = self._parts.proposal.view
+        return Gatherer(view, may_read(self._parts.services.settings().permissions, view.roots))
+
+    def _beside(self, names: Sequence[str]) -> CheckPlan:
+        """The tests that belong to these files, where they can run without a question: nobody spoke of tests."""
+        if self._context.shell is None or not self._context.shell.isolation.complete:
+            return CheckPlan()
+        return CheckPlan(tests=self._gatherer().tests_beside(names)[:MOST_BESIDE], beside=True)
+
+    async def _checked(self, plan: CheckPlan) -> Verdict | None:
+        """The verdict; tests that nobody spoke of and that take long say nothing."""
+        if self._context.shell is None:
+            return None
+        try:
+            async with asyncio.timeout(BESIDE_SECONDS if plan.beside else None):
+                verdict = await self._checker.run(plan)
+        except TimeoutError:
+            return None
+        finally:
+            self._parts.toolbox.close()  # what it printed is shown before what it means is said
+        return replace(verdict, binding=not plan.beside) if verdict is not None else None
+
+    def _executor(self, registry: ToolRegistry) -> ToolExecutor:
+        parts = self._parts
+        approvals, language = parts.session.context.approvals, parts.services.language()
+        return ToolExecutor(registry, self._context, parts.services.mode, approvals, language)
+
+
+class SelectionWorkshop(_RunWorkshop):
+    """For a quick action: the file that the user points at, as it was then, and with `checks` the tests beside it.
+
+    The user has named this very place: staging it needs no other permission.
+    """
+
+    def __init__(self, parts: Parts, target: Target, *, checks: bool) -> None:
+        super().__init__(parts)
+        self._file = target.file
+        self._name = parts.proposal.view.roots.relative(target.file.path)
+        self._checks = checks
+        self._plan: CheckPlan | None = None
+
+    async def check(self) -> Verdict | None:
+        """Run the tests beside the file."""
+        if self._plan is None:
+            self._plan = await asyncio.to_thread(self._beside, [self._name]) if self._checks else CheckPlan()
+        return await self._checked(self._plan)
+
+    async def gather(self, verdict: Verdict | None, wanted: tuple[str, ...], room: int, *, wide: bool) -> Material:
+        """The file; what of it is shown, the question knows."""
+        return Material((ShownFile(self._name, self._file),))
+
+    async def stage(self, texts: Mapping[str, str], material: Material) -> str:
+        """Stage the new text, with the secrets of the file where the model has seen marks."""
+        new = str(self._context.reveal({"content": texts[self._name]})["content"])
+        self._staging.write({self._file.path: new}, read=[self._file])
+        return ""
+
+
+class SolvingWorkshop(_RunWorkshop):
+    """For one task of a run. `small` models are shown less of long files."""
+
+    def __init__(self, parts: Parts, subject: Subject, *, small: bool) -> None:
+        super().__init__(parts)
+        self._subject = subject
+        self._small = small
+        self._plan: CheckPlan | None = None
+        self._calls = 0
+
+    async def check(self) -> Verdict | None:
+        """Run what has to pass. Without a shell nothing can run; that says nothing about the code.
+
+        Where all uses of something are meant, what was taken away may not be used any more.
+        """
+        verdict = await self._checked(await self._planned())
+        if not self._subject.brief.everywhere or not self.staged():
+            return verdict
+        left = await asyncio.to_thread(lambda: self._gatherer().left_behind(self._subject.brief.words, self.staged()))
+        if not left:
+            return verdict
+        known = verdict if verdict is not None and verdict.known else Verdict()
+        report = "\n".join(filter(None, (known.report, "Still used, change these too:", *left)))
+        return Verdict(
+            known.passed, (*known.failed, *(FailedTest(use, use.partition(": ")[2]) for use in left)), report
+        )
+
+    async def draft(self) -> tuple[Mapping[str, str], Material]:
+        """A rename that is plainly said, in all files, by the syntax tree."""
+        words = self._subject.brief.words
+        if rename_in(words) is None:  # before the workspace is listed
+            return {}, Material()
+        return await asyncio.to_thread(lambda: self._gatherer().renamed(words))
+
+    async def gather(self, verdict: Verdict | None, wanted: tuple[str, ...], room: int, *, wide: bool) -> Material:
+        """What to show for the task as it stands now."""
+        subject = replace(self._subject, wanted=wanted)
+
+        def gathered() -> Material:
+            return self._gatherer().material(subject, verdict, room=room, small=self._small, wide=wide)
+
+        return await asyncio.to_thread(gathered)
+
+    async def stage(self, texts: Mapping[str, str], material: Material) -> str:
+        """Stage all of the texts, or none; each goes through the rules for edits."""
+        before = self.staged()
+        read = {file.name: file.read for file in material.files}
+        view = self._parts.proposal.view
+        unseen = [name for name in texts if name not in read and view.exists(view.roots.resolve(name))]
+        if unseen:  # written without having been seen, it would be replaced blindly
+            return f"{', '.join(unseen)} was not in front of you; it is shown now."
+        for name, text in texts.items():
+            result = await self._write(name, text, read.get(name))
+            if not result.ok:
+                self.restore(before)
+                return result.error.message if result.error else result.text
+        return ""
+
+    async def is_bound(self) -> bool:
+        """Whether the task speaks of something that has to pass."""
+        plan = await self._planned()
+        return bool(plan.command or plan.all_tests or plan.tests) and not plan.beside
+
+    async def _planned(self) -> CheckPlan:
+        """What to run. New tests count as soon as they are staged."""
+        if self._plan is None:
+            self._plan = await asyncio.to_thread(self._plan_of_words)
+        if not self._subject.brief.writes_tests:
+            return self._plan
+        relative = self._parts.proposal.view.roots.relative
+        written = [
+            name for change in self.staged() if change.text is not None and is_test(name := relative(change.path))
+        ]
+        return replace(self._plan, tests=tuple(dict.fromkeys((*self._plan.tests, *written))))
+
+    def _plan_of_words(self) -> CheckPlan:
+        brief, gatherer = self._subject.brief, self._gatherer()
+        if brief.command:
+            return CheckPlan(command=brief.command)
+        named = gatherer.named_tests(brief.words)
+        if named and not brief.writes_tests:
+            return CheckPlan(tests=named)
+        if brief.about_tests:
+            return CheckPlan(all_tests=True)
+        return self._beside(gatherer.about(self._subject, None))
+
+    async def _write(self, name: str, text: str, read: FileText | None) -> ToolResult:
+        """One new text, as a call of the tool that it stands for."""
+        tool: Tool[Any] = StageText(read) if read is not None else WriteFile()
+        self._calls += 1
+        shown = ToolCall(tool.traits.name, {"path": name}, f"edit_{self._calls}")
+        self._parts.output.emit(events.ToolCalls(calls=(call_data(shown),)))
+        result = await self._staged_by(tool, ToolCall(shown.name, {"path": name, "content": text}, shown.id))
+        self._parts.output.emit(result_event(shown, result))
+        return result
+
+    async def _staged_by(self, tool: Tool[Any], call: ToolCall) -> ToolResult:
+        try:
+            self._parts.services.registry.get(call.name)  # switched off, it is off for this way, too
+        except AgentError as error:
+            return ToolResult("failed", str(error))
+        return await self._executor(ToolRegistry([tool])).execute(call)

@@ -1,0 +1,144 @@
+"""What the tools of one run work with: its files, its shell, the user, the model.
+
+Not here: which tools there are and who may call them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+
+from codeagent_lsp import events
+from codeagent_lsp.agent.completion import complete
+from codeagent_lsp.environments.serving import Screens
+from codeagent_lsp.errors import SettingError, ToolFailed
+from codeagent_lsp.llm.model import Model
+from codeagent_lsp.session.command_output import OutputStream
+from codeagent_lsp.session.proposal import Proposal
+from codeagent_lsp.session.redaction.audited_shell import AuditedShell
+from codeagent_lsp.session.redaction.redactor import OpenRecords
+from codeagent_lsp.session.run_index import RunIndex
+from codeagent_lsp.session.run_output import RunOutput
+from codeagent_lsp.session.screens import Desk
+from codeagent_lsp.session.services import Services
+from codeagent_lsp.session.session import Session
+from codeagent_lsp.shadow.shell import Isolation, Shell
+from codeagent_lsp.tools.asking import Question
+from codeagent_lsp.tools.skills.desk import SkillDesk
+from codeagent_lsp.tools.tool import ToolContext
+
+MAX_NAMES = 5
+
+
+class Toolbox:
+    """Made once per run. `shell` is None until `open`, and where nothing can run; then `no_shell` says why. `index`
+    is None where nothing knows the code.
+    """
+
+    def __init__(self, session: Session, services: Services, proposal: Proposal, output: RunOutput) -> None:
+        self.shell: Shell | None = None
+        self.no_shell = ""
+        self.index = _index(services, proposal)
+        self._behind: OpenRecords | None = None
+        self._run_id = proposal.record.run_id
+        self._session = session
+        self._services = services
+        self._proposal = proposal
+        self._output = output
+        self._command_output = OutputStream(lambda stream, text: output.emit(events.StepOutput(content=text)))
+
+    @property
+    def isolation(self) -> Isolation | None:
+        """How commands are kept from the user's files."""
+        return self.shell.isolation if self.shell else None
+
+    async def open(self) -> None:
+        """Find out how commands can run here; quick after the first time."""
+        proposal = self._proposal
+        self._behind = await self._services.redactor.ready() if self._services.redactor else None
+        try:
+            shell = await self._services.shadows.shell(
+                self._session.session_id, proposal.view, proposal.staging, self._approve
+            )
+            self.shell = self._audited(shell)
+        except (ToolFailed, SettingError) as problem:
+            self.no_shell = str(problem)
+
+    def context(self, model: Model | None = None, reply_tokens: int = 0) -> ToolContext:
+        """What tools are given; without a model nothing can be asked of it."""
+        proposal, output, services = self._proposal, self._output, self._services
+        asked = partial(complete, model, emit=output.emit, reply_tokens=reply_tokens) if model is not None else None
+        context = ToolContext(
+            proposal.view,
+            proposal.staging,
+            output,
+            self._session.context.todos,
+            services.settings(),
+            note=lambda line: output.emit(events.StatusChanged(message=line)),
+            output=self._command_output.write,
+            shell=self.shell,
+            no_shell=self.no_shell,
+            complete=asked,
+            tested=proposal.tested,
+            outputs=services.outputs(self._session.session_id),
+            artifacts=services.artifacts(self._session.session_id),
+            diagnostics=services.diagnostics,
+            variables=services.variables(self._session.session_id),
+            words=output.text,
+            skills=SkillDesk(services.knowledge.skills, output.text),
+            index=self.index,
+            screens=self._screens(),
+        )
+        if self._behind is None:
+            return context
+        masking, decided = self._behind.masking, partial(self._behind.recording.decision, self._run_id)
+        return replace(context, hide=masking.hide, reveal=masking.reveal, decided=decided)
+
+    def close(self) -> None:
+        """Pass on what commands printed last."""
+        self._command_output.close()
+
+    def _audited(self, shell: Shell) -> Shell:
+        if self._behind is None:
+            return shell
+        return AuditedShell(shell, partial(self._behind.recording.command, self._run_id))
+
+    def _screens(self) -> Screens | None:
+        if self._services.screens is None:
+            return None
+        proposal = self._proposal
+        desk = Desk(proposal.view, proposal.staging, self._approve, self._audited)
+        return self._services.screens.of(self._session.session_id, desk)
+
+    async def _approve(self, paths: tuple[str, ...]) -> bool:
+        """Whether files that can run code later, written by a command, may become proposed changes."""
+        names = ", ".join(map(self._proposal.view.roots.relative, paths[:MAX_NAMES]))
+        if len(paths) > MAX_NAMES:
+            names += f", … ({len(paths)})"
+        deny, once = self._output.text("choice.deny"), self._output.text("choice.once")
+        title = self._output.text("changes.protected", names=names)
+        answer = await self._output.ask(Question("approval", title, (deny, once), danger=True))
+        return answer == (once,)
+
+
+def commands_line(isolation: Isolation | None, reason: str) -> str:
+    """What the model is told about commands; the same words for a whole session. No name of a level stands in it: a
+    small model took "overlay" for a folder.
+    """
+    if isolation is None:
+        return f"Commands cannot run here: {reason}"
+    if isolation.level == "direct":
+        return (
+            "Commands (run_cmd, run_tests) run in the user's real folder, on what is saved, and always need approval."
+        )
+    safe = "without network" if isolation.offline else "not isolated from the rest of the system"
+    return (
+        f"Commands (run_cmd, run_tests) run on a private copy of the workspace, {safe}, with the user's unsaved text "
+        "and your staged changes. What they write becomes staged changes. Check your changes there before you answer."
+    )
+
+
+def _index(services: Services, proposal: Proposal) -> RunIndex | None:
+    if services.indexing is None:
+        return None
+    return RunIndex(services.indexing, proposal.view, lambda: services.settings().permissions)

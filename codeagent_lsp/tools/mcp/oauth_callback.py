@@ -1,0 +1,140 @@
+"""The address on loopback to which a browser comes back from a login. Open only while one is under way.
+
+A port is kept from the start, for whoever registers us has to be told it. Who comes without the expected `state` is
+sent away and changes nothing. Not here: the login (`login.py`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import socket
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager, suppress
+from urllib.parse import parse_qsl, urlsplit
+
+PATH = "/callback"
+MAX_HEAD = 16 << 10
+HEAD_SECONDS = 10.0
+MAX_VISITORS = 16
+
+
+class OAuthCallback:
+    """`port` is kept where it is free, else another one. `said` is what the user reads in the browser at the end.
+
+    OSError when there is no port at all.
+    """
+
+    def __init__(self, port: int = 0, said: str = "Done.") -> None:
+        self._said = said
+        self._socket = _first_kept(port)
+        self.port = int(self._socket.getsockname()[1])
+
+    @property
+    def address(self) -> str:
+        """Where the browser is sent back to."""
+        return f"http://127.0.0.1:{self.port}{PATH}"
+
+    @asynccontextmanager
+    async def opened(self, state: str) -> AsyncGenerator[asyncio.Future[Mapping[str, str]], None]:
+        """While this is open, whoever comes with `state` brings the answer. OSError when the port was lost."""
+        answer: asyncio.Future[Mapping[str, str]] = asyncio.get_running_loop().create_future()
+        visitors: set[asyncio.Task[None]] = set()
+
+        def came(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            if len(visitors) >= MAX_VISITORS:
+                writer.transport.abort()
+                return
+            visitor = asyncio.ensure_future(self._met(reader, writer, state, answer))
+            visitors.add(visitor)
+            visitor.add_done_callback(visitors.discard)
+
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # visitors of it outlast it for a while
+        server = await asyncio.start_server(came, sock=self._socket, limit=MAX_HEAD)
+        try:
+            yield answer
+        finally:
+            server.close()
+            answer.cancel()
+            await self._over(visitors)
+            with suppress(OSError):  # another login would say so
+                self._socket = _kept(self.port, again=True)
+
+    def close(self) -> None:
+        """Let the port go."""
+        self._socket.close()
+
+    async def _over(self, visitors: set[asyncio.Task[None]]) -> None:
+        """Whoever was let in reads our answer to its end, within a moment."""
+        if not visitors:
+            return
+        _, late = await asyncio.wait(tuple(visitors), timeout=1.0)
+        for visitor in late:
+            visitor.cancel()
+        await asyncio.gather(*late, return_exceptions=True)
+
+    async def _met(
+        self,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        state: str,
+        answer: asyncio.Future[Mapping[str, str]],
+    ) -> None:
+        try:
+            async with asyncio.timeout(HEAD_SECONDS):
+                head = await reader.readuntil(b"\r\n\r\n")
+                brought = _brought(head, state)
+                status, words = ("404 Not Found", "") if brought is None else ("200 OK", self._said)
+                writer.write(_page(status, words))
+                await writer.drain()
+            if brought is not None and not answer.done():
+                answer.set_result(brought)
+        except (OSError, EOFError, asyncio.LimitOverrunError):  # TimeoutError too: nobody to answer
+            pass
+        finally:
+            writer.close()
+
+
+def _brought(head: bytes, state: str) -> Mapping[str, str] | None:
+    """What a browser that was sent back brings; None for anybody else."""
+    method, _, rest = head.partition(b"\r\n")[0].decode("latin-1").partition(" ")
+    try:
+        target = urlsplit(rest.rpartition(" ")[0])
+        given = dict(parse_qsl(target.query, max_num_fields=20))
+    except ValueError:
+        return None
+    fits = hmac.compare_digest(given.get("state", "").encode(), state.encode())
+    return given if method == "GET" and target.path == PATH and fits else None
+
+
+def _page(status: str, words: str) -> bytes:
+    body = words.encode()
+    lines = (
+        f"HTTP/1.1 {status}",
+        "Content-Type: text/plain; charset=utf-8",
+        f"Content-Length: {len(body)}",
+        "Cache-Control: no-store",
+        "Referrer-Policy: no-referrer",
+        "Connection: close",
+    )
+    return "\r\n".join([*lines, "", ""]).encode("ascii") + body
+
+
+def _first_kept(port: int) -> socket.socket:
+    for again in (False, True):
+        with suppress(OSError):
+            return _kept(port, again=again)
+    return _kept(0)
+
+
+def _kept(port: int, *, again: bool = False) -> socket.socket:
+    """A socket that holds a port of loopback and lets nobody in; `again` also where its last visitor has just gone."""
+    held = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    try:
+        held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, int(again))
+        held.bind(("127.0.0.1", port))
+        held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 0)  # nobody shares it while it is held
+    except OSError:
+        held.close()
+        raise
+    return held

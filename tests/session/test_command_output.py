@@ -1,0 +1,82 @@
+"""What a command prints becomes few events, in order, in whole lines, and never without end."""
+
+from __future__ import annotations
+
+import asyncio
+
+from codeagent_lsp.session.command_output import INTERVAL, PIECE, OutputStream
+from codeagent_lsp.shadow.shell import Stream
+
+
+class Heard:
+    """Gathers what is emitted."""
+
+    def __init__(self) -> None:
+        self.pieces: list[tuple[Stream, str]] = []
+
+    def __call__(self, stream: Stream, text: str) -> None:
+        self.pieces.append((stream, text))
+
+    @property
+    def text(self) -> str:
+        return "".join(text for _, text in self.pieces)
+
+
+async def test_many_writes_become_one_event() -> None:
+    heard = Heard()
+    output = OutputStream(heard)
+    for number in range(1000):
+        output.write("stdout", f"{number}\n")
+    output.close()
+    assert len(heard.pieces) == 1
+    assert heard.text == "".join(f"{number}\n" for number in range(1000))
+
+
+async def test_a_line_is_passed_on_without_another_one_following() -> None:
+    heard = Heard()
+    output = OutputStream(heard)
+    output.write("stdout", "one\n")
+    await asyncio.sleep(INTERVAL * 3)
+    assert heard.pieces == [("stdout", "one\n")]
+    output.close()
+
+
+async def test_the_beginning_of_a_line_waits_for_its_end() -> None:
+    heard = Heard()
+    output = OutputStream(heard)
+    output.write("stdout", "one\ntw")
+    await asyncio.sleep(INTERVAL * 3)
+    assert heard.text == "one\n"
+    output.write("stdout", "o\n")
+    output.close()
+    assert heard.text == "one\ntwo\n"
+
+
+async def test_the_streams_keep_their_order() -> None:
+    heard = Heard()
+    output = OutputStream(heard)
+    output.write("stdout", "a\n")
+    output.write("stderr", "b\n")
+    output.write("stdout", "c\n")
+    output.close()
+    assert heard.pieces == [("stdout", "a\n"), ("stderr", "b\n"), ("stdout", "c\n")]
+
+
+async def test_endless_output_is_bounded_in_memory_and_in_events() -> None:
+    heard = Heard()
+    output = OutputStream(heard, total=10_000)
+    for _ in range(200):
+        output.write("stdout", "x" * 1000 + "\n")
+    output.close()
+    assert len(heard.text) <= PIECE
+    for _ in range(5):
+        output.write("stdout", "y" * 4000)
+        output.close()
+    assert len(heard.text) == 10_000
+
+
+async def test_nothing_is_left_behind() -> None:
+    output = OutputStream(Heard())
+    output.write("stdout", "x")
+    output.close()
+    assert not [handle for handle in getattr(asyncio.get_running_loop(), "_scheduled", []) if not handle.cancelled()]

@@ -1,0 +1,150 @@
+"""Commands in a run: the model knows where they run, their output streams, tests are told with the question."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from codeagent_lsp import events
+from codeagent_lsp.environments.container import CONTAINER
+from codeagent_lsp.messages import ToolCall
+from codeagent_lsp.session.toolbox import commands_line
+from codeagent_lsp.shadow.shell import Finished, Isolation
+from codeagent_lsp.tools.tool import Tally
+from tests.session.fakes import World, call, calls, say, world
+from tests.tools.shells import DIRECT, OPEN_COPY, OVERLAY, FakeShadows
+
+RUN = call("run_cmd", command="make check")
+
+
+def told_to_model(made: World) -> str:
+    return made.manager.current().context.conversation[-2].content
+
+
+@pytest.mark.parametrize(
+    ("isolation", "words"),
+    [
+        (OVERLAY, ["private copy", "without network", "staged changes"]),
+        (CONTAINER, ["private copy", "without network", "staged changes"]),
+        (OPEN_COPY, ["copy", "not isolated"]),
+        (DIRECT, ["real folder", "approval"]),
+    ],
+)
+def test_the_prompt_says_where_commands_run(isolation: Isolation, words: list[str]) -> None:
+    line = commands_line(isolation, "")
+    assert [word for word in words if word not in line] == []
+    assert "overlay" not in line
+    assert "shadow" not in line
+
+
+def test_the_prompt_says_why_nothing_can_run() -> None:
+    assert "no bash" in commands_line(None, "no bash")
+
+
+async def test_the_model_reads_output_and_exit_code(tmp_path: Path) -> None:
+    shadows = FakeShadows([Finished(2, "1 failed\n", seconds=0.5)])
+    made = world(tmp_path / "w", calls(RUN), say("done"), shadows=shadows)
+    await made.run()
+    assert "1 failed" in told_to_model(made)
+    assert "exit code 2" in told_to_model(made)
+
+
+async def test_output_streams_as_events(tmp_path: Path) -> None:
+    made = world(tmp_path / "w", calls(RUN), say("done"), shadows=FakeShadows([Finished(0, "one\ntwo\n")]))
+    await made.run()
+    assert [event.content for event in made.of(events.StepOutput) if isinstance(event, events.StepOutput)] == [
+        "one\ntwo\n"
+    ]
+
+
+async def test_a_command_in_full_isolation_needs_no_question(tmp_path: Path) -> None:
+    made = world(tmp_path / "w", calls(RUN), say("done"), shadows=FakeShadows())
+    await made.run()
+    assert made.user.shown == []
+
+
+@pytest.mark.parametrize("isolation", [OPEN_COPY, DIRECT])
+async def test_elsewhere_it_is_asked_and_a_no_holds(tmp_path: Path, isolation: Isolation) -> None:
+    shadows = FakeShadows(isolation=isolation)
+    made = world(tmp_path / "w", calls(RUN), say("done"), shadows=shadows, says=["Deny"])
+    await made.run()
+    assert "make check" in made.user.shown[0].question.title
+    assert shadows.shells[0].commands == []
+    assert "did not allow" in told_to_model(made)
+
+
+async def test_always_is_offered_and_kept_for_the_next_session(tmp_path: Path) -> None:
+    made = world(
+        tmp_path / "w",
+        *(calls(RUN), say("done"), calls(RUN), say("done")),
+        shadows=FakeShadows(isolation=OPEN_COPY),
+        says=["Always allow"],
+    )
+    await made.run()
+    made.manager.new()
+    await made.run()
+    assert len(made.user.shown) == 1
+
+
+async def test_in_the_real_folder_it_is_asked_every_time(tmp_path: Path) -> None:
+    made = world(
+        tmp_path / "w",
+        *(calls(RUN), say("done"), calls(RUN), say("done")),
+        shadows=FakeShadows(isolation=DIRECT),
+        says=["Allow once", "Allow once"],
+    )
+    await made.run()
+    await made.run()
+    assert [item.question.choices for item in made.user.shown] == [("Deny", "Allow once")] * 2
+
+
+async def test_the_network_is_asked_for(tmp_path: Path) -> None:
+    shadows = FakeShadows()
+    wants = ToolCall("run_cmd", {"command": "pip download x", "allow_network": True})
+    made = world(tmp_path / "w", calls(wants), say("done"), shadows=shadows, says=["Allow once"])
+    await made.run()
+    assert len(made.user.shown) == 1
+    assert shadows.shells[0].commands[0].network
+
+
+async def test_in_read_only_mode_no_command_runs(tmp_path: Path) -> None:
+    shadows = FakeShadows()
+    made = world(tmp_path / "w", calls(RUN), say("done"), shadows=shadows, mode="readOnly")
+    await made.run()
+    assert shadows.shells[0].commands == []
+
+
+async def test_without_a_shell_the_model_learns_why(tmp_path: Path) -> None:
+    made = world(tmp_path / "w", calls(RUN), say("done"), shadows=FakeShadows(problem="bubblewrap is missing"))
+    await made.run()
+    assert "bubblewrap is missing" in told_to_model(made)
+
+
+async def test_files_that_run_code_later_need_consent(tmp_path: Path) -> None:
+    shadows = FakeShadows()
+    made = world(tmp_path / "w", say("done"), shadows=shadows, says=["Deny", "Allow once"])
+    await made.run()
+    approve = shadows.approvals[0]
+    assert not await approve((made.path(".vscode/tasks.json"),))
+    assert await approve((made.path(".vscode/tasks.json"),))
+    assert ".vscode/tasks.json" in made.user.shown[0].question.title
+
+
+async def test_tests_that_ran_on_what_is_staged_are_in_the_question(tmp_path: Path) -> None:
+    made = world(tmp_path / "w", say("done"), shadows=FakeShadows())
+    run_id = (await made.run()).run_id
+    proposal = made.manager.run(run_id).proposal
+    proposal.staging.write({made.path("a.txt"): "x\n"})
+    proposal.tested(Tally(41, 0))
+    assert proposal.title().endswith("Tests: 41 passed, on your unsaved text and these changes.")
+    proposal.staging.write({made.path("b.txt"): "later\n"})
+    assert "41 passed" not in proposal.title()
+
+
+async def test_the_shadows_go_with_the_server(tmp_path: Path) -> None:
+    shadows = FakeShadows()
+    made = world(tmp_path / "w", say("done"), shadows=shadows)
+    await made.run()
+    await made.manager.close()
+    assert shadows.closed == [None]
