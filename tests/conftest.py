@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from codeagent_lsp.llm.embedded import engine_installed
+from codeagent_lsp.llm.providers.embedded import engine_installed
 from codeagent_lsp.llm.weights import installed
 from tests.examples import FEW
 from tests.garbage import uncollected

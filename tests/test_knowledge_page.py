@@ -16,8 +16,8 @@ from codeagent_lsp.tools.catalogue import BUILTIN
 from codeagent_lsp.tools.skills.shelf import SkillShelf
 from codeagent_lsp.tools.skills.skill import Skill
 from codeagent_lsp.tools.skills.trust import Trust
-from codeagent_lsp.workspace.files import FileView
-from codeagent_lsp.workspace.paths import Roots
+from codeagent_lsp.workspace.files.file_view import FileView
+from codeagent_lsp.workspace.files.paths import Roots
 from tests.workspace.file_fakes import FakeBuffers, FakeStaged
 
 PAGE = (Path(__file__).parents[1] / "docs" / "knowledge.md").read_text("utf-8")

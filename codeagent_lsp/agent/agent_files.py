@@ -13,12 +13,12 @@ from pathlib import Path, PurePath
 from typing import Literal
 
 from codeagent_lsp.agent.prompt import load
-from codeagent_lsp.tools.skills import skill_folders as places
+from codeagent_lsp.tools.skills import skill_folders
 from codeagent_lsp.tools.skills.front_matter import FrontMatterError, parse
 from codeagent_lsp.tools.skills.skill import digest_of
 from codeagent_lsp.tools.skills.trust import Trust
-from codeagent_lsp.workspace.files import FileView
-from codeagent_lsp.workspace.visible import one_line, visible
+from codeagent_lsp.workspace.files.file_view import FileView
+from codeagent_lsp.workspace.text.visible import one_line, visible
 
 PROJECT_FOLDER = ".codeagent/agents"
 MOST_ITERATIONS = 50
@@ -80,7 +80,7 @@ class AgentShelf:
 
     def _of_user(self) -> Iterator[tuple[str, Place, bytes]]:
         try:
-            paths = sorted(self.own.glob("*.md"))[: places.MAX_ENTRIES]
+            paths = sorted(self.own.glob("*.md"))[: skill_folders.MAX_ENTRIES]
         except OSError:
             return
         for path in paths:
@@ -117,9 +117,9 @@ def listed(profiles: tuple[Profile, ...], limit: int) -> str:
 
 
 def _of_project(view: FileView) -> Iterator[tuple[str, Place, bytes]]:
-    for path in places.project_entries(view, PROJECT_FOLDER):
+    for path in skill_folders.project_entries(view, PROJECT_FOLDER):
         if path.endswith(".md"):
-            data = places.project_file(view, path)
+            data = skill_folders.project_file(view, path)
             if data is not None:
                 yield path, "project", data
 

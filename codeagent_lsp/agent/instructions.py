@@ -13,10 +13,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from codeagent_lsp.errors import AgentError
-from codeagent_lsp.workspace.files import FileView
-from codeagent_lsp.workspace.lines import split_lines
-from codeagent_lsp.workspace.paths import is_untitled
-from codeagent_lsp.workspace.visible import has_unseen, visible
+from codeagent_lsp.workspace.files.file_view import FileView
+from codeagent_lsp.workspace.files.paths import is_untitled
+from codeagent_lsp.workspace.text.lines import split_lines
+from codeagent_lsp.workspace.text.visible import has_unseen, visible
 
 INSTRUCTIONS_FILE = "AGENTS.md"
 INSTRUCTIONS_LIMIT = 32 * 1024

@@ -18,7 +18,7 @@ from codeagent_lsp import events
 from codeagent_lsp.agent import intent_words as words
 from codeagent_lsp.agent.completion import complete
 from codeagent_lsp.errors import ModelError
-from codeagent_lsp.llm.jsontext import loads_object
+from codeagent_lsp.llm.calls.jsontext import loads_object
 from codeagent_lsp.llm.model import Model
 
 Label = Literal["CODING_TASK", "REPO_ANALYSIS", "CAPABILITY_QUERY", "GENERAL_CHAT", "UNCERTAIN"]

@@ -15,10 +15,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from codeagent_lsp import events
-from codeagent_lsp.agent.compaction import Kept
+from codeagent_lsp.agent.context.compaction import Kept
+from codeagent_lsp.agent.context.history import UNFINISHED, History, note
+from codeagent_lsp.agent.context.window import ConversationWindow, WindowLimits, nothing_kept
 from codeagent_lsp.agent.guards import Anomaly, LoopGuard
-from codeagent_lsp.agent.history import UNFINISHED, History, note
-from codeagent_lsp.agent.window import ConversationWindow, WindowLimits, nothing_kept
 from codeagent_lsp.errors import ContextOverflow, ModelError, ModelReplyInvalid, ModelStreamBroken
 from codeagent_lsp.llm.model import Model, ModelRequest, Reply, TextChunk
 from codeagent_lsp.messages import Message, ToolCall, ToolResult, ToolSpec

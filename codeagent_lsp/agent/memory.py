@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, Literal
 
-from codeagent_lsp.workspace.visible import one_line
+from codeagent_lsp.workspace.text.visible import one_line
 
 Kind = Literal["convention", "decision"]
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from importlib import resources
 
-from codeagent_lsp.workspace.lines import split_lines
+from codeagent_lsp.workspace.text.lines import split_lines
 
 SELECTION_LIMIT = 12_000
 

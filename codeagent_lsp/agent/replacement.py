@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from codeagent_lsp.errors import ModelReplyInvalid
-from codeagent_lsp.workspace.lines import dominant_newline, with_newlines
+from codeagent_lsp.workspace.text.lines import dominant_newline, with_newlines
 
 OPEN, CLOSE = "<selection>", "</selection>"
 PLACE = "[the code to rewrite stands here]"

@@ -13,7 +13,7 @@ from itertools import count
 
 from codeagent_lsp import events
 from codeagent_lsp.agent.agent_files import Profile
-from codeagent_lsp.agent.history import History
+from codeagent_lsp.agent.context.history import History
 from codeagent_lsp.agent.loop import AgentLoop, LoopLimits, LoopResult
 from codeagent_lsp.agent.subset import Subset
 from codeagent_lsp.errors import ErrorCode, ModelError, PermissionDenied, ToolFailed
@@ -27,7 +27,7 @@ from codeagent_lsp.tools.permissions.policy import effects_of
 from codeagent_lsp.tools.registry import ToolRegistry
 from codeagent_lsp.tools.todos.todo_list import TodoList
 from codeagent_lsp.tools.tool import ToolContext
-from codeagent_lsp.workspace.visible import one_line
+from codeagent_lsp.workspace.text.visible import one_line
 
 LONGEST_REPORT = 20_000
 NEVER = frozenset({"delegate", "create_plan", "plan_enter", "plan_update", "plan_exit", "skill_installer"})

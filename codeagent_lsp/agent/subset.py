@@ -12,7 +12,7 @@ from codeagent_lsp.messages import ToolSpec
 from codeagent_lsp.tools.registry import Entry, ToolRegistry, ToolState
 from codeagent_lsp.tools.tool import Tool
 from codeagent_lsp.tools.traits import Effect
-from codeagent_lsp.workspace.visible import one_line
+from codeagent_lsp.workspace.text.visible import one_line
 
 NEVER = "You do not have the tool {tool!r}. Tools: {tools}."
 NOT_YET = "The tool {tool!r} cannot be called yet. Now: {tools}."

@@ -44,8 +44,8 @@ from codeagent_lsp.shadow.shell import (
     Writings,
 )
 from codeagent_lsp.shadow.workspace import BoundShell, Execute, ShadowWorkspace
-from codeagent_lsp.workspace.files import FileView
-from codeagent_lsp.workspace.staging import Staging
+from codeagent_lsp.workspace.changes.staging import Staging
+from codeagent_lsp.workspace.files.file_view import FileView
 
 CONTAINER = Isolation("container", confined=True, offline=True, hidden=True)
 KILLED = 137

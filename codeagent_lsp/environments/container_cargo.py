@@ -21,7 +21,7 @@ from codeagent_lsp.shadow.mirror import Mirror
 from codeagent_lsp.shadow.process import read_reports, settled
 from codeagent_lsp.shadow.shell import Writings
 from codeagent_lsp.shadow.upper import Found, UpperLimits
-from codeagent_lsp.workspace.ignore import IgnoreRules
+from codeagent_lsp.workspace.files.ignore import IgnoreRules
 
 __all__ = ["REPORTS", "Cargo"]
 

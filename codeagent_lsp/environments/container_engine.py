@@ -20,7 +20,7 @@ import httpx
 from codeagent_lsp.environments.environment import EnvironmentProblem
 from codeagent_lsp.environments.grading import grade, grade_status
 from codeagent_lsp.errors import ErrorCode
-from codeagent_lsp.workspace.visible import one_line
+from codeagent_lsp.workspace.text.visible import one_line
 
 VERSION = "v1.40"  # Docker 19.03, Podman 3
 SECONDS = 60.0

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Literal, Protocol
 from codeagent_lsp.config import ShellSettings
 from codeagent_lsp.errors import ErrorCode, ToolFailed
 from codeagent_lsp.shadow.shell import Approve, Isolation, Shell
-from codeagent_lsp.workspace.files import FileView
-from codeagent_lsp.workspace.staging import Staging
+from codeagent_lsp.workspace.changes.staging import Staging
+from codeagent_lsp.workspace.files.file_view import FileView
 
 if TYPE_CHECKING:
     from codeagent_lsp.shadow.workspace import BoundShell

@@ -13,8 +13,8 @@ from codeagent_lsp.config import ShellSettings
 from codeagent_lsp.environments.environment import Adapter, Environment, EnvironmentProblem, Info, Kind, Status
 from codeagent_lsp.errors import ErrorCode
 from codeagent_lsp.shadow.shell import Approve, Command, CommandResult, Isolation, OnOutput, Shell, no_output
-from codeagent_lsp.workspace.files import FileView
-from codeagent_lsp.workspace.staging import Staging
+from codeagent_lsp.workspace.changes.staging import Staging
+from codeagent_lsp.workspace.files.file_view import FileView
 
 Load = Callable[[], Adapter]
 """Makes an adapter; called once, in a thread, when its kind is first asked for."""

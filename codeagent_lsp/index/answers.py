@@ -22,7 +22,7 @@ from codeagent_lsp.index.store import Store
 from codeagent_lsp.index.symbols import SymbolInfo
 from codeagent_lsp.index.view import View
 from codeagent_lsp.index.words import Question, as_word, counted, question
-from codeagent_lsp.workspace.files import FileView
+from codeagent_lsp.workspace.files.file_view import FileView
 
 LEAST_SHARE = 0.5  # of the asked words, for an unsaved text to be found by them
 

@@ -20,7 +20,7 @@ from codeagent_lsp.index.parse import MAX_BYTES, find
 from codeagent_lsp.index.store import Entry, Stamp, Store
 from codeagent_lsp.index.symbols import FileTags
 from codeagent_lsp.index.work import Work
-from codeagent_lsp.workspace.encoding import decode
+from codeagent_lsp.workspace.text.encoding import decode
 
 _READ = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NOCTTY
 _FRESH_NS = 100_000_000  # a file changed so shortly before it was read may change again under the same stamp

@@ -1,7 +1,7 @@
 """The texts that are not on disk, laid over the index: open buffers, and over them what a run has staged.
 
 They are looked into when somebody asks, each text once: while a user types, nothing is done at all. Blocks; use it in
-a thread, any thread. Not here: reading the texts (`workspace/files.py`), answering (`view.py`).
+a thread, any thread. Not here: reading the texts (`workspace/files/file_view.py`), answering (`view.py`).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from codeagent_lsp.index.packing import unpack
 from codeagent_lsp.index.scan import Folders
 from codeagent_lsp.index.store import Store
 from codeagent_lsp.index.view import Unsaved, View
-from codeagent_lsp.workspace.files import FileView
+from codeagent_lsp.workspace.files.file_view import FileView
 
 _KEPT = 256
 

@@ -17,7 +17,7 @@ from codeagent_lsp.index import grammars
 from codeagent_lsp.index.outline import Outline, by_last_line, ordered
 from codeagent_lsp.index.packing import Found, tags_of
 from codeagent_lsp.index.symbols import FileTags, Import
-from codeagent_lsp.workspace.encoding import decode
+from codeagent_lsp.workspace.text.encoding import decode
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser, Point, Tree

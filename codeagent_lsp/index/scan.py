@@ -15,8 +15,8 @@ from typing import NamedTuple
 
 from codeagent_lsp.index.store import Known, Stamp
 from codeagent_lsp.index.work import Work
-from codeagent_lsp.workspace.ignore import FolderRules, IgnoreRules
-from codeagent_lsp.workspace.paths import Roots
+from codeagent_lsp.workspace.files.ignore import FolderRules, IgnoreRules
+from codeagent_lsp.workspace.files.paths import Roots
 
 MAX_FILES = 500_000
 FEW_FILES = 16

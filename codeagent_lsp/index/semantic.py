@@ -25,7 +25,7 @@ from codeagent_lsp.index.scan import Folders
 from codeagent_lsp.index.store import Store
 from codeagent_lsp.index.vectors import Nearby, VectorsUnusable
 from codeagent_lsp.index.words import question
-from codeagent_lsp.workspace.encoding import decode
+from codeagent_lsp.workspace.text.encoding import decode
 
 PLACES = "places.sqlite"
 BATCH = 32  # texts in one request

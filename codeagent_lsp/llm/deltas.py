@@ -13,8 +13,8 @@ from typing import Any
 
 from codeagent_lsp.errors import ModelRejected, ModelReplyInvalid, ModelStreamBroken
 from codeagent_lsp.llm import failures
+from codeagent_lsp.llm.calls.jsontext import loads_object
 from codeagent_lsp.llm.endpoint import Endpoint
-from codeagent_lsp.llm.jsontext import loads_object
 from codeagent_lsp.llm.model import FinishReason, ReasoningChunk, Reply, TextChunk
 from codeagent_lsp.llm.thinking import ThinkFilter, after_thinking
 from codeagent_lsp.llm.wire import new_call_id

@@ -17,7 +17,7 @@ import httpx
 from codeagent_lsp.errors import ModelReplyInvalid, ModelTimeout
 from codeagent_lsp.llm.endpoint import Endpoint, Limits, open_client
 from codeagent_lsp.llm.failures import from_exception, from_response
-from codeagent_lsp.llm.openai import model_entries
+from codeagent_lsp.llm.providers.openai import model_entries
 from codeagent_lsp.llm.sse import read_body
 
 LIMITS = Limits(connect=5.0, first=120.0)

@@ -14,15 +14,16 @@ from typing import Any
 
 from codeagent_lsp.config import ModelSettings
 from codeagent_lsp.errors import ModelNotFound
-from codeagent_lsp.llm import discovery, probe, weights
-from codeagent_lsp.llm.embedded import CONTEXT_WINDOW, EmbeddedModel, engine_installed
+from codeagent_lsp.llm import probe, weights
+from codeagent_lsp.llm.calls.toolcalling import ToolCallingModel
 from codeagent_lsp.llm.endpoint import SILENCE_SECONDS, Endpoint, Limits, endpoint
-from codeagent_lsp.llm.llamacpp import LlamaCppModel, Props, read_props
 from codeagent_lsp.llm.model import Model, ModelInfo, ToolCalling
-from codeagent_lsp.llm.openai import OpenAIModel, model_entries
-from codeagent_lsp.llm.openai import list_models as names_at
-from codeagent_lsp.llm.scripted import load_script
-from codeagent_lsp.llm.toolcalling import ToolCallingModel
+from codeagent_lsp.llm.providers import discovery
+from codeagent_lsp.llm.providers.embedded import CONTEXT_WINDOW, EmbeddedModel, engine_installed
+from codeagent_lsp.llm.providers.llamacpp import LlamaCppModel, Props, read_props
+from codeagent_lsp.llm.providers.openai import OpenAIModel, model_entries
+from codeagent_lsp.llm.providers.openai import list_models as names_at
+from codeagent_lsp.llm.providers.scripted import load_script
 
 MOST_SLOTS = 2
 """More requests at once make each of them slow where a server has only processors to work with."""

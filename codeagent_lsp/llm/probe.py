@@ -11,8 +11,8 @@ from pathlib import Path
 
 from codeagent_lsp.errors import ContextOverflow, ModelRejected, ModelReplyInvalid, ModelStreamBroken, ModelTimeout
 from codeagent_lsp.llm import remembered
+from codeagent_lsp.llm.calls.toolcalling import ToolCallingModel
 from codeagent_lsp.llm.model import Model, ModelInfo, ModelRequest, Reply, ToolCalling
-from codeagent_lsp.llm.toolcalling import ToolCallingModel
 from codeagent_lsp.messages import Message, ToolSpec
 
 FILE = "tool_calling.json"

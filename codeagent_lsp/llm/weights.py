@@ -22,9 +22,10 @@ from pathlib import Path
 import platformdirs
 
 from codeagent_lsp.errors import ModelError, ModelNotFound, ModelUnreachable
-from codeagent_lsp.llm import download, embedded_server
+from codeagent_lsp.llm import download
 from codeagent_lsp.llm.download import Report, Source
-from codeagent_lsp.llm.embedded import CONTEXT_WINDOW, engine_installed
+from codeagent_lsp.llm.providers import embedded_server
+from codeagent_lsp.llm.providers.embedded import CONTEXT_WINDOW, engine_installed
 
 
 @dataclass(frozen=True)

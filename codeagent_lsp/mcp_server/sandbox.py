@@ -33,9 +33,9 @@ from codeagent_lsp.tools.permissions.approvals import Approvals
 from codeagent_lsp.tools.registry import ToolRegistry
 from codeagent_lsp.tools.todos.todo_list import TodoList
 from codeagent_lsp.tools.tool import Complete, ToolContext
-from codeagent_lsp.workspace.files import FileText, FileView, NoBuffers, StagedFile
-from codeagent_lsp.workspace.paths import Roots
-from codeagent_lsp.workspace.staging import Staging
+from codeagent_lsp.workspace.changes.staging import Staging
+from codeagent_lsp.workspace.files.file_view import FileText, FileView, NoBuffers, StagedFile
+from codeagent_lsp.workspace.files.paths import Roots
 
 SESSION = "sandbox"
 ENDED = "The sandbox has ended."

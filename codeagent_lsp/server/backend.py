@@ -18,14 +18,14 @@ from codeagent_lsp.agent.forms.proof import ProofStore
 from codeagent_lsp.agent.prompt import Environment
 from codeagent_lsp.index.host import IndexHost
 from codeagent_lsp.server.announcer import Announcer, transcript_name
-from codeagent_lsp.server.commands import Commands
+from codeagent_lsp.server.commands.commands import Commands
+from codeagent_lsp.server.commands.mcp_commands import mcp_servers
 from codeagent_lsp.server.diagnostics import ClientDiagnostics
 from codeagent_lsp.server.editor import LspEditor
 from codeagent_lsp.server.external import External
 from codeagent_lsp.server.index_meaning import key_for, meaning
 from codeagent_lsp.server.index_progress import IndexProgress
 from codeagent_lsp.server.lenses import Waiting, pending_changes, pending_plan, pending_question, pending_rollback
-from codeagent_lsp.server.mcp_commands import mcp_servers
 from codeagent_lsp.server.models import Models
 from codeagent_lsp.server.plans import PlanDocuments, plan_name
 from codeagent_lsp.server.progress import Progress
@@ -53,7 +53,7 @@ from codeagent_lsp.tools.permissions.approvals import StandingApprovals
 from codeagent_lsp.tools.permissions.decision import Mode
 from codeagent_lsp.tools.registry import ToolRegistry
 from codeagent_lsp.tools.variables.os_keyring import open_keyring
-from codeagent_lsp.workspace import uris
+from codeagent_lsp.workspace.files import uris
 
 if TYPE_CHECKING:
     from codeagent_lsp.index.port import VectorSearch

@@ -11,7 +11,7 @@ from typing import Any
 from lsprotocol import types
 
 from codeagent_lsp.protocol import EXPERIMENTAL_KEY
-from codeagent_lsp.workspace.position import Encoding
+from codeagent_lsp.workspace.text.position import Encoding
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,8 @@ from codeagent_lsp.tools.diagnostics.port import Diagnostic, Severity
 
 if TYPE_CHECKING:
     from codeagent_lsp.server.client import Client
-    from codeagent_lsp.workspace.document import Document
-    from codeagent_lsp.workspace.position import Encoding
+    from codeagent_lsp.workspace.text.document import Document
+    from codeagent_lsp.workspace.text.position import Encoding
 
 SECONDS = 3.0
 MAX_ITEMS = 500

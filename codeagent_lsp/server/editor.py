@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING
 from lsprotocol import types
 
 from codeagent_lsp.errors import EditorError, FileRefused
-from codeagent_lsp.server.client_requests import METHOD_NOT_FOUND
 from codeagent_lsp.server.minimal_edits import minimal_edits
 from codeagent_lsp.server.outcomes import Said, Try, holds, report, same_text
-from codeagent_lsp.workspace import uris
-from codeagent_lsp.workspace.changeset import Changeset, Current, FileChange, HunkConflict
-from codeagent_lsp.workspace.document import Document
-from codeagent_lsp.workspace.editor import Applied
+from codeagent_lsp.server.wire.client_requests import METHOD_NOT_FOUND
+from codeagent_lsp.workspace.changes.changeset import Changeset, Current, FileChange, HunkConflict
+from codeagent_lsp.workspace.changes.editor import Applied
+from codeagent_lsp.workspace.files import uris
+from codeagent_lsp.workspace.text.document import Document
 
 if TYPE_CHECKING:
     from codeagent_lsp.server.client import Client

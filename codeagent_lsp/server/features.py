@@ -21,7 +21,7 @@ from codeagent_lsp.server.lenses import lenses
 from codeagent_lsp.server.server import CodeAgentServer
 from codeagent_lsp.server.settings import SettingsLink
 from codeagent_lsp.texts import choose_language
-from codeagent_lsp.workspace import uris
+from codeagent_lsp.workspace.files import uris
 
 if TYPE_CHECKING:
     from codeagent_lsp.config import Settings

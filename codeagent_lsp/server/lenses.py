@@ -8,7 +8,7 @@ from typing import Any
 from lsprotocol import types
 
 from codeagent_lsp.texts import text
-from codeagent_lsp.workspace import uris
+from codeagent_lsp.workspace.files import uris
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from codeagent_lsp.workspace import merge
-from codeagent_lsp.workspace.changeset import Changeset, FileChange, HunkConflict
-from codeagent_lsp.workspace.editor import Applied, Outcome
-from codeagent_lsp.workspace.lines import with_newlines
+from codeagent_lsp.workspace.changes.changeset import Changeset, FileChange, HunkConflict
+from codeagent_lsp.workspace.changes.editor import Applied, Outcome
+from codeagent_lsp.workspace.edits import merge
+from codeagent_lsp.workspace.text.lines import with_newlines
 
 Said = Literal["yes", "no", "nothing"]
 

@@ -14,7 +14,7 @@ from lsprotocol import types
 
 from codeagent_lsp.errors import EditorError, SessionError
 from codeagent_lsp.protocol import INPUT_METHOD
-from codeagent_lsp.server.client_requests import METHOD_NOT_FOUND
+from codeagent_lsp.server.wire.client_requests import METHOD_NOT_FOUND
 from codeagent_lsp.texts import text
 
 if TYPE_CHECKING:

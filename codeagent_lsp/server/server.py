@@ -18,13 +18,13 @@ from pygls.exceptions import JsonRpcInvalidParams
 from pygls.lsp.server import LanguageServer
 
 from codeagent_lsp import __version__
-from codeagent_lsp.server import lifecycle
-from codeagent_lsp.server.builtin_methods import CodeAgentProtocol
 from codeagent_lsp.server.documents import Documents
-from codeagent_lsp.server.outgoing import Outgoing
-from codeagent_lsp.server.params import make_converter
-from codeagent_lsp.server.protocol_guard import Phase
-from codeagent_lsp.server.wire import Channel, Reader, socket_channel
+from codeagent_lsp.server.wire import lifecycle
+from codeagent_lsp.server.wire.builtin_methods import CodeAgentProtocol
+from codeagent_lsp.server.wire.connection import Channel, Reader, socket_channel
+from codeagent_lsp.server.wire.outgoing import Outgoing
+from codeagent_lsp.server.wire.params import make_converter
+from codeagent_lsp.server.wire.protocol_guard import Phase
 
 ExecuteCommand = Callable[[str, list[Any]], Awaitable[Any]]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
-from codeagent_lsp.workspace import uris
-from codeagent_lsp.workspace.document import Document
-from codeagent_lsp.workspace.files import FileView, NoBuffers, NothingStaged, StagedView
-from codeagent_lsp.workspace.paths import Roots
+from codeagent_lsp.workspace.files import uris
+from codeagent_lsp.workspace.files.file_view import FileView, NoBuffers, NothingStaged, StagedView
+from codeagent_lsp.workspace.files.paths import Roots
+from codeagent_lsp.workspace.text.document import Document
 
 if TYPE_CHECKING:
     from codeagent_lsp.server.documents import Documents

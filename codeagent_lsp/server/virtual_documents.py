@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from codeagent_lsp.protocol import DOCUMENT_SCHEME
 from codeagent_lsp.texts import text
-from codeagent_lsp.workspace import uris
+from codeagent_lsp.workspace.files import uris
 
 if TYPE_CHECKING:
     from codeagent_lsp.server.client import Client

@@ -13,8 +13,8 @@ from codeagent_lsp import events
 from codeagent_lsp.errors import UsageError
 from codeagent_lsp.session.command_output import OutputStream
 from codeagent_lsp.shadow.shell import Command, CommandResult, Shell, Stream
-from codeagent_lsp.workspace.files import FileText, FileView
-from codeagent_lsp.workspace.paths import is_untitled
+from codeagent_lsp.workspace.files.file_view import FileText, FileView
+from codeagent_lsp.workspace.files.paths import is_untitled
 
 _PROGRAMS: dict[str, tuple[str, ...]] = {
     ".py": ("python3",),

@@ -17,10 +17,10 @@ from codeagent_lsp.session.services import Services
 from codeagent_lsp.session.state import AppliedPart, RunRecord
 from codeagent_lsp.tools.asking import Question
 from codeagent_lsp.tools.tool import Tally
-from codeagent_lsp.workspace.changeset import Changeset, FileChange
-from codeagent_lsp.workspace.editor import Applied
-from codeagent_lsp.workspace.files import FileText
-from codeagent_lsp.workspace.staging import Staging
+from codeagent_lsp.workspace.changes.changeset import Changeset, FileChange
+from codeagent_lsp.workspace.changes.editor import Applied
+from codeagent_lsp.workspace.changes.staging import Staging
+from codeagent_lsp.workspace.files.file_view import FileText
 
 APPLY_GRACE_SECONDS = 0.8
 

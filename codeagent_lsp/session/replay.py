@@ -10,13 +10,13 @@ from dataclasses import replace
 from typing import Any
 
 from codeagent_lsp import events
-from codeagent_lsp.agent.history import History
+from codeagent_lsp.agent.context.history import History
 from codeagent_lsp.messages import Message, ToolCall
 from codeagent_lsp.session.session import Session
 from codeagent_lsp.session.state import AppliedPart, Compacted, RunRecord, StepMark
 from codeagent_lsp.tools.plan.plan import Plan, PlanStep
 from codeagent_lsp.tools.plan.plan_document import PlanDocument
-from codeagent_lsp.workspace.changeset import Changeset, FileChange
+from codeagent_lsp.workspace.changes.changeset import Changeset, FileChange
 
 
 def replay(session: Session, records: Iterable[Mapping[str, Any]]) -> None:

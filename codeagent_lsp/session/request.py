@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from codeagent_lsp.workspace.files import FileText
+from codeagent_lsp.workspace.files.file_view import FileText
 
 RunKind = Literal["run", "ask", "edit", "explain", "fix", "refactor", "document", "test", "runFile", "skills.install"]
 

@@ -13,8 +13,8 @@ import shlex
 from collections.abc import Awaitable, Callable
 
 from codeagent_lsp import events
+from codeagent_lsp.agent.context.history import note
 from codeagent_lsp.agent.forms.proof import BY_SCRIPT
-from codeagent_lsp.agent.history import note
 from codeagent_lsp.errors import CodeAgentError, ErrorCode, UsageError
 from codeagent_lsp.llm.model import Model
 from codeagent_lsp.session.conversation.conversation import Conversation
@@ -37,7 +37,7 @@ from codeagent_lsp.session.state import RunRecord
 from codeagent_lsp.session.toolbox import Toolbox
 from codeagent_lsp.tools.asking import Question
 from codeagent_lsp.tools.plan.planner_port import StepDraft
-from codeagent_lsp.workspace.unseen import escaped, shown_exactly
+from codeagent_lsp.workspace.text.unseen import escaped, shown_exactly
 
 logger = logging.getLogger(__name__)
 

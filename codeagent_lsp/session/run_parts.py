@@ -20,8 +20,8 @@ from codeagent_lsp.session.services import Services
 from codeagent_lsp.session.session import Session
 from codeagent_lsp.session.state import RunRecord
 from codeagent_lsp.session.toolbox import Toolbox
-from codeagent_lsp.workspace.paths import Roots
-from codeagent_lsp.workspace.position import LineIndex
+from codeagent_lsp.workspace.files.paths import Roots
+from codeagent_lsp.workspace.text.position import LineIndex
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,8 +18,8 @@ from codeagent_lsp.environments.environment import PrivateView
 from codeagent_lsp.environments.serving import Kind, Recipe, Status, Stopped, Wanted
 from codeagent_lsp.errors import SettingError, ToolFailed
 from codeagent_lsp.shadow.shell import Approve, Shell
-from codeagent_lsp.workspace.files import FileView
-from codeagent_lsp.workspace.staging import Staging
+from codeagent_lsp.workspace.changes.staging import Staging
+from codeagent_lsp.workspace.files.file_view import FileView
 
 if TYPE_CHECKING:
     from codeagent_lsp.environments.serving_screen import Screen

@@ -23,9 +23,9 @@ from codeagent_lsp.tools.permissions.approvals import StandingApprovals
 from codeagent_lsp.tools.permissions.decision import Mode
 from codeagent_lsp.tools.registry import ToolRegistry
 from codeagent_lsp.tools.variables.variables import Variables
-from codeagent_lsp.workspace.editor import Editor
-from codeagent_lsp.workspace.files import FileView, StagedView
-from codeagent_lsp.workspace.staging import Staging
+from codeagent_lsp.workspace.changes.editor import Editor
+from codeagent_lsp.workspace.changes.staging import Staging
+from codeagent_lsp.workspace.files.file_view import FileView, StagedView
 
 
 class Shadows(Protocol):

@@ -18,8 +18,8 @@ from codeagent_lsp.config import ShellSettings
 from codeagent_lsp.environments.environment import Adapter, Info, Kind, PrivateView
 from codeagent_lsp.environments.orchestrator import Orchestrator
 from codeagent_lsp.shadow.shell import Approve, Shell
-from codeagent_lsp.workspace.files import FileView
-from codeagent_lsp.workspace.staging import Staging
+from codeagent_lsp.workspace.changes.staging import Staging
+from codeagent_lsp.workspace.files.file_view import FileView
 
 if TYPE_CHECKING:
     from codeagent_lsp.environments.container import ContainerAdapter

@@ -11,8 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from codeagent_lsp import events
-from codeagent_lsp.agent.compaction import Kept
-from codeagent_lsp.agent.focus import FocusedFile, FocusedFiles
+from codeagent_lsp.agent.context.compaction import Kept
+from codeagent_lsp.agent.context.focus import FocusedFile, FocusedFiles
 from codeagent_lsp.agent.prompt import Environment
 from codeagent_lsp.messages import Message
 from codeagent_lsp.session.conversation.repo_maps import Overviews
@@ -21,7 +21,7 @@ from codeagent_lsp.tools.permissions.approvals import Approvals
 from codeagent_lsp.tools.plan.plan import Plan
 from codeagent_lsp.tools.plan.plan_document import PlanDocument
 from codeagent_lsp.tools.todos.todo_list import TodoList, render
-from codeagent_lsp.workspace.changeset import Changeset
+from codeagent_lsp.workspace.changes.changeset import Changeset
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,8 +16,8 @@ from pathlib import PurePath
 from codeagent_lsp.errors import FileRefused, PathRefused
 from codeagent_lsp.shadow.shell import Writings, Written, WrittenKind
 from codeagent_lsp.shadow.wanted import LeftOut, Wanted
-from codeagent_lsp.workspace.encoding import decode
-from codeagent_lsp.workspace.files import FileText, FileView
+from codeagent_lsp.workspace.files.file_view import FileText, FileView
+from codeagent_lsp.workspace.text.encoding import decode
 
 _TOLD_PER_REASON = 20
 _WHY: dict[WrittenKind, str] = {

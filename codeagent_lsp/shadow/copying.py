@@ -22,7 +22,7 @@ from codeagent_lsp.shadow.sandbox import Bind, Sandbox, listening, write_options
 from codeagent_lsp.shadow.shell import Command, Isolation, Launch, Writings
 from codeagent_lsp.shadow.upper import Found, UpperLimits
 from codeagent_lsp.shadow.upper_walk import is_folder
-from codeagent_lsp.workspace.ignore import IgnoreRules
+from codeagent_lsp.workspace.files.ignore import IgnoreRules
 
 
 def copy_isolation(*, sandboxed: bool, reason: str = "") -> Isolation:

@@ -21,7 +21,7 @@ from codeagent_lsp.shadow.shell import WrittenKind
 from codeagent_lsp.shadow.text_times import TextTimes
 from codeagent_lsp.shadow.upper import Found, Rules, UpperLimits
 from codeagent_lsp.shadow.upper_walk import VERSION_CONTROL, Stamp, is_binary, is_folder, lstat, read
-from codeagent_lsp.workspace.ignore import FolderRules
+from codeagent_lsp.workspace.files.ignore import FolderRules
 
 _LARGE_IGNORED = 64 << 20
 

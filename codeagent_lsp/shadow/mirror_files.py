@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from codeagent_lsp.shadow.upper_walk import MAX_DEPTH, VERSION_CONTROL, Stamp
-from codeagent_lsp.workspace.ignore import FolderRules
+from codeagent_lsp.workspace.files.ignore import FolderRules
 
 OUTPUTS = frozenset(
     """

@@ -28,7 +28,7 @@ from codeagent_lsp.shadow.mounts import (
 from codeagent_lsp.shadow.sandbox import Bind, Sandbox, listening, write_options
 from codeagent_lsp.shadow.shell import Command, Isolation, Launch, Writings
 from codeagent_lsp.shadow.upper import Found, Upper, UpperLimits
-from codeagent_lsp.workspace.ignore import FolderRules, IgnoreRules
+from codeagent_lsp.workspace.files.ignore import FolderRules, IgnoreRules
 
 OVERLAY = Isolation("overlay", confined=True, offline=True, hidden=True)
 

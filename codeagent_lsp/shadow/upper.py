@@ -35,7 +35,7 @@ from codeagent_lsp.shadow.upper_walk import (
     same_link,
     walk,
 )
-from codeagent_lsp.workspace.ignore import FolderRules
+from codeagent_lsp.workspace.files.ignore import FolderRules
 
 Rules = Callable[[], FolderRules | None]
 """The ignore rules at the top of a folder as they are now; None where all of it is ignored."""

@@ -15,7 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
-from codeagent_lsp.workspace.ignore import FolderRules
+from codeagent_lsp.workspace.files.ignore import FolderRules
 
 VERSION_CONTROL = frozenset({".git", ".hg", ".svn", ".jj", ".bzr", "CVS"})
 OPAQUE = "user.overlay.opaque"

@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from codeagent_lsp.errors import FileRefused, PathRefused
-from codeagent_lsp.workspace.encoding import encode
-from codeagent_lsp.workspace.files import FileText, FileView
-from codeagent_lsp.workspace.paths import is_untitled
+from codeagent_lsp.workspace.files.file_view import FileText, FileView
+from codeagent_lsp.workspace.files.paths import is_untitled
+from codeagent_lsp.workspace.text.encoding import encode
 
 LeftOut = tuple[tuple[str, str], ...]
 """Paths, and for each in English why it was left out."""

@@ -32,8 +32,8 @@ from codeagent_lsp.shadow.shell import (
     no_output,
 )
 from codeagent_lsp.shadow.wanted import LeftOut, Wanted, wanted
-from codeagent_lsp.workspace.files import FileText, FileView
-from codeagent_lsp.workspace.staging import Staging
+from codeagent_lsp.workspace.changes.staging import Staging
+from codeagent_lsp.workspace.files.file_view import FileText, FileView
 
 OpenLayer = Callable[[tuple[str, ...]], Layer]
 """Makes the private view of the workspace folders; blocks. OSError or ToolFailed when that is impossible."""

@@ -18,7 +18,7 @@ from codeagent_lsp.terminal.disk import Disk, commit
 from codeagent_lsp.terminal.edits import EditImpossible, plan
 from codeagent_lsp.terminal.locales import user_locale
 from codeagent_lsp.terminal.options import RunOptions
-from codeagent_lsp.workspace import uris
+from codeagent_lsp.workspace.files import uris
 
 CANCEL_SECONDS = 1.0
 QUICK_SECONDS = 0.5

@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from codeagent_lsp.errors import FileRefused
-from codeagent_lsp.workspace import uris
-from codeagent_lsp.workspace.document import Change, Document
-from codeagent_lsp.workspace.encoding import decode, encode
-from codeagent_lsp.workspace.lines import with_newlines
-from codeagent_lsp.workspace.position import Encoding as PositionEncoding
-from codeagent_lsp.workspace.position import LineIndex
+from codeagent_lsp.workspace.files import uris
+from codeagent_lsp.workspace.text.document import Change, Document
+from codeagent_lsp.workspace.text.encoding import decode, encode
+from codeagent_lsp.workspace.text.lines import with_newlines
+from codeagent_lsp.workspace.text.position import Encoding as PositionEncoding
+from codeagent_lsp.workspace.text.position import LineIndex
 
 ReadBytes = Callable[[Path], bytes | None]
 

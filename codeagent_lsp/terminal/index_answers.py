@@ -17,8 +17,8 @@ from codeagent_lsp.index.repomap import estimate_tokens
 from codeagent_lsp.terminal.index_place import DONE, FAILED, Place, brought_up, say, with_index
 from codeagent_lsp.terminal.safe import one_line, visible
 from codeagent_lsp.texts import text
-from codeagent_lsp.workspace.files import FileView, NoBuffers, NothingStaged
-from codeagent_lsp.workspace.paths import Roots
+from codeagent_lsp.workspace.files.file_view import FileView, NoBuffers, NothingStaged
+from codeagent_lsp.workspace.files.paths import Roots
 
 
 def map_command(workspace: str, query: str, tokens: int, *, as_json: bool) -> int:

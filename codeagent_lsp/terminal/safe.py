@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from codeagent_lsp.workspace.unseen import shown
+from codeagent_lsp.workspace.text.unseen import shown
 
 
 def visible(text: str) -> str:

@@ -28,7 +28,7 @@ from codeagent_lsp.tools.permissions.policy import decide, subjects_of
 from codeagent_lsp.tools.registry import ToolRegistry
 from codeagent_lsp.tools.tool import Tool, ToolContext, ToolOutput
 from codeagent_lsp.tools.truncation import truncate
-from codeagent_lsp.workspace.unseen import escaped, shown_exactly
+from codeagent_lsp.workspace.text.unseen import escaped, shown_exactly
 
 
 @dataclass(frozen=True, slots=True)

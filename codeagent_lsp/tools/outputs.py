@@ -15,8 +15,8 @@ from threading import Lock
 
 from codeagent_lsp.errors import FileRefused
 from codeagent_lsp.tools.truncation import truncate
-from codeagent_lsp.workspace.files import FileView, NoBuffers, NothingStaged
-from codeagent_lsp.workspace.paths import Roots
+from codeagent_lsp.workspace.files.file_view import FileView, NoBuffers, NothingStaged
+from codeagent_lsp.workspace.files.paths import Roots
 
 FILE_BYTES = 16 << 20
 TOTAL_BYTES = 128 << 20

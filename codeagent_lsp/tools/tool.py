@@ -31,8 +31,8 @@ from codeagent_lsp.tools.skills.desk import SkillDesk
 from codeagent_lsp.tools.todos.todo_list import TodoList
 from codeagent_lsp.tools.traits import ToolTraits
 from codeagent_lsp.tools.variables.variables import Variables
-from codeagent_lsp.workspace.files import FileView
-from codeagent_lsp.workspace.staging import Staging
+from codeagent_lsp.workspace.changes.staging import Staging
+from codeagent_lsp.workspace.files.file_view import FileView
 
 
 class Parameters(BaseModel):

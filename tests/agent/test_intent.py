@@ -17,7 +17,7 @@ from codeagent_lsp import events
 from codeagent_lsp.agent import intent
 from codeagent_lsp.agent.intent import Intent, Label, classify, classify_with_model
 from codeagent_lsp.llm.model import ModelInfo, ModelRequest, Reply, StreamItem
-from codeagent_lsp.llm.scripted import ScriptedModel, ScriptedReply
+from codeagent_lsp.llm.providers.scripted import ScriptedModel, ScriptedReply
 
 
 class Case(NamedTuple):

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from codeagent_lsp import events
-from codeagent_lsp.agent.history import UNFINISHED, History
+from codeagent_lsp.agent.context.history import UNFINISHED, History
 from codeagent_lsp.agent.loop import ANOTHER_TRY, CUT, EMPTY, AgentLoop, LoopLimits, LoopResult
 from codeagent_lsp.config import Settings
 from codeagent_lsp.errors import ContextOverflow, ModelBusy, ModelReplyInvalid, ModelStreamBroken, ModelTimeout
 from codeagent_lsp.llm.model import Model, ModelInfo, ModelRequest, Reply, StreamItem, TextChunk
-from codeagent_lsp.llm.scripted import ScriptedModel, ScriptedReply
+from codeagent_lsp.llm.providers.scripted import ScriptedModel, ScriptedReply
 from codeagent_lsp.messages import Message, ToolCall
 from codeagent_lsp.tools.asking import Question
 from codeagent_lsp.tools.executor import ToolExecutor
@@ -24,7 +24,7 @@ from codeagent_lsp.tools.registry import ToolRegistry
 from codeagent_lsp.tools.todos.todo_list import TodoList
 from codeagent_lsp.tools.tool import Parameters, Tool, ToolContext, ToolOutput
 from codeagent_lsp.tools.traits import ToolTraits
-from codeagent_lsp.workspace.staging import Staging
+from codeagent_lsp.workspace.changes.staging import Staging
 from tests.session.fakes import assert_well_formed, call, calls, say
 from tests.workspace.file_fakes import workspace
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from codeagent_lsp.agent.context import estimate_tokens
+from codeagent_lsp.agent.context.tokens import estimate_tokens
 from codeagent_lsp.agent.replacement import PLACE
 from codeagent_lsp.agent.rewrite import RewriteLimits, RewriteRequest, prompt
 from codeagent_lsp.errors import ModelReplyInvalid

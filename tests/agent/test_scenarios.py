@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from codeagent_lsp import events
-from codeagent_lsp.llm.scripted import load_script
+from codeagent_lsp.llm.providers.scripted import load_script
 from tests.session.fakes import assert_well_formed, world
 
 SCENARIOS = sorted((Path(__file__).parent / "scenarios").glob("*.json"))

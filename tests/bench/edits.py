@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from codeagent_lsp.errors import EditRefused
-from codeagent_lsp.workspace.match import replace
+from codeagent_lsp.workspace.edits.match import replace
 from tests.workspace.perturbations import (
     ROWS_EITHER,
     ROWS_OK,

@@ -35,8 +35,8 @@ from codeagent_lsp.index.vectors import Vectors
 from codeagent_lsp.index.worker import do
 from codeagent_lsp.llm.embeddings import Embedder
 from codeagent_lsp.llm.endpoint import Limits, endpoint
-from codeagent_lsp.workspace.files import FileView
-from codeagent_lsp.workspace.paths import Roots
+from codeagent_lsp.workspace.files.file_view import FileView
+from codeagent_lsp.workspace.files.paths import Roots
 from tests.bench.histories import Repository
 from tests.bench.plain import PlainWords
 from tests.bench.repomap import DEPTHS, Shares

@@ -20,9 +20,9 @@ from codeagent_lsp.config import ShellSettings
 from codeagent_lsp.shadow.probe import Isolator
 from codeagent_lsp.shadow.shell import Command, Shell
 from codeagent_lsp.shadow.workspace import ShadowWorkspace, executing
-from codeagent_lsp.workspace.files import FileView
-from codeagent_lsp.workspace.paths import Roots
-from codeagent_lsp.workspace.staging import Staging
+from codeagent_lsp.workspace.changes.staging import Staging
+from codeagent_lsp.workspace.files.file_view import FileView
+from codeagent_lsp.workspace.files.paths import Roots
 from tests.workspace.file_fakes import FakeBuffers, FakeStaged
 
 GOAL_MS = 60.0

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from codeagent_lsp import events
-from codeagent_lsp.llm.scripted import ScriptedReply
+from codeagent_lsp.llm.providers.scripted import ScriptedReply
 from codeagent_lsp.session.request import RunRequest
 from tests.session.fakes import World, call, calls, say, until, world
 from tests.session.plan import plans

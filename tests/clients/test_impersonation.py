@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from codeagent_lsp.workspace.uris import from_path
+from codeagent_lsp.workspace.files.uris import from_path
 from tests.clients.profiles import PROFILES, Profile
 from tests.server.rawclient import Refusal
 from tests.server.replies import call, say

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from codeagent_lsp.errors import FileRefused
-from codeagent_lsp.workspace.files import FileText, FileView, NoBuffers, StagedFile
-from codeagent_lsp.workspace.paths import Roots
-from codeagent_lsp.workspace.staging import Staging
+from codeagent_lsp.workspace.changes.staging import Staging
+from codeagent_lsp.workspace.files.file_view import FileText, FileView, NoBuffers, StagedFile
+from codeagent_lsp.workspace.files.paths import Roots
 
 
 class Folder:

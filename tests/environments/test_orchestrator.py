@@ -13,8 +13,8 @@ from codeagent_lsp.environments.environment import EnvironmentProblem, Info, Kin
 from codeagent_lsp.environments.orchestrator import Orchestrator
 from codeagent_lsp.errors import ErrorCode, SettingError
 from codeagent_lsp.shadow.shell import Approve, Command, CommandResult, Finished, Isolation, OnOutput, Shell, no_output
-from codeagent_lsp.workspace.files import FileView
-from codeagent_lsp.workspace.staging import Staging
+from codeagent_lsp.workspace.changes.staging import Staging
+from codeagent_lsp.workspace.files.file_view import FileView
 from tests.tools.fakes import Bench
 from tests.tools.shells import OPEN_COPY, OVERLAY
 

@@ -9,7 +9,7 @@ from typing import Any
 from codeagent_lsp.errors import ModelError
 from codeagent_lsp.llm.endpoint import Limits, endpoint
 from codeagent_lsp.llm.model import ModelInfo, ModelRequest, ReasoningChunk, Reply, TextChunk
-from codeagent_lsp.llm.openai import OpenAIModel
+from codeagent_lsp.llm.providers.openai import OpenAIModel
 from codeagent_lsp.llm.retry import RetryPolicy
 from codeagent_lsp.messages import Message, ToolSpec
 from tests.faults import model_server as rig

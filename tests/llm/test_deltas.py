@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 from codeagent_lsp.errors import ModelError, ModelReplyInvalid, ModelStreamBroken
 from codeagent_lsp.llm import wire
+from codeagent_lsp.llm.calls.call_history import as_text
 from codeagent_lsp.llm.deltas import REPLY_LIMIT, Assembler, numbers, with_timings
 from codeagent_lsp.llm.endpoint import endpoint
-from codeagent_lsp.llm.history import as_text
-from codeagent_lsp.llm.llamacpp import as_chat_chunk
 from codeagent_lsp.llm.model import Reply, TextChunk
+from codeagent_lsp.llm.providers.llamacpp import as_chat_chunk
 from codeagent_lsp.messages import Message, ToolCall, Usage
 from tests.examples import examples
 from tests.faults.model_server import delta

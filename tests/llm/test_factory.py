@@ -12,10 +12,10 @@ import pytest
 from codeagent_lsp.config import ModelSettings
 from codeagent_lsp.errors import ModelNotFound, ModelRejected, ModelUnreachable
 from codeagent_lsp.llm import probe
-from codeagent_lsp.llm.discovery import find_servers
 from codeagent_lsp.llm.factory import Surroundings, list_models, open_model
 from codeagent_lsp.llm.model import ModelRequest
-from codeagent_lsp.llm.scripted import ScriptedModel
+from codeagent_lsp.llm.providers.discovery import find_servers
+from codeagent_lsp.llm.providers.scripted import ScriptedModel
 from codeagent_lsp.messages import Message
 from tests.faults import model_server as rig
 from tests.faults.model_server import Script, delta

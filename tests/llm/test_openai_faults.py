@@ -25,7 +25,7 @@ from codeagent_lsp.errors import (
 )
 from codeagent_lsp.llm.endpoint import Limits, endpoint
 from codeagent_lsp.llm.model import ModelInfo, Reply, TextChunk
-from codeagent_lsp.llm.openai import OpenAIModel
+from codeagent_lsp.llm.providers.openai import OpenAIModel
 from codeagent_lsp.messages import ToolCall
 from tests.faults import model_server as rig
 from tests.faults.model_server import HELLO, Script, delta, events, head

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from codeagent_lsp.server.envelope import PARSE_ERROR, Malformed, read
-from codeagent_lsp.server.framing import Damage, Framer
-from codeagent_lsp.server.outgoing import Outgoing
 from codeagent_lsp.server.server import CodeAgentServer
+from codeagent_lsp.server.wire.envelope import PARSE_ERROR, Malformed, read
+from codeagent_lsp.server.wire.framing import Damage, Framer
+from codeagent_lsp.server.wire.outgoing import Outgoing
 from tests.server.demo_server import build
 from tests.server.rawclient import frame
 

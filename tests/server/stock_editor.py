@@ -12,9 +12,9 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
-from codeagent_lsp.workspace.document import Change, Document
-from codeagent_lsp.workspace.position import Encoding
-from codeagent_lsp.workspace.uris import from_path, to_path
+from codeagent_lsp.workspace.files.uris import from_path, to_path
+from codeagent_lsp.workspace.text.document import Change, Document
+from codeagent_lsp.workspace.text.position import Encoding
 from tests.server.rawclient import RawClient
 from tests.server.warm import PREFIX
 

@@ -17,7 +17,7 @@ from codeagent_lsp.server.diagnostics import MAX_ITEMS, SECONDS, ClientDiagnosti
 from codeagent_lsp.server.documents import Documents
 from codeagent_lsp.server.server import CodeAgentServer
 from codeagent_lsp.tools.diagnostics.port import Diagnostic
-from codeagent_lsp.workspace.document import Change, Document
+from codeagent_lsp.workspace.text.document import Change, Document
 
 URI = "file:///w/a.py"
 PATH = "/w/a.py"

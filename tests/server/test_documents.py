@@ -8,7 +8,7 @@ import logging
 import pytest
 
 from codeagent_lsp.server.documents import Documents
-from codeagent_lsp.workspace.document import Change, Document, text_digest
+from codeagent_lsp.workspace.text.document import Change, Document, text_digest
 
 URI = "file:///w/a.py"
 

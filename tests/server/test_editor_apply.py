@@ -17,9 +17,9 @@ from codeagent_lsp.server.clients import ClientPolicy
 from codeagent_lsp.server.documents import Documents
 from codeagent_lsp.server.editor import LspEditor
 from codeagent_lsp.server.server import CodeAgentServer
-from codeagent_lsp.workspace.changeset import Changeset, FileChange
-from codeagent_lsp.workspace.document import Change, Document
-from codeagent_lsp.workspace.uris import from_path, to_path
+from codeagent_lsp.workspace.changes.changeset import Changeset, FileChange
+from codeagent_lsp.workspace.files.uris import from_path, to_path
+from codeagent_lsp.workspace.text.document import Change, Document
 
 TEXT = "one\ntwo\nthree\nfour\nfive\n"
 ALL = ClientPolicy(versioned_edits=True, creates=True, deletes=True, renames=True, applies_edits=True)

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from lsprotocol import types
 
 from codeagent_lsp.server.minimal_edits import minimal_edits
-from codeagent_lsp.workspace.document import Change, Document
-from codeagent_lsp.workspace.position import Encoding
+from codeagent_lsp.workspace.text.document import Change, Document
+from codeagent_lsp.workspace.text.position import Encoding
 from tests.examples import examples
 
 ENCODINGS: tuple[Encoding, ...] = ("utf-8", "utf-16", "utf-32")

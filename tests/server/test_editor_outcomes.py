@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from codeagent_lsp.server.outcomes import Said, Try, holds, report, same_text
-from codeagent_lsp.workspace.changeset import Changeset, FileChange, HunkConflict
+from codeagent_lsp.workspace.changes.changeset import Changeset, FileChange, HunkConflict
 
 BASE = "".join(f"line {number}\n" for number in range(30))
 NEW = BASE.replace("line 2\n", "two\n").replace("line 27\n", "27!\n")

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from codeagent_lsp.workspace.uris import from_path
+from codeagent_lsp.workspace.files.uris import from_path
 from tests.children import command_lines
 from tests.index.workspaces import many, settle, write
 from tests.server.conftest import StartEditor

@@ -28,7 +28,7 @@ _PARTS = (
     "codeagent_lsp.app",
     "codeagent_lsp.server.backend",
     "codeagent_lsp.llm.factory",
-    "codeagent_lsp.llm.scripted",
+    "codeagent_lsp.llm.providers.scripted",
     "codeagent_lsp.doctor",
     "codeagent_lsp.index.enclosing",
     "codeagent_lsp.index.answers",
@@ -186,6 +186,6 @@ if __name__ == "__main__":
         import_module(part)
     for tool in import_module("codeagent_lsp.tools.catalogue").BUILTIN:
         tool.parameters.model_json_schema()  # pydantic finishes a class when it is first used
-    import_module("codeagent_lsp.server.params").make_converter()  # and so does lsprotocol
+    import_module("codeagent_lsp.server.wire.params").make_converter()  # and so does lsprotocol
     gc.freeze()
     _serve(socket.socket(fileno=os.dup(0)))

@@ -15,7 +15,7 @@ from codeagent_lsp.errors import SessionError
 from codeagent_lsp.events import Event, RunCompleted, StatusChanged
 from codeagent_lsp.index.port import Indexing
 from codeagent_lsp.llm.model import Model
-from codeagent_lsp.llm.scripted import ScriptedModel, ScriptedReply
+from codeagent_lsp.llm.providers.scripted import ScriptedModel, ScriptedReply
 from codeagent_lsp.messages import Message, ToolCall
 from codeagent_lsp.session.inbox import Inbox, OpenQuestion
 from codeagent_lsp.session.manager import SessionManager
@@ -29,10 +29,10 @@ from codeagent_lsp.tools.outputs import OutputStore
 from codeagent_lsp.tools.permissions.approvals import StandingApprovals
 from codeagent_lsp.tools.permissions.decision import Mode
 from codeagent_lsp.tools.registry import ToolRegistry
-from codeagent_lsp.workspace.changeset import Changeset, Current
-from codeagent_lsp.workspace.editor import Applied, Outcome
-from codeagent_lsp.workspace.files import FileText, FileView, StagedView
-from codeagent_lsp.workspace.paths import Roots
+from codeagent_lsp.workspace.changes.changeset import Changeset, Current
+from codeagent_lsp.workspace.changes.editor import Applied, Outcome
+from codeagent_lsp.workspace.files.file_view import FileText, FileView, StagedView
+from codeagent_lsp.workspace.files.paths import Roots
 from tests.tools.shells import FakeShadows
 from tests.workspace.file_fakes import FakeBuffers, FakeStaged
 

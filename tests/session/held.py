@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from codeagent_lsp.agent.compaction import SUMMARISE
-from codeagent_lsp.llm.llamacpp import LlamaCppModel
+from codeagent_lsp.agent.context.compaction import SUMMARISE
+from codeagent_lsp.llm.calls.render import render
 from codeagent_lsp.llm.model import StreamItem
-from codeagent_lsp.llm.render import render
-from codeagent_lsp.llm.scripted import ScriptedReply
+from codeagent_lsp.llm.providers.llamacpp import LlamaCppModel
+from codeagent_lsp.llm.providers.scripted import ScriptedReply
 
 
 def hold(replies: Iterable[ScriptedReply], monkeypatch: pytest.MonkeyPatch) -> None:

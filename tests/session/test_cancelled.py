@@ -14,7 +14,7 @@ import pytest
 from codeagent_lsp import events
 from codeagent_lsp.config import Settings, ShellSettings
 from codeagent_lsp.llm.model import ModelInfo
-from codeagent_lsp.llm.scripted import ScriptedModel
+from codeagent_lsp.llm.providers.scripted import ScriptedModel
 from codeagent_lsp.session.replay import replay
 from codeagent_lsp.session.request import RunRequest
 from codeagent_lsp.session.services import Shadows

@@ -17,10 +17,10 @@ import pytest
 from codeagent_lsp import events
 from codeagent_lsp.config import ModelSettings, Settings
 from codeagent_lsp.llm import weights
-from codeagent_lsp.llm.embedded import CONTEXT_WINDOW, engine_installed
 from codeagent_lsp.llm.factory import open_model
 from codeagent_lsp.llm.model import ModelInfo, ModelRequest
-from codeagent_lsp.llm.scripted import ScriptedModel, ScriptedReply
+from codeagent_lsp.llm.providers.embedded import CONTEXT_WINDOW, engine_installed
+from codeagent_lsp.llm.providers.scripted import ScriptedModel, ScriptedReply
 from codeagent_lsp.messages import Message
 from codeagent_lsp.session.request import RunRequest
 from tests.session.fakes import World, assert_well_formed, call, calls, say, world

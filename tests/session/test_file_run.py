@@ -11,8 +11,8 @@ from codeagent_lsp.errors import UsageError
 from codeagent_lsp.session.file_run import command_for
 from codeagent_lsp.session.request import RunRequest, Target
 from codeagent_lsp.shadow.shell import Finished, Isolation
-from codeagent_lsp.workspace.files import FileText, FileView
-from codeagent_lsp.workspace.paths import Roots
+from codeagent_lsp.workspace.files.file_view import FileText, FileView
+from codeagent_lsp.workspace.files.paths import Roots
 from tests.session.fakes import World, world
 from tests.tools.shells import DIRECT, OPEN_COPY, OVERLAY, FakeShadows
 from tests.workspace.file_fakes import FakeBuffers, FakeStaged

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from codeagent_lsp import events
-from codeagent_lsp.agent.history import UNFINISHED
+from codeagent_lsp.agent.context.history import UNFINISHED
 from codeagent_lsp.messages import Message, ToolCall
 from codeagent_lsp.session.replay import message_from_dict, message_to_dict, replay
 from codeagent_lsp.session.session import Session
 from codeagent_lsp.session.store import SessionStore
-from codeagent_lsp.workspace.changeset import FileChange
+from codeagent_lsp.workspace.changes.changeset import FileChange
 from tests.session.fakes import assert_well_formed, say, world, write
 from tests.session.killing import lines_until_killed
 

@@ -11,7 +11,7 @@ import pytest
 
 from codeagent_lsp import events
 from codeagent_lsp.errors import EditorError, ErrorCode, ModelReplyInvalid, SessionError
-from codeagent_lsp.llm.scripted import ScriptedReply
+from codeagent_lsp.llm.providers.scripted import ScriptedReply
 from codeagent_lsp.session.replay import replay
 from codeagent_lsp.session.request import RunRequest, Target
 from codeagent_lsp.session.session import Session

@@ -6,17 +6,17 @@ from dataclasses import replace
 from pathlib import Path
 
 from codeagent_lsp import events
-from codeagent_lsp.agent.focus import rendered
+from codeagent_lsp.agent.context.focus import rendered
 from codeagent_lsp.config import Settings
 from codeagent_lsp.llm.model import ModelInfo
-from codeagent_lsp.llm.scripted import ScriptedModel
+from codeagent_lsp.llm.providers.scripted import ScriptedModel
 from codeagent_lsp.session.conversation.focusing import Focusing
 from codeagent_lsp.session.replay import replay
 from codeagent_lsp.session.session import Session
 from codeagent_lsp.session.state import AppliedPart, RunRecord
 from codeagent_lsp.session.store import SessionStore
 from codeagent_lsp.tools.todos.todo_list import Todo
-from codeagent_lsp.workspace.changeset import Changeset, FileChange
+from codeagent_lsp.workspace.changes.changeset import Changeset, FileChange
 from tests.session.fakes import World, call, calls, say, world, write
 from tests.session.plan.plans import create, ended, start, step
 

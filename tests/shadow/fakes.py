@@ -12,11 +12,11 @@ from pathlib import Path
 
 from codeagent_lsp.errors import FileRefused
 from codeagent_lsp.shadow.shell import Command, Isolation, Launch, Level, Writings, Written, WrittenKind
-from codeagent_lsp.workspace.changeset import Changeset
-from codeagent_lsp.workspace.document import Document
-from codeagent_lsp.workspace.files import FileView
-from codeagent_lsp.workspace.paths import Roots
-from codeagent_lsp.workspace.staging import Staging
+from codeagent_lsp.workspace.changes.changeset import Changeset
+from codeagent_lsp.workspace.changes.staging import Staging
+from codeagent_lsp.workspace.files.file_view import FileView
+from codeagent_lsp.workspace.files.paths import Roots
+from codeagent_lsp.workspace.text.document import Document
 from tests.workspace.file_fakes import FakeBuffers
 
 

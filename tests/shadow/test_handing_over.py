@@ -10,7 +10,7 @@ import pytest
 
 from codeagent_lsp.shadow.shell import Approve, Command, CommandResult, Finished, Launch, OnOutput
 from codeagent_lsp.shadow.workspace import BoundShell, ShadowWorkspace
-from codeagent_lsp.workspace.staging import Staging
+from codeagent_lsp.workspace.changes.staging import Staging
 from tests.shadow.fakes import Desk, FakeLayer, desk
 
 HOOK = ".vscode/tasks.json"

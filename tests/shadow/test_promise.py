@@ -18,8 +18,8 @@ from codeagent_lsp.errors import FileRefused
 from codeagent_lsp.shadow.probe import Isolator
 from codeagent_lsp.shadow.shell import REPORT_VARIABLE, Command, CommandResult, Layer, Level, Shell
 from codeagent_lsp.shadow.workspace import ShadowWorkspace, executing
-from codeagent_lsp.workspace.changeset import Changeset, Current
-from codeagent_lsp.workspace.encoding import decode
+from codeagent_lsp.workspace.changes.changeset import Changeset, Current
+from codeagent_lsp.workspace.text.encoding import decode
 from tests.shadow.fakes import Desk, desk, frozen
 from tests.shadow.rig import needs_overlay
 

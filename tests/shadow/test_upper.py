@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from codeagent_lsp.shadow.upper import Found, Upper, UpperLimits
 from codeagent_lsp.shadow.upper_walk import OPAQUE
-from codeagent_lsp.workspace.ignore import IgnoreRules
+from codeagent_lsp.workspace.files.ignore import IgnoreRules
 from tests.shadow.rig import snapshot
 
 Told = dict[str, tuple[str, bytes]]

@@ -14,7 +14,7 @@ from codeagent_lsp.config import ShellSettings
 from codeagent_lsp.errors import ToolFailed
 from codeagent_lsp.shadow.shell import Command, Finished, Isolation, Launch, Layer, OnOutput, Shell, no_output
 from codeagent_lsp.shadow.workspace import Execute, ShadowWorkspace, executing
-from codeagent_lsp.workspace.changeset import Current
+from codeagent_lsp.workspace.changes.changeset import Current
 from tests.shadow.fakes import Desk, FakeLayer, desk, fake_isolation
 
 

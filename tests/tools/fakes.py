@@ -19,10 +19,10 @@ from codeagent_lsp.tools.permissions.decision import Mode
 from codeagent_lsp.tools.registry import ToolRegistry
 from codeagent_lsp.tools.todos.todo_list import TodoList
 from codeagent_lsp.tools.tool import Tool, ToolContext
-from codeagent_lsp.workspace.changeset import Changeset, FileChange
-from codeagent_lsp.workspace.files import FileText, FileView, StagedFile
-from codeagent_lsp.workspace.paths import Roots
-from codeagent_lsp.workspace.staging import Staging
+from codeagent_lsp.workspace.changes.changeset import Changeset, FileChange
+from codeagent_lsp.workspace.changes.staging import Staging
+from codeagent_lsp.workspace.files.file_view import FileText, FileView, StagedFile
+from codeagent_lsp.workspace.files.paths import Roots
 from tests.tools.shells import OPEN_COPY, FakeShell
 from tests.workspace.file_fakes import FakeBuffers
 

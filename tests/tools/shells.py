@@ -15,8 +15,8 @@ from codeagent_lsp.shadow.shell import (
     Shell,
     no_output,
 )
-from codeagent_lsp.workspace.files import FileView
-from codeagent_lsp.workspace.staging import Staging
+from codeagent_lsp.workspace.changes.staging import Staging
+from codeagent_lsp.workspace.files.file_view import FileView
 
 OVERLAY = Isolation("overlay", confined=True, offline=True, hidden=True)
 OPEN_COPY = Isolation("copy", confined=False, offline=False, hidden=False, reason="no user namespaces")

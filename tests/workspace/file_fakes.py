@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from codeagent_lsp.workspace.document import Document
-from codeagent_lsp.workspace.files import FileView, StagedFile
-from codeagent_lsp.workspace.paths import Roots
+from codeagent_lsp.workspace.files.file_view import FileView, StagedFile
+from codeagent_lsp.workspace.files.paths import Roots
+from codeagent_lsp.workspace.text.document import Document
 
 
 @dataclass

@@ -19,10 +19,10 @@ from codeagent_lsp.agent.forms.line import line_pair, with_line
 from codeagent_lsp.errors import EditRefused, PatchRefused
 from codeagent_lsp.index.grammars import grammar_of
 from codeagent_lsp.tools.code.source import source_of
-from codeagent_lsp.workspace import merge
-from codeagent_lsp.workspace.lines import split_lines, with_newlines, without_line_numbers
-from codeagent_lsp.workspace.match import replace
-from codeagent_lsp.workspace.patch import apply_patch, paths_of
+from codeagent_lsp.workspace.edits import merge
+from codeagent_lsp.workspace.edits.match import replace
+from codeagent_lsp.workspace.edits.patch import apply_patch, paths_of
+from codeagent_lsp.workspace.text.lines import split_lines, with_newlines, without_line_numbers
 
 LEAST_SHARE = 0.5
 """Of a file in a language without a grammar: a whole new text with fewer of its lines was cut short."""

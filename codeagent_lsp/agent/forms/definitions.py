@@ -15,7 +15,7 @@ from codeagent_lsp.errors import EditRefused, ToolFailed
 from codeagent_lsp.tools.code.ast_edit import AstEdit, edited
 from codeagent_lsp.tools.code.source import Definition, Source, required, source_of
 from codeagent_lsp.tools.code.splices import problem
-from codeagent_lsp.workspace import merge
+from codeagent_lsp.workspace.edits import merge
 
 _METHOD = re.compile(r"(?:@[^\n]*\n)*(?:async )?def \w+\((?:self|cls)\b")
 _TYPES = frozenset(("class", "struct", "interface", "enum", "module"))

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from codeagent_lsp.workspace.lines import with_newlines
+from codeagent_lsp.workspace.text.lines import with_newlines
 
 MAX_PATH = 200
 

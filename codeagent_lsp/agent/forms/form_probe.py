@@ -17,10 +17,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from codeagent_lsp import events
+from codeagent_lsp.agent.context.history import History
 from codeagent_lsp.agent.forms.answer import Files, read_answer
 from codeagent_lsp.agent.forms.form import TEXT_FORMS, AnswerForm, TextForm
 from codeagent_lsp.agent.forms.proof import Proof, Score
-from codeagent_lsp.agent.history import History
 from codeagent_lsp.agent.loop import AgentLoop, LoopLimits
 from codeagent_lsp.agent.prompt import load
 from codeagent_lsp.agent.solving.material import Material, ShownFile
@@ -37,9 +37,9 @@ from codeagent_lsp.tools.permissions.approvals import Approvals
 from codeagent_lsp.tools.registry import ToolRegistry
 from codeagent_lsp.tools.todos.todo_list import TodoList
 from codeagent_lsp.tools.tool import ToolContext
-from codeagent_lsp.workspace.files import FileText, FileView, NoBuffers
-from codeagent_lsp.workspace.paths import Roots
-from codeagent_lsp.workspace.staging import Staging
+from codeagent_lsp.workspace.changes.staging import Staging
+from codeagent_lsp.workspace.files.file_view import FileText, FileView, NoBuffers
+from codeagent_lsp.workspace.files.paths import Roots
 
 FILE = "shapes.py"
 TOOL_CALLS = 5

@@ -12,8 +12,8 @@ from difflib import SequenceMatcher
 
 from codeagent_lsp.errors import EditRefused
 from codeagent_lsp.tools.code.source import source_of
-from codeagent_lsp.workspace.lines import content_of, ending_of, split_lines
-from codeagent_lsp.workspace.match import replace
+from codeagent_lsp.workspace.edits.match import replace
+from codeagent_lsp.workspace.text.lines import content_of, ending_of, split_lines
 
 _PAIR = re.compile(
     r"^[ \t>*-]*WRONG:[ \t]*\n?(?P<wrong>.*?)\n+[ \t>*-]*RIGHT:[ \t]*\n?(?P<right>.*?)\s*(?=\n```|\n\s*\n|\Z)",

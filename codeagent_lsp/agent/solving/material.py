@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from codeagent_lsp.agent.context import estimate_tokens
-from codeagent_lsp.workspace.files import FileText
+from codeagent_lsp.agent.context.tokens import estimate_tokens
+from codeagent_lsp.workspace.files.file_view import FileText
 
 
 @dataclass(frozen=True, slots=True)

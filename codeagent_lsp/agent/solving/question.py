@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from codeagent_lsp.agent.context import estimate_tokens
+from codeagent_lsp.agent.context.tokens import estimate_tokens
 from codeagent_lsp.agent.forms.answer import Answer, Files, read_answer
 from codeagent_lsp.agent.forms.choice import Subject, choose_form
 from codeagent_lsp.agent.forms.definitions import syntax_problem

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, Protocol
 
 from codeagent_lsp import events
-from codeagent_lsp.agent.context import size
+from codeagent_lsp.agent.context.tokens import size
 from codeagent_lsp.agent.forms.answer import Answer
 from codeagent_lsp.agent.forms.form import TextForm
 from codeagent_lsp.agent.guards import LoopGuard
@@ -30,7 +30,7 @@ from codeagent_lsp.agent.solving.question import Question, Situation
 from codeagent_lsp.agent.solving.verdict import Verdict, better, no_worse, satisfied
 from codeagent_lsp.errors import CodeAgentError, ContextOverflow, ModelStreamBroken
 from codeagent_lsp.llm.model import Model, ModelRequest, Reply, TextChunk
-from codeagent_lsp.workspace.changeset import Changeset
+from codeagent_lsp.workspace.changes.changeset import Changeset
 
 Ending = Literal["solved", "answered", "unchanged", "failing"]
 

@@ -10,9 +10,9 @@ from dataclasses import replace
 from functools import partial
 
 from codeagent_lsp import events
-from codeagent_lsp.agent.compaction import Kept
-from codeagent_lsp.agent.gather import starting_context
-from codeagent_lsp.agent.history import History, note
+from codeagent_lsp.agent.context.compaction import Kept
+from codeagent_lsp.agent.context.gather import starting_context
+from codeagent_lsp.agent.context.history import History, note
 from codeagent_lsp.agent.loop import AgentLoop, LoopLimits, LoopResult
 from codeagent_lsp.agent.prompt import system_prompt, task_message
 from codeagent_lsp.agent.subset import NOT_YET, Subset

@@ -1,7 +1,8 @@
 """Keeps a session's focused files: which files the model has in front of it in full, and how they are now.
 
 A file counts as seen when what stands in the conversation is all of it, as it is at that moment; nothing is taken on
-trust. Not here: which files fit (`agent/focus.py`), where they stand in a prompt (`agent/compaction.py`).
+trust. Not here: which files fit (`agent/context/focus.py`), where they stand in a prompt
+(`agent/context/compaction.py`).
 """
 
 from __future__ import annotations
@@ -11,14 +12,14 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
-from codeagent_lsp.agent.focus import FocusedFiles
-from codeagent_lsp.agent.history import READING, UNCHANGED, WORTH_REFERRING
+from codeagent_lsp.agent.context.focus import FocusedFiles
+from codeagent_lsp.agent.context.history import READING, UNCHANGED, WORTH_REFERRING
 from codeagent_lsp.errors import AgentError
 from codeagent_lsp.messages import Message
 from codeagent_lsp.session.session import Session
 from codeagent_lsp.tools.files.read_tools import LARGE_FILE_LINES, render
-from codeagent_lsp.workspace.files import FileView
-from codeagent_lsp.workspace.lines import split_lines
+from codeagent_lsp.workspace.files.file_view import FileView
+from codeagent_lsp.workspace.text.lines import split_lines
 
 _GIVEN = re.compile(r"^The whole file (.+), as it is now:$", re.MULTILINE)
 

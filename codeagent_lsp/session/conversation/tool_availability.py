@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from codeagent_lsp import events
 from codeagent_lsp.tools.registry import Entry, ToolRegistry
-from codeagent_lsp.workspace.visible import one_line
+from codeagent_lsp.workspace.text.visible import one_line
 
 REASON = 300
 

@@ -18,7 +18,7 @@ from codeagent_lsp.tools.groups import CORE, EXTENDED
 from codeagent_lsp.tools.permissions.decision import Mode
 from codeagent_lsp.tools.permissions.policy import effects_of
 from codeagent_lsp.tools.registry import ToolRegistry
-from codeagent_lsp.workspace.visible import one_line
+from codeagent_lsp.workspace.text.visible import one_line
 
 ENABLE = "enable_tools"
 PLANNING_TOOLS = (PLANNING_CALL, "plan_enter", "plan_update", "plan_exit")

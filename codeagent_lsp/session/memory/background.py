@@ -19,7 +19,7 @@ from codeagent_lsp.agent.instructions import (
 )
 from codeagent_lsp.session.memory.knowledge import Knowledge
 from codeagent_lsp.tools.skills.skill import Skill
-from codeagent_lsp.workspace.files import FileView
+from codeagent_lsp.workspace.files.file_view import FileView
 
 LEAST, MOST = 600, 3000
 

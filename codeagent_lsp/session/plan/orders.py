@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 
 from codeagent_lsp.session.manager import LEAVE_SECONDS, SessionManager
-from codeagent_lsp.workspace.editor import Applied
+from codeagent_lsp.workspace.changes.editor import Applied
 
 
 def retry_step(manager: SessionManager, run_id: str, step_id: str) -> None:

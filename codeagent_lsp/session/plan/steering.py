@@ -5,13 +5,13 @@ Not here: the work on the steps (`execution.py`).
 
 from __future__ import annotations
 
-from codeagent_lsp.agent.history import note
+from codeagent_lsp.agent.context.history import note
 from codeagent_lsp.errors import SessionError
 from codeagent_lsp.session.plan.execution import PlanRun
 from codeagent_lsp.session.plan.plan_state import PlanState
 from codeagent_lsp.session.run_parts import Parts, remember
 from codeagent_lsp.tools.plan.plan import Plan, PlanStep
-from codeagent_lsp.workspace.editor import Applied
+from codeagent_lsp.workspace.changes.editor import Applied
 
 ROLLED_BACK = (
     "The user rolled the plan back to before step {number} ({title}): what was changed in it and after it is taken "

@@ -13,7 +13,7 @@ from itertools import count
 from typing import Any
 
 from codeagent_lsp import events
-from codeagent_lsp.agent.excerpts import excerpt
+from codeagent_lsp.agent.context.excerpts import excerpt
 from codeagent_lsp.agent.loop import call_data, result_event
 from codeagent_lsp.agent.solving.verdict import FailedTest, Verdict
 from codeagent_lsp.messages import ToolCall, ToolResult

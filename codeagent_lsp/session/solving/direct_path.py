@@ -10,8 +10,8 @@ import asyncio
 from dataclasses import dataclass, replace
 
 from codeagent_lsp import events
-from codeagent_lsp.agent.context import estimate_tokens
-from codeagent_lsp.agent.excerpts import excerpt
+from codeagent_lsp.agent.context.excerpts import excerpt
+from codeagent_lsp.agent.context.tokens import estimate_tokens
 from codeagent_lsp.agent.forms.form import TextForm
 from codeagent_lsp.agent.forms.proof import Proof
 from codeagent_lsp.agent.instructions import INSTRUCTIONS_LIMIT, rendered, root_instructions
@@ -29,7 +29,7 @@ from codeagent_lsp.session.request import RunRequest, Target
 from codeagent_lsp.session.run_parts import Parts, remember, reply_tokens, selection_of, window_of
 from codeagent_lsp.session.solving.gathering import Subject
 from codeagent_lsp.session.solving.workshop import SelectionWorkshop, SolvingWorkshop
-from codeagent_lsp.workspace.position import LineIndex
+from codeagent_lsp.workspace.text.position import LineIndex
 
 EARLIER_MESSAGES = 4
 EARLIER_CHARS = 400

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import PurePosixPath
 
-from codeagent_lsp.agent.context import estimate_tokens
-from codeagent_lsp.agent.gather import MOST_FILES, named_files
+from codeagent_lsp.agent.context.gather import MOST_FILES, named_files
+from codeagent_lsp.agent.context.tokens import estimate_tokens
 from codeagent_lsp.agent.solving.brief import Brief
 from codeagent_lsp.agent.solving.material import Material, Piece, ShownFile
 from codeagent_lsp.agent.solving.pieces import Hints, chosen_pieces, identifiers, names_definition
@@ -24,8 +24,8 @@ from codeagent_lsp.errors import AgentError
 from codeagent_lsp.index.kinds import is_made, is_source, is_test
 from codeagent_lsp.tools.code.imports import Files, resolved
 from codeagent_lsp.tools.code.source import Source, source_of
-from codeagent_lsp.workspace.changeset import Changeset
-from codeagent_lsp.workspace.files import FileText, FileView
+from codeagent_lsp.workspace.changes.changeset import Changeset
+from codeagent_lsp.workspace.files.file_view import FileText, FileView
 
 TARGET, WANTED, NAMED, TRACED, IMPORTED, USING, EARLIER, MAPPED = 100, 70, 50, 30, 25, 22, 12, 5
 SURE = 20

@@ -13,7 +13,7 @@ from pydantic import Field
 from codeagent_lsp.tools.files.edit_tools import EditFile
 from codeagent_lsp.tools.tool import Parameters, Tool, ToolContext, ToolOutput
 from codeagent_lsp.tools.traits import ToolTraits
-from codeagent_lsp.workspace.files import FileText
+from codeagent_lsp.workspace.files.file_view import FileText
 
 
 class StageTextParameters(Parameters):

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from codeagent_lsp import events
-from codeagent_lsp.agent.excerpts import excerpt
+from codeagent_lsp.agent.context.excerpts import excerpt
 from codeagent_lsp.agent.loop import call_data, result_event
 from codeagent_lsp.agent.solving.material import Material, ShownFile
 from codeagent_lsp.agent.solving.renaming import rename_in
@@ -29,8 +29,8 @@ from codeagent_lsp.tools.files.edit_tools import WriteFile
 from codeagent_lsp.tools.permissions.may_read import may_read
 from codeagent_lsp.tools.registry import ToolRegistry
 from codeagent_lsp.tools.tool import Tool
-from codeagent_lsp.workspace.changeset import Changeset
-from codeagent_lsp.workspace.files import FileText
+from codeagent_lsp.workspace.changes.changeset import Changeset
+from codeagent_lsp.workspace.files.file_view import FileText
 
 MOST_BESIDE = 3
 BESIDE_SECONDS = 30.0

@@ -23,10 +23,10 @@ from codeagent_lsp.tools.files.edit_tools import existing_text, refuse_below_fil
 from codeagent_lsp.tools.tool import Parameters, Tool, ToolContext, ToolOutput
 from codeagent_lsp.tools.traits import ToolTraits
 from codeagent_lsp.tools.web.urls import covers, on_usual_port, parsed
-from codeagent_lsp.workspace import uris
-from codeagent_lsp.workspace.encoding import decode, encode
-from codeagent_lsp.workspace.files import FileText
-from codeagent_lsp.workspace.lines import split_lines
+from codeagent_lsp.workspace.files import uris
+from codeagent_lsp.workspace.files.file_view import FileText
+from codeagent_lsp.workspace.text.encoding import decode, encode
+from codeagent_lsp.workspace.text.lines import split_lines
 
 if TYPE_CHECKING:  # heavy
     from codeagent_lsp.tools.web.scraping import Web

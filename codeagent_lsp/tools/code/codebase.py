@@ -17,7 +17,7 @@ from codeagent_lsp.index.view import View
 from codeagent_lsp.tools.code.reach import Reach
 from codeagent_lsp.tools.code.source import Source
 from codeagent_lsp.tools.tool import ToolContext
-from codeagent_lsp.workspace import search
+from codeagent_lsp.workspace.files import search
 
 MAX_FILES = 400
 """How many files are parsed for one question."""

@@ -14,7 +14,7 @@ from codeagent_lsp.tools.code.ast_edit import AstEdit, Edited, Operation, edited
 from codeagent_lsp.tools.code.codebase import Codebase
 from codeagent_lsp.tools.tool import Parameters, Tool, ToolContext, ToolOutput
 from codeagent_lsp.tools.traits import ToolTraits
-from codeagent_lsp.workspace import merge
+from codeagent_lsp.workspace.edits import merge
 
 _MOST_FILES = 10
 

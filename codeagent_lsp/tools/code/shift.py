@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from codeagent_lsp.index import grammars
 from codeagent_lsp.tools.code.source import Source
-from codeagent_lsp.workspace.lines import dominant_newline, shared_ends, with_newlines, without_line_numbers
+from codeagent_lsp.workspace.text.lines import dominant_newline, shared_ends, with_newlines, without_line_numbers
 
 if TYPE_CHECKING:
     from tree_sitter import Node

@@ -14,7 +14,7 @@ from codeagent_lsp.tools.tool import Parameters, Tool, ToolContext, ToolOutput
 from codeagent_lsp.tools.traits import ToolTraits
 from codeagent_lsp.tools.variables.variable_tools import values_for
 from codeagent_lsp.tools.variables.variables import MaskedStream
-from codeagent_lsp.workspace.paths import Roots
+from codeagent_lsp.workspace.files.paths import Roots
 
 MAX_NAMED = 20
 

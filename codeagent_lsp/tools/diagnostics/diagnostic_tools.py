@@ -22,8 +22,8 @@ from codeagent_lsp.tools.diagnostics.showing import ordered, show
 from codeagent_lsp.tools.diagnostics.syntax import is_for_syntax, syntax_errors
 from codeagent_lsp.tools.tool import Parameters, Tool, ToolContext, ToolOutput
 from codeagent_lsp.tools.traits import ToolTraits
-from codeagent_lsp.workspace.files import FileView
-from codeagent_lsp.workspace.paths import is_untitled
+from codeagent_lsp.workspace.files.file_view import FileView
+from codeagent_lsp.workspace.files.paths import is_untitled
 
 MAX_FILES = 200
 MAX_ASKED = 20

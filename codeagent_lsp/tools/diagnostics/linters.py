@@ -16,9 +16,9 @@ from dataclasses import dataclass, field, replace
 
 from codeagent_lsp.errors import AgentError
 from codeagent_lsp.shadow.shell import REPORT_VARIABLE, Command
-from codeagent_lsp.tools.diagnostics import linter_output as reading
+from codeagent_lsp.tools.diagnostics import linter_output
 from codeagent_lsp.tools.diagnostics.port import Diagnostic
-from codeagent_lsp.workspace.files import FileView
+from codeagent_lsp.workspace.files.file_view import FileView
 
 SECONDS = 60.0
 _PYTHON = (".py", ".pyi")
@@ -51,7 +51,7 @@ class Linter:
     name: str
     suffixes: tuple[str, ...]
     words: tuple[str, ...]
-    read: reading.Read
+    read: linter_output.Read
     markers: Markers = ()
     needs_marker: bool = True
     whole: bool = False
@@ -62,23 +62,23 @@ class Linter:
 _PYPROJECT = "pyproject.toml"
 LINTERS: tuple[Linter, ...] = (
     Linter("ruff", _PYTHON, ("ruff", "check", "--output-format", "json", "--no-cache", "--no-fix", "--force-exclude",
-           "--quiet", "--"), reading.read_ruff, (("ruff.toml", ""), (".ruff.toml", ""), (_PYPROJECT, "")), False),
-    Linter("python", (".py",), ("python3", "-I", "-c", _SCRIPT_TEXT), reading.read_python,
+           "--quiet", "--"), linter_output.read_ruff, (("ruff.toml", ""), (".ruff.toml", ""), (_PYPROJECT, "")), False),
+    Linter("python", (".py",), ("python3", "-I", "-c", _SCRIPT_TEXT), linter_output.read_python,
            ((_PYPROJECT, ""),), False, instead_of="ruff"),
     Linter("mypy", _PYTHON, ("mypy", "--show-column-numbers", "--no-error-summary", "--no-pretty", "--no-color-output",
-           "--hide-error-context", "--"), reading.read_mypy,
+           "--hide-error-context", "--"), linter_output.read_mypy,
            (("mypy.ini", ""), (".mypy.ini", ""), (_PYPROJECT, "[tool.mypy"), ("setup.cfg", "[mypy"))),
-    Linter("pyright", _PYTHON, ("pyright", "--outputjson"), reading.read_pyright,
+    Linter("pyright", _PYTHON, ("pyright", "--outputjson"), linter_output.read_pyright,
            (("pyrightconfig.json", ""), (_PYPROJECT, "[tool.pyright"))),
-    Linter("tsc", _TYPED, ("tsc", "--noEmit", "--pretty", "false"), reading.read_tsc, (("tsconfig.json", ""),),
+    Linter("tsc", _TYPED, ("tsc", "--noEmit", "--pretty", "false"), linter_output.read_tsc, (("tsconfig.json", ""),),
            whole=True),
-    Linter("eslint", _SCRIPT, ("eslint", "-f", "json", "--no-color", "--"), reading.read_eslint,
+    Linter("eslint", _SCRIPT, ("eslint", "-f", "json", "--no-color", "--"), linter_output.read_eslint,
            (*((f"eslint.config.{ending}", "") for ending in ("js", "mjs", "cjs", "ts", "mts", "cts")),
             *((f".eslintrc{ending}", "") for ending in ("", ".json", ".js", ".cjs", ".yml", ".yaml")),
             ("package.json", '"eslintConfig"'))),
     Linter("cargo", (".rs",), ("cargo", "check", "--quiet", "--offline", "--all-targets", "--message-format", "json"),
-           reading.read_cargo, (("Cargo.toml", ""),), whole=True),
-    Linter("go vet", (".go",), ("go", "vet", "-json", "./..."), reading.read_go, (("go.mod", ""),), whole=True,
+           linter_output.read_cargo, (("Cargo.toml", ""),), whole=True),
+    Linter("go vet", (".go",), ("go", "vet", "-json", "./..."), linter_output.read_go, (("go.mod", ""),), whole=True,
            environment={"GOFLAGS": "-mod=readonly", "GOPROXY": "off", "GOTOOLCHAIN": "local"}),
 )  # fmt: skip
 

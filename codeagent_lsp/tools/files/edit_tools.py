@@ -14,10 +14,10 @@ from pydantic import Field
 from codeagent_lsp.errors import EditRefused, FileRefused, ToolRetry
 from codeagent_lsp.tools.tool import Parameters, Tool, ToolContext, ToolOutput
 from codeagent_lsp.tools.traits import ToolTraits
-from codeagent_lsp.workspace import merge
-from codeagent_lsp.workspace.files import FileText
-from codeagent_lsp.workspace.lines import split_lines, without_line_numbers
-from codeagent_lsp.workspace.match import replace
+from codeagent_lsp.workspace.edits import merge
+from codeagent_lsp.workspace.edits.match import replace
+from codeagent_lsp.workspace.files.file_view import FileText
+from codeagent_lsp.workspace.text.lines import split_lines, without_line_numbers
 
 
 class EditParameters(Parameters):

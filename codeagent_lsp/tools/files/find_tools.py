@@ -10,7 +10,7 @@ from codeagent_lsp.tools.outputs import located
 from codeagent_lsp.tools.permissions.may_read import reading
 from codeagent_lsp.tools.tool import Parameters, Tool, ToolContext, ToolOutput
 from codeagent_lsp.tools.traits import ToolTraits
-from codeagent_lsp.workspace import search
+from codeagent_lsp.workspace.files import search
 
 GLOB_LIMIT = 200
 

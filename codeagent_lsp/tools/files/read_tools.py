@@ -12,8 +12,8 @@ from codeagent_lsp.tools.outputs import located
 from codeagent_lsp.tools.permissions.may_read import READ_FILE
 from codeagent_lsp.tools.tool import Parameters, Tool, ToolContext, ToolOutput
 from codeagent_lsp.tools.traits import ToolTraits
-from codeagent_lsp.workspace.files import FileText
-from codeagent_lsp.workspace.lines import split_lines
+from codeagent_lsp.workspace.files.file_view import FileText
+from codeagent_lsp.workspace.text.lines import split_lines
 
 LARGE_FILE_LINES = 2000
 LARGE_FILE_HEAD = 100

@@ -31,8 +31,8 @@ from codeagent_lsp.tools.git.snapshot import (
     object_name,
     texts_of,
 )
-from codeagent_lsp.workspace.encoding import decode
-from codeagent_lsp.workspace.files import FileView
+from codeagent_lsp.workspace.files.file_view import FileView
+from codeagent_lsp.workspace.text.encoding import decode
 
 Status = Literal["A", "D", "M"]
 

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from codeagent_lsp.tools.git.comparing import Change, Changes
-from codeagent_lsp.workspace import merge
-from codeagent_lsp.workspace.changeset import FileChange
+from codeagent_lsp.workspace.changes.changeset import FileChange
+from codeagent_lsp.workspace.edits import merge
 
 MAX_LISTED = 100
 MAX_UNTRACKED_SHOWN = 20

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from codeagent_lsp.errors import ErrorCode, ToolFailed
-from codeagent_lsp.workspace.paths import Roots
+from codeagent_lsp.workspace.files.paths import Roots
 
 _SMALL = 4096
 _PARTS = ("HEAD", "config", "index", "objects", "packed-refs", "refs")

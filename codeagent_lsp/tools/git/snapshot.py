@@ -16,7 +16,7 @@ from pathlib import Path
 from codeagent_lsp.errors import FileRefused, ToolFailed
 from codeagent_lsp.tools.git.calls import call
 from codeagent_lsp.tools.git.repository import Repository
-from codeagent_lsp.workspace.encoding import decode
+from codeagent_lsp.workspace.text.encoding import decode
 
 MAX_TEXT = 512 * 1024
 GITLINK = "160000"

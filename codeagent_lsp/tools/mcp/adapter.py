@@ -20,7 +20,7 @@ from codeagent_lsp.tools.mcp.schema import bounded_schema, misfit
 from codeagent_lsp.tools.mcp.settings import PREFIX, ServerSettings
 from codeagent_lsp.tools.tool import Parameters, Tool, ToolContext, ToolOutput
 from codeagent_lsp.tools.traits import ToolTraits
-from codeagent_lsp.workspace.visible import one_line
+from codeagent_lsp.workspace.text.visible import one_line
 
 MAX_NAME = 60
 MAX_WORDS = 1000

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from codeagent_lsp.tools.asking import Asker, Question
-from codeagent_lsp.workspace.visible import one_line
+from codeagent_lsp.workspace.text.visible import one_line
 
 MAX_FIELDS = 20
 MAX_CHOICES = 30

@@ -45,7 +45,7 @@ from codeagent_lsp.tools.mcp.logins import Logins
 from codeagent_lsp.tools.mcp.settings import ServerSettings
 from codeagent_lsp.tools.mcp.stdio import launch_of, stdio_transport
 from codeagent_lsp.tools.mcp.websocket import websocket_transport
-from codeagent_lsp.workspace import uris
+from codeagent_lsp.workspace.files import uris
 
 MAX_PAGES = 20
 MAX_DESCRIPTION = 16 << 10

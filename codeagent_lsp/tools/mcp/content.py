@@ -17,7 +17,7 @@ from typing import Any
 from codeagent_lsp.tools.mcp.errors import McpRefused
 from codeagent_lsp.tools.outputs import OutputStore
 from codeagent_lsp.tools.tool import ToolOutput
-from codeagent_lsp.workspace.visible import one_line, visible
+from codeagent_lsp.workspace.text.visible import one_line, visible
 
 MAX_PARTS = 200
 MAX_TEXT = 4 << 20

@@ -11,7 +11,7 @@ from types import MappingProxyType
 
 from codeagent_lsp.environments.grading import code_by_type, first_error
 from codeagent_lsp.errors import ErrorCode, ToolRetry, UserError
-from codeagent_lsp.workspace.visible import one_line
+from codeagent_lsp.workspace.text.visible import one_line
 
 REASON = 300
 

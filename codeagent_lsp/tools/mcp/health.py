@@ -9,7 +9,7 @@ import asyncio
 from dataclasses import dataclass, field
 
 from codeagent_lsp.errors import UserError
-from codeagent_lsp.workspace.visible import one_line
+from codeagent_lsp.workspace.text.visible import one_line
 
 MAX_MESSAGE = 8 << 20
 """Bytes of one message; larger ones are not read."""

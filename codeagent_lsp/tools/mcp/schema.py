@@ -1,7 +1,7 @@
 """A foreign JSON Schema as a model is told it: small, without references, with nothing unseen in its words. Pure.
 
 Foreign schemas are never run: their patterns and references could keep us busy for ever. Not here: fitting a call's
-arguments as far as that is safe (`llm/schema.py`); the server has the last word about them.
+arguments as far as that is safe (`llm/calls/schema.py`); the server has the last word about them.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from codeagent_lsp.workspace.visible import one_line
+from codeagent_lsp.workspace.text.visible import one_line
 
 MAX_SCHEMA = 6000
 """Characters of a schema, as JSON, that a model is told."""

@@ -12,7 +12,7 @@ from codeagent_lsp.config import PermissionsSettings
 from codeagent_lsp.tools.permissions.decision import Decision
 from codeagent_lsp.tools.permissions.policy import decide
 from codeagent_lsp.tools.traits import ToolTraits
-from codeagent_lsp.workspace.paths import Roots
+from codeagent_lsp.workspace.files.paths import Roots
 
 READ_FILE = ToolTraits(
     "read_file",

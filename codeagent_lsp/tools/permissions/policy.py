@@ -24,8 +24,8 @@ from codeagent_lsp.tools.permissions.command_permissions import (
 )
 from codeagent_lsp.tools.permissions.decision import Decision, Mode
 from codeagent_lsp.tools.traits import Effect, ToolTraits
-from codeagent_lsp.workspace.patch import paths_of
-from codeagent_lsp.workspace.paths import Roots
+from codeagent_lsp.workspace.edits.patch import paths_of
+from codeagent_lsp.workspace.files.paths import Roots
 
 _NAME = re.compile(r"[\w.*-]+")
 _RULE = re.compile(r"^(?P<tool>[\w.*-]+)(?:\((?P<pattern>.*)\))?$", re.DOTALL)

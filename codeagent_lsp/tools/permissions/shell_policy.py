@@ -20,7 +20,7 @@ from codeagent_lsp.tools.permissions.shell.plain import NotPlain, Simple, plain_
 from codeagent_lsp.tools.permissions.shell.reading import Script, read
 from codeagent_lsp.tools.permissions.shell.rules import allows, covering, spellings
 from codeagent_lsp.tools.permissions.shell.unwrapping import Everything, unwrap
-from codeagent_lsp.workspace.unseen import numbered
+from codeagent_lsp.workspace.text.unseen import numbered
 
 MAX_CHARS = 8_192
 MAX_COMMANDS = 50

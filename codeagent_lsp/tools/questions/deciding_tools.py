@@ -17,7 +17,7 @@ from codeagent_lsp.errors import ToolRetry
 from codeagent_lsp.tools.asking import Question
 from codeagent_lsp.tools.tool import Parameters, Tool, ToolContext, ToolOutput
 from codeagent_lsp.tools.traits import ToolTraits
-from codeagent_lsp.workspace.visible import one_line, visible
+from codeagent_lsp.workspace.text.visible import one_line, visible
 
 DECISION_SECONDS = 540.0  # before the question itself is given up, so that a time-out is told from a closed window
 LABEL = 60

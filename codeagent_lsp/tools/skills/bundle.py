@@ -14,7 +14,7 @@ from pathlib import Path
 from codeagent_lsp.errors import ToolFailed, ToolRetry
 from codeagent_lsp.tools.skills.skill import FILE_NAME, Skill, SkillInvalid, skill_of
 from codeagent_lsp.tools.skills.skill_folders import TooMuch, user_tree
-from codeagent_lsp.workspace.visible import one_line, visible
+from codeagent_lsp.workspace.text.visible import one_line, visible
 
 MAX_FOLDERS = 2000
 MAX_DEPTH = 5

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 from codeagent_lsp.errors import ErrorCode, ToolFailed
 from codeagent_lsp.tools.skills.sources import Source
 from codeagent_lsp.workspace.process_group import end_group, read_head, start_group
-from codeagent_lsp.workspace.visible import one_line
+from codeagent_lsp.workspace.text.visible import one_line
 
 SECONDS = 60.0
 MAX_BYTES = 64 << 20

@@ -13,11 +13,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from codeagent_lsp.errors import ErrorCode, ToolFailed
-from codeagent_lsp.tools.skills import skill_folders as places
+from codeagent_lsp.tools.skills import skill_folders
 from codeagent_lsp.tools.skills.skill import FILE_NAME, Place, Skill, SkillInvalid, skill_of
 from codeagent_lsp.tools.skills.trust import Trust
-from codeagent_lsp.workspace.files import FileView
-from codeagent_lsp.workspace.visible import one_line
+from codeagent_lsp.workspace.files.file_view import FileView
+from codeagent_lsp.workspace.text.visible import one_line
 
 PROJECT_FOLDER = ".codeagent/skills"
 
@@ -82,7 +82,7 @@ class SkillShelf:
             raise ToolFailed(f"The skill {skill.name} has no file {name!r}. Files: {names}.", ErrorCode.NOT_FOUND)
         path = os.path.join(skill.folder, *name.split("/"))  # noqa: PTH118 - see above
         try:
-            data = places.project_file(view, path) if skill.place == "project" else Path(path).read_bytes()
+            data = skill_folders.project_file(view, path) if skill.place == "project" else Path(path).read_bytes()
             return (data or b"").decode("utf-8")
         except OSError as error:
             raise ToolFailed(f"{name} cannot be read: {error.strerror}.") from None
@@ -91,16 +91,16 @@ class SkillShelf:
 
     def _of_user(self) -> Iterator[Skill | SkillProblem]:
         for place in (self.own, *(Path(path).expanduser() for path in self._more())):
-            folders = [place] if (place / FILE_NAME).is_file() else places.user_folders(place)
+            folders = [place] if (place / FILE_NAME).is_file() else skill_folders.user_folders(place)
             for folder in folders:
                 if (folder / FILE_NAME).is_file():
-                    yield _read(str(folder), "user", lambda folder=folder: places.user_tree(folder))  # type: ignore[misc]
+                    yield _read(str(folder), "user", lambda folder=folder: skill_folders.user_tree(folder))  # type: ignore[misc]
 
     def _of_project(self, view: FileView) -> Iterator[Skill | SkillProblem]:
-        for folder in places.project_entries(view, PROJECT_FOLDER):
-            if places.project_file(view, os.path.join(folder, FILE_NAME)) is None:  # noqa: PTH118 - see above
+        for folder in skill_folders.project_entries(view, PROJECT_FOLDER):
+            if skill_folders.project_file(view, os.path.join(folder, FILE_NAME)) is None:  # noqa: PTH118 - see above
                 continue
-            found = _read(folder, "project", lambda folder=folder: places.project_tree(view, folder))  # type: ignore[misc]
+            found = _read(folder, "project", lambda folder=folder: skill_folders.project_tree(view, folder))  # type: ignore[misc]
             if isinstance(found, Skill):
                 found = replace(found, approved=self.trust.covers(found.digest))
             yield found
@@ -117,5 +117,5 @@ def _read(folder: str, place: Place, tree: Callable[[], dict[str, bytes]]) -> Sk
         return SkillProblem(folder, f"{FILE_NAME} is gone.")
     except OSError as error:
         return SkillProblem(folder, f"it cannot be read ({error.strerror or type(error).__name__}).")
-    except (SkillInvalid, places.TooMuch) as error:
+    except (SkillInvalid, skill_folders.TooMuch) as error:
         return SkillProblem(folder, str(error))

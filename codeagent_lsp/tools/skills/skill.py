@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from codeagent_lsp.tools.skills.front_matter import Document, FrontMatterError, parse
-from codeagent_lsp.workspace.visible import one_line, visible
+from codeagent_lsp.workspace.text.visible import one_line, visible
 
 FILE_NAME = "SKILL.md"
 MAX_NAME = 64

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from codeagent_lsp.errors import AgentError
-from codeagent_lsp.workspace.files import FileView
+from codeagent_lsp.workspace.files.file_view import FileView
 
 MAX_FILES = 100
 MAX_BYTES = 2 << 20

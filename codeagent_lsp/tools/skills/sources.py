@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from urllib.parse import unquote, urlsplit
 
 from codeagent_lsp.errors import ToolRetry
-from codeagent_lsp.workspace.visible import one_line, visible
+from codeagent_lsp.workspace.text.visible import one_line, visible
 
 GITHUB = "https://github.com"
 HELP = "Give owner/repo, the https URL of a repository, a skills.sh URL, or a local folder."

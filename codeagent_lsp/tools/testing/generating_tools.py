@@ -23,7 +23,7 @@ from codeagent_lsp.tools.testing.testing_tools import RunTests, RunTestsParamete
 from codeagent_lsp.tools.testing.writing import INSTRUCTIONS, Order, file_in, order
 from codeagent_lsp.tools.tool import Complete, Parameters, Tally, Tool, ToolContext, ToolOutput
 from codeagent_lsp.tools.traits import ToolTraits
-from codeagent_lsp.workspace.staging import Step
+from codeagent_lsp.workspace.changes.staging import Step
 
 NO_MODEL = "No model can be asked here, so no tests can be written. Write them yourself and use run_tests."
 SAVED_ONLY = (

@@ -25,7 +25,7 @@ from codeagent_lsp.tools.testing.runners import (
     ran_in,
     scripted,
 )
-from codeagent_lsp.workspace.files import FileView
+from codeagent_lsp.workspace.files.file_view import FileView
 
 _REPORT = "coverage"
 _NO_TOOL = 96  # our scripts' exit code

@@ -18,7 +18,7 @@ from typing import Any, Literal
 
 from codeagent_lsp.errors import AgentError, FileRefused
 from codeagent_lsp.tools.testing.reports import Framework
-from codeagent_lsp.workspace.files import FileView
+from codeagent_lsp.workspace.files.file_view import FileView
 
 Ecosystem = Literal["python", "node", "go", "rust"]
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from codeagent_lsp.errors import AgentError, ErrorCode, ToolFailed
 from codeagent_lsp.tools.testing import projects
 from codeagent_lsp.tools.testing.projects import Project, is_test_file
-from codeagent_lsp.workspace.files import FileView
+from codeagent_lsp.workspace.files.file_view import FileView
 
 MAX_SOURCE = 24_000
 MAX_EXAMPLE = 3_000

@@ -15,7 +15,7 @@ from codeagent_lsp.tools.asking import Question
 from codeagent_lsp.tools.tool import Parameters, Tool, ToolContext, ToolOutput
 from codeagent_lsp.tools.traits import ToolTraits
 from codeagent_lsp.tools.variables.variables import LONGEST, NAME, Variable, Variables, is_name
-from codeagent_lsp.workspace.visible import one_line
+from codeagent_lsp.workspace.text.visible import one_line
 
 Name = Annotated[str, Field(pattern=NAME)]
 

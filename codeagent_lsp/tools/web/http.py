@@ -19,7 +19,7 @@ from codeagent_lsp.errors import ErrorCode, ToolFailed, ToolRetry
 from codeagent_lsp.tools.web.dialing import Dialer
 from codeagent_lsp.tools.web.problems import WebRefused, unreachable
 from codeagent_lsp.tools.web.urls import BadUrl, Target, parsed, same_site
-from codeagent_lsp.workspace.visible import one_line
+from codeagent_lsp.workspace.text.visible import one_line
 
 HEADERS: Mapping[str, str] = {
     "User-Agent": "codeagent-lsp",

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from codeagent_lsp.errors import ErrorCode, ToolFailed, ToolRetry
 from codeagent_lsp.tools.web.child import Program, answer_of
 from codeagent_lsp.tools.web.http import Page
-from codeagent_lsp.workspace.visible import one_line
+from codeagent_lsp.workspace.text.visible import one_line
 
 EXTRACT = Program("extract", "Reading the page", 20.0)
 

@@ -16,7 +16,7 @@ from codeagent_lsp.tools.web.child import Program, answer_of
 from codeagent_lsp.tools.web.http import Fetcher
 from codeagent_lsp.tools.web.proxy import USER, CheckingProxy
 from codeagent_lsp.tools.web.urls import BadUrl, parsed
-from codeagent_lsp.workspace.visible import one_line
+from codeagent_lsp.workspace.text.visible import one_line
 
 Depth = Literal["basic", "advanced"]
 METASEARCH = Program("metasearch", "Searching", 40.0)

@@ -6,7 +6,7 @@ import secrets
 from collections.abc import Iterable, Sequence
 
 from codeagent_lsp.tools.web.searching import Result
-from codeagent_lsp.workspace.visible import one_line, visible
+from codeagent_lsp.workspace.text.visible import one_line, visible
 
 MAX_TEXT = 1 << 18
 _MAX_TITLE = 200

@@ -14,7 +14,7 @@ from codeagent_lsp.agent.forms.known import KnownForms
 from codeagent_lsp.agent.forms.proof import FILE, STRIKES, ProofStore, Score
 from codeagent_lsp.errors import ModelReplyInvalid, ModelUnreachable
 from codeagent_lsp.llm.model import ModelInfo, ModelRequest, Reply, StreamItem
-from codeagent_lsp.llm.scripted import ScriptedModel
+from codeagent_lsp.llm.providers.scripted import ScriptedModel
 from codeagent_lsp.messages import ToolCall, Usage
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from codeagent_lsp.agent.context import estimate_tokens
+from codeagent_lsp.agent.context.tokens import estimate_tokens
 from codeagent_lsp.agent.solving.pieces import Hints, chosen_pieces, identifiers, names_definition
 from codeagent_lsp.tools.code.source import Source, source_of
 

@@ -19,9 +19,9 @@ from codeagent_lsp.agent.solving.solver import Solution, Solver, SolverLimits
 from codeagent_lsp.agent.solving.verdict import FailedTest, Verdict
 from codeagent_lsp.errors import ContextOverflow, ModelStreamBroken
 from codeagent_lsp.llm.model import ModelInfo
-from codeagent_lsp.llm.scripted import ScriptedModel, ScriptedReply
-from codeagent_lsp.workspace.changeset import Changeset, FileChange
-from codeagent_lsp.workspace.files import FileText
+from codeagent_lsp.llm.providers.scripted import ScriptedModel, ScriptedReply
+from codeagent_lsp.workspace.changes.changeset import Changeset, FileChange
+from codeagent_lsp.workspace.files.file_view import FileText
 
 NOW = "def add(a, b):\n    return a - b\n\n\ndef twice(a):\n    return a\n"
 PROVED = Proof({form: Score(3, 3) for form in ("whole", "function", "blocks")})

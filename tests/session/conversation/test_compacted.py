@@ -13,7 +13,7 @@ import pytest
 from codeagent_lsp import events
 from codeagent_lsp.config import Settings
 from codeagent_lsp.llm.model import ModelInfo
-from codeagent_lsp.llm.scripted import ScriptedModel, ScriptedReply
+from codeagent_lsp.llm.providers.scripted import ScriptedModel, ScriptedReply
 from codeagent_lsp.messages import Message
 from codeagent_lsp.session.replay import message_to_dict, replay
 from codeagent_lsp.session.request import RunRequest

@@ -10,7 +10,7 @@ import pytest
 from codeagent_lsp import events
 from codeagent_lsp.config import AgentSettings, Settings
 from codeagent_lsp.llm.model import ModelInfo
-from codeagent_lsp.llm.scripted import ScriptedModel, ScriptedReply
+from codeagent_lsp.llm.providers.scripted import ScriptedModel, ScriptedReply
 from codeagent_lsp.session.conversation.intent_gate import IntentGate, cheap
 from codeagent_lsp.session.request import Planning, RunKind, RunRequest
 from tests.session.fakes import World, say, world, write

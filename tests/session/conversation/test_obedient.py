@@ -16,7 +16,7 @@ import pytest
 
 from codeagent_lsp import events
 from codeagent_lsp.llm.model import Model, ModelInfo, ModelRequest, Reply, StreamItem
-from codeagent_lsp.llm.scripted import ScriptedModel
+from codeagent_lsp.llm.providers.scripted import ScriptedModel
 from codeagent_lsp.messages import ToolCall
 from codeagent_lsp.session.inbox import OpenQuestion
 from codeagent_lsp.tools.web.http import Fetcher, Limits

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from codeagent_lsp.agent.context import tools_size
+from codeagent_lsp.agent.context.tokens import tools_size
 from codeagent_lsp.errors import ToolFailed
 from codeagent_lsp.llm.model import ModelInfo
-from codeagent_lsp.llm.scripted import ScriptedModel
+from codeagent_lsp.llm.providers.scripted import ScriptedModel
 from codeagent_lsp.messages import Message, ToolCall
 from codeagent_lsp.session.conversation.tool_selection import ToolSelection
 from codeagent_lsp.tools.catalogue import BUILTIN, SMALL_SET

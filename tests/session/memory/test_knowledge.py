@@ -10,7 +10,7 @@ from codeagent_lsp import events
 from codeagent_lsp.agent.memory import Entry, id_of
 from codeagent_lsp.config import Settings, SkillsSettings
 from codeagent_lsp.llm.model import ModelInfo
-from codeagent_lsp.llm.scripted import ScriptedModel
+from codeagent_lsp.llm.providers.scripted import ScriptedModel
 from codeagent_lsp.session.memory.knowledge import knowledge_in
 from codeagent_lsp.session.request import RunRequest, Target
 from codeagent_lsp.texts import text

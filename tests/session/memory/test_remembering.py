@@ -14,7 +14,7 @@ from codeagent_lsp import events
 from codeagent_lsp.agent.memory import Entry, id_of
 from codeagent_lsp.errors import ModelNotFound
 from codeagent_lsp.llm.model import Model
-from codeagent_lsp.llm.scripted import ScriptedModel, ScriptedReply
+from codeagent_lsp.llm.providers.scripted import ScriptedModel, ScriptedReply
 from codeagent_lsp.session.memory import remembering
 from codeagent_lsp.session.memory.memory_store import MAX_WAITING, MemoryStore
 from codeagent_lsp.session.memory.remembering import Remembering

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from codeagent_lsp import events
-from codeagent_lsp.llm.scripted import ScriptedReply
+from codeagent_lsp.llm.providers.scripted import ScriptedReply
 from codeagent_lsp.session.request import RunRequest
 from tests.session.fakes import call, calls, world
 from tests.session.plan.plans import create, step

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from codeagent_lsp import events
 from codeagent_lsp.config import Settings
-from codeagent_lsp.llm.scripted import ScriptedReply
+from codeagent_lsp.llm.providers.scripted import ScriptedReply
 from codeagent_lsp.session.plan.orders import retry_step, roll_back, skip_step
 from codeagent_lsp.session.replay import replay
 from codeagent_lsp.session.request import Planning, RunRequest

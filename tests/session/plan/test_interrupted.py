@@ -13,7 +13,7 @@ import pytest
 
 from codeagent_lsp import events
 from codeagent_lsp.errors import SessionError
-from codeagent_lsp.llm.scripted import ScriptedReply
+from codeagent_lsp.llm.providers.scripted import ScriptedReply
 from codeagent_lsp.session.plan.orders import retry_step
 from tests.session.fakes import World, assert_well_formed, call, calls, say, until, world, write
 from tests.session.plan.plans import (

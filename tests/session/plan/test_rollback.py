@@ -8,7 +8,7 @@ import pytest
 
 from codeagent_lsp import events
 from codeagent_lsp.errors import SessionError
-from codeagent_lsp.llm.scripted import ScriptedReply
+from codeagent_lsp.llm.providers.scripted import ScriptedReply
 from tests.session.fakes import assert_well_formed, say, until, world, write
 from tests.session.plan.plans import (
     APPLY,

@@ -10,11 +10,11 @@ from typing import Literal
 import pytest
 
 from codeagent_lsp import events
-from codeagent_lsp.agent.context import estimate_tokens
+from codeagent_lsp.agent.context.tokens import estimate_tokens
 from codeagent_lsp.agent.forms.proof import Proof, Score
 from codeagent_lsp.config import Settings
 from codeagent_lsp.llm.model import Model, ModelInfo
-from codeagent_lsp.llm.scripted import ScriptedModel, ScriptedReply
+from codeagent_lsp.llm.providers.scripted import ScriptedModel, ScriptedReply
 from codeagent_lsp.session.request import RunKind, RunRequest, Target
 from tests.session.fakes import World, call, calls, say, until, world, write
 from tests.session.plan.plans import create

@@ -14,7 +14,7 @@ from codeagent_lsp.agent.forms.known import KnownForms
 from codeagent_lsp.agent.forms.proof import ProofStore
 from codeagent_lsp.config import ModelSettings, ShellSettings
 from codeagent_lsp.llm.factory import open_model
-from codeagent_lsp.llm.scripted import ScriptedReply
+from codeagent_lsp.llm.providers.scripted import ScriptedReply
 from codeagent_lsp.session.request import RunRequest, Target
 from codeagent_lsp.session.shadows import SessionShadows
 from tests.session.fakes import World, say, until, world

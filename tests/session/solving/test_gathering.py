@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from codeagent_lsp.agent.context import estimate_tokens
-from codeagent_lsp.agent.gather import MOST_FILES
+from codeagent_lsp.agent.context.gather import MOST_FILES
+from codeagent_lsp.agent.context.tokens import estimate_tokens
 from codeagent_lsp.agent.solving.brief import brief_of
 from codeagent_lsp.agent.solving.material import Material
 from codeagent_lsp.agent.solving.verdict import FailedTest, Verdict
 from codeagent_lsp.session.solving.gathering import Gatherer, Subject
-from codeagent_lsp.workspace.files import FileView
-from codeagent_lsp.workspace.paths import Roots
+from codeagent_lsp.workspace.files.file_view import FileView
+from codeagent_lsp.workspace.files.paths import Roots
 from tests.workspace.file_fakes import FakeBuffers, FakeStaged
 
 LONG = "".join(f"def filler_{n}(value):\n    total = value + {n}\n    return total\n\n\n" for n in range(380))

@@ -15,7 +15,7 @@ from codeagent_lsp.index.service import IndexService, Status
 from codeagent_lsp.index.store import Store
 from codeagent_lsp.index.view import Unsaved, View
 from codeagent_lsp.tools.executor import ToolExecutor
-from codeagent_lsp.workspace.files import FileView
+from codeagent_lsp.workspace.files.file_view import FileView
 from tests.index.workspaces import service
 from tests.tools.fakes import Bench
 

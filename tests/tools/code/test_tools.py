@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from codeagent_lsp.config import PermissionsSettings, Settings
-from codeagent_lsp.workspace.changeset import FileChange
+from codeagent_lsp.workspace.changes.changeset import FileChange
 from tests.tools.code.indexes import real_index, with_index
 from tests.tools.fakes import Bench
 

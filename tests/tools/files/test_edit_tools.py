@@ -8,7 +8,7 @@ import pytest
 
 from codeagent_lsp.errors import EditRefused
 from codeagent_lsp.tools.files.edit_tools import EditParameters, replaced, rewritten
-from codeagent_lsp.workspace.changeset import FileChange
+from codeagent_lsp.workspace.changes.changeset import FileChange
 from tests.tools.fakes import Bench
 
 NUMBERED = "1|def f():\n2|    return 1\n"

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from codeagent_lsp.workspace.changeset import FileChange
+from codeagent_lsp.workspace.changes.changeset import FileChange
 from tests.tools.fakes import Bench
 
 # --- read_file

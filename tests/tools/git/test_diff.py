@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from codeagent_lsp.tools.git.git_tools import GitDiff, GitDiffParameters
-from codeagent_lsp.workspace.files import FileView
-from codeagent_lsp.workspace.paths import Roots
+from codeagent_lsp.workspace.files.file_view import FileView
+from codeagent_lsp.workspace.files.paths import Roots
 from tests.tools.fakes import Bench
 from tests.tools.git.repos import commit, git, start
 

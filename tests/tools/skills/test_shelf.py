@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from codeagent_lsp.errors import ToolFailed
-from codeagent_lsp.tools.skills import skill_folders as places
+from codeagent_lsp.tools.skills import skill_folders
 from codeagent_lsp.tools.skills.trust import Trust
 from tests.tools.skills.samples import Shelves, skill
 
@@ -157,8 +157,8 @@ def test_links_lead_nowhere(tmp_path: Path) -> None:
 def test_too_much_is_refused(tmp_path: Path) -> None:
     made = Shelves(tmp_path)
     made.project("deep", skill(), **{"a/b/c/d/e/f/g.md": "x"})
-    made.project("many", skill(), **{f"{number}.md": "x" for number in range(places.MAX_FILES + 1)})
-    made.project("large", skill(), **{"big.txt": "x" * (places.MAX_BYTES + 1)})
+    made.project("many", skill(), **{f"{number}.md": "x" for number in range(skill_folders.MAX_FILES + 1)})
+    made.project("large", skill(), **{"big.txt": "x" * (skill_folders.MAX_BYTES + 1)})
     assert made.skills() == {}
     assert sorted(reason.split(" ")[1] for reason in made.reasons()) == ["cannot", "holds", "is"]
 

@@ -27,7 +27,7 @@ from codeagent_lsp.shadow.shell import (
     no_output,
 )
 from codeagent_lsp.tools.tool import Tool, ToolOutput
-from codeagent_lsp.workspace.files import FileView
+from codeagent_lsp.workspace.files.file_view import FileView
 from tests.tools.fakes import Bench
 
 SHADOW = Isolation("copy", confined=True, offline=True, hidden=True)

@@ -1,14 +1,14 @@
 """A command line drawn so that every character of it shows, and which of them would not have been seen. Pure.
 
-Not here: which characters those are (`workspace/unseen.py`), what a terminal can bear (`terminal/safe.py`), file
-names that deceive (`workspace/sensitive.py`).
+Not here: which characters those are (`workspace/text/unseen.py`), what a terminal can bear (`terminal/safe.py`), file
+names that deceive (`workspace/files/sensitive.py`).
 """
 
 from __future__ import annotations
 
 import re
 
-from codeagent_lsp.workspace.unseen import is_odd, numbered, shown_exactly
+from codeagent_lsp.workspace.text.unseen import is_odd, numbered, shown_exactly
 
 _HIDDEN_ASCII = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 _LONG_RUN = re.compile(r" {17,}|\t{9,}|\n{4,}")

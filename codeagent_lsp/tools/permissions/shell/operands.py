@@ -1,6 +1,6 @@
 """Which words, as paths, may be read unasked: inside the workspace by their name, and no secrets. Pure.
 
-By name alone, as no folder is known here: where a link leads is for the caller to ask (`workspace/paths.py`).
+By name alone, as no folder is known here: where a link leads is for the caller to ask (`workspace/files/paths.py`).
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import re
 from typing import Literal
 
 from codeagent_lsp.tools.permissions.shell.plain import Word
-from codeagent_lsp.workspace.sensitive import fold, holds_secrets
+from codeagent_lsp.workspace.files.sensitive import fold, holds_secrets
 
 Globs = Literal["none", "source", "any"]
 

@@ -1,7 +1,7 @@
 """What a path stands for, as a thing to destroy or to overwrite: the system, a home, a device, a program's settings.
 
-Judged by its text alone. Not here: what workspace files run later (`workspace/sensitive.py`), confinement
-(`workspace/paths.py`).
+Judged by its text alone. Not here: what workspace files run later (`workspace/files/sensitive.py`), confinement
+(`workspace/files/paths.py`).
 """
 
 from __future__ import annotations

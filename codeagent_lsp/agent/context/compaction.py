@@ -1,0 +1,248 @@
+"""Makes a long conversation short: old exchanges become a summary, the rest stays word for word.
+
+After a compaction the conversation is: the system message; the user's own messages so far; one note with the
+summary, the todo list, the plan, the changed files and the focused files as they are now; then the latest exchanges,
+the last one untouched. Everything is pure but the summariser that is handed in; when it fails or says too much, a
+plain list of what was done takes its place. Not here: when it is time (`window.py`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from codeagent_lsp.agent.context.digest import digest, short_result
+from codeagent_lsp.agent.context.excerpts import excerpt
+from codeagent_lsp.agent.context.focus import FocusedFiles, rendered
+from codeagent_lsp.agent.context.history import NOTE, SUMMARY, UNCHANGED, is_request, note
+from codeagent_lsp.agent.context.tokens import Counter, Exchange, Parts, estimate_tokens, flat, size, take_apart
+from codeagent_lsp.messages import Message
+
+Summarise = Callable[[tuple[Message, ...], int], Awaitable[str]]
+"""The model's answer to these messages in at most so many tokens; '' when there is none."""
+
+TAIL_SHARE = (0.35, 0.2, 0.0)
+WHOLE_TURN_SHARE = (0.5, 0.25, 0.0)
+SUMMARY_SHARE = 0.2
+LEAST_SUMMARY, MOST_SUMMARY = 96, 1024
+AIM = 0.65
+LEAST_ROOM = 200
+
+HEADER = "Summary of our work so far; the messages it tells of were removed to save room:"
+END = "(end of the summary)"
+SUMMARISE = (
+    "The conversation gets too long: all but the user's own messages will be removed. In at most {words} words, write "
+    "down what you need to go on: what you found out (names, paths, lines), what you changed, what failed, what is "
+    "left to do. Plain text, no tool call."
+)
+GONE = "(Unchanged, but its text was removed to save room. If it is not in the summary, read it again.)"
+REFERENCE = re.compile(re.escape(UNCHANGED) + r"(?: \(call (.+)\))?")
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What every compaction says again: todo list and plan as text, names of changed files, files in focus (fresh)."""
+
+    todos: str = ""
+    plan: str = ""
+    changed_files: tuple[str, ...] = ()
+    focused: FocusedFiles = field(default_factory=FocusedFiles)
+
+
+@dataclass(frozen=True, slots=True)
+class CompactionPlan:
+    """What becomes of a conversation.
+
+    `old` is summarised, `requests` and `tail` stay; `sent` are the messages before the tail as they stand, which is
+    what a model has in its cache. `summary_tokens` and `aim` (of the whole) are in tokens.
+    """
+
+    parts: Parts
+    sent: tuple[Message, ...]
+    requests: tuple[Message, ...]
+    old: tuple[Exchange, ...]
+    tail: tuple[Message, ...]
+    summary_tokens: int
+    aim: int
+
+
+def plan_compaction(
+    messages: Sequence[Message], budget: int, *, fixed: int = 0, pressure: int = 0, count: Counter = estimate_tokens
+) -> CompactionPlan:
+    """What to summarise so that the conversation takes well under `budget` tokens.
+
+    `fixed` tokens are taken by what is kept besides; `pressure` (0 to 2) says how little may stay. The latest turn
+    stays whole where it fits, else as many of its latest exchanges as do, all but the last with short results;
+    nothing stays of the turns before it but the user's words.
+    """
+    parts = take_apart(messages)
+    asked = [*parts.requests, *filter(is_request, flat(parts.exchanges))]
+    room = max(LEAST_ROOM, budget - fixed - size(parts.system, count) - size(asked, count))
+    start, last = _start(parts.exchanges, parts.latest_turn, room, pressure, count)
+    old, stays = parts.exchanges[:start], parts.exchanges[start:]
+    tail = (*flat(map(_short, parts.exchanges[start:last])), *flat(parts.exchanges[last:]))
+    return CompactionPlan(
+        parts,
+        tuple(messages[: len(messages) - len(flat(stays))]),
+        (*parts.requests, *filter(is_request, flat(old))),
+        old,
+        _without_loose_references(tail, messages),
+        max(LEAST_SUMMARY, min(MOST_SUMMARY, int(room * SUMMARY_SHARE))),
+        budget - int(room * (1 - AIM)),
+    )
+
+
+async def compact(
+    messages: Sequence[Message],
+    budget: int,
+    kept: Kept,
+    summarise: Summarise | None = None,
+    *,
+    pressure: int = 0,
+    keywords: Sequence[str] = (),
+    count: Counter = estimate_tokens,
+) -> tuple[Message, ...]:
+    """The conversation in less tokens than before, `budget` at most where that can be; unchanged when it cannot
+    be made smaller. With `pressure` 2 even the last results, requests and the system message are cut.
+    """
+    spoken = size([note(_kept_text(kept))], count)
+    plan = plan_compaction(messages, budget, fixed=spoken, pressure=pressure, count=count)
+    told = await _summary(plan, summarise, count)
+    before, best = size(messages, count), tuple(messages)
+    for candidate in _candidates(plan, told, kept, count):
+        made = squeeze(candidate, budget, keywords, count) if pressure > 1 else candidate
+        if size(made, count) < min(before, size(best, count)):
+            best = made
+        if best is made and size(made, count) <= budget:
+            break
+    return best
+
+
+def squeeze(
+    messages: Sequence[Message], budget: int, keywords: Sequence[str] = (), count: Counter = estimate_tokens
+) -> tuple[Message, ...]:
+    """The same messages with their longest texts cut until they fit: results first, then the model's words, notes,
+    older requests, the latest request, the system message. Calls stay as they are.
+    """
+    made = list(messages)
+    for index in sorted(range(len(made)), key=lambda index: (_rank(made, index), -len(made[index].content))):
+        over, message = size(made, count) - budget, made[index]
+        if over <= 0:
+            break
+        tokens = count(message.content)
+        made[index] = replace(message, content=within(message.content, max(80, tokens - over), keywords, count))
+    return tuple(made)
+
+
+def within(text: str, tokens: int, keywords: Sequence[str] = (), count: Counter = estimate_tokens) -> str:
+    """The telling parts of `text` in about `tokens` tokens."""
+    needed, limit = count(text), len(text)
+    if needed <= tokens:
+        return text
+    shown = text
+    for _ in range(12):
+        limit = int(limit * min(0.9, tokens / needed))
+        shown = excerpt(text, limit, keywords)
+        needed = count(shown)
+        if needed <= tokens:
+            break
+    return shown if len(shown) < len(text) else text
+
+
+def _start(exchanges: Sequence[Exchange], turn: int, room: int, pressure: int, count: Counter) -> tuple[int, int]:
+    """Index of the exchange with which the tail begins, and of the first one that stays as it is."""
+    if turn > 0 and size(flat(exchanges[turn:])[1:], count) <= room * WHOLE_TURN_SHARE[pressure]:
+        return turn, turn
+    spoken = max((at for at, exchange in enumerate(exchanges) if exchange[0].role == "assistant"), default=0)
+    last = start = max(turn, spoken)
+    left = room * TAIL_SHARE[pressure] - size(flat(exchanges[last:]), count)
+    while start > turn and (left := left - size(_short(exchanges[start - 1]), count)) >= 0:
+        start -= 1
+    return start, last
+
+
+def _short(exchange: Exchange) -> Exchange:
+    """The exchange with its results made short."""
+    calls = {call.id: call for call in exchange[0].tool_calls}
+    return tuple(
+        replace(message, content=short_result(calls[message.tool_call_id], message.content))
+        if message.role == "tool" and message.tool_call_id in calls
+        else message
+        for message in exchange
+    )
+
+
+def _without_loose_references(messages: Sequence[Message], before: Sequence[Message]) -> tuple[Message, ...]:
+    """References to a text that does not stand here as it did `before` say so."""
+    full = {message.tool_call_id: message.content for message in before if message.role == "tool"}
+    standing = {message.tool_call_id for message in messages if full.get(message.tool_call_id) == message.content}
+    return tuple(
+        replace(message, content=GONE)
+        if (found := REFERENCE.match(message.content)) and message.role == "tool" and found[1] not in standing
+        else message
+        for message in messages
+    )
+
+
+async def _summary(plan: CompactionPlan, summarise: Summarise | None, count: Counter) -> str:
+    """The model's words about what is old; '' when there is little to tell or it gave none."""
+    if summarise is None or size(flat(plan.old), count) < 2 * plan.summary_tokens:
+        return ""
+    question = note(SUMMARISE.format(words=plan.summary_tokens * 2 // 3))
+    told = await summarise((*plan.sent, question), plan.summary_tokens)
+    return told.replace(END, "").strip()
+
+
+def _candidates(plan: CompactionPlan, told: str, kept: Kept, count: Counter) -> Iterator[tuple[Message, ...]]:
+    """Conversations to take, the best first."""
+    if not plan.old and not plan.parts.summary:
+        yield _built(plan, "", kept) if kept.focused.files else _built(plan, "", None)
+        yield _built(plan, "", None)
+        return
+    limit = plan.summary_tokens * 3
+    listed = digest(plan.old, _earlier(plan.parts), limit)
+    for words in filter(None, (excerpt(told, limit) if told else "", listed)):
+        bare = _built(plan, words, replace(kept, focused=FocusedFiles()))
+        chosen = kept.focused.newest((plan.aim - size(bare, count)) * 2)
+        yield _built(plan, words, replace(kept, focused=replace(kept.focused, files=chosen)))
+        yield bare
+    yield _built(plan, "", replace(kept, focused=FocusedFiles()))
+
+
+def _built(plan: CompactionPlan, summary: str, kept: Kept | None) -> tuple[Message, ...]:
+    said = f"{HEADER}\n{summary}\n{END}" if summary else ""
+    text = "\n\n".join(filter(None, (said, _kept_text(kept) if kept else "", _focus_text(kept) if kept else "")))
+    told = (Message("user", text, name=SUMMARY),) if text else ()
+    return (*plan.parts.system, *plan.requests, *told, *plan.tail)
+
+
+def _kept_text(kept: Kept) -> str:
+    changed = f"Files changed so far: {', '.join(kept.changed_files)}" if kept.changed_files else ""
+    todos = f"Todo list:\n{kept.todos}" if kept.todos else ""
+    plan = f"Plan:\n{kept.plan}" if kept.plan else ""
+    return "\n\n".join(filter(None, (todos, plan, changed)))
+
+
+def _focus_text(kept: Kept) -> str:
+    files = [rendered(file.path, file.text) for file in kept.focused.files]
+    return "\n".join(["Files as they are now:", *files]) if files else ""
+
+
+def _earlier(parts: Parts) -> str:
+    """What the last summary said, without what it kept besides."""
+    content = parts.summary[0].content if parts.summary else ""
+    _, header, rest = content.partition(HEADER)
+    return rest.partition(END)[0].strip() if header else ""
+
+
+def _rank(messages: Sequence[Message], index: int) -> int:
+    """When a text is cut: the lower the sooner."""
+    message = messages[index]
+    if message.role == "system":
+        return 5
+    if is_request(message):
+        return 3 if any(map(is_request, messages[index + 1 :])) else 4
+    if message.role == "user":
+        return 2 if message.name == NOTE else 1
+    return 0 if message.role == "tool" else 1

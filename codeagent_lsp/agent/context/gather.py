@@ -1,0 +1,81 @@
+"""What a task needs to begin: the names of the workspace's files, and the text of those the task names.
+
+A model that starts with the right file in front of it needs half the calls; on a small local model that decides
+whether it gets there at all. Bounded in files and in size. Not here: ranking by the code itself (the repo map).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from itertools import islice
+from pathlib import PurePath
+
+from codeagent_lsp.errors import AgentError
+from codeagent_lsp.tools.files.read_tools import LARGE_FILE_LINES, render
+from codeagent_lsp.workspace.files.file_view import FileView
+from codeagent_lsp.workspace.text.lines import split_lines
+
+MOST_FILES = 2000
+LISTED_FILES = 60
+NAMED_FILES = 4
+
+MENTIONS = 200
+
+_NAME = re.compile(r"(?<![\w./\\+-])[\w./\\+-]*\w\.\w{1,10}\b")
+
+
+def starting_context(
+    view: FileView,
+    task: str,
+    budget: int,
+    skip: Iterable[str] = (),
+    *,
+    listed: bool = True,
+    stands: Callable[[str, str], bool] = lambda name, text: False,
+) -> str:
+    """Text to put before the task, at most about `budget` characters; files in `skip` are not repeated.
+
+    Names are `listed` where no repo map says more. `stands` tells whether the conversation has that text of that file
+    ('' for the list of names) already: it is not said twice.
+    """
+    files = [path for folder in view.roots.folders for path in islice(view.walk(folder), MOST_FILES)]
+    names = [view.roots.relative(path) for path in files]
+    parts = []
+    if names and listed:
+        lines = "\n".join(names[:LISTED_FILES])
+        more = f"\n(and {len(names) - LISTED_FILES} more)" if len(names) > LISTED_FILES else ""
+        listing = f"Files of the workspace:\n{lines}{more}"[: budget // 3]
+        parts.extend([] if stands("", listing) else [listing])
+    left = budget - sum(map(len, parts))
+    for path in named_files(task, files, skip):
+        try:
+            file = view.read(path)
+        except AgentError:
+            continue
+        name, text = view.roots.relative(path), render(file)
+        part = "whole" if len(split_lines(file.text)) <= LARGE_FILE_LINES else "beginning of the"
+        if stands(name, text):
+            parts.append(f"The {part} file {name} stands above, unchanged.")
+            continue
+        shown = f"The {part} file {name}, as it is now:\n{text}"
+        if len(shown) <= left and not view.roots.is_secret(path):
+            parts.append(shown)
+            left -= len(shown)
+    return "\n\n".join(parts)
+
+
+def named_files(task: str, files: Iterable[str], skip: Iterable[str] = ()) -> list[str]:
+    """The files whose path or name stands in the task, in the order they are named; none that is ambiguous."""
+    left_out = frozenset(skip)
+    by_name: dict[str, list[str]] = {}
+    for path in files:
+        by_name.setdefault(PurePath(path).name, []).append(path)
+    found: list[str] = []
+    mentions = dict.fromkeys(match.replace("\\", "/").removeprefix("./") for match in _NAME.findall(task))
+    for mention in islice(mentions, MENTIONS):
+        parts = PurePath(mention).parts
+        fitting = [path for path in by_name.get(parts[-1], ()) if PurePath(path).parts[-len(parts) :] == parts]
+        if len(fitting) == 1 and fitting[0] not in found and fitting[0] not in left_out:
+            found.append(fitting[0])
+    return found[:NAMED_FILES]

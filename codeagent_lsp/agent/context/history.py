@@ -1,0 +1,139 @@
+"""The conversation with the model: append-only between compactions, and well-formed whatever interrupts it.
+
+Well-formed means: every tool call of an assistant message is answered by exactly one tool message before any
+other role speaks, and no tool message stands without its call. Not here: fitting it into a window
+(`window.py`), and what a compaction makes of it (`compaction.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from codeagent_lsp.agent.context.focus import rendered
+from codeagent_lsp.messages import Message, ToolCall
+
+NOTE = "note"
+SUMMARY = "summary"
+INTERRUPTED = "(no result: the run was interrupted before this call finished; what it did is unknown)"
+
+UNFINISHED = "(I was stopped before I could answer.)"
+UNCHANGED = "Unchanged since you read it above"
+READING = "read_file"
+WORTH_REFERRING = 400
+
+
+class History:
+    """Messages in order. `on_append` is told each one before anything is done about it, `on_replace` all that a
+    compaction left.
+    """
+
+    def __init__(
+        self,
+        messages: Iterable[Message] = (),
+        on_append: Callable[[Message], None] = lambda message: None,
+        on_replace: Callable[[tuple[Message, ...]], None] = lambda messages: None,
+    ) -> None:
+        self._messages = list(well_formed(tuple(messages)))
+        self._call_ids = {call.id for message in self._messages for call in message.tool_calls}
+        self._on_append = on_append
+        self._on_replace = on_replace
+
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        """Everything said so far."""
+        return tuple(self._messages)
+
+    @property
+    def call_ids(self) -> frozenset[str]:
+        """Ids of all calls that were ever made here, also of those that a compaction took away."""
+        return frozenset(self._call_ids)
+
+    def append(self, message: Message) -> None:
+        """Add a message."""
+        self._on_append(message)
+        self._messages.append(message)
+        self._call_ids.update(call.id for call in message.tool_calls)
+
+    def replace(self, messages: Sequence[Message]) -> None:
+        """Take a compacted conversation in the place of this one."""
+        compacted = well_formed(messages)
+        self._on_replace(compacted)
+        self._messages = list(compacted)
+
+    def close_turn(self) -> None:
+        """Leave a whole turn behind, however it ended: every call answered, and a last word of the assistant."""
+        self._close_open_calls()
+        if self._messages and (self._messages[-1].role != "assistant" or self._messages[-1].tool_calls):
+            self.append(Message("assistant", UNFINISHED))
+
+    def _close_open_calls(self) -> None:
+        for call_id, name in open_calls(self._messages):
+            self.append(Message("tool", INTERRUPTED, tool_call_id=call_id, name=name))
+
+
+def note(text: str) -> Message:
+    """What the program itself tells the model in the user's place; it begins no turn of its own."""
+    return Message("user", text, name=NOTE)
+
+
+def is_request(message: Message) -> bool:
+    """Whether these are the user's own words."""
+    return message.role == "user" and message.name not in (NOTE, SUMMARY)
+
+
+def reference(messages: Sequence[Message], call: ToolCall, text: str) -> str | None:
+    """A short answer for a file that is read again unchanged while its text still stands above; else None.
+
+    Only the latest full text of the same reading counts: what changed and changed back in between is given anew.
+    """
+    if call.name != READING or len(text) < WORTH_REFERRING:
+        return None
+    path = str(call.arguments.get("path", ""))
+    same = {other.id for message in messages for other in message.tool_calls if _same_reading(other, call)}
+    for message in reversed(messages):
+        if message.tool_call_id in same and not message.content.startswith(UNCHANGED):
+            return f"{UNCHANGED} (call {message.tool_call_id})." if message.content == text else None
+        if message.name == SUMMARY and len(call.arguments) == 1 and rendered(path, text) in message.content:
+            return f"{UNCHANGED}: {path} stands in full in the summary of the conversation."
+    return None
+
+
+def open_calls(messages: Sequence[Message]) -> list[tuple[str, str]]:
+    """Id and tool name of the calls in the last assistant message that nobody has answered."""
+    answered: set[str] = set()
+    for message in reversed(messages):
+        if message.role == "tool":
+            answered.add(message.tool_call_id)
+        elif message.role == "assistant":
+            return [(call.id, call.name) for call in message.tool_calls if call.id not in answered]
+        else:
+            return []
+    return []
+
+
+def well_formed(messages: Sequence[Message]) -> tuple[Message, ...]:
+    """The same conversation with missing results filled in and orphaned or doubled ones left out."""
+    result: list[Message] = []
+    waiting: dict[str, str] = {}
+
+    def answer_all() -> None:
+        result.extend(
+            Message("tool", INTERRUPTED, tool_call_id=call_id, name=name) for call_id, name in waiting.items()
+        )
+        waiting.clear()
+
+    for message in messages:
+        if message.role == "tool":
+            if message.tool_call_id in waiting:
+                del waiting[message.tool_call_id]
+                result.append(message)
+            continue
+        answer_all()
+        result.append(message)
+        waiting.update((call.id, call.name) for call in message.tool_calls)
+    answer_all()
+    return tuple(result)
+
+
+def _same_reading(other: ToolCall, call: ToolCall) -> bool:
+    return other.name == call.name and other.id != call.id and dict(other.arguments) == dict(call.arguments)

@@ -1,0 +1,170 @@
+"""Keeps a conversation inside the model's window: admits results, and compacts when it is time.
+
+Between two compactions the history only grows, so that every prompt begins with the bytes of the one before. Not
+here: what a compaction does (`compaction.py`), asking the model (`loop.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+
+from codeagent_lsp import events
+from codeagent_lsp.agent.context.compaction import Kept, Summarise, compact, within
+from codeagent_lsp.agent.context.excerpts import keywords_of, share_out
+from codeagent_lsp.agent.context.history import History, is_request, reference
+from codeagent_lsp.agent.context.tokens import TokenMeter, estimate_tokens, flat, size, take_apart, tools_size
+from codeagent_lsp.errors import ContextOverflow
+from codeagent_lsp.messages import Message, ToolCall, ToolSpec
+
+MOST_IN_A_ROW = 3
+LEAST_BUDGET = 512
+LEAST_RESULT = 200
+RESULT_SHARE = 4
+MARGIN = 32
+FULL = 0.9
+SHORTENED = "\n(Shortened to fit. Read a range of lines or search for what you need.)"
+
+
+@dataclass(frozen=True, slots=True)
+class WindowLimits:
+    """`window` and `reply_tokens` are in tokens; `compact_at` is the share of the window at which old turns go,
+    `messages` their number.
+    """
+
+    window: int
+    reply_tokens: int
+    compact_at: float = 0.8
+    messages: int = 30
+
+
+async def nothing_kept() -> Kept:
+    """The default of `kept`."""
+    return Kept()
+
+
+class ConversationWindow:
+    """The history of one run inside one model's window.
+
+    `kept` gives what every compaction says again, as it is now; `summarise` asks the model, None asks nobody.
+    """
+
+    def __init__(
+        self,
+        history: History,
+        limits: WindowLimits,
+        emit: Callable[[events.Event], None],
+        kept: Callable[[], Awaitable[Kept]] = nothing_kept,
+        summarise: Summarise | None = None,
+    ) -> None:
+        self._history = history
+        self._limits = limits
+        self._emit = emit
+        self._kept = kept
+        self._summarise = summarise
+        self._meter = TokenMeter()
+        self._in_a_row = 0
+        self._floor = 0
+
+    async def fit(self, tools: Sequence[ToolSpec]) -> None:
+        """Compact until the next prompt fits. ContextOverflow when it does not after three times."""
+        while self._due(tools) and self._in_a_row < MOST_IN_A_ROW:
+            shrunk = await self._compact(tools, self._aim)
+            self._floor = self._tokens(tools)
+            if not shrunk and self._in_a_row >= MOST_IN_A_ROW:
+                break
+        if self._tokens(tools) > self._most:
+            needed = f"{self._tokens(tools)} + {self._limits.reply_tokens} > {self._limits.window}"
+            raise ContextOverflow("model.overflow", reason=needed)
+
+    async def shrink(self, tools: Sequence[ToolSpec]) -> bool:
+        """Compact because the server found the prompt too long; whether it is worth asking again."""
+        estimated = self._estimated(tools)
+        self._meter = self._meter.told(estimated, max(self._tokens(tools), self._limits.window))
+        while self._in_a_row < MOST_IN_A_ROW:
+            if await self._compact(tools, self._limits.window // 2):
+                return True
+        return False
+
+    def told(self, tools: Sequence[ToolSpec], prompt_tokens: int) -> None:
+        """A reply came: what the server counted for the history as it stands, 0 when it did not say."""
+        self._meter = self._meter.told(self._estimated(tools), prompt_tokens)
+        self._in_a_row = 0
+
+    def admit(self, calls: Sequence[ToolCall], results: Sequence[str], tools: Sequence[ToolSpec]) -> tuple[str, ...]:
+        """The results as they go into the history: unchanged files as a reference, long texts as excerpts.
+
+        Together they take at most a quarter of the room that the conversation has.
+        """
+        messages = self._history.messages
+        texts = [reference(messages, call, text) or text for call, text in zip(calls, results, strict=True)]
+        sizes = [estimate_tokens(text) for text in texts]
+        shares = share_out(sizes, self._room(tools) // RESULT_SHARE)
+        words = self._keywords()
+        return tuple(
+            text if needed <= max(share, LEAST_RESULT // len(texts)) else _shortened(text, share, words)
+            for text, needed, share in zip(texts, sizes, shares, strict=True)
+        )
+
+    @property
+    def _most(self) -> int:
+        """The longest prompt that leaves room for a reply, and for what our estimate is off."""
+        window = self._limits.window
+        return max(LEAST_BUDGET, window - self._limits.reply_tokens - window // MARGIN)
+
+    @property
+    def _aim(self) -> int:
+        return min(self._most, int(self._limits.window * self._limits.compact_at))
+
+    def _due(self, tools: Sequence[ToolSpec]) -> bool:
+        full = self._aim if self._floor < FULL * self._aim else self._most  # or every call would compact again
+        if self._tokens(tools) > full:
+            return True
+        parts = take_apart(self._history.messages)
+        return parts.latest_turn > 0 and len(flat(parts.exchanges)) > self._limits.messages and not self._in_a_row
+
+    async def _compact(self, tools: Sequence[ToolSpec], aim: int) -> bool:
+        """One compaction, harder than the one before it; whether anything got smaller."""
+        messages = self._history.messages
+        pressure, self._in_a_row = self._in_a_row, self._in_a_row + 1
+        budget = self._meter.estimate(aim) - tools_size(tools)
+        made = await compact(
+            messages, budget, await self._kept(), self._asker(tools), pressure=pressure, keywords=self._keywords()
+        )
+        before, after = size(messages), size(made)
+        if after >= before:
+            return False
+        self._history.replace(made)
+        self._emit(events.ContextCompacted(before=before, after=after))
+        return True
+
+    def _asker(self, tools: Sequence[ToolSpec]) -> Summarise | None:
+        """The summariser, where its question fits into the window; asked once in a row."""
+        ask = self._summarise
+        if ask is None or self._in_a_row > 1:
+            return None
+
+        async def asked(messages: tuple[Message, ...], tokens: int) -> str:
+            prompt = self._meter.tokens(size(messages) + tools_size(tools))
+            return await ask(messages, tokens) if prompt + tokens <= self._limits.window else ""
+
+        return asked
+
+    def _estimated(self, tools: Sequence[ToolSpec]) -> int:
+        return size(self._history.messages) + tools_size(tools)
+
+    def _tokens(self, tools: Sequence[ToolSpec]) -> int:
+        return self._meter.tokens(self._estimated(tools))
+
+    def _room(self, tools: Sequence[ToolSpec]) -> int:
+        """Estimated tokens for everything but tools, rules and the user's words."""
+        fixed = [message for message in self._history.messages if message.role == "system" or is_request(message)]
+        return max(3 * LEAST_RESULT, self._meter.estimate(self._aim) - tools_size(tools) - size(fixed))
+
+    def _keywords(self) -> tuple[str, ...]:
+        task = next((message.content for message in reversed(self._history.messages) if is_request(message)), "")
+        return keywords_of(task[-4000:])
+
+
+def _shortened(text: str, tokens: int, keywords: Sequence[str]) -> str:
+    return within(text, max(40, tokens - 30), keywords) + SHORTENED

@@ -1,0 +1,210 @@
+"""Makes any model call tools: by the tools API, under a JSON grammar, or in plain text.
+
+`ToolCallingModel` wraps a backend and is itself a `Model`; whoever asks sees only `Reply.tool_calls`, or
+`Reply.problem` when a call was not understood. Not here: which of the three a model can do (`probe`).
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from dataclasses import replace
+
+from codeagent_lsp.errors import ModelReplyInvalid
+from codeagent_lsp.llm import wire
+from codeagent_lsp.llm.calls import call_history, call_instructions, constrained, toolcalls
+from codeagent_lsp.llm.calls.constrained import ANSWER, AnswerReader
+from codeagent_lsp.llm.calls.jsontext import loads_object
+from codeagent_lsp.llm.calls.render import render
+from codeagent_lsp.llm.calls.toolcalls import StreamParser
+from codeagent_lsp.llm.model import (
+    Model,
+    ModelInfo,
+    ModelRequest,
+    Reply,
+    StreamItem,
+    TextChunk,
+    ToolCalling,
+)
+from codeagent_lsp.messages import ToolCall, ToolSpec
+
+_REMEMBERED = 500
+
+
+class ToolCallingModel:
+    """A model that calls tools in the given mode. `tool_calls` of a reply fit their tools' schemas.
+
+    Calls that fit are kept even where `problem` tells of others that do not.
+    """
+
+    def __init__(self, inner: Model, mode: ToolCalling) -> None:
+        self._inner = inner
+        self._mode: ToolCalling = mode
+        self._written: OrderedDict[str, str] = OrderedDict()
+
+    @property
+    def info(self) -> ModelInfo:
+        """Who answers, with the mode in which it calls tools."""
+        return replace(self._inner.info, tool_calling=self._mode)
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamItem, None]:
+        """The answer; without tools in the request, or with a schema of its own, no format is imposed."""
+        by_mode = {"native": self._native, "constrained": self._constrained, "text": self._text}
+        plain = not request.tools or request.response_schema is not None
+        if plain and self._mode != "native":
+            request = self._without_tools(request)
+        source = self._inner.stream(request) if plain else by_mode[self._mode](request)
+        async with aclosing(source) as items:
+            async for item in items:
+                yield item
+
+    async def count_tokens(self, text: str) -> int:
+        """Tokens of `text`."""
+        return await self._inner.count_tokens(text)
+
+    async def close(self) -> None:
+        """Closes the backend."""
+        await self._inner.close()
+
+    async def _native(self, request: ModelRequest) -> AsyncGenerator[StreamItem, None]:
+        shown = False
+        parser = StreamParser(request.tools)  # models without native tools write the call into their text
+        try:
+            async with aclosing(self._inner.stream(request)) as items:
+                async for item in _without_calls(items, parser):
+                    shown = True
+                    yield _checked(item, request.tools) if isinstance(item, Reply) else item
+            return
+        except ModelReplyInvalid as error:
+            if error.key != "model.server_parse" or shown:
+                raise
+        async with aclosing(self._text(request)) as items:  # the server chokes on calls the model wrote well
+            async for item in items:
+                yield item
+
+    async def _constrained(self, request: ModelRequest) -> AsyncGenerator[StreamItem, None]:
+        told = call_instructions.constrained(request.tools)
+        asked = replace(
+            request,
+            messages=call_history.as_text(request.messages, told, self._write_call, self._write_answer),
+            tools=(),
+            response_schema=constrained.reply_schema(_callable(request)),
+        )
+        reader, shown = AnswerReader(), ""
+        async with aclosing(self._inner.stream(asked)) as items:
+            async for item in items:
+                if isinstance(item, TextChunk):
+                    if text := reader.feed(item.text):
+                        shown += text
+                        yield TextChunk(text)
+                elif isinstance(item, Reply):
+                    reply = _from_object(item, request.tools, shown)
+                    self._remember(item.text, reply)
+                    yield reply
+                else:
+                    yield item
+
+    async def _text(self, request: ModelRequest) -> AsyncGenerator[StreamItem, None]:
+        told = call_instructions.text(request.tools)
+        messages = call_history.as_text(request.messages, told, render, together=True)
+        parser = StreamParser(request.tools)
+        asked = replace(request, messages=messages, tools=())
+        async with aclosing(self._inner.stream(asked)) as items:
+            async for item in _without_calls(items, parser):
+                yield _from_text(item, request.tools) if isinstance(item, Reply) else item
+
+    def _remember(self, raw: str, reply: Reply) -> None:
+        """Keeps how the model itself wrote a reply: sent back byte for byte, it is still in its cache."""
+        if loads_object(raw) is None or reply.problem:
+            return
+        self._written[reply.tool_calls[0].id if reply.tool_calls else reply.text] = raw
+        while len(self._written) > _REMEMBERED:
+            self._written.popitem(last=False)
+
+    def _write_call(self, call: ToolCall) -> str:
+        return self._written.get(call.id) or constrained.write_call(call)
+
+    def _write_answer(self, text: str) -> str:
+        return self._written.get(text) or constrained.write_answer(text)
+
+    def _without_tools(self, request: ModelRequest) -> ModelRequest:
+        """A history with calls in it, for a question that offers no tools."""
+        if not any(message.tool_calls or message.role == "tool" for message in request.messages):
+            return request
+        write = constrained.write_call if self._mode == "constrained" else render
+        return replace(request, messages=call_history.as_text(request.messages, "", write, together=True))
+
+
+async def _without_calls(
+    items: AsyncGenerator[StreamItem, None], parser: StreamParser
+) -> AsyncGenerator[StreamItem, None]:
+    """The items, their text only as far as it belongs to no call."""
+    async for item in items:
+        if isinstance(item, TextChunk):
+            parser.feed(item.text)
+            if text := parser.visible():
+                yield TextChunk(text)
+            continue
+        if isinstance(item, Reply) and (rest := parser.rest()):
+            yield TextChunk(rest)
+        yield item
+
+
+def _callable(request: ModelRequest) -> tuple[ToolSpec, ...]:
+    """The tools that a reply may call. Where no grammar sees to it, whoever runs the calls does."""
+    return tuple(tool for tool in request.tools if request.allowed is None or tool["name"] in request.allowed)
+
+
+def _checked(reply: Reply, tools: tuple[ToolSpec, ...]) -> Reply:
+    """A native reply with its calls made to fit; a call written into the text is found too."""
+    if not reply.tool_calls:
+        return _from_text(reply, tools) if reply.text and not reply.problem else reply
+    results = [(call, toolcalls.check(call.name, call.arguments, tools)) for call in reply.tool_calls]
+    calls = tuple(replace(result, id=call.id) for call, result in results if isinstance(result, ToolCall))
+    problems = [reply.problem, *(result for _, result in results if isinstance(result, str))]
+    return replace(reply, tool_calls=calls, problem=" ".join(filter(None, problems)))
+
+
+def _from_object(reply: Reply, tools: tuple[ToolSpec, ...], shown: str) -> Reply:
+    """A reply that should be one JSON object; a server without grammars may give any text."""
+    value = loads_object(reply.text)
+    arguments = value.get("args") if value else None
+    if value and value.get("tool") == ANSWER and isinstance(arguments, dict):
+        return replace(reply, text=str(arguments.get("text", "")))
+    if reply.finish_reason == "length":  # an answer may be cut, a call may not
+        return replace(reply, text=shown, problem="" if shown else _too_long(reply.text))
+    answer: ToolSpec = {
+        "name": ANSWER,
+        "description": "",
+        "parameters": {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]},
+    }
+    found = _from_text(reply, (*tools, answer))
+    texts = [str(call.arguments["text"]) for call in found.tool_calls if call.name == ANSWER]
+    calls = tuple(call for call in found.tool_calls if call.name != ANSWER)
+    return replace(
+        found,
+        text=found.text or " ".join(texts),
+        tool_calls=calls,
+        finish_reason="tool_calls" if calls else "stop",
+    )
+
+
+def _from_text(reply: Reply, tools: tuple[ToolSpec, ...]) -> Reply:
+    found = toolcalls.extract(reply.text, tools)
+    if not found.calls and not found.problem:
+        return reply
+    if reply.finish_reason == "length":  # the last call may be cut, and mending it would invent its end
+        return replace(reply, text=found.text, problem=_too_long(reply.text))
+    calls = tuple(replace(call, id=wire.new_call_id()) for call in found.calls)
+    reason = "tool_calls" if calls else reply.finish_reason
+    return replace(
+        reply, text=found.text, tool_calls=calls, finish_reason=reason, problem=found.problem or reply.problem
+    )
+
+
+def _too_long(text: str) -> str:
+    return (
+        f"The reply was cut at the token limit after {len(text)} characters and nothing of it ran. "
+        "Do less in one call: write long files in parts."
+    )

@@ -1,0 +1,44 @@
+"""Looks for a model server on this machine, on the ports where the usual ones listen.
+
+Not here: what to do with one (`factory`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from codeagent_lsp.llm.endpoint import Endpoint, Limits, endpoint
+from codeagent_lsp.llm.providers.llamacpp import read_props
+from codeagent_lsp.llm.providers.openai import list_models
+
+PORTS: Mapping[str, int] = {"llamacpp": 8080, "ollama": 11434, "lmstudio": 1234, "vllm": 8000}
+PROBE_SECONDS = 0.8
+
+
+@dataclass(frozen=True)
+class Found:
+    """A server that answers: which kind it was looked for as, its address, its models."""
+
+    kind: str
+    where: Endpoint
+    models: tuple[str, ...] = field(default=())
+    is_llamacpp: bool = False
+
+
+async def find_servers(
+    ports: Mapping[str, int] | None = None, *, host: str = "127.0.0.1", key: str | None = None
+) -> list[Found]:
+    """All that answer within `PROBE_SECONDS`, in the order of `ports`; all are asked at once."""
+    wanted = PORTS if ports is None else ports
+    asked = [_look(kind, endpoint(f"http://{host}:{port}", key)) for kind, port in wanted.items()]
+    return [found for found in await asyncio.gather(*asked) if found]
+
+
+async def _look(kind: str, where: Endpoint) -> Found | None:
+    limits = Limits(connect=PROBE_SECONDS, first=PROBE_SECONDS, silence=PROBE_SECONDS)
+    models, props = await asyncio.gather(list_models(where, limits), read_props(where, limits))
+    if not models and props is None:
+        return None
+    return Found(kind, where, tuple(models), is_llamacpp=props is not None)

@@ -1,0 +1,188 @@
+"""The embedded model: a llama.cpp server in a child process of ours, started with the first question.
+
+The child has its own process group, no stdin, nothing of our stdout, and ends with us: it watches a pipe.
+Not here: the server itself (`embedded_server`) and fetching the weights (`weights`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import sys
+from collections.abc import AsyncGenerator
+from contextlib import aclosing, suppress
+from dataclasses import replace
+from importlib.util import find_spec
+from pathlib import Path
+
+from codeagent_lsp.errors import ModelNotFound, ModelUnreachable
+from codeagent_lsp.llm.endpoint import Limits, endpoint
+from codeagent_lsp.llm.model import ModelInfo, ModelRequest, StreamItem
+from codeagent_lsp.llm.providers.llamacpp import LlamaCppModel
+from codeagent_lsp.llm.retry import RetryPolicy
+
+CONTEXT_WINDOW = 8192
+START_SECONDS = 180.0
+STOP_SECONDS = 5.0
+
+
+def engine_installed() -> bool:
+    """Whether the extra `local` is here."""
+    return find_spec("xllamacpp") is not None
+
+
+class EmbeddedModel:
+    """A `Model` over a child process; the child is started when it is first needed, and again if it died."""
+
+    def __init__(
+        self,
+        weights: Path,
+        *,
+        context_window: int = CONTEXT_WINDOW,
+        limits: Limits | None = None,
+        policy: RetryPolicy | None = None,
+        max_tokens: int | None = None,
+    ) -> None:
+        self._weights = weights
+        self._info = ModelInfo(weights.stem, "embedded", context_window=context_window, tool_calling="text")
+        self._limits = limits or Limits()
+        self._policy = policy
+        self._max_tokens = max_tokens
+        self._starting = asyncio.Lock()
+        self._child: _Child | None = None
+        self._model: LlamaCppModel | None = None
+
+    @property
+    def info(self) -> ModelInfo:
+        """Who answers; the URL is known once the child runs."""
+        return self._info
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamItem, None]:
+        """The answer of the child's server."""
+        model = await self.ready()
+        async with aclosing(model.stream(request)) as items:
+            async for item in items:
+                yield item
+
+    async def count_tokens(self, text: str) -> int:
+        """The exact count."""
+        return await (await self.ready()).count_tokens(text)
+
+    async def close(self) -> None:
+        """Ends the child."""
+        async with self._starting:
+            await self._stop()
+
+    async def ready(self) -> LlamaCppModel:
+        """The model over the running child. ModelNotFound or ModelUnreachable when it cannot run."""
+        async with self._starting:
+            if self._model and self._child and self._child.running:
+                return self._model
+            await self._stop()
+            self._check()
+            self._child = child = await _Child.start(self._weights, self._info.context_window or 0)
+            self._info = replace(self._info, url=child.url)
+            self._model = LlamaCppModel(
+                endpoint(child.url, child.key),
+                self._info,
+                api_mode="completion",  # its chat endpoint lets a code fence pass that it hides from us
+                limits=self._limits,
+                policy=self._policy,
+                max_tokens=self._max_tokens,
+            )
+            return self._model
+
+    def _check(self) -> None:
+        if not engine_installed():
+            raise ModelNotFound("model.local_missing")
+        if not self._weights.is_file():
+            raise ModelNotFound("model.weights_missing", path=self._weights)
+
+    async def _stop(self) -> None:
+        model, self._model = self._model, None
+        child, self._child = self._child, None
+        if model:
+            await model.close()
+        if child:
+            await child.stop()
+
+
+class _Child:
+    """The process and our end of the pipe that keeps it alive."""
+
+    def __init__(self, process: asyncio.subprocess.Process, alive: int) -> None:
+        self.url = ""
+        self.key = ""
+        self._process = process
+        self._alive = alive
+
+    @classmethod
+    async def start(cls, weights: Path, context_window: int) -> _Child:
+        """A child whose server answers."""
+        ready_read, ready_write = os.pipe()
+        alive_read, alive_write = os.pipe()
+        command = [sys.executable, "-m", "codeagent_lsp.llm.providers.embedded_server", "--model", str(weights)]
+        command += ["--n-ctx", str(context_window)]
+        command += ["--ready-fd", str(ready_write), "--alive-fd", str(alive_read)]
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *command,
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=asyncio.subprocess.DEVNULL,
+                stderr=asyncio.subprocess.DEVNULL,
+                pass_fds=(ready_write, alive_read),
+                start_new_session=True,
+            )
+        except BaseException:
+            os.close(ready_read)
+            os.close(alive_write)
+            raise
+        finally:
+            os.close(ready_write)
+            os.close(alive_read)
+        child = cls(process, alive_write)
+        try:
+            await child._wait_ready(ready_read)
+        except BaseException:
+            await child.stop()
+            raise
+        return child
+
+    @property
+    def running(self) -> bool:
+        return self._process.returncode is None
+
+    async def stop(self) -> None:
+        """Lets go of the pipe, waits a little, then kills the group."""
+        with suppress(OSError):
+            os.close(self._alive)
+        try:
+            async with asyncio.timeout(STOP_SECONDS):
+                await self._process.wait()
+        except BaseException as error:  # a cancelled stop must not leave the child either
+            with suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+            if not isinstance(error, TimeoutError):
+                raise
+            await self._process.wait()
+
+    async def _wait_ready(self, descriptor: int) -> None:
+        loop = asyncio.get_running_loop()
+        reader = asyncio.StreamReader()
+        pipe = os.fdopen(descriptor, "rb", 0)
+        transport, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), pipe)
+        try:
+            async with asyncio.timeout(START_SECONDS):
+                line = await reader.readline()
+            message = json.loads(line or b"{}")
+        except (TimeoutError, ValueError) as error:
+            raise ModelUnreachable("model.embedded_failed", reason="it did not get ready") from error
+        finally:
+            transport.close()
+        if not message.get("port"):
+            reason = message.get("error", "it ended at once")
+            raise ModelUnreachable("model.embedded_failed", reason=reason)
+        self.url = f"http://127.0.0.1:{message['port']}"
+        self.key = str(message.get("key", ""))

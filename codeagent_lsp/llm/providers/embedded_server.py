@@ -1,0 +1,84 @@
+"""The child process of the embedded model: llama.cpp's own HTTP server, until its parent is gone.
+
+Run as `python -m codeagent_lsp.llm.providers.embedded_server --model FILE --ready-fd N --alive-fd M`. It writes one
+line of JSON with its port and its key, or with what went wrong, to the ready descriptor, and ends when the
+other end of the alive descriptor closes. Not here: who starts it (`embedded`).
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import secrets
+import sys
+from importlib import import_module
+from typing import Any
+from urllib.parse import urlsplit
+
+PROMPT_CACHE_MIB = 256
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Serves until the parent closes its end of the alive pipe, or for ever without one."""
+    options = _parse(arguments)
+    _leave_terminal()
+    key = secrets.token_urlsafe(24)  # other users of this machine reach loopback too
+    try:
+        server = start(options.model, n_ctx=options.n_ctx, threads=options.threads, key=key)
+        port = urlsplit(str(server.listening_address)).port
+    except (ImportError, OSError, RuntimeError, ValueError) as error:
+        _say(options.ready_fd, {"error": str(error)[:500] or type(error).__name__})
+        return 1
+    _say(options.ready_fd, {"port": port, "key": key})
+    with contextlib.suppress(OSError):
+        while os.read(options.alive_fd, 1):
+            pass
+    os._exit(0)  # the server's threads have no orderly end that is as quick
+
+
+def start(model: str, *, n_ctx: int, threads: int, port: int = 0, key: str = "") -> Any:
+    """A running `xllamacpp.Server` on loopback; port 0 takes a free one, a `key` keeps others out."""
+    xllamacpp = import_module("xllamacpp")
+    params = xllamacpp.CommonParams()
+    params.model.path = model
+    params.model_alias = {os.path.basename(model).removesuffix(".gguf")}  # noqa: PTH119 - a name, not a path
+    params.n_ctx = n_ctx
+    params.n_parallel = 1
+    params.cpuparams.n_threads = threads
+    params.cpuparams_batch.n_threads = threads
+    params.hostnames = ["127.0.0.1"]
+    params.cache_ram_mib = PROMPT_CACHE_MIB
+    params.ui = False
+    if key:
+        params.api_keys = [key]
+    params.port = port
+    params.warmup = False
+    return xllamacpp.Server(params)
+
+
+def _parse(arguments: list[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="codeagent_lsp.llm.providers.embedded_server")
+    parser.add_argument("--model", required=True)
+    parser.add_argument("--n-ctx", type=int, default=8192)
+    parser.add_argument("--threads", type=int, default=os.cpu_count() or 2)
+    parser.add_argument("--ready-fd", type=int, required=True)
+    parser.add_argument("--alive-fd", type=int, required=True)
+    return parser.parse_args(arguments)
+
+
+def _leave_terminal() -> None:
+    """Nothing of llama.cpp's chatter may reach the parent's stdout."""
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for descriptor in (0, 1, 2):
+        os.dup2(nowhere, descriptor)
+
+
+def _say(descriptor: int, message: dict[str, object]) -> None:
+    os.write(descriptor, json.dumps(message).encode() + b"\n")
+    os.close(descriptor)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

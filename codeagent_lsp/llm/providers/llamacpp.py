@@ -1,0 +1,142 @@
+"""A llama.cpp server: chat completions, and what only it has.
+
+`/props` tells the window, `/tokenize` counts exactly, `/apply-template` with the raw `/completion` is the
+mode `completion`. Prompts are cached; `timings` say how much was reused. Not here: starting one (`embedded`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing, suppress
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from codeagent_lsp.errors import ModelStreamBroken, ModelTimeout, ModelUnreachable
+from codeagent_lsp.llm import failures, sse, wire
+from codeagent_lsp.llm.endpoint import Endpoint, Limits
+from codeagent_lsp.llm.model import ModelInfo, ModelRequest, StreamItem
+from codeagent_lsp.llm.providers.openai import OpenAIModel, estimate_tokens, fetch_json, json_object
+from codeagent_lsp.llm.retry import RetryPolicy
+from codeagent_lsp.llm.sse import Clock
+
+LONGEST_REPLY = 4096
+
+_CALL_SECONDS = 10.0
+_EXACT_LIMIT = 400_000
+
+
+@dataclass(frozen=True)
+class Props:
+    """What `/props` says: the window in tokens (None when unsaid), the file of the model, and the requests it takes at
+    once.
+    """
+
+    context_window: int | None
+    model_path: str = ""
+    slots: int = 1
+
+
+class LlamaCppModel(OpenAIModel):
+    """One llama.cpp server; `api_mode` chooses between its chat and its raw endpoint."""
+
+    def __init__(
+        self,
+        where: Endpoint,
+        info: ModelInfo,
+        *,
+        api_mode: Literal["chat", "completion"] = "chat",
+        limits: Limits | None = None,
+        policy: RetryPolicy | None = None,
+        max_tokens: int | None = None,
+    ) -> None:
+        longest = max_tokens or min(LONGEST_REPLY, (info.context_window or 4 * LONGEST_REPLY) // 4)
+        super().__init__(where, info, limits=limits, policy=policy, max_tokens=longest)
+        self._api_mode = api_mode
+
+    async def count_tokens(self, text: str) -> int:
+        """The server's own count; an estimate when it does not answer, or for very long text."""
+        if len(text) > _EXACT_LIMIT:
+            return estimate_tokens(text)
+        value = None
+        with suppress(ModelUnreachable):
+            value = await self._ask("/tokenize", {"content": text})
+        tokens = (value or {}).get("tokens")
+        return len(tokens) if isinstance(tokens, list) else estimate_tokens(text)
+
+    async def apply_template(self, request: ModelRequest) -> str:
+        """The prompt that the model's own chat template makes of the messages."""
+        value = await self._ask("/apply-template", {"messages": wire.chat_messages(request.messages)})
+        prompt = (value or {}).get("prompt")
+        if not isinstance(prompt, str):
+            raise ModelStreamBroken("model.stream_garbled", url=self._where.root, reason="/apply-template")
+        return prompt
+
+    def _body(self, request: ModelRequest) -> dict[str, Any]:
+        return {**super()._body(request), "cache_prompt": True}
+
+    async def _exchange(self, request: ModelRequest) -> AsyncGenerator[StreamItem, None]:
+        source = self._raw(request) if self._api_mode == "completion" else super()._exchange(request)
+        async with aclosing(source) as items:
+            async for item in items:
+                yield item
+
+    async def _raw(self, request: ModelRequest) -> AsyncGenerator[StreamItem, None]:
+        """One exchange over `/completion`, its chunks read as if they were chat chunks."""
+        body: dict[str, Any] = {
+            "prompt": await self.apply_template(request),
+            "stream": True,
+            "cache_prompt": True,
+            "temperature": request.temperature,
+            "n_predict": request.max_tokens or self._max_tokens,
+        }
+        if request.stop:
+            body["stop"] = list(request.stop)
+        if request.response_schema is not None:
+            body["json_schema"] = request.response_schema
+        async with aclosing(self._reply(body, f"{self._where.root}/completion")) as items:
+            async for item in items:
+                yield item
+
+    def _chunk(self, data: str) -> dict[str, Any]:
+        chunk = super()._chunk(data)
+        return as_chat_chunk(chunk) if "content" in chunk and "choices" not in chunk else chunk
+
+    async def _ask(self, path: str, body: dict[str, Any]) -> dict[str, Any] | None:
+        """The JSON object that a small POST gives; None when it gives none. Unreachable servers raise."""
+        limits = Limits(self._limits.connect, min(self._limits.first, _CALL_SECONDS), _CALL_SECONDS)
+        try:
+            async with self._post(f"{self._where.root}{path}", body, Clock.start(limits)) as response:
+                raw = await sse.read_body(response, self._where, limits, failures.BODY_LIMIT * 64)
+            return json_object(raw)
+        except (ModelTimeout, ModelStreamBroken):
+            return None
+
+
+async def read_props(where: Endpoint, limits: Limits) -> Props | None:
+    """What the server at `where` says of itself; None when it is not llama.cpp."""
+    value = await fetch_json(where, f"{where.root}/props", limits)
+    settings = (value or {}).get("default_generation_settings")
+    if value is None or not isinstance(settings, dict):
+        return None
+    window = next((n for n in (settings.get("n_ctx"), value.get("n_ctx")) if type(n) is int and n > 0), None)
+    slots = value.get("total_slots")
+    return Props(window, str(value.get("model_path", "")), slots if type(slots) is int and slots > 0 else 1)
+
+
+def as_chat_chunk(chunk: dict[str, Any]) -> dict[str, Any]:
+    """A chunk of `/completion` in the shape of a chat chunk."""
+    reason = None
+    if chunk.get("stop"):
+        reason = "length" if chunk.get("stop_type") == "limit" or chunk.get("truncated") else "stop"
+    usage = {}
+    if chunk.get("stop"):
+        usage = {
+            "prompt_tokens": chunk.get("tokens_evaluated"),
+            "completion_tokens": chunk.get("tokens_predicted"),
+        }
+    return {
+        "choices": [{"delta": {"content": chunk["content"]}, "finish_reason": reason}],
+        "usage": usage or None,
+        "timings": chunk.get("timings"),
+        "model": chunk.get("model"),
+    }

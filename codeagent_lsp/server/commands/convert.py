@@ -1,0 +1,127 @@
+"""From a command's arguments to a request of the session layer: places, diagnostics, names of files and hunks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any
+
+from codeagent_lsp.errors import AgentError, UsageError
+from codeagent_lsp.index.enclosing import enclosing_symbol
+from codeagent_lsp.session.request import Planning, RunKind, RunRequest, Target
+from codeagent_lsp.texts import text
+from codeagent_lsp.workspace.files import uris
+from codeagent_lsp.workspace.text.position import LineIndex, offset_at
+
+if TYPE_CHECKING:
+    from codeagent_lsp.server.documents import Documents
+    from codeagent_lsp.workspace.files.file_view import FileView
+
+TITLE_LENGTH = 60
+PLANNING: Mapping[str, Planning] = {"direct": "never", "plan": "always"}
+
+
+def run_request(
+    kind: RunKind, arguments: Mapping[str, Any], documents: Documents, view: FileView, language: str
+) -> RunRequest:
+    """The request behind a command that starts a run."""
+    given = (arguments.get(key) for key in ("task", "question", "instruction", "source"))
+    words = str(next(filter(None, given), "")).strip()
+    target = _target(arguments, documents, view)
+    name = title(kind, words, target, language)
+    chosen = [arguments.get(key, "") for key in ("name", "location", "branch")] if kind == "skills.install" else ()
+    args = tuple(map(str, arguments.get("args", chosen)))
+    planning = PLANNING.get(str(arguments.get("mode", "")))
+    return RunRequest(kind, words, name, target, _diagnostics(arguments), args, planning)
+
+
+def title(kind: RunKind, words: str, target: Target | None, language: str) -> str:
+    """A short line for progress and lists."""
+    first = " ".join(words.split())
+    short = first if len(first) <= TITLE_LENGTH else first[: TITLE_LENGTH - 1] + "…"
+    if kind == "run":
+        return short
+    name = kind.replace(".", "_").lower()
+    label = text(f"title.{name}", language)
+    subject = short or (PurePath(target.file.path).name if target is not None else "")
+    return f"{label}: {subject}" if subject else label
+
+
+def chosen_hunks(arguments: Mapping[str, Any], view: FileView) -> Mapping[str, frozenset[int]] | None:
+    """Hunk ids `path#number` (1-based, as the review shows them) by absolute path, 0-based."""
+    if "hunks" not in arguments:
+        return None
+    chosen: dict[str, set[int]] = {}
+    for name in arguments["hunks"]:
+        path, _, number = str(name).rpartition("#")
+        if not path or not number.isdigit() or int(number) < 1:
+            raise UsageError("command.kind", command="codeagent.apply", name="hunks", kind="path#number")
+        chosen.setdefault(_path(path, view), set()).add(int(number) - 1)
+    return {path: frozenset(numbers) for path, numbers in chosen.items()}
+
+
+def chosen_files(arguments: Mapping[str, Any], view: FileView) -> frozenset[str] | None:
+    """Files by name or URI as absolute paths."""
+    if "files" not in arguments:
+        return None
+    return frozenset(_path(str(name), view) for name in arguments["files"])
+
+
+def _path(name: str, view: FileView) -> str:
+    try:
+        return view.roots.resolve(name)
+    except AgentError as error:
+        raise UsageError("command.not_open", uri=name) from error
+
+
+def _target(arguments: Mapping[str, Any], documents: Documents, view: FileView) -> Target | None:
+    uri = arguments.get("uri")
+    if uri is None:
+        return None
+    path = uris.to_path(uri)
+    where = path if path is not None else uri
+    try:
+        if path is not None:
+            where = view.roots.resolve(path)
+        file = view.read(where)
+    except AgentError as error:
+        raise UsageError("command.not_open", uri=uri) from error
+    whole = file.text
+    start, end = _offsets(arguments.get("range"), whole, documents)
+    if start == end and "range" in arguments:
+        start, end = enclosing_symbol(where, whole, start) or _line_at(whole, start)
+    return Target(file, start, end)
+
+
+def _offsets(span: Any, whole: str, documents: Documents) -> tuple[int, int]:
+    if span is None:
+        return 0, len(whole)
+    index = LineIndex.of(whole)
+    ends = [(span[name]["line"], span[name]["character"]) for name in ("start", "end")]
+    first, last = (offset_at(whole, index, end, documents.encoding) for end in ends)
+    return min(first, last), max(first, last)
+
+
+def _line_at(whole: str, offset: int) -> tuple[int, int]:
+    index = LineIndex.of(whole)
+    line = index.line_at(offset)
+    end = index.starts[line + 1] if line + 1 < len(index) else len(whole)
+    return index.starts[line], end
+
+
+def _diagnostics(arguments: Mapping[str, Any]) -> tuple[str, ...]:
+    found = []
+    for item in arguments.get("diagnostics", ()):
+        if isinstance(item, Mapping) and item.get("message"):
+            line = item.get("line") or _line_of(item)
+            found.append(f"line {line}: {item['message']}" if line else str(item["message"]))
+        elif isinstance(item, str):
+            found.append(item)
+    return tuple(found)
+
+
+def _line_of(item: Mapping[str, Any]) -> int | None:
+    try:
+        return int(item["range"]["start"]["line"]) + 1
+    except (KeyError, TypeError, ValueError):
+        return None

@@ -1,0 +1,84 @@
+"""The command `codeagent.index.graph`: who calls a function, or which file imports which, as a document.
+
+The document has a Mermaid diagram and the same as text. Not here: finding it out (`tools/code/graph_tools.py`),
+which the agent does with the same tools.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from codeagent_lsp.errors import UsageError
+from codeagent_lsp.texts import text
+from codeagent_lsp.tools.asking import Question
+from codeagent_lsp.tools.todos.todo_list import TodoList
+from codeagent_lsp.workspace.changes.staging import Staging
+from codeagent_lsp.workspace.files import uris
+
+if TYPE_CHECKING:  # heavy, and an idle server does without them
+    from codeagent_lsp.server.backend import Backend
+    from codeagent_lsp.tools.tool import ToolContext, ToolOutput
+
+Arguments = Mapping[str, Any]
+Later = Callable[[Awaitable[Any]], None]
+
+CALLS = "graph/calls.md"
+DEPENDENCIES = "graph/dependencies.md"
+
+
+def graph_commands(backend: Backend, later: Later) -> dict[str, Callable[[Arguments], Any]]:
+    """The command by its name; `later` takes the work, as a large workspace takes its time."""
+
+    def graph(given: Arguments) -> dict[str, str]:
+        name = CALLS if "function" in given else DEPENDENCIES
+        later(_show(backend, name, given.get("function", ""), _path(backend, given)))
+        return {"document": name}
+
+    return {"codeagent.index.graph": graph}
+
+
+async def _show(backend: Backend, name: str, function: str, path: str | None) -> None:
+    from codeagent_lsp.tools.code import graph_tools as graphs  # late, as above
+
+    context, language = _context(backend), backend.front.language()
+    if function:
+        found = await graphs.CallGraph().run(
+            graphs.CallGraphParameters(function_name=function, path=path, depth=2), context
+        )
+        title = text("graph.calls", language, name=function)
+    else:
+        found = await graphs.DependencyGraph().run(graphs.DependencyGraphParameters(path=path), context)
+        title = text("graph.imports", language, name=path or text("graph.workspace", language))
+    backend.own_documents.put(name, page(title, found))
+    await backend.own_documents.show(name)
+
+
+def page(title: str, found: ToolOutput) -> str:
+    """A graph as Markdown."""
+    return f"# {title}\n\n```mermaid\n{found.data['mermaid'].strip()}\n```\n\n```text\n{found.text.strip()}\n```\n"
+
+
+def _path(backend: Backend, given: Arguments) -> str | None:
+    """The file that is meant, relative to the workspace."""
+    if "uri" not in given:
+        return None
+    path = uris.to_path(given["uri"])
+    if path is None:
+        raise UsageError("command.kind", command="codeagent.index.graph", name="uri", kind="file:")
+    return backend.views.plain().roots.relative(path)
+
+
+def _context(backend: Backend) -> ToolContext:
+    """What the tools read with: the files as the user has them, and nothing that needs to be asked for."""
+    from codeagent_lsp.session.run_index import RunIndex  # late, as above
+    from codeagent_lsp.tools.tool import ToolContext
+
+    view, settings = backend.views.plain(), backend.front.settings()
+    index = RunIndex(backend.index, view, lambda: settings.permissions)
+    return ToolContext(view, Staging(lambda path: None), _Nobody(), TodoList(), settings, index=index)
+
+
+class _Nobody:
+    async def ask(self, question: Question) -> tuple[str, ...] | None:
+        return None

@@ -1,0 +1,95 @@
+"""The connection to the client: a channel of bytes, and the thread that reads messages from it.
+
+The reader has a thread of its own, so that no tool, however many block, keeps it from reading. Messages are
+handed to the event loop a bounded number at a time. Not here: writing (`outgoing.py`), dispatch
+(`protocol_guard.py`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from codeagent_lsp.server.wire.envelope import PARSE_ERROR, Malformed, Message, read
+from codeagent_lsp.server.wire.framing import Damage, Framer
+
+MAX_AHEAD = 256  # messages read but not yet looked at
+MAX_SKIPPED = 256 * 1024 * 1024  # bytes without a header, after which a stream is given up
+_CHUNK = 64 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Channel:
+    """A way to the client: `read` gives b"" at its end, `write` blocks until all is gone."""
+
+    read: Callable[[], bytes]
+    write: Callable[[bytes], None]
+
+
+def pipe_channel(read_fd: int, write_fd: int) -> Channel:
+    """A channel over two file descriptors."""
+
+    def write(data: bytes) -> None:
+        view = memoryview(data)
+        while view:
+            view = view[os.write(write_fd, view) :]
+
+    return Channel(lambda: os.read(read_fd, _CHUNK), write)
+
+
+def socket_channel(connection: socket.socket) -> Channel:
+    """A channel over a connected socket."""
+    return Channel(lambda: connection.recv(_CHUNK), connection.sendall)
+
+
+class Reader:
+    """Reads messages on its own thread and has `deliver` called with each, in order, on `loop`.
+
+    `ended` is called once, on the reader's thread, with the reason and the exit code it asks for: 1 for an
+    end of the stream, 3 for a stream in which no message is found.
+    """
+
+    def __init__(self, channel: Channel, deliver: Callable[[Message], None], ended: Callable[[str, int], None]) -> None:
+        self._channel = channel
+        self._deliver = deliver
+        self._ended = ended
+        self._framer = Framer()
+        self._ahead = threading.BoundedSemaphore(MAX_AHEAD)
+
+    def start(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Start reading; the thread ends with the stream or with the process."""
+        threading.Thread(target=self._run, args=(loop,), name="lsp-reader", daemon=True).start()
+
+    def _run(self, loop: asyncio.AbstractEventLoop) -> None:
+        try:
+            while chunk := self._channel.read():
+                self._framer.feed(chunk)
+                while (message := self._next()) is not None:
+                    self._ahead.acquire()
+                    loop.call_soon_threadsafe(self._hand_over, message)
+                if self._framer.skipped > MAX_SKIPPED:
+                    self._ended("no message was found in what the client sent", 3)
+                    return
+        except OSError:
+            pass  # a connection that breaks has ended
+        except RuntimeError:
+            return  # the loop is closed: the process is on its way out
+        self._ended("the client closed the connection", 1)
+
+    def _next(self) -> Message | None:
+        frame = self._framer.next()
+        if frame is None:
+            return None
+        if isinstance(frame, Damage):
+            return Malformed(None, PARSE_ERROR, frame.reason)
+        message, tail = read(frame.data)
+        self._framer.unread(tail)
+        return message
+
+    def _hand_over(self, message: Message) -> None:
+        self._ahead.release()
+        self._deliver(message)

@@ -1,0 +1,162 @@
+"""How the process takes over its streams, when it leaves, and with which exit code.
+
+0: `exit` after `shutdown`, or the end of input after it. 1: the same without `shutdown`, or the client's
+process is gone. 3: nothing the client sent made sense, or it stopped reading for good. 128 + n: signal n.
+Whatever threads are busy, the process is gone `LEAVE_SECONDS` after it was told to. Not here: the protocol.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+import sys
+import threading
+from collections.abc import Awaitable, Callable, Iterable
+from pathlib import Path
+from types import FrameType
+from typing import NoReturn
+
+from codeagent_lsp.server.wire.connection import Channel, pipe_channel
+
+LEAVE_SECONDS = 1.9
+CLOSE_SECONDS = 1.5
+PARENT_POLL_SECONDS = 2.0
+
+Callback = Callable[[], Awaitable[None]]
+
+_log = logging.getLogger(__name__)
+
+
+class Departure:
+    """Whether and why the process is leaving. The first reason counts. Safe from threads and signals."""
+
+    def __init__(self) -> None:
+        self.code: int | None = None
+        self.reason = ""
+        self._lock = threading.RLock()  # a signal may arrive while `begin` runs
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._begun = asyncio.Event()
+
+    def bind(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Wake `loop` when it begins, and from then on let the process live `LEAVE_SECONDS` at most."""
+        with self._lock:
+            self._loop = loop
+            if self.code is not None:
+                self._announce(loop, self.code)
+
+    def begin(self, code: int, reason: str) -> None:
+        """Leave with `code`."""
+        with self._lock:
+            if self.code is not None:
+                return
+            self.code, self.reason = code, reason
+            if self._loop is not None:
+                self._announce(self._loop, code)
+
+    async def wait(self) -> int:
+        """The exit code, once there is one."""
+        await self._begun.wait()
+        _log.info("Leaving: %s.", self.reason)
+        return self.code or 0
+
+    def _announce(self, loop: asyncio.AbstractEventLoop, code: int) -> None:
+        timer = threading.Timer(LEAVE_SECONDS, os._exit, (code,))
+        timer.daemon = True
+        timer.start()
+        try:
+            loop.call_soon_threadsafe(self._begun.set)
+        except RuntimeError:  # the loop is closed, nothing is left to do
+            os._exit(code)
+
+
+def take_stdio() -> Channel:
+    """The client's channel, moved off the standard streams.
+
+    Afterwards stdin is empty and stdout is stderr, for this process and its children: no stray print and no
+    child can touch the protocol.
+    """
+    read_fd, write_fd = os.dup(0), os.dup(1)
+    for fd in (read_fd, write_fd):
+        os.set_blocking(fd, True)
+    guard_stdio()
+    return pipe_channel(read_fd, write_fd)
+
+
+def guard_stdio() -> None:
+    """Give this process and its children an empty stdin, and stderr for stdout."""
+    sys.stdout.flush()
+    null = os.open(os.devnull, os.O_RDWR)
+    try:
+        os.dup2(null, 0)
+        try:
+            os.dup2(2, 1)
+        except OSError:  # started without stderr
+            os.dup2(null, 1)
+    finally:
+        os.close(null)
+
+
+def leave_on_signals(leave: Callable[[int, str], None]) -> None:
+    """Have SIGTERM and SIGINT call `leave(128 + number, reason)` in the main thread."""
+
+    def handle(number: int, _frame: FrameType | None) -> None:
+        leave(128 + number, signal.Signals(number).name)
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, handle)
+
+
+async def watch_parent(pid: int | None, leave: Callable[[int, str], None], code: Callable[[], int]) -> None:
+    """Leave once the client's process is gone. One that cannot be seen from here is not watched."""
+    if pid is None or pid <= 0 or not is_alive(pid):
+        return
+    while is_alive(pid):  # noqa: ASYNC110 (there is no event for the end of a process that is no child)
+        await asyncio.sleep(PARENT_POLL_SECONDS)
+    leave(code(), "the process of the client is gone")
+
+
+def is_alive(pid: int) -> bool:
+    """Whether a process exists and is more than a zombie."""
+    try:
+        os.kill(pid, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except PermissionError:
+        return True
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text("ascii", "replace").rpartition(")")[2].split()[:1]
+    except OSError:
+        return True  # no /proc here
+    return state != ["Z"]
+
+
+async def run_callbacks(callbacks: Iterable[Callback], seconds: float = CLOSE_SECONDS) -> None:
+    """Run them side by side, `seconds` at most; a failure is logged."""
+    tasks = [asyncio.ensure_future(_guarded(callback)) for callback in callbacks]
+    if tasks:
+        _, late = await asyncio.wait(tasks, timeout=seconds)
+        for task in late:
+            task.cancel()
+        if late:
+            _log.warning("%d closing steps were not done in time.", len(late))
+
+
+def end_process(code: int) -> NoReturn:
+    """End the process without waiting for any thread."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (OSError, ValueError):
+            pass  # whoever read it is gone
+    os._exit(code)
+
+
+async def _guarded(callback: Callback) -> None:
+    try:
+        await callback()
+    except asyncio.CancelledError:
+        raise
+    except BaseException as error:  # noqa: BLE001 (the others shall still run)
+        _log.error("A closing or starting step failed: %s.", type(error).__name__)

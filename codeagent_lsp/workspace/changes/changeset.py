@@ -1,0 +1,230 @@
+"""Staged changes as a value: what the agent wants to do to files, never what has been done. Pure.
+
+A changeset holds one `FileChange` per path. It can be diffed, split by file or hunk, inverted, and rebased onto
+texts that have moved since. Not here: reading files (`files/file_view.py`) or changing the user's buffers
+(`editor.py`).
+
+Paths are absolute; a buffer that has no path is named by its URI. A text of None means that the file does not
+exist: no base text is a creation, no new text a deletion.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from codeagent_lsp.workspace.edits import merge
+from codeagent_lsp.workspace.text.document import text_digest
+
+Kind = Literal["edit", "create", "delete", "move"]
+
+
+@dataclass(frozen=True, slots=True)
+class FileChange:
+    """What becomes of one file.
+
+    `base` is the text the change was made on and `version` that buffer's version (None: not open; 0 is a
+    version). `moved_from` is the path the file had before, None when it stays.
+    """
+
+    path: str
+    base: str | None
+    text: str | None
+    version: int | None = None
+    moved_from: str | None = None
+
+    @property
+    def kind(self) -> Kind:
+        """What this does to the file."""
+        if self.moved_from is not None:
+            return "move"
+        if self.base is None:
+            return "create"
+        return "delete" if self.text is None else "edit"
+
+    @property
+    def base_digest(self) -> str | None:
+        """SHA-256 of the base text, None when there was none."""
+        return None if self.base is None else text_digest(self.base)
+
+    @property
+    def empty(self) -> bool:
+        """Whether this changes nothing."""
+        return self.base == self.text and self.moved_from is None
+
+    def hunks(self) -> tuple[merge.Hunk, ...]:
+        """The hunks of its diff; a creation or deletion is taken or left as a whole."""
+        return merge.hunks(self.base or "", self.text or "")
+
+    def counts(self) -> tuple[int, int]:
+        """Lines added and lines removed."""
+        runs = merge.runs(self.base or "", self.text or "")
+        added = sum(run.new_end - run.new_start for run in runs)
+        return added, sum(run.old_end - run.old_start for run in runs)
+
+    def diff(self, name: Callable[[str], str]) -> str:
+        """A unified diff; `name` shortens paths for display."""
+        old = "/dev/null" if self.base is None else f"a/{name(self.moved_from or self.path)}"
+        new = "/dev/null" if self.text is None else f"b/{name(self.path)}"
+        label = name(self.path) if self.kind == "edit" else ""
+        body = merge.unified_diff(self.base or "", self.text or "", old, new, label)
+        if self.moved_from is not None:
+            return f"diff --git {old} {new}\nrename from {old[2:]}\nrename to {new[2:]}\n{body}"
+        return body if body or self.kind == "edit" else f"--- {old}\n+++ {new}\n"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data that `from_dict` reads back."""
+        return {
+            "path": self.path,
+            "base": self.base,
+            "text": self.text,
+            "version": self.version,
+            "moved_from": self.moved_from,
+        }
+
+    @staticmethod
+    def from_dict(data: Mapping[str, Any]) -> FileChange:
+        """The value that `to_dict` wrote."""
+        return FileChange(data["path"], data["base"], data["text"], data.get("version"), data.get("moved_from"))
+
+
+@dataclass(frozen=True, slots=True)
+class Current:
+    """What a file is right now: its text (None: absent) and the version of its buffer (None: not open)."""
+
+    text: str | None
+    version: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class HunkConflict:
+    """A part of a change that no longer fits what the user has; `line` is 1-based in the user's text."""
+
+    path: str
+    line: int
+    ours: str
+    theirs: str
+
+
+@dataclass(frozen=True, slots=True)
+class Rebased:
+    """A changeset on the current texts, and what could not be carried over (it is left out of it)."""
+
+    changeset: Changeset
+    conflicts: tuple[HunkConflict, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Changeset:
+    """All staged changes of a run, one per path, in the order they were first made."""
+
+    files: tuple[FileChange, ...] = ()
+
+    def __iter__(self) -> Iterator[FileChange]:
+        """The changes in order."""
+        return iter(self.files)
+
+    def __bool__(self) -> bool:
+        """Whether there is any change."""
+        return bool(self.files)
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The paths as they will be."""
+        return tuple(change.path for change in self.files)
+
+    def get(self, path: str) -> FileChange | None:
+        """The change of `path`, if any."""
+        return next((change for change in self.files if change.path == path), None)
+
+    def with_change(self, change: FileChange) -> Changeset:
+        """The same with `change` in place of the one for its path; an empty change is dropped."""
+        known = self.get(change.path)
+        if known is None:
+            return self if change.empty else Changeset((*self.files, change))
+        kept = (change if item is known else item for item in self.files)
+        return Changeset(tuple(item for item in kept if not item.empty))
+
+    def without(self, paths: Iterable[str]) -> Changeset:
+        """The same without the changes of `paths`."""
+        gone = frozenset(paths)
+        return Changeset(tuple(change for change in self.files if change.path not in gone))
+
+    def counts(self) -> tuple[int, int]:
+        """Lines added and removed over all files."""
+        pairs = [change.counts() for change in self.files]
+        return sum(added for added, _ in pairs), sum(removed for _, removed in pairs)
+
+    def diff(self, name: Callable[[str], str] = str) -> str:
+        """The whole as one unified diff."""
+        return "".join(change.diff(name) for change in self.files)
+
+    def split(
+        self, files: Iterable[str] | None, hunks: Mapping[str, frozenset[int]] | None = None
+    ) -> tuple[Changeset, Changeset]:
+        """The chosen part, and the rest rebased on it.
+
+        `files` are whole files, `hunks` 0-based hunk numbers per path; both None: all. A chosen hunk of a move
+        takes the move along.
+        """
+        if files is None and hunks is None:
+            return self, Changeset()
+        whole, parts = frozenset(files or ()), hunks or {}
+        taken, rest = Changeset(), Changeset()
+        for change in self.files:
+            if change.path in whole:
+                taken = taken.with_change(change)
+            elif change.path in parts:
+                first, second = _split_change(change, parts[change.path])
+                taken, rest = taken.with_change(first), rest.with_change(second)
+            else:
+                rest = rest.with_change(change)
+        return taken, rest
+
+    def inverse(self) -> Changeset:
+        """The changes that take these back, last first."""
+        return Changeset(tuple(_inverse_change(change) for change in reversed(self.files)))
+
+    def rebase(self, current: Mapping[str, Current]) -> Rebased:
+        """These changes on the texts in `current` (by the path the user has now), user text winning."""
+        kept: list[FileChange] = []
+        conflicts: list[HunkConflict] = []
+        for change in self.files:
+            source = change.moved_from or change.path
+            rebased, problems = _rebase_change(change, current.get(source, Current(None)))
+            conflicts.extend(problems)
+            if rebased is not None and not rebased.empty:
+                kept.append(rebased)
+        return Rebased(Changeset(tuple(kept)), tuple(conflicts))
+
+
+def _split_change(change: FileChange, chosen: frozenset[int]) -> tuple[FileChange, FileChange]:
+    nothing = FileChange(change.path, None, None)
+    known = chosen & frozenset(range(max(1, len(change.hunks()))))
+    if not known:
+        return nothing, change
+    if change.base is None or change.text is None:  # creations and deletions have no parts
+        return change, nothing
+    part = merge.select_hunks(change.base, change.text, known)
+    return replace(change, text=part), FileChange(change.path, part, change.text)
+
+
+def _inverse_change(change: FileChange) -> FileChange:
+    if change.moved_from is not None:
+        return FileChange(change.moved_from, change.text, change.base, None, change.path)
+    return FileChange(change.path, change.text, change.base)
+
+
+def _rebase_change(change: FileChange, now: Current) -> tuple[FileChange | None, list[HunkConflict]]:
+    if now.text == change.base:
+        return replace(change, version=now.version), []
+    if now.text == change.text and change.moved_from is None:
+        return None, []
+    if change.base is None or change.text is None or now.text is None:
+        return None, [HunkConflict(change.path, 1, change.text or "", now.text or "")]
+    merged = merge.merge(change.base, change.text, now.text)
+    conflicts = [
+        HunkConflict(change.path, conflict.line + 1, conflict.ours, conflict.theirs) for conflict in merged.conflicts
+    ]
+    return replace(change, base=now.text, text=merged.text, version=now.version), conflicts

@@ -1,0 +1,179 @@
+"""The changeset of a run while the run works on it: the only mutable thing between tools and the editor.
+
+Tools read through it and write into it; every step can be taken back. It never touches the disk or the client.
+Not here: the rules of editing (`match.py`) and of applying (`editor.py`).
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from codeagent_lsp.errors import FileRefused, ToolFailed
+from codeagent_lsp.workspace.changes.changeset import Changeset, FileChange
+from codeagent_lsp.workspace.files.file_view import FileText, StagedFile
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One staged step: its id, what it touched, and the changeset before it."""
+
+    change_id: str
+    paths: tuple[str, ...]
+    before: Changeset
+
+
+class Staging:
+    """What a run has staged so far.
+
+    `base` gives what the user has of a path without anything staged (None: no such file).
+    `on_change` is told the path of every file whose staged state has changed.
+    """
+
+    def __init__(
+        self,
+        base: Callable[[str], FileText | None],
+        on_change: Callable[[str, FileChange | None], None] = lambda path, change: None,
+        changeset: Changeset | None = None,
+    ) -> None:
+        self._base = base
+        self._on_change = on_change
+        self._changeset = changeset or Changeset()
+        self._steps: list[Step] = []
+        self._ids = itertools.count(1)
+
+    @property
+    def changeset(self) -> Changeset:
+        """Everything staged, as a value."""
+        return self._changeset
+
+    def lookup(self, path: str) -> StagedFile | None:
+        """The staged state of `path`; None when nothing is staged for it."""
+        change = self._changeset.get(path)
+        if change is not None:
+            return StagedFile(change.text)
+        return StagedFile(None) if path in _sources(self._changeset) else None
+
+    def paths(self) -> Iterable[str]:
+        """All paths whose state differs from what the user has."""
+        return dict.fromkeys((*self._changeset.paths, *_sources(self._changeset)))
+
+    def write(self, texts: Mapping[str, str | None], read: Iterable[FileText] = ()) -> Step:
+        """Stage new texts (None deletes) as one step that can be taken back.
+
+        `read` is what the new texts were made from: the user may have typed since, and what is typed must not be
+        taken for something that the change removes.
+        """
+        return self._commit(tuple(texts), self._written(self._changeset, texts, read))
+
+    def move(self, target: str, read: FileText) -> Step:
+        """Stage that the file which was `read` is now `target`."""
+        return self._commit((read.path, target), self._moved(self._changeset, target, read))
+
+    def stage(self, texts: Mapping[str, str | None], moves: Mapping[str, FileText], read: Iterable[FileText]) -> Step:
+        """Stage what a program did: moves (the file that was read, by its new path) and new texts, as one step.
+
+        It may have put a file where another was moved away; that move then becomes a creation and an edit.
+        """
+        taken = {path for path, text in texts.items() if text is not None}
+        staged = _settled(self._changeset, taken.union(moves), frozenset(file.path for file in moves.values()))
+        for target, file in moves.items():
+            staged = self._moved(staged, target, file)
+        paths = (*(path for target, file in moves.items() for path in (file.path, target)), *texts)
+        return self._commit(paths, self._written(staged, texts, read))
+
+    def undo(self, change_id: str | None = None) -> Step:
+        """Take back the last step, or the one named and all after it."""
+        if not self._steps:
+            raise ToolFailed("Nothing is staged, so there is nothing to undo.")
+        ids = [step.change_id for step in self._steps]
+        if change_id is not None and change_id not in ids:
+            raise ToolFailed(f"No change {change_id!r}. Changes that can be undone: {', '.join(ids)}.")
+        position = len(ids) - 1 if change_id is None else ids.index(change_id)
+        undone, self._steps = self._steps[position:], self._steps[:position]
+        paths = tuple(dict.fromkeys(path for step in undone for path in step.paths))
+        self._replace(undone[0].before)
+        return replace(undone[0], paths=paths)
+
+    def reset(self, changeset: Changeset) -> None:
+        """Continue from another changeset: what is left after a part was applied or discarded."""
+        self._steps.clear()
+        self._replace(changeset)
+
+    def _moved(self, staged: Changeset, target: str, read: FileText) -> Changeset:
+        source = read.path
+        known = staged.get(source)
+        base, origin = known or self._unchanged(staged, source, read), source
+        if known is not None:
+            origin = known.moved_from or source
+        if origin != target and _moved_away(staged, target):
+            raise FileRefused(_MOVED_AWAY.format(path=target))
+        staged = staged.without([source])
+        replaced = staged.get(target)
+        if replaced is not None:  # deleted before in this run: its place is taken, not its identity
+            staged = staged.with_change(replace(replaced, text=read.text))
+            if base.base is not None:
+                staged = staged.with_change(FileChange(origin, base.base, None, base.version))
+        elif base.base is None:
+            staged = staged.with_change(FileChange(target, None, read.text))
+        else:
+            moved_from = None if origin == target else origin
+            staged = staged.with_change(FileChange(target, base.base, read.text, base.version, moved_from))
+        return staged
+
+    def _written(self, staged: Changeset, texts: Mapping[str, str | None], read: Iterable[FileText]) -> Changeset:
+        files = {file.path: file for file in read}
+        for path, text in texts.items():
+            change = replace(staged.get(path) or self._unchanged(staged, path, files.get(path)), text=text)
+            if change.moved_from is not None and text is None:
+                staged = staged.without([path])
+                change = FileChange(change.moved_from, change.base, None, change.version)
+            staged = staged.with_change(change)
+        return staged
+
+    def _commit(self, paths: tuple[str, ...], staged: Changeset) -> Step:
+        step = Step(f"c{next(self._ids)}", paths, self._changeset)
+        self._steps.append(step)
+        self._replace(staged)
+        return step
+
+    def _replace(self, staged: Changeset) -> None:
+        before, self._changeset = self._changeset, staged
+        for path in dict.fromkeys((*_sources(before), *before.paths, *_sources(staged), *staged.paths)):
+            moved = (path in _sources(before)) != (path in _sources(staged))
+            if moved or before.get(path) != staged.get(path):
+                self._on_change(path, staged.get(path))
+
+    def _unchanged(self, staged: Changeset, path: str, read: FileText | None) -> FileChange:
+        """What the user has, as a change that changes nothing yet."""
+        if _moved_away(staged, path):
+            raise FileRefused(_MOVED_AWAY.format(path=path))
+        known = read if read is not None and read.source != "staged" else self._base(path)
+        if known is None:
+            return FileChange(path, None, None)
+        return FileChange(path, known.text, known.text, known.version)
+
+
+_MOVED_AWAY = "{path} was moved away in this change; give the new file another name."
+
+
+def _sources(changeset: Changeset) -> tuple[str, ...]:
+    return tuple(item.moved_from for item in changeset if item.moved_from is not None)
+
+
+def _moved_away(changeset: Changeset, path: str) -> bool:
+    return changeset.get(path) is None and path in _sources(changeset)
+
+
+def _settled(changeset: Changeset, taken: Iterable[str], going: frozenset[str]) -> Changeset:
+    """The same with a deletion and a creation for each move away from a path that is taken now.
+
+    A file in `going` moves on, perhaps to where it came from.
+    """
+    for path in taken:
+        away = next((item for item in changeset if item.moved_from == path and item.path not in going), None)
+        if away is not None and changeset.get(path) is None:
+            changeset = changeset.with_change(FileChange(away.path, None, away.text))
+            changeset = changeset.with_change(FileChange(path, away.base, None, away.version))
+    return changeset

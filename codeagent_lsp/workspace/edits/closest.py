@@ -1,0 +1,112 @@
+"""What a refused edit tells the model: the closest place with its line numbers, and what differs there.
+
+Not here: deciding whether an edit applies. The sentences are for the model, so they are English only.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from difflib import SequenceMatcher
+
+from codeagent_lsp.workspace.edits.match_block import Block
+from codeagent_lsp.workspace.text.lines import content_of
+
+_WORD = re.compile(r"\w+")
+_ELISION = re.compile(r"^(?:#|//|--|/\*|<!--)?\s*(?:\.{3}|\u2026)")
+MAX_DIFFERENCES = 8
+MAX_NUMBERS = 20
+MAX_WIDTH = 160
+MAX_LINES = 20_000
+
+
+def line_of(text: str, at: int) -> int:
+    """The number, from 1, of the line that holds offset `at`."""
+    head = text[:at]
+    return 1 + head.count("\n") + head.count("\r") - head.count("\r\n")
+
+
+def several(text: str, old: str, found: list[int]) -> str:
+    """The refusal for `old` occurring at several offsets."""
+    lead = len(old) - len(old.lstrip("\r\n"))
+    return several_lines([line_of(text, at + lead) for at in found[:MAX_NUMBERS]], total=len(found))
+
+
+def several_lines(numbers: list[int], total: int | None = None) -> str:
+    """The refusal for a block that fits at several lines."""
+    total = len(numbers) if total is None else total
+    shown = ", ".join(map(str, numbers[:MAX_NUMBERS])) + (", ..." if total > min(len(numbers), MAX_NUMBERS) else "")
+    return (
+        f"old_str fits {total} places, at lines {shown}. Add more of the lines before and after it "
+        "to old_str so that it fits only one."
+    )
+
+
+def nearest(file: Block, block: Block) -> str:
+    """The refusal for a block found nowhere: the most similar lines and up to 8 lines that differ."""
+    start = _best_start(file, block)
+    advice = _advice(file, block)
+    if start is None:
+        return f"old_str is not in the file, and nothing like it. {advice}"
+    first = max(start, 0)
+    last = min(start + len(block.keys), len(file.keys)) - 1
+    rows = _differences(file, block, first, last)
+    place = f"lines {file.at[first] + 1}-{file.at[last] + 1}"
+    if not rows:
+        return f"old_str is not in the file as it stands. Closest: {place}; only whitespace differs. {advice}"
+    return "\n".join([f"old_str is not in the file. Closest: {place} (- old_str, + file):", *rows, advice])
+
+
+def _advice(file: Block, block: Block) -> str:
+    elided = [key for key in block.keys if _ELISION.match(key) and key not in file.keys]
+    if elided:
+        return "Do not leave out lines with '...': copy every line of the block, or use a smaller block."
+    if any('\\"' in key or "\\'" in key for key in block.keys if key not in file.keys):
+        return "Do not escape quotes with a backslash that the file does not have."
+    return "Read these lines again and copy them exactly, with their indentation."
+
+
+def _best_start(file: Block, block: Block) -> int | None:
+    """The file's token where most of the block's lines fit, or where the words of one line are most alike."""
+    votes: Counter[int] = Counter()
+    wanted: dict[str, list[int]] = {}
+    for index, key in enumerate(block.keys):
+        wanted.setdefault(key, []).append(index)
+    frequency = Counter(key for key in file.keys if key in wanted)
+    for number, key in enumerate(file.keys):
+        if key in wanted and frequency[key] <= 50:
+            votes.update(number - index for index in wanted[key][:50])
+    reachable = [(count, -start) for start, count in votes.items() if -len(block.keys) < start < len(file.keys)]
+    if reachable:
+        return -max(reachable)[1]
+    return _alike(file, block)
+
+
+def _alike(file: Block, block: Block) -> int | None:
+    index, key = max(enumerate(block.keys), key=lambda pair: len(pair[1]), default=(0, ""))
+    words = set(_WORD.findall(key))
+    best, score = None, max(1.0, len(words) / 2)
+    for number, there in enumerate(file.keys[:MAX_LINES]):
+        common = sum(1 for word in words if word in there)
+        if common > score:
+            best, score = number, float(common)
+    return None if best is None else best - index
+
+
+def _differences(file: Block, block: Block, first: int, last: int) -> list[str]:
+    theirs = file.keys[first : last + 1]
+    matcher = SequenceMatcher(None, block.keys, theirs, autojunk=False)
+    rows: list[str] = []
+    for tag, a, a2, b, b2 in matcher.get_opcodes():
+        if tag == "equal":
+            continue
+        rows += [_row("-", block, i, "") for i in range(a, a2)]
+        rows += [_row("+", file, first + j, f"{file.at[first + j] + 1}: ") for j in range(b, b2)]
+    if len(rows) > MAX_DIFFERENCES:
+        rows = [*rows[:MAX_DIFFERENCES], f"({len(rows) - MAX_DIFFERENCES} more lines differ)"]
+    return rows
+
+
+def _row(sign: str, block: Block, token: int, number: str) -> str:
+    content = content_of(block.lines[block.at[token]])
+    return f"{sign} {number}{content[:MAX_WIDTH]}"

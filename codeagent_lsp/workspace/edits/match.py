@@ -1,0 +1,274 @@
+"""The edit engine: replace one block of a text by another, or refuse. Pure functions of their arguments.
+
+The exact tier may match a part of a line and replaces it literally. All other tiers match whole lines
+(`match_block.py`) and carry over only the changed lines (`match_merge.py`). Every tier needs exactly one
+place. Not here: reading files, encodings, staging.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from itertools import pairwise
+
+from codeagent_lsp.errors import EditRefused
+from codeagent_lsp.workspace.edits import closest
+from codeagent_lsp.workspace.edits.match_block import BLANKS, Block, Place, Tier, places, rival
+from codeagent_lsp.workspace.edits.match_merge import Unsafe, merge
+from codeagent_lsp.workspace.text.lines import dominant_newline, split_lines
+
+_BOM = "\ufeff"
+_NEWLINE = re.compile(r"\r\n|\n|\r")
+
+
+@dataclass(frozen=True)
+class Replacement:
+    """The whole text after an edit, and the name of the tier that found the place, such as `exact`."""
+
+    text: str
+    tier: str
+
+
+@dataclass(frozen=True)
+class Edit:
+    """One change: the characters `start` to `stop` (not included) become `text`."""
+
+    start: int
+    stop: int
+    text: str
+    tier: str
+
+
+def replace(text: str, old: str, new: str, *, replace_all: bool = False) -> Replacement:
+    """`text` with its one place of `old` replaced by `new`; with `replace_all`, every exact occurrence.
+
+    Raises `EditRefused` with reason `not_found`, `ambiguous`, `already_applied` or `empty`.
+    """
+    edits = plan_all(text, old, new) if replace_all else [plan(text, old, new)]
+    changed = apply_edits(text, edits)
+    if changed == text:
+        raise _already(text, new, "the edit would change nothing")
+    return Replacement(changed, edits[0].tier)
+
+
+def apply_edits(text: str, edits: list[Edit]) -> str:
+    """`text` after edits that do not overlap."""
+    for edit in sorted(edits, key=lambda e: (e.start, e.stop), reverse=True):
+        text = text[: edit.start] + edit.text + text[edit.stop :]
+    return text
+
+
+def plan(text: str, old: str, new: str) -> Edit:
+    """The change that `replace` makes, without making it; raises `EditRefused` alike."""
+    offset, text, old, new = _without_bom(text, old, new)
+    _check_not_empty(old, new)
+    found = exact_places(text, old)
+    if len(found) > 1:
+        raise EditRefused("ambiguous", closest.several(text, old, found))
+    if found and _is_literal(text, old, new, found[0]):
+        edit = _exact_edit(text, old, new, found[0])
+    else:
+        edit = plan_lines(text, old, new)
+    return Edit(edit.start + offset, edit.stop + offset, edit.text, edit.tier)
+
+
+def plan_all(text: str, old: str, new: str) -> list[Edit]:
+    """The changes of `replace(..., replace_all=True)`; with no exact occurrence, the place of `plan`."""
+    _check_not_empty(old, new)
+    found = [at for at in exact_places(text, old) if not _splits_newline(text, old, at)]
+    if not found:
+        return [plan(text, old, new)]
+    covered = [at for at in found if _covered(text, old, new, at)]
+    if len(covered) == len(found):
+        raise _already(text, new, "every occurrence of old_str is part of new_str already")
+    if covered:
+        message = "some occurrences of old_str are part of new_str already; edit the others one by one"
+        raise EditRefused("ambiguous", message + ". " + closest.several(text, old, found))
+    if any(b - a < len(old) for a, b in pairwise(found)):
+        raise EditRefused("ambiguous", "occurrences of old_str overlap each other")
+    return [Edit(at, at + len(old), _localized(text, old, new, at), "exact") for at in found]
+
+
+def plan_lines(text: str, old: str, new: str) -> Edit:
+    """As `plan`, but only whole lines match, never a part of one."""
+    file, before, after = Block.of(text), Block.of(old), Block.of(new)
+    found = places(file, before)
+    if not found:
+        if _stands_already(file, before, after):
+            raise _already(text, new, "old_str is not in the file and new_str is")
+        raise EditRefused("not_found", closest.nearest(file, before))
+    twin = rival(file, before, found[0]) if found[0].tier >= Tier.BLANK_LINES else None
+    if len(found) > 1 or twin is not None:
+        starts = [place.first for place in found] + ([] if twin is None else [twin])
+        raise EditRefused("ambiguous", closest.several_lines([file.at[start] + 1 for start in starts]))
+    place = found[0]
+    if _applied_here(file, place, after):
+        raise _already(text, new, "new_str stands where old_str would match")
+    try:
+        merged = merge(file, place, before, after)
+    except Unsafe as unsafe:
+        raise EditRefused("not_found", f"{closest.nearest(file, before)}\nNot applied: {unsafe}.") from None
+    start = sum(map(len, file.lines[: merged.start]))
+    stop = start + sum(map(len, file.lines[merged.start : merged.stop]))
+    if text[start:stop] == merged.text:
+        raise _already(text, new, "the lines read like new_str already")
+    return Edit(start, stop, merged.text, place.tier.label)
+
+
+def exact_places(text: str, old: str) -> list[int]:
+    """The offsets of every occurrence of `old`, overlapping ones too."""
+    found = []
+    at = text.find(old)
+    while at >= 0:
+        found.append(at)
+        at = text.find(old, at + 1)
+    return found
+
+
+def _without_bom(text: str, old: str, new: str) -> tuple[int, str, str, str]:
+    if not text.startswith(_BOM):
+        return 0, text, old, new
+    return 1, text[1:], old.removeprefix(_BOM), new.removeprefix(_BOM)
+
+
+def _check_not_empty(old: str, new: str) -> None:
+    if not old:
+        raise EditRefused("empty", "old_str is empty. Copy the lines to be replaced from the file into it.")
+    if old == new:
+        raise EditRefused("empty", "old_str and new_str are the same, so nothing would change.")
+
+
+# --- the exact tier
+
+
+def _exact_edit(text: str, old: str, new: str, at: int) -> Edit:
+    if _covered(text, old, new, at):
+        raise _already(text, new, "old_str stands inside new_str, which the file has already")
+    if _adds_blank_already_there(text, old, new, at):
+        message = (
+            "new_str begins or ends with a blank line that old_str does not have, and the file has one there "
+            "already. Include the blank lines around the block in old_str."
+        )
+        raise EditRefused("ambiguous", message)
+    return Edit(at, at + len(old), _localized(text, old, new, at), "exact")
+
+
+def _covered(text: str, old: str, new: str, at: int) -> bool:
+    """Whether the occurrence of `old` at `at` is part of an occurrence of `new`."""
+    return any(
+        text.startswith(form, at - inner)
+        for form in {new, _localized(text, old, new, at)}
+        if len(form) > len(old)
+        for inner in exact_places(form, old)
+        if at >= inner
+    )
+
+
+def _localized(text: str, old: str, new: str, at: int) -> str:
+    """`new` with the line endings used where it goes, unless it only has endings that `old` has too."""
+    wanted = set(_NEWLINE.findall(new))
+    if not wanted or wanted <= set(_NEWLINE.findall(old)):
+        return new
+    here = _NEWLINE.search(text, at) if not _NEWLINE.search(old) else None
+    style = here.group() if here else dominant_newline(old if _NEWLINE.search(old) else text)
+    return _NEWLINE.sub(style, new)
+
+
+def _is_literal(text: str, old: str, new: str, at: int) -> bool:
+    """Whether replacing the characters is what is meant, rather than replacing lines."""
+    if _splits_newline(text, old, at):
+        return False
+    return not (_glues_before(text, old, new, at) or _glues_after(text, old, new, at)) and not _indents_badly(
+        text, old, new, at
+    )
+
+
+def _splits_newline(text: str, old: str, at: int) -> bool:
+    """Whether the occurrence begins or ends in the middle of a CRLF."""
+    stop = at + len(old)
+    return text[max(at - 1, 0) : at + 1] == "\r\n" or text[stop - 1 : stop + 1] == "\r\n"
+
+
+def _glues_before(text: str, old: str, new: str, at: int) -> bool:
+    """`old` begins with the end of the line before: a blank line is meant, which the file does not have there."""
+    meant = old[0] in "\r\n" and bool(new) and bool(old.strip())
+    return meant and at > 0 and text[at - 1] not in "\r\n"
+
+
+def _glues_after(text: str, old: str, new: str, at: int) -> bool:
+    """`old` ends with a line end, and the next line would be joined to what is left of this one."""
+    if old[-1] not in "\r\n" or new.endswith(("\n", "\r")) or at + len(old) == len(text):
+        return False
+    starts_line = at == 0 or text[at - 1] in "\r\n"
+    return bool(new) or not (starts_line or old[0] in "\r\n")
+
+
+def _indents_badly(text: str, old: str, new: str, at: int) -> bool:
+    """`old` begins after the line's indentation, while `new` has lines that do not count on that."""
+    start = max(text.rfind("\n", 0, at), text.rfind("\r", 0, at)) + 1
+    prefix = text[start:at]
+    if not prefix or prefix.strip(BLANKS):
+        return False
+    lines = split_lines(new)
+    if old[0] in BLANKS:
+        return len(lines) > 1 or len(split_lines(old)) > 1
+    if len(split_lines(old.strip())) > 1:
+        return False  # its other lines are indented as in the file
+    pairs = pairwise(lines)
+    return any(before.strip() and line.strip() and not line.startswith(prefix) for before, line in pairs)
+
+
+def _adds_blank_already_there(text: str, old: str, new: str, at: int) -> bool:
+    """The edit changes the block and also puts a blank line at its edge where the file has one already."""
+    if old.strip() == new.strip() or not new.strip():
+        return False
+    stop = at + len(old)
+    old_lines, new_lines = split_lines(old), split_lines(new)
+    head = _leading(new_lines) > _leading(old_lines)
+    tail = _leading(new_lines[::-1]) > _leading(old_lines[::-1])
+    if head and _first_kept(old_lines, new_lines) and (at == 0 or text[at - 1] in "\r\n"):
+        return _leading(split_lines(text[:at])[::-1]) > 0
+    if tail and _first_kept(old_lines[::-1], new_lines[::-1]):
+        rest = split_lines(text[stop:])
+        return _leading(rest if old[-1] in "\r\n" else rest[1:]) > 0
+    return False
+
+
+def _leading(lines: list[str]) -> int:
+    return next((count for count, line in enumerate(lines) if line.strip(" \t\r\n")), len(lines))
+
+
+def _first_kept(old: list[str], new: list[str]) -> bool:
+    first, second = old[_leading(old) :], new[_leading(new) :]
+    return bool(first and second) and first[0].rstrip() == second[0].rstrip()
+
+
+# --- all other tiers
+
+
+def _applied_here(file: Block, place: Place, after: Block) -> bool:
+    """Whether the new block stands over the place already; one that is only a part of it is a deletion."""
+    for there in places(file, after, limit=Tier.INDENTATION):
+        if there.tier > place.tier or (there.tier == place.tier and there.first == place.first):
+            continue
+        if not there.shift.none and there.shift.known.items() - place.shift.known.items():
+            continue
+        overlaps = there.first < place.stop and place.first < there.stop
+        inside = place.first <= there.first and there.stop <= place.stop and there.size < place.size
+        if overlaps and not inside:
+            return True
+    return False
+
+
+def _stands_already(file: Block, before: Block, after: Block) -> bool:
+    """Whether the file has the new block, and that is not just because it is a part of the old one."""
+    if not places(file, after, limit=Tier.INDENTATION):
+        return False
+    size = len(after.keys)
+    return not any(before.keys[i : i + size] == after.keys for i in range(len(before.keys) - size + 1))
+
+
+def _already(text: str, new: str, why: str) -> EditRefused:
+    at = text.find(new) if new else -1
+    where = f" (line {closest.line_of(text, at)})" if at >= 0 else ""
+    return EditRefused("already_applied", f"The edit seems to be applied already{where}: {why}. Do not repeat it.")

@@ -1,0 +1,172 @@
+"""Three-way merge of texts by lines, and the hunks between two texts. Pure.
+
+What both sides did is told apart by the `merge3` library; where both changed the same lines differently the
+user's text stands and the conflict is reported. Not here: files, versions, whole changesets (`changeset.py`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from merge3 import Merge3
+
+from codeagent_lsp.workspace.edits.line_matching import LineMatcher
+from codeagent_lsp.workspace.text.lines import content_of, dominant_newline, ending_of, split_lines, with_newlines
+
+CONTEXT = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """A place that both sides changed; `line` (0-based) is where it stands in the merged text."""
+
+    line: int
+    ours: str
+    theirs: str
+
+
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """The merged text; at each conflict it holds `theirs`."""
+
+    text: str
+    conflicts: tuple[Conflict, ...]
+
+
+class Run(NamedTuple):
+    """Changed lines: `old_start:old_end` became `new_start:new_end` (0-based, half-open)."""
+
+    old_start: int
+    old_end: int
+    new_start: int
+    new_end: int
+
+
+Hunk = tuple[Run, ...]
+
+
+def merge(base: str, ours: str, theirs: str) -> Merged:
+    """`theirs` with the changes that `ours` made to `base`; conflicts keep `theirs`."""
+    if theirs == base:
+        return Merged(ours, ())
+    if ours in (base, theirs):
+        return Merged(theirs, ())
+    merged: list[str] = []
+    conflicts: list[Conflict] = []
+    before, left, right = map(split_lines, (base, ours, theirs))
+    merging = Merge3(before, left, right, sequence_matcher=LineMatcher)
+    for kind, *parts in merging.merge_groups():
+        if kind == "conflict":
+            _, our_lines, their_lines = parts
+            conflicts.append(Conflict(len(merged), "".join(our_lines), "".join(their_lines)))
+            merged.extend(their_lines)
+        else:
+            merged.extend(parts[0])
+    return Merged("".join(merged), tuple(conflicts))
+
+
+def runs(old: str, new: str) -> tuple[Run, ...]:
+    """The runs of lines in which the texts differ, in order, each with an equal line before the next."""
+    if old == new:
+        return ()
+    found: list[Run] = []
+    i = j = 0
+    for block_i, block_j, size in LineMatcher(None, split_lines(old), split_lines(new)).get_matching_blocks():
+        if i < block_i or j < block_j:
+            found.append(Run(i, block_i, j, block_j))
+        i, j = block_i + size, block_j + size
+    return tuple(found)
+
+
+def hunks(old: str, new: str) -> tuple[Hunk, ...]:
+    """The runs as a diff shows them: those that stand so near that their context would meet are one hunk."""
+    grouped: list[list[Run]] = []
+    for run in runs(old, new):
+        if grouped and run.old_start - grouped[-1][-1].old_end <= 2 * CONTEXT:
+            grouped[-1].append(run)
+        else:
+            grouped.append([run])
+    return tuple(map(tuple, grouped))
+
+
+def select_hunks(old: str, new: str, chosen: frozenset[int]) -> str:
+    """`old` with only the hunks of the given numbers (0-based, in order) changed to `new`."""
+    before, after = split_lines(old), split_lines(new)
+    pieces: list[str] = []
+    position = 0
+    for number, hunk in enumerate(hunks(old, new)):
+        for run in hunk:
+            pieces.extend(before[position : run.old_start])
+            took = after[run.new_start : run.new_end]
+            pieces.extend(took if number in chosen else before[run.old_start : run.old_end])
+            position = run.old_end
+    pieces.extend(before[position:])
+    return "".join(pieces)
+
+
+def with_line_ends_of(old: str, new: str) -> str:
+    """`new` with the line ends of `old`: lines that stay keep their own, all others get the one used most."""
+    before, after = split_lines(old), split_lines(with_newlines(new, dominant_newline(old)))
+    uniform = "".join(after)
+    matcher = LineMatcher(None, [*map(content_of, before)], [*map(content_of, after)])
+    for i, j, size in matcher.get_matching_blocks():
+        for old_line, place in zip(before[i : i + size], range(j, j + size), strict=True):
+            if ending_of(old_line) and ending_of(after[place]):
+                after[place] = old_line
+    mixed = "".join(after)
+    return mixed if len(split_lines(mixed)) == len(after) else uniform  # a CR and the LF after it would be one end
+
+
+def unified_diff(old: str, new: str, old_name: str, new_name: str, label: str = "") -> str:
+    """A unified diff with the given names; empty when the texts are equal.
+
+    With a `label` each hunk's header ends with `label#number` (from 1), by which it can be accepted alone.
+    """
+    lines: list[str] = []
+    before, after = split_lines(old), split_lines(new)
+    for number, hunk in enumerate(hunks(old, new), 1):
+        title = f" {label}#{number}" if label else ""
+        lines.append(_header(hunk, len(before), title))
+        lines.extend(_body(hunk, before, after))
+    if not lines:
+        return ""
+    return f"--- {old_name}\n+++ {new_name}\n" + "".join(lines)
+
+
+def _header(hunk: Hunk, old_length: int, title: str) -> str:
+    first, last = hunk[0], hunk[-1]
+    lead = min(CONTEXT, first.old_start)
+    trail = min(CONTEXT, old_length - last.old_end)
+    old = _span(first.old_start - lead, last.old_end + trail)
+    new = _span(first.new_start - lead, last.new_end + trail)
+    return f"@@ -{old} +{new} @@{title}\n"
+
+
+def _span(start: int, end: int) -> str:
+    count = end - start
+    first = start + 1 if count else start
+    return str(first) if count == 1 else f"{first},{count}"
+
+
+def _body(hunk: Hunk, before: list[str], after: list[str]) -> list[str]:
+    position = max(0, hunk[0].old_start - CONTEXT)
+    lines: list[str] = []
+    for run in hunk:
+        lines.extend(_marked(" ", before[position : run.old_start]))
+        lines.extend(_marked("-", before[run.old_start : run.old_end]))
+        lines.extend(_marked("+", after[run.new_start : run.new_end]))
+        position = run.old_end
+    lines.extend(_marked(" ", before[position : position + CONTEXT]))
+    return lines
+
+
+def _marked(mark: str, lines: list[str]) -> list[str]:
+    return [mark + _row(line) for line in lines]
+
+
+def _row(line: str) -> str:
+    """A line as a diff shows it: a row always ends with LF, also after a lone CR."""
+    if line.endswith("\n"):
+        return line
+    return f"{line}\n" if line.endswith("\r") else f"{line}\n\\ No newline at end of file\n"

@@ -1,0 +1,265 @@
+"""Applying a patch, a unified diff or the `*** Begin Patch` format, to texts: all of it or nothing.
+
+Pure: files come in as a mapping and go out as a new one. A hunk is placed by its lines; the line numbers and headers
+of the patch only choose between places that fit exactly. Not here: reading and writing files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from itertools import pairwise
+
+from codeagent_lsp.errors import EditRefused, PatchRefused
+from codeagent_lsp.workspace.edits.match import Edit, apply_edits, plan_lines
+from codeagent_lsp.workspace.edits.patch_begin import BEGIN, parse_begin
+from codeagent_lsp.workspace.edits.patch_model import FileChange, Hunk, unwrap
+from codeagent_lsp.workspace.edits.patch_unified import parse_unified
+from codeagent_lsp.workspace.text.lines import (
+    content_of,
+    dominant_newline,
+    ending_of,
+    runs_together,
+    shared_ends,
+    split_lines,
+)
+
+Files = dict[str, str | None]
+_BOM = "\ufeff"
+
+
+def apply_patch(files: Mapping[str, str | None], patch: str) -> Files:
+    """`files` after the patch: path -> text, None for a file that does not exist (any more).
+
+    `files` has to hold every path of `paths_of(patch)`; a missing one counts as None. Raises `PatchRefused`, naming
+    file and hunk, and then nothing has changed.
+    """
+    result = dict(files)
+    for change in parse_patch(patch):
+        _OPERATIONS[change.kind](result, change)
+    return result
+
+
+def paths_of(patch: str) -> tuple[str, ...]:
+    """The paths a patch reads or writes, in its order; raises `PatchRefused` when it cannot be read."""
+    return tuple(dict.fromkeys(path for change in parse_patch(patch) for path in change.paths))
+
+
+def parse_patch(patch: str) -> list[FileChange]:
+    """The changes a patch asks for; raises `PatchRefused`."""
+    lines = unwrap(patch)
+    for line in lines:
+        if line.rstrip() == BEGIN:
+            return _not_empty(parse_begin(lines))
+        if line.startswith(("diff --git ", "--- ")):
+            break
+    return _not_empty(parse_unified(lines))
+
+
+def _not_empty(changes: list[FileChange]) -> list[FileChange]:
+    if not changes:
+        raise PatchRefused("This is neither a unified diff nor a '*** Begin Patch' patch: no file is named in it.")
+    return changes
+
+
+# --- the three operations
+
+
+def _add(files: Files, change: FileChange) -> None:
+    if files.get(change.path) is not None:
+        raise PatchRefused(f"{change.path}: the patch adds this file, but it exists already. Update it instead.")
+    if any(hunk.old for hunk in change.hunks):
+        raise PatchRefused(f"{change.path}: the patch adds this file, so all its lines have to begin with '+'.")
+    files[change.path] = "".join(hunk.new for hunk in change.hunks)
+
+
+def _delete(files: Files, change: FileChange) -> None:
+    text = _existing(files, change.path)
+    if change.hunks:
+        told = [content_of(line) for hunk in change.hunks for line in split_lines(hunk.old)]
+        if any(hunk.new for hunk in change.hunks) or told != [content_of(line) for line in split_lines(text)]:
+            raise PatchRefused(f"{change.path}: the patch deletes this file, but shows other lines than it has.")
+    files[change.path] = None
+
+
+def _update(files: Files, change: FileChange) -> None:
+    text = _existing(files, change.path)
+    if not change.hunks and change.moved_to is None:
+        raise PatchRefused(f"{change.path}: the patch has no hunk for this file.")
+    changed = _with_hunks(text, change)
+    if change.moved_to is not None and change.moved_to != change.path:
+        if files.get(change.moved_to) is not None:
+            raise PatchRefused(f"{change.path}: cannot be moved to {change.moved_to}, which exists already.")
+        files[change.path] = None
+    files[change.moved_to or change.path] = changed
+
+
+_OPERATIONS: Mapping[str, Callable[[Files, FileChange], None]] = {"add": _add, "delete": _delete, "update": _update}
+
+
+def _existing(files: Files, path: str) -> str:
+    text = files.get(path)
+    if text is None:
+        raise PatchRefused(f"{path}: there is no such file. To create it, use '--- /dev/null' or '*** Add File:'.")
+    return text
+
+
+def _with_hunks(text: str, change: FileChange) -> str:
+    """`text` with every hunk placed in it as it is, none in what another one has written."""
+    bom = _BOM if text.startswith(_BOM) else ""
+    body = text.removeprefix(_BOM)
+    edits: list[Edit] = []
+    drift = 0
+    for number, hunk in enumerate(change.hunks, 1):
+        try:
+            edit, drift = _Placing(body, hunk, drift).run()
+        except EditRefused as refused:
+            message = f"{change.path}, hunk {number} of {len(change.hunks)}: {_in_patch_terms(refused)}"
+            raise PatchRefused(message) from None
+        edits.append(_trimmed(body, edit))
+    ordered = sorted(edits, key=lambda edit: (edit.start, edit.stop))
+    for before, after in pairwise(ordered):
+        same_point = before.start == before.stop == after.start == after.stop
+        if after.start < before.stop or same_point:
+            raise PatchRefused(f"{change.path}: two hunks change the same lines. Join them into one hunk.")
+    return bom + apply_edits(body, edits)
+
+
+def _in_patch_terms(refused: EditRefused) -> str:
+    return str(refused).replace("old_str", "the hunk's old block").replace("new_str", "the hunk's new block")
+
+
+def _trimmed(text: str, edit: Edit) -> Edit:
+    """The edit without the lines it keeps at its ends, so that hunks may share context."""
+    old, new = split_lines(text[edit.start : edit.stop]), split_lines(edit.text)
+    head, tail = shared_ends(old, new)
+    start = edit.start + sum(map(len, old[:head]))
+    stop = edit.stop - sum(map(len, old[len(old) - tail :]))
+    return Edit(start, stop, "".join(new[head : len(new) - tail]), edit.tier)
+
+
+class _Placing:
+    """Finding the place of one hunk in a file. `drift` is how far off the patch's line numbers were before."""
+
+    def __init__(self, text: str, hunk: Hunk, drift: int) -> None:
+        self.text, self.hunk, self.drift = text, hunk, drift
+        self.lines = split_lines(text)
+        self.contents = [content_of(line) for line in self.lines]
+        self.old = [content_of(line) for line in split_lines(hunk.old)]
+        self.new = [content_of(line) for line in split_lines(hunk.new)]
+
+    def run(self) -> tuple[Edit, int]:
+        """The edit and the drift for the next hunk; raises `EditRefused`."""
+        if all(tag == " " for tag, _ in self.hunk.rows):
+            raise EditRefused("empty", "it has no line that begins with '+' or '-'.")
+        if not self.old:
+            return self._insertion(), self.drift
+        found = [at for at in range(len(self.lines)) if self._fits(at)]
+        if not found:
+            return plan_lines(self.text, self.hunk.old, self.hunk.new), self.drift
+        at = self._chosen(found)
+        edit = self._literal(at)
+        if self._is_applied(at) or self.text[edit.start : edit.stop] == edit.text:
+            raise EditRefused("already_applied", f"it seems to be applied already, at line {at + 1}.")
+        return edit, self.drift if self.hunk.line is None else at + 1 - self.hunk.line
+
+    def _fits(self, at: int) -> bool:
+        return self.contents[at] == self.old[0] and self.contents[at : at + len(self.old)] == self.old
+
+    def _is_applied(self, at: int) -> bool:
+        """Whether the new block already stands around this place of the old one."""
+        size = len(self.new)
+        inner = (d for d in range(size - len(self.old) + 1) if self.new[d : d + len(self.old)] == self.old != self.new)
+        return any(at >= d and self.contents[at - d : at - d + size] == self.new for d in inner)
+
+    def _insertion(self) -> Edit:
+        """Lines without any old line: only at the end of a file, or into an empty one."""
+        if self.lines and (self.hunk.line is not None or self.hunk.headers):
+            raise EditRefused(
+                "not_found", "it only adds lines; show some lines around them so that the place is clear."
+            )
+        if self.new and self.contents[-len(self.new) :] == self.new:
+            raise EditRefused("already_applied", "it seems to be applied already, at the end of the file.")
+        newline = dominant_newline(self.text)
+        joint = newline if self.lines and not ending_of(self.lines[-1]) else ""
+        added = "".join(content_of(line) + newline * bool(ending_of(line)) for line in split_lines(self.hunk.new))
+        return Edit(len(self.text), len(self.text), joint + added, "exact")
+
+    # --- choosing between places that fit exactly
+
+    def _chosen(self, found: list[int]) -> int:
+        for narrow in (self._under_headers, self._at_end, self._at_line):
+            narrowed = narrow(found)
+            if len(narrowed) == 1:
+                return narrowed[0]
+            found = narrowed or found
+        numbers = ", ".join(str(at + 1) for at in found[:20])
+        raise EditRefused("ambiguous", f"it fits at lines {numbers}. Show more lines around the change.")
+
+    def _under_headers(self, found: list[int]) -> list[int]:
+        if not self.hunk.headers:
+            return found
+        scopes = [(-1, len(self.lines))]
+        for header in self.hunk.headers:
+            scopes = [scope for start, stop in scopes for scope in self._scopes(header, start, stop)]
+        if not scopes:
+            return found
+        first = min(start for start, _ in scopes)
+        if all(at < first for at in found):
+            raise EditRefused("not_found", f"its lines are not below '@@ {self.hunk.headers[-1]}'.")
+        return [at for at in found if any(start <= at < stop for start, stop in scopes)]
+
+    def _scopes(self, header: str, start: int, stop: int) -> list[tuple[int, int]]:
+        """The lines from each line that reads like the header to the end of what is indented below it."""
+        return [
+            (at, self._end_of_scope(at, stop))
+            for at in range(max(start, 0), stop)
+            if self.contents[at].strip().startswith(header)
+        ]
+
+    def _end_of_scope(self, at: int, stop: int) -> int:
+        width = _indentation(self.contents[at])
+        below = range(at + 1, stop)
+        return next((i for i in below if self.contents[i].strip() and _indentation(self.contents[i]) <= width), stop)
+
+    def _at_end(self, found: list[int]) -> list[int]:
+        return [at for at in found if at + len(self.old) == len(self.lines)] if self.hunk.at_end else found
+
+    def _at_line(self, found: list[int]) -> list[int]:
+        """The place at the patch's own line number, or at that number moved as the hunk before was."""
+        if self.hunk.line is None:
+            return found
+        return [at for at in found if at + 1 in (self.hunk.line, self.hunk.line + self.drift)]
+
+    # --- writing
+
+    def _literal(self, at: int) -> Edit:
+        """Kept rows as the file has them, added rows with the line ending used there."""
+        stop = at + len(self.old)
+        out: list[str] = []
+        here = at
+        for tag, row in self.hunk.rows:
+            if tag == "+":
+                near = ending_of(self.lines[min(here, stop - 1)]) or dominant_newline(self.text)
+                out.append(content_of(row) + near)
+            else:
+                out += self.lines[here : here + 1] if tag == " " else []
+                here += 1
+        if runs_together([*self.lines[max(at - 1, 0) : at], *out, *self.lines[stop : stop + 1]]):
+            raise EditRefused("not_found", "the mixed line ends of the file would run together.")
+        start = sum(map(len, self.lines[:at]))
+        size = sum(map(len, self.lines[at:stop]))
+        return Edit(start, start + size, self._with_ending(out, stop), "exact")
+
+    def _with_ending(self, out: list[str], stop: int) -> str:
+        """Every line but the file's last one ends; the last as the patch says, or else as it was."""
+        newline = dominant_newline(self.text)
+        ended = [line if ending_of(line) else line + newline for line in out]
+        if stop < len(self.lines) or not ended:
+            return "".join(ended)
+        told = any(not row.endswith("\n") for _, row in self.hunk.rows)
+        final = self.hunk.new.endswith("\n") if told else bool(ending_of(self.lines[-1]))
+        return "".join(ended) if final else "".join(ended[:-1]) + content_of(ended[-1])
+
+
+def _indentation(content: str) -> int:
+    return len(content) - len(content.lstrip())

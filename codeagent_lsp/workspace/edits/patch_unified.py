@@ -1,0 +1,191 @@
+"""Reading unified diffs: git's, and plain `---`/`+++` ones, with the wrong counts that models write.
+
+Not here: the `*** Begin Patch` format and finding the place of a hunk.
+"""
+
+from __future__ import annotations
+
+import re
+
+from codeagent_lsp.errors import PatchRefused
+from codeagent_lsp.workspace.edits.patch_model import FileChange, Hunk
+
+_HUNK = re.compile(r"^@@+(?: -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@+)?")
+_QUOTED = re.compile(r"\\([0-7]{3}|.)")
+_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", '"': '"', "\\": "\\"}
+_NULL = "/dev/null"
+_BACKUPS = (".orig", ".old", ".bak")
+
+
+def parse_unified(lines: list[str]) -> list[FileChange]:
+    """The changes of a unified diff; raises `PatchRefused` for one that cannot be understood."""
+    reader = _Reader(lines)
+    changes = []
+    while reader.skip_to_file():
+        changes.append(reader.file())
+    return changes
+
+
+class _Reader:
+    """A position in the lines of a diff."""
+
+    def __init__(self, lines: list[str]) -> None:
+        self.lines = lines
+        self.at = 0
+
+    def skip_to_file(self) -> bool:
+        """Go to the next file's header; text between files is a comment, but lost hunks are an error."""
+        while self.at < len(self.lines):
+            if self._at_git_header() or self._at_names():
+                return True
+            if _HUNK.match(self.lines[self.at]):
+                raise PatchRefused(
+                    f"Line {self.at + 1} of the patch begins a hunk, but no '---'/'+++' lines name its file."
+                )
+            self.at += 1
+        return False
+
+    def file(self) -> FileChange:
+        """One file: its headers, then its hunks."""
+        facts = self._git_facts() if self._at_git_header() else {}
+        before, after = facts.get("from"), facts.get("to")
+        if "rename" not in facts:
+            before, after = _without_prefixes(before, after)
+        if self._at_names():
+            names = _without_prefixes(*(_name(line[4:]) for line in self.lines[self.at : self.at + 2]))
+            if before is not None and not {before, after}.intersection(names):
+                return _change(before, after, (), facts)  # they begin the next file
+            if "rename" not in facts:
+                before, after = names
+            self.at += 2
+        return _change(before, after, tuple(self._hunks()), facts)
+
+    def _at_git_header(self) -> bool:
+        return self.lines[self.at].startswith("diff --git ")
+
+    def _at_names(self) -> bool:
+        here = self.lines[self.at : self.at + 2]
+        return len(here) == 2 and here[0].startswith("--- ") and here[1].startswith("+++ ")
+
+    def _git_facts(self) -> dict[str, str]:
+        """The extended header: names, and whether the file is new, deleted, renamed or copied."""
+        facts = _names_of_header(self.lines[self.at])
+        self.at += 1
+        while self.at < len(self.lines) and not (
+            self._at_names() or self._at_git_header() or _HUNK.match(self.lines[self.at])
+        ):
+            line = self.lines[self.at]
+            for start, key in (("new file", "new"), ("deleted file", "deleted"), ("copy from", "copy")):
+                if line.startswith(start):
+                    facts[key] = line
+            if line.startswith(("Binary files", "GIT binary patch")):
+                raise PatchRefused("The patch changes a binary file; only text can be patched.")
+            if line.startswith("rename from "):
+                facts["from"], facts["rename"] = _name(line[12:]), "yes"
+            if line.startswith("rename to "):
+                facts["to"], facts["rename"] = _name(line[10:]), "yes"
+            self.at += 1
+        if "copy" in facts:
+            raise PatchRefused("Copying a file is not supported in a patch; add the new file instead.")
+        return facts
+
+    def _hunks(self) -> list[Hunk]:
+        hunks: list[Hunk] = []
+        while self.at < len(self.lines):
+            header = _HUNK.match(self.lines[self.at])
+            if not header:
+                if self._at_git_header() or self._at_names() or hunks:
+                    break
+                if self.lines[self.at].strip():
+                    break
+                self.at += 1
+                continue
+            self.at += 1
+            rows, at_end = self._rows(header)
+            line = int(header.group(1)) if header.group(1) else None
+            hunks.append(Hunk(rows, line=line, at_end=at_end))
+        return hunks
+
+    def _rows(self, header: re.Match[str]) -> tuple[tuple[tuple[str, str], ...], bool]:
+        """The rows of one hunk. Its counts only decide whether `--- x` is a removed line or a new file."""
+        left = [int(header.group(i) or 1) if header.group(1) else 0 for i in (2, 4)]
+        rows: list[tuple[str, str]] = []
+        at_end = False
+        while self.at < len(self.lines):
+            line = self.lines[self.at]
+            if line.startswith("\\"):
+                if rows:
+                    rows[-1] = (rows[-1][0], rows[-1][1].removesuffix("\n"))
+                at_end = True
+                self.at += 1
+                continue
+            if self._ends_hunk(line, left):
+                break
+            tag, body = (line[0], line[1:]) if line else (" ", "")
+            rows.append((tag, body + "\n"))
+            left[0] -= tag != "+"
+            left[1] -= tag != "-"
+            self.at += 1
+        while rows and rows[-1] == (" ", "\n") and left[0] < 0:
+            rows.pop()
+            left[0] += 1
+        return tuple(rows), at_end
+
+    def _ends_hunk(self, line: str, left: list[int]) -> bool:
+        if line and line[0] not in " -+":
+            return True
+        done = left[0] <= 0 and left[1] <= 0
+        if not line and done:
+            return not any(rest[:1] in (" ", "-", "+") for rest in self.lines[self.at + 1 : self.at + 2])
+        if not self._at_names():
+            return False
+        # Counts that are too high would swallow the next file; a removed and an added line fill them exactly.
+        return done or (left != [1, 1] and bool(_HUNK.match("".join(self.lines[self.at + 2 : self.at + 3]))))
+
+
+def _names_of_header(line: str) -> dict[str, str]:
+    """The two names of `diff --git a/x b/x`; with blanks in them only where both halves are the same."""
+    rest = line.removeprefix("diff --git ").strip()
+    half = (len(rest) - 1) // 2
+    if rest[1:2] == "/" and rest[:half][2:] == rest[half + 1 :][2:]:
+        return {"from": rest[:half], "to": rest[half + 1 :]}
+    names = rest.split(" ")
+    return {"from": names[0], "to": names[1]} if len(names) == 2 else {}
+
+
+def _name(text: str) -> str:
+    """A file name from a header: quotes undone, the time after a tab dropped."""
+    if text.startswith('"') and text.rstrip().endswith('"'):
+        raw = _QUOTED.sub(_unescape, text.strip()[1:-1])
+        return raw.encode("latin-1", "replace").decode("utf-8", "replace") if "\\" in text else raw
+    return text.split("\t")[0].strip().removeprefix("./")
+
+
+def _unescape(match: re.Match[str]) -> str:
+    code = match.group(1)
+    return chr(int(code, 8) & 255) if len(code) == 3 else _ESCAPES.get(code, code)
+
+
+def _without_prefixes(before: str | None, after: str | None) -> tuple[str | None, str | None]:
+    """Drop git's `a/` and `b/`, but only where both names have them (or the other is /dev/null)."""
+    has = (before in (None, _NULL) or before.startswith("a/"), after in (None, _NULL) or after.startswith("b/"))
+    if all(has):
+        before = before[2:] if before and before != _NULL else before
+        after = after[2:] if after and after != _NULL else after
+    return before, after
+
+
+def _change(before: str | None, after: str | None, hunks: tuple[Hunk, ...], facts: dict[str, str]) -> FileChange:
+    if not before or not after or before == after == _NULL:
+        raise PatchRefused("A file of the patch has no name. Write '--- a/path' and '+++ b/path' above its hunks.")
+    if before == _NULL or "new" in facts:
+        return FileChange("add", after, hunks=hunks)
+    if after == _NULL or "deleted" in facts:
+        return FileChange("delete", before, hunks=hunks)
+    if before != after and "rename" not in facts:
+        if before not in [after + suffix for suffix in _BACKUPS]:
+            raise PatchRefused(
+                f"The patch calls one file {before} and {after}. To rename, write 'rename from/to' lines."
+            )
+        before = after
+    return FileChange("update", before, None if before == after else after, hunks)

@@ -1,0 +1,349 @@
+"""Finding lines by pattern and files by name, in the workspace as a run sees it.
+
+Python's `re` decides what matches, in a child process that a time limit can end; ripgrep, where installed, only
+says which files on disk are worth opening, so the answer is the same without it. Not here: search by meaning
+(`index/`). No shell is involved and nothing is written.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import re
+import shutil
+import signal
+import sys
+import threading
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from codeagent_lsp.errors import ErrorCode, FileRefused, PathRefused, ToolFailed, ToolRetry
+from codeagent_lsp.workspace.files import search_child
+from codeagent_lsp.workspace.files.file_view import FileView
+from codeagent_lsp.workspace.files.globs import Glob, compile_glob
+
+MAX_LINE = 500
+TIME_LIMIT = 20.0
+
+_BATCH_CHARS = 256 * 1024
+_PIPE_LIMIT = 64 * 1024 * 1024
+_MAX_PATTERN = 2000
+_HOW = "Patterns are Python regular expressions and match within one line"
+
+# Where the two engines read the same pattern differently, ripgrep is not asked.
+_PYTHON_ONLY = re.compile(r"\[[^\]]*\[|&&|~~|\[[^\]]*--|\\[<>AZ0-9]|\\b\{|\(\?(?!:)|\{,|[*+?}]\+")
+_PLAIN = re.compile(r"[\x20-\x7e]*")
+_META = re.compile(r"[.\\\[^$*+?{}()|]")
+# Bytes that are no UTF-8: such a file is read as Latin-1 here, of which ripgrep knows nothing.
+_NOT_UTF8 = (
+    r"(?-u:[\xC0\xC1\xF5-\xFF]|(?:^|[\x00-\x7F])[\x80-\xBF]|[\xC2-\xF4](?:[^\x80-\xBF]|$)"
+    r"|[\xE0-\xF4][\x80-\xBF](?:[^\x80-\xBF]|$)|[\xF0-\xF4][\x80-\xBF]{2}(?:[^\x80-\xBF]|$)"
+    r"|[\xC2-\xDF][\x80-\xBF]{2}|[\xE0-\xEF][\x80-\xBF]{3}|[\xF0-\xF4][\x80-\xBF]{4}"
+    r"|\xE0[\x80-\x9F]|\xED[\xA0-\xBF]|\xF0[\x80-\x8F]|\xF4[\x90-\xBF])"
+)
+# A lone CR ends a line here; and what the two engines disagree about: word characters, blanks, folded case.
+_LONE_CR = r"\r[^\n]"
+_DISPUTED = (
+    r"[\p{No}\p{M}\x{203F}\x{2040}\x{2054}\x{FE33}\x{FE34}\x{FE4D}-\x{FE4F}\x{FF3F}\x{200C}\x{200D}"
+    r"\x{24B6}-\x{24E9}\x{1F130}-\x{1F189}\x1c-\x1f]"
+)
+_CRLF = r"\r$"
+_DISPUTED_CASE = r"[\x{130}\x{131}]"
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """One matching line, its number from 1, with the lines around it. Long lines are cut around the match."""
+
+    path: str
+    line: int
+    text: str
+    before: tuple[str, ...] = ()
+    after: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class GrepResult:
+    """Matches in the order of the tree; `truncated` if there were more."""
+
+    matches: tuple[Match, ...]
+    truncated: bool
+
+
+@dataclass(frozen=True, slots=True)
+class GlobResult:
+    """Absolute paths, those open or staged first, then the newest on disk; `truncated` if there were more."""
+
+    paths: tuple[str, ...]
+    truncated: bool
+
+
+async def grep(
+    view: FileView,
+    pattern: str,
+    *,
+    path: str | None = None,
+    glob: str | None = None,
+    case_insensitive: bool = False,
+    context: int = 0,
+    max_results: int = 200,
+    time_limit: float = TIME_LIMIT,
+    ripgrep: str | None = "rg",
+) -> GrepResult:
+    """The lines that match `pattern` in what `view.read` gives below `path` (default: all folders).
+
+    Binary, too large and ignored files are passed over. `time_limit` is in seconds; `ripgrep` is its name or
+    path, None to do without. ToolRetry for a bad pattern, ToolFailed when the time is up.
+    """
+    flags = re.IGNORECASE if case_insensitive else 0
+    compiled = _compiled(pattern, flags)
+    wanted = compile_glob(glob) if glob else None
+    async with _limited(time_limit):
+        listing = await _candidates(view, compiled, path, ripgrep)
+        files = (file for file in listing if _fits(view, file, wanted, path))
+        return await _grep_files(view, compiled, files, context, max_results)
+
+
+async def glob(view: FileView, pattern: str, path: str | None = None, *, limit: int = 200) -> GlobResult:
+    """The files below `path` (default: all folders) whose path relative to it fits `pattern`."""
+    wanted = compile_glob(pattern)
+    async with _limited(TIME_LIMIT):
+        found = await _in_thread(lambda: _walk(view, path), lambda file: _fits(view, file, wanted, path))
+        newest = await asyncio.to_thread(_newest_first, view, found)
+    return GlobResult(tuple(newest[:limit]), len(newest) > limit)
+
+
+@asynccontextmanager
+async def _limited(seconds: float) -> AsyncIterator[None]:
+    try:
+        async with asyncio.timeout(seconds):
+            yield
+    except TimeoutError:
+        raise ToolFailed(
+            f"The search took longer than {seconds:g} s. Give a path or a glob, or a simpler pattern.",
+            ErrorCode.TIMEOUT,
+        ) from None
+
+
+def _compiled(pattern: str, flags: int) -> re.Pattern[str]:
+    if len(pattern) > _MAX_PATTERN or "\n" in pattern:
+        raise ToolRetry(f"The pattern is too long or has a line break. {_HOW}.")
+    try:
+        return re.compile(pattern, flags)
+    except (re.error, RecursionError, OverflowError) as error:
+        raise ToolRetry(
+            f"The pattern is not valid: {error}. {_HOW}. To find the text as it is, use {re.escape(pattern)}"
+        ) from None
+
+
+async def _candidates(view: FileView, compiled: re.Pattern[str], path: str | None, ripgrep: str | None) -> list[str]:
+    """The files to open, in the order of the tree."""
+    program = shutil.which(ripgrep) if ripgrep and _shared(compiled) else None
+    if program is not None and (listed := await _ripgrep(view, program, compiled, path)) is not None:
+        return await asyncio.to_thread(_combined, view, listed, path)
+    return await _in_thread(lambda: _walk(view, path))
+
+
+def _shared(compiled: re.Pattern[str]) -> bool:
+    """Whether ripgrep can be asked: it reads the pattern the same way, and it can be passed on."""
+    pattern = compiled.pattern
+    if compiled.flags & re.IGNORECASE and any(not c.isascii() and c.lower() != c.upper() for c in pattern):
+        return False  # letters beyond ASCII are folded differently
+    return not _PYTHON_ONLY.search(pattern) and pattern.isprintable()
+
+
+def _combined(view: FileView, listed: set[str], path: str | None) -> list[str]:
+    """What ripgrep listed and the rules keep, with what is open or staged in place of its disk versions."""
+    over = view.over_disk()
+    disk = (file for file in listed - over if file == path or not view.is_ignored(file))
+    return _in_order(view, disk, _over_disk_below(view, path))
+
+
+def _over_disk_below(view: FileView, path: str | None) -> Iterator[str]:
+    """The open and staged files that a walk from `path` would meet."""
+    starts = [path] if path else list(view.roots.folders)
+    for file in view.over_disk():
+        root = view.roots.root_of(file)
+        start = next((start for start in starts if _below(file, start)), None)
+        if root is None or start is None or not view.exists(file):
+            continue
+        if file == start or view.is_ignored(start, is_dir=True) or not view.is_ignored(file):
+            yield file
+
+
+def _in_order(view: FileView, disk: Iterable[str], memory: Iterable[str]) -> list[str]:
+    def place(path: str) -> tuple[int, list[bytes]]:
+        root = view.roots.root_of(path)
+        rank = view.roots.folders.index(root) if root else -1
+        return rank, os.fsencode(path).split(b"/")
+
+    return sorted({*disk, *memory}, key=place)
+
+
+def _walk(view: FileView, path: str | None) -> Iterator[str]:
+    return chain.from_iterable(view.walk(start) for start in ([path] if path else view.roots.folders))
+
+
+def _fits(view: FileView, file: str, wanted: Glob | None, path: str | None) -> bool:
+    if wanted is None:
+        return True
+    start = path or view.roots.root_of(file) or "/"
+    return wanted.matches(Path(file).name if file == start else file[len(start.rstrip("/")) + 1 :])
+
+
+def _below(file: str, start: str) -> bool:
+    return file == start or file.startswith(start.rstrip("/") + "/")
+
+
+def _newest_first(view: FileView, files: Iterable[str]) -> list[str]:
+    over = view.over_disk()
+
+    def age(path: str) -> tuple[bool, int]:
+        info = view.roots.stat(path)
+        return path not in over, -(info.st_mtime_ns if info else 0)
+
+    return sorted(files, key=age)
+
+
+async def _grep_files(
+    view: FileView, compiled: re.Pattern[str], files: Iterator[str], context: int, max_results: int
+) -> GrepResult:
+    matches: list[Match] = []
+    async with _matcher(compiled, max_results + 1) as find:
+        while batch := await asyncio.to_thread(_read_batch, view, files):
+            for (path, text), found in zip(batch, await find([text for _, text in batch]), strict=True):
+                matches += _matches(path, text, found, context)
+            if len(matches) > max_results:
+                return GrepResult(tuple(matches[:max_results]), truncated=True)
+    return GrepResult(tuple(matches), truncated=False)
+
+
+def _read_batch(view: FileView, files: Iterator[str]) -> list[tuple[str, str]]:
+    """The next texts, enough of them to be worth a round trip; empty at the end."""
+    batch: list[tuple[str, str]] = []
+    size = 0
+    for path in files:
+        try:
+            text = view.read(path).text
+        except (FileRefused, PathRefused):  # binary, too large, gone meanwhile
+            continue
+        batch.append((path, text))
+        size += len(text) + 100
+        if size > _BATCH_CHARS:
+            break
+    return batch
+
+
+def _matches(path: str, text: str, found: list[tuple[int, int]], context: int) -> Iterator[Match]:
+    lines = search_child.lines_of(text) if found else []
+    for number, column in found:
+        before = tuple(_cut(line) for line in lines[max(0, number - context) : number])
+        after = tuple(_cut(line) for line in lines[number + 1 : number + 1 + context])
+        yield Match(path, number + 1, _cut(lines[number], column), before, after)
+
+
+def _cut(line: str, column: int = 0) -> str:
+    if len(line) <= MAX_LINE:
+        return line
+    start = max(0, min(column - MAX_LINE // 4, len(line) - MAX_LINE))
+    end = start + MAX_LINE
+    return ("…" if start else "") + line[start:end] + ("…" if end < len(line) else "")
+
+
+async def _ripgrep(view: FileView, program: str, compiled: re.Pattern[str], path: str | None) -> set[str] | None:
+    """The files on disk that may match: never fewer than those that do. None if ripgrep cannot say."""
+    starts = [path] if path else list(view.roots.folders)
+    if not starts or any(view.roots.kind(start) not in ("file", "folder") for start in starts):
+        return None
+    if path is not None and (view.is_ignored(path, is_dir=True) or view.is_ignored(path)):
+        return None
+    async with _process(program, *_ripgrep_options(compiled, view.max_bytes), "--", *starts) as process:
+        output, _ = await process.communicate()
+    if process.returncode not in (0, 1):  # 2: a pattern it does not know, or something unreadable
+        return None
+    return {os.fsdecode(name) for name in output.split(b"\0") if name}
+
+
+def _ripgrep_options(compiled: re.Pattern[str], max_bytes: int) -> list[str]:
+    """Options that only ever narrow by what our own rules would leave out, too."""
+    pattern = compiled.pattern
+    options = ["--no-config", "--files-with-matches", "--null", "--hidden", "--no-messages"]
+    options += ["--no-require-git", "--no-ignore-parent", "--no-ignore-dot", "--no-ignore-global"]
+    options += ["--no-ignore-exclude", f"--max-filesize={max_bytes}", "--glob=!.git", "--glob=!node_modules"]
+    options += ["--ignore-case"] if compiled.flags & re.IGNORECASE else ["--case-sensitive"]
+    if not _PLAIN.fullmatch(pattern) or _META.search(pattern):
+        options += [f"--regexp={_NOT_UTF8}", f"--regexp={_LONE_CR}", f"--regexp={_DISPUTED}"]
+    options += [f"--regexp={_CRLF}"] if "$" in pattern else []
+    options += [f"--regexp={_DISPUTED_CASE}"] if compiled.flags & re.IGNORECASE else []
+    return [*options, f"--regexp={pattern}"]
+
+
+@asynccontextmanager
+async def _matcher(compiled: re.Pattern[str], limit: int) -> AsyncIterator[Callable[[list[str]], Any]]:
+    """A function that finds the matching lines of texts, in a child that dies with this context."""
+    script = search_child.__file__
+    async with _process(sys.executable, "-I", "-S", "-X", "utf8", script, stdin=True) as process:
+        assert process.stdin is not None and process.stdout is not None
+        sink, source = process.stdin, process.stdout
+        sink.write(_json_line([compiled.pattern, int(compiled.flags), limit]))
+
+        async def find(texts: list[str]) -> list[list[tuple[int, int]]]:
+            try:
+                sink.write(_json_line(texts))
+                await sink.drain()
+                answer: list[list[tuple[int, int]]] = json.loads(await source.readline())
+            except (ConnectionError, ValueError):
+                raise ToolFailed("The search process ended unexpectedly. Try a simpler pattern.") from None
+            return answer
+
+        yield find
+
+
+def _json_line(value: object) -> bytes:
+    return json.dumps(value).encode() + b"\n"
+
+
+@asynccontextmanager
+async def _process(*command: str, stdin: bool = False) -> AsyncIterator[asyncio.subprocess.Process]:
+    """A child in a process group of its own that is gone when the context ends, however it ends."""
+    process = await asyncio.create_subprocess_exec(
+        *command,
+        stdin=asyncio.subprocess.PIPE if stdin else asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.DEVNULL,
+        start_new_session=True,
+        limit=_PIPE_LIMIT,
+    )
+    try:
+        yield process
+    finally:
+        if process.returncode is None:
+            try:
+                os.killpg(process.pid, signal.SIGKILL)
+            except ProcessLookupError:  # ended by itself just now
+                pass
+        await asyncio.shield(process.wait())
+
+
+async def _in_thread(make: Callable[[], Iterator[str]], keep: Callable[[str], bool] = lambda item: True) -> list[str]:
+    """The items to keep of an iterator that runs in a thread, which stops soon after a cancel."""
+    stop = threading.Event()
+
+    def collect() -> list[str]:
+        items: list[str] = []
+        for item in make():
+            if stop.is_set():
+                break
+            if keep(item):
+                items.append(item)
+        return items
+
+    try:
+        return await asyncio.to_thread(collect)
+    finally:
+        stop.set()

@@ -1,0 +1,52 @@
+"""File uris and paths, and when two uris name the same file.
+
+Editors spell the same uri differently (`c%3A` or `c:`, escaped or plain letters), so uris are compared by
+`key`, never as strings. Not here: whether a path may be touched (`file_view.py`).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from urllib.parse import quote_from_bytes, unquote_to_bytes
+
+_FILE = re.compile(r"file:(?://([^/?#]*))?([^?#]*)", re.IGNORECASE | re.DOTALL)
+_DRIVE = re.compile(r"/[A-Za-z]:(?:/|$)")
+
+
+def to_path(uri: str) -> str | None:
+    """The absolute path a `file:` uri names; None for any other scheme and for what no path can be."""
+    match = _FILE.match(uri)
+    if match is None:
+        return None
+    host, path = match[1] or "", _decode(match[2])
+    if "\0" in path or not path.startswith("/"):
+        return None
+    if host and host.lower() != "localhost":
+        return f"//{_decode(host)}{path}"
+    return path[1:] if os.name == "nt" and _DRIVE.match(path) else path
+
+
+def from_path(path: str | os.PathLike[str]) -> str:
+    """The `file:` uri of an absolute path. Bytes that are not UTF-8 survive as percent escapes."""
+    name = os.fspath(path).replace("\\", "/") if os.name == "nt" else os.fspath(path)
+    if name.startswith("//"):
+        return "file:" + _encode(name)
+    return "file://" + _encode(name if name.startswith("/") else f"/{name}")
+
+
+def key(uri: str) -> str:
+    """What two spellings of the same uri have in common; for files, the path."""
+    path = to_path(uri)
+    return uri if path is None else f"file:{path}"
+
+
+def _decode(part: str) -> str:
+    return unquote_to_bytes(part.encode("utf-8", "replace")).decode("utf-8", "surrogateescape")
+
+
+def _encode(name: str) -> str:
+    try:
+        return quote_from_bytes(name.encode("utf-8", "surrogateescape"), safe="/~")
+    except UnicodeEncodeError:  # half a surrogate pair: no file has this name, but a model may ask for it
+        return quote_from_bytes(name.encode("utf-8", "surrogatepass"), safe="/~")

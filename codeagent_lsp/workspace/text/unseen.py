@@ -1,0 +1,104 @@
+"""The one table of characters that a reader does not see, or that change the order of what is read.
+
+Approvals, command lines, the terminal, file names and text from outside are all shown by it. Not here: what is done
+about control sequences and hidden words (`workspace/text/visible.py`), letters that only look like others.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable
+
+# Default_Ignorable_Code_Point of Unicode 16 (DerivedCoreProperties.txt), but for what is in a category below.
+_IGNORABLE = (
+    (0x034F, 0x034F),  # combining grapheme joiner
+    (0x115F, 0x1160),  # Hangul fillers
+    (0x17B4, 0x17B5),  # Khmer inherent vowels
+    (0x180B, 0x180F),  # Mongolian variation selectors and vowel separator
+    (0x2065, 0x2065),
+    (0x3164, 0x3164),  # Hangul filler
+    (0xFE00, 0xFE0F),  # variation selectors
+    (0xFFA0, 0xFFA0),  # halfwidth Hangul filler
+    (0xFFF0, 0xFFF8),
+    (0xE0000, 0xE0FFF),  # tags, variation selectors, and all that is kept free beside them
+)
+_DRAWN_AS_NOTHING = "\u2800\U00016fe4\U0001d159"  # Braille blank, Khitan filler, null notehead
+_UNSEEN_KINDS = frozenset(("Cc", "Cf", "Cs", "Zl", "Zp"))
+_ODD_KINDS = frozenset(("Co", "Cn", "Zs"))
+# Of category Cf, and drawn: signs that stand before a number (Prepended_Concatenation_Mark).
+_DRAWN = frozenset("\u0600\u0601\u0602\u0603\u0604\u0605\u06dd\u070f\u0890\u0891\u08e2\U000110bd\U000110cd")
+
+_NON_JOINER, _JOINER = "\u200c", "\u200d"
+_STYLES = frozenset("\ufe0e\ufe0f")  # as text, as a picture
+_PICTURE_KINDS = frozenset(("So", "Sk", "Sm"))  # signs, tones of skin, arrows
+_OTHER_PICTURES = frozenset("\u203c\u2049\u2139\u3030")  # emoji that are punctuation or a letter
+_PLAIN = re.compile(r"[\n\t\x20-\x7e]*")
+
+
+def is_unseen(char: str) -> bool:
+    """Whether a character is drawn as nothing or steers: a control, a direction mark, an ignorable, a blank letter.
+
+    Line feed, tab and spaces of any width are seen; one part of an emoji may not be (`shown` knows that).
+    """
+    if char in "\n\t":
+        return False
+    if unicodedata.category(char) in _UNSEEN_KINDS:
+        return char not in _DRAWN
+    return char in _DRAWN_AS_NOTHING or any(first <= ord(char) <= last for first, last in _IGNORABLE)
+
+
+def is_odd(char: str) -> bool:
+    """Whether a character is unseen, or a space other than U+0020, or has no meaning that all readers know."""
+    return char != " " and (is_unseen(char) or unicodedata.category(char) in _ODD_KINDS)
+
+
+def numbered(char: str) -> str:
+    """A character by its number, as people write it: `<U+202E>`."""
+    return f"<U+{ord(char):04X}>"
+
+
+def escaped(char: str) -> str:
+    r"""A character as JSON and Python escape it: `\u202e`, `\U000e0100`."""
+    return f"\\u{ord(char):04x}" if ord(char) < 0x10000 else f"\\U{ord(char):08x}"
+
+
+def shown(text: str, write: Callable[[str], str] = numbered) -> str:
+    """`text` with each unseen character written out, but for those that emoji and scripts are made of."""
+    return _replaced(text, is_unseen, lambda index: text[index] if _belongs(text, index) else write(text[index]))
+
+
+def shown_exactly(text: str, write: Callable[[str], str] = numbered) -> str:
+    """`text` with every character for which `is_odd` is true replaced by `write(char)`, also those inside of emoji.
+
+    For commands and calls that the user reads before approving them.
+    """
+    return _replaced(text, is_odd, lambda index: write(text[index]))
+
+
+def _replaced(text: str, which: Callable[[str], bool], write: Callable[[int], str]) -> str:
+    if _PLAIN.fullmatch(text):
+        return text
+    found = "".join(filter(which, set(text)))
+    return re.sub(f"[{re.escape(found)}]", lambda match: write(match.start()), text) if found else text
+
+
+def _belongs(text: str, index: int) -> bool:
+    """Whether the character joins or styles its neighbours: families and hearts, keycaps, Persian, Hindi, Mongolian."""
+    char, before, after = text[index], text[index - 1 : index], text[index + 1 : index + 2]
+    if char in _STYLES:
+        return _is_picture(before) or (before in tuple("#*0123456789") and after == "\u20e3")
+    if char == _JOINER and _is_picture(after):
+        return _is_picture(text[index - 2 : index - 1] if before in _STYLES else before)
+    if char in (_NON_JOINER, _JOINER):
+        return _is_joined_letter(before) and _is_joined_letter(after)
+    return "\u180b" <= char <= "\u180f" and "\u1820" <= before <= "\u18aa"
+
+
+def _is_picture(char: str) -> bool:
+    return char > "\x7f" and (unicodedata.category(char) in _PICTURE_KINDS or char in _OTHER_PICTURES)
+
+
+def _is_joined_letter(char: str) -> bool:
+    """A letter or mark of the scripts whose letters join: Arabic to Sinhala, Khmer and their like."""
+    return "\u0600" <= char <= "\u1cff" and unicodedata.category(char)[0] in "LM"

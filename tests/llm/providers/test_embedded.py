@@ -1,0 +1,178 @@
+"""The real embedded model: it starts, calls tools under the grammar, reuses its cache, and leaves nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import AsyncGenerator
+from pathlib import Path
+
+import pytest
+
+from codeagent_lsp.config import ModelSettings
+from codeagent_lsp.errors import ModelError, ModelNotFound, ModelUnreachable
+from codeagent_lsp.llm import weights
+from codeagent_lsp.llm.factory import open_model
+from codeagent_lsp.llm.model import Model, ModelRequest
+from codeagent_lsp.llm.providers.embedded import EmbeddedModel, engine_installed
+from codeagent_lsp.messages import Message, ToolSpec
+from tests.llm.support import TOOLS, collect
+
+real = pytest.mark.skipif(
+    not (weights.installed() and engine_installed()),
+    reason="needs the extra `local` and `codeagent-lsp model pull`",
+)
+
+
+def tool(name: str, description: str, *keys: str) -> ToolSpec:
+    properties = {key: {"type": "string"} for key in keys}
+    parameters = {"type": "object", "properties": properties, "required": list(keys)}
+    return {"name": name, "description": description, "parameters": parameters}
+
+
+OFFERED = (
+    *TOOLS,
+    tool("edit_file", "Replace old text by new text in a file.", "path", "old", "new"),
+    tool("grep", "Search the files for a regular expression.", "pattern"),
+    tool("run_command", "Run a shell command.", "command"),
+)
+SYSTEM = Message("system", "You are a coding agent. Do what the user asks with the tools.")
+QUESTIONS = {
+    "Read the file src/app.py": "read_file",
+    "Search for TODO in the code": "grep",
+    "Run the tests with pytest": "run_command",
+    "In a.py replace foo by bar": "edit_file",
+    "What is 2+2? Answer directly.": "",
+    "Lies die Datei src/größe.py": "read_file",
+    "查找所有包含 Bug 的文件": "grep",
+    'Run `git log --format="%h %s" | head -3`': "run_command",
+    'In page.html replace <b class="x"> by <strong>': "edit_file",
+    "Put 'write tests' and 'fix the bug' on the todo list": "todo",
+}
+
+
+@pytest.fixture
+async def model(tmp_path: Path) -> AsyncGenerator[Model, None]:
+    model = await open_model(ModelSettings(provider="embedded"), tmp_path)
+    yield model
+    await model.close()
+
+
+@real
+@pytest.mark.slow
+@pytest.mark.model
+async def test_every_reply_of_the_small_model_parses(model: Model) -> None:
+    right = 0
+    for question, wanted in QUESTIONS.items():
+        request = ModelRequest((SYSTEM, Message("user", question)), tools=OFFERED, max_tokens=200)
+        shown, reply = await collect(model, request)
+        assert reply.problem == "", question
+        assert reply.tool_calls or reply.text
+        assert shown == ("" if reply.tool_calls else reply.text)
+        right += [call.name for call in reply.tool_calls] == ([wanted] if wanted else [])
+    assert right >= 8, "the calls parse, but the model calls the wrong tools"
+
+
+@real
+@pytest.mark.slow
+@pytest.mark.model
+async def test_the_prompt_is_taken_from_the_cache(model: Model) -> None:
+    """Ten calls of one conversation: all that was sent or written before is reused, in every turn."""
+    messages = [SYSTEM, Message("user", "Read the file f0.py.")]
+    earlier = sent = reused = 0
+    for turn in range(10):
+        _, reply = await collect(model, ModelRequest(tuple(messages), tools=OFFERED, max_tokens=100))
+        usage = reply.usage
+        if turn:
+            print(f"call {turn + 1}: {usage.cached_tokens} of {usage.prompt_tokens} tokens from the cache")
+            assert usage.cached_tokens >= earlier - 2, "all but the last token and the end mark are reused"
+            sent, reused = sent + usage.prompt_tokens, reused + usage.cached_tokens
+        earlier = usage.prompt_tokens + usage.completion_tokens
+        messages.append(Message("assistant", reply.text, tool_calls=reply.tool_calls))
+        messages += [Message("tool", f"x = {turn}", tool_call_id=call.id) for call in reply.tool_calls]
+        if not reply.tool_calls:
+            messages.append(Message("user", f"Read the file f{turn}.py."))
+    print(f"{100 * reused / sent:.1f} % of the prompt tokens after the first call")
+    assert reused / sent >= 0.95
+    assert reply.timings["predicted_per_second"] > 0
+
+
+@real
+@pytest.mark.slow
+@pytest.mark.model
+async def test_the_child_ends_with_the_model_and_comes_back_when_killed() -> None:
+    model = EmbeddedModel(weights.weights_path(), context_window=1024)
+    assert await model.count_tokens("hello world") == 2
+    first = pid_of(model.info.url)
+    os.kill(first, 9)
+    await asyncio.sleep(0.3)
+    assert await model.count_tokens("hello world") == 2
+    second = pid_of(model.info.url)
+    assert second != first
+    await model.close()
+    assert not alive(second)
+
+
+@real
+@pytest.mark.slow
+@pytest.mark.model
+def test_the_child_ends_when_its_parent_is_killed() -> None:
+    program = (
+        "import asyncio, os\n"
+        "from codeagent_lsp.llm.providers.embedded import EmbeddedModel\n"
+        "from codeagent_lsp.llm.weights import weights_path\n"
+        "async def main():\n"
+        "    model = EmbeddedModel(weights_path(), context_window=1024)\n"
+        "    await model.ready()\n"
+        "    print(model.info.url, flush=True)\n"
+        "    await asyncio.sleep(60)\n"
+        "asyncio.run(main())\n"
+    )
+    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) as parent:
+        assert parent.stdout is not None
+        child = pid_of(parent.stdout.readline().strip())
+        parent.kill()
+    deadline = time.monotonic() + 5
+    while alive(child) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not alive(child)
+
+
+@pytest.mark.slow
+async def test_a_file_that_is_no_model_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "bad.gguf"
+    path.write_bytes(b"GGUF no")
+    model = EmbeddedModel(path)
+    with pytest.raises(ModelError) as caught:
+        await model.ready()
+    assert isinstance(caught.value, ModelUnreachable | ModelNotFound)
+    await model.close()
+
+
+async def test_weights_that_are_not_here_are_told(tmp_path: Path) -> None:
+    model = EmbeddedModel(tmp_path / "none.gguf")
+    with pytest.raises(ModelNotFound, match=r"model pull|codeagent-lsp\[local\]"):
+        await model.count_tokens("x")
+    await model.close()
+
+
+def alive(pid: int) -> bool:
+    return Path(f"/proc/{pid}").exists()
+
+
+def pid_of(url: str) -> int:
+    """The process that listens at a loopback URL (Linux)."""
+    port = int(url.rsplit(":", 1)[1])
+    lines = Path("/proc/net/tcp").read_text().splitlines()[1:]
+    inode = next(f[9] for f in map(str.split, lines) if f[1].endswith(f":{port:04X}") and f[3] == "0A")
+    for entry in Path("/proc").glob("[0-9]*/fd/*"):
+        try:
+            if entry.readlink().name == f"socket:[{inode}]":
+                return int(entry.parts[2])
+        except OSError:
+            continue
+    raise AssertionError(json.dumps({"port": port}))

@@ -1,0 +1,346 @@
+"""The edit engine, case by case: every tier, every reason to refuse, and what the refusal says."""
+
+from __future__ import annotations
+
+import pytest
+
+from codeagent_lsp.errors import EditRefused
+from codeagent_lsp.workspace.edits.match import plan, replace
+from codeagent_lsp.workspace.edits.match_block import shift_between, small_typo
+from codeagent_lsp.workspace.text.lines import content_of, dominant_newline, ending_of, runs_together, split_lines
+
+FILE = '''\
+class Cart:
+    """What a customer wants."""
+
+    def add(self, item):
+        if item.stock > 0:
+            self.items.append(item)
+
+        return len(self.items)
+
+    def drop(self, item):
+        self.items.remove(item)
+        return len(self.items)
+'''
+OLD = """\
+    def drop(self, item):
+        self.items.remove(item)
+        return len(self.items)
+"""
+NEW = """\
+    def drop(self, item):
+        if item in self.items:
+            self.items.remove(item)
+        return len(self.items)
+"""
+
+
+def refusal(text: str, old: str, new: str, *, replace_all: bool = False) -> EditRefused:
+    with pytest.raises(EditRefused) as caught:
+        replace(text, old, new, replace_all=replace_all)
+    return caught.value
+
+
+def dedent(block: str, width: int = 4) -> str:
+    return "".join(line[width:] if line.strip() else line for line in split_lines(block))
+
+
+class TestLines:
+    def test_only_three_line_ends(self) -> None:
+        text = "a\x0bb\x0cc\x85d\u2028e\u2029f\x1c\ng\r\nh\ri"
+        assert split_lines(text) == ["a\x0bb\x0cc\x85d\u2028e\u2029f\x1c\n", "g\r\n", "h\r", "i"]
+
+    def test_parts_of_a_line(self) -> None:
+        assert runs_together(["a\r", "\n"])
+        assert not runs_together(["a\r", "b\n", "\n"])
+        assert (content_of("a \r\n"), ending_of("a \r\n"), ending_of("a")) == ("a ", "\r\n", "")
+
+    @pytest.mark.parametrize(
+        ("text", "newline"), [("", "\n"), ("a\r\nb\n", "\n"), ("a\r\nb\r\nc\n", "\r\n"), ("a\rb\rc\n", "\r")]
+    )
+    def test_dominant_newline(self, text: str, newline: str) -> None:
+        assert dominant_newline(text) == newline
+
+
+class TestExact:
+    def test_part_of_a_line(self) -> None:
+        done = replace("total = price * count\n", "price", "cost")
+        assert (done.text, done.tier) == ("total = cost * count\n", "exact")
+
+    def test_whole_block(self) -> None:
+        assert replace(FILE, OLD, NEW).text == FILE.replace(OLD, NEW)
+
+    def test_plan_names_the_characters(self) -> None:
+        edit = plan("abc", "b", "x")
+        assert (edit.start, edit.stop, edit.text) == (1, 2, "x")
+
+    def test_deletion(self) -> None:
+        assert replace("a\nb\nc\n", "b\n", "").text == "a\nc\n"
+
+    def test_part_of_a_line_becomes_lines_in_a_crlf_file(self) -> None:
+        assert replace("x = 1\r\ny\r\n", "x = 1", "x = 1\nz = 2").text == "x = 1\r\nz = 2\r\ny\r\n"
+
+    def test_bom_and_missing_final_newline_survive(self) -> None:
+        assert replace("\ufeffa\nb", "b", "c").text == "\ufeffa\nc"
+        assert replace("\ufeffa\nb", "\ufeffa", "x").text == "\ufeffx\nb"
+
+    def test_new_line_after_the_old_one(self) -> None:
+        assert replace("    return x\n", "return x", "return x\n\n\ndef g():\n    pass").text == (
+            "    return x\n\n\ndef g():\n    pass\n"
+        )
+
+    def test_missing_final_newline_of_new_does_not_join_lines(self) -> None:
+        assert replace("a = 1\nb = 2\nc = 3\n", "b = 2\n", "b = 5").text == "a = 1\nb = 5\nc = 3\n"
+
+    def test_leading_newline_of_old_does_not_join_lines(self) -> None:
+        assert replace("a = 1\nb = 2\nc = 3\n", "\nb = 2\nc = 3\n", "b = 5\nc = 3\n").text == "a = 1\nb = 5\nc = 3\n"
+
+    def test_one_dedented_line_becomes_two(self) -> None:
+        """Literally replaced, the second line would lose its indentation."""
+        done = replace("def f():\n    x = 1\n", "x = 1\n", "x = 2\ny = 3\n")
+        assert done.text == "def f():\n    x = 2\n    y = 3\n"
+
+
+class TestTiers:
+    def test_crlf_file(self) -> None:
+        done = replace(FILE.replace("\n", "\r\n"), OLD, NEW)
+        assert (done.text, done.tier) == (FILE.replace(OLD, NEW).replace("\n", "\r\n"), "line_ends")
+
+    def test_mixed_line_ends_outside_and_inside(self) -> None:
+        assert replace("a\r\nb\nc\rd\r\n", "b\nc\nd\n", "b\nx\nd\n").text == "a\r\nb\nx\rd\r\n"
+
+    def test_cr_only(self) -> None:
+        assert replace("a\rb\rc", "a\nb\n", "a\nb\nb2\n").text == "a\rb\rb2\rc"
+
+    @pytest.mark.parametrize("odd", ["\x0b", "\x0c", "\x85", "\u2028", "\u2029"])
+    def test_odd_separators_stay_in_their_line(self, odd: str) -> None:
+        text = f"a = 1\n{odd}\nb = '{odd}'  \nc = 3\n"
+        done = replace(text, f"b = '{odd}'\nc = 3", f"b = '{odd}'\nc = 4")
+        assert done.text == f"a = 1\n{odd}\nb = '{odd}'  \nc = 4\n"
+
+    def test_trailing_blanks_of_kept_lines_stay(self) -> None:
+        done = replace("a = 1  \nb = 2\t\nc = 3\n", "a = 1\nb = 2\nc = 3\n", "a = 1\nb = 9\nc = 3\n")
+        assert (done.text, done.tier) == ("a = 1  \nb = 9\nc = 3\n", "trailing_blanks")
+
+    def test_trailing_blanks_made_up_in_old(self) -> None:
+        noisy = OLD.replace("\n", "  \n")
+        assert replace(FILE, noisy, NEW).text == FILE.replace(OLD, NEW)
+        assert replace(FILE, noisy, NEW.replace("\n", "  \n")).text == FILE.replace(OLD, NEW)
+
+    def test_dedented_to_column_0(self) -> None:
+        done = replace(FILE, dedent(OLD), dedent(NEW))
+        assert (done.text, done.tier) == (FILE.replace(OLD, NEW), "indentation")
+
+    def test_one_level_too_deep(self) -> None:
+        deeper = OLD.replace("    def", "        def").replace("        self", "            self")
+        deeper = deeper.replace("        return", "            return")
+        assert replace(FILE, deeper, "".join("    " + line for line in split_lines(NEW))).text == (
+            FILE.replace(OLD, NEW)
+        )
+
+    def test_tabs_in_the_file(self) -> None:
+        text = "class A:\n\tdef f(self):\n\t\treturn 1\n"
+        done = replace(
+            text, "    def f(self):\n        return 1\n", "    def f(self):\n        if 1:\n            return 2\n"
+        )
+        assert done.text == "class A:\n\tdef f(self):\n\t\tif 1:\n\t\t\treturn 2\n"
+
+    def test_blanks_in_the_file_tabs_in_the_edit(self) -> None:
+        text = "class A:\n  def f(self):\n    return 1\n"
+        done = replace(text, "\tdef f(self):\n\t\treturn 1\n", "\tdef f(self):\n\t\treturn 2\n")
+        assert done.text == "class A:\n  def f(self):\n    return 2\n"
+
+    def test_line_less_indented_than_the_block(self) -> None:
+        text = "def f():\n    if a:\n        x = 1\n        y = 2\n"
+        done = replace(text, "    x = 1\n    y = 2\n", "    x = 1\ny = 2\n")
+        assert done.text == "def f():\n    if a:\n        x = 1\n    y = 2\n"
+
+    def test_plain_punctuation_of_the_edit_replaces_typographic_one(self) -> None:
+        text = "print(\u201chi\u201d)\nx = 1\n# a\u00a0b \u2013 c\u2026\n"
+        done = replace(text, 'print("hi")\nx = 1\n# a b - c...\n', 'print("hi")\nx = 2\n# a b - c...\n')
+        assert (done.text, done.tier) == ('print("hi")\nx = 2\n# a b - c...\n', "punctuation")
+        untouched = "# \u201cquoted\u201d\n"
+        done = replace(untouched + text, 'print("hi")\nx = 1\n', 'print("hi")\nx = 2\n')
+        assert done.text == untouched + 'print("hi")\nx = 2\n# a\u00a0b \u2013 c\u2026\n'
+
+    def test_leading_blank_line_added(self) -> None:
+        text = "a = 1\nb = 2\nc = 3\n"
+        assert replace(text, "\na = 1\nb = 2\n", "\na = 1\nb = 9\n").text == "a = 1\nb = 9\nc = 3\n"
+
+    def test_blank_line_dropped_in_old_only(self) -> None:
+        text = "a = 1\n\nb = 2\nc = 3\n"
+        done = replace(text, "a = 1\nb = 2\nc = 3\n", "a = 1\n\nb = 2\nc = 4\n")
+        assert (done.text, done.tier) == ("a = 1\n\nb = 2\nc = 4\n", "blank_lines")
+
+    def test_blank_line_dropped_in_both(self) -> None:
+        text = "a = 1\n\nb = 2\nc = 3\n"
+        assert replace(text, "a = 1\nb = 2\nc = 3\n", "a = 1\nb = 2\nc = 4\n").text == "a = 1\n\nb = 2\nc = 4\n"
+
+    def test_typo_in_old_only_and_in_both(self) -> None:
+        expected = FILE.replace(OLD, NEW)
+        typo = OLD.replace("def drop", "def dorp")
+        assert replace(FILE, typo, NEW).text == expected
+        assert replace(FILE, typo, NEW.replace("def drop", "def dorp")).text == expected
+
+    def test_final_newline_is_as_before(self) -> None:
+        assert replace("a = 1  \nb = 2", "a = 1\nb = 2\n", "a = 1\nb = 3\n").text == "a = 1  \nb = 3"
+
+
+class TestRefused:
+    @pytest.mark.parametrize(("old", "new"), [("", "x"), ("a", "a")])
+    def test_empty(self, old: str, new: str) -> None:
+        assert refusal("a\n", old, new).reason == "empty"
+
+    def test_ambiguous_names_the_lines(self) -> None:
+        error = refusal("x = 1\ny\nx = 1\n", "x = 1", "x = 2")
+        assert error.reason == "ambiguous"
+        assert "lines 1, 3" in str(error)
+
+    def test_overlapping_occurrences_are_two(self) -> None:
+        assert refusal("aaa", "aa", "b").reason == "ambiguous"
+
+    def test_ambiguous_after_a_shift(self) -> None:
+        text = "if a:\n    x()\n    y()\nelse:\n        x()\n        y()\n"
+        assert refusal(text, "x()\ny()\n", "x()\nz()\n").reason == "ambiguous"
+
+    def test_already_applied(self) -> None:
+        assert refusal(FILE.replace(OLD, NEW), OLD, NEW).reason == "already_applied"
+        assert refusal(FILE.replace(OLD, NEW), dedent(OLD), dedent(NEW)).reason == "already_applied"
+
+    def test_already_applied_where_new_contains_old(self) -> None:
+        error = refusal("import a\nimport b\n", "import a\n", "import a\nimport b\n")
+        assert error.reason == "already_applied"
+        assert "line 1" in str(error)
+
+    def test_reindented_already(self) -> None:
+        text = "if a:\n    x()\n    y()\n"
+        assert refusal(text, "x()\ny()\n", "    x()\n    y()\n").reason == "already_applied"
+
+    def test_invented_line(self) -> None:
+        invented = OLD.replace("        return", "        self.log()\n        return")
+        error = refusal(FILE, invented, NEW)
+        assert error.reason == "not_found"
+        assert "lines 10-" in str(error)
+        assert "-         self.log()" in str(error)
+
+    def test_line_inserted_by_the_user(self) -> None:
+        text = FILE.replace("self.items.remove(item)\n", "self.items.remove(item)\n        self.count -= 1\n")
+        error = refusal(text, OLD, NEW)
+        assert error.reason == "not_found"
+        assert "+ 12:         self.count -= 1" in str(error)
+
+    def test_elision(self) -> None:
+        error = refusal(FILE, "    def add(self, item):\n        ...\n        return len(self.items)\n", "x\n")
+        assert error.reason == "not_found"
+        assert "leave out" in str(error)
+
+    def test_over_escaped_quotes(self) -> None:
+        text = 'a = "x"\nb = "y"\n'
+        error = refusal(text, 'a = \\"x\\"\nb = \\"y\\"\n', 'a = \\"x\\"\nb = \\"z\\"\n')
+        assert error.reason == "not_found"
+        assert "backslash" in str(error)
+
+    def test_one_escaped_quote_is_no_typo(self) -> None:
+        text = "a = 1\nb = 2\nit's fine\n"
+        assert refusal(text, "a = 1\nb = 2\nit\\'s fine\n", "a = 3\nb = 2\nit\\'s fine\n").reason == "not_found"
+
+    def test_typo_in_a_line_to_be_changed(self) -> None:
+        typo = OLD.replace("remove(item)", "remoev(item)")
+        assert refusal(FILE, typo, NEW.replace("remove(item)", "discard(item)")).reason == "not_found"
+
+    def test_blank_line_at_the_edge_of_a_change_dropped_everywhere(self) -> None:
+        assert (
+            refusal("a = 1\n\nb = 2\nc = 3\n", "a = 1\nb = 2\nc = 3\n", "a = 1\nb = 9\nc = 3\n").reason == "not_found"
+        )
+
+    def test_blank_line_at_the_edge_that_the_file_has(self) -> None:
+        text = "a = 1\n\nb = 2\nc = 3\n"
+        assert refusal(text, "b = 2\nc = 3\n", "\nb = 2\nc = 4\n").reason == "ambiguous"
+
+    def test_near_twin_of_a_block_the_user_changed(self) -> None:
+        """The block meant has a new line in it; the one with other blank lines is not it."""
+        meant = "a = load()\nlog()\nb = use(a)\nsave(b)\n"
+        twin = "a = load()\n\nb = use(a)\nsave(b)\n"
+        old = "a = load()\nb = use(a)\nsave(b)\n"
+        error = refusal(meant + "end()\n" + twin, old, "a = load()\n\nb = use(a)\nsave(b, 1)\n")
+        assert error.reason == "ambiguous"
+
+    def test_uneven_indentation(self) -> None:
+        assert refusal("if a:\n    x()\n      y()\n", "x()\ny()\n", "z()\n").reason == "not_found"
+
+    def test_typographic_quotes_made_up(self) -> None:
+        text = 'a = "x"\nb = "y"\nc = 1\n'
+        old, new = "a = \u201cx\u201d\nb = \u201cy\u201d\nc = 1\n", "a = \u201cx\u201d\nb = \u201cz\u201d\nc = 1\n"
+        assert refusal(text, old, new).reason == "not_found"
+
+    def test_dedented_old_with_new_indented_as_in_the_file(self) -> None:
+        text = "class A:\n    x = 1\n    y = 2\n\n    z = 3\n"
+        new = "    x = 1\n    w = 2\n\n\ny = 2\nz = 3\n"
+        assert refusal(text, "x = 1\ny = 2\n\nz = 4\n".replace("4", "3"), new.replace("z = 3", "    z = 3")).reason == (
+            "not_found"
+        )
+
+    def test_line_left_out_below_a_blank_line(self) -> None:
+        """The line above is in new_str as if it were new; literally replaced, the file would have it twice."""
+        text = "start()\n\nlog(1)\nrun(1)\nend()\n"
+        assert refusal(text, "\nrun(1)\nend()\n", "\nlog(1)\nrun(2)\nend()\n").reason == "not_found"
+
+    def test_only_blank_lines(self) -> None:
+        assert refusal("a\nb\n", "\n\n\n", "x\n").reason == "not_found"
+
+    def test_nothing_alike(self) -> None:
+        assert "nothing like it" in str(refusal("a\n", "completely = other()\n", "x\n"))
+
+    def test_message_is_short(self) -> None:
+        text = "".join(f"value_{i} = {i}\n" for i in range(100))
+        old = "".join(f"value_{i} = {i if i in (10, 40) else i + 500}\n" for i in range(10, 50))
+        message = str(refusal(text, old, "x\n"))
+        assert "more lines differ" in message
+        assert len(message.split("\n")) < 14
+
+    def test_line_ends_that_would_run_together(self) -> None:
+        assert refusal("a\rb  \nc\nd\n", "b\nc\nd", "\nc\nd").reason == "not_found"
+
+
+class TestReplaceAll:
+    def test_every_occurrence(self) -> None:
+        assert replace("a b a", "a", "c", replace_all=True).text == "c b c"
+
+    def test_applied_already(self) -> None:
+        assert refusal("ab ab", "a", "ab", replace_all=True).reason == "already_applied"
+
+    def test_partly_applied(self) -> None:
+        assert refusal("ab a", "a", "ab", replace_all=True).reason == "ambiguous"
+
+    def test_falls_back_to_one_place(self) -> None:
+        assert replace(FILE, dedent(OLD), dedent(NEW), replace_all=True).text == FILE.replace(OLD, NEW)
+
+    def test_line_ends_follow_the_file(self) -> None:
+        assert replace("a\r\na\r\n", "a", "b\nc", replace_all=True).text == "b\r\nc\r\nb\r\nc\r\n"
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "typo"),
+    [
+        ("return value", "return vlaue", True),
+        ("return value", "return valu", True),
+        ("return value", "return walue", True),
+        ("return value1", "return value2", False),
+        ("return v4lue", "return value", True),
+        ("for i in x:", "for j in x:", False),
+        ("a = b", "a = c", False),
+        ("ab", "abc", False),
+        ("it's", "it\\'s", False),
+        ("return value", "return vaeul", False),
+    ],
+)
+def test_small_typo(ours: str, theirs: str, typo: bool) -> None:
+    assert small_typo(ours, theirs) is typo
+
+
+def test_shift_needs_one_rule_for_all_lines() -> None:
+    assert shift_between([("", "  "), ("  ", "    ")]) is not None
+    assert shift_between([("", "  "), ("  ", "  ")]) is None
+    assert shift_between([("", "  "), ("", "    ")]) is None
+    assert shift_between([("   ", "\t"), ("    ", "\t\t")]) is None

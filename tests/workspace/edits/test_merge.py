@@ -1,0 +1,311 @@
+"""Three-way merge, hunks and unified diffs, on every kind of line end."""
+
+from __future__ import annotations
+
+import random
+import time
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from codeagent_lsp.workspace.edits import merge
+from codeagent_lsp.workspace.edits.line_matching import LineMatcher
+from codeagent_lsp.workspace.edits.patch import apply_patch
+from codeagent_lsp.workspace.text.lines import split_lines
+
+WORDS = st.sampled_from(
+    ["a", "b", "c", "", "  x", "- dash", "+ plus", "\\ no", "@@ -1 +1 @@", "f\x0cf", "u\u2028u", "é\U0001f600"]
+)
+ENDS = st.sampled_from(["\n", "\n", "\r\n", "\r"])
+
+
+@st.composite
+def texts(draw: st.DrawFn, ends: st.SearchStrategy[str] = ENDS) -> str:
+    lines = draw(st.lists(st.tuples(WORDS, ends), max_size=12))
+    last = draw(st.sampled_from(["", "", "end", "a"]))
+    return "".join(word + end for word, end in lines) + last
+
+
+LF_TEXTS = texts(st.just("\n"))
+
+
+def longest_common(before: list[str], after: list[str]) -> int:
+    row = [0] * (len(after) + 1)
+    for line in before:
+        previous = row
+        row = [0]
+        for j, other in enumerate(after):
+            row.append(previous[j] + 1 if line == other else max(previous[j + 1], row[j]))
+    return row[-1]
+
+
+# --- merging
+
+
+@given(texts(), texts())
+def test_one_side_without_changes_gives_the_other(base: str, other: str) -> None:
+    assert merge.merge(base, other, base) == merge.Merged(other, ())
+    assert merge.merge(base, base, other) == merge.Merged(other, ())
+    assert merge.merge(base, other, other) == merge.Merged(other, ())
+
+
+@given(texts(), texts(), texts())
+def test_every_merge_is_theirs_with_our_changes_or_tells_the_conflict(base: str, ours: str, theirs: str) -> None:
+    merged = merge.merge(base, ours, theirs)
+    lines = split_lines(merged.text)
+    for conflict in merged.conflicts:
+        kept = split_lines(conflict.theirs)
+        assert lines[conflict.line : conflict.line + len(kept)] == kept
+        assert conflict.ours != conflict.theirs
+    known = {*split_lines(base), *split_lines(ours), *split_lines(theirs)}
+    assert set(lines) <= known
+
+
+@given(st.lists(st.sampled_from("nkot"), min_size=1, max_size=30), st.data())
+def test_changes_that_do_not_touch_are_all_kept(kinds: list[str], data: st.DataObject) -> None:
+    """Each block is left alone, or changed by one side; a line that nobody touches stands between blocks."""
+    base, ours, theirs, both = [], [], [], []
+    for number, kind in enumerate(kinds):
+        block = [f"block {number}\n"]
+        changed = data.draw(st.sampled_from([[], [f"new {number}\n"], [f"new {number}\n", "more\n"]]))
+        base += block
+        ours += changed if kind == "o" else block
+        theirs += changed if kind == "t" else block
+        both += changed if kind in "ot" else block
+        for side in (base, ours, theirs, both):
+            side.append(f"between {number}\n")
+    merged = merge.merge("".join(base), "".join(ours), "".join(theirs))
+    assert merged == merge.Merged("".join(both), ())
+
+
+def test_a_conflict_keeps_the_users_lines_and_the_rest_of_ours() -> None:
+    merged = merge.merge("1\n2\n3\n4\n5\n", "1\nours\n3\n4\nfive\n", "0\n1\ntheirs\n3\n4\n5\n")
+    assert merged.text == "0\n1\ntheirs\n3\n4\nfive\n"
+    assert merged.conflicts == (merge.Conflict(2, "ours\n", "theirs\n"),)
+
+
+def test_the_same_change_on_both_sides_is_taken_once() -> None:
+    assert merge.merge("a\nb\n", "a\nx\nb\nours\n", "top\na\nx\nb\n").text == "top\na\nx\nb\nours\n"
+
+
+def test_typing_elsewhere_in_a_crlf_file_without_a_final_newline() -> None:
+    merged = merge.merge("a\r\nb\r\nc", "a\r\nB\r\nc", "top\r\na\r\nb\r\nc")
+    assert merged == merge.Merged("top\r\na\r\nB\r\nc", ())
+
+
+def test_two_different_ends_of_a_file_conflict_and_never_glue_lines() -> None:
+    merged = merge.merge("a\nb", "a\nb\nours", "a\nb\ntheirs")
+    assert merged.text == "a\nb\ntheirs"
+    assert merged.conflicts == (merge.Conflict(1, "b\nours", "b\ntheirs"),)
+
+
+# --- hunks
+
+
+@given(texts(), texts())
+def test_runs_are_ordered_apart_and_cover_every_difference(old: str, new: str) -> None:
+    before, after = split_lines(old), split_lines(new)
+    i = j = 0
+    for number, run in enumerate(merge.runs(old, new)):
+        assert run.old_start - i == run.new_start - j
+        assert number == 0 or run.old_start > i
+        assert before[i : run.old_start] == after[j : run.new_start]
+        assert before[run.old_start : run.old_end] != after[run.new_start : run.new_end]
+        i, j = run.old_end, run.new_end
+    assert before[i:] == after[j:]
+
+
+@given(texts(), texts())
+def test_all_hunks_give_the_new_text_and_none_the_old(old: str, new: str) -> None:
+    everything = frozenset(range(len(merge.hunks(old, new))))
+    assert merge.select_hunks(old, new, everything) == new
+    assert merge.select_hunks(old, new, frozenset()) == old
+    assert merge.select_hunks(old, new, frozenset({99})) == old
+
+
+@given(st.lists(st.booleans(), min_size=1, max_size=6), st.data())
+def test_a_part_and_then_the_rest_is_the_whole(changed: list[bool], data: st.DataObject) -> None:
+    old = [f"{number}\n" for number in range(len(changed) * 10)]
+    new = [f"new {line}" if int(line) % 10 == 0 and changed[int(line) // 10] else line for line in old]
+    before, after = "".join(old), "".join(new)
+    count = len(merge.hunks(before, after))
+    assert count == sum(changed)
+    chosen = data.draw(st.frozensets(st.integers(0, max(0, count - 1))))
+    part = merge.select_hunks(before, after, chosen)
+    rest = merge.select_hunks(before, after, frozenset(range(count)) - chosen)
+    assert merge.merge(before, part, rest) == merge.Merged(after, ())
+    assert merge.select_hunks(part, after, frozenset(range(len(merge.hunks(part, after))))) == after
+
+
+def test_near_runs_are_one_hunk_and_far_ones_are_two() -> None:
+    old = "".join(f"{number}\n" for number in range(20))
+    near = old.replace("3\n", "x\n", 1).replace("\n8\n", "\ny\n")
+    far = old.replace("3\n", "x\n", 1).replace("\n12\n", "\ny\n")
+    assert [len(merge.hunks(old, new)) for new in (near, far)] == [1, 2]
+    assert len(merge.runs(old, near)) == 2
+
+
+def test_form_feeds_and_unicode_separators_are_no_line_ends() -> None:
+    old = "a\x0cb\u2028c\x85d\ne\n"
+    assert merge.runs(old, old.replace("e", "E")) == (merge.Run(1, 2, 1, 2),)
+    assert merge.unified_diff(old, old + "f\n", "a/x", "b/x").count("\n") == 6
+
+
+# --- diffs
+
+
+@given(LF_TEXTS, LF_TEXTS)
+def test_a_diff_reads_back_as_the_new_text(old: str, new: str) -> None:
+    diff = merge.unified_diff(old, new, "a/x.py", "b/x.py", "x.py")
+    if old == new:
+        assert diff == ""
+    elif old and new:
+        assert apply_patch({"x.py": old}, diff) == {"x.py": new}
+
+
+@given(
+    st.lists(st.text("ab\u2028\x0c", max_size=3), min_size=2, max_size=8, unique=True), st.sampled_from(["\r\n", "\r"])
+)
+def test_a_diff_of_crlf_or_cr_text_reads_back(words: list[str], end: str) -> None:
+    old = "".join(f"{number}{word}{end}" for number, word in enumerate(words))
+    new = "".join(f"{number}{word}{end}" for number, word in enumerate(reversed(words)))
+    diff = merge.unified_diff(old, new, "a/x", "b/x")
+    if diff:
+        assert apply_patch({"x": old}, diff) == {"x": new}
+
+
+@given(texts(), texts())
+def test_every_row_of_a_diff_ends_with_a_line_feed_and_its_counts_are_right(old: str, new: str) -> None:
+    diff = merge.unified_diff(old, new, "a/x", "b/x")
+    rows = diff.split("\n")
+    assert rows.pop() == ""
+    counted = [row[:1] for row in rows[2:] if not row.startswith(("@@ -", "\\ No newline"))]
+    assert set(counted) <= {" ", "-", "+"}
+    runs = merge.runs(old, new)
+    assert counted.count("+") == sum(run.new_end - run.new_start for run in runs)
+    assert counted.count("-") == sum(run.old_end - run.old_start for run in runs)
+
+
+def test_the_headers_of_creations_and_deletions_and_labels() -> None:
+    assert merge.unified_diff("", "a\n", "/dev/null", "b/x") == "--- /dev/null\n+++ b/x\n@@ -0,0 +1 @@\n+a\n"
+    assert merge.unified_diff("a", "", "a/x", "/dev/null").endswith("@@ -1 +0,0 @@\n-a\n\\ No newline at end of file\n")
+    assert "@@ -1 +1 @@ x#1\n" in merge.unified_diff("a\n", "b\n", "a/x", "b/x", "x")
+
+
+# --- line ends
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ("a\r\nb\r\n", "a\nB\n", "a\r\nB\r\n"),
+        ("a\r\nb\nc\r\n", "a\nb\nX\nc\n", "a\r\nb\nX\r\nc\r\n"),
+        ("a\nb\n", "a\r\nb\r\nc\r\n", "a\nb\nc\n"),
+        ("a\r\nb", "a\nb\n", "a\r\nb\r\n"),
+        ("a\r\nb\r\n", "a\nb", "a\r\nb"),
+        ("a\rb\r", "a\nx\n", "a\rx\r"),
+        ("", "a\r\nb\n", "a\nb\n"),
+        ("a\r\n\n", "", ""),
+    ],
+)
+def test_lines_that_stay_keep_their_ends(old: str, new: str, expected: str) -> None:
+    assert merge.with_line_ends_of(old, new) == expected
+
+
+@given(texts(), LF_TEXTS)
+def test_giving_line_ends_changes_nothing_else(old: str, new: str) -> None:
+    done = merge.with_line_ends_of(old, new)
+    assert [line.rstrip("\r\n") for line in split_lines(done)] == [line.rstrip("\r\n") for line in split_lines(new)]
+    assert done.replace("\r\n", "\n").replace("\r", "\n") == new
+
+
+@given(texts())
+def test_the_same_lines_come_back_as_they_were(old: str) -> None:
+    plain = old.replace("\r\n", "\n").replace("\r", "\n")
+    done = merge.with_line_ends_of(old, plain)
+    assert done == old or "\r" in old.replace("\r\n", "")
+
+
+# --- the search for common lines
+
+
+@given(st.lists(st.sampled_from("abcd"), max_size=25), st.lists(st.sampled_from("abcd"), max_size=25))
+def test_blocks_are_real_matches_in_order(before: list[str], after: list[str]) -> None:
+    blocks = LineMatcher(None, before, after).get_matching_blocks()
+    assert blocks[-1] == (len(before), len(after), 0)
+    for (i, j, size), (next_i, next_j, _) in pairwise(blocks):
+        assert size > 0
+        assert before[i : i + size] == after[j : j + size]
+        assert next_i >= i + size and next_j >= j + size
+        assert (next_i, next_j) != (i + size, j + size) or (next_i, next_j) == (len(before), len(after))
+    assert sum(size for _, _, size in blocks) <= longest_common(before, after)
+
+
+@given(st.lists(st.integers(0, 300), unique=True, max_size=60), st.data())
+def test_deleting_and_inserting_unique_lines_is_found_exactly(lines: list[int], data: st.DataObject) -> None:
+    kept = [line for line in lines if data.draw(st.booleans())]
+    blocks = LineMatcher(None, [*map(str, lines)], [*map(str, kept)]).get_matching_blocks()
+    assert sum(size for _, _, size in blocks) == len(kept)
+
+
+def big(kind: str) -> tuple[str, str]:
+    chance, count = random.Random(7), 20_000
+    plain = [f"line {number}\n" for number in range(count)]
+    code = [f"x{number}\n" if number % 3 else "\n" for number in range(count)]
+    pairs = {
+        "all different": (plain, [f"other {number}\n" for number in range(count)]),
+        "few lines, repeated": ([f"{n % 50}\n" for n in range(count)], [f"{n * 7 % 53}\n" for n in range(count)]),
+        "shuffled": (plain, chance.sample(plain, count)),
+        "blocks shuffled": (
+            code,
+            [line for at in chance.sample(range(0, count, 90), 223) for line in code[at : at + 90]],
+        ),
+        "edited everywhere": (code, ["z" + line if n % 7 == 0 else line for n, line in enumerate(code)]),
+        "one line, often": (["x\n"] * count, ["y\n" if n % 5 == 0 else "x\n" for n in range(count)]),
+        "random small alphabet": (
+            [f"{chance.randrange(60)}\n" for _ in plain],
+            [f"{chance.randrange(60)}\n" for _ in plain],
+        ),
+    }
+    before, after = pairs[kind]
+    return "".join(before), "".join(after)
+
+
+def test_lines_that_occur_once_are_anchors_only_as_far_as_they_ascend() -> None:
+    old, new = map(split_lines, big("blocks shuffled"))
+    blocks = LineMatcher(None, old, new).get_matching_blocks()
+    assert all(old[i : i + size] == new[j : j + size] for i, j, size in blocks)
+    assert all(one[0] + one[2] <= two[0] and one[1] + one[2] <= two[1] for one, two in pairwise(blocks))
+    assert sum(size for _, _, size in blocks) > 1000
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "all different",
+        "few lines, repeated",
+        "shuffled",
+        "blocks shuffled",
+        "edited everywhere",
+        "one line, often",
+        "random small alphabet",
+    ],
+)
+def test_huge_texts_are_compared_in_bounded_time(kind: str) -> None:
+    old, new = big(kind)
+    started = time.process_time()
+    found = merge.hunks(old, new)
+    merged = merge.merge(old, new, old.replace("1\n", "1!\n", 1))
+    assert time.process_time() - started < 4
+    assert merge.select_hunks(old, new, frozenset(range(len(found)))) == new
+    assert merged.text
+
+
+def test_a_huge_file_with_distant_edits_keeps_small_hunks() -> None:
+    lines = [f"x{number}\n" if number % 3 else "\n" for number in range(20_000)]
+    edited = list(lines)
+    edited[5], edited[10_000], edited[-9] = "a\n", "b\n", "c\n"
+    assert [run.old_end - run.old_start for run in merge.runs("".join(lines), "".join(edited))] == [1, 1, 1]

@@ -1,0 +1,212 @@
+"""Patches in both formats: what they do, how wrong numbers and wrappers are borne, and that they are all or nothing."""
+
+from __future__ import annotations
+
+import pytest
+
+from codeagent_lsp.errors import PatchRefused
+from codeagent_lsp.workspace.edits.patch import apply_patch, paths_of
+
+A = "one\ntwo\nthree\nfour\nfive\nsix\n"
+
+
+def refusal(files: dict[str, str | None], patch: str) -> str:
+    before = dict(files)
+    with pytest.raises(PatchRefused) as caught:
+        apply_patch(files, patch)
+    assert files == before
+    return str(caught.value)
+
+
+def unified(hunks: str, path: str = "a.py") -> str:
+    return f"--- a/{path}\n+++ b/{path}\n{hunks}"
+
+
+def begin(body: str) -> str:
+    return f"*** Begin Patch\n{body}*** End Patch\n"
+
+
+class TestUnified:
+    def test_git_style(self) -> None:
+        patch = "diff --git a/a.py b/a.py\nindex 123..456 100644\n" + unified(
+            "@@ -1,3 +1,3 @@\n one\n-two\n+2\n three\n"
+        )
+        assert apply_patch({"a.py": A}, patch) == {"a.py": A.replace("two", "2")}
+        assert paths_of(patch) == ("a.py",)
+
+    @pytest.mark.parametrize("header", ["@@ -90,7 +88,1 @@", "@@", "@@ -3 +3 @@ def f():", "@@ ... @@"])
+    def test_wrong_numbers_and_counts(self, header: str) -> None:
+        assert apply_patch({"a.py": A}, unified(f"{header}\n three\n-four\n+4\n five\n"))["a.py"] == A.replace(
+            "four", "4"
+        )
+
+    def test_several_hunks_with_shared_context(self) -> None:
+        hunks = "@@ -1,3 +1,4 @@\n one\n+1.5\n two\n three\n@@ -3,3 +4,2 @@\n three\n-four\n five\n"
+        assert apply_patch({"a.py": A}, unified(hunks))["a.py"] == "one\n1.5\ntwo\nthree\nfive\nsix\n"
+
+    def test_hunks_in_any_order(self) -> None:
+        hunks = "@@ -5,2 +5,2 @@\n five\n-six\n+6\n@@ -1,2 +1,2 @@\n-one\n+1\n two\n"
+        assert apply_patch({"a.py": A}, unified(hunks))["a.py"] == "1\ntwo\nthree\nfour\nfive\n6\n"
+
+    def test_create_and_delete(self) -> None:
+        patch = "--- /dev/null\n+++ b/new.py\n@@ -0,0 +1,2 @@\n+x\n+y\n--- a/a.py\n+++ /dev/null\n@@ -1,6 +0,0 @@\n"
+        patch += "".join(f"-{line}\n" for line in A.split())
+        assert apply_patch({"a.py": A, "new.py": None}, patch) == {"a.py": None, "new.py": "x\ny\n"}
+        assert paths_of(patch) == ("new.py", "a.py")
+
+    def test_empty_new_file_and_plain_delete(self) -> None:
+        patch = "diff --git a/e.py b/e.py\nnew file mode 100644\nindex 0000000..e69de29\n"
+        patch += "diff --git a/a.py b/a.py\ndeleted file mode 100644\n"
+        assert apply_patch({"a.py": A}, patch) == {"e.py": "", "a.py": None}
+
+    def test_rename_with_and_without_hunks(self) -> None:
+        head = "diff --git a/a.py b/b c.py\nsimilarity index 90%\nrename from a.py\nrename to b c.py\n"
+        assert apply_patch({"a.py": A}, head) == {"a.py": None, "b c.py": A}
+        patch = head + "--- a/a.py\n+++ b/b c.py\n@@ -1,2 +1,2 @@\n one\n-two\n+2\n"
+        assert apply_patch({"a.py": A}, patch) == {"a.py": None, "b c.py": A.replace("two", "2")}
+        assert paths_of(patch) == ("a.py", "b c.py")
+
+    def test_no_newline_at_end_of_file(self) -> None:
+        marker = "\\ No newline at end of file\n"
+        patch = unified(f"@@ -1,2 +1,2 @@\n a\n-b\n{marker}+b\n")
+        assert apply_patch({"a.py": "a\nb"}, patch)["a.py"] == "a\nb\n"
+        patch = unified(f"@@ -1,2 +1,2 @@\n a\n-b\n+c\n{marker}")
+        assert apply_patch({"a.py": "a\nb\n"}, patch)["a.py"] == "a\nc"
+
+    def test_final_newline_stays_when_nothing_is_said(self) -> None:
+        assert apply_patch({"a.py": "a\nb"}, unified("@@ -1,2 +1,3 @@\n a\n b\n+c\n"))["a.py"] == "a\nb\nc"
+
+    def test_removed_line_that_looks_like_a_header(self) -> None:
+        patch = unified("@@ -1,2 +1,1 @@\n--- old comment\n x = 1\n", "a.sql")
+        assert apply_patch({"a.sql": "-- old comment\nx = 1\n"}, patch)["a.sql"] == "x = 1\n"
+
+    def test_context_blank_line_without_its_blank(self) -> None:
+        patch = unified("@@ -1,4 +1,4 @@\n a\n\n-b\n+c\n d\n")
+        assert apply_patch({"a.py": "a\n\nb\nd\n"}, patch)["a.py"] == "a\n\nc\nd\n"
+
+    def test_crlf_file_and_crlf_patch(self) -> None:
+        patch = unified("@@ -1,3 +1,4 @@\n one\n-two\n+2\n+2.5\n three\n")
+        wanted = A.replace("two\n", "2\n2.5\n").replace("\n", "\r\n")
+        for text in (patch, patch.replace("\n", "\r\n")):
+            assert apply_patch({"a.py": A.replace("\n", "\r\n")}, text)["a.py"] == wanted
+
+    def test_line_number_chooses_between_equal_places(self) -> None:
+        text = "x\ny\nz\n" * 3
+        patch = unified("@@ -4,3 +4,3 @@\n x\n-y\n+Y\n z\n")
+        assert apply_patch({"a.py": text}, patch)["a.py"] == "x\ny\nz\nx\nY\nz\nx\ny\nz\n"
+
+    def test_dedented_hunk_is_shifted(self) -> None:
+        patch = unified("@@ -1,3 +1,3 @@\n x()\n-y()\n+z()\n")
+        assert apply_patch({"a.py": "if a:\n    x()\n    y()\n"}, patch)["a.py"] == "if a:\n    x()\n    z()\n"
+
+    def test_names_without_prefixes_and_with_quotes(self) -> None:
+        assert paths_of("--- src/x.py\t2026-01-01\n+++ src/x.py\t2026-01-02\n@@ -1 +1 @@\n-a\n+b\n") == ("src/x.py",)
+        assert paths_of('--- "a/\\303\\244.py"\n+++ "b/\\303\\244.py"\n@@ -1 +1 @@\n-a\n+b\n') == ("ä.py",)
+        assert paths_of("--- ./x.py\n+++ ./x.py\n@@ -1 +1 @@\n-a\n+b\n") == ("x.py",)
+        assert paths_of("--- x.py.orig\n+++ x.py\n@@ -1 +1 @@\n-a\n+b\n") == ("x.py",)
+
+    def test_bom_stays(self) -> None:
+        assert apply_patch({"a.py": "\ufeff" + A}, unified("@@ -1,2 +1,2 @@\n-one\n+1\n two\n"))["a.py"] == (
+            "\ufeff" + A.replace("one", "1")
+        )
+
+
+class TestBegin:
+    def test_all_operations(self) -> None:
+        patch = begin(
+            "*** Add File: new.py\n+x\n+\n+y\n*** Delete File: gone.py\n*** Update File: a.py\n*** Move to: b.py\n"
+            "@@\n one\n-two\n+2\n"
+        )
+        files = {"a.py": A, "gone.py": "g\n"}
+        wanted = {"a.py": None, "b.py": A.replace("two", "2"), "gone.py": None, "new.py": "x\n\ny\n"}
+        assert apply_patch(files, patch) == wanted
+        assert paths_of(patch) == ("new.py", "gone.py", "a.py", "b.py")
+
+    @pytest.mark.parametrize(
+        "wrap", ["```diff\n{}```\n", "apply_patch <<'EOF'\n{}EOF\n", "<<EOF\n{}EOF", "\n\n{}\n\n", "Here it is:\n{}"]
+    )
+    def test_wrappers(self, wrap: str) -> None:
+        patch = wrap.format(begin("*** Update File: a.py\n@@\n-two\n+2\n"))
+        assert apply_patch({"a.py": A}, patch)["a.py"] == A.replace("two", "2")
+
+    def test_header_narrows(self) -> None:
+        text = "class A:\n    def f(self):\n        return 1\n\nclass B:\n    def f(self):\n        return 1\n"
+        for header in ("@@ class B:\n", "@@ class B\n@@     def f(self):\n"):
+            patch = begin(f"*** Update File: a.py\n{header}-        return 1\n+        return 2\n")
+            assert apply_patch({"a.py": text}, patch)["a.py"] == text[:-2] + "2\n"
+
+    def test_header_below_the_only_place(self) -> None:
+        text = "class A:\n    x = 1\n\nclass B:\n    y = 1\n"
+        message = refusal({"a.py": text}, begin("*** Update File: a.py\n@@ class B:\n-    x = 1\n+    x = 2\n"))
+        assert "class B" in message
+
+    def test_end_of_file(self) -> None:
+        patch = begin("*** Update File: a.py\n@@\n-x\n+y\n*** End of File\n")
+        assert apply_patch({"a.py": "x\na\nx\n"}, patch)["a.py"] == "x\na\ny\n"
+
+    def test_lines_added_at_the_end(self) -> None:
+        assert apply_patch({"a.py": "x"}, begin("*** Update File: a.py\n@@\n+y\n"))["a.py"] == "x\ny\n"
+
+    def test_first_hunk_without_at_signs(self) -> None:
+        assert apply_patch({"a.py": A}, begin("*** Update File: a.py\n one\n-two\n"))["a.py"] == A.replace("two\n", "")
+
+
+class TestRefused:
+    @pytest.mark.parametrize("patch", ["", "hello", "@@ -1 +1 @@\n-a\n+b\n", "*** Begin Patch\n*** Delete File: x\n"])
+    def test_not_a_patch(self, patch: str) -> None:
+        with pytest.raises(PatchRefused):
+            paths_of(patch)
+
+    def test_one_bad_hunk_undoes_all(self) -> None:
+        good = unified("@@ -1,2 +1,2 @@\n-one\n+1\n two\n")
+        message = refusal({"a.py": A, "b.py": A}, good + unified("@@ -1,2 +1,2 @@\n one\n-zwei\n+2\n", "b.py"))
+        assert "b.py, hunk 1 of 1" in message
+        assert "line" in message
+
+    def test_ambiguous_without_a_clear_number(self) -> None:
+        assert "lines 1, 4, 7" in refusal({"a.py": "x\ny\nz\n" * 3}, unified("@@ -3,2 +3,2 @@\n x\n-y\n+Y\n"))
+
+    @pytest.mark.parametrize("hunk", ["@@ -5,2 +5,3 @@\n five\n six\n+seven\n", "@@ -2,2 +2,2 @@\n one\n-zwei\n+two\n"])
+    def test_already_applied(self, hunk: str) -> None:
+        assert "already" in refusal({"a.py": A + "seven\n"}, unified(hunk))
+
+    def test_existing_and_missing_files(self) -> None:
+        assert "exists already" in refusal({"a.py": A}, begin("*** Add File: a.py\n+x\n"))
+        assert "no such file" in refusal({"a.py": None}, begin("*** Delete File: a.py\n"))
+        assert "no such file" in refusal({}, unified("@@ -1 +1 @@\n-a\n+b\n"))
+        move = begin("*** Update File: a.py\n*** Move to: b.py\n@@\n-one\n+1\n")
+        assert "exists already" in refusal({"a.py": A, "b.py": ""}, move)
+
+    def test_deleting_other_lines_than_there_are(self) -> None:
+        assert "other lines" in refusal({"a.py": A}, "--- a/a.py\n+++ /dev/null\n@@ -1,1 +0,0 @@\n-one\n")
+
+    def test_two_hunks_on_the_same_lines(self) -> None:
+        hunks = "@@ -1,3 +1,3 @@\n one\n-two\n+2\n three\n@@ -1,3 +1,3 @@\n one\n-two\n+zwei\n three\n"
+        assert "same lines" in refusal({"a.py": A}, unified(hunks))
+
+    def test_lines_added_nowhere_in_particular(self) -> None:
+        assert "only adds lines" in refusal({"a.py": A}, unified("@@ -3,0 +4 @@\n+x\n"))
+
+    def test_two_names_for_one_file(self) -> None:
+        assert "rename" in refusal({"a.py": A}, "--- a/a.py\n+++ b/b.py\n@@ -1,2 +1,2 @@\n-one\n+1\n two\n")
+
+    def test_hunk_without_change(self) -> None:
+        assert "hunk 1" in refusal({"a.py": A}, unified("@@ -1,2 +1,2 @@\n one\n two\n"))
+
+    @pytest.mark.parametrize(
+        "body",
+        [
+            "*** Update File: a.py\n@@\nno sign\n",
+            "*** Add File: n.py\nno plus\n",
+            "*** Delete File: a.py\n-one\n",
+            "*** Rename File: a.py\n",
+            "*** Update File: a.py\n@@\n-one\n+1\n@@ class X\n",
+        ],
+    )
+    def test_malformed_sections(self, body: str) -> None:
+        refusal({"a.py": A}, begin(body))
+
+    def test_binary_and_copy(self) -> None:
+        head = "diff --git a/a.py b/a.py\n"
+        assert "binary" in refusal({"a.py": A}, head + "Binary files a/a.py and b/a.py differ\n")
+        assert "Copying" in refusal({"a.py": A}, head + "copy from a.py\ncopy to b.py\n")

@@ -1,0 +1,73 @@
+"""Glob patterns."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from codeagent_lsp.errors import ToolRetry
+from codeagent_lsp.workspace.files.globs import compile_glob
+
+FITS = [
+    ("*.py", "a.py"),
+    ("*.py", "src/deep/a.py"),
+    ("src/*.py", "src/a.py"),
+    ("./src/*.py", "src/a.py"),
+    ("src/**/*.py", "src/a.py"),
+    ("src/**/*.py", "src/x/y/a.py"),
+    ("**/test_*.py", "test_a.py"),
+    ("**", "a/b"),
+    ("src/**", "src/a/b.py"),
+    ("**/x/**/*.c", "a/x/b/x/c/d.c"),
+    ("*.{ts,tsx}", "src/a.tsx"),
+    ("{src,lib}/**/*.{js,{c,h}}", "lib/z/a.h"),
+    ("a?c", "abc"),
+    ("[a-c]*.py", "b1.py"),
+    ("[!a]*.py", "b.py"),
+    ("[]a].txt", "].txt"),
+    ("a[1", "a[1"),
+    ("[z-a].txt", "[z-a].txt"),
+    ("*a*b*c", "xxaaybbzc"),
+    ("*.*", ".env.x"),
+    ("a\\*b", "a*b"),
+    ("x{y}", "x{y}"),
+    ("ab*ba", "abba"),
+    ("*\n*", "a\nb"),
+]
+MISSES = [
+    ("*.py", "a.pyc"),
+    ("/*.py", "src/a.py"),
+    ("src/*.py", "src/x/a.py"),
+    ("src/**", "src"),
+    ("src/**/a.py", "lib/a.py"),
+    ("a?c", "a/c"),
+    ("ab*ba", "aba"),
+    ("[!a]*.py", "a.py"),
+    ("*.{ts,tsx}", "a.js"),
+    ("a/b", "a/b/c"),
+    ("a/b/c", "a/b"),
+]
+
+
+@pytest.mark.parametrize(("pattern", "path"), FITS)
+def test_fits(pattern: str, path: str) -> None:
+    assert compile_glob(pattern).matches(path)
+
+
+@pytest.mark.parametrize(("pattern", "path"), MISSES)
+def test_does_not_fit(pattern: str, path: str) -> None:
+    assert not compile_glob(pattern).matches(path)
+
+
+@pytest.mark.parametrize("pattern", ["", "/", "{a,b}" * 20, "x" * 2000])
+def test_refused(pattern: str) -> None:
+    with pytest.raises(ToolRetry):
+        compile_glob(pattern)
+
+
+def test_no_pattern_runs_away() -> None:
+    start = time.process_time()
+    assert not compile_glob("*a" * 60 + "*b").matches("a" * 255)
+    assert not compile_glob("**/a/" * 40 + "b").matches("a/" * 500 + "c")
+    assert time.process_time() - start < 5

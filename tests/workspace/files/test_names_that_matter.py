@@ -1,0 +1,163 @@
+"""Tables of names: what something runs later, what holds keys, what is harmless; and every disguise of a name."""
+
+# ruff: noqa: SIM905 - word lists read better as text
+
+from __future__ import annotations
+
+import unicodedata
+from itertools import product
+
+import pytest
+
+from codeagent_lsp.workspace.files.sensitive import fold, holds_secrets, runs_later
+
+RUN_LATER = """
+.git .git/HEAD .git/config .git/hooks/pre-commit .git/hooks/post-checkout .git/info/exclude .git/info/attributes
+.git/modules/lib/config .git/refs/heads/main lib/.git lib/.git/config deep/er/.git/hooks/update .hg/hgrc .svn/entries
+.jj/repo/config .githooks/pre-push .husky/pre-commit .husky/_/husky.sh hooks/pre-receive hooks/commit-msg hooks/update
+.hooks/post-merge
+.vscode .vscode/settings.json .vscode/tasks.json .vscode/launch.json .vscode/extensions.json .vscode/mcp.json
+pkg/.vscode/settings.json .vs/launch.vs.json .idea/workspace.xml .idea/runConfigurations/a.xml .fleet/run.json
+.nova/Configuration.json .zed/settings.json .zed/tasks.json .kiro/settings/mcp.json .kiro/hooks/a.json .cursor/mcp.json
+.cursor/rules/a.mdc .windsurf/workflows/a.md .claude/settings.json .claude/settings.local.json .claude/hooks/a.sh
+.codeagent/permissions.toml .codeagent/skills/a/SKILL.md .codex/config.toml .gemini/settings.json .continue/config.yaml
+.mcp.json mcp.json app.code-workspace app.sublime-project .helix/config.toml .helix/languages.toml .nvim/init.lua
+.vim/vimrc .nvim.lua .nvimrc .exrc .vimrc .gvimrc .lvimrc .local.vimrc .lazy.lua .neoconf.json .emacs .emacs.d/init.el
+.dir-locals.el .dir-locals-2.el .devcontainer/devcontainer.json .devcontainer/Dockerfile .devcontainer.json
+.github/workflows/ci.yml .github/actions/a/action.yml .github/dependabot.yml .gitlab-ci.yml .gitlab/ci/a.yml
+.gitea/workflows/a.yml .forgejo/workflows/a.yml .circleci/config.yml .buildkite/pipeline.yml .woodpecker.yml
+.woodpecker/a.yml .drone.yml .travis.yml .appveyor.yml appveyor.yml azure-pipelines.yml bitbucket-pipelines.yml
+cloudbuild.yaml .cirrus.yml Jenkinsfile ci/Jenkinsfile .teamcity/settings.kts .pre-commit-config.yaml lefthook.yml
+.bashrc .bash_profile .bash_login .bash_logout .bash_aliases .profile .login .logout .zshrc .zshenv .zprofile .zlogin
+.zlogout .cshrc .tcshrc .kshrc .inputrc .screenrc .tmux.conf .xprofile .xsession .xsessionrc .xinitrc .pam_environment
+.config/fish/a.fish .config/autostart/a.desktop .config/systemd/user/a.service a.desktop unit.service crontab
+.ssh/authorized_keys .ssh/config .ssh/rc .gnupg/gpg.conf .aws/config .kube/config .docker/config.json
+.gitconfig .gitmodules .git-credentials .npmrc .yarnrc .yarnrc.yml .yarn/releases/yarn.cjs .pnp.cjs .pnpmfile.cjs
+.pypirc pip.conf .netrc _netrc .wgetrc .curlrc .ripgreprc .ackrc .psqlrc .gdbinit .lldbinit .Rprofile .Renviron
+.pythonstartup .ipython/profile_default/startup/a.py .jupyter/jupyter_config.py .cargo/config.toml .mvn/jvm.config
+.bundle/config .direnv/a .envrc .tool-versions .mise.toml mise.toml .mise/config.toml .clangd pyrightconfig.json
+.pylintrc .eslintrc .babelrc .mocharc .nycrc _vimrc
+sitecustomize.py usercustomize.py lib/sitecustomize.py a.pth site-packages/zz.pth conftest.py src/conftest.py
+CON con.txt PRN AUX aux.py NUL nul.log COM1 com9.txt LPT1 lpt3.dat
+""".split()
+
+HARMLESS = """
+README.md LICENSE Makefile Dockerfile setup.py setup.cfg pyproject.toml package.json package-lock.json tsconfig.json
+Cargo.toml go.mod pom.xml build.gradle CMakeLists.txt .gitignore .gitattributes .gitkeep .editorconfig .dockerignore
+.prettierignore .codeagentignore .clang-format .nojekyll .python-version .coveragerc.md
+src/main.py src/app.ts lib/index.js cmd/main.go src/lib.rs app/models/user.rb index.php main.c main.cpp Main.java
+tests/conftest.py pkg/tests/unit/conftest.py test/conftest.py tests/test_git.py src/git/config.py git/HEAD github/api.py
+vscode/extension.ts docs/.keep docs/hooks.md src/hooks/useState.ts hooks/index.ts hooks/readme.md components/update.tsx
+src/config.py config/settings.yml config/database.yml settings.json tasks.json launch.json console.py contact.md
+auxiliary.py nullable.ts common.c com.py com10.txt lpt.py prnt.c profile.py login.ts rc.py arc.py search.rc.md
+mcp.py my-mcp.json notes.code-workspace.md path.pth.txt desktop.md service.py jenkins.md crontab.md travis.md
+site_customize.py customize.py netrc.py vimrc.md bashrc.txt envrc.md exrc.c git.md src.git.d/a.py a.git/b
+""".split()
+
+SECRETS = """
+.env .env.local .env.production .env.development.local prod.env config/staging.env .envrc .netrc _netrc .npmrc .pypirc
+.yarnrc.yml .pgpass .my.cnf .htpasswd .git-credentials .dockercfg .dockerconfigjson .vault-token .terraformrc .s3cfg
+.boto kubeconfig dev.kubeconfig credentials credentials.json secrets.json secrets.yml config/secrets.yaml secrets.toml
+terraform.tfvars terraform.tfstate id_rsa id_dsa id_ecdsa id_ed25519 id_ed25519_sk keys/id_rsa a.pem server.key a.p12
+a.pfx a.jks a.keystore a.kdbx a.ppk a.p8 a.asc a.gpg vpn.ovpn .ssh/config .ssh/known_hosts .aws/credentials
+.gnupg/secring.gpg .kube/config .azure/accessTokens.json .docker/config.json home/.ssh/id_rsa
+""".split()
+
+NO_SECRETS = """
+.env.example .env.sample .env.template .env.dist .env.defaults .env.default .env.local.example src/env.py env.ts
+environment.yml id_rsa.pub id_ed25519.pub keys.py monkey.py keyboard.ts pem.md test_pem.py secrets.py secret_santa.py
+credentials.py docs/credentials.md password.ts tokens.py kube.py aws.py ssh.go gpg.md README.md main.tf variables.tf
+""".split()
+
+
+def parts(name: str) -> list[str]:
+    return name.split("/")
+
+
+def test_the_tables_are_large_enough_and_say_nothing_twice() -> None:
+    assert len(RUN_LATER) == len(set(RUN_LATER)) >= 150
+    assert len(HARMLESS) == len(set(HARMLESS)) >= 60
+    assert not set(RUN_LATER) & set(HARMLESS)
+
+
+@pytest.mark.parametrize("name", RUN_LATER)
+def test_asks(name: str) -> None:
+    assert runs_later(parts(name))
+    assert runs_later(parts(name.upper()))
+    assert runs_later(parts(name.title()))
+
+
+@pytest.mark.parametrize("name", HARMLESS)
+def test_does_not_ask(name: str) -> None:
+    assert not runs_later(parts(name))
+    assert not runs_later(["src", *parts(name)])
+
+
+@pytest.mark.parametrize("name", SECRETS)
+def test_holds_secrets(name: str) -> None:
+    assert holds_secrets(parts(name))
+    assert holds_secrets(parts(name.upper()))
+    assert holds_secrets(["some", "where", *parts(name)])
+
+
+@pytest.mark.parametrize("name", NO_SECRETS)
+def test_holds_no_secrets(name: str) -> None:
+    assert not holds_secrets(parts(name))
+
+
+# --- disguises
+
+
+IGNORED = "\u200b\u200c\u200d\u200e\u200f\u202a\u202e\u2060\u206a\ufeff\u00ad\u034f\ufe0f\ufe00"
+FULL_WIDTH = {chr(code): chr(code + 0xFEE0) for code in range(0x21, 0x7F) if chr(code) not in "./"}
+
+
+@pytest.mark.parametrize("name", [".git", ".vscode", ".mcp.json", ".bashrc", ".env", "id_rsa", "Jenkinsfile"])
+def test_ignored_characters_anywhere(name: str) -> None:
+    for char, at in product(IGNORED, range(len(name) + 1)):
+        disguised = name[:at] + char + name[at:]
+        assert fold(disguised) == name.casefold(), ascii(disguised)
+        assert runs_later([disguised]) or holds_secrets([disguised])
+
+
+@pytest.mark.parametrize("name", [".git", ".vscode", ".mcp.json", ".bashrc", "conftest.py", "a.pth", "CON"])
+@pytest.mark.parametrize("tail", [".", "..", " ", ". .", "::$DATA", ":stream", "::$INDEX_ALLOCATION", ":"])
+def test_tails_that_windows_drops(name: str, tail: str) -> None:
+    assert runs_later([name + tail])
+    assert runs_later([f"{name}{tail}", "below"]) or not runs_later([name, "below"])
+
+
+@pytest.mark.parametrize("name", [".git", ".vscode", ".bashrc", ".npmrc", "sitecustomize.py", "Jenkinsfile"])
+def test_wide_and_odd_letters(name: str) -> None:
+    wide = "".join(FULL_WIDTH.get(char, char) for char in name)
+    assert wide != name and runs_later([wide])
+    assert runs_later([unicodedata.normalize("NFD", name)])
+    assert runs_later([name.replace("s", "\u017f").replace("k", "\u212a")])
+
+
+@pytest.mark.parametrize("name", ["git~1", "GIT~1", "Git~2", "git~12"])
+def test_short_names_of_git(name: str) -> None:
+    assert fold(name) == ".git"
+    assert runs_later([name, "config"])
+
+
+@pytest.mark.parametrize(
+    "char", ["\n", "\r", "\t", "\x1b", "\x7f", "\u2028", "\u2029", "\u202e", "\u200b", "\U000e0041"]
+)
+def test_a_name_that_shows_as_another_asks(char: str) -> None:
+    assert runs_later([f"read{char}me.md"])
+    assert runs_later([f"do{char}cs", "readme.md"])
+
+
+@pytest.mark.parametrize(
+    "name", ["日本語.md", "größe.py", "café.txt", "Ünïcode/файл.go", "emoji😀.ts", "ﬁle.py", "Σς.rs"]
+)
+def test_other_scripts_are_nothing_special(name: str) -> None:
+    assert not runs_later(parts(name))
+    assert not holds_secrets(parts(name))
+
+
+def test_folding_is_stable() -> None:
+    for name in (*RUN_LATER, *HARMLESS, *SECRETS):
+        for part in parts(name):
+            assert fold(fold(part)) == fold(part)

@@ -1,0 +1,52 @@
+"""Text that nobody vouches for: what is unseen is written out, what people write stays."""
+
+from __future__ import annotations
+
+import pytest
+
+from codeagent_lsp.workspace.text.visible import has_unseen, one_line, visible
+
+FAMILY = "\U0001f468\u200d\U0001f469\u200d\U0001f467"
+HEART = "\u2764\ufe0f"
+TAGGED = "".join(chr(0xE0000 + ord(char)) for char in "run it")
+
+
+@pytest.mark.parametrize(
+    "text", ["plain\ttext\n", "", "naïve, 中文、한국어, عربي", FAMILY, HEART, f"1\ufe0f\u20e3 {HEART}", "a\u0301"]
+)
+def test_what_people_write_stays(text: str) -> None:
+    assert visible(text) == text
+    assert not has_unseen(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("a\u200bb", "a\\u200bb"),
+        ("a\u200db", "a\\u200db"),
+        ("x\u202ey", "x\\u202ey"),
+        ("\u2066x\u2069", "\\u2066x\\u2069"),
+        ("a\u00adb", "a\\u00adb"),
+        ("\x1b[31mred\x1b[0m", "red"),
+        ("a\x07b", "a\\u0007b"),
+        ("a\u3164b", "a\\u3164b"),
+        (f"ok{TAGGED}", "ok[hidden: run it]"),
+        ("a" + "\U000e0101" * 5, "a[5 hidden characters]"),
+        ("a\u2028b", "a\\u2028b"),
+        ("x\ufe0f", "x\\ufe0f"),
+    ],
+)
+def test_what_is_unseen_is_written_out(text: str, shown: str) -> None:
+    assert visible(text) == shown
+    assert has_unseen(text)
+    assert visible(shown) == shown
+
+
+def test_windows_line_ends_and_a_byte_order_mark_are_nothing_to_report() -> None:
+    assert visible("\ufeffa\r\nb\r\n") == "a\nb\n"
+    assert not has_unseen("\ufeffa\r\nb\r\n")
+
+
+def test_one_line_is_one_line_and_short() -> None:
+    assert one_line("a\n  b\t\u200bc", 40) == "a b \\u200bc"
+    assert one_line("x" * 50, 10) == "x" * 9 + "…"
