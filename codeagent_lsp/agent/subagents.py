@@ -19,14 +19,17 @@ from codeagent_lsp.agent.subset import Subset
 from codeagent_lsp.errors import ErrorCode, ModelError, PermissionDenied, ToolFailed
 from codeagent_lsp.llm.model import Model
 from codeagent_lsp.messages import Message, ToolSpec
+from codeagent_lsp.tools.context import ToolContext
 from codeagent_lsp.tools.executor import ToolExecutor
-from codeagent_lsp.tools.groups import CORE
+from codeagent_lsp.tools.groups import CORE, ToolGroups
+from codeagent_lsp.tools.orchestration.delegates import Delegates
 from codeagent_lsp.tools.permissions.approvals import Approvals
 from codeagent_lsp.tools.permissions.decision import Mode
 from codeagent_lsp.tools.permissions.policy import effects_of
+from codeagent_lsp.tools.plan.planner_port import Planner
 from codeagent_lsp.tools.registry import ToolRegistry
+from codeagent_lsp.tools.skills.desk import SkillDesk
 from codeagent_lsp.tools.todos.todo_list import TodoList
-from codeagent_lsp.tools.tool import ToolContext
 from codeagent_lsp.workspace.text.visible import one_line
 
 LONGEST_REPORT = 20_000
@@ -139,8 +142,10 @@ class Subagents:
 
     def _executor(self, profile: Profile, groups: OwnGroups) -> ToolExecutor:
         parent, context = self._parent, self._parent.context
-        desk = replace(context.skills, mode=profile.name) if context.skills else None
-        own = replace(context, todos=TodoList(), planner=None, delegates=None, groups=groups, skills=desk)
+        desk = context.get(SkillDesk)
+        skills = replace(desk, mode=profile.name) if desk else None
+        without = (Planner, None), (Delegates, None)
+        own = context.having((TodoList, TodoList()), (ToolGroups, groups), (SkillDesk, skills), *without)
         subset = Subset(parent.registry, lambda: {spec["name"] for spec in self._tools(profile, groups)})
         return ToolExecutor(subset, own, self._mode(profile), parent.approvals, parent.language)
 

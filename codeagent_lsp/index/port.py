@@ -20,7 +20,7 @@ first. It never fails: where it cannot answer now, it finds nothing."""
 
 
 class VectorSearch(Protocol):
-    """Search by meaning over the pieces of the index, joined with the search by words. It never fails (see `Finder`)."""
+    """Search by meaning over the pieces of the index, joined with that by words. It never fails (see `Finder`)."""
 
     async def refresh(self) -> object:
         """The index has changed: come up to it. May be cancelled."""

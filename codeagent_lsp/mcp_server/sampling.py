@@ -28,7 +28,7 @@ from mcp.types import (
 )
 
 from codeagent_lsp.errors import ModelReplyInvalid, ModelTimeout, ModelUnreachable
-from codeagent_lsp.tools.tool import Complete
+from codeagent_lsp.tools.context import Complete
 
 REPLY_TOKENS = 4096
 REPLY_SECONDS = 120.0

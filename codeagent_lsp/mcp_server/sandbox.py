@@ -15,8 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from codeagent_lsp.config import Settings
+from codeagent_lsp.environments.serving import Screens
 from codeagent_lsp.errors import AgentError, ErrorCode, FileRefused, PermissionDenied, SettingError, ToolFailed
 from codeagent_lsp.index.host import IndexHost
+from codeagent_lsp.index.port import CodeIndex
 from codeagent_lsp.mcp_server.progress import SILENCE, Listener
 from codeagent_lsp.mcp_server.table import BY_NAME, tools
 from codeagent_lsp.messages import ToolCall, ToolResult
@@ -28,11 +30,11 @@ from codeagent_lsp.state import state_root, workspace_state
 from codeagent_lsp.tools.artifacts.artifact_store import ArtifactStore
 from codeagent_lsp.tools.asking import Question
 from codeagent_lsp.tools.composition import plain
+from codeagent_lsp.tools.context import Complete, tool_context
 from codeagent_lsp.tools.executor import ToolExecutor, understood
 from codeagent_lsp.tools.permissions.approvals import Approvals
 from codeagent_lsp.tools.registry import ToolRegistry
 from codeagent_lsp.tools.todos.todo_list import TodoList
-from codeagent_lsp.tools.tool import Complete, ToolContext
 from codeagent_lsp.workspace.changes.staging import Staging
 from codeagent_lsp.workspace.files.file_view import FileText, FileView, NoBuffers, StagedFile
 from codeagent_lsp.workspace.files.paths import Roots
@@ -148,20 +150,20 @@ class Sandbox:
 
     async def _executor(self, complete: Complete | None, listener: Listener) -> ToolExecutor:
         shell, no_shell = await self._shell()
-        context = ToolContext(
+        context = tool_context(
             self._view,
             self._staging,
-            _NobodyToAsk(),
-            self._todos,
             self._settings,
+            (TodoList, self._todos),
+            (Complete, complete),
+            (ArtifactStore, self._artifacts),
+            (Screens, self._screens.of(SESSION, Desk(self._view, self._staging, _never))),
+            (CodeIndex, RunIndex(self._index, self._view, lambda: self._settings.permissions)),
+            asker=_NobodyToAsk(),
             note=listener.note,
             output=listener.output,
             shell=shell,
             no_shell=no_shell,
-            complete=complete,
-            artifacts=self._artifacts,
-            screens=self._screens.of(SESSION, Desk(self._view, self._staging, _never)),
-            index=RunIndex(self._index, self._view, lambda: self._settings.permissions),
         )
         mode = self._settings.permissions.mode
         return ToolExecutor(

@@ -16,7 +16,7 @@ from codeagent_lsp.session.run_output import RunOutput
 from codeagent_lsp.session.services import Services
 from codeagent_lsp.session.state import AppliedPart, RunRecord
 from codeagent_lsp.tools.asking import Question
-from codeagent_lsp.tools.tool import Tally
+from codeagent_lsp.tools.context import Tally
 from codeagent_lsp.workspace.changes.changeset import Changeset, FileChange
 from codeagent_lsp.workspace.changes.editor import Applied
 from codeagent_lsp.workspace.changes.staging import Staging

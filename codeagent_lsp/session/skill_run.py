@@ -6,8 +6,8 @@ from typing import Literal, cast
 
 from codeagent_lsp.errors import PermissionDenied
 from codeagent_lsp.session.request import RunRequest
+from codeagent_lsp.tools.context import ToolContext
 from codeagent_lsp.tools.skills.skill_tools import SkillInstaller, SkillInstallerParameters
-from codeagent_lsp.tools.tool import ToolContext
 
 
 async def install_skill(request: RunRequest, context: ToolContext) -> str | None:

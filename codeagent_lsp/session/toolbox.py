@@ -5,13 +5,13 @@ Not here: which tools there are and who may call them.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
 
 from codeagent_lsp import events
 from codeagent_lsp.agent.completion import complete
 from codeagent_lsp.environments.serving import Screens
 from codeagent_lsp.errors import SettingError, ToolFailed
+from codeagent_lsp.index.port import CodeIndex
 from codeagent_lsp.llm.model import Model
 from codeagent_lsp.session.command_output import OutputStream
 from codeagent_lsp.session.proposal import Proposal
@@ -23,9 +23,14 @@ from codeagent_lsp.session.screens import Desk
 from codeagent_lsp.session.services import Services
 from codeagent_lsp.session.session import Session
 from codeagent_lsp.shadow.shell import Isolation, Shell
+from codeagent_lsp.tools.artifacts.artifact_store import ArtifactStore
 from codeagent_lsp.tools.asking import Question
+from codeagent_lsp.tools.context import Complete, OnTested, Redaction, ToolContext, tool_context
+from codeagent_lsp.tools.diagnostics.port import Diagnostics
+from codeagent_lsp.tools.outputs import OutputStore
 from codeagent_lsp.tools.skills.desk import SkillDesk
-from codeagent_lsp.tools.tool import ToolContext
+from codeagent_lsp.tools.todos.todo_list import TodoList
+from codeagent_lsp.tools.variables.variables import Variables
 
 MAX_NAMES = 5
 
@@ -67,36 +72,44 @@ class Toolbox:
     def context(self, model: Model | None = None, reply_tokens: int = 0) -> ToolContext:
         """What tools are given; without a model nothing can be asked of it."""
         proposal, output, services = self._proposal, self._output, self._services
-        asked = partial(complete, model, emit=output.emit, reply_tokens=reply_tokens) if model is not None else None
-        context = ToolContext(
+        session_id = self._session.session_id
+        return tool_context(
             proposal.view,
             proposal.staging,
-            output,
-            self._session.context.todos,
             services.settings(),
+            (TodoList, self._session.context.todos),
+            (Complete, self._complete(model, reply_tokens)),
+            (OnTested, proposal.tested),
+            (OutputStore, services.outputs(session_id)),
+            (ArtifactStore, services.artifacts(session_id)),
+            (Diagnostics, services.diagnostics),
+            (Variables, services.variables(session_id)),
+            (SkillDesk, SkillDesk(services.knowledge.skills, output.text)),
+            (CodeIndex, self.index),
+            (Screens, self._screens()),
+            (Redaction, self._redaction()),
+            asker=output,
+            words=output.text,
             note=lambda line: output.emit(events.StatusChanged(message=line)),
             output=self._command_output.write,
             shell=self.shell,
             no_shell=self.no_shell,
-            complete=asked,
-            tested=proposal.tested,
-            outputs=services.outputs(self._session.session_id),
-            artifacts=services.artifacts(self._session.session_id),
-            diagnostics=services.diagnostics,
-            variables=services.variables(self._session.session_id),
-            words=output.text,
-            skills=SkillDesk(services.knowledge.skills, output.text),
-            index=self.index,
-            screens=self._screens(),
         )
-        if self._behind is None:
-            return context
-        masking, decided = self._behind.masking, partial(self._behind.recording.decision, self._run_id)
-        return replace(context, hide=masking.hide, reveal=masking.reveal, decided=decided)
 
     def close(self) -> None:
         """Pass on what commands printed last."""
         self._command_output.close()
+
+    def _complete(self, model: Model | None, reply_tokens: int) -> Complete | None:
+        if model is None:
+            return None
+        return partial(complete, model, emit=self._output.emit, reply_tokens=reply_tokens)
+
+    def _redaction(self) -> Redaction | None:
+        if self._behind is None:
+            return None
+        masking, decided = self._behind.masking, partial(self._behind.recording.decision, self._run_id)
+        return Redaction(masking.hide, masking.reveal, decided)
 
     def _audited(self, shell: Shell) -> Shell:
         if self._behind is None:

@@ -20,14 +20,16 @@ from codeagent_lsp.messages import Status, ToolCall, ToolError, ToolResult
 from codeagent_lsp.texts import text
 from codeagent_lsp.tools.asking import Question
 from codeagent_lsp.tools.circuit_breaker import Outcome
-from codeagent_lsp.tools.outputs import name_of
+from codeagent_lsp.tools.context import Calls, ToolContext
+from codeagent_lsp.tools.outputs import OutputStore, name_of
 from codeagent_lsp.tools.permissions.approvals import Approvals, fingerprint
 from codeagent_lsp.tools.permissions.command_permissions import Place
 from codeagent_lsp.tools.permissions.decision import Decision, Mode
 from codeagent_lsp.tools.permissions.policy import decide, subjects_of
 from codeagent_lsp.tools.registry import ToolRegistry
-from codeagent_lsp.tools.tool import Tool, ToolContext, ToolOutput
+from codeagent_lsp.tools.tool import Tool, ToolOutput
 from codeagent_lsp.tools.truncation import truncate
+from codeagent_lsp.tools.variables.variables import Variables
 from codeagent_lsp.workspace.text.unseen import escaped, shown_exactly
 
 
@@ -55,7 +57,7 @@ class ToolExecutor:
         language: str = "en",
     ) -> None:
         self._registry = registry
-        self._context = replace(context, call=self.execute, tool=registry.get)
+        self._context = context.having((Calls, Calls(self.execute, registry.get)))
         self._mode = mode
         self._approvals = approvals
         self._language = language
@@ -105,9 +107,9 @@ class ToolExecutor:
         """The result without secrets and without the values of the user's variables."""
 
         def clean(text: str) -> str:
-            return self._context.hide(text if variables is None else variables.masked(text))
+            return self._context.redaction.hide(text if variables is None else variables.masked(text))
 
-        variables = self._context.variables
+        variables = self._context.get(Variables)
         error = result.error and replace(result.error, message=clean(result.error.message))
         return replace(result, text=clean(result.text), error=error)
 
@@ -115,11 +117,11 @@ class ToolExecutor:
         """The call; where it writes text, with the secrets that the model has only seen as marks."""
         if tool.traits.effect != "write":
             return call
-        return replace(call, arguments=self._context.reveal(call.arguments))
+        return replace(call, arguments=self._context.redaction.reveal(call.arguments))
 
     async def _shortened(self, call: ToolCall, value: str) -> str:
         """The text within the limit; what is too long is kept whole where the model can read on."""
-        limit, outputs = self._limit(call.name), self._context.outputs
+        limit, outputs = self._limit(call.name), self._context.get(OutputStore)
         short = truncate(value, limit)
         if short == value or outputs is None or name_of(call.arguments.get("path")):  # that is kept already
             return short
@@ -160,7 +162,7 @@ class ToolExecutor:
             decision = decide(traits, call.arguments, settings, context.view.roots, place)
             if invocation.tool.caution and decision.verdict != "deny":
                 decision = Decision("ask", invocation.tool.caution, firm=True)
-            context.decided(call.name, _about(invocation), decision.verdict, decision.reason)
+            context.redaction.decided(call.name, _about(invocation), decision.verdict, decision.reason)
             if decision.verdict == "deny":
                 raise PermissionDenied(f"Not allowed: {decision.reason}")
             approval_id = fingerprint(call, isolation.level if isolation and traits.effect == "run" else traits.pin)

@@ -6,7 +6,7 @@ Not here: who may call it (`permissions/policy.py`), how a call runs (`executor.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, ClassVar, Generic, TypeVar
@@ -14,25 +14,10 @@ from typing import Any, ClassVar, Generic, TypeVar
 from pydantic import BaseModel, ConfigDict, TypeAdapter
 
 from codeagent_lsp.config import Settings
-from codeagent_lsp.environments.serving import Screens
-from codeagent_lsp.index.port import CodeIndex
-from codeagent_lsp.messages import ToolCall, ToolResult, ToolSpec
-from codeagent_lsp.shadow.shell import OnOutput, Shell, no_output
-from codeagent_lsp.texts import text
-from codeagent_lsp.tools.artifacts.artifact_store import ArtifactStore
-from codeagent_lsp.tools.asking import Asker
+from codeagent_lsp.messages import ToolSpec
 from codeagent_lsp.tools.composition import Transformation, arguments_for, composable, plain, transformed
-from codeagent_lsp.tools.diagnostics.port import Diagnostics
-from codeagent_lsp.tools.groups import ToolGroups
-from codeagent_lsp.tools.orchestration.delegates import Delegates
-from codeagent_lsp.tools.outputs import OutputStore
-from codeagent_lsp.tools.plan.planner_port import Planner
-from codeagent_lsp.tools.skills.desk import SkillDesk
-from codeagent_lsp.tools.todos.todo_list import TodoList
+from codeagent_lsp.tools.context import ToolContext
 from codeagent_lsp.tools.traits import ToolTraits
-from codeagent_lsp.tools.variables.variables import Variables
-from codeagent_lsp.workspace.changes.staging import Staging
-from codeagent_lsp.workspace.files.file_view import FileView
 
 
 class Parameters(BaseModel):
@@ -46,70 +31,6 @@ class NoParameters(Parameters):
 
 
 P = TypeVar("P", bound=Parameters)
-
-Complete = Callable[[str, str], Awaitable[str]]
-"""Instructions and a text for the model; its answer as plain text. Raises ModelError."""
-
-
-Decided = Callable[[str, str, str, str], None]
-"""Hears of a tool, what it works on, the verdict, and why."""
-
-
-def nobody_hears(tool: str, subject: str, verdict: str, reason: str) -> None:
-    """The default of `decided`."""
-
-
-@dataclass(frozen=True, slots=True)
-class Tally:
-    """The numbers of a test run; `failed` counts what could not run, too. `whole`: every result is known."""
-
-    passed: int
-    failed: int
-    whole: bool = True
-
-
-@dataclass(frozen=True, slots=True)
-class ToolContext:
-    """What tools work on during one run.
-
-    `note` sends a short status line to the user, `output` what a command prints; `shell` runs commands (where
-    it is None, `no_shell` says why), `complete` asks the model;
-    `tested` takes the numbers of tests that ran on what is staged; `outputs` keeps results that are too long;
-    `diagnostics` asks for what the client shows; `planner` takes plans, None where there are none; `skills` hands
-    out skills, `delegates` has other agents do a part; `words` gives sentences in the user's language; `groups`
-    switches more tools on, `variables` keeps values for commands, `call` runs another tool like a call of the model,
-    and `tool` gives it (ToolFailed where there is none); `hide` puts marks where a text has secrets and `reveal`
-    takes them back in what a tool writes; `decided` hears every decision about a call; `index` knows the code,
-    None where there is no index; `artifacts` keeps files for the user.
-    """
-
-    view: FileView
-    staging: Staging
-    asker: Asker
-    todos: TodoList
-    settings: Settings
-    note: Callable[[str], None] = lambda line: None
-    output: OnOutput = no_output
-    shell: Shell | None = None
-    no_shell: str = "Commands cannot run here."
-    complete: Complete | None = None
-    outputs: OutputStore | None = None
-    tested: Callable[[Tally], None] = lambda tally: None
-    diagnostics: Diagnostics | None = None
-    planner: Planner | None = None
-    skills: SkillDesk | None = None
-    delegates: Delegates | None = None
-    words: Callable[..., str] = text
-    groups: ToolGroups | None = None
-    variables: Variables | None = None
-    call: Callable[[ToolCall], Awaitable[ToolResult]] | None = None
-    hide: Callable[[str], str] = str
-    reveal: Callable[[Mapping[str, Any]], Mapping[str, Any]] = dict
-    decided: Decided = nobody_hears
-    tool: Callable[[str], Tool[Any]] | None = None
-    index: CodeIndex | None = None
-    screens: Screens | None = None
-    artifacts: ArtifactStore | None = None
 
 
 @dataclass(frozen=True, slots=True)

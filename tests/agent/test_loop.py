@@ -18,11 +18,11 @@ from codeagent_lsp.llm.model import Model, ModelInfo, ModelRequest, Reply, Strea
 from codeagent_lsp.llm.providers.scripted import ScriptedModel, ScriptedReply
 from codeagent_lsp.messages import Message, ToolCall
 from codeagent_lsp.tools.asking import Question
+from codeagent_lsp.tools.context import ToolContext, tool_context
 from codeagent_lsp.tools.executor import ToolExecutor
 from codeagent_lsp.tools.permissions.approvals import Approvals
 from codeagent_lsp.tools.registry import ToolRegistry
-from codeagent_lsp.tools.todos.todo_list import TodoList
-from codeagent_lsp.tools.tool import Parameters, Tool, ToolContext, ToolOutput
+from codeagent_lsp.tools.tool import Parameters, Tool, ToolOutput
 from codeagent_lsp.tools.traits import ToolTraits
 from codeagent_lsp.workspace.changes.staging import Staging
 from tests.session.fakes import assert_well_formed, call, calls, say
@@ -88,7 +88,7 @@ def bench(
 ) -> Bench:
     space, log, told = workspace(tmp_path), Log(), []
     registry = ToolRegistry([tool("look", "read", log, answer=answer), tool("write", "write", log)])
-    context = ToolContext(space.view, Staging(lambda path: None), NoUser(), TodoList(), Settings())
+    context = tool_context(space.view, Staging(lambda path: None), Settings(), asker=NoUser())
     executor = ToolExecutor(registry, context, lambda: "ask", Approvals())
     history = History([Message("system", "rules"), Message("user", "the task")])
 

@@ -25,12 +25,11 @@ from codeagent_lsp.errors import AgentError
 from codeagent_lsp.server.mcp_logins import Memory
 from codeagent_lsp.texts import text
 from codeagent_lsp.tools.asking import Question
+from codeagent_lsp.tools.context import tool_context
 from codeagent_lsp.tools.mcp.calling import Calling
 from codeagent_lsp.tools.mcp.connection import Host, connected
 from codeagent_lsp.tools.mcp.logins import Step
 from codeagent_lsp.tools.mcp.settings import ServerSettings
-from codeagent_lsp.tools.todos.todo_list import TodoList
-from codeagent_lsp.tools.tool import ToolContext
 from codeagent_lsp.tools.variables.variables import Vault
 from tests.tools.fakes import Bench
 from tests.tools.mcp.real import conformance
@@ -103,7 +102,7 @@ async def be_client(url: str) -> None:
     """Do what a client does: shake hands, list, call everything once."""
     with tempfile.TemporaryDirectory() as folder:
         bench = Bench(Path(folder) / "work")
-        context = ToolContext(bench.view, bench.staging, Agreeable(), TodoList(), Settings())
+        context = tool_context(bench.view, bench.staging, Settings(), asker=Agreeable())
         settings = ServerSettings("suite", "http", url=url, seconds=20.0, oauth=_registered())
         async with connected(settings, Host(lambda: [folder], {}, lambda: None, Willing())) as connection:
             for tool in await connection.tools():

@@ -55,7 +55,7 @@ class Session:
         self.bench = bench
         self.shell = shell
         bench.shell = shell
-        bench.context = replace(bench.context, shell=shell, artifacts=ArtifactStore(folder / "artifacts"))
+        bench.context = replace(bench.context, shell=shell).having((ArtifactStore, ArtifactStore(folder / "artifacts")))
         bench.executor = ToolExecutor(bench.registry, bench.context, lambda: "bypass", bench.approvals)
 
     async def run(self, script: str, **options: float | bool | Mapping[str, str]) -> CommandResult:

@@ -16,7 +16,7 @@ import pytest
 from codeagent_lsp.environments import desktop, web_terminal
 from codeagent_lsp.environments.environment import Kind as Place
 from codeagent_lsp.environments.environment import PrivateView
-from codeagent_lsp.environments.serving import Kind, Status, Stopped, Wanted
+from codeagent_lsp.environments.serving import Kind, Screens, Status, Stopped, Wanted
 from codeagent_lsp.environments.serving_program import listening
 from codeagent_lsp.errors import SettingError, ToolFailed
 from codeagent_lsp.messages import ToolCall, ToolResult
@@ -68,7 +68,7 @@ async def called(
 ) -> tuple[ToolResult, FakeAsker]:
     """The result of a call where commands run in full isolation, and what the user was asked."""
     bench, asker = Bench(folder), FakeAsker(list(answers))
-    context = replace(bench.context, screens=screens, asker=asker, shell=FakeShell(isolation=OVERLAY))
+    context = replace(bench.context, asker=asker, shell=FakeShell(isolation=OVERLAY)).having((Screens, screens))
     executor = ToolExecutor(bench.registry, context, lambda: "ask", bench.approvals)
     return await executor.execute(ToolCall(name, arguments)), asker
 
@@ -262,11 +262,10 @@ async def test_a_setting_that_does_not_work_is_told_to_the_model_and_to_the_user
     bench = Bench(tmp_path)
     context = replace(
         bench.context,
-        screens=Refusing(),
         shell=FakeShell(isolation=OVERLAY),
         note=notes.append,
         words=lambda key, /, **values: text(key, "zh-cn", **values),
-    )
+    ).having((Screens, Refusing()))
     executor = ToolExecutor(bench.registry, context, lambda: "ask", bench.approvals)
     result = await executor.execute(ToolCall("terminal", {"action": "start"}))
     assert result.error is not None and "has no image localhost/x:1" in result.text

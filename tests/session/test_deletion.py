@@ -13,6 +13,7 @@ import pytest
 from codeagent_lsp.config import ShellSettings
 from codeagent_lsp.environments.local import LOST_SECONDS
 from codeagent_lsp.llm.providers.scripted import ScriptedReply
+from codeagent_lsp.session import deletion
 from codeagent_lsp.session.request import RunRequest
 from codeagent_lsp.session.shadows import SessionShadows
 from codeagent_lsp.tools.artifacts.artifact_store import ArtifactStore

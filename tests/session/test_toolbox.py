@@ -11,7 +11,7 @@ from codeagent_lsp.environments.container import CONTAINER
 from codeagent_lsp.messages import ToolCall
 from codeagent_lsp.session.toolbox import commands_line
 from codeagent_lsp.shadow.shell import Finished, Isolation
-from codeagent_lsp.tools.tool import Tally
+from codeagent_lsp.tools.context import Tally
 from tests.session.fakes import World, call, calls, say, world
 from tests.tools.shells import DIRECT, OPEN_COPY, OVERLAY, FakeShadows
 

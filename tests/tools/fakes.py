@@ -13,12 +13,13 @@ from codeagent_lsp.messages import ToolCall, ToolResult
 from codeagent_lsp.shadow.shell import Shell
 from codeagent_lsp.tools.asking import Question
 from codeagent_lsp.tools.catalogue import BUILTIN
+from codeagent_lsp.tools.context import tool_context
 from codeagent_lsp.tools.executor import ToolExecutor
 from codeagent_lsp.tools.permissions.approvals import Approvals
 from codeagent_lsp.tools.permissions.decision import Mode
 from codeagent_lsp.tools.registry import ToolRegistry
 from codeagent_lsp.tools.todos.todo_list import TodoList
-from codeagent_lsp.tools.tool import Tool, ToolContext
+from codeagent_lsp.tools.tool import Tool
 from codeagent_lsp.workspace.changes.changeset import Changeset, FileChange
 from codeagent_lsp.workspace.changes.staging import Staging
 from codeagent_lsp.workspace.files.file_view import FileText, FileView, StagedFile
@@ -72,7 +73,9 @@ class Bench:
         self.configure(settings or Settings())
 
     def configure(self, settings: Settings) -> None:
-        self.context = ToolContext(self.view, self.staging, self.asker, self.todos, settings, shell=self.shell)
+        self.context = tool_context(
+            self.view, self.staging, settings, (TodoList, self.todos), asker=self.asker, shell=self.shell
+        )
         self.executor = ToolExecutor(self.registry, self.context, lambda: self.mode, self.approvals)
 
     def rules(self, **rules: tuple[str, ...]) -> None:

@@ -13,6 +13,7 @@ import pytest
 from pydantic import TypeAdapter, ValidationError
 
 from codeagent_lsp.config import ShellSettings
+from codeagent_lsp.environments.serving import Screens
 from codeagent_lsp.errors import ErrorCode, ToolFailed, ToolRetry
 from codeagent_lsp.session.screens import Desk, SessionScreens
 from codeagent_lsp.session.shadows import SessionShadows
@@ -21,8 +22,11 @@ from codeagent_lsp.tools.artifacts.artifact_store import ArtifactStore
 from codeagent_lsp.tools.artifacts.artifact_tools import ImportFile, ImportFilesBatch
 from codeagent_lsp.tools.catalogue import BUILTIN
 from codeagent_lsp.tools.composition import plain
+from codeagent_lsp.tools.context import Complete
 from codeagent_lsp.tools.executor import ToolExecutor
-from codeagent_lsp.tools.plan.planner_port import StepDraft, UpdateAction
+from codeagent_lsp.tools.groups import ToolGroups
+from codeagent_lsp.tools.orchestration.delegates import Delegates
+from codeagent_lsp.tools.plan.planner_port import Planner, StepDraft, UpdateAction
 from codeagent_lsp.tools.skills.desk import SkillDesk
 from codeagent_lsp.tools.skills.shelf import SkillShelf
 from codeagent_lsp.tools.skills.trust import Trust
@@ -220,20 +224,16 @@ def furnished(folder: Path, net: Net) -> Bench:
         (folder / place).mkdir(parents=True)
         (folder / place / "SKILL.md").write_text(skill(name))
     bench.shell = CopyShell(bench.root, bench.view)
-    bench.context = replace(
-        bench.context,
-        shell=bench.shell,
-        complete=Writer([WRITTEN, "Double the rate"]),
-        planner=Plans(),
-        delegates=Others(),
-        groups=Groups(),
-        skills=SkillDesk(shelf, words),
-        variables=Variables(lambda: None, {}),
-        words=words,
-        artifacts=ArtifactStore(folder / "artifacts"),
-        screens=SessionScreens(SessionShadows(ShellSettings, folder / "state", folder / "spool")).of(
-            "session", Desk(bench.view, bench.staging, nobody)
-        ),
+    screens = SessionScreens(SessionShadows(ShellSettings, folder / "state", folder / "spool"))
+    bench.context = replace(bench.context, shell=bench.shell, words=words).having(
+        (Complete, Writer([WRITTEN, "Double the rate"])),
+        (Planner, Plans()),
+        (Delegates, Others()),
+        (ToolGroups, Groups()),
+        (SkillDesk, SkillDesk(shelf, words)),
+        (Variables, Variables(lambda: None, {})),
+        (ArtifactStore, ArtifactStore(folder / "artifacts")),
+        (Screens, screens.of("session", Desk(bench.view, bench.staging, nobody))),
     )
     bench.executor = ToolExecutor(bench.registry, bench.context, lambda: bench.mode, bench.approvals)
     return bench

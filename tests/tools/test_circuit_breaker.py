@@ -23,8 +23,9 @@ from codeagent_lsp.errors import (
     ToolRetry,
 )
 from codeagent_lsp.tools.circuit_breaker import Attempt, CircuitBreaker, Outcome
+from codeagent_lsp.tools.context import ToolContext
 from codeagent_lsp.tools.registry import ToolRegistry
-from codeagent_lsp.tools.tool import Parameters, Tool, ToolContext, ToolOutput
+from codeagent_lsp.tools.tool import Parameters, Tool, ToolOutput
 from codeagent_lsp.tools.traits import ToolTraits
 from tests.tools.fakes import Bench
 

@@ -12,9 +12,10 @@ from pydantic import Field
 
 from codeagent_lsp.errors import CircuitOpen, ToolFailed, ToolRetry
 from codeagent_lsp.messages import ToolCall
+from codeagent_lsp.tools.context import ToolContext
 from codeagent_lsp.tools.executor import describe
 from codeagent_lsp.tools.permissions.approvals import fingerprint
-from codeagent_lsp.tools.tool import NoParameters, Parameters, Tool, ToolContext, ToolOutput
+from codeagent_lsp.tools.tool import NoParameters, Parameters, Tool, ToolOutput
 from codeagent_lsp.tools.traits import ToolTraits
 from tests.tools.fakes import Bench
 

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import re
 import stat
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from codeagent_lsp.errors import FileRefused
+from codeagent_lsp.tools.context import ToolContext
 from codeagent_lsp.tools.executor import ToolExecutor
 from codeagent_lsp.tools.files.find_tools import Grep
 from codeagent_lsp.tools.files.read_tools import ReadFile
 from codeagent_lsp.tools.outputs import OutputStore, located, name_of
-from codeagent_lsp.tools.tool import ToolContext
 from tests.tools.fakes import Bench
 from tests.tools.test_executor import Probe
 
@@ -30,7 +29,7 @@ def store(tmp_path: Path) -> OutputStore:
 def with_outputs(folder: Path, store: OutputStore | None, text: str = LINES, limit: int = 1024) -> Bench:
     bench = Bench(folder / "work", [ReadFile(), Grep(), Probe(text)])
     bench.limits(max_output_bytes=limit)
-    bench.context = replace(bench.context, outputs=store)
+    bench.context = bench.context.having((OutputStore, store))
     bench.executor = ToolExecutor(bench.registry, bench.context, lambda: bench.mode, bench.approvals)
     return bench
 
@@ -233,4 +232,4 @@ async def test_a_link_in_the_workspace_leads_nowhere(tmp_path: Path, store: Outp
 
 def test_tools_have_no_store_unless_given_one(bench: Bench) -> None:
     context: ToolContext = bench.context
-    assert context.outputs is None
+    assert context.get(OutputStore) is None

@@ -8,9 +8,10 @@ from typing import Any, ClassVar
 import pytest
 
 from codeagent_lsp.errors import ToolFailed
+from codeagent_lsp.tools.context import ToolContext
 from codeagent_lsp.tools.providers import CachedProvider, CompositeProvider, Plug, StaticProvider
 from codeagent_lsp.tools.registry import ToolRegistry
-from codeagent_lsp.tools.tool import NoParameters, Tool, ToolContext, ToolOutput
+from codeagent_lsp.tools.tool import NoParameters, Tool, ToolOutput
 from codeagent_lsp.tools.traits import ToolTraits
 
 

@@ -29,14 +29,12 @@ from codeagent_lsp.config import Settings
 from codeagent_lsp.errors import ContextOverflow, ModelReplyInvalid, ModelStreamBroken
 from codeagent_lsp.llm.model import Model, ModelRequest, Reply
 from codeagent_lsp.messages import Message
-from codeagent_lsp.tools.asking import Question
+from codeagent_lsp.tools.context import tool_context
 from codeagent_lsp.tools.executor import ToolExecutor
 from codeagent_lsp.tools.files.edit_tools import EditFile, WriteFile
 from codeagent_lsp.tools.files.read_tools import ReadFile
 from codeagent_lsp.tools.permissions.approvals import Approvals
 from codeagent_lsp.tools.registry import ToolRegistry
-from codeagent_lsp.tools.todos.todo_list import TodoList
-from codeagent_lsp.tools.tool import ToolContext
 from codeagent_lsp.workspace.changes.staging import Staging
 from codeagent_lsp.workspace.files.file_view import FileText, FileView, NoBuffers
 from codeagent_lsp.workspace.files.paths import Roots
@@ -192,7 +190,7 @@ async def _by_tools(model: Model, edit: Edit, meter: _Meter) -> str:
         plain = FileView(Roots([str(folder)]), NoBuffers(), Staging(lambda path: None))
         staging = Staging(plain.base)
         view = FileView(Roots([str(folder)]), NoBuffers(), staging)
-        context = ToolContext(view, staging, _Nobody(), TodoList(), Settings())
+        context = tool_context(view, staging, Settings())
         registry = ToolRegistry([ReadFile(), EditFile(), WriteFile()])
         history = History([Message("system", load("system")), Message("user", edit.words)])
         executor = ToolExecutor(registry, context, lambda: "ask", Approvals())
@@ -200,10 +198,3 @@ async def _by_tools(model: Model, edit: Edit, meter: _Meter) -> str:
         limits = LoopLimits(TOOL_CALLS, reply_tokens=REPLY_TOKENS)
         await AgentLoop(model, executor, history, lambda: specs, meter.take, limits).run()
         return (await asyncio.to_thread(view.read, str(folder / FILE))).text
-
-
-class _Nobody:
-    """An asker without a user: whatever asks is refused."""
-
-    async def ask(self, question: Question) -> tuple[str, ...] | None:
-        return None

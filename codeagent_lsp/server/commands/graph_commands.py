@@ -10,15 +10,16 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from codeagent_lsp.errors import UsageError
+from codeagent_lsp.index.port import CodeIndex
 from codeagent_lsp.texts import text
-from codeagent_lsp.tools.asking import Question
-from codeagent_lsp.tools.todos.todo_list import TodoList
+from codeagent_lsp.tools.context import tool_context
 from codeagent_lsp.workspace.changes.staging import Staging
 from codeagent_lsp.workspace.files import uris
 
 if TYPE_CHECKING:  # heavy, and an idle server does without them
     from codeagent_lsp.server.backend import Backend
-    from codeagent_lsp.tools.tool import ToolContext, ToolOutput
+    from codeagent_lsp.tools.context import ToolContext
+    from codeagent_lsp.tools.tool import ToolOutput
 
 Arguments = Mapping[str, Any]
 Later = Callable[[Awaitable[Any]], None]
@@ -72,13 +73,7 @@ def _path(backend: Backend, given: Arguments) -> str | None:
 def _context(backend: Backend) -> ToolContext:
     """What the tools read with: the files as the user has them, and nothing that needs to be asked for."""
     from codeagent_lsp.session.run_index import RunIndex  # late, as above
-    from codeagent_lsp.tools.tool import ToolContext
 
     view, settings = backend.views.plain(), backend.front.settings()
     index = RunIndex(backend.index, view, lambda: settings.permissions)
-    return ToolContext(view, Staging(lambda path: None), _Nobody(), TodoList(), settings, index=index)
-
-
-class _Nobody:
-    async def ask(self, question: Question) -> tuple[str, ...] | None:
-        return None
+    return tool_context(view, Staging(lambda path: None), settings, (CodeIndex, index))

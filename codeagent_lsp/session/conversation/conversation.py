@@ -29,9 +29,11 @@ from codeagent_lsp.session.request import ANSWERS, Planning, RunRequest
 from codeagent_lsp.session.run_parts import Parts, remember, reply_tokens, selection_of, window_of
 from codeagent_lsp.session.state import Compacted
 from codeagent_lsp.session.toolbox import commands_line
+from codeagent_lsp.tools.context import ToolContext
 from codeagent_lsp.tools.executor import ToolExecutor
+from codeagent_lsp.tools.groups import ToolGroups
 from codeagent_lsp.tools.permissions.decision import Mode
-from codeagent_lsp.tools.tool import ToolContext
+from codeagent_lsp.tools.plan.planner_port import Planner
 
 FOREIGN_TOOLS = 3
 """Characters of tools that the user brought along, as this part of the window in tokens: less than a tenth of it."""
@@ -77,7 +79,7 @@ class Conversation:
         )
         context = parts.toolbox.context(self._model, self._reply_tokens)
         planner = None if self._planning == "never" else self._planner
-        context = replace(context, planner=planner, groups=self._tool_selection)
+        context = context.having((Planner, planner), (ToolGroups, self._tool_selection))
         self._context = self._prompt_context.equipped(context, self._tools, self._limits(None))
         self._focusing = self._focuses(context)
         if request is not None:
@@ -194,7 +196,7 @@ class Conversation:
             parts.record.run_id,
             parts.proposal.view,
             limit,
-            context.hide,
+            context.redaction.hide,
             lambda: parts.proposal.changeset.paths,
         )
 

@@ -20,10 +20,11 @@ from codeagent_lsp.llm.model import Model
 from codeagent_lsp.messages import Message, ToolSpec
 from codeagent_lsp.session.conversation.repo_maps import RepoMaps, budgets
 from codeagent_lsp.session.request import RunRequest
+from codeagent_lsp.tools.context import ToolContext
+from codeagent_lsp.tools.orchestration.delegates import Delegates
 from codeagent_lsp.tools.permissions.decision import Mode
 from codeagent_lsp.tools.permissions.policy import resolved_paths
-from codeagent_lsp.tools.skills.desk import vouched
-from codeagent_lsp.tools.tool import ToolContext
+from codeagent_lsp.tools.skills.desk import SkillDesk, vouched
 
 if TYPE_CHECKING:
     from codeagent_lsp.session.run_parts import Parts
@@ -94,7 +95,8 @@ class PromptContext:
             return await asyncio.to_thread(self._knowledge.agents.profiles, self._view)
 
         parts, services = self._parts, self._parts.services
-        context = replace(context, skills=replace(context.skills, mode=self._mode) if context.skills else None)
+        desk = context.get(SkillDesk)
+        context = context.having((SkillDesk, replace(desk, mode=self._mode) if desk else None))
         parent = Parent(
             services.registry,
             context,
@@ -109,7 +111,7 @@ class PromptContext:
             self._vouched,
             self._maps.for_task,
         )
-        return replace(context, delegates=Subagents(profiles, parent))
+        return context.having((Delegates, Subagents(profiles, parent)))
 
     @property
     def _window(self) -> int:

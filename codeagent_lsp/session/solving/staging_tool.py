@@ -10,8 +10,9 @@ from typing import ClassVar
 
 from pydantic import Field
 
+from codeagent_lsp.tools.context import ToolContext
 from codeagent_lsp.tools.files.edit_tools import EditFile
-from codeagent_lsp.tools.tool import Parameters, Tool, ToolContext, ToolOutput
+from codeagent_lsp.tools.tool import Parameters, Tool, ToolOutput
 from codeagent_lsp.tools.traits import ToolTraits
 from codeagent_lsp.workspace.files.file_view import FileText
 

@@ -123,7 +123,7 @@ class SelectionWorkshop(_RunWorkshop):
 
     async def stage(self, texts: Mapping[str, str], material: Material) -> str:
         """Stage the new text, with the secrets of the file where the model has seen marks."""
-        new = str(self._context.reveal({"content": texts[self._name]})["content"])
+        new = str(self._context.redaction.reveal({"content": texts[self._name]})["content"])
         self._staging.write({self._file.path: new}, read=[self._file])
         return ""
 

@@ -19,8 +19,9 @@ from codeagent_lsp.config import Settings
 from codeagent_lsp.errors import AgentError, FileRefused, PermissionDenied, ToolFailed
 from codeagent_lsp.shadow.shell import REPORT_VARIABLE, Command, Shell
 from codeagent_lsp.tools.artifacts.artifact_store import FILE_BYTES, Artifact, ArtifactStore
+from codeagent_lsp.tools.context import ToolContext
 from codeagent_lsp.tools.files.edit_tools import existing_text, refuse_below_file
-from codeagent_lsp.tools.tool import Parameters, Tool, ToolContext, ToolOutput
+from codeagent_lsp.tools.tool import Parameters, Tool, ToolOutput
 from codeagent_lsp.tools.traits import ToolTraits
 from codeagent_lsp.tools.web.urls import covers, on_usual_port, parsed
 from codeagent_lsp.workspace.files import uris
@@ -291,7 +292,7 @@ async def _of_this_machine(source: str, context: ToolContext) -> bytes:
     if source.startswith(_ARTIFACT):
         return await asyncio.to_thread(_store(context).read, source.removeprefix(_ARTIFACT))
     path = uris.to_path(source) or unquote(source.removeprefix(_FILE))
-    store = context.artifacts
+    store = context.get(ArtifactStore)
     if store is not None and (name := store.named(path)):
         return await asyncio.to_thread(store.read, name)
     real = context.view.roots.resolve(path)
@@ -318,9 +319,7 @@ def _allowed(source: str, settings: Settings) -> bool:
 
 
 def _store(context: ToolContext) -> ArtifactStore:
-    if context.artifacts is None:
-        raise ToolFailed("Artifacts are not kept here.")
-    return context.artifacts
+    return context.need(ArtifactStore, "Artifacts are not kept here.")
 
 
 def _told(artifact: Artifact) -> str:

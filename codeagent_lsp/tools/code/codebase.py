@@ -12,11 +12,12 @@ from collections.abc import Callable, Iterable
 
 from codeagent_lsp.errors import ToolFailed
 from codeagent_lsp.index.grammars import grammar_of
+from codeagent_lsp.index.port import CodeIndex
 from codeagent_lsp.index.symbols import Import, SymbolInfo
 from codeagent_lsp.index.view import View
 from codeagent_lsp.tools.code.reach import Reach
 from codeagent_lsp.tools.code.source import Source
-from codeagent_lsp.tools.tool import ToolContext
+from codeagent_lsp.tools.context import ToolContext
 from codeagent_lsp.workspace.files import search
 
 MAX_FILES = 400
@@ -100,9 +101,10 @@ class Codebase:
         return self._context.view.roots.relative(path)
 
     async def _index(self) -> View | None:
-        if not self._asked and self._context.index is not None:
+        index = self._context.get(CodeIndex)
+        if not self._asked and index is not None:
             try:
-                self._view = await self._context.index.view()
+                self._view = await index.view()
             except ToolFailed:  # not built yet: looking through all files takes longer and finds the same
                 self._view = None
         self._asked = True

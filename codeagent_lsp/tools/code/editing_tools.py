@@ -12,7 +12,8 @@ from pydantic import Field
 
 from codeagent_lsp.tools.code.ast_edit import AstEdit, Edited, Operation, edited
 from codeagent_lsp.tools.code.codebase import Codebase
-from codeagent_lsp.tools.tool import Parameters, Tool, ToolContext, ToolOutput
+from codeagent_lsp.tools.context import ToolContext
+from codeagent_lsp.tools.tool import Parameters, Tool, ToolOutput
 from codeagent_lsp.tools.traits import ToolTraits
 from codeagent_lsp.workspace.edits import merge
 

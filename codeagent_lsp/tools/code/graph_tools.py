@@ -20,7 +20,8 @@ from codeagent_lsp.tools.code.imports import resolved
 from codeagent_lsp.tools.code.reading_tools import described, files_of, read_source
 from codeagent_lsp.tools.code.references import Site, defined, definition_site, elsewhere, references, symbol_name
 from codeagent_lsp.tools.code.source import Definition, Source
-from codeagent_lsp.tools.tool import Parameters, Tool, ToolContext, ToolOutput
+from codeagent_lsp.tools.context import ToolContext
+from codeagent_lsp.tools.tool import Parameters, Tool, ToolOutput
 from codeagent_lsp.tools.traits import ToolTraits
 
 MAX_SITES = 200

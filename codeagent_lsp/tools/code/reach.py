@@ -10,8 +10,8 @@ from collections.abc import Iterable
 from codeagent_lsp.errors import AgentError
 from codeagent_lsp.index.grammars import grammar_of
 from codeagent_lsp.tools.code.source import Source, source_of
+from codeagent_lsp.tools.context import ToolContext
 from codeagent_lsp.tools.files.find_tools import may_show
-from codeagent_lsp.tools.tool import ToolContext
 
 
 class Reach:

@@ -17,7 +17,8 @@ from codeagent_lsp.tools.code.extent import extent_of
 from codeagent_lsp.tools.code.imports import Files, resolved
 from codeagent_lsp.tools.code.source import Source, required
 from codeagent_lsp.tools.code.targets import find_one
-from codeagent_lsp.tools.tool import Parameters, Tool, ToolContext, ToolOutput
+from codeagent_lsp.tools.context import ToolContext
+from codeagent_lsp.tools.tool import Parameters, Tool, ToolOutput
 from codeagent_lsp.tools.traits import ToolTraits
 
 MAX_SYMBOLS = 200

@@ -12,7 +12,8 @@ from pydantic import Field
 
 from codeagent_lsp.errors import ErrorCode, ToolFailed
 from codeagent_lsp.index.port import CodeIndex
-from codeagent_lsp.tools.tool import Parameters, Tool, ToolContext, ToolOutput
+from codeagent_lsp.tools.context import ToolContext
+from codeagent_lsp.tools.tool import Parameters, Tool, ToolOutput
 from codeagent_lsp.tools.traits import ToolTraits
 
 MOST = 20
@@ -92,9 +93,7 @@ class CodeIndexBuild(Tool[BuildParameters]):
 
 def index_of(context: ToolContext) -> CodeIndex:
     """The index of a run. ToolFailed where there is none."""
-    if context.index is None:
-        raise ToolFailed(NO_INDEX, ErrorCode.NOT_FOUND)
-    return context.index
+    return context.need(CodeIndex, NO_INDEX, ErrorCode.NOT_FOUND)
 
 
 async def _below(index: CodeIndex, folder: str) -> list[str]:

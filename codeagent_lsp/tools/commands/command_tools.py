@@ -10,10 +10,11 @@ from pydantic import Field
 from codeagent_lsp.errors import ErrorCode, ToolFailed, ToolRetry
 from codeagent_lsp.shadow.shell import Command, CommandResult, OnOutput, Shell, Stream
 from codeagent_lsp.tools.commands.kept_output import keep_whole
-from codeagent_lsp.tools.tool import Parameters, Tool, ToolContext, ToolOutput
+from codeagent_lsp.tools.context import ToolContext
+from codeagent_lsp.tools.tool import Parameters, Tool, ToolOutput
 from codeagent_lsp.tools.traits import ToolTraits
 from codeagent_lsp.tools.variables.variable_tools import values_for
-from codeagent_lsp.tools.variables.variables import MaskedStream
+from codeagent_lsp.tools.variables.variables import MaskedStream, Variables
 from codeagent_lsp.workspace.files.paths import Roots
 
 MAX_NAMED = 20
@@ -105,7 +106,7 @@ def told(result: CommandResult, roots: Roots) -> str:
 
 async def _run(shell: Shell, command: Command, context: ToolContext) -> CommandResult:
     """Run it; what it prints is masked before anybody sees it, where there is something to mask."""
-    variables = context.variables
+    variables = context.get(Variables)
     if variables is None or not variables.longest:
         return await shell.run(command, context.output)
     streams: dict[Stream, MaskedStream] = {"stdout": MaskedStream(variables), "stderr": MaskedStream(variables)}

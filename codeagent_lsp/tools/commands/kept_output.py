@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import BinaryIO
 
 from codeagent_lsp.records.stream import StreamSanitizer
-from codeagent_lsp.tools.tool import ToolContext
+from codeagent_lsp.tools.context import ToolContext
+from codeagent_lsp.tools.outputs import OutputStore
 from codeagent_lsp.tools.variables.variables import MaskedStream, Variables
 
 PIECE = 256 * 1024
@@ -27,10 +28,11 @@ async def keep_whole(file: str, context: ToolContext) -> str:
     raw = Path(file)
     clean = raw.with_name(f"{raw.name}.masked")
     try:
-        if context.outputs is None:
+        outputs = context.get(OutputStore)
+        if outputs is None:
             return ""
         await _masked(raw, clean, context)
-        return await asyncio.to_thread(context.outputs.adopt, str(clean))
+        return await asyncio.to_thread(outputs.adopt, str(clean))
     except OSError:  # a full disk takes the rest, not the result
         return ""
     finally:
@@ -62,8 +64,8 @@ class _Masks:
 
     def __init__(self, context: ToolContext) -> None:
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
-        self._values = MaskedStream(context.variables or Variables())
-        self._secrets = StreamSanitizer(context.hide)
+        self._values = MaskedStream(context.get(Variables) or Variables())
+        self._secrets = StreamSanitizer(context.redaction.hide)
 
     def feed(self, data: bytes) -> str:
         """Take a piece, an empty one at the end; what is safe to write."""

@@ -15,12 +15,13 @@ from typing import ClassVar
 from pydantic import Field
 
 from codeagent_lsp.errors import AgentError, ToolFailed
+from codeagent_lsp.tools.context import ToolContext
 from codeagent_lsp.tools.diagnostics.checking import Checked, check
 from codeagent_lsp.tools.diagnostics.linters import is_for_linters, jobs_for
-from codeagent_lsp.tools.diagnostics.port import Diagnostic
+from codeagent_lsp.tools.diagnostics.port import Diagnostic, Diagnostics
 from codeagent_lsp.tools.diagnostics.showing import ordered, show
 from codeagent_lsp.tools.diagnostics.syntax import is_for_syntax, syntax_errors
-from codeagent_lsp.tools.tool import Parameters, Tool, ToolContext, ToolOutput
+from codeagent_lsp.tools.tool import Parameters, Tool, ToolOutput
 from codeagent_lsp.tools.traits import ToolTraits
 from codeagent_lsp.workspace.files.file_view import FileView
 from codeagent_lsp.workspace.files.paths import is_untitled
@@ -89,7 +90,7 @@ def _is_file(view: FileView, file: str) -> bool:
 
 async def _from_client(context: ToolContext, files: Iterable[str]) -> dict[str, tuple[Diagnostic, ...]]:
     """What the client shows for open files whose buffer is what the run sees."""
-    port = context.diagnostics
+    port = context.get(Diagnostics)
     if port is None:
         return {}
     over = context.view.over_disk() - frozenset(context.staging.paths())

@@ -12,7 +12,8 @@ from typing import ClassVar
 from pydantic import Field
 
 from codeagent_lsp.errors import EditRefused, FileRefused, ToolRetry
-from codeagent_lsp.tools.tool import Parameters, Tool, ToolContext, ToolOutput
+from codeagent_lsp.tools.context import ToolContext
+from codeagent_lsp.tools.tool import Parameters, Tool, ToolOutput
 from codeagent_lsp.tools.traits import ToolTraits
 from codeagent_lsp.workspace.edits import merge
 from codeagent_lsp.workspace.edits.match import replace

@@ -6,9 +6,10 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from codeagent_lsp.tools.outputs import located
+from codeagent_lsp.tools.context import ToolContext
+from codeagent_lsp.tools.outputs import OutputStore, located
 from codeagent_lsp.tools.permissions.may_read import reading
-from codeagent_lsp.tools.tool import Parameters, Tool, ToolContext, ToolOutput
+from codeagent_lsp.tools.tool import Parameters, Tool, ToolOutput
 from codeagent_lsp.tools.traits import ToolTraits
 from codeagent_lsp.workspace.files import search
 
@@ -65,7 +66,7 @@ class Grep(Tool[GrepParameters]):
         """`path:line:text`, context lines with `-` instead of `:`."""
         view, asked = context.view, None
         if arguments.path:
-            view, asked = located(view, context.outputs, arguments.path)
+            view, asked = located(view, context.get(OutputStore), arguments.path)
         result = await search.grep(
             view,
             arguments.pattern,

@@ -9,7 +9,8 @@ from typing import ClassVar
 from pydantic import Field
 
 from codeagent_lsp.errors import PatchRefused
-from codeagent_lsp.tools.tool import Parameters, Tool, ToolContext, ToolOutput
+from codeagent_lsp.tools.context import ToolContext
+from codeagent_lsp.tools.tool import Parameters, Tool, ToolOutput
 from codeagent_lsp.tools.traits import ToolTraits
 from codeagent_lsp.workspace.edits.patch import apply_patch, paths_of
 from codeagent_lsp.workspace.files.file_view import FileText

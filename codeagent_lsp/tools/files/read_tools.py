@@ -8,9 +8,10 @@ from typing import ClassVar
 from pydantic import Field
 
 from codeagent_lsp.errors import ToolRetry
-from codeagent_lsp.tools.outputs import located
+from codeagent_lsp.tools.context import ToolContext
+from codeagent_lsp.tools.outputs import OutputStore, located
 from codeagent_lsp.tools.permissions.may_read import READ_FILE
-from codeagent_lsp.tools.tool import Parameters, Tool, ToolContext, ToolOutput
+from codeagent_lsp.tools.tool import Parameters, Tool, ToolOutput
 from codeagent_lsp.tools.traits import ToolTraits
 from codeagent_lsp.workspace.files.file_view import FileText
 from codeagent_lsp.workspace.text.lines import split_lines
@@ -62,7 +63,7 @@ class ReadFile(Tool[ReadFileParameters]):
 
     async def run(self, arguments: ReadFileParameters, context: ToolContext) -> ToolOutput:
         """The lines asked for; of a very large file the head and a hint."""
-        view, path = located(context.view, context.outputs, arguments.path)
+        view, path = located(context.view, context.get(OutputStore), arguments.path)
         file = await asyncio.to_thread(view.read, path)
         return ToolOutput(render(file, arguments.start_line, arguments.end_line), {"path": path})
 

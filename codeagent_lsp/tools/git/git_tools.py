@@ -12,13 +12,14 @@ from typing import ClassVar
 from pydantic import Field
 
 from codeagent_lsp.errors import ErrorCode, ToolFailed
+from codeagent_lsp.tools.context import Complete, ToolContext
 from codeagent_lsp.tools.files.find_tools import may_show
 from codeagent_lsp.tools.git.commits import Commit, history_of
 from codeagent_lsp.tools.git.comparing import Changes, in_index, in_view
 from codeagent_lsp.tools.git.git_output import quoted, show
 from codeagent_lsp.tools.git.message import MAX_DIFF, relevance, write_message
 from codeagent_lsp.tools.git.repository import Repository, repository_of
-from codeagent_lsp.tools.tool import Parameters, Tool, ToolContext, ToolOutput
+from codeagent_lsp.tools.tool import Parameters, Tool, ToolOutput
 from codeagent_lsp.tools.traits import ToolTraits
 
 _STYLE = 10
@@ -100,15 +101,14 @@ class GenerateCommit(Tool[GenerateCommitParameters]):
 
     async def run(self, arguments: GenerateCommitParameters, context: ToolContext) -> ToolOutput:
         """The message."""
-        if context.complete is None:
-            raise ToolFailed("No model can be asked here, so no message can be written.")
+        complete = context.need(Complete, "No model can be asked here, so no message can be written.")
         name = context.view.roots.relative
         for place, repository in await _repositories(None, context):
             changes, _ = await _changes(context, repository, place, arguments.staged_only, None)
             diff = await asyncio.to_thread(show, changes, name, MAX_DIFF, relevance)
             if changes.items:
                 subjects = [commit.subject for commit in await history_of(repository, "", _STYLE)]
-                message = await write_message(context.complete, diff, subjects)
+                message = await write_message(complete, diff, subjects)
                 return ToolOutput(message, {"message": message})
         where = "git's index" if arguments.staged_only else "the files"
         message = f"Nothing in {where} differs from the last commit, so there is nothing to describe."

@@ -9,8 +9,8 @@ import re
 from collections.abc import Sequence
 
 from codeagent_lsp.errors import ModelError, ToolFailed
+from codeagent_lsp.tools.context import Complete
 from codeagent_lsp.tools.git.comparing import Change
-from codeagent_lsp.tools.tool import Complete
 
 MAX_DIFF = 24_000
 SUBJECT_LENGTH = 72

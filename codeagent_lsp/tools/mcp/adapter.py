@@ -13,12 +13,14 @@ from typing import Any, ClassVar, Protocol
 
 from pydantic import ConfigDict, model_validator
 
+from codeagent_lsp.tools.context import ToolContext
 from codeagent_lsp.tools.mcp.calling import Calling
 from codeagent_lsp.tools.mcp.content import rendered
 from codeagent_lsp.tools.mcp.listing import RemoteTool
 from codeagent_lsp.tools.mcp.schema import bounded_schema, misfit
 from codeagent_lsp.tools.mcp.settings import PREFIX, ServerSettings
-from codeagent_lsp.tools.tool import Parameters, Tool, ToolContext, ToolOutput
+from codeagent_lsp.tools.outputs import OutputStore
+from codeagent_lsp.tools.tool import Parameters, Tool, ToolOutput
 from codeagent_lsp.tools.traits import ToolTraits
 from codeagent_lsp.workspace.text.visible import one_line
 
@@ -81,7 +83,7 @@ class McpTool(Tool[Open]):
         name = self.traits.name
         calling = Calling(context, name, self.server.settings.seconds)
         result = await self.server.call(self.remote, arguments.model_dump(), calling)
-        return await rendered(result, name, context.outputs)
+        return await rendered(result, name, context.get(OutputStore))
 
 
 def full_name(server: str, tool: str) -> str:

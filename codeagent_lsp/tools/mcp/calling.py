@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from codeagent_lsp.workspace.text.visible import one_line
 
 if TYPE_CHECKING:
-    from codeagent_lsp.tools.tool import ToolContext
+    from codeagent_lsp.tools.context import ToolContext
 
 NOTE_SECONDS = 0.5
 NOTE = 160

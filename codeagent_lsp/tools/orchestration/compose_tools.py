@@ -9,10 +9,11 @@ from typing import Any, ClassVar
 
 from pydantic import Field
 
-from codeagent_lsp.errors import PermissionDenied, ToolFailed, ToolRetry
+from codeagent_lsp.errors import PermissionDenied, ToolRetry
 from codeagent_lsp.messages import ToolCall, ToolResult
 from codeagent_lsp.tools.composition import Transformation
-from codeagent_lsp.tools.tool import Parameters, Tool, ToolContext, ToolOutput
+from codeagent_lsp.tools.context import Calls, ToolContext
+from codeagent_lsp.tools.tool import Parameters, Tool, ToolOutput
 from codeagent_lsp.tools.traits import ToolTraits
 
 MOST_STEPS = 10
@@ -46,20 +47,19 @@ class Compose(Tool[ComposeParameters]):
 
     async def run(self, arguments: ComposeParameters, context: ToolContext) -> ToolOutput:
         """The last result, and a line for each step before it."""
-        if context.call is None or context.tool is None:
-            raise ToolFailed("Tools cannot be chained here.")
+        calls = context.need(Calls, "Tools cannot be chained here.")
         done: list[str] = []
         result: ToolResult | None = None
         tool: Tool[Any] | None = None
         for number, step in enumerate(arguments.steps, 1):
             if step.tool == self.traits.name:
                 raise ToolRetry("A chain cannot hold a chain.")
-            target = context.tool(step.tool)
+            target = calls.tool(step.tool)
             given = {**step.arguments}
             if result is not None and tool is not None:
                 given |= _taken(ToolOutput(result.text, result.data), tool, target, step)
             context.note(f"{self.traits.name} {number}/{len(arguments.steps)}: {step.tool}")
-            result, tool = await context.call(ToolCall(step.tool, given)), target
+            result, tool = await calls.execute(ToolCall(step.tool, given)), target
             if not result.ok:
                 raise _stopped(number, step, result, done)
             done.append(f"{number}. {step.tool}: {_short(result.text)}")

@@ -6,8 +6,9 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from codeagent_lsp.errors import ToolFailed
-from codeagent_lsp.tools.tool import Parameters, Tool, ToolContext, ToolOutput
+from codeagent_lsp.tools.context import ToolContext
+from codeagent_lsp.tools.orchestration.delegates import Delegates
+from codeagent_lsp.tools.tool import Parameters, Tool, ToolOutput
 from codeagent_lsp.tools.traits import ToolTraits
 
 
@@ -32,6 +33,5 @@ class Delegate(Tool[DelegateParameters]):
 
     async def run(self, arguments: DelegateParameters, context: ToolContext) -> ToolOutput:
         """The report."""
-        if context.delegates is None:
-            raise ToolFailed("Nothing can be delegated here. Do it yourself.")
-        return ToolOutput(await context.delegates.delegate(arguments.agent, arguments.task))
+        delegates = context.need(Delegates, "Nothing can be delegated here. Do it yourself.")
+        return ToolOutput(await delegates.delegate(arguments.agent, arguments.task))

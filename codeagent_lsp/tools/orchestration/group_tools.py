@@ -8,8 +8,9 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from codeagent_lsp.errors import ToolFailed
-from codeagent_lsp.tools.tool import Parameters, Tool, ToolContext, ToolOutput
+from codeagent_lsp.tools.context import ToolContext
+from codeagent_lsp.tools.groups import ToolGroups
+from codeagent_lsp.tools.tool import Parameters, Tool, ToolOutput
 from codeagent_lsp.tools.traits import ToolTraits
 
 
@@ -28,7 +29,6 @@ class EnableTools(Tool[EnableToolsParameters]):
 
     async def run(self, arguments: EnableToolsParameters, context: ToolContext) -> ToolOutput:
         """The names of its tools."""
-        if context.groups is None:
-            raise ToolFailed("All tools there are are switched on.")
-        names = context.groups.enable(arguments.group.strip())
+        groups = context.need(ToolGroups, "All tools there are are switched on.")
+        names = groups.enable(arguments.group.strip())
         return ToolOutput(f"You have these tools now: {', '.join(names)}.", list(names))

@@ -6,9 +6,10 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from codeagent_lsp.errors import ErrorCode, ToolFailed
+from codeagent_lsp.errors import ErrorCode
+from codeagent_lsp.tools.context import ToolContext
 from codeagent_lsp.tools.plan.planner_port import Planner, StepDraft, UpdateAction
-from codeagent_lsp.tools.tool import NoParameters, Parameters, Tool, ToolContext, ToolOutput
+from codeagent_lsp.tools.tool import NoParameters, Parameters, Tool, ToolOutput
 from codeagent_lsp.tools.traits import ToolTraits
 
 MOST_STEPS = 30
@@ -112,6 +113,5 @@ class PlanExit(Tool[NoParameters]):
 
 
 def _planner(context: ToolContext) -> Planner:
-    if context.planner is None:
-        raise ToolFailed("Plans are switched off for this request. Do the task directly.", ErrorCode.TOOL_DISABLED)
-    return context.planner
+    missing = "Plans are switched off for this request. Do the task directly."
+    return context.need(Planner, missing, ErrorCode.TOOL_DISABLED)

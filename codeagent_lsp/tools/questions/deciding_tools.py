@@ -15,7 +15,8 @@ from pydantic import Field
 
 from codeagent_lsp.errors import ToolRetry
 from codeagent_lsp.tools.asking import Question
-from codeagent_lsp.tools.tool import Parameters, Tool, ToolContext, ToolOutput
+from codeagent_lsp.tools.context import ToolContext
+from codeagent_lsp.tools.tool import Parameters, Tool, ToolOutput
 from codeagent_lsp.tools.traits import ToolTraits
 from codeagent_lsp.workspace.text.visible import one_line, visible
 

@@ -14,7 +14,8 @@ from pydantic import Field, field_validator
 from codeagent_lsp.environments.serving import DISPLAY, RESOLUTION, Kind, Screens, Status, Stopped, Wanted
 from codeagent_lsp.errors import SettingError, ToolFailed
 from codeagent_lsp.tools.asking import Question
-from codeagent_lsp.tools.tool import Parameters, Tool, ToolContext, ToolOutput
+from codeagent_lsp.tools.context import ToolContext
+from codeagent_lsp.tools.tool import Parameters, Tool, ToolOutput
 from codeagent_lsp.tools.traits import ToolTraits
 
 MAX_NAMED = 20
@@ -84,9 +85,7 @@ class Desktop(Tool[DesktopParameters]):
 
 
 async def _done(kind: Kind, action: Action, wanted: Wanted, context: ToolContext) -> ToolOutput:
-    screens = context.screens
-    if screens is None:
-        raise ToolFailed(f"There is no {_NAMES[kind]} here.")
+    screens = context.need(Screens, f"There is no {_NAMES[kind]} here.")
     said = []
     if action in ("stop", "restart"):
         said.append(_ended(kind, await screens.stop(kind), context))

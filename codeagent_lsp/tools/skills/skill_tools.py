@@ -17,13 +17,15 @@ from pydantic import Field
 
 from codeagent_lsp.errors import PermissionDenied, ToolFailed, ToolRetry
 from codeagent_lsp.tools.asking import Question
+from codeagent_lsp.tools.context import ToolContext
+from codeagent_lsp.tools.groups import ToolGroups
 from codeagent_lsp.tools.skills.bundle import Bundle, bundle_in
 from codeagent_lsp.tools.skills.desk import SkillDesk, vouched
 from codeagent_lsp.tools.skills.fetching import fetch
 from codeagent_lsp.tools.skills.shelf import PROJECT_FOLDER
 from codeagent_lsp.tools.skills.skill import Skill
 from codeagent_lsp.tools.skills.sources import Source, parse
-from codeagent_lsp.tools.tool import Parameters, Tool, ToolContext, ToolOutput
+from codeagent_lsp.tools.tool import Parameters, Tool, ToolOutput
 from codeagent_lsp.tools.traits import ToolTraits
 
 Location = Literal["project", "global"]
@@ -58,8 +60,8 @@ class SkillLoader(Tool[SkillLoaderParameters]):
         if file:
             content = await asyncio.to_thread(desk.shelf.content, context.view, skill, file)
             return ToolOutput(content, {"name": skill.name, "file": file})
-        if context.groups is not None:
-            context.groups.offer(skill.tools)
+        if (groups := context.get(ToolGroups)) is not None:
+            groups.offer(skill.tools)
         return ToolOutput(told(skill, context), {"name": skill.name, "digest": skill.digest})
 
 
@@ -112,9 +114,7 @@ def told(skill: Skill, context: ToolContext) -> str:
 
 
 def _desk(context: ToolContext) -> SkillDesk:
-    if context.skills is None:
-        raise ToolFailed("There are no skills here.")
-    return context.skills
+    return context.need(SkillDesk, "There are no skills here.")
 
 
 async def _vouched(skill: Skill, desk: SkillDesk, context: ToolContext) -> bool:

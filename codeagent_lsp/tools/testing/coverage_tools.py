@@ -17,12 +17,13 @@ from pydantic import Field
 from codeagent_lsp.errors import ToolFailed
 from codeagent_lsp.shadow.shell import Shell
 from codeagent_lsp.tools.commands.command_tools import shell_of
+from codeagent_lsp.tools.context import ToolContext
 from codeagent_lsp.tools.testing import measuring
 from codeagent_lsp.tools.testing.coverage import CoverageReport, told
 from codeagent_lsp.tools.testing.projects import Project, is_test_file
 from codeagent_lsp.tools.testing.summary import BUDGET
 from codeagent_lsp.tools.testing.testing_tools import Noted, existing, not_installed, projects_at, state_of, wrote
-from codeagent_lsp.tools.tool import Parameters, Tool, ToolContext, ToolOutput
+from codeagent_lsp.tools.tool import Parameters, Tool, ToolOutput
 from codeagent_lsp.tools.traits import ToolTraits
 
 

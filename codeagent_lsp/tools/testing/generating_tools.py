@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from pydantic import Field
@@ -18,10 +18,11 @@ from codeagent_lsp.tools.code.extent import extent_of
 from codeagent_lsp.tools.code.source import required
 from codeagent_lsp.tools.code.targets import find_one
 from codeagent_lsp.tools.commands.command_tools import shell_of
+from codeagent_lsp.tools.context import Complete, OnTested, Tally, ToolContext
 from codeagent_lsp.tools.testing.projects import is_test_file
 from codeagent_lsp.tools.testing.testing_tools import RunTests, RunTestsParameters
 from codeagent_lsp.tools.testing.writing import INSTRUCTIONS, Order, file_in, order
-from codeagent_lsp.tools.tool import Complete, Parameters, Tally, Tool, ToolContext, ToolOutput
+from codeagent_lsp.tools.tool import Parameters, Tool, ToolOutput
 from codeagent_lsp.tools.traits import ToolTraits
 from codeagent_lsp.workspace.changes.staging import Step
 
@@ -84,19 +85,19 @@ class GenerateTests(Tool[GenerateTestsParameters]):
 
     async def run(self, arguments: GenerateTestsParameters, context: ToolContext) -> ToolOutput:
         """What passes, as run_tests tells it; `data` has the path and the reports. ToolFailed when tests still fail."""
-        if context.complete is None:
-            raise ToolFailed(NO_MODEL)
+        complete = context.need(Complete, NO_MODEL)
         if shell_of(context).isolation.level == "direct":
             raise ToolFailed(SAVED_ONLY)
         wanted = await asyncio.to_thread(_order, arguments, context)
         name = context.view.roots.relative(wanted.target)
         context.note(f"generate_tests: {name}")
-        trial = await _tried(await _written(context.complete, wanted.asked()), wanted, context)
+        trial = await _tried(await _written(complete, wanted.asked()), wanted, context)
         rounds = 1
         if not trial.ok:
-            trial = await _repaired(trial, wanted, context, context.complete)
+            trial = await _repaired(trial, wanted, context, complete)
             rounds = 2
-        context.tested(trial.tally())
+        if (tested := context.get(OnTested)) is not None:
+            tested(trial.tally())
         again = ", after one correction" if rounds == 2 else ""
         text = f"Staged {name}; its tests pass{again}.\n{trial.output.text}"
         return ToolOutput(text, {"path": name, "rounds": rounds, "reports": list(trial.reports)})
@@ -133,10 +134,10 @@ async def _repaired(trial: Trial, wanted: Order, context: ToolContext, complete:
 
 async def _tried(tests: str, wanted: Order, context: ToolContext) -> Trial:
     """Stage the tests and run them; when they cannot run, they are not left staged."""
-    revealed = str(context.reveal({"content": tests})["content"])
+    revealed = str(context.redaction.reveal({"content": tests})["content"])
     step = context.staging.write({wanted.target: revealed})
     try:
-        quiet = replace(context, tested=lambda tally: None)  # only what stays counts
+        quiet = context.having((OnTested, None))  # only what stays counts
         where = context.view.roots.relative(wanted.target)
         output = await RunTests().run(RunTestsParameters(path=where, pattern=None), quiet)
     except BaseException:

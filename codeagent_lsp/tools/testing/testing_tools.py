@@ -18,12 +18,13 @@ from pydantic import Field
 from codeagent_lsp.errors import AgentError, ErrorCode, ToolFailed, ToolRetry
 from codeagent_lsp.shadow.shell import Command, CommandResult, Isolation, OnOutput, Shell, no_output
 from codeagent_lsp.tools.commands.command_tools import MAX_NAMED, shell_of
+from codeagent_lsp.tools.context import OnTested, Tally, ToolContext
 from codeagent_lsp.tools.testing import projects, runners
 from codeagent_lsp.tools.testing.projects import Project
 from codeagent_lsp.tools.testing.reports import TestReport
 from codeagent_lsp.tools.testing.runners import Selection
 from codeagent_lsp.tools.testing.summary import BUDGET, details, headline
-from codeagent_lsp.tools.tool import Parameters, Tally, Tool, ToolContext, ToolOutput
+from codeagent_lsp.tools.tool import Parameters, Tool, ToolOutput
 from codeagent_lsp.tools.traits import ToolTraits
 
 NO_TESTS = (
@@ -64,7 +65,8 @@ class RunTests(Tool[RunTestsParameters]):
         reports = [await _tested(project, selection, context, shell) for project in found]
         scope = _scope(path, arguments, context)
         heads = [headline(report, scope, state) for report in reports]
-        context.tested(tally(reports))
+        if (tested := context.get(OnTested)) is not None:
+            tested(tally(reports))
         told = zip(found, reports, heads, strict=True)
         texts = [_told(head, report, project, context, len(found)) for project, report, head in told]
         return ToolOutput(

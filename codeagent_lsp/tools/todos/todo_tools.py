@@ -7,8 +7,9 @@ from typing import ClassVar, Literal
 from pydantic import Field
 
 from codeagent_lsp.errors import ToolRetry
-from codeagent_lsp.tools.todos.todo_list import Priority, Todo, TodoStatus, render
-from codeagent_lsp.tools.tool import Parameters, Tool, ToolContext, ToolOutput
+from codeagent_lsp.tools.context import ToolContext
+from codeagent_lsp.tools.todos.todo_list import Priority, Todo, TodoList, TodoStatus, render
+from codeagent_lsp.tools.tool import Parameters, Tool, ToolOutput
 from codeagent_lsp.tools.traits import ToolTraits
 
 
@@ -28,8 +29,9 @@ class TodoRead(Tool[TodoReadParameters]):
 
     async def run(self, arguments: TodoReadParameters, context: ToolContext) -> ToolOutput:
         """One line per todo."""
-        chosen = context.todos.select(arguments.status, arguments.priority)
-        return ToolOutput(render(chosen), context.todos.to_data())
+        todos = context.need(TodoList, "There is no todo list here.")
+        chosen = todos.select(arguments.status, arguments.priority)
+        return ToolOutput(render(chosen), todos.to_data())
 
 
 class TodoItem(Parameters):
@@ -61,20 +63,19 @@ class TodoWrite(Tool[TodoWriteParameters]):
 
     async def run(self, arguments: TodoWriteParameters, context: ToolContext) -> ToolOutput:
         """The new list."""
+        known = context.need(TodoList, "There is no todo list here.")
         ids = [item.id for item in arguments.todos]
         if twice := sorted({name for name in ids if ids.count(name) > 1}):
             raise ToolRetry(f"Each todo needs an id of its own; given more than once: {', '.join(twice)}.")
         if arguments.action == "update":
-            unknown = context.todos.update([item.model_dump() for item in arguments.todos])
+            unknown = known.update([item.model_dump() for item in arguments.todos])
             if unknown:
-                raise ToolRetry(
-                    f"No todo with id {', '.join(unknown)}; nothing changed.\n{render(context.todos.items)}"
-                )
+                raise ToolRetry(f"No todo with id {', '.join(unknown)}; nothing changed.\n{render(known.items)}")
         else:
             todos = [_todo(item) for item in arguments.todos]
-            change = context.todos.replace_all if arguments.action == "replace" else context.todos.add
+            change = known.replace_all if arguments.action == "replace" else known.add
             change(todos)
-        return ToolOutput(render(context.todos.items), context.todos.to_data())
+        return ToolOutput(render(known.items), known.to_data())
 
 
 def _todo(item: TodoItem) -> Todo:

@@ -12,7 +12,8 @@ from pydantic import Field
 
 from codeagent_lsp.errors import PermissionDenied, ToolFailed, ToolRetry
 from codeagent_lsp.tools.asking import Question
-from codeagent_lsp.tools.tool import Parameters, Tool, ToolContext, ToolOutput
+from codeagent_lsp.tools.context import ToolContext
+from codeagent_lsp.tools.tool import Parameters, Tool, ToolOutput
 from codeagent_lsp.tools.traits import ToolTraits
 from codeagent_lsp.tools.variables.variables import LONGEST, NAME, Variable, Variables, is_name
 from codeagent_lsp.workspace.text.visible import one_line
@@ -127,9 +128,7 @@ async def values_for(names: Sequence[str], context: ToolContext, *, network: boo
 
 
 def _variables(context: ToolContext) -> Variables:
-    if context.variables is None:
-        raise ToolFailed("There are no variables here.")
-    return context.variables
+    return context.need(Variables, "There are no variables here.")
 
 
 def _own(name: str) -> str:

@@ -11,7 +11,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from codeagent_lsp.state import workspace_state
-from codeagent_lsp.tools.tool import ToolContext, ToolOutput
+from codeagent_lsp.tools.context import ToolContext
+from codeagent_lsp.tools.tool import ToolOutput
 from codeagent_lsp.tools.web.cache import CacheOff, cache_of
 
 _CACHE = "web.sqlite"
@@ -42,7 +43,7 @@ class Kept:
 
     async def put(self, output: ToolOutput, seconds: float) -> None:
         """Keep it, without secrets."""
-        hide = self._context.hide
+        hide = self._context.redaction.hide
         value = {"text": hide(output.text), "data": _without(output.data, hide), "at": time.time()}
         if self._on:
             try:

@@ -13,8 +13,9 @@ from codeagent_lsp.config import CircuitBreakerSettings
 from codeagent_lsp.errors import ToolFailed
 from codeagent_lsp.session.conversation.tool_availability import Availability
 from codeagent_lsp.tools.circuit_breaker import CircuitBreaker
+from codeagent_lsp.tools.context import ToolContext
 from codeagent_lsp.tools.registry import ToolRegistry
-from codeagent_lsp.tools.tool import NoParameters, Tool, ToolContext, ToolOutput
+from codeagent_lsp.tools.tool import NoParameters, Tool, ToolOutput
 from codeagent_lsp.tools.traits import ToolTraits
 from tests.session.fakes import World, call, calls, say, world
 from tests.tools.test_circuit_breaker import Clock

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +44,7 @@ class Rig:
         self.store = ArtifactStore(folder / "artifacts", file_bytes=200_000, total_bytes=300_000, max_files=5)
         self.bench.shell = shell
         self.bench.configure(settings or Settings())
-        self.bench.context = replace(self.bench.context, artifacts=self.store)
+        self.bench.context = self.bench.context.having((ArtifactStore, self.store))
         self.bench.executor = ToolExecutor(
             self.bench.registry, self.bench.context, lambda: self.bench.mode, self.bench.approvals
         )

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from codeagent_lsp.errors import ToolFailed
 from codeagent_lsp.index.answers import Answers
 from codeagent_lsp.index.chunks import Chunk
 from codeagent_lsp.index.parse import parse
+from codeagent_lsp.index.port import CodeIndex
 from codeagent_lsp.index.service import IndexService, Status
 from codeagent_lsp.index.store import Store
 from codeagent_lsp.index.view import Unsaved, View
@@ -66,5 +67,5 @@ async def real_index(bench: Bench, folder: Path) -> AsyncIterator[IndexService]:
 
 
 def _give(bench: Bench, index: FakeIndex) -> None:
-    bench.context = replace(bench.context, index=index)
+    bench.context = bench.context.having((CodeIndex, index))
     bench.executor = ToolExecutor(bench.registry, bench.context, lambda: bench.mode, bench.approvals)

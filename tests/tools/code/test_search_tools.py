@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -21,7 +20,7 @@ from codeagent_lsp.tools.code.search_tools import (
     SearchParameters,
     SearchSemantic,
 )
-from codeagent_lsp.tools.tool import ToolContext
+from codeagent_lsp.tools.context import ToolContext
 from tests.tools.fakes import Bench
 
 if TYPE_CHECKING:
@@ -63,7 +62,7 @@ def test_the_search_is_for_every_model_and_the_build_is_not() -> None:
 
 
 def knowing(tmp_path: Path, index: CodeIndex | None) -> ToolContext:
-    return replace(Bench(tmp_path / "work").context, index=index)
+    return Bench(tmp_path / "work").context.having((CodeIndex, index))
 
 
 async def test_pieces_come_with_their_place_score_and_text(tmp_path: Path) -> None:

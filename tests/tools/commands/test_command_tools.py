@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -107,7 +106,7 @@ async def test_all_of_a_long_output_can_be_read(tmp_path: Path) -> None:
     whole.write_text("line\n" * 1000)
     bench, _ = made(tmp_path, Finished(0, "line\n...\nline\n", size=5000, whole=str(whole)))
     outputs = OutputStore(tmp_path / "outputs")
-    bench.executor._context = replace(bench.context, outputs=outputs)
+    bench.executor._context = bench.context.having((OutputStore, outputs))
     text = (await bench.call("run_cmd", command="make")).text
     assert text.endswith("All 5,000 bytes of output: read_file @output/1.txt")
     assert not whole.exists()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import random
 import tracemalloc
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,8 +12,8 @@ import pytest
 from codeagent_lsp.records.masking import Masking
 from codeagent_lsp.tools.commands import kept_output
 from codeagent_lsp.tools.commands.kept_output import PIECE, keep_whole
+from codeagent_lsp.tools.context import Redaction, ToolContext
 from codeagent_lsp.tools.outputs import OutputStore
-from codeagent_lsp.tools.tool import ToolContext
 from codeagent_lsp.tools.variables.variables import Variable, Variables
 from tests.records.formats import TOKENS
 from tests.tools.fakes import Bench
@@ -26,9 +25,10 @@ def secret(seed: int = 1) -> bytes:
     return TOKENS["gitlab"](random.Random(seed)).encode()
 
 
-def context(folder: Path, **changes: object) -> ToolContext:
-    bench = Bench(folder / "work", [])
-    return replace(bench.context, hide=Masking().hide, outputs=OutputStore(folder / "kept"), **changes)  # type: ignore[arg-type]
+def context(folder: Path, variables: Variables | None = None) -> ToolContext:
+    kept = OutputStore(folder / "kept")
+    parts = (Redaction, Redaction(Masking().hide)), (OutputStore, kept), (Variables, variables)
+    return Bench(folder / "work", []).context.having(*parts)
 
 
 def spooled(folder: Path, data: bytes) -> str:
@@ -94,7 +94,7 @@ async def test_a_character_over_the_border_stays_whole(tmp_path: Path) -> None:
 
 
 async def test_without_a_place_nothing_is_kept_and_nothing_stays(tmp_path: Path) -> None:
-    nowhere = replace(context(tmp_path), outputs=None)
+    nowhere = context(tmp_path).having((OutputStore, None))
     assert await keep_whole(spooled(tmp_path, b"TOKEN=" + secret()), nowhere) == ""
     assert spool(tmp_path) == []
 
@@ -111,13 +111,13 @@ async def test_a_file_that_is_gone_already_is_no_error(tmp_path: Path) -> None:
 
 async def test_cancelled_in_the_middle_nothing_stays(tmp_path: Path) -> None:
     here, reached = context(tmp_path), asyncio.Event()
-    loop, hide = asyncio.get_running_loop(), here.hide
+    loop, hide = asyncio.get_running_loop(), here.redaction.hide
 
     def slow(text: str) -> str:
         loop.call_soon_threadsafe(reached.set)
         return hide(text)
 
-    work = asyncio.create_task(keep_whole(spooled(tmp_path, LINE * 200_000), replace(here, hide=slow)))
+    work = asyncio.create_task(keep_whole(spooled(tmp_path, LINE * 200_000), here.having((Redaction, Redaction(slow)))))
     await reached.wait()
     work.cancel()
     with pytest.raises(asyncio.CancelledError):

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from codeagent_lsp.errors import ModelUnreachable
+from codeagent_lsp.tools.context import Complete
 from codeagent_lsp.tools.executor import ToolExecutor
 from tests.tools.fakes import Bench
 
@@ -26,6 +27,6 @@ class Writer:
 def with_writer(bench: Bench, *answers: str) -> Writer:
     """Let the bench ask a model that gives these answers."""
     writer = Writer(list(answers))
-    bench.context = replace(bench.context, complete=writer)
+    bench.context = bench.context.having((Complete, writer))
     bench.executor = ToolExecutor(bench.registry, bench.context, lambda: bench.mode, bench.approvals)
     return writer

@@ -38,9 +38,8 @@ class Rig:
         self.notes: list[str] = []
         self.disabled: list[str] = []
         self.bench = Bench(folder / "work")
-        self.bench.context = replace(
-            self.bench.context, note=self.notes.append, outputs=OutputStore(folder / "outputs")
-        )
+        outputs = OutputStore(folder / "outputs")
+        self.bench.context = replace(self.bench.context, note=self.notes.append).having((OutputStore, outputs))
         self.bench.executor = type(self.bench.executor)(
             self.bench.registry, self.bench.context, lambda: self.bench.mode, self.bench.approvals
         )

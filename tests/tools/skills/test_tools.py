@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ import pytest
 from codeagent_lsp.messages import ToolResult
 from codeagent_lsp.texts import text
 from codeagent_lsp.tools.executor import ToolExecutor
+from codeagent_lsp.tools.groups import ToolGroups
 from codeagent_lsp.tools.skills.desk import SkillDesk
 from codeagent_lsp.tools.skills.shelf import SkillShelf
 from codeagent_lsp.tools.skills.trust import Trust
@@ -32,7 +32,7 @@ class Place(Bench):
     def __init__(self, folder: Path, *says: str, mode: str = "direct") -> None:
         super().__init__(folder / "w")
         self.shelf = SkillShelf(folder / "own", Trust(folder / "trusted.json"))
-        self.context = replace(self.context, skills=SkillDesk(self.shelf, words, mode))
+        self.context = self.context.having((SkillDesk, SkillDesk(self.shelf, words, mode)))
         self.executor = ToolExecutor(self.registry, self.context, lambda: self.mode, self.approvals)
         self.asker.answers = list(says)
 
@@ -85,7 +85,7 @@ class Offered:
 
 async def test_a_skills_tools_are_offered_once_it_is_read(tmp_path: Path) -> None:
     place, groups = Place(tmp_path, DENY, ONCE), Offered()
-    place.context = replace(place.context, groups=groups)
+    place.context = place.context.having((ToolGroups, groups))
     place.executor = ToolExecutor(place.registry, place.context, lambda: place.mode, place.approvals)
     place.project("pdf", skill("pdf", tools="[git_diff, delegate]"))
     await place.load("pdf")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +10,10 @@ import pytest
 
 from codeagent_lsp.errors import AgentError, ErrorCode, ToolFailed, ToolRetry
 from codeagent_lsp.shadow.shell import Finished, Isolation
+from codeagent_lsp.tools.context import Complete, OnTested, Tally
 from codeagent_lsp.tools.testing.generating_tools import GenerateTests
 from codeagent_lsp.tools.testing.writing import MAX_TESTS, file_in, order
-from codeagent_lsp.tools.tool import Tally, ToolOutput
+from codeagent_lsp.tools.tool import ToolOutput
 from tests.tools.fakes import Bench
 from tests.tools.git.models import Writer
 from tests.tools.testing.rig import SaidShell, TestBench
@@ -42,7 +42,7 @@ class Generating(TestBench):
         super().__init__(root, GenerateTests())
         self.writer = Writer(list(answers))
         self.tested: list[Tally] = []
-        self.bench.context = replace(self.bench.context, complete=self.writer, tested=self.tested.append)
+        self.bench.context = self.bench.context.having((Complete, self.writer), (OnTested, self.tested.append))
         self.put("calc.py", CODE)
 
     @property
@@ -162,7 +162,7 @@ async def test_without_a_model_or_a_shadow(tmp_path: Path) -> None:
     assert "saved files only" in await bench.refused()
     bench.shell = None
     assert "Commands cannot run here" in await bench.refused()
-    bench.bench.context = replace(bench.bench.context, complete=None)
+    bench.bench.context = bench.bench.context.having((Complete, None))
     assert "No model can be asked" in await bench.refused()
     assert bench.staged == {}
 

@@ -10,8 +10,8 @@ import pytest
 
 from codeagent_lsp.errors import AgentError, ToolFailed, ToolRetry
 from codeagent_lsp.shadow.shell import Command, CommandResult, Finished, Isolation, OnOutput, no_output
+from codeagent_lsp.tools.context import OnTested, Tally
 from codeagent_lsp.tools.testing.testing_tools import RunTests
-from codeagent_lsp.tools.tool import Tally
 from tests.tools.testing.rig import CopyShell, SaidShell, TestBench, case, outcomes
 
 SUITE = """\
@@ -224,7 +224,7 @@ async def test_the_numbers_are_passed_on_and_the_output_streams(tmp_path: Path) 
     bench = TestBench(tmp_path / "work", RunTests())
     bench.put("test_a.py", ONE.format(1))
     told: list[Tally] = []
-    bench.bench.context = replace(bench.bench.context, tested=told.append)
+    bench.bench.context = bench.bench.context.having((OnTested, told.append))
     await bench.call()
     assert told == [Tally(1, 0)]
     assert "Ran 1 test" in "".join(bench.printed)

@@ -63,12 +63,10 @@ class Place:
         self.notes: list[str] = []
         self.bench.context = replace(
             self.bench.context,
-            variables=self.variables,
             shell=self.shell,
             output=lambda stream, piece: self.printed.append((stream, piece)),
             note=self.notes.append,
-            outputs=OutputStore(folder / "outputs"),
-        )
+        ).having((Variables, self.variables), (OutputStore, OutputStore(folder / "outputs")))
         self.bench.executor = ToolExecutor(self.bench.registry, self.bench.context, lambda: "ask", self.bench.approvals)
 
     async def call(self, tool: str, /, *answers: str | None, **arguments: Any) -> ToolResult:

@@ -12,6 +12,7 @@ import pytest
 from codeagent_lsp.config import Settings, WebSettings, load
 from codeagent_lsp.messages import ToolResult
 from codeagent_lsp.state import workspace_state
+from codeagent_lsp.tools.context import Redaction
 from codeagent_lsp.tools.executor import ToolExecutor
 from codeagent_lsp.tools.web import scraping
 from codeagent_lsp.tools.web.http import Fetcher, Limits, Page
@@ -212,7 +213,7 @@ async def test_failures_are_not_kept(web: WebBench, net: Net) -> None:
 
 
 async def test_no_secret_is_kept(web: WebBench, net: Net) -> None:
-    web.context = replace(web.context, hide=lambda text: text.replace("hush", "***"))
+    web.context = web.context.having((Redaction, Redaction(lambda text: text.replace("hush", "***"))))
     web.executor = ToolExecutor(web.registry, web.context, lambda: web.mode, web.approvals)
     web.allow()
     async with server(pages({"/": answer("<p>hush")}), net, HERE):

@@ -1,0 +1,140 @@
+"""What a tool works with during one run: the files, the user, a shell, and further parts by their port.
+
+`tool_context` makes every `ToolContext` of the program. Not here: what a tool is (`tool.py`), what a run puts into
+its context (`session/toolbox.py`), running a call (`executor.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+from codeagent_lsp.config import Settings
+from codeagent_lsp.errors import ErrorCode, ToolFailed
+from codeagent_lsp.messages import ToolCall, ToolResult
+from codeagent_lsp.shadow.shell import OnOutput, Shell, no_output
+from codeagent_lsp.texts import text
+from codeagent_lsp.tools.asking import Asker, Question
+from codeagent_lsp.workspace.changes.staging import Staging
+from codeagent_lsp.workspace.files.file_view import FileView
+
+if TYPE_CHECKING:
+    from codeagent_lsp.tools.tool import Tool
+
+P = TypeVar("P")
+
+NO_SHELL = "Commands cannot run here."
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """The counts of a test run; `failed` includes tests that could not run. `whole`: every result is known."""
+
+    passed: int
+    failed: int
+    whole: bool = True
+
+
+class Complete(Protocol):
+    """Port: asks the model, outside of the conversation."""
+
+    async def __call__(self, instructions: str, text: str) -> str:
+        """Return the model's answer as plain text. ModelError when there is none."""
+
+
+class OnTested(Protocol):
+    """Port: is told the counts of a test run on what is staged."""
+
+    def __call__(self, tally: Tally) -> None:
+        """Take the counts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Calls:
+    """Port: other tools. `execute` runs a call like one of the model, `tool` finds a tool (ToolFailed for none)."""
+
+    execute: Callable[[ToolCall], Awaitable[ToolResult]]
+    tool: Callable[[str], Tool[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Redaction:
+    """Port: secrets and records. `hide` replaces the secrets of a text with marks, `reveal` puts them back into the
+    arguments of a tool that writes, `decided` records the decision about a call: tool, subject, verdict, reason.
+    """
+
+    hide: Callable[[str], str] = str
+    reveal: Callable[[Mapping[str, Any]], Mapping[str, Any]] = dict
+    decided: Callable[[str, str, str, str], None] = lambda tool, subject, verdict, reason: None
+
+
+@dataclass(frozen=True, slots=True)
+class ToolContext:
+    """What the tools of one run work with.
+
+    `view` reads files as the run sees them, `staging` takes its changes; `asker` asks the user, `words` gives sentences
+    in the user's language, `note` shows a status line, `output` shows what a command prints; `shell` runs commands, and
+    `no_shell` says why it is None. `ports` holds everything that only some tools need, by the type of the port.
+    """
+
+    view: FileView
+    staging: Staging
+    settings: Settings
+    asker: Asker
+    words: Callable[..., str]
+    note: Callable[[str], None]
+    output: OnOutput
+    shell: Shell | None
+    no_shell: str
+    ports: Mapping[type[Any], Any]
+
+    def get(self, port: type[P]) -> P | None:
+        """Return the part behind a port; None where this run has none."""
+        part: P | None = self.ports.get(port)
+        return part
+
+    def need(self, port: type[P], missing: str, code: ErrorCode = ErrorCode.EXECUTION_ERROR) -> P:
+        """Return the part behind a port. ToolFailed with the words `missing` and `code` where this run has none."""
+        part = self.get(port)
+        if part is None:
+            raise ToolFailed(missing, code)
+        return part
+
+    def having(self, *parts: tuple[type[Any], Any]) -> ToolContext:
+        """Return a context with other parts behind these ports; None for a part takes it away."""
+        ports = {port: part for port, part in {**self.ports, **dict(parts)}.items() if part is not None}
+        return replace(self, ports=MappingProxyType(ports))
+
+    @property
+    def redaction(self) -> Redaction:
+        """What hides secrets; hides nothing where the run has no records."""
+        return self.get(Redaction) or Redaction()
+
+
+class NobodyToAsk:
+    """The asker where there is no user: never an answer, which counts as a *no*."""
+
+    async def ask(self, question: Question) -> tuple[str, ...] | None:
+        """Return None."""
+        return None
+
+
+def tool_context(
+    view: FileView,
+    staging: Staging,
+    settings: Settings,
+    *parts: tuple[type[Any], Any],
+    asker: Asker | None = None,
+    words: Callable[..., str] = text,
+    note: Callable[[str], None] = lambda line: None,
+    output: OnOutput = no_output,
+    shell: Shell | None = None,
+    no_shell: str = NO_SHELL,
+) -> ToolContext:
+    """Return a context with these parts, each given as (port, part). What is left out does nothing."""
+    empty = ToolContext(
+        view, staging, settings, asker or NobodyToAsk(), words, note, output, shell, no_shell, MappingProxyType({})
+    )
+    return empty.having(*parts)
