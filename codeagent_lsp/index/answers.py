@@ -45,7 +45,7 @@ class Answers:
         return self._overlay.view(files)
 
     def search(self, files: FileView, query: str, limit: int, may_read: MayRead) -> tuple[Chunk, ...]:
-        """The pieces of code that answer best by their words, best first."""
+        """Return the pieces of code that answer best by their words, best first."""
         asking = question(query)
         with self._lock:
             view = self._looking_at(files, may_read)
@@ -58,13 +58,13 @@ class Answers:
         return tuple(chunks.answers(ranked, read, view.symbols, asking, limit))
 
     def overview(self, files: FileView, budget: int, may_read: MayRead) -> RepoMap:
-        """The map that no task changes, in at most `budget` tokens."""
+        """Return the map that no task changes, in at most `budget` tokens."""
         with self._lock:
             self._looking_at(files, may_read)
             return self._mapper.overview(budget)
 
     def task_map(self, files: FileView, task: Task, budget: int, may_read: MayRead) -> RepoMap:
-        """The map for a task, in at most `budget` tokens."""
+        """Return the map for a task, in at most `budget` tokens."""
         with self._lock:
             self._looking_at(files, may_read)
             return self._mapper.task_map(task, budget)

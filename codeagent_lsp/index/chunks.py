@@ -81,7 +81,7 @@ def _spans(lines: Sequence[str], symbols: Iterable[SymbolInfo]) -> list[tuple[in
 
 
 def _shorter(lines: Sequence[str], start: int, cut: int) -> Iterator[tuple[int, int]]:
-    """The lines before `cut` in spans of 30 to 60, cut where the text says, not where the count does.
+    """Yield the lines before `cut` in spans of 30 to 60, cut where the text says, not where the count does.
 
     A line more at the top of a long text must not change all pieces below: each would be a new one to embed.
     """
@@ -94,7 +94,7 @@ def _shorter(lines: Sequence[str], start: int, cut: int) -> Iterator[tuple[int, 
 
 
 def _innermost(symbols: Sequence[SymbolInfo]) -> Callable[[int, int], str]:
-    """The smallest definition around a piece; else the first that begins in it."""
+    """Return the smallest definition around a piece; else the first that begins in it."""
 
     def name(start: int, end: int) -> str:
         around = [each for each in symbols if each.line_start <= start and end <= each.line_end]

@@ -31,7 +31,7 @@ class Database:
         self._open: dict[int, sqlite3.Connection] = {}
 
     def rows(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-        """The rows of a SELECT; none if the file was damaged, which is healed then."""
+        """Return the rows of a SELECT; none if the file was damaged, which is healed then."""
         try:
             return self._connection().execute(sql, values).fetchall()
         except sqlite3.DatabaseError as error:

@@ -35,7 +35,7 @@ _WRAPPERS = frozenset(
 
 
 def enclosing_symbol(name: str, text: str, offset: int) -> tuple[int, int] | None:
-    """The offsets of the innermost function, method or class around `offset`, widened to whole lines.
+    """Return the offsets of the innermost function, method or class around `offset`, widened to whole lines.
 
     None where the language is unknown, the text is over a million characters, or nothing encloses the place.
     """
@@ -85,7 +85,7 @@ def _is_symbol(node: Node) -> bool:
 
 
 def _outermost(node: Node) -> Node:
-    """The symbol with what belongs to it: decorators, `export`, a template's head, the name it is given."""
+    """Return the symbol with what belongs to it: decorators, `export`, a template's head, the name it is given."""
     while node.parent is not None and (node.parent.type in _WRAPPERS or node.parent.type in _HOLDERS):
         node = node.parent
     return node

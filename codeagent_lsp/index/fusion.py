@@ -34,7 +34,7 @@ def fused(found: Sequence[Sequence[Chunk]], limit: int) -> tuple[Chunk, ...]:
 
 
 def _places(way: Sequence[Chunk]) -> tuple[Mapping[_Key, int], Mapping[str, int]]:
-    """The place of every piece, and the place after the first piece of every file."""
+    """Return the place of every piece, and the place after the first piece of every file."""
     pieces: dict[_Key, int] = {}
     files: dict[str, int] = {}
     for place, chunk in enumerate(way):

@@ -90,7 +90,7 @@ def cursor(query: Query) -> QueryCursor:
 
 @lru_cache(maxsize=32)
 def query(grammar: Grammar) -> Query:
-    """The query of a language, compiled once."""
+    """Return the query of a language, compiled once."""
     from tree_sitter import Query  # late: an idle server does without it
 
     text = "\n".join((_QUERIES / f"{name}.scm").read_text(encoding="utf-8") for name in grammar.queries)

@@ -79,7 +79,7 @@ def build(
     used: Iterable[tuple[str, Mapping[str, int]]],
     files: Mapping[str, bytes],
 ) -> Graph:
-    """The graph of all files: what `Store.defined`, `used` (neither is ever held) and `files` (digests) give.
+    """Return the graph of all files: what `Store.defined`, `used` (neither is ever held) and `files` (digests) give.
 
     Of each file only the strongest 32 edges to others are kept.
     """
@@ -99,7 +99,7 @@ def build(
 
 
 def dump(graph: Graph) -> bytes:
-    """The graph as bytes for `load`, on the same machine."""
+    """Return the graph as bytes for `load`, on the same machine."""
     head = json.dumps([_ORDER, len(graph.targets), graph.paths]).encode()
     parts = (graph.starts, graph.targets, graph.contents, graph.weights, graph.importance)
     return len(head).to_bytes(8, "little") + head + b"".join(part.tobytes() for part in parts)
@@ -150,7 +150,7 @@ def _definers(known: Iterable[tuple[str, Sequence[str]]]) -> tuple[list[str], di
 
 
 def _strongest(user: int, used: Mapping[str, int], definers: Mapping[str, Sequence[int]]) -> list[tuple[int, float]]:
-    """The files that one leans on most, and how much; a name that it defines itself is its own."""
+    """Return the files that one leans on most, and how much; a name that it defines itself is its own."""
     found: dict[int, float] = {}
     for name, often in used.items():
         targets = definers.get(name)

@@ -63,11 +63,11 @@ class IndexHost:
 
     @property
     def whole(self) -> bool:
-        """Whether everything in the workspace was looked at since the server began."""
+        """Return whether everything in the workspace was looked at since the server began."""
         return self._open is not None and self._open.service.checked is not None
 
     def finders(self) -> Sequence[Finder]:
-        """The searches besides the one by words."""
+        """Return the searches besides the one by words."""
         vectors = self._open.vectors if self._open is not None else None
         return () if vectors is None else (vectors.search,)
 
@@ -151,7 +151,7 @@ class IndexHost:
             return  # there is nothing to index, and nobody asked
 
     async def _opened(self) -> OpenIndex:
-        """The index of the folders as they are now. ToolFailed where there cannot be one."""
+        """Return the index of the folders as they are now. ToolFailed where there cannot be one."""
         async with self._turn:
             folders, settings = tuple(self._folders()), self._settings()
             problem = _unfit(folders, settings)

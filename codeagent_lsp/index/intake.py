@@ -88,26 +88,26 @@ def kept(path: str, text: str) -> str:
 
 
 def digest_of(path: str, data: bytes) -> bytes:
-    """The key of a content; the same bytes in another language are another content."""
+    """Return the key of a content; the same bytes in another language are another content."""
     grammar = grammar_of(path, data)
     return blake2b(data, digest_size=16, person=grammar.name.encode()[:16] if grammar else b"").digest()
 
 
 def packed_text(path: str, text: str) -> tuple[bytes, Packed]:
-    """The digest and the tags of an unsaved text."""
+    """Return the digest and the tags of an unsaved text."""
     data = text.encode("utf-8", "replace")
     return digest_of(path, data), pack_found(find(path, text) if len(data) <= MAX_BYTES else Found(""))
 
 
 def _longest(path: str) -> int:
-    """How many characters of a file are looked at; 0 for all of them."""
+    """Return how many characters of a file are looked at; 0 for all of them."""
     if path.rpartition(".")[2].lower() not in _DATA:
         return 0
     return MAX_MADE if is_made(path) else MAX_DATA
 
 
 def _head(text: str, length: int) -> str:
-    """The beginning of a text, cut between two words: half a secret would not look like one."""
+    """Return the beginning of a text, cut between two words: half a secret would not look like one."""
     return text if len(text) <= length else text[:length].rsplit(None, 1)[0]
 
 
@@ -116,7 +116,7 @@ def _without_tags(store: Store, work: Work, digest: bytes, stamp: Stamp, note: s
 
 
 def _read(path: str) -> tuple[bytes | None, Stamp] | None:
-    """The bytes of a regular file, None instead if they are too many, and its stamp."""
+    """Return the bytes of a regular file, None instead if they are too many, and its stamp."""
     try:
         fd = os.open(path, _READ)
     except OSError:
@@ -135,7 +135,7 @@ def _read(path: str) -> tuple[bytes | None, Stamp] | None:
 
 
 def _settled(stamp: Stamp, now: int) -> Stamp:
-    """The stamp, or the unknown one if the file may still be changed under the same."""
+    """Return the stamp, or the unknown one if the file may still be changed under the same."""
     coarse = stamp.mtime % 1_000_000_000 == 0
     fresh = now - max(stamp.mtime, stamp.ctime) < (_FRESH_COARSE_NS if coarse else _FRESH_NS)
     return Stamp() if fresh else stamp

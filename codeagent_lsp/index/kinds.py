@@ -24,19 +24,19 @@ _SOURCES = frozenset(_SOURCE_ENDINGS.split())
 
 @lru_cache(maxsize=1 << 16)
 def is_source(path: str) -> bool:
-    """Whether a file is code, by its ending."""
+    """Return whether a file is code, by its ending."""
     return "." in path and path.rpartition(".")[2].lower() in _SOURCES
 
 
 @lru_cache(maxsize=1 << 16)
 def is_test(path: str) -> bool:
-    """Whether a file is a test or belongs to one."""
+    """Return whether a file is a test or belongs to one."""
     *folders, name = path.split("/")
     return not _TESTS.isdisjoint(folders) or bool(_TEST_NAME.search(name))
 
 
 @lru_cache(maxsize=1 << 16)
 def is_made(path: str) -> bool:
-    """Whether a file is the output of a tool or the work of others, so that nobody here edits it."""
+    """Return whether a file is the output of a tool or the work of others, so that nobody here edits it."""
     *folders, name = path.split("/")
     return not _UNEDITED.isdisjoint(folders) or bool(_MADE_NAME.search(name))

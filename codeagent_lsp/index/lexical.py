@@ -45,7 +45,7 @@ class Lexical:
         db.execute("CREATE VIRTUAL TABLE lexical_words USING fts5vocab(lexical, row)")
 
     def prepare(self, path: str, tags: FileTags, text: str) -> object:
-        """The words of a file, as `put` takes them. Of very long texts only the beginning is read."""
+        """Return the words of a file, as `put` takes them. Of very long texts only the beginning is read."""
         return document(path, tags.symbols, text)
 
     def put(self, db: sqlite3.Connection, ident: int, prepared: object) -> None:
@@ -60,7 +60,7 @@ class Lexical:
 
 
 def document(path: str, outline: Iterable[SymbolInfo], text: str) -> tuple[str, str, str]:
-    """The words of a file as they are indexed: of its path, of the names it defines, of its text."""
+    """Return the words of a file as they are indexed: of its path, of the names it defines, of its text."""
     names = (symbol.name for symbol in outline)
     read = text[: MAX_CHARS if is_source(path) else MAX_OTHER_CHARS]
     return " ".join(words_of(path)), " ".join(terms_of(" ".join(names))), _repeated(counted(read))
@@ -89,19 +89,19 @@ def rarity(tables: Tables, words: Sequence[str]) -> Mapping[str, int]:
 
 
 def asked(question: Question) -> list[str]:
-    """The words to look for: those of the question, and the identifiers that it names as wholes."""
+    """Return the words to look for: those of the question, and the identifiers that it names as wholes."""
     wholes = (as_word(name) for name in question.names)
     return list(dict.fromkeys((*(word for word, _ in question.words), *(whole for whole in wholes if whole))))
 
 
 def folder_and_stem(path: str) -> tuple[frozenset[str], frozenset[str]]:
-    """The words of a path's folders and of its file name without the ending."""
+    """Return the words of a path's folders and of its file name without the ending."""
     place = PurePosixPath(path)
     return frozenset(words_of(str(place.parent))), frozenset(words_of(place.name.partition(".")[0]))
 
 
 def _telling(tables: Tables, question: Question) -> list[str]:
-    """The rarest words, as many as can be looked up quickly; none that most files have."""
+    """Return the rarest words, as many as can be looked up quickly; none that most files have."""
     counts = rarity(tables, asked(question)[:500])
     files = sum(count for (count,) in tables.query("SELECT count(*) FROM files"))
     known = sorted((count, word) for word, count in counts.items() if count <= max(2, files * _TOO_COMMON))

@@ -64,7 +64,7 @@ class Mapper:
         return self._made(("task", task.text, task.focused, task.mentioned, budget), ranked, asking, budget)
 
     def overview(self, budget: int) -> RepoMap:
-        """The part that no task changes: what holds the repository together, for the stable part of a prompt."""
+        """Return the part that no task changes: what holds the repository together, for the stable part of a prompt."""
         self._refreshed()
         return self._made(("overview", budget), self._important, Question(), budget)
 
@@ -89,7 +89,7 @@ class Mapper:
         return made
 
     def _refreshed(self) -> graphs.Graph:
-        """The graph, made anew only when much has changed."""
+        """Return the graph, made anew only when much has changed."""
         generation = self._index.generation()
         if self._graph is not None and generation == self._generation:
             return self._graph
@@ -107,7 +107,7 @@ class Mapper:
 def repo_map(
     index: Source, task: str, focused: Collection[str] = (), mentioned: Collection[str] = (), budget_tokens: int = 1024
 ) -> str:
-    """The text of one map, made from nothing; a `Mapper` makes the next one faster."""
+    """Return the text of one map, made from nothing; a `Mapper` makes the next one faster."""
     return Mapper(index).task_map(Task(task, tuple(focused), tuple(mentioned)), budget_tokens).text
 
 
@@ -118,7 +118,7 @@ def _relative(ranked: list[tuple[str, float]]) -> list[tuple[str, float]]:
 
 
 def _read(path: Path | None) -> graphs.Graph | None:
-    """The saved graph; None if there is none that can be read."""
+    """Return the saved graph; None if there is none that can be read."""
     try:
         return graphs.load(path.read_bytes()) if path else None
     except (OSError, ValueError):

@@ -17,7 +17,7 @@ _NEAR = 1  # lines between two suspects that are looked at with them: a key stan
 
 
 def masked(text: str) -> str:
-    """The text with marks in the place of secrets, and as many lines."""
+    """Return the text with marks in the place of secrets, and as many lines."""
     pieces: list[str] = []
     end = 0
     for start, stop in _blocks(text):
@@ -45,7 +45,7 @@ def _blocks(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _suspects(text: str) -> list[int]:
-    """Where something stands that may be a secret or the name of one, in order."""
+    """Return where something stands that may be a secret or the name of one, in order."""
     found = [match.start() for match in _LONG.finditer(text) if _DIGIT.search(match[0])]
     lower = text.lower()
     if len(lower) != len(text):  # letters that have no lower case of one character

@@ -9,10 +9,10 @@ from codeagent_lsp.index.store import Store
 
 
 def open_index(path: Path) -> Store:
-    """The index at `path`; the same in every process that works on it."""
+    """Return the index at `path`; the same in every process that works on it."""
     return Store(path, (Lexical(),))
 
 
 def saved_graph(path: Path) -> Path:
-    """Where the reference graph of the index at `path` is kept between processes."""
+    """Return where the reference graph of the index at `path` is kept between processes."""
     return path.with_suffix(".graph")

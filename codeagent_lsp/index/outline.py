@@ -150,7 +150,7 @@ class Outline:
         return _text(node, self.source).strip("\"'$").replace("\n", " "), owner, node
 
     def _outermost(self, node: Node) -> Node:
-        """The node with its wrappers: decorators, `export`, `template <...>`."""
+        """Return the node with its wrappers: decorators, `export`, `template <...>`."""
         for each in reversed(self._open):
             if each.kind != "wrapper":
                 break
@@ -173,7 +173,7 @@ class Outline:
         return self._comment(line)
 
     def _comment(self, line: int) -> str:
-        """The comment that ends on the line above; attributes in between are passed over."""
+        """Return the comment that ends on the line above; attributes in between are passed over."""
         lines: list[str] = []
         while len(lines) < 50 and (node := self.above.get(line - 1)) is not None:
             text = _text(node, self.source)
@@ -184,7 +184,7 @@ class Outline:
 
 
 def ordered(captures: Mapping[str, Sequence[Node]]) -> Iterator[Definition]:
-    """The captured definitions, outer ones first; a node captured twice counts as the more telling kind."""
+    """Yield the captured definitions, outer ones first; a node captured twice counts as the more telling kind."""
     found = [
         Definition(node.start_byte, node.end_byte, kind, node) for kind in _ORDER for node in captures.get(kind, ())
     ]
@@ -227,7 +227,7 @@ def _joined(text: str) -> str:
 
 
 def body_of(node: Node) -> Node | None:
-    """The body of a definition; of a variable, that of the function it holds."""
+    """Return the body of a definition; of a variable, that of the function it holds."""
     body = node.child_by_field_name("body")
     if body is None:
         value = node.child_by_field_name("value") or node.child_by_field_name("right")
@@ -283,7 +283,7 @@ def _unquoted(text: str) -> str:
 
 
 def _paragraph(text: str) -> str:
-    """The first paragraph on one line."""
+    """Return the first paragraph on one line."""
     text = _TAGS.sub("", text.strip()).strip() if "<" in text else text.strip()
     first = " ".join(_EMPTY_LINE.split(text, maxsplit=1)[0].split())
     return first if len(first) <= MAX_DOCSTRING else first[: MAX_DOCSTRING - 1] + "…"

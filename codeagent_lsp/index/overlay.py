@@ -63,7 +63,7 @@ class Overlay:
 
 
 def text_of(files: FileView, path: str) -> str | None:
-    """The text a run sees; None where it is none that can be read."""
+    """Return the text a run sees; None where it is none that can be read."""
     try:
         return files.read(path).text
     except AgentError:
@@ -71,7 +71,7 @@ def text_of(files: FileView, path: str) -> str | None:
 
 
 def _version(unsaved: dict[str, Unsaved], gone: set[str]) -> int:
-    """The same for the same texts, so that what was made of them still holds."""
+    """Return the same for the same texts, so that what was made of them still holds."""
     if not unsaved and not gone:
         return 0
     told = [*(f"{path}\0{each.digest.hex()}" for path, each in sorted(unsaved.items())), "\n", *sorted(gone)]

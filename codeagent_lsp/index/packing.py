@@ -35,13 +35,13 @@ class Found(NamedTuple):
 
 
 def tags_of(found: Found) -> FileTags:
-    """The same as values."""
+    """Return the same as values."""
     references = tuple(_references(found.used, found.symbols))
     return FileTags(found.language, found.symbols, references, found.imports, found.broken)
 
 
 def pack(tags: FileTags) -> Packed:
-    """The texts that `unpack` makes the same tags of."""
+    """Return the texts that `unpack` makes the same tags of."""
     used: dict[str, list[int]] = {}
     for reference in tags.references:
         used.setdefault(reference.name, []).append(-reference.line if reference.call else reference.line)
@@ -58,7 +58,7 @@ def pack_found(found: Found) -> Packed:
 
 
 def unpack(path: str, packed: Packed) -> FileTags:
-    """The tags of the text at `path`. ValueError if the texts are damaged."""
+    """Return the tags of the text at `path`. ValueError if the texts are damaged."""
     try:
         language, broken, symbols, imports = json.loads(packed.outline)
         known = tuple(_symbol(path, each) for each in symbols)
@@ -82,7 +82,7 @@ def unpack_symbols(path: str, outline: str) -> tuple[SymbolInfo, ...]:
 
 
 def unpack_defined(path: str, defined: str) -> tuple[str, ...]:
-    """The names of the definitions, each once. ValueError if the text is damaged."""
+    """Return the names of the definitions, each once. ValueError if the text is damaged."""
     try:
         return tuple(json.loads(defined))
     except (TypeError, RecursionError) as error:
@@ -114,7 +114,7 @@ class Scopes:
         self._close(open_now, 1 << 60)
 
     def at(self, line: int) -> str:
-        """The dotted name of the innermost definition around a 1-based line; '' at the top of the file."""
+        """Return the dotted name of the innermost definition around a 1-based line; '' at the top of the file."""
         return self._names[bisect_right(self._starts, line) - 1]
 
     def _close(self, open_now: list[tuple[int, str]], line: int) -> None:

@@ -33,7 +33,7 @@ _LONGEST_NAME = 120
 
 
 def parse(path: str, data: bytes | str, *, seconds: float = SECONDS) -> FileTags:
-    """The tags of a text; `path` tells its language. Never fails: what cannot be parsed has no tags.
+    """Return the tags of a text; `path` tells its language. Never fails: what cannot be parsed has no tags.
 
     No tags: unknown language, no text, over 1 MiB; over the time limit or no code at all (`broken` is set then).
     """
@@ -68,7 +68,7 @@ class Parsed(NamedTuple):
 
 
 def parsed(path: str, data: bytes | str, *, seconds: float = SECONDS) -> Parsed | None:
-    """The text with its tree; None for what `parse` gives no tags."""
+    """Return the text with its tree; None for what `parse` gives no tags."""
     known = _known(path, data)
     return _parsed(path, *known, seconds) if known is not None else None
 
@@ -79,7 +79,7 @@ def imports_of(parsed: Parsed) -> list[Import]:
 
 
 def _known(path: str, data: bytes | str) -> tuple[grammars.Grammar, bytes] | None:
-    """The grammar and the bytes of a text; None for what is unknown, no text or too long."""
+    """Return the grammar and the bytes of a text; None for what is unknown, no text or too long."""
     source = _utf8(data)
     grammar = grammars.grammar_of(path, source) if source is not None else None
     return None if source is None or grammar is None or len(source) > MAX_BYTES else (grammar, source)
@@ -108,7 +108,7 @@ class _Clock:
 
 
 def _utf8(data: bytes | str) -> bytes | None:
-    """The text as UTF-8; None for what is no text."""
+    """Return the text as UTF-8; None for what is no text."""
     if isinstance(data, str):
         return data.encode("utf-8", "replace")
     if len(data) > MAX_BYTES:
@@ -140,7 +140,7 @@ def _captures(grammar: grammars.Grammar, tree: Tree) -> Mapping[str, Sequence[No
 
 
 def _is_hopeless(tree: Tree) -> bool:
-    """Whether there are errors so long that a query takes time with the square of their length."""
+    """Return whether there are errors so long that a query takes time with the square of their length."""
     pending = [tree.root_node] if tree.root_node.has_error else []
     while pending:
         node = pending.pop()
@@ -188,6 +188,6 @@ def _imports(captures: Mapping[str, Sequence[Node]], source: bytes) -> list[Impo
 
 
 def _plain(node: Node, source: bytes) -> str:
-    """The text of a name or a string, on one line."""
+    """Return the text of a name or a string, on one line."""
     text = " ".join(source[node.start_byte : node.end_byte].decode("utf-8", "replace").split())
     return text.strip("\"'`<>") if text[:1] in "\"'`<" else text

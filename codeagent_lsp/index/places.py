@@ -39,7 +39,7 @@ class Places:
         self._database = Database(path, f"{_STAMP} {model}", _create)
 
     def files(self) -> dict[str, bytes]:
-        """The files whose pieces are known, with the digests of their texts."""
+        """Return the files whose pieces are known, with the digests of their texts."""
         return {path: bytes(digest) for path, digest in self._database.rows("SELECT path, digest FROM files")}
 
     def put(self, files: Mapping[str, tuple[bytes, Sequence[Place]]]) -> None:

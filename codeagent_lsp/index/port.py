@@ -23,10 +23,10 @@ class VectorSearch(Protocol):
     """Search by meaning over the pieces of the index, joined with that by words. It never fails (see `Finder`)."""
 
     async def refresh(self) -> object:
-        """The index has changed: come up to it. May be cancelled."""
+        """Return the index has changed: come up to it. May be cancelled."""
 
     async def search(self, query: str, limit: int) -> Sequence[Chunk]:
-        """The pieces for a query, best first."""
+        """Return the pieces for a query, best first."""
 
     def close(self) -> None:
         """Close what is open."""
@@ -42,7 +42,7 @@ class CodeIndex(Protocol):
         """What is known now. Waits a bounded time for the first build; ToolFailed where there is no index."""
 
     async def search(self, query: str, limit: int) -> tuple[Chunk, ...]:
-        """The pieces of code that answer best, best first; none of a file that the user does not let be read."""
+        """Return the pieces of code that answer best, best first; none of a file that the user does not let be read."""
 
     async def refresh(self) -> Status:
         """Bring the index up to the disk; returns when that is done."""
@@ -60,8 +60,8 @@ class Indexing(Protocol):
         """Bring the index up to the disk; returns when that is done. ToolFailed where there is no index."""
 
     def finders(self) -> Sequence[Finder]:
-        """The searches besides the one by words."""
+        """Return the searches besides the one by words."""
 
     @property
     def whole(self) -> bool:
-        """Whether everything in the workspace was looked at since the server began."""
+        """Return whether everything in the workspace was looked at since the server began."""

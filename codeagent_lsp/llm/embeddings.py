@@ -35,7 +35,7 @@ class Embedder:
         self._limits = limits
 
     async def model(self) -> str:
-        """The name of the model: vectors of different ones do not compare. ModelError as `embed`."""
+        """Return the name of the model: vectors of different ones do not compare. ModelError as `embed`."""
         if not self._model:
             names = [str(entry["id"]) for entry in await model_entries(self.where, self._limits)]
             self._model = next((name for name in names if "embed" in name.lower()), names[0] if names else "default")
@@ -67,7 +67,7 @@ class Embedder:
 
 
 def _vectors(reply: bytes, count: int, where: Endpoint) -> list[Vector]:
-    """The vectors in the order of the texts, whatever order the server gives them in."""
+    """Return the vectors in the order of the texts, whatever order the server gives them in."""
     try:
         entries = json.loads(reply)["data"]
         placed = {int(entry.get("index", at)): entry["embedding"] for at, entry in enumerate(entries)}

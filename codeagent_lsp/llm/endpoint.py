@@ -40,7 +40,7 @@ class Endpoint:
 
     @property
     def loopback(self) -> bool:
-        """Whether the server is on this machine."""
+        """Return whether the server is on this machine."""
         return is_loopback(urlsplit(self.root).hostname or "")
 
     def headers(self) -> dict[str, str]:
@@ -89,7 +89,7 @@ def shown(url: str) -> str:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether `host` names this machine."""
+    """Return whether `host` names this machine."""
     if host == "localhost" or host.endswith(".localhost"):
         return True
     try:

@@ -43,7 +43,7 @@ class Surroundings:
 
 
 async def open_model(settings: ModelSettings, state_dir: Path, *, around: Surroundings | None = None) -> Model:
-    """The model of `settings`, wrapped so that it calls tools. ModelError says what is missing."""
+    """Return the model of `settings`, wrapped so that it calls tools. ModelError says what is missing."""
     around = around or Surroundings()
     backend = await _backend(settings, around)
     if backend.info.provider == "scripted":
@@ -57,7 +57,7 @@ async def open_model(settings: ModelSettings, state_dir: Path, *, around: Surrou
 
 
 async def list_models(settings: ModelSettings, *, around: Surroundings | None = None) -> list[str]:
-    """The names of the models that the settings' server, or else this machine, offers."""
+    """Return the names of the models that the settings' server, or else this machine, offers."""
     around = around or Surroundings()
     if settings.base_url:
         where = endpoint(settings.base_url, settings.api_key)
@@ -123,7 +123,7 @@ def _info(settings: ModelSettings, where: Endpoint, props: Props | None, entries
 
 
 def _choose(where: Endpoint, props: Props | None, entries: list[dict[str, Any]]) -> str:
-    """The only model, or on this machine the first that can chat; a hosted list is the user's choice."""
+    """Return the only model, or on this machine the first that can chat; a hosted list is the user's choice."""
     names = [str(entry["id"]) for entry in entries]
     able = [name for name in names if not any(word in name.lower() for word in _NOT_FOR_CHAT)]
     if len(able) == 1 or (able and where.loopback):
@@ -163,7 +163,7 @@ def _weights(around: Surroundings) -> Path:
 
 
 async def _mode(settings: ModelSettings, backend: Model, state_dir: Path) -> ToolCalling:
-    """The mode of the settings; the embedded model's is known; others are probed once."""
+    """Return the mode of the settings; the embedded model's is known; others are probed once."""
     raw = settings.api_mode == "completion"
     if settings.tool_calling != "auto":
         return "text" if raw and settings.tool_calling == "native" else settings.tool_calling

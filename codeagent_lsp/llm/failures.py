@@ -46,7 +46,7 @@ _SERVER_PARSE = re.compile(r"failed to parse", re.IGNORECASE)
 
 
 def from_exception(error: Exception, where: Endpoint, limits: Limits, *, started: bool = False) -> ModelError:
-    """The typed error for an exception of httpx; `started` when the answer had begun."""
+    """Return the typed error for an exception of httpx; `started` when the answer had begun."""
     url, reason = where.root, _short(where.redact(str(error))) or type(error).__name__
     chain = list(_chain(error))
     if isinstance(error, httpx.ConnectTimeout | httpx.PoolTimeout):
@@ -67,7 +67,7 @@ def from_exception(error: Exception, where: Endpoint, limits: Limits, *, started
 
 
 def from_response(status: int, headers: Mapping[str, str], body: bytes, where: Endpoint) -> ModelError:
-    """The typed error for an HTTP answer that is not a success; `body` may be cut short."""
+    """Return the typed error for an HTTP answer that is not a success; `body` may be cut short."""
     url, reason = where.root, where.redact(server_message(body, headers.get("content-type", "")))
     reason = _short(reason) or f"HTTP {status}"
     if 300 <= status < 400:
@@ -89,7 +89,7 @@ def from_response(status: int, headers: Mapping[str, str], body: bytes, where: E
 
 
 def from_event(error: Any, where: Endpoint) -> ModelError:
-    """The typed error for an error object inside a stream."""
+    """Return the typed error for an error object inside a stream."""
     reason = _short(where.redact(_message_of({"error": error}))) or "no reason given"
     code = error.get("code", error.get("status")) if isinstance(error, dict) else None
     if _OVERFLOW.search(reason):
@@ -136,7 +136,7 @@ def _missing(url: str, reason: str) -> ModelError:
 
 
 def _message_of(value: Any) -> str:
-    """The sentence inside one of the usual shapes of an error object."""
+    """Return the sentence inside one of the usual shapes of an error object."""
     for _ in range(4):
         if isinstance(value, dict):
             keys = ("error", "message", "detail", "msg", "error_message", "title", "type", "code")

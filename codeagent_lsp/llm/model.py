@@ -90,7 +90,7 @@ class Model(Protocol):
         """Who answers."""
 
     def stream(self, request: ModelRequest) -> AsyncGenerator[StreamItem, None]:
-        """The answer as it comes; errors are `errors.ModelError`."""
+        """Return the answer as it comes; errors are `errors.ModelError`."""
 
     async def count_tokens(self, text: str) -> int:
         """Tokens of `text`, exact where the endpoint offers it, else an estimate on the safe side."""

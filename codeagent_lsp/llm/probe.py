@@ -35,7 +35,7 @@ _QUESTION = (
 
 
 async def best_mode(model: Model, state_dir: Path) -> ToolCalling:
-    """The mode that works for this model: as remembered, else the first that is seen to work.
+    """Return the mode that works for this model: as remembered, else the first that is seen to work.
 
     Failures of the connection are raised and nothing is remembered.
     """
@@ -57,7 +57,7 @@ async def _find(model: Model) -> ToolCalling:
 
 
 async def _works(model: Model, mode: ToolCalling) -> bool:
-    """Whether one small question ends in the call it asks for, written in the mode's own way."""
+    """Return whether one small question ends in the call it asks for, written in the mode's own way."""
     asked = ModelRequest(_QUESTION, tools=(_TOOL,), max_tokens=100)
     source = model if mode == "native" else ToolCallingModel(model, mode)
     try:

@@ -14,7 +14,7 @@ from typing import Any
 
 
 def parsed(text: str) -> dict[str, Any]:
-    """The JSON object of a text; an empty one where it holds none."""
+    """Return the JSON object of a text; an empty one where it holds none."""
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):

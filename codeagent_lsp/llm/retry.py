@@ -43,7 +43,7 @@ class RetryPolicy:
 async def patient(
     source: Source, policy: RetryPolicy, sleep: Sleep = asyncio.sleep
 ) -> AsyncGenerator[StreamItem, None]:
-    """The items of `source`, opened again after a passing failure that came before the first item.
+    """Yield the items of `source`, opened again after a passing failure that came before the first item.
 
     `sleep` waits so many seconds in between.
     """
@@ -67,7 +67,7 @@ async def patient(
 
 
 async def answered(source: Source, name: str) -> AsyncGenerator[StreamItem, None]:
-    """The items of `source`, asked again once when the reply holds nothing; then ModelReplyInvalid."""
+    """Yield the items of `source`, asked again once when the reply holds nothing; then ModelReplyInvalid."""
     for _ in range(2):
         async with aclosing(source()) as items:
             async for item in items:
@@ -80,7 +80,7 @@ async def answered(source: Source, name: str) -> AsyncGenerator[StreamItem, None
 
 
 def is_empty(reply: Reply) -> bool:
-    """Whether a reply holds no text, no call and no complaint."""
+    """Return whether a reply holds no text, no call and no complaint."""
     return not (reply.text.strip() or reply.tool_calls or reply.problem)
 
 

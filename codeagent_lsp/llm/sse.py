@@ -41,7 +41,7 @@ class Clock:
 
 
 async def events(response: httpx.Response, where: Endpoint, limits: Limits, clock: Clock) -> AsyncGenerator[str, None]:
-    """The data of each event. ModelTimeout, ModelStreamBroken, ModelReplyInvalid when a limit is passed."""
+    """Yield the data of each event. ModelTimeout, ModelStreamBroken, ModelReplyInvalid when a limit is passed."""
     if "," in response.headers.get("content-encoding", ""):
         raise ModelStreamBroken("model.stream_garbled", url=where.root, reason="nested compression")
     async with aclosing(_bounded_bytes(response, where, limits, clock)) as chunks:
@@ -66,7 +66,7 @@ async def read_body(response: httpx.Response, where: Endpoint, limits: Limits, l
 
 
 def silence(where: Endpoint, limits: Limits, clock: Clock) -> ModelTimeout:
-    """The error for a server that said nothing for too long."""
+    """Return the error for a server that said nothing for too long."""
     if clock.started:
         return ModelTimeout("model.timeout_silence", url=where.root, seconds=f"{limits.silence:g}")
     return ModelTimeout("model.timeout_first", url=where.root, seconds=f"{limits.first:g}")

@@ -48,7 +48,7 @@ class ThinkFilter:
         return self._trimmed(held), ""
 
     def _trimmed(self, text: str) -> str:
-        """The blank lines between thinking and answer belong to neither."""
+        """Return the blank lines between thinking and answer belong to neither."""
         return text.lstrip() if self._thought else text
 
     def _inside(self) -> tuple[str, str]:

@@ -46,18 +46,18 @@ SPARE_BYTES = 200 * 1024 * 1024
 
 
 def models_dir() -> Path:
-    """The folder of the weights: `CODEAGENT_MODELS_DIR`, else below the user's cache folder."""
+    """Return the folder of the weights: `CODEAGENT_MODELS_DIR`, else below the user's cache folder."""
     chosen = os.environ.get("CODEAGENT_MODELS_DIR")
     return Path(chosen) if chosen else Path(platformdirs.user_cache_dir("codeagent-lsp")) / "models"
 
 
 def weights_path() -> Path:
-    """Where the weights are, or will be."""
+    """Return where the weights are, or will be."""
     return models_dir() / CODER.name
 
 
 def installed() -> bool:
-    """Whether weights of the right size are here; their checksum was compared when they came."""
+    """Return whether weights of the right size are here; their checksum was compared when they came."""
     with contextlib.suppress(OSError):
         return weights_path().stat().st_size == CODER.size
     return False
@@ -106,7 +106,7 @@ def serve(port: int = 8080) -> None:
 
 
 def checksum(path: Path) -> str:
-    """The SHA-256 of a file."""
+    """Return the SHA-256 of a file."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
@@ -133,7 +133,7 @@ def _from_sources(
     report: Report,
     cancelled: Callable[[], bool],
 ) -> Path:
-    """The first source that gives the right file wins; the errors of all are told otherwise."""
+    """Return the first source that gives the right file wins; the errors of all are told otherwise."""
     failures: list[str] = []
     for source in sources:
         work = path.with_name(f"{path.name}.{source.name}")

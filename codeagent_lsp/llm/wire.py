@@ -20,12 +20,12 @@ _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]")
 
 
 def encode(body: dict[str, Any]) -> bytes:
-    """The body as UTF-8; lone surrogates, which no server accepts, become question marks."""
+    """Return the body as UTF-8; lone surrogates, which no server accepts, become question marks."""
     return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
 
 
 def chat_messages(messages: Iterable[Message]) -> list[dict[str, Any]]:
-    """The messages as the API wants them, one system message at most."""
+    """Return the messages as the API wants them, one system message at most."""
     return [_message(message) for message in tidy(messages)]
 
 

@@ -127,7 +127,7 @@ def _mask_apart(pattern: re.Pattern[str], text: str, mark: Mark) -> str:
 
 
 def _secret(text: str, place: _Place) -> tuple[int, int] | None:
-    """Where the secret behind a name stands; None when there is none."""
+    """Return where the secret behind a name stands; None when there is none."""
     start = place.value
     if ":" in place.sign and (annotation := _ANNOTATION.match(text, start)):
         start = annotation.end()
@@ -143,7 +143,7 @@ def _secret(text: str, place: _Place) -> tuple[int, int] | None:
 
 
 def _closes(text: str, place: _Place, quote: str) -> bool:
-    """Whether the quote behind a sign ends the string that the name is in, as in `prompt="Password: "`."""
+    """Return whether the quote behind a sign ends the string that the name is in, as in `prompt="Password: "`."""
     if quote in place.sign or len(quote) != 1:
         return False
     line = text[max(0, place.start - 200) : place.start].rpartition("\n")[2]
@@ -162,7 +162,7 @@ def _quoted(text: str, place: _Place, opening: re.Match[str]) -> tuple[int, int]
 
 
 def _closing(text: str, start: int, quote: str) -> int:
-    """Where a quoted value ends: at its quote, or, when that is missing, at the end of the line."""
+    """Return where a quoted value ends: at its quote, or, when that is missing, at the end of the line."""
     limit = start + LONGEST_QUOTED
     line = text.find("\n", start, limit)
     limit = min(len(text), limit) if line < 0 else line
@@ -180,7 +180,7 @@ def _escaped(text: str, start: int, end: int) -> bool:
 
 
 def _element(text: str, place: _Place) -> tuple[int, int] | None:
-    """The content of an XML element."""
+    """Return the content of an XML element."""
     if text[max(0, place.start - 1) : place.start] != "<":
         return None
     end = text.find("</", place.value, place.value + LONGEST_BARE)
@@ -212,7 +212,7 @@ def _unquoted(text: str, place: _Place, start: int) -> tuple[int, int] | None:
 
 
 def _stands_alone(text: str, start: int) -> bool:
-    """Whether nothing but a word such as `export` stands before a name on its line."""
+    """Return whether nothing but a word such as `export` stands before a name on its line."""
     begin = max(0, start - _FARTHEST)
     newline = text.rfind("\n", begin, start)
     if newline < 0 < begin:
@@ -223,7 +223,7 @@ def _stands_alone(text: str, start: int) -> bool:
 
 
 def _of_env_line(text: str, start: int) -> tuple[int, int] | None:
-    """The value of `NAME=value` on a line of its own: everything up to a space."""
+    """Return the value of `NAME=value` on a line of its own: everything up to a space."""
     line = _LINE.match(text, start)
     value = line[0].split(" ")[0].split("\t")[0].rstrip("\\") if line else ""
     value = value.split("\\n")[0]

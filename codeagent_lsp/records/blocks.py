@@ -32,7 +32,7 @@ def mask_blocks(text: str, mark: Mark) -> str:
 
 
 def open_block(text: str) -> int:
-    """Where a private key begins whose end is not in `text`; -1 when there is none."""
+    """Return where a private key begins whose end is not in `text`; -1 when there is none."""
     begins = [match.start() for match in _PEM_BEGIN.finditer(text)]
     return begins[-1] if begins and not _PEM_END.search(text, begins[-1]) else -1
 
@@ -60,7 +60,7 @@ def _mask_headless(text: str, end: re.Match[str], mark: Mark) -> str:
 
 
 def _without_dots(token: str, mark: Mark) -> str:
-    """The mark of a token; the dots of the sentence behind it stay."""
+    """Return the mark of a token; the dots of the sentence behind it stay."""
     bare = token.rstrip(".")
     return mark(bare) + token[len(bare) :]
 

@@ -50,7 +50,7 @@ def _authorization(match: re.Match[str], mark: Mark) -> str:
 
 
 def _credential(scheme: str, value: str) -> bool:
-    """Whether what follows a scheme is a credential, and not a word of a sentence."""
+    """Return whether what follows a scheme is a credential, and not a word of a sentence."""
     basic = scheme.lower().startswith("basic") and value.lower() != value and len(value) >= 8
     return basic or "=" in value or len(value) >= 20 or looks_random(value, least=6)
 

@@ -27,7 +27,7 @@ class Marker:
         self._key = secrets.token_bytes(32) if key is None else key
 
     def __call__(self, secret: str) -> str:
-        """The mark of `secret`."""
+        """Return the mark of `secret`."""
         if MARK.fullmatch(secret):
             return secret
         digest = hashlib.blake2b(secret.encode("utf-8", "surrogatepass"), key=self._key, digest_size=3)

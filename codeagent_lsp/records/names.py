@@ -71,7 +71,7 @@ _HEADERS = frozenset((
 
 @lru_cache(maxsize=4096)
 def kind_of(name: str) -> Kind:
-    """The kind of `name`. Names of more than 80 characters are sentences, and plain."""
+    """Return the kind of `name`. Names of more than 80 characters are sentences, and plain."""
     if len(name) > 80:
         return Kind.PLAIN
     first, dot, last = name.rpartition(".")

@@ -53,7 +53,7 @@ class Pieces:
             yield _whole(self._waiting.pop(key))
 
     def _cut(self, waiting: _Joined) -> Mapping[str, Any]:
-        """The whole lines of what waits; the last, unfinished one goes on waiting."""
+        """Return the whole lines of what waits; the last, unfinished one goes on waiting."""
         text = "".join(waiting.texts)
         end = max(text.rfind("\n"), text.rfind(" ") if waiting.length > TOO_LONG else -1) + 1 or len(text)
         waiting.texts, waiting.length = [text[end:]], len(text) - end

@@ -51,7 +51,7 @@ class RotatingFile:
             self._handle = None
 
     def _current(self) -> int:
-        """The file at our path, opened; again when another process has put ours aside."""
+        """Return the file at our path, opened; again when another process has put ours aside."""
         if self._handle is not None and _same_file(self._handle, self._path):
             return self._handle
         self.close()
@@ -77,7 +77,7 @@ class RotatingFile:
 
 
 def numbered(path: Path, number: int) -> Path:
-    """The file that was put aside `number` times ago; 0 is the one being written."""
+    """Return the file that was put aside `number` times ago; 0 is the one being written."""
     return path if number == 0 else path.with_name(f"{path.name}.{number}")
 
 
@@ -93,7 +93,7 @@ def read_records(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def parse_line(line: bytes) -> dict[str, Any] | None:
-    """The record of one line; None when it is torn or no record."""
+    """Return the record of one line; None when it is torn or no record."""
     if not line.endswith(b"\n"):
         return None
     try:

@@ -66,7 +66,7 @@ class Sanitizer:
         return self._cached(text, self._own.version) if len(text) <= CACHED_TEXT else self._clean(text)
 
     def for_model(self) -> Sanitizer:
-        """The same for what a model reads: secrets masked with the same marks, ids and paths kept."""
+        """Return the same for what a model reads: secrets masked with the same marks, ids and paths kept."""
         return Sanitizer(self.enabled, secrets=self._own, identities=False, homes=(), marker=self._mark)
 
     def _clean(self, text: str) -> str:

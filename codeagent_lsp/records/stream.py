@@ -52,7 +52,7 @@ class StreamSanitizer:
         return self._give(until)
 
     def close(self) -> str:
-        """The rest, cleaned."""
+        """Return the rest, cleaned."""
         return self._give(len(self._held))
 
     def _give(self, until: int) -> str:

@@ -77,7 +77,7 @@ class Structure:
         return key if isinstance(key, int | float | bool | type(None)) else self._text(str(key))
 
     def _under(self, name: str, value: Any, above: tuple[int, ...]) -> Any:
-        """The value of a key called `name`."""
+        """Return the value of a key called `name`."""
         kind = kind_of(name)
         if kind is Kind.SECRET or (
             kind is Kind.PERHAPS and (isinstance(value, str) or name.lower().startswith("cred"))
@@ -136,7 +136,7 @@ def _announces(before: str, item: str, count: int) -> bool:
 
 
 def _named_value(value: Mapping[Any, Any]) -> str:
-    """The name in `{"name": "api_key", "value": "…"}`, a form that headers and variables often have."""
+    """Return the name in `{"name": "api_key", "value": "…"}`, a form that headers and variables often have."""
     if "value" not in value and "Value" not in value:
         return ""
     name = value.get("name", value.get("key", value.get("Name", "")))

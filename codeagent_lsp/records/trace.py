@@ -86,5 +86,5 @@ def read_trace(folder: Path, *, session: str = "", run: str = "", last: int | No
 
 
 def belongs(record: Mapping[str, Any], *, session: str = "", run: str = "") -> bool:
-    """Whether a record is of the session and the run asked for; "" asks for any."""
+    """Return whether a record is of the session and the run asked for; "" asks for any."""
     return (not session or record.get("session") == mask_id(session)) and (not run or record.get("run_id") == run)

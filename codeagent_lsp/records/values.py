@@ -56,7 +56,7 @@ _LOWER = re.compile(r"[a-z]")
 
 
 def is_placeholder(value: str) -> bool:
-    """Whether `value` stands for a secret that is elsewhere, or for none: a reference, a stop word, a mark."""
+    """Return whether `value` stands for a secret that is elsewhere, or for none: a reference, a stop word, a mark."""
     head = value[:200]
     if len(value) > LONGEST_PLACEHOLDER and " " not in head:
         return False
@@ -79,12 +79,12 @@ def looks_random(value: str, *, least: int = 8) -> bool:
 
 
 def is_uuid(value: str) -> bool:
-    """Whether `value` is a UUID."""
+    """Return whether `value` is a UUID."""
     return bool(_UUID.fullmatch(value))
 
 
 def quoted_reveals(value: str, *, sure: bool) -> bool:
-    """Whether a quoted value gives a secret away. `sure` says that the name leaves no doubt."""
+    """Return whether a quoted value gives a secret away. `sure` says that the name leaves no doubt."""
     if not value.strip() or is_placeholder(value) or _URL.match(value) or _PATH.fullmatch(value[:400]):
         return False
     if _PATTERN.fullmatch(value[:400]) or _HEADER_NAME.fullmatch(value[:80]):
@@ -97,7 +97,7 @@ def quoted_reveals(value: str, *, sure: bool) -> bool:
 
 
 def bare_reveals(value: str, after: str, *, sure: bool, tight: bool, whole_line: bool) -> bool:
-    """Whether an unquoted value gives a secret away.
+    """Return whether an unquoted value gives a secret away.
 
     `after` is the character behind it ("" at the end), `tight` says that no space stands around the sign before it,
     `whole_line` that name and value are alone on their line.

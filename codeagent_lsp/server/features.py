@@ -1,112 +1,39 @@
-"""What the server offers over LSP, and the light side of it: client, settings, folders. The start-up path.
+"""The LSP handlers of the server. Each converts, calls one function, and converts back. Part of the start-up path.
 
-Whatever is heavy stands behind `Backend`, which is loaded after `initialize` has been answered. Handlers
-convert, call one function, convert back.
+What is heavy is in the `Backend`, which is loaded after `initialize` has been answered (`loader.py`).
 """
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types
 
-from codeagent_lsp.errors import CodeAgentError, EditorError, SettingError, UserError
+from codeagent_lsp.errors import CodeAgentError, EditorError, UserError
 from codeagent_lsp.protocol import COMMANDS, DOCUMENT_SCHEME
 from codeagent_lsp.server.actions import KINDS, code_actions
-from codeagent_lsp.server.client import Client
-from codeagent_lsp.server.clients import policy_of
+from codeagent_lsp.server.front import Front
 from codeagent_lsp.server.lenses import lenses
+from codeagent_lsp.server.loader import Load, Loader
 from codeagent_lsp.server.server import CodeAgentServer
-from codeagent_lsp.server.settings import SettingsLink
-from codeagent_lsp.texts import choose_language
 from codeagent_lsp.workspace.files import uris
 
 if TYPE_CHECKING:
-    from codeagent_lsp.config import Settings
-    from codeagent_lsp.server.backend import Backend
-
-LoadBackend = Callable[["Front"], Awaitable["Backend"]]
+    pass
 
 
-class Front:
-    """The connection as the other parts see it. `load` builds the backend, once."""
-
-    def __init__(self, server: CodeAgentServer, load: LoadBackend) -> None:
-        self.server = server
-        self.settings_link = SettingsLink(self._bad_setting)
-        self._load = load
-        self._loading: asyncio.Task[Backend] | None = None
-        self.client = Client(server, self.language)
-        self._locale: str | None = None
-
-    def settings(self) -> Settings:
-        """The settings in force."""
-        return self.settings_link.settings
-
-    def language(self) -> str:
-        """The user's language."""
-        return choose_language(self.settings().language, self._locale)
-
-    def folders(self) -> list[str]:
-        """Paths of the workspace folders."""
-        workspace = self.server.workspace
-        named = [uris.to_path(folder.uri) for folder in workspace.folders.values()]
-        root = [uris.to_path(workspace.root_uri)] if workspace.root_uri else []
-        return [path for path in (named or root) if path is not None]
-
-    def begin(self, params: types.InitializeParams) -> None:
-        """Take in what `initialize` says."""
-        self.client.policy = policy_of(params)
-        self._locale = params.locale
-        self.server.language = choose_language("auto", params.locale)
-        self.settings_link.initialize(params.initialization_options)
-
-    async def backend(self) -> Backend:
-        """Everything behind the wire."""
-        if self._loading is None:
-            self._loading = asyncio.ensure_future(self._load(self))
-        return await asyncio.shield(self._loading)
-
-    def loaded(self) -> Backend | None:
-        """The backend when it is there already: what must answer at once does not wait for it."""
-        task = self._loading
-        return task.result() if task is not None and task.done() and task.exception() is None else None
-
-    async def close(self) -> None:
-        """Stop what runs."""
-        backend = self.loaded()
-        if backend is not None:
-            await backend.close()
-
-    def describe_client(self) -> dict[str, Any]:
-        """This client, for the doctor."""
-        policy = self.client.policy
-        can = [name for name in policy.__slots__ if name != "name" and getattr(policy, name)]
-        lacks = [name for name in policy.__slots__ if name != "name" and not getattr(policy, name)]
-        detail = f"{policy.name or 'unnamed'}: {', '.join(can)}"
-        return {"name": "client", "verdict": "ok", "detail": detail, "advice": f"not offered: {', '.join(lacks)}"}
-
-    def _bad_setting(self, problem: SettingError) -> None:
-        words = problem.localized(self.language())
-        asyncio.get_running_loop().call_soon(self._warn, words)
-
-    def _warn(self, words: str) -> None:
-        self.client.tell(words, types.MessageType.Warning)
+def register(server: CodeAgentServer, load: Load) -> None:
+    """Add every feature to the server. `load` builds the heavy side, once."""
+    front = Front(server)
+    loader = Loader(front, load)
+    _register_lifecycle(server, front, loader)
+    _register_editing(server, front, loader)
+    _register_files(server, front, loader)
+    _register_commands(server, loader)
 
 
-def register(server: CodeAgentServer, load: LoadBackend) -> Front:
-    """Add every feature to the server."""
-    front = Front(server, load)
-    _register_lifecycle(server, front)
-    _register_editing(server, front)
-    _register_files(server, front)
-    _register_commands(server, front)
-    return front
-
-
-def _register_lifecycle(server: CodeAgentServer, front: Front) -> None:
+def _register_lifecycle(server: CodeAgentServer, front: Front, loader: Loader) -> None:
     @server.feature(types.INITIALIZE)
     def initialize(params: types.InitializeParams) -> None:
         front.begin(params)
@@ -125,19 +52,19 @@ def _register_lifecycle(server: CodeAgentServer, front: Front) -> None:
             await front.settings_link.pull(server)
 
     async def load() -> None:
-        await front.backend()
+        await loader.backend()
         server.language = front.language()
 
     server.on_started(load)
-    server.on_close(front.close)
+    server.on_close(loader.close)
 
 
-def _register_editing(server: CodeAgentServer, front: Front) -> None:
+def _register_editing(server: CodeAgentServer, front: Front, loader: Loader) -> None:
     options = types.CodeActionOptions(code_action_kinds=[*KINDS], resolve_provider=True)
 
     @server.feature(types.TEXT_DOCUMENT_CODE_ACTION, options)
     def actions(params: types.CodeActionParams) -> Any:
-        backend = front.loaded()
+        backend = loader.ready()
         waiting = backend.waiting() if backend is not None else ()
         document = server.documents.get(params.text_document.uri)
         whole = None
@@ -152,14 +79,14 @@ def _register_editing(server: CodeAgentServer, front: Front) -> None:
 
     @server.feature(types.TEXT_DOCUMENT_CODE_LENS)
     def lens(params: types.CodeLensParams) -> list[types.CodeLens]:
-        backend = front.loaded()
+        backend = loader.ready()
         return lenses(backend.waiting(), params.text_document.uri) if backend is not None else []
 
 
-def _register_files(server: CodeAgentServer, front: Front) -> None:
+def _register_files(server: CodeAgentServer, front: Front, loader: Loader) -> None:
     @server.feature(types.TEXT_DOCUMENT_DID_SAVE)
     async def saved(params: types.DidSaveTextDocumentParams) -> None:
-        backend = front.loaded()
+        backend = loader.ready()
         if backend is not None:
             backend.index.touched(_paths([params.text_document.uri]))
         if backend is not None and backend.own_documents.is_answer(params.text_document.uri):
@@ -171,32 +98,32 @@ def _register_files(server: CodeAgentServer, front: Front) -> None:
 
     @server.feature(types.WORKSPACE_DID_CHANGE_WATCHED_FILES)
     def changed(params: types.DidChangeWatchedFilesParams) -> None:
-        backend = front.loaded()
+        backend = loader.ready()
         if backend is not None:
             backend.index.touched(_paths(change.uri for change in params.changes))
 
     @server.feature(types.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS)
     def folders(params: types.DidChangeWorkspaceFoldersParams) -> None:
-        backend = front.loaded()
+        backend = loader.ready()
         if backend is not None:
             backend.index.folders_changed()
 
     @server.feature("workspace/textDocumentContent")
     async def content(params: Any) -> Any:
-        backend = await front.backend()
+        backend = await loader.backend()
         return {"text": backend.own_documents.content(str(_plain(params).get("uri", "")))}
 
 
-def _register_commands(server: CodeAgentServer, front: Front) -> None:
+def _register_commands(server: CodeAgentServer, loader: Loader) -> None:
     async def execute(name: str, arguments: list[Any]) -> Any:
-        backend = await front.backend()
-        return await backend.commands.execute(name, [_plain(item) for item in arguments])
+        commands = (await loader.loaded()).commands
+        return await commands.execute(name, [_plain(item) for item in arguments])
 
     server.offer_commands((command.name for command in COMMANDS), execute)
 
     @server.feature(types.WINDOW_WORK_DONE_PROGRESS_CANCEL)
     def cancel(params: types.WorkDoneProgressCancelParams) -> None:
-        backend = front.loaded()
+        backend = loader.ready()
         run_id = backend.progress.run_of(params.token) if backend is not None else None
         if backend is not None and run_id is not None:
             backend.manager.cancel(run_id)

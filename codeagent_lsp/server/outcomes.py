@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from codeagent_lsp.workspace.changes.changeset import Changeset, FileChange, HunkConflict
-from codeagent_lsp.workspace.changes.editor import Applied, Outcome
+from codeagent_lsp.workspace.changes.editor import Applied, ApplyOutcome
 from codeagent_lsp.workspace.edits import merge
 from codeagent_lsp.workspace.text.lines import with_newlines
 
@@ -73,7 +73,7 @@ def report(wanted: Changeset, tries: Sequence[Try], conflicts: Sequence[HunkConf
     return Applied(_outcome(done, left, unclear=unclear), done, left, tuple(conflicts), reason)
 
 
-def _outcome(done: Changeset, left: Changeset, *, unclear: bool) -> Outcome:
+def _outcome(done: Changeset, left: Changeset, *, unclear: bool) -> ApplyOutcome:
     if not left:
         return "full"
     if done:

@@ -43,10 +43,10 @@ class SessionDeletion:
             async with asyncio.timeout(CLEAR_SECONDS):
                 if working:
                     await asyncio.wait(working)
-                if self._services.screens is not None:
-                    await self._services.screens.close(session_id)
-                await self._services.shadows.close(session_id)
-                await asyncio.to_thread(self._services.outputs(session_id).remove)
-                await asyncio.to_thread(self._services.artifacts(session_id).remove)
+                if self._services.shells.screens is not None:
+                    await self._services.shells.screens.close(session_id)
+                await self._services.shells.shadows.close(session_id)
+                await asyncio.to_thread(self._services.kept.outputs(session_id).remove)
+                await asyncio.to_thread(self._services.kept.artifacts(session_id).remove)
         except (TimeoutError, OSError):
             logger.warning("something of the deleted session %s is left", session_id, exc_info=True)

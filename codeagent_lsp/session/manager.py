@@ -151,9 +151,9 @@ class SessionManager:
         if tasks:
             await asyncio.wait(tasks, timeout=LEAVE_SECONDS)
         await self._deletion.close()
-        if self._services.screens is not None:
-            await self._services.screens.close()
-        await self._services.shadows.close()
+        if self._services.shells.screens is not None:
+            await self._services.shells.screens.close()
+        await self._services.shells.shadows.close()
         self._store.close()
 
     def _opened(self, session_id: str) -> Session:

@@ -34,7 +34,7 @@ class Proposal:
         self._services = services
         self._output = output
         self.staging = Staging(self._base, self._changed, record.staged)
-        self.view = services.view(self.staging)
+        self.view = services.workspace.view(self.staging)
         self._applying = asyncio.Lock()
         self._question: Question | None = None
         self._undecided = Changeset()
@@ -70,7 +70,7 @@ class Proposal:
             self._question = Question("approval", title, choices, detail=detail)
             answer = await self._output.ask(self._question)
             if answer == (review,):
-                await self._services.show_review(self.record.run_id)
+                await self._services.user.show_review(self.record.run_id)
                 choices = (apply, discard)
             elif answer == (apply,):
                 await self._apply_uninterrupted()
@@ -87,7 +87,7 @@ class Proposal:
 
     async def apply_live(self) -> str:
         """In the style `live`, bring what a tool has just staged into the buffers; what the model must know of it."""
-        if self._services.settings().edits.apply != "live" or not self.changeset:
+        if self._services.user.settings().edits.apply != "live" or not self.changeset:
             return ""
         await self._apply_uninterrupted()
         return self.note()
@@ -114,7 +114,7 @@ class Proposal:
                 raise SessionError("changes.none")
             may_lose = await self._ask_about_unsaved(chosen)
             self.outcome = "unknown"  # what it is if this is interrupted or fails
-            applied = await self._services.editor.apply(chosen, self.record.title, may_lose)
+            applied = await self._services.workspace.editor.apply(chosen, self.record.title, may_lose)
             self._note_applied(applied, undo=False)
             left = rest
             for change in applied.left:
@@ -146,14 +146,14 @@ class Proposal:
             inverse = combined(part.changeset for part in parts).inverse()
             ours = frozenset(change.path for change in inverse if change.kind == "delete")
             label = self._output.text("undo.label", title=self.record.title)
-            applied = await self._services.editor.apply(inverse, label, ours)
+            applied = await self._services.workspace.editor.apply(inverse, label, ours)
             if applied.outcome in ("full", "partial"):
                 self.record.applied[:] = [part for part in self.record.applied if part not in parts]
             self._note_applied(applied, undo=True, steps=tuple(steps or ()))
         return applied
 
     def _applies_unasked(self) -> bool:
-        return self._services.settings().edits.apply in ("auto", "live") or self._services.mode() in (
+        return self._services.user.settings().edits.apply in ("auto", "live") or self._services.user.mode() in (
             "acceptEdits",
             "bypass",
         )
@@ -174,7 +174,7 @@ class Proposal:
     def _settle(self) -> None:
         """The open question about the changeset, if any, is decided."""
         if self._question is not None:
-            self._services.inbox.settle(self.record.run_id, self._question)
+            self._services.user.inbox.settle(self.record.run_id, self._question)
 
     def _propose(self) -> None:
         added, removed = self.changeset.counts()
@@ -210,7 +210,7 @@ class Proposal:
         allowed: list[str] = []
         keep, delete = self._output.text("choice.keep"), self._output.text("choice.delete")
         for change in changeset:
-            if change.kind == "delete" and self._services.editor.has_unsaved_text(change.path):
+            if change.kind == "delete" and self._services.workspace.editor.has_unsaved_text(change.path):
                 title = self._output.text("changes.unsaved", name=PurePath(change.path).name)
                 answer = await self._output.ask(Question("approval", title, (keep, delete), danger=True))
                 allowed.extend([change.path] if answer == (delete,) else [])

@@ -60,7 +60,7 @@ class Run:
         self._toolbox = Toolbox(session, services, self.proposal, self._output)
         self._parts = Parts(session, record, services, self._output, self.proposal, self._toolbox)
         state = PlanState(record, self._output)
-        self._planner = RunPlanner(record, state, self._output, services.show_plan)
+        self._planner = RunPlanner(record, state, self._output, services.user.show_plan)
         self._plan_run = PlanRun(self._parts, state, self._planner)
         self.steering = Steering(self._parts, state, self._plan_run)
 
@@ -78,7 +78,7 @@ class Run:
 
         The mode is told as soon as it is known: where planning is left to the model, by its first words.
         """
-        gate = IntentGate(request, self._services.settings().agent)
+        gate = IntentGate(request, self._services.user.settings().agent)
         planning = self._planning(request, gate)
         if planning != "auto":
             self._output.begin("plan" if planning == "always" else "direct")
@@ -137,7 +137,7 @@ class Run:
 
     async def _open_model(self) -> Model:
         """The model behind redactor: what it reads has no secrets in it, and what it says is recorded."""
-        model, redactor = await self._services.open_model(), self._services.redactor
+        model, redactor = await self._services.models.open(), self._services.redactor
         if redactor is None:
             return model
         return await redactor.before(model, self.session.session_id, self.record.run_id)
@@ -162,7 +162,7 @@ class Run:
 
     async def _install_skill(self, request: RunRequest) -> tuple[events.RunStatus, str]:
         """The user's own command, too; what is installed is shown first."""
-        if self._services.mode() == "readOnly":
+        if self._services.user.mode() == "readOnly":
             raise UsageError("skills.read_only")
         installed = await install_skill(request, self._toolbox.context())
         return "completed", self._output.text("skills.declined") if installed is None else installed

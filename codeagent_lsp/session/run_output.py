@@ -52,12 +52,12 @@ class RunOutput:
 
     async def ask(self, question: Question) -> tuple[str, ...] | None:
         """The user's answer, None when there is none."""
-        return await self._services.inbox.ask(self._record.run_id, question, self.emit)
+        return await self._services.user.inbox.ask(self._record.run_id, question, self.emit)
 
     @property
     def language(self) -> str:
         """The user's language."""
-        return self._services.language()
+        return self._services.user.language()
 
     def text(self, key: str, /, **values: object) -> str:
         """A sentence of the catalogue."""

@@ -39,35 +39,70 @@ class Shadows(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Services:
-    """Ports and shared parts of a server.
-
-    `view` makes a file view over a staged state; `show_review` and `show_plan` open a run's diff and plan for the user;
-    `mode`, `settings` and `language` are asked when needed, so that a change takes effect at once;
-    `outputs`, `artifacts` and `variables` are those of a session by its id; without `answer_forms` all models are
-    taken to be good at tool calls.
+class UserPorts:
+    """The user of a server. The functions are called whenever a value is needed, so that changes take effect at once;
+    `show_review` and `show_plan` open the diff and the plan of a run.
     """
 
     settings: Callable[[], Settings]
     mode: Callable[[], Mode]
     language: Callable[[], str]
-    environment: Callable[[], Environment]
-    open_model: Callable[[], Awaitable[Model]]
-    view: Callable[[StagedView], FileView]
-    editor: Editor
     inbox: Inbox
-    registry: ToolRegistry
     show_review: Callable[[str], Awaitable[None]]
     show_plan: Callable[[str], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class ModelPorts:
+    """The models of a server. `open_named` opens another model of the same endpoint by its name; without
+    `answer_forms` every model counts as good at tool calls.
+    """
+
+    open: Callable[[], Awaitable[Model]]
+    open_named: Callable[[str], Awaitable[Model]] | None = None
+    answer_forms: KnownForms | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class WorkspacePorts:
+    """The workspace as the client has it. `view` makes a file view over a staged state; the last two are None where
+    there is no client that shows diagnostics, and no code index.
+    """
+
+    environment: Callable[[], Environment]
+    view: Callable[[StagedView], FileView]
+    editor: Editor
+    diagnostics: Diagnostics | None = None
+    indexing: Indexing | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Shells:
+    """Where commands of sessions run, and the terminals and desktops shown to the user."""
+
     shadows: Shadows
-    standing: StandingApprovals
+    screens: SessionScreens | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What is kept beside the workspace for one session, by the session's id."""
+
     outputs: Callable[[str], OutputStore]
     artifacts: Callable[[str], ArtifactStore]
-    knowledge: Knowledge
-    open_named: Callable[[str], Awaitable[Model]] | None = None
-    diagnostics: Diagnostics | None = None
-    redactor: Redactor | None = None
     variables: Callable[[str], Variables] = lambda session_id: Variables()
-    indexing: Indexing | None = None
-    screens: SessionScreens | None = None
-    answer_forms: KnownForms | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """What all runs of a server share: groups of ports, the tools, approvals, knowledge, and what hides secrets."""
+
+    user: UserPorts
+    models: ModelPorts
+    workspace: WorkspacePorts
+    shells: Shells
+    kept: Kept
+    registry: ToolRegistry
+    standing: StandingApprovals
+    knowledge: Knowledge
+    redactor: Redactor | None = None

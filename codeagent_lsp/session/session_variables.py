@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import os
+from collections.abc import Callable, Mapping, Sequence
 
+from codeagent_lsp.tools.variables.os_keyring import open_keyring
 from codeagent_lsp.tools.variables.variables import Variables, Vault
 
 
@@ -20,3 +22,9 @@ class SessionVariables:
         if session_id not in self._sessions:
             self._sessions[session_id] = Variables(self._open_vault, self._environ)
         return self._sessions[session_id]
+
+
+def session_variables(folders: Sequence[str]) -> SessionVariables:
+    """Return the variables of a workspace's sessions, over the keyring of the system and our own environment."""
+    workspace = ":".join(folders)
+    return SessionVariables(lambda: open_keyring(workspace), os.environ)

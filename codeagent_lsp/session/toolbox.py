@@ -62,7 +62,7 @@ class Toolbox:
         proposal = self._proposal
         self._behind = await self._services.redactor.ready() if self._services.redactor else None
         try:
-            shell = await self._services.shadows.shell(
+            shell = await self._services.shells.shadows.shell(
                 self._session.session_id, proposal.view, proposal.staging, self._approve
             )
             self.shell = self._audited(shell)
@@ -76,14 +76,14 @@ class Toolbox:
         return tool_context(
             proposal.view,
             proposal.staging,
-            services.settings(),
+            services.user.settings(),
             (TodoList, self._session.context.todos),
             (Complete, self._complete(model, reply_tokens)),
             (OnTested, proposal.tested),
-            (OutputStore, services.outputs(session_id)),
-            (ArtifactStore, services.artifacts(session_id)),
-            (Diagnostics, services.diagnostics),
-            (Variables, services.variables(session_id)),
+            (OutputStore, services.kept.outputs(session_id)),
+            (ArtifactStore, services.kept.artifacts(session_id)),
+            (Diagnostics, services.workspace.diagnostics),
+            (Variables, services.kept.variables(session_id)),
             (SkillDesk, SkillDesk(services.knowledge.skills, output.text)),
             (CodeIndex, self.index),
             (Screens, self._screens()),
@@ -117,11 +117,11 @@ class Toolbox:
         return AuditedShell(shell, partial(self._behind.recording.command, self._run_id))
 
     def _screens(self) -> Screens | None:
-        if self._services.screens is None:
+        if self._services.shells.screens is None:
             return None
         proposal = self._proposal
         desk = Desk(proposal.view, proposal.staging, self._approve, self._audited)
-        return self._services.screens.of(self._session.session_id, desk)
+        return self._services.shells.screens.of(self._session.session_id, desk)
 
     async def _approve(self, paths: tuple[str, ...]) -> bool:
         """Whether files that can run code later, written by a command, may become proposed changes."""
@@ -152,6 +152,6 @@ def commands_line(isolation: Isolation | None, reason: str) -> str:
 
 
 def _index(services: Services, proposal: Proposal) -> RunIndex | None:
-    if services.indexing is None:
+    if services.workspace.indexing is None:
         return None
-    return RunIndex(services.indexing, proposal.view, lambda: services.settings().permissions)
+    return RunIndex(services.workspace.indexing, proposal.view, lambda: services.user.settings().permissions)

@@ -5,7 +5,7 @@ Not here: running a call (`executor.py`) or who may make it (`permissions/policy
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
@@ -15,6 +15,7 @@ from codeagent_lsp.messages import ToolSpec
 from codeagent_lsp.tools.circuit_breaker import CircuitBreaker
 
 if TYPE_CHECKING:  # what an idle server has no use for
+    from codeagent_lsp.config import Settings
     from codeagent_lsp.tools.tool import Tool
     from codeagent_lsp.tools.traits import Effect
 
@@ -167,3 +168,16 @@ def _add(entries: dict[str, Entry], entry: Entry) -> None:
     if name in entries:
         raise ValueError(f"a tool named {name!r} is registered already")
     entries[name] = entry
+
+
+def builtin_registry(settings: Callable[[], Settings]) -> ToolRegistry:
+    """Return a registry of the built-in tools, which are loaded when it is first asked. It follows the settings."""
+    circuits = CircuitBreaker(lambda: settings().circuit_breaker)
+    return ToolRegistry(_builtin(), settings().tools.disabled, circuits)
+
+
+def _builtin() -> Iterator[Tool[Any]]:
+    from codeagent_lsp.tools.catalogue import BUILTIN  # late: they are heavy, and an idle server does without them
+
+    for tool in BUILTIN:
+        yield tool()

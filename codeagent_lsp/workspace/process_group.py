@@ -1,6 +1,6 @@
-"""Programs of ours that may start others: each leads a process group of its own and is ended with the whole of it.
+"""Helper programs that may start others: each leads its own process group, and the whole group is ended with it.
 
-Not here: commands of the agent and of the user, which are isolated (`shadow/process.py`).
+Not here: commands of the agent and of the user, which run isolated (`shadow/process.py`).
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ _CHUNK = 1 << 16
 
 
 async def start_group(*command: str, **options: Any) -> Process:
-    """Start a program; `options` are those of `asyncio.create_subprocess_exec`. OSError when it cannot start.
+    """Start a program in a process group of its own; `options` are those of `asyncio.create_subprocess_exec`.
 
-    Cancelled meanwhile, what had begun is ended: the program may have started others by then.
+    Raises OSError when it cannot start. If this is cancelled, the program and its group are ended.
     """
     starting = asyncio.ensure_future(asyncio.create_subprocess_exec(*command, start_new_session=True, **options))
     try:
@@ -33,13 +33,16 @@ async def start_group(*command: str, **options: Any) -> Process:
 
 
 def end_group(process: Process) -> None:
-    """End the program and all of its group, also those that it left behind."""
+    """Kill the program and its whole process group, also processes that outlived it."""
     with suppress(ProcessLookupError, PermissionError):  # nobody is left
         os.killpg(process.pid, signal.SIGKILL)
 
 
 async def read_head(source: StreamReader, most: int) -> bytes:
-    """The first `most` bytes of what a program says; the others are read, so that nobody waits, and dropped."""
+    """Return the first `most` bytes of a program's output.
+
+    The rest is read and dropped, so that the program never blocks.
+    """
     head = b""
     while piece := await source.read(_CHUNK):
         head += piece[: most - len(head)]

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from codeagent_lsp.agent.prompt import Environment
 from codeagent_lsp.config import Settings
@@ -21,7 +21,7 @@ from codeagent_lsp.session.inbox import Inbox, OpenQuestion
 from codeagent_lsp.session.manager import SessionManager
 from codeagent_lsp.session.memory.knowledge import knowledge_in
 from codeagent_lsp.session.request import RunRequest
-from codeagent_lsp.session.services import Services, Shadows
+from codeagent_lsp.session.services import Kept, ModelPorts, Services, Shadows, Shells, UserPorts, WorkspacePorts
 from codeagent_lsp.session.store import SessionStore
 from codeagent_lsp.tools.artifacts.artifact_store import ArtifactStore
 from codeagent_lsp.tools.catalogue import BUILTIN
@@ -30,7 +30,7 @@ from codeagent_lsp.tools.permissions.approvals import StandingApprovals
 from codeagent_lsp.tools.permissions.decision import Mode
 from codeagent_lsp.tools.registry import ToolRegistry
 from codeagent_lsp.workspace.changes.changeset import Changeset, Current
-from codeagent_lsp.workspace.changes.editor import Applied, Outcome
+from codeagent_lsp.workspace.changes.editor import Applied, ApplyOutcome
 from codeagent_lsp.workspace.files.file_view import FileText, FileView, StagedView
 from codeagent_lsp.workspace.files.paths import Roots
 from tests.tools.shells import FakeShadows
@@ -42,7 +42,7 @@ class FakeEditor:
 
     def __init__(self, buffers: FakeBuffers) -> None:
         self.buffers = buffers
-        self.forced: Outcome | None = None
+        self.forced: ApplyOutcome | None = None
         self.delay = 0.0
         self.failure: Exception | None = None
         self.applied: list[Changeset] = []
@@ -68,7 +68,7 @@ class FakeEditor:
             else:
                 self.buffers.open(change.path, change.text, (change.version or 0) + 1)
         self.applied.append(rebased.changeset)
-        outcome: Outcome = "partial" if rebased.conflicts else "full"
+        outcome: ApplyOutcome = "partial" if rebased.conflicts else "full"
         left = Changeset(tuple(c for c in changeset if any(item.path == c.path for item in rebased.conflicts)))
         return Applied(outcome, rebased.changeset, left, rebased.conflicts)
 
@@ -213,27 +213,27 @@ def world(
         return FileView(roots, buffers, staged)
 
     services = Services(
-        settings=lambda: chosen,
-        mode=lambda: mode,
-        language=lambda: language,
-        environment=lambda: Environment((str(root),), "fake"),
-        open_model=open_model,
-        view=view,
-        editor=editor,
-        inbox=inbox,
+        user=UserPorts(lambda: chosen, lambda: mode, lambda: language, inbox, show_review, show_plan),
+        models=ModelPorts(open_model),
+        workspace=WorkspacePorts(lambda: Environment((str(root),), "fake"), view, editor, indexing=indexing),
+        shells=Shells(shadows or FakeShadows()),
+        kept=Kept(
+            outputs=lambda session_id: OutputStore(root.parent / "outputs" / session_id),
+            artifacts=lambda session_id: ArtifactStore(root.parent / "artifacts" / session_id),
+        ),
         registry=ToolRegistry(tool() for tool in BUILTIN),
-        show_review=show_review,
-        show_plan=show_plan,
-        shadows=shadows or FakeShadows(),
         standing=StandingApprovals(root.parent / "approvals.json"),
-        outputs=lambda session_id: OutputStore(root.parent / "outputs" / session_id),
-        artifacts=lambda session_id: ArtifactStore(root.parent / "artifacts" / session_id),
         knowledge=knowledge_in(own, root.parent, lambda: chosen.skills.paths, lambda: chosen.memory.enabled),
-        indexing=indexing,
     )
     store = SessionStore(state or root.parent / "sessions", problems.append)
     manager = SessionManager(store, services, [told.append, on_event])
     return World(root.resolve(), buffers, editor, user, inbox, store, manager, told, problems, models)
+
+
+def know(made: World, known: Any) -> None:
+    """The runs of this world know the answer forms of its model."""
+    services = made.manager._services
+    made.manager._services = replace(services, models=replace(services.models, answer_forms=known))
 
 
 def call(name: str, /, **arguments: object) -> ToolCall:

@@ -27,7 +27,7 @@ def as_text(
     *,
     together: bool = False,
 ) -> tuple[Message, ...]:
-    """The messages with `instructions` in the system message.
+    """Return the messages with `instructions` in the system message.
 
     Calls of one message stand one after the other, each before its own result; with `together` they stay in
     one message, after its text.

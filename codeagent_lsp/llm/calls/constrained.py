@@ -49,7 +49,7 @@ class AnswerReader:
         self._state = "before"
 
     def feed(self, piece: str) -> str:
-        """The part of the answer that this piece completes; empty for calls."""
+        """Return the part of the answer that this piece completes; empty for calls."""
         if self._state == "done":
             return ""
         self._held += piece

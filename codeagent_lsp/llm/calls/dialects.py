@@ -45,7 +45,7 @@ _WRAPPERS = ("tool_calls", "tool_uses", "calls", "function_calls")
 
 
 def from_value(value: Any) -> list[Raw] | None:
-    """The calls that a JSON value means; None when it has not the shape of any."""
+    """Return the calls that a JSON value means; None when it has not the shape of any."""
     if isinstance(value, list):
         inner = [from_value(item) for item in value]
         return [raw for found in inner for raw in found or ()] if value and all(inner) else None

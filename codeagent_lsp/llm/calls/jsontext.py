@@ -15,7 +15,7 @@ _BAD_ESCAPE = re.compile(r'\\(?!["\\/bfnrtu]|u[0-9a-fA-F]{4})')
 
 
 def loads(source: str, *, repair: bool = False) -> Any:
-    """The value of `source`; with `repair`, of the nearest thing that is JSON. ValueError if none."""
+    """Return the value of `source`; with `repair`, of the nearest thing that is JSON. ValueError if none."""
     try:
         return json.loads(source, strict=False)
     except RecursionError as error:
@@ -36,7 +36,7 @@ def loads(source: str, *, repair: bool = False) -> Any:
 
 
 def loads_object(source: str, *, repair: bool = False) -> dict[str, Any] | None:
-    """The JSON object in `source`, also one wrapped in a string once more; None when it is not one."""
+    """Return the JSON object in `source`, also one wrapped in a string once more; None when it is not one."""
     try:
         value = loads(source, repair=repair)
         if isinstance(value, str):
@@ -49,7 +49,7 @@ def loads_object(source: str, *, repair: bool = False) -> dict[str, Any] | None:
 
 
 def span(source: str, start: int) -> int | None:
-    """Where the JSON object or array that begins at `start` ends; None when it never closes."""
+    """Return where the JSON object or array that begins at `start` ends; None when it never closes."""
     depth, inside, position = 0, False, start
     pattern = _STRUCTURE
     while match := pattern.search(source, position):

@@ -13,7 +13,7 @@ from codeagent_lsp.messages import ToolCall
 
 
 def render(call: ToolCall, dialect: str = "hermes") -> str:
-    """The call in `dialect`, one of `DIALECTS`."""
+    """Return the call in `dialect`, one of `DIALECTS`."""
     return DIALECTS[dialect](call.name, call.arguments)
 
 

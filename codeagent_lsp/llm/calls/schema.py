@@ -32,7 +32,7 @@ class Misfit(ValueError):
 
 
 def fit(arguments: Mapping[str, Any], parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments, coerced to `parameters`. Misfit when they cannot be."""
+    """Return the arguments, coerced to `parameters`. Misfit when they cannot be."""
     return dict(_object(dict(arguments), parameters, "", 0))
 
 
@@ -43,7 +43,7 @@ def from_text(values: Mapping[str, str], parameters: Mapping[str, Any]) -> dict[
 
 
 def types_of(schema: Mapping[str, Any]) -> tuple[str, ...]:
-    """The JSON types a schema allows; empty when it allows any."""
+    """Return the JSON types a schema allows; empty when it allows any."""
     stated = schema.get("type")
     names = stated if isinstance(stated, list | tuple) else [stated] if isinstance(stated, str) else []
     for option in _options(schema):
@@ -111,7 +111,7 @@ def _object(value: dict[str, Any], schema: Mapping[str, Any], place: str, depth:
 
 
 def matches(value: Any, types: tuple[str, ...]) -> bool:
-    """Whether `value` has one of the JSON types."""
+    """Return whether `value` has one of the JSON types."""
     kinds: dict[str, Any] = {
         "string": str,
         "object": dict,

@@ -65,7 +65,7 @@ class StreamFilter:
             position = after
 
     def _before_hint(self, start: int) -> int:
-        """Where the last line stops being certain: at the beginning of what may become a marker."""
+        """Return where the last line stops being certain: at the beginning of what may become a marker."""
         for hint in _HINT.finditer(self._text, start):
             tail = self._text[hint.start() :]
             if len(tail) <= _LONG and (tail[0] in "`~" or any(mark.startswith(tail) for mark in dialects.READERS)):
@@ -73,7 +73,7 @@ class StreamFilter:
         return len(self._text)
 
     def _after(self, match: re.Match[str]) -> int | None:
-        """Where to go on when `match` has turned out to be no call; None while it may be one."""
+        """Return where to go on when `match` has turned out to be no call; None while it may be one."""
         if match["code"]:
             return match.end()
         if match["marker"]:

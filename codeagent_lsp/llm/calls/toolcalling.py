@@ -49,7 +49,7 @@ class ToolCallingModel:
         return replace(self._inner.info, tool_calling=self._mode)
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamItem, None]:
-        """The answer; without tools in the request, or with a schema of its own, no format is imposed."""
+        """Yield the answer; without tools in the request, or with a schema of its own, no format is imposed."""
         by_mode = {"native": self._native, "constrained": self._constrained, "text": self._text}
         plain = not request.tools or request.response_schema is not None
         if plain and self._mode != "native":
@@ -139,7 +139,7 @@ class ToolCallingModel:
 async def _without_calls(
     items: AsyncGenerator[StreamItem, None], parser: StreamParser
 ) -> AsyncGenerator[StreamItem, None]:
-    """The items, their text only as far as it belongs to no call."""
+    """Yield the items, their text only as far as it belongs to no call."""
     async for item in items:
         if isinstance(item, TextChunk):
             parser.feed(item.text)
@@ -152,7 +152,7 @@ async def _without_calls(
 
 
 def _callable(request: ModelRequest) -> tuple[ToolSpec, ...]:
-    """The tools that a reply may call. Where no grammar sees to it, whoever runs the calls does."""
+    """Return the tools that a reply may call. Where no grammar sees to it, whoever runs the calls does."""
     return tuple(tool for tool in request.tools if request.allowed is None or tool["name"] in request.allowed)
 
 

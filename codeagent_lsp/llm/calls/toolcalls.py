@@ -37,12 +37,12 @@ class Extraction:
 
 
 def parse(text: str, tools: Iterable[ToolSpec]) -> list[ToolCall]:
-    """The tool calls in `text`, a finished reply, in order."""
+    """Return the tool calls in `text`, a finished reply, in order."""
     return list(extract(text, tools).calls)
 
 
 def extract(text: str, tools: Iterable[ToolSpec]) -> Extraction:
-    """The calls, the text around them and the complaint about a call that is not understood."""
+    """Return the calls, the text around them and the complaint about a call that is not understood."""
     finder = _Finder(tuple(tools))
     source = _THINKING.sub("", text[:TEXT_LIMIT])
     finder.scan(source)
@@ -50,7 +50,7 @@ def extract(text: str, tools: Iterable[ToolSpec]) -> Extraction:
 
 
 def normalise_name(name: str, known: Iterable[str]) -> str | None:
-    """The known tool that `name` means (`functions.x:0`, another case, `a.b` for `a__b`), or None."""
+    """Return the known tool that `name` means (`functions.x:0`, another case, `a.b` for `a__b`), or None."""
     names = list(known)
     stripped = re.sub(r":\d+$|\.call$", "", name.strip().strip("\"'"))
     for candidate in (name, stripped, stripped.removeprefix("functions.").removeprefix("tools.")):
@@ -64,7 +64,7 @@ def normalise_name(name: str, known: Iterable[str]) -> str | None:
 
 
 def check(name: str, arguments: Mapping[str, Any] | None, tools: Iterable[ToolSpec]) -> ToolCall | str:
-    """The call with its name and arguments made to fit, or in plain English what to correct."""
+    """Return the call with its name and arguments made to fit, or in plain English what to correct."""
     by_name = {tool["name"]: tool for tool in tools}
     known = normalise_name(name, by_name)
     if known is None:
@@ -100,7 +100,7 @@ class StreamParser:
         return []
 
     def visible(self) -> str:
-        """The text that has become safe to show since the last time: nothing of it can belong to a call."""
+        """Return the text that has become safe to show since the last time: nothing of it can belong to a call."""
         shown = self._stream_filter.feed("".join(self._fresh))
         self._fresh.clear()
         self._shown.append(shown)
@@ -117,7 +117,7 @@ class StreamParser:
         return self._result
 
     def rest(self) -> str:
-        """The part of the answer's text that `visible` held back and that turned out to be text."""
+        """Return the part of the answer's text that `visible` held back and that turned out to be text."""
         shown = "".join(self._shown)
         text = self.result().text
         return text[len(shown) :] if text.startswith(shown) else ""
@@ -180,7 +180,7 @@ class _Finder:
         return bool(calls) and self._take(calls or [], (0, len(text)), sure=sure)
 
     def _json(self, source: str) -> list[Raw] | None:
-        """The calls of a text that is one JSON value, or one after the other; broken JSON is mended."""
+        """Return the calls of a text that is one JSON value, or one after the other; broken JSON is mended."""
         found: list[Raw] = []
         position = 0
         while position < len(source):
@@ -219,7 +219,7 @@ class _Finder:
         return self._positional(calls) if calls else None
 
     def _identifiers(self, source: str) -> str:
-        """The source with the known tools' names made into Python names, where they are none."""
+        """Return the source with the known tools' names made into Python names, where they are none."""
         for tool in self.tools:
             name = tool["name"]
             if not name.replace(".", "_").isidentifier():
@@ -322,7 +322,7 @@ def _parameters(tool: ToolSpec) -> Mapping[str, Any]:
 
 
 def _end_tokens(text: str, position: int) -> int:
-    """The end of the text, when only end tokens follow `position`."""
+    """Return the end of the text, when only end tokens follow `position`."""
     return len(text) if not _END_TOKENS.sub("", text[position:]).strip() else position
 
 

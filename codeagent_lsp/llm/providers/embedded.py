@@ -29,7 +29,7 @@ STOP_SECONDS = 5.0
 
 
 def engine_installed() -> bool:
-    """Whether the extra `local` is here."""
+    """Return whether the extra `local` is here."""
     return find_spec("xllamacpp") is not None
 
 
@@ -60,14 +60,14 @@ class EmbeddedModel:
         return self._info
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamItem, None]:
-        """The answer of the child's server."""
+        """Yield the answer of the child's server."""
         model = await self.ready()
         async with aclosing(model.stream(request)) as items:
             async for item in items:
                 yield item
 
     async def count_tokens(self, text: str) -> int:
-        """The exact count."""
+        """Return the exact count."""
         return await (await self.ready()).count_tokens(text)
 
     async def close(self) -> None:
@@ -76,7 +76,7 @@ class EmbeddedModel:
             await self._stop()
 
     async def ready(self) -> LlamaCppModel:
-        """The model over the running child. ModelNotFound or ModelUnreachable when it cannot run."""
+        """Return the model over the running child. ModelNotFound or ModelUnreachable when it cannot run."""
         async with self._starting:
             if self._model and self._child and self._child.running:
                 return self._model

@@ -54,7 +54,7 @@ class LlamaCppModel(OpenAIModel):
         self._api_mode = api_mode
 
     async def count_tokens(self, text: str) -> int:
-        """The server's own count; an estimate when it does not answer, or for very long text."""
+        """Return the server's own count; an estimate when it does not answer, or for very long text."""
         if len(text) > _EXACT_LIMIT:
             return estimate_tokens(text)
         value = None
@@ -64,7 +64,7 @@ class LlamaCppModel(OpenAIModel):
         return len(tokens) if isinstance(tokens, list) else estimate_tokens(text)
 
     async def apply_template(self, request: ModelRequest) -> str:
-        """The prompt that the model's own chat template makes of the messages."""
+        """Return the prompt that the model's own chat template makes of the messages."""
         value = await self._ask("/apply-template", {"messages": wire.chat_messages(request.messages)})
         prompt = (value or {}).get("prompt")
         if not isinstance(prompt, str):
@@ -102,7 +102,7 @@ class LlamaCppModel(OpenAIModel):
         return as_chat_chunk(chunk) if "content" in chunk and "choices" not in chunk else chunk
 
     async def _ask(self, path: str, body: dict[str, Any]) -> dict[str, Any] | None:
-        """The JSON object that a small POST gives; None when it gives none. Unreachable servers raise."""
+        """Return the JSON object that a small POST gives; None when it gives none. Unreachable servers raise."""
         limits = Limits(self._limits.connect, min(self._limits.first, _CALL_SECONDS), _CALL_SECONDS)
         try:
             async with self._post(f"{self._where.root}{path}", body, Clock.start(limits)) as response:

@@ -54,7 +54,7 @@ class OpenAIModel:
         return self._info
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamItem, None]:
-        """The answer; passing failures are retried while nothing was shown, an empty answer once."""
+        """Yield the answer; passing failures are retried while nothing was shown, an empty answer once."""
         once = partial(self._exchange, request)
         patient = partial(retry.patient, once, self._policy)
         async with aclosing(retry.answered(patient, self._info.name)) as items:
@@ -89,7 +89,7 @@ class OpenAIModel:
         return body
 
     def _acceptable(self, body: dict[str, Any]) -> dict[str, Any]:
-        """The body without what this server has refused before."""
+        """Return the body without what this server has refused before."""
         for option in self._refused & body.keys():
             value = body.pop(option)
             if _OPTIONAL[option]:
@@ -149,8 +149,9 @@ class OpenAIModel:
         yield self._finish(assembler, done_marker=bool(value.get("choices")))
 
     def _chunk(self, data: str) -> dict[str, Any]:
-        """The object of one event. What is no object at all (a ping) says nothing; a broken one may not be
-        skipped, for a piece of a file could be missing then."""
+        """Return the object of one event. What is no object at all (a ping) says nothing; a broken one may not be
+        skipped, for a piece of a file could be missing then.
+        """
         value = json_object(data)
         if value is None and data.lstrip().startswith("{"):
             raise ModelStreamBroken("model.stream_error", url=self._where.root, reason="a chunk is not JSON")
@@ -163,7 +164,7 @@ class OpenAIModel:
 
     @asynccontextmanager
     async def _post(self, url: str, body: dict[str, Any], clock: Clock) -> AsyncGenerator[httpx.Response, None]:
-        """The open answer to a request, its headers read. Every failure up to there is a ModelError."""
+        """Yield the open answer to a request, its headers read. Every failure up to there is a ModelError."""
         headers = {"Content-Type": "application/json", "Accept": "text/event-stream, application/json"}
         request = self._client.build_request("POST", url, content=wire.encode(body), headers=headers)
         try:
@@ -197,7 +198,7 @@ class OpenAIModel:
 
 
 async def list_models(where: Endpoint, limits: Limits) -> list[str]:
-    """The names that `/models` gives; empty when the server does not say."""
+    """Return the names that `/models` gives; empty when the server does not say."""
     try:
         return [str(entry["id"]) for entry in await model_entries(where, limits)]
     except ModelError:
@@ -216,7 +217,7 @@ async def model_entries(where: Endpoint, limits: Limits) -> list[dict[str, Any]]
 
 
 async def fetch_json(where: Endpoint, url: str, limits: Limits) -> dict[str, Any] | None:
-    """The JSON object that a GET gives within the limits; None for anything else."""
+    """Return the JSON object that a GET gives within the limits; None for anything else."""
     try:
         return json_object(await _get(where, url, limits))
     except ModelError:
@@ -241,7 +242,7 @@ async def _get(where: Endpoint, url: str, limits: Limits) -> bytes:
 
 
 def json_object(data: str | bytes) -> dict[str, Any] | None:
-    """The JSON object in `data`; None when it is anything else."""
+    """Return the JSON object in `data`; None when it is anything else."""
     try:
         value = json.loads(data)
     except (ValueError, RecursionError):

@@ -72,7 +72,7 @@ class ScriptedModel:
         return self._info
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamItem, None]:
-        """The next reply of the script."""
+        """Yield the next reply of the script."""
         turn = len(self.requests)
         self.requests.append(request)
         reply = self._pick(turn)
@@ -105,7 +105,7 @@ class ScriptedModel:
 
 
 def load_script(path: Path) -> ScriptedModel:
-    """The model of a script file. ModelNotFound when it cannot be read or is not a script."""
+    """Return the model of a script file. ModelNotFound when it cannot be read or is not a script."""
     try:
         source = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
@@ -169,7 +169,7 @@ def _check_expectation(reply: ScriptedReply, request: ModelRequest, turn: int) -
 
 
 def _last_words(messages: Iterable[Message]) -> str:
-    """The last user message, as a server gets it: notes and request that stand together are one."""
+    """Return the last user message, as a server gets it: notes and request that stand together are one."""
     said: list[str] = []
     for message in reversed(tuple(messages)):
         if message.role == "user":

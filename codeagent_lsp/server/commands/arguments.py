@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from codeagent_lsp.errors import UsageError
 from codeagent_lsp.protocol import Argument, Command
+
+Arguments = Mapping[str, Any]
+"""The arguments of a command by name, checked."""
+
+Table = dict[str, Callable[[Arguments], Any]]
+"""Commands by name: each returns its answer, or a coroutine of it."""
+
+Later = Callable[[Awaitable[Any]], None]
+"""Takes work that goes on after the answer; its errors are shown to the user."""
 
 _CHECKS: dict[str, Callable[[Any], bool]] = {
     "string": lambda value: isinstance(value, str),

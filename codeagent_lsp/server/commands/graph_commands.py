@@ -6,11 +6,11 @@ which the agent does with the same tools.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from codeagent_lsp.errors import UsageError
 from codeagent_lsp.index.port import CodeIndex
+from codeagent_lsp.server.commands.arguments import Arguments, Later, Table
 from codeagent_lsp.texts import text
 from codeagent_lsp.tools.context import tool_context
 from codeagent_lsp.workspace.changes.staging import Staging
@@ -21,14 +21,12 @@ if TYPE_CHECKING:  # heavy, and an idle server does without them
     from codeagent_lsp.tools.context import ToolContext
     from codeagent_lsp.tools.tool import ToolOutput
 
-Arguments = Mapping[str, Any]
-Later = Callable[[Awaitable[Any]], None]
 
 CALLS = "graph/calls.md"
 DEPENDENCIES = "graph/dependencies.md"
 
 
-def graph_commands(backend: Backend, later: Later) -> dict[str, Callable[[Arguments], Any]]:
+def graph_commands(backend: Backend, later: Later) -> Table:
     """The command by its name; `later` takes the work, as a large workspace takes its time."""
 
     def graph(given: Arguments) -> dict[str, str]:

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from codeagent_lsp.errors import ToolFailed, UsageError
+from codeagent_lsp.server.commands.arguments import Arguments, Table
 
 if TYPE_CHECKING:
     from codeagent_lsp.server.backend import Backend
 
-Arguments = Mapping[str, Any]
 
-
-def index_commands(backend: Backend) -> dict[str, Callable[[Arguments], Any]]:
+def index_commands(backend: Backend) -> Table:
     """Commands by name."""
     index = backend.index
 

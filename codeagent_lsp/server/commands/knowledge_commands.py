@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from codeagent_lsp.agent.memory import Entry
 from codeagent_lsp.errors import UsageError
+from codeagent_lsp.server.commands.arguments import Arguments, Later, Table
 from codeagent_lsp.texts import text
 
 if TYPE_CHECKING:
     from codeagent_lsp.server.backend import Backend
 
-Arguments = Mapping[str, Any]
-Later = Callable[[Awaitable[Any]], None]
 
 MEMORY_DOCUMENT = "memory.md"
 
 
-def knowledge_commands(backend: Backend, later: Later) -> dict[str, Callable[[Arguments], Any]]:
+def knowledge_commands(backend: Backend, later: Later) -> Table:
     """Commands by name; `later` takes work that goes on after the answer."""
     memory = backend.knowledge.memory
 

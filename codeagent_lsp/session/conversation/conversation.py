@@ -67,7 +67,7 @@ class Conversation:
         parts, known = self._parts, self._parts.session.context
         await parts.toolbox.open()
         commands = commands_line(parts.toolbox.isolation, parts.toolbox.no_shell)
-        known.environment = replace(parts.services.environment(), commands=commands)
+        known.environment = replace(parts.services.workspace.environment(), commands=commands)
         kind = "ask" if self._kind in ANSWERS else "system"
         system = Message("system", system_prompt(kind, known.environment, await self._prompt_context.prompt()))
         said, self._base, self._generation = known.conversation, len(known.conversation), known.generation
@@ -115,7 +115,7 @@ class Conversation:
         assert self._context is not None, "a conversation is opened first"
         self._reading = reading
         services, planner = self._parts.services, self._planner
-        approvals, language = self._parts.session.context.approvals, services.language()
+        approvals, language = self._parts.session.context.approvals, services.user.language()
         registry = services.registry if only is None else Subset(services.registry, lambda: only, NOT_YET)
         executor = ToolExecutor(registry, self._context, self._mode_now, approvals, language)
         loop = AgentLoop(
@@ -156,7 +156,7 @@ class Conversation:
 
     def _mode(self) -> Mode:
         """The mode at any moment; a run that answers only reads, whatever its model tries."""
-        return "readOnly" if self._kind in ANSWERS else self._parts.services.mode()
+        return "readOnly" if self._kind in ANSWERS else self._parts.services.user.mode()
 
     def _mode_now(self) -> Mode:
         """The same, and while a plan is made or a step is only to read, nothing but that."""
@@ -190,7 +190,7 @@ class Conversation:
 
     def _focuses(self, context: ToolContext) -> Focusing:
         parts = self._parts
-        limit = parts.services.settings().context.focused_files_max_chars
+        limit = parts.services.user.settings().context.focused_files_max_chars
         return Focusing(
             parts.session,
             parts.record.run_id,
@@ -202,10 +202,10 @@ class Conversation:
 
     @property
     def _reply_tokens(self) -> int:
-        return reply_tokens(self._parts.services.settings().model.max_tokens, self.window)
+        return reply_tokens(self._parts.services.user.settings().model.max_tokens, self.window)
 
     def _limits(self, iterations: int | None) -> LoopLimits:
-        settings = self._parts.services.settings()
+        settings = self._parts.services.user.settings()
         return LoopLimits(
             iterations or settings.agent.max_iterations,
             settings.context.max_messages,

@@ -41,7 +41,7 @@ class PromptContext:
         self._background = parts.session.context.background
         self._view = parts.proposal.view
         self._knowledge = parts.services.knowledge
-        tokens = budgets(parts.services.settings().repo_map.max_tokens, self._window)
+        tokens = budgets(parts.services.user.settings().repo_map.max_tokens, self._window)
         self._maps = RepoMaps(parts.toolbox.index, parts.session.context.overviews, tokens)
         self._loop = asyncio.get_running_loop()
 
@@ -103,7 +103,7 @@ class PromptContext:
             tools,
             self._allowed,
             parts.session.context.approvals,
-            services.language(),
+            services.user.language(),
             limits,
             parts.output.emit,
             self._open,
@@ -135,7 +135,7 @@ class PromptContext:
         return await asyncio.to_thread(self._background.below, self._view, paths, self._window, self._unseen)
 
     async def _open(self, name: str) -> Model:
-        opened = self._parts.services.open_named
+        opened = self._parts.services.models.open_named
         return await opened(name) if name and opened is not None else self._model
 
     async def _vouched(self, profile: Profile) -> bool:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from codeagent_lsp.agent.agent_files import AgentShelf
+from codeagent_lsp.config import Settings
 from codeagent_lsp.session.memory.memory_store import MemoryStore
 from codeagent_lsp.tools.skills.shelf import SkillShelf
 from codeagent_lsp.tools.skills.trust import Trust
@@ -19,6 +20,11 @@ class Knowledge:
     skills: SkillShelf
     agents: AgentShelf
     memory: MemoryStore
+
+
+def knowledge_for(settings: Callable[[], Settings], own: Path, state: Path) -> Knowledge:
+    """Return the knowledge of a server, which follows its settings. See `knowledge_in` for the folders."""
+    return knowledge_in(own, state, lambda: settings().skills.paths, lambda: settings().memory.enabled)
 
 
 def knowledge_in(

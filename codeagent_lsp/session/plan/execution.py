@@ -73,7 +73,7 @@ class PlanRun:
         """What the user wants, said by a command instead of an answer to the question."""
         if self._question is not None:
             self._ordered = way
-            self._parts.services.inbox.settle(self._parts.record.run_id, self._question)
+            self._parts.services.user.inbox.settle(self._parts.record.run_id, self._question)
 
     async def execute(
         self, conversation: Conversation, direct: DirectStep | None = None
@@ -131,7 +131,7 @@ class PlanRun:
         if result.ending == "unsolved":
             return _Failure(result.text, hopeful=True)
         key = "run.limit" if result.ending == "limit" else "run.anomaly"
-        count = self._parts.services.settings().agent.max_iterations
+        count = self._parts.services.user.settings().agent.max_iterations
         return _Failure(self._parts.output.text(key, count=count), hopeful=True)
 
     def _instruction(self, step: PlanStep) -> str:

@@ -92,7 +92,7 @@ class DirectPath:
         asked = RewriteRequest(
             name, target.file.text, target.start, target.end, request.instruction, request.diagnostics
         )
-        system = system_prompt("rewrite", parts.services.environment())
+        system = system_prompt("rewrite", parts.services.workspace.environment())
         room = RewriteLimits(limits.window, limits.reply_tokens, limits.temperature)
         workshop = SelectionWorkshop(parts, target, checks=request.kind != "document")
         longest = max(limits.reply_tokens, 2 * estimate_tokens(target.file.text[target.start : target.end]))
@@ -206,7 +206,7 @@ class DirectPath:
         return window_of(self._model)
 
     def _limits(self) -> SolverLimits:
-        settings = self._parts.services.settings()
+        settings = self._parts.services.user.settings()
         tokens = reply_tokens(settings.model.max_tokens, self._window)
         return SolverLimits(
             settings.agent.attempts, self._window, tokens, settings.model.temperature, self._model.info.slots

@@ -32,7 +32,7 @@ class TaskWork:
     """For one request. `proof` says which answer forms the model is good at."""
 
     def __init__(self, parts: Parts, model: Model, request: RunRequest, proof: Proof) -> None:
-        setting = parts.services.settings().agent.answer_form
+        setting = parts.services.user.settings().agent.answer_form
         self._parts = parts
         self._model = model
         self._request = request
@@ -115,18 +115,18 @@ class TaskWork:
         if result.ending == "answered":
             return "stopped", "\n".join((text("solve.not_done"), result.text))
         key = "run.limit" if result.ending == "limit" else "run.anomaly"
-        return "stopped", text(key, count=self._parts.services.settings().agent.max_iterations)
+        return "stopped", text(key, count=self._parts.services.user.settings().agent.max_iterations)
 
     async def _count(self, form: AnswerForm, *, worked: bool) -> None:
         """Remember how the form did, unless the user has forced it."""
-        forms = self._parts.services.answer_forms
+        forms = self._parts.services.models.answer_forms
         if forms is not None and self._forced is None:
             await forms.count(self._model, form, worked=worked)
 
 
 def wish_of(parts: Parts, request: RunRequest) -> Wish:
     """What a request asks for; nothing is changed where the user only lets us read."""
-    if request.kind in ANSWERS or parts.services.mode() == "readOnly":
+    if request.kind in ANSWERS or parts.services.user.mode() == "readOnly":
         return "none"
     if request.kind == "test":
         return "change"
@@ -142,8 +142,8 @@ async def task_work(parts: Parts, model: Model, request: RunRequest) -> TaskWork
 
 
 async def _proof_for(parts: Parts, model: Model, wish: Wish) -> Proof:
-    forms = parts.services.answer_forms
-    setting = parts.services.settings().agent.answer_form
+    forms = parts.services.models.answer_forms
+    setting = parts.services.user.settings().agent.answer_form
     if forms is None or wish == "none" or setting != "auto":
         return BY_SCRIPT
     words = parts.output.text("solve.probing", name=model.info.name)

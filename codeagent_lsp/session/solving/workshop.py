@@ -71,7 +71,7 @@ class _RunWorkshop:
 
     def _gatherer(self) -> Gatherer:
         view = self._parts.proposal.view
-        return Gatherer(view, may_read(self._parts.services.settings().permissions, view.roots))
+        return Gatherer(view, may_read(self._parts.services.user.settings().permissions, view.roots))
 
     def _beside(self, names: Sequence[str]) -> CheckPlan:
         """The tests that belong to these files, where they can run without a question: nobody spoke of tests."""
@@ -94,8 +94,8 @@ class _RunWorkshop:
 
     def _executor(self, registry: ToolRegistry) -> ToolExecutor:
         parts = self._parts
-        approvals, language = parts.session.context.approvals, parts.services.language()
-        return ToolExecutor(registry, self._context, parts.services.mode, approvals, language)
+        approvals, language = parts.session.context.approvals, parts.services.user.language()
+        return ToolExecutor(registry, self._context, parts.services.user.mode, approvals, language)
 
 
 class SelectionWorkshop(_RunWorkshop):

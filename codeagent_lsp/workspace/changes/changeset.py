@@ -1,10 +1,10 @@
-"""Staged changes as a value: what the agent wants to do to files, never what has been done. Pure.
+"""Staged file changes as immutable values: what the agent intends to change. Pure.
 
 A changeset holds one `FileChange` per path. It can be diffed, split by file or hunk, inverted, and rebased onto
-texts that have moved since. Not here: reading files (`files/file_view.py`) or changing the user's buffers
+texts that have changed since. Not here: reading files (`files/file_view.py`) or changing the user's buffers
 (`editor.py`).
 
-Paths are absolute; a buffer that has no path is named by its URI. A text of None means that the file does not
+Paths are absolute; a buffer without a path is named by its URI. A text of None means that the file does not
 exist: no base text is a creation, no new text a deletion.
 """
 
@@ -17,15 +17,15 @@ from typing import Any, Literal
 from codeagent_lsp.workspace.edits import merge
 from codeagent_lsp.workspace.text.document import text_digest
 
-Kind = Literal["edit", "create", "delete", "move"]
+ChangeKind = Literal["edit", "create", "delete", "move"]
 
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """What becomes of one file.
+    """The change of one file: an edit, a creation, a deletion or a move.
 
     `base` is the text the change was made on and `version` that buffer's version (None: not open; 0 is a
-    version). `moved_from` is the path the file had before, None when it stays.
+    version). `moved_from` is the path the file had before, None when it is not moved.
     """
 
     path: str
@@ -35,8 +35,8 @@ class FileChange:
     moved_from: str | None = None
 
     @property
-    def kind(self) -> Kind:
-        """What this does to the file."""
+    def kind(self) -> ChangeKind:
+        """The kind of change, derived from `moved_from`, `base` and `text`."""
         if self.moved_from is not None:
             return "move"
         if self.base is None:
@@ -45,26 +45,26 @@ class FileChange:
 
     @property
     def base_digest(self) -> str | None:
-        """SHA-256 of the base text, None when there was none."""
+        """The SHA-256 of the base text, None when there was none."""
         return None if self.base is None else text_digest(self.base)
 
     @property
     def empty(self) -> bool:
-        """Whether this changes nothing."""
+        """Return whether this changes nothing."""
         return self.base == self.text and self.moved_from is None
 
     def hunks(self) -> tuple[merge.Hunk, ...]:
-        """The hunks of its diff; a creation or deletion is taken or left as a whole."""
+        """Return the hunks of its diff. A creation or deletion can only be accepted as a whole."""
         return merge.hunks(self.base or "", self.text or "")
 
     def counts(self) -> tuple[int, int]:
-        """Lines added and lines removed."""
+        """Return how many lines are added and how many are removed."""
         runs = merge.runs(self.base or "", self.text or "")
         added = sum(run.new_end - run.new_start for run in runs)
         return added, sum(run.old_end - run.old_start for run in runs)
 
     def diff(self, name: Callable[[str], str]) -> str:
-        """A unified diff; `name` shortens paths for display."""
+        """Return a unified diff; `name` shortens paths for display."""
         old = "/dev/null" if self.base is None else f"a/{name(self.moved_from or self.path)}"
         new = "/dev/null" if self.text is None else f"b/{name(self.path)}"
         label = name(self.path) if self.kind == "edit" else ""
@@ -74,7 +74,7 @@ class FileChange:
         return body if body or self.kind == "edit" else f"--- {old}\n+++ {new}\n"
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data that `from_dict` reads back."""
+        """Return plain data that `from_dict` reads back."""
         return {
             "path": self.path,
             "base": self.base,
@@ -85,13 +85,13 @@ class FileChange:
 
     @staticmethod
     def from_dict(data: Mapping[str, Any]) -> FileChange:
-        """The value that `to_dict` wrote."""
+        """Build a change from the data that `to_dict` returned."""
         return FileChange(data["path"], data["base"], data["text"], data.get("version"), data.get("moved_from"))
 
 
 @dataclass(frozen=True, slots=True)
 class Current:
-    """What a file is right now: its text (None: absent) and the version of its buffer (None: not open)."""
+    """The present state of a file: its text (None: absent) and the version of its buffer (None: not open)."""
 
     text: str | None
     version: int | None = None
@@ -99,7 +99,7 @@ class Current:
 
 @dataclass(frozen=True, slots=True)
 class HunkConflict:
-    """A part of a change that no longer fits what the user has; `line` is 1-based in the user's text."""
+    """A part of a change that does not fit the user's present text; `line` is 1-based in the user's text."""
 
     path: str
     line: int
@@ -109,7 +109,7 @@ class HunkConflict:
 
 @dataclass(frozen=True, slots=True)
 class Rebased:
-    """A changeset on the current texts, and what could not be carried over (it is left out of it)."""
+    """A changeset rebased on the current texts, and the conflicts, which are left out of it."""
 
     changeset: Changeset
     conflicts: tuple[HunkConflict, ...]
@@ -122,24 +122,24 @@ class Changeset:
     files: tuple[FileChange, ...] = ()
 
     def __iter__(self) -> Iterator[FileChange]:
-        """The changes in order."""
+        """Iterate over the changes in order."""
         return iter(self.files)
 
     def __bool__(self) -> bool:
-        """Whether there is any change."""
+        """Return whether there is any change."""
         return bool(self.files)
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """The paths as they will be."""
+        """The paths after the changes."""
         return tuple(change.path for change in self.files)
 
     def get(self, path: str) -> FileChange | None:
-        """The change of `path`, if any."""
+        """Return the change of `path`, None if there is none."""
         return next((change for change in self.files if change.path == path), None)
 
     def with_change(self, change: FileChange) -> Changeset:
-        """The same with `change` in place of the one for its path; an empty change is dropped."""
+        """Return a changeset with `change` in place of the one for its path; an empty change is dropped."""
         known = self.get(change.path)
         if known is None:
             return self if change.empty else Changeset((*self.files, change))
@@ -147,26 +147,26 @@ class Changeset:
         return Changeset(tuple(item for item in kept if not item.empty))
 
     def without(self, paths: Iterable[str]) -> Changeset:
-        """The same without the changes of `paths`."""
+        """Return a changeset without the changes of `paths`."""
         gone = frozenset(paths)
         return Changeset(tuple(change for change in self.files if change.path not in gone))
 
     def counts(self) -> tuple[int, int]:
-        """Lines added and removed over all files."""
+        """Return how many lines are added and how many are removed over all files."""
         pairs = [change.counts() for change in self.files]
         return sum(added for added, _ in pairs), sum(removed for _, removed in pairs)
 
     def diff(self, name: Callable[[str], str] = str) -> str:
-        """The whole as one unified diff."""
+        """Return one unified diff of all changes; `name` shortens paths for display."""
         return "".join(change.diff(name) for change in self.files)
 
     def split(
         self, files: Iterable[str] | None, hunks: Mapping[str, frozenset[int]] | None = None
     ) -> tuple[Changeset, Changeset]:
-        """The chosen part, and the rest rebased on it.
+        """Return the chosen part, and the rest rebased on it.
 
-        `files` are whole files, `hunks` 0-based hunk numbers per path; both None: all. A chosen hunk of a move
-        takes the move along.
+        `files` are accepted whole, `hunks` are 0-based hunk numbers per path; both None: everything is chosen. A chosen
+        hunk of a moved file includes the move.
         """
         if files is None and hunks is None:
             return self, Changeset()
@@ -183,11 +183,14 @@ class Changeset:
         return taken, rest
 
     def inverse(self) -> Changeset:
-        """The changes that take these back, last first."""
+        """Return the changes that undo these, in reverse order."""
         return Changeset(tuple(_inverse_change(change) for change in reversed(self.files)))
 
     def rebase(self, current: Mapping[str, Current]) -> Rebased:
-        """These changes on the texts in `current` (by the path the user has now), user text winning."""
+        """Rebase these changes onto the texts in `current`, keyed by the path the user has now.
+
+        On conflict the user's text wins.
+        """
         kept: list[FileChange] = []
         conflicts: list[HunkConflict] = []
         for change in self.files:

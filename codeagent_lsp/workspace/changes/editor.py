@@ -1,5 +1,8 @@
-"""The port through which accepted changes reach the user's buffers; implemented by the server, handed in by
-`app`. The one place where the agent waits for the editor.
+"""The port through which accepted changes are applied to the user's buffers.
+
+The server implements it, `app` passes it in.
+
+This is the only place where the agent waits for the editor.
 """
 
 from __future__ import annotations
@@ -9,18 +12,19 @@ from typing import Literal, Protocol
 
 from codeagent_lsp.workspace.changes.changeset import Changeset, HunkConflict
 
-Outcome = Literal["full", "partial", "none", "unknown"]
+ApplyOutcome = Literal["full", "partial", "none", "unknown"]
 
 
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """What the buffers really hold afterwards.
+    """The result of applying a changeset to the user's buffers.
 
-    `done` are the changes that arrived, on the texts they were applied to; `left` are those that did not;
-    `conflicts` the hunks that met text the user has changed; `reason` one English sentence when not full.
+    `done` are the changes that were applied, on the texts they were applied to; `left` are those that were not;
+    `conflicts` the hunks that met text changed by the user; `reason` is one English sentence unless the outcome is
+    full.
     """
 
-    outcome: Outcome
+    outcome: ApplyOutcome
     done: Changeset = Changeset()
     left: Changeset = Changeset()
     conflicts: tuple[HunkConflict, ...] = ()
@@ -28,13 +32,13 @@ class Applied:
 
 
 class Editor(Protocol):
-    """Whoever can change the user's buffers."""
+    """Applies changes to the user's buffers; one per session."""
 
     async def apply(self, changeset: Changeset, label: str, may_lose: frozenset[str] = frozenset()) -> Applied:
-        """Bring `changeset` into the buffers as an undoable edit named `label`, as far as it still fits.
+        """Apply `changeset` to the buffers as one undoable edit named `label`, as far as it still fits.
 
         A file with unsaved text is only deleted when its path is in `may_lose`.
         """
 
     def has_unsaved_text(self, path: str) -> bool:
-        """Whether a file is open with text that is not on the disk."""
+        """Return whether a file is open with text that has not been saved to disk."""

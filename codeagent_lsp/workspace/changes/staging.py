@@ -1,7 +1,7 @@
-"""The changeset of a run while the run works on it: the only mutable thing between tools and the editor.
+"""The staged changes of a run while it works: the only mutable state between the tools and the editor.
 
-Tools read through it and write into it; every step can be taken back. It never touches the disk or the client.
-Not here: the rules of editing (`match.py`) and of applying (`editor.py`).
+Tools read through it and write to it; every step can be undone. It never touches the disk or the client.
+Not here: the rules of editing (`edits/match.py`) and of applying (`editor.py`).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from codeagent_lsp.workspace.files.file_view import FileText, StagedFile
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One staged step: its id, what it touched, and the changeset before it."""
+    """One staged step: its id, the paths it changed, and the changeset before it."""
 
     change_id: str
     paths: tuple[str, ...]
@@ -25,10 +25,10 @@ class Step:
 
 
 class Staging:
-    """What a run has staged so far.
+    """The changes that a run has staged so far.
 
-    `base` gives what the user has of a path without anything staged (None: no such file).
-    `on_change` is told the path of every file whose staged state has changed.
+    `base` returns the user's version of a path without anything staged (None: no such file).
+    `on_change` is called with the path of every file whose staged state has changed, and its change.
     """
 
     def __init__(
@@ -45,36 +45,39 @@ class Staging:
 
     @property
     def changeset(self) -> Changeset:
-        """Everything staged, as a value."""
+        """Everything staged, as an immutable value."""
         return self._changeset
 
     def lookup(self, path: str) -> StagedFile | None:
-        """The staged state of `path`; None when nothing is staged for it."""
+        """Return the staged state of `path`, None when nothing is staged for it."""
         change = self._changeset.get(path)
         if change is not None:
             return StagedFile(change.text)
         return StagedFile(None) if path in _sources(self._changeset) else None
 
     def paths(self) -> Iterable[str]:
-        """All paths whose state differs from what the user has."""
+        """Return all paths whose state differs from the user's."""
         return dict.fromkeys((*self._changeset.paths, *_sources(self._changeset)))
 
     def write(self, texts: Mapping[str, str | None], read: Iterable[FileText] = ()) -> Step:
-        """Stage new texts (None deletes) as one step that can be taken back.
+        """Stage new texts by path (None deletes) as one step that can be undone.
 
-        `read` is what the new texts were made from: the user may have typed since, and what is typed must not be
-        taken for something that the change removes.
+        `read` holds the files the new texts were derived from: the user may have typed since, and text typed meanwhile
+        must not look like something that the change removes.
         """
         return self._commit(tuple(texts), self._written(self._changeset, texts, read))
 
     def move(self, target: str, read: FileText) -> Step:
-        """Stage that the file which was `read` is now `target`."""
+        """Stage a move of the file that was `read` to `target`.
+
+        Raises FileRefused if `target` itself was moved away.
+        """
         return self._commit((read.path, target), self._moved(self._changeset, target, read))
 
     def stage(self, texts: Mapping[str, str | None], moves: Mapping[str, FileText], read: Iterable[FileText]) -> Step:
-        """Stage what a program did: moves (the file that was read, by its new path) and new texts, as one step.
+        """Stage the changes made by a program as one step: `moves` (file read, by its new path) and new texts.
 
-        It may have put a file where another was moved away; that move then becomes a creation and an edit.
+        If a new file took the old path of a moved one, that move is staged as a creation and an edit.
         """
         taken = {path for path, text in texts.items() if text is not None}
         staged = _settled(self._changeset, taken.union(moves), frozenset(file.path for file in moves.values()))
@@ -84,7 +87,7 @@ class Staging:
         return self._commit(paths, self._written(staged, texts, read))
 
     def undo(self, change_id: str | None = None) -> Step:
-        """Take back the last step, or the one named and all after it."""
+        """Undo the last step, or the named one and all after it. Raises ToolFailed if there is no such step."""
         if not self._steps:
             raise ToolFailed("Nothing is staged, so there is nothing to undo.")
         ids = [step.change_id for step in self._steps]
@@ -97,7 +100,7 @@ class Staging:
         return replace(undone[0], paths=paths)
 
     def reset(self, changeset: Changeset) -> None:
-        """Continue from another changeset: what is left after a part was applied or discarded."""
+        """Replace the staged changes, and forget the steps, after a part was applied or discarded."""
         self._steps.clear()
         self._replace(changeset)
 
@@ -146,7 +149,7 @@ class Staging:
                 self._on_change(path, staged.get(path))
 
     def _unchanged(self, staged: Changeset, path: str, read: FileText | None) -> FileChange:
-        """What the user has, as a change that changes nothing yet."""
+        """Return the user's version of the file as a change that changes nothing yet."""
         if _moved_away(staged, path):
             raise FileRefused(_MOVED_AWAY.format(path=path))
         known = read if read is not None and read.source != "staged" else self._base(path)
@@ -167,9 +170,9 @@ def _moved_away(changeset: Changeset, path: str) -> bool:
 
 
 def _settled(changeset: Changeset, taken: Iterable[str], going: frozenset[str]) -> Changeset:
-    """The same with a deletion and a creation for each move away from a path that is taken now.
+    """Replace each move away from a path in `taken` by a deletion and a creation.
 
-    A file in `going` moves on, perhaps to where it came from.
+    Files whose path is in `going` are left alone: they move on, perhaps back to where they came from.
     """
     for path in taken:
         away = next((item for item in changeset if item.moved_from == path and item.path not in going), None)

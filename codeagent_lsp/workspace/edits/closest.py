@@ -1,4 +1,4 @@
-"""What a refused edit tells the model: the closest place with its line numbers, and what differs there.
+"""Messages for refused edits: the most similar place with its line numbers, and the lines that differ there.
 
 Not here: deciding whether an edit applies. The sentences are for the model, so they are English only.
 """
@@ -21,19 +21,19 @@ MAX_LINES = 20_000
 
 
 def line_of(text: str, at: int) -> int:
-    """The number, from 1, of the line that holds offset `at`."""
+    """Return the 1-based number of the line that contains offset `at`."""
     head = text[:at]
     return 1 + head.count("\n") + head.count("\r") - head.count("\r\n")
 
 
 def several(text: str, old: str, found: list[int]) -> str:
-    """The refusal for `old` occurring at several offsets."""
+    """Return the refusal for `old` occurring at several offsets."""
     lead = len(old) - len(old.lstrip("\r\n"))
     return several_lines([line_of(text, at + lead) for at in found[:MAX_NUMBERS]], total=len(found))
 
 
 def several_lines(numbers: list[int], total: int | None = None) -> str:
-    """The refusal for a block that fits at several lines."""
+    """Return the refusal for a block that matches at several 1-based line numbers."""
     total = len(numbers) if total is None else total
     shown = ", ".join(map(str, numbers[:MAX_NUMBERS])) + (", ..." if total > min(len(numbers), MAX_NUMBERS) else "")
     return (
@@ -43,7 +43,7 @@ def several_lines(numbers: list[int], total: int | None = None) -> str:
 
 
 def nearest(file: Block, block: Block) -> str:
-    """The refusal for a block found nowhere: the most similar lines and up to 8 lines that differ."""
+    """Return the refusal for a block that was not found: the most similar lines and up to 8 lines that differ."""
     start = _best_start(file, block)
     advice = _advice(file, block)
     if start is None:
@@ -67,7 +67,7 @@ def _advice(file: Block, block: Block) -> str:
 
 
 def _best_start(file: Block, block: Block) -> int | None:
-    """The file's token where most of the block's lines fit, or where the words of one line are most alike."""
+    """Return the file's token at which most of the block's lines match, else the line with most words in common."""
     votes: Counter[int] = Counter()
     wanted: dict[str, list[int]] = {}
     for index, key in enumerate(block.keys):

@@ -1,8 +1,8 @@
-"""Which lines two texts share, found within a bounded amount of work. Pure.
+"""Matching blocks of lines between two texts, with a bounded amount of work. Pure.
 
-`difflib` alone takes minutes on long texts with many repeated lines. Here every step has a price, known
-beforehand; a stretch that is too dear is first cut at lines that occur once on both sides, and what stays too dear
-counts as wholly different. Not here: hunks and merging (`merge.py`).
+`difflib` alone takes minutes on long texts with many repeated lines. Here the cost of each step is known beforehand; a
+range that is too expensive is first split at lines that are unique on both sides (as in patience diff), and what is
+still too expensive counts as wholly different. Not here: hunks and merging (`merge.py`).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ WORK = 3_000_000  # pairs of lines looked at: less than a second
 
 
 class Stretch(NamedTuple):
-    """Lines `start:end` of the old text against lines `other_start:other_end` of the new one."""
+    """Lines `start:end` of the old text against lines `other_start:other_end` of the new one (0-based, half-open)."""
 
     start: int
     end: int
@@ -27,7 +27,10 @@ class Stretch(NamedTuple):
 
 
 class LineMatcher:
-    """A matcher in the form that `merge3` and `difflib` know; `isjunk` and `autojunk` are not used."""
+    """A matcher with the interface of `difflib.SequenceMatcher` that `merge3` uses.
+
+    `isjunk` and `autojunk` are ignored.
+    """
 
     def __init__(
         self, isjunk: object = None, a: Sequence[str] = (), b: Sequence[str] = (), autojunk: bool = False
@@ -35,7 +38,10 @@ class LineMatcher:
         self._before, self._after = a, b
 
     def get_matching_blocks(self) -> list[tuple[int, int, int]]:
-        """`(i, j, n)`: n lines from i are those from j; ascending, the last one empty and at both ends."""
+        """Return triples `(i, j, n)`: n lines from i in `a` equal those from j in `b`.
+
+        Ascending, the last `(len, len, 0)`.
+        """
         before, after = self._before, self._after
         whole = Stretch(0, len(before), 0, len(after))
         joined: list[tuple[int, int, int]] = []
@@ -48,7 +54,7 @@ class LineMatcher:
 
 
 class _Search:
-    """One search with what is left of its budget."""
+    """One search for matching blocks, with its remaining budget in pairs of lines."""
 
     def __init__(self, before: Sequence[str], after: Sequence[str]) -> None:
         self._before, self._after = before, after
@@ -58,7 +64,7 @@ class _Search:
         self._prices = [0, *accumulate(1 + often[line] for line in before)]
 
     def blocks(self, whole: Stretch) -> list[tuple[int, int, int]]:
-        """Blocks that match, in any order."""
+        """Return the matching blocks inside `whole`, in any order."""
         found: list[tuple[int, int, int]] = []
         pending = [whole]
         while pending:
@@ -71,7 +77,7 @@ class _Search:
         return found
 
     def _step(self, area: Stretch) -> tuple[list[tuple[int, int, int]], list[Stretch]]:
-        """The longest match and what stands on both sides of it, or the areas between unique lines."""
+        """Return the longest match and the ranges on both sides of it, or unique lines and the ranges between them."""
         price = self._prices[area.end] - self._prices[area.start]
         if price > self._budget or price > WORK // 8:
             anchors = self._anchors(area)
@@ -85,7 +91,7 @@ class _Search:
         return [(i, j, size)], sides
 
     def _without_ends(self, area: Stretch) -> tuple[Stretch, list[tuple[int, int, int]]]:
-        """The area without the lines both sides begin and end with, which match."""
+        """Return the range without its common prefix and suffix, and these as blocks."""
         start, end, other_start, other_end = area
         while start < end and other_start < other_end and self._before[start] == self._after[other_start]:
             start, other_start = start + 1, other_start + 1
@@ -96,7 +102,7 @@ class _Search:
         return Stretch(start, end, other_start, other_end), [block for block in (head, tail) if block[2]]
 
     def _anchors(self, area: Stretch) -> list[tuple[int, int]]:
-        """Lines that occur once on either side, as many as stand in the same order."""
+        """Return the pairs of lines that are unique on both sides: a longest subset in the same order."""
         ours = _unique(self._before, area.start, area.end)
         theirs = _unique(self._after, area.other_start, area.other_end)
         return _ascending([(i, theirs[line]) for line, i in ours.items() if line in theirs])
@@ -108,7 +114,7 @@ def _unique(lines: Sequence[str], start: int, end: int) -> dict[str, int]:
 
 
 def _ascending(pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """A longest part of `pairs` (ascending in the first place) that ascends in the second, too."""
+    """Return a longest increasing subsequence of `pairs` by the second number; they ascend by the first."""
     tails: list[int] = []
     last: list[int] = []
     previous: list[int] = []

@@ -1,8 +1,8 @@
 """The edit engine: replace one block of a text by another, or refuse. Pure functions of their arguments.
 
 The exact tier may match a part of a line and replaces it literally. All other tiers match whole lines
-(`match_block.py`) and carry over only the changed lines (`match_merge.py`). Every tier needs exactly one
-place. Not here: reading files, encodings, staging.
+(`match_block.py`) and apply only the changed lines (`match_merge.py`). Every tier needs exactly one
+match. Not here: reading files, encodings, staging.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from itertools import pairwise
 
 from codeagent_lsp.errors import EditRefused
 from codeagent_lsp.workspace.edits import closest
-from codeagent_lsp.workspace.edits.match_block import BLANKS, Block, Place, Tier, places, rival
+from codeagent_lsp.workspace.edits.match_block import BLANKS, Block, BlockMatch, Tier, places, rival
 from codeagent_lsp.workspace.edits.match_merge import Unsafe, merge
 from codeagent_lsp.workspace.text.lines import dominant_newline, split_lines
 
@@ -23,7 +23,7 @@ _NEWLINE = re.compile(r"\r\n|\n|\r")
 
 @dataclass(frozen=True)
 class Replacement:
-    """The whole text after an edit, and the name of the tier that found the place, such as `exact`."""
+    """The whole text after an edit, and the name of the tier that found the match, such as `exact`."""
 
     text: str
     tier: str
@@ -31,7 +31,7 @@ class Replacement:
 
 @dataclass(frozen=True)
 class Edit:
-    """One change: the characters `start` to `stop` (not included) become `text`."""
+    """One change: the characters `start` to `stop` (0-based, half-open) become `text`."""
 
     start: int
     stop: int
@@ -40,7 +40,7 @@ class Edit:
 
 
 def replace(text: str, old: str, new: str, *, replace_all: bool = False) -> Replacement:
-    """`text` with its one place of `old` replaced by `new`; with `replace_all`, every exact occurrence.
+    """Return `text` with its only match of `old` replaced by `new`; with `replace_all`, every exact occurrence.
 
     Raises `EditRefused` with reason `not_found`, `ambiguous`, `already_applied` or `empty`.
     """
@@ -52,14 +52,14 @@ def replace(text: str, old: str, new: str, *, replace_all: bool = False) -> Repl
 
 
 def apply_edits(text: str, edits: list[Edit]) -> str:
-    """`text` after edits that do not overlap."""
+    """Return `text` after edits that do not overlap."""
     for edit in sorted(edits, key=lambda e: (e.start, e.stop), reverse=True):
         text = text[: edit.start] + edit.text + text[edit.stop :]
     return text
 
 
 def plan(text: str, old: str, new: str) -> Edit:
-    """The change that `replace` makes, without making it; raises `EditRefused` alike."""
+    """Return the change that `replace` would make; raises `EditRefused` as it does."""
     offset, text, old, new = _without_bom(text, old, new)
     _check_not_empty(old, new)
     found = exact_places(text, old)
@@ -73,7 +73,7 @@ def plan(text: str, old: str, new: str) -> Edit:
 
 
 def plan_all(text: str, old: str, new: str) -> list[Edit]:
-    """The changes of `replace(..., replace_all=True)`; with no exact occurrence, the place of `plan`."""
+    """Return the changes of `replace(..., replace_all=True)`; without an exact occurrence, the change of `plan`."""
     _check_not_empty(old, new)
     found = [at for at in exact_places(text, old) if not _splits_newline(text, old, at)]
     if not found:
@@ -90,7 +90,7 @@ def plan_all(text: str, old: str, new: str) -> list[Edit]:
 
 
 def plan_lines(text: str, old: str, new: str) -> Edit:
-    """As `plan`, but only whole lines match, never a part of one."""
+    """Return the change as `plan` does, but match whole lines only."""
     file, before, after = Block.of(text), Block.of(old), Block.of(new)
     found = places(file, before)
     if not found:
@@ -116,7 +116,7 @@ def plan_lines(text: str, old: str, new: str) -> Edit:
 
 
 def exact_places(text: str, old: str) -> list[int]:
-    """The offsets of every occurrence of `old`, overlapping ones too."""
+    """Return the offsets of every occurrence of `old`, overlapping ones too."""
     found = []
     at = text.find(old)
     while at >= 0:
@@ -154,7 +154,7 @@ def _exact_edit(text: str, old: str, new: str, at: int) -> Edit:
 
 
 def _covered(text: str, old: str, new: str, at: int) -> bool:
-    """Whether the occurrence of `old` at `at` is part of an occurrence of `new`."""
+    """Return whether the occurrence of `old` at `at` is part of an occurrence of `new`."""
     return any(
         text.startswith(form, at - inner)
         for form in {new, _localized(text, old, new, at)}
@@ -165,7 +165,7 @@ def _covered(text: str, old: str, new: str, at: int) -> bool:
 
 
 def _localized(text: str, old: str, new: str, at: int) -> str:
-    """`new` with the line endings used where it goes, unless it only has endings that `old` has too."""
+    """Return `new` with the line endings used at the match, unless it only has endings that `old` has too."""
     wanted = set(_NEWLINE.findall(new))
     if not wanted or wanted <= set(_NEWLINE.findall(old)):
         return new
@@ -175,7 +175,7 @@ def _localized(text: str, old: str, new: str, at: int) -> str:
 
 
 def _is_literal(text: str, old: str, new: str, at: int) -> bool:
-    """Whether replacing the characters is what is meant, rather than replacing lines."""
+    """Return whether to replace the characters literally rather than whole lines."""
     if _splits_newline(text, old, at):
         return False
     return not (_glues_before(text, old, new, at) or _glues_after(text, old, new, at)) and not _indents_badly(
@@ -184,19 +184,19 @@ def _is_literal(text: str, old: str, new: str, at: int) -> bool:
 
 
 def _splits_newline(text: str, old: str, at: int) -> bool:
-    """Whether the occurrence begins or ends in the middle of a CRLF."""
+    """Return whether the occurrence begins or ends in the middle of a CRLF."""
     stop = at + len(old)
     return text[max(at - 1, 0) : at + 1] == "\r\n" or text[stop - 1 : stop + 1] == "\r\n"
 
 
 def _glues_before(text: str, old: str, new: str, at: int) -> bool:
-    """`old` begins with the end of the line before: a blank line is meant, which the file does not have there."""
+    """Return whether `old` begins with a line end that is not a blank line in the file, as `old` suggests."""
     meant = old[0] in "\r\n" and bool(new) and bool(old.strip())
     return meant and at > 0 and text[at - 1] not in "\r\n"
 
 
 def _glues_after(text: str, old: str, new: str, at: int) -> bool:
-    """`old` ends with a line end, and the next line would be joined to what is left of this one."""
+    """Return whether `old` ends with a line end, and the next line would be joined to the rest of this one."""
     if old[-1] not in "\r\n" or new.endswith(("\n", "\r")) or at + len(old) == len(text):
         return False
     starts_line = at == 0 or text[at - 1] in "\r\n"
@@ -204,7 +204,7 @@ def _glues_after(text: str, old: str, new: str, at: int) -> bool:
 
 
 def _indents_badly(text: str, old: str, new: str, at: int) -> bool:
-    """`old` begins after the line's indentation, while `new` has lines that do not count on that."""
+    """Return whether `old` begins after the line's indentation, while `new` has lines without that indentation."""
     start = max(text.rfind("\n", 0, at), text.rfind("\r", 0, at)) + 1
     prefix = text[start:at]
     if not prefix or prefix.strip(BLANKS):
@@ -219,7 +219,7 @@ def _indents_badly(text: str, old: str, new: str, at: int) -> bool:
 
 
 def _adds_blank_already_there(text: str, old: str, new: str, at: int) -> bool:
-    """The edit changes the block and also puts a blank line at its edge where the file has one already."""
+    """Return whether the edit adds a blank line at the block's edge where the file already has one."""
     if old.strip() == new.strip() or not new.strip():
         return False
     stop = at + len(old)
@@ -246,8 +246,11 @@ def _first_kept(old: list[str], new: list[str]) -> bool:
 # --- all other tiers
 
 
-def _applied_here(file: Block, place: Place, after: Block) -> bool:
-    """Whether the new block stands over the place already; one that is only a part of it is a deletion."""
+def _applied_here(file: Block, place: BlockMatch, after: Block) -> bool:
+    """Return whether the new block already is at the match.
+
+    If it is only a part of the match, the edit is a deletion.
+    """
     for there in places(file, after, limit=Tier.INDENTATION):
         if there.tier > place.tier or (there.tier == place.tier and there.first == place.first):
             continue
@@ -261,7 +264,7 @@ def _applied_here(file: Block, place: Place, after: Block) -> bool:
 
 
 def _stands_already(file: Block, before: Block, after: Block) -> bool:
-    """Whether the file has the new block, and that is not just because it is a part of the old one."""
+    """Return whether the file already contains the new block, and not only because the old block contains it."""
     if not places(file, after, limit=Tier.INDENTATION):
         return False
     size = len(after.keys)

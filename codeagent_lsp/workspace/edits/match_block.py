@@ -1,9 +1,9 @@
-"""Where a block of lines stands in a file, when it is not there letter by letter.
+"""Search for a block of lines in a file that does not contain it literally.
 
-A block is seen as its non-blank lines, *tokens*, and the blank lines in the gaps between them. A place is a
+A block is seen as its non-blank lines, *tokens*, and the blank lines in the gaps between them. A match is a
 run of the file's tokens equal to the block's, one to one, so no line is ever skipped or invented. How far the
 two differ (line ends, trailing blanks, one shift of the indentation, look-alike punctuation, blank lines, a
-small typo) is the place's tier. Not here: what the file looks like afterwards (`match_merge.py`), and the
+small typo) is the match's tier. Not here: the text after the edit (`match_merge.py`), and the
 exact tier (`match.py`).
 """
 
@@ -21,7 +21,7 @@ MANY = 40  # so many places are ambiguous, however near one of them may be
 
 
 class Tier(IntEnum):
-    """How far a place differs from the block that was asked for, the nearest first."""
+    """How far a match differs from the block that was asked for, the nearest first."""
 
     EXACT = 0
     LINE_ENDS = 1
@@ -52,13 +52,13 @@ _WORD = re.compile(r"\w")
 
 
 def fold(text: str) -> str:
-    """`text` with look-alike quotes, dashes, spaces and the ellipsis written in ASCII."""
+    """Return `text` with typographic quotes, dashes, spaces and the ellipsis replaced by ASCII."""
     return text if text.isascii() else text.translate(_FOLD)
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """The parts of one line: indentation, body, trailing blanks. Its ending is not among them."""
+    """The parts of one line without its ending: indentation, body, trailing blanks."""
 
     indent: str
     body: str
@@ -66,7 +66,7 @@ class Part:
 
 
 def part_of(line: str) -> Part:
-    """Cut a line, with or without its ending, into its parts. Only blanks and tabs count as blank."""
+    """Split a line, with or without its ending, into its parts. Only spaces and tabs count as blank."""
     content = content_of(line)
     bare = content.rstrip(BLANKS)
     folded = fold(bare)
@@ -76,7 +76,10 @@ def part_of(line: str) -> Part:
 
 @dataclass(frozen=True)
 class Block:
-    """Lines with endings; the numbers of the non-blank ones; and their folded, stripped text."""
+    """Lines with endings (`lines`); the 0-based numbers of the non-blank ones (`at`).
+
+    Their folded, stripped text (`keys`).
+    """
 
     lines: list[str]
     at: list[int]
@@ -85,7 +88,7 @@ class Block:
 
     @classmethod
     def of(cls, text: str) -> Block:
-        """The block of `text`."""
+        """Build the block of `text`."""
         lines = split_lines(text)
         at, keys = [], []
         for number, line in enumerate(lines if text.isascii() else split_lines(fold(text))):
@@ -96,13 +99,13 @@ class Block:
         return cls(lines, at, keys)
 
     def part(self, token: int) -> Part:
-        """The parts of the line of a token."""
+        """Return the parts of the line of a token."""
         if token not in self.seen:
             self.seen[token] = part_of(self.lines[self.at[token]])
         return self.seen[token]
 
     def gap(self, index: int) -> list[str]:
-        """The blank lines before token `index`; after the last token for `index == len(at)`."""
+        """Return the blank lines before token `index`; after the last token for `index == len(at)`."""
         start = self.at[index - 1] + 1 if index else 0
         stop = self.at[index] if index < len(self.at) else len(self.lines)
         return self.lines[start:stop]
@@ -110,10 +113,10 @@ class Block:
 
 @dataclass(frozen=True)
 class Shift:
-    """One change of indentation, from the block's to the file's: a prefix added, removed, or tabs for blanks.
+    """A change of indentation from the block to the file: a prefix added or removed, or tabs from or to spaces.
 
-    `known` holds the pairs seen in the matched lines. `width` is the number of blanks a tab stands for (0: no
-    conversion), `offset` the blanks to add before converting.
+    `known` holds the pairs seen in the matched lines. `width` is the number of spaces per tab (0: no
+    conversion), `offset` the spaces to add before converting.
     """
 
     known: dict[str, str]
@@ -124,11 +127,11 @@ class Shift:
 
     @property
     def none(self) -> bool:
-        """Whether nothing moves."""
+        """Return whether the indentation stays as it is."""
         return not (self.add or self.remove or self.width)
 
     def apply(self, indent: str) -> str | None:
-        """The indentation in the file for `indent` in the block; None where that is not certain."""
+        """Return the indentation in the file for `indent` in the block; None where that is not certain."""
         if indent in self.known:
             return self.known[indent]
         if self.width:
@@ -147,7 +150,7 @@ class Shift:
 
 
 def shift_between(pairs: Sequence[tuple[str, str]]) -> Shift | None:
-    """The one shift that turns every first indentation into its second, or None when there is not one."""
+    """Return the one shift that turns every first indentation into its second, or None if there is none."""
     known: dict[str, str] = {}
     for block, file in pairs:
         if known.setdefault(block, file) != file:
@@ -185,8 +188,8 @@ def _conversion(known: dict[str, str]) -> Shift | None:
 
 
 @dataclass(frozen=True)
-class Place:
-    """One place of a block in a file: its first token there, what was tolerated, which tokens hold a typo."""
+class BlockMatch:
+    """One match of a block in a file: its first token there, its tier, its shift, and the tokens that hold a typo."""
 
     first: int
     size: int
@@ -196,12 +199,12 @@ class Place:
 
     @property
     def stop(self) -> int:
-        """The file's token after the last one."""
+        """The file's token after the last one of the match."""
         return self.first + self.size
 
 
-def places(file: Block, block: Block, *, limit: Tier = Tier.TYPO) -> list[Place]:
-    """Every place of `block` at the nearest tier that has any, up to `limit`."""
+def places(file: Block, block: Block, *, limit: Tier = Tier.TYPO) -> list[BlockMatch]:
+    """Return every match of `block` at the nearest tier that has any, up to `limit`."""
     if not block.keys:
         return []
     found = _evaluate(file, block, _starts(file, block, 0))
@@ -212,8 +215,8 @@ def places(file: Block, block: Block, *, limit: Tier = Tier.TYPO) -> list[Place]
     return [place for place in found if place.tier == nearest and place.tier <= limit]
 
 
-def rival(file: Block, block: Block, place: Place) -> int | None:
-    """A token of the file where the whole block stands with one or two lines put in between, besides `place`."""
+def rival(file: Block, block: Block, place: BlockMatch) -> int | None:
+    """Return a token of the file where the block matches with one or two extra lines in between, other than `place`."""
     for start, key in enumerate(file.keys):
         if key != block.keys[0] or place.first <= start < place.stop:
             continue
@@ -225,7 +228,7 @@ def rival(file: Block, block: Block, place: Place) -> int | None:
 
 
 def _starts(file: Block, block: Block, typos: int) -> Iterable[int]:
-    """The file's tokens where the block may begin with at most `typos` tokens unequal."""
+    """Return the file's tokens at which the block may begin with at most `typos` unequal tokens."""
     positions: dict[str, list[int]] = {key: [] for key in block.keys}
     for number, key in enumerate(file.keys):
         if key in positions:
@@ -240,7 +243,7 @@ def _equal_at(file: Block, block: Block, start: int) -> bool:
     return file.keys[start : start + len(block.keys)] == block.keys
 
 
-def _evaluate(file: Block, block: Block, starts: Iterable[int]) -> list[Place]:
+def _evaluate(file: Block, block: Block, starts: Iterable[int]) -> list[BlockMatch]:
     allowed = -(-len(block.keys) // 10)
     parts = [block.part(token) for token in range(len(block.keys))]
     found = []
@@ -266,7 +269,7 @@ def _typos_at(file: Block, block: Block, start: int, allowed: int) -> tuple[int,
     return tuple(typos)
 
 
-def _place_at(file: Block, block: Block, parts: list[Part], start: int, typos: tuple[int, ...]) -> Place | None:
+def _place_at(file: Block, block: Block, parts: list[Part], start: int, typos: tuple[int, ...]) -> BlockMatch | None:
     theirs = [file.part(start + token) for token in range(len(parts))]
     shift = shift_between([(ours.indent, other.indent) for ours, other in zip(parts, theirs, strict=True)])
     if shift is None:
@@ -283,7 +286,7 @@ def _place_at(file: Block, block: Block, parts: list[Part], start: int, typos: t
         tier = Tier.BLANK_LINES
     elif tier == Tier.LINE_ENDS and _blank_trails_differ(file, block, start):
         tier = Tier.TRAILING_BLANKS
-    return Place(start, len(parts), Tier.TYPO if typos else tier, shift, typos)
+    return BlockMatch(start, len(parts), Tier.TYPO if typos else tier, shift, typos)
 
 
 def _blanks_differ(file: Block, block: Block, start: int) -> bool:
@@ -301,9 +304,9 @@ def _blank_trails_differ(file: Block, block: Block, start: int) -> bool:
 
 
 def small_typo(ours: str, theirs: str) -> bool:
-    """Whether one character was added, dropped, replaced or swapped, and nothing hangs on it.
+    """Return whether the lines differ by one character added, dropped, replaced or swapped that carries no meaning.
 
-    Other digits, backslashes, other names of one letter and very short lines carry meaning, so they are never a typo.
+    Digits, backslashes, whole words of one letter and lines of less than three characters are never a typo.
     """
     if min(len(ours), len(theirs)) < 3 or abs(len(ours) - len(theirs)) > 1 or ours == theirs:
         return False
@@ -318,7 +321,7 @@ def small_typo(ours: str, theirs: str) -> bool:
 
 
 def _is_whole_word(line: str, at: int, size: int) -> bool:
-    """Whether the changed letters are a word of their own, such as a variable `x`."""
+    """Return whether the changed letters are a word of their own, such as a variable `x`."""
     if not size or not _WORD.match(line[at]):
         return False
     before = at > 0 and _WORD.match(line[at - 1])

@@ -1,16 +1,16 @@
-"""What a matched place looks like after an edit: the file's own lines, with only the changes carried over.
+"""The text of a match after an edit: the file's own lines, with only the edit's changes applied.
 
-A line that is the same in the old and the new block keeps the file's bytes, but for typographic punctuation that
-the edit writes in plain ASCII: there the edit's own characters are taken. A line that is new is moved by
-the place's shift and takes the line ending used there. Wherever two readings of the edit would give different
-files, `Unsafe` is raised. Not here: finding the place (`match_block.py`).
+A line that is the same in the old and the new block keeps the file's bytes, except for typographic punctuation that
+the edit writes in plain ASCII: there the edit's own characters are taken. A new line is indented by
+the match's shift and takes the line ending used there. Wherever two readings of the edit would give different
+files, `Unsafe` is raised. Not here: finding the match (`match_block.py`).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from codeagent_lsp.workspace.edits.match_block import Block, Place
+from codeagent_lsp.workspace.edits.match_block import Block, BlockMatch
 from codeagent_lsp.workspace.edits.match_pairs import Pairing, Region, Unsafe
 from codeagent_lsp.workspace.text.lines import content_of, dominant_newline, ending_of, runs_together
 
@@ -19,22 +19,22 @@ __all__ = ["Merged", "Unsafe", "merge"]
 
 @dataclass(frozen=True)
 class Merged:
-    """The file's lines `start` to `stop` (not included) become `text`."""
+    """The result: the file's lines `start` to `stop` (0-based, half-open) become `text`."""
 
     start: int
     stop: int
     text: str
 
 
-def merge(file: Block, place: Place, old: Block, new: Block) -> Merged:
-    """The change of `old` into `new`, carried over to the file at `place`; raises `Unsafe`."""
+def merge(file: Block, place: BlockMatch, old: Block, new: Block) -> Merged:
+    """Return the change from `old` to `new`, applied to the file at `place`; raises `Unsafe`."""
     return _Merge(file, place, old, new).run()
 
 
 class _Merge:
-    """One merge: the blocks and what is derived from them once."""
+    """One merge: the blocks and the values derived from them once."""
 
-    def __init__(self, file: Block, place: Place, old: Block, new: Block) -> None:
+    def __init__(self, file: Block, place: BlockMatch, old: Block, new: Block) -> None:
         self.file, self.place, self.old, self.new = file, place, old, new
         self.pairing = pairing = Pairing(file, place, old, new)
         self.theirs, self.ours, self.fresh = pairing.theirs, pairing.ours, pairing.fresh
@@ -56,7 +56,7 @@ class _Merge:
         return Merged(start, stop, self._finish(out, start, stop))
 
     def _check_repeats(self) -> None:
-        """Where old_str has a blank line at its edge and the file a line of text: did old_str leave that line out?"""
+        """Raise `Unsafe` if `old` has a blank line at its edge where the file has the line that `new` repeats."""
         size = self.place.size
         for t, j, beyond in ((0, 0, self.place.first - 1), (size, len(self.fresh) - 1, self.place.stop)):
             left_out = len(self.old.gap(t)) > self._claimed(t) and 0 <= beyond < len(self.file.keys)
@@ -86,7 +86,7 @@ class _Merge:
     # --- blank lines
 
     def _file_gap(self, t: int) -> list[str]:
-        """The file's blank lines in gap `t`; at the two edges only those that the old block claims."""
+        """Return the file's blank lines in gap `t`; at the two edges only as many as the old block has."""
         gap = self.file.gap(self.place.first + t)
         claimed = self._claimed(t)
         if t == 0:
@@ -98,7 +98,7 @@ class _Merge:
         return min(len(self.old.gap(t)), run) if t in (0, self.place.size) else run
 
     def _region(self, region: Region) -> list[str]:
-        """Everything between two kept lines, as it is after the edit."""
+        """Return the lines between two kept lines after the edit."""
         if region.untouched:
             return self._untouched_gap(region.i2, region.j2)
         self._check_gaps(region)
@@ -124,7 +124,7 @@ class _Merge:
         return self._blanks(new, i)
 
     def _check_edge(self, i: int, j: int) -> None:
-        """A blank line is added at the edge while the file has one there that old_str left out."""
+        """Raise `Unsafe` if a blank line is added at the edge where the file has one that `old` left out."""
         if i in (0, self.place.size) and len(self.new.gap(j)) > len(self.old.gap(i)):
             run = len(self.file.gap(self.place.first + i))
             if run > self._claimed(i):
@@ -150,7 +150,7 @@ class _Merge:
                 raise Unsafe("blank lines next to the change differ between old_str and the file")
 
     def _repeats_claim(self, region: Region, claimed: int, there: int) -> bool:
-        """Lines put into one gap, with as few blank lines as old_str has there and the file has not.
+        """Return whether new lines repeat the blank lines of `old` in a gap where the file has other ones.
 
         Fewer before the new lines are meant where those belong to the block above, as a method to its class.
         """
@@ -161,7 +161,7 @@ class _Merge:
         return last == claimed or (first == claimed and not belongs_above)
 
     def _touched_gap(self, region: Region, j: int, near: int) -> list[str]:
-        """A gap next to a change: the file's blank lines where their number stays, else the new ones."""
+        """Return the blank lines next to a change: the file's where their number stays, else the new ones."""
         new = self.new.gap(j)
         for mine, t in ((region.j + 1, region.i + 1), (region.j2, region.i2)):
             if j != mine:
@@ -175,7 +175,7 @@ class _Merge:
         return self._blanks(new, near)
 
     def _blend(self, file: list[str], old: list[str], new: list[str]) -> list[str]:
-        """As many blank lines as before: whitespace on them changes only where the new block changes it."""
+        """Return as many blank lines as before; their whitespace changes only where the new block changes it."""
         if len(file) != len(old):
             return file
         return [
@@ -187,12 +187,12 @@ class _Merge:
         return [self._blank(content_of(line)) + self._ending(near) for line in lines]
 
     def _blank(self, blanks: str) -> str:
-        """A new line of nothing but blanks; those are kept, and shifted as indentation is."""
+        """Return a new whitespace-only line: its blanks are kept, and shifted as indentation is."""
         shifted = self.place.shift.apply(blanks) if blanks else ""
         return "" if self.noisy or shifted is None else shifted
 
     def _finish(self, out: list[str], start: int, stop: int) -> str:
-        """The text, with the file's final newline, or none, unless the edit itself changes it."""
+        """Return the text, with or without final newline as the file has it, unless the edit itself changes that."""
         if runs_together([*self.file.lines[max(start - 1, 0) : start], *out, *self.file.lines[stop : stop + 1]]):
             raise Unsafe("the mixed line ends of the file would run together")
         text = "".join(out)
@@ -208,7 +208,7 @@ class _Merge:
 
 
 def _three_way(file: str, old: str, new: str) -> str:
-    """Trailing blanks of a kept line: the file's, unless the edit is about them."""
+    """Merge the trailing blanks of a kept line: the file's, unless the edit changes them."""
     if new in (old, file):
         return file
     if old == file or not new:

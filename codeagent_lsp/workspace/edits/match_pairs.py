@@ -1,6 +1,7 @@
-"""Which lines an edit keeps: old and new block paired line by line, each old line standing for one of the file.
+"""Pairing of the old and the new block of an edit line by line: which lines are kept.
 
-Not here: finding the place (`match_block.py`), and writing the result (`match_merge.py`).
+Each old line corresponds to one line of the file. Not here: finding the match (`match_block.py`), and writing the
+result (`match_merge.py`).
 """
 
 from __future__ import annotations
@@ -10,18 +11,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 
-from codeagent_lsp.workspace.edits.match_block import Block, Part, Place, fold
+from codeagent_lsp.workspace.edits.match_block import Block, BlockMatch, Part, fold
 
 Name = tuple[str, str]
 
 
 class Unsafe(Exception):
-    """The place is clear but the result is not; the message says why."""
+    """Raised when the match is clear but the result is not; the message says why."""
 
 
 @dataclass(frozen=True)
 class Region:
-    """What lies between two kept lines: old tokens `i..i2`, new tokens `j..j2`, both ends not included."""
+    """The tokens between two kept lines: old tokens `i..i2`, new tokens `j..j2`, both ends excluded."""
 
     i: int
     i2: int
@@ -30,14 +31,14 @@ class Region:
 
     @property
     def untouched(self) -> bool:
-        """Whether no line stands there, before or after."""
+        """Return whether there is no line between them, neither before nor after the edit."""
         return self.i2 == self.i + 1 and self.j2 == self.j + 1
 
 
 class Pairing:
-    """The lines of a place (`theirs`), of the old block (`ours`) and of the new one (`fresh`), and their pairs."""
+    """The lines of a match (`theirs`), of the old block (`ours`) and of the new one (`fresh`), and their pairs."""
 
-    def __init__(self, file: Block, place: Place, old: Block, new: Block) -> None:
+    def __init__(self, file: Block, place: BlockMatch, old: Block, new: Block) -> None:
         self.place = place
         self.ours = [old.part(t) for t in range(place.size)]
         self.theirs = [_plain(file.part(place.first + t), self.ours[t]) for t in range(place.size)]
@@ -46,7 +47,7 @@ class Pairing:
         self.pairs = self._pair_up()
 
     def check(self) -> None:
-        """Raise `Unsafe` unless the lines alone make clear what is meant."""
+        """Raise `Unsafe` unless the lines alone determine the result."""
         self._check_typos()
         self._check_copies()
         self._check_frame()
@@ -54,12 +55,12 @@ class Pairing:
 
     @property
     def noisy(self) -> bool:
-        """Whether the model wrote trailing blanks on kept lines of the new block that the file does not have."""
+        """Return whether kept lines of the new block have trailing blanks that the file does not have."""
         kept = ((self.fresh[j].trail, self.ours[i].trail, self.theirs[i].trail) for j, i in self.pairs.items())
         return any(fresh and fresh == ours != theirs for fresh, ours, theirs in kept)
 
     def _class_names(self) -> dict[Name, Name]:
-        """Old line -> the file's line in the block's indentation, so that both read as the same line."""
+        """Map each old line to the file's line in the block's indentation, so that both read as the same line."""
         names: dict[Name, Name] = {}
         for ours, theirs in zip(self.ours, self.theirs, strict=True):
             mine, other = (ours.indent, ours.body), (ours.indent, theirs.body)
@@ -70,7 +71,10 @@ class Pairing:
         return names
 
     def _check_copies(self) -> None:
-        """A line that reads differently in the file may not be multiplied: which copy is the file's own?"""
+        """Raise `Unsafe` if a line that the file spells differently is duplicated.
+
+        The file's own copy would be unknown.
+        """
         mine = [(part.indent, part.body) for part in self.ours]
         fresh = Counter(self.name(part) for part in self.fresh)
         for other in self.names.values():
@@ -79,12 +83,12 @@ class Pairing:
                 raise Unsafe("a line that the file spells differently occurs more than once")
 
     def name(self, part: Part) -> Name:
-        """The line that `part` stands for, as the file spells it."""
+        """Return the line that `part` stands for, as the file spells it."""
         name = (part.indent, part.body)
         return self.names.get(name, name)
 
     def _pair_up(self) -> dict[int, int]:
-        """New token -> old token, for the lines that stay."""
+        """Map new tokens to old tokens, for the lines that are kept."""
         before = [self.name(part) for part in self.ours]
         after = [self.name(part) for part in self.fresh]
         pairs = {}
@@ -94,7 +98,7 @@ class Pairing:
         return pairs
 
     def regions(self) -> Iterator[Region]:
-        """What lies before, between and behind the kept lines, in order."""
+        """Yield the regions before, between and after the kept lines, in order."""
         i = j = -1
         for j2, i2 in [*sorted(self.pairs.items()), (len(self.fresh), self.place.size)]:
             yield Region(i, i2, j, j2)
@@ -106,7 +110,7 @@ class Pairing:
             raise Unsafe("a line to be changed differs from the file")
 
     def _check_frame(self) -> None:
-        """A shifted block: old and new must have been written with the same indentation in mind."""
+        """Raise `Unsafe` for a shifted block whose old and new text assume different indentations."""
         if self.place.shift.none or not self.fresh:
             return
         ends = ((self.ours[0], self.fresh[0]), (self.ours[-1], self.fresh[-1]))
@@ -117,7 +121,7 @@ class Pairing:
             raise Unsafe("old_str and new_str are indented differently, and old_str not as in the file")
 
     def _check_punctuation(self) -> None:
-        """Typographic characters that the model put into code it copied are not to be spread further."""
+        """Raise `Unsafe` if new lines have typographic characters and copied lines have some that the file lacks."""
         invented = any(
             any(fold(letter) != letter and letter not in theirs.body for letter in ours.body)
             for ours, theirs in zip(self.ours, self.theirs, strict=True)
@@ -128,7 +132,7 @@ class Pairing:
 
 
 def _plain(theirs: Part, ours: Part) -> Part:
-    """The file's line; where the edit spells its typographic punctuation plainly, in the edit's spelling."""
+    """Return the file's line, with its typographic punctuation in ASCII where the edit writes it so."""
     if theirs.body == ours.body or fold(theirs.body) != fold(ours.body):
         return theirs
     return replace(theirs, body=ours.body) if _typographic(ours.body) < _typographic(theirs.body) else theirs

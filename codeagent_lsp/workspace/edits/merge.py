@@ -1,7 +1,7 @@
-"""Three-way merge of texts by lines, and the hunks between two texts. Pure.
+"""Three-way merge of texts by lines (diff3, by the `merge3` library), and the hunks between two texts. Pure.
 
-What both sides did is told apart by the `merge3` library; where both changed the same lines differently the
-user's text stands and the conflict is reported. Not here: files, versions, whole changesets (`changeset.py`).
+Where both sides changed the same lines differently, the user's text is kept and the conflict is reported. Not here:
+files, versions, whole changesets (`changes/changeset.py`).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ CONTEXT = 3
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """A place that both sides changed; `line` (0-based) is where it stands in the merged text."""
+    """Lines that both sides changed differently; `line` (0-based) is their position in the merged text."""
 
     line: int
     ours: str
@@ -35,7 +35,7 @@ class Merged:
 
 
 class Run(NamedTuple):
-    """Changed lines: `old_start:old_end` became `new_start:new_end` (0-based, half-open)."""
+    """One run of changed lines: `old_start:old_end` became `new_start:new_end` (0-based, half-open)."""
 
     old_start: int
     old_end: int
@@ -47,7 +47,7 @@ Hunk = tuple[Run, ...]
 
 
 def merge(base: str, ours: str, theirs: str) -> Merged:
-    """`theirs` with the changes that `ours` made to `base`; conflicts keep `theirs`."""
+    """Return `theirs` with the changes that `ours` made to `base`; conflicts keep `theirs`."""
     if theirs == base:
         return Merged(ours, ())
     if ours in (base, theirs):
@@ -67,7 +67,7 @@ def merge(base: str, ours: str, theirs: str) -> Merged:
 
 
 def runs(old: str, new: str) -> tuple[Run, ...]:
-    """The runs of lines in which the texts differ, in order, each with an equal line before the next."""
+    """Return the runs of lines in which the texts differ, in order, separated by equal lines."""
     if old == new:
         return ()
     found: list[Run] = []
@@ -80,7 +80,7 @@ def runs(old: str, new: str) -> tuple[Run, ...]:
 
 
 def hunks(old: str, new: str) -> tuple[Hunk, ...]:
-    """The runs as a diff shows them: those that stand so near that their context would meet are one hunk."""
+    """Return the runs grouped as in a unified diff: runs whose context lines would meet form one hunk."""
     grouped: list[list[Run]] = []
     for run in runs(old, new):
         if grouped and run.old_start - grouped[-1][-1].old_end <= 2 * CONTEXT:
@@ -91,7 +91,7 @@ def hunks(old: str, new: str) -> tuple[Hunk, ...]:
 
 
 def select_hunks(old: str, new: str, chosen: frozenset[int]) -> str:
-    """`old` with only the hunks of the given numbers (0-based, in order) changed to `new`."""
+    """Return `old` with only the hunks of the given numbers (0-based, in order) changed to `new`."""
     before, after = split_lines(old), split_lines(new)
     pieces: list[str] = []
     position = 0
@@ -106,7 +106,7 @@ def select_hunks(old: str, new: str, chosen: frozenset[int]) -> str:
 
 
 def with_line_ends_of(old: str, new: str) -> str:
-    """`new` with the line ends of `old`: lines that stay keep their own, all others get the one used most."""
+    """Return `new` with the line ends of `old`: unchanged lines keep their own, all others get the dominant one."""
     before, after = split_lines(old), split_lines(with_newlines(new, dominant_newline(old)))
     uniform = "".join(after)
     matcher = LineMatcher(None, [*map(content_of, before)], [*map(content_of, after)])
@@ -119,9 +119,9 @@ def with_line_ends_of(old: str, new: str) -> str:
 
 
 def unified_diff(old: str, new: str, old_name: str, new_name: str, label: str = "") -> str:
-    """A unified diff with the given names; empty when the texts are equal.
+    """Return a unified diff with the given names; '' when the texts are equal.
 
-    With a `label` each hunk's header ends with `label#number` (from 1), by which it can be accepted alone.
+    With a `label` each hunk's header ends with `label#number` (1-based), by which it can be accepted alone.
     """
     lines: list[str] = []
     before, after = split_lines(old), split_lines(new)
@@ -166,7 +166,7 @@ def _marked(mark: str, lines: list[str]) -> list[str]:
 
 
 def _row(line: str) -> str:
-    """A line as a diff shows it: a row always ends with LF, also after a lone CR."""
+    """Return a line as a row of a diff: it always ends with LF, also after a lone CR."""
     if line.endswith("\n"):
         return line
     return f"{line}\n" if line.endswith("\r") else f"{line}\n\\ No newline at end of file\n"

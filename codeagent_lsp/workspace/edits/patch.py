@@ -1,7 +1,7 @@
-"""Applying a patch, a unified diff or the `*** Begin Patch` format, to texts: all of it or nothing.
+"""Application of a patch, a unified diff or the `*** Begin Patch` format, to texts: all of it or nothing.
 
 Pure: files come in as a mapping and go out as a new one. A hunk is placed by its lines; the line numbers and headers
-of the patch only choose between places that fit exactly. Not here: reading and writing files.
+of the patch only choose between exact matches. Not here: reading and writing files.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from codeagent_lsp.workspace.text.lines import (
     split_lines,
 )
 
-Files = dict[str, str | None]
+FileTexts = dict[str, str | None]
 _BOM = "\ufeff"
 
 
-def apply_patch(files: Mapping[str, str | None], patch: str) -> Files:
-    """`files` after the patch: path -> text, None for a file that does not exist (any more).
+def apply_patch(files: Mapping[str, str | None], patch: str) -> FileTexts:
+    """Return `files` after the patch: path -> text, None for a file that does not exist (any more).
 
     `files` has to hold every path of `paths_of(patch)`; a missing one counts as None. Raises `PatchRefused`, naming
-    file and hunk, and then nothing has changed.
+    file and hunk; then nothing has changed.
     """
     result = dict(files)
     for change in parse_patch(patch):
@@ -40,12 +40,12 @@ def apply_patch(files: Mapping[str, str | None], patch: str) -> Files:
 
 
 def paths_of(patch: str) -> tuple[str, ...]:
-    """The paths a patch reads or writes, in its order; raises `PatchRefused` when it cannot be read."""
+    """Return the paths a patch reads or writes, in its order; raises `PatchRefused` when it cannot be parsed."""
     return tuple(dict.fromkeys(path for change in parse_patch(patch) for path in change.paths))
 
 
 def parse_patch(patch: str) -> list[FileChange]:
-    """The changes a patch asks for; raises `PatchRefused`."""
+    """Parse a patch in either format; raises `PatchRefused` when it is malformed or names no file."""
     lines = unwrap(patch)
     for line in lines:
         if line.rstrip() == BEGIN:
@@ -64,7 +64,7 @@ def _not_empty(changes: list[FileChange]) -> list[FileChange]:
 # --- the three operations
 
 
-def _add(files: Files, change: FileChange) -> None:
+def _add(files: FileTexts, change: FileChange) -> None:
     if files.get(change.path) is not None:
         raise PatchRefused(f"{change.path}: the patch adds this file, but it exists already. Update it instead.")
     if any(hunk.old for hunk in change.hunks):
@@ -72,7 +72,7 @@ def _add(files: Files, change: FileChange) -> None:
     files[change.path] = "".join(hunk.new for hunk in change.hunks)
 
 
-def _delete(files: Files, change: FileChange) -> None:
+def _delete(files: FileTexts, change: FileChange) -> None:
     text = _existing(files, change.path)
     if change.hunks:
         told = [content_of(line) for hunk in change.hunks for line in split_lines(hunk.old)]
@@ -81,7 +81,7 @@ def _delete(files: Files, change: FileChange) -> None:
     files[change.path] = None
 
 
-def _update(files: Files, change: FileChange) -> None:
+def _update(files: FileTexts, change: FileChange) -> None:
     text = _existing(files, change.path)
     if not change.hunks and change.moved_to is None:
         raise PatchRefused(f"{change.path}: the patch has no hunk for this file.")
@@ -93,10 +93,10 @@ def _update(files: Files, change: FileChange) -> None:
     files[change.moved_to or change.path] = changed
 
 
-_OPERATIONS: Mapping[str, Callable[[Files, FileChange], None]] = {"add": _add, "delete": _delete, "update": _update}
+_OPERATIONS: Mapping[str, Callable[[FileTexts, FileChange], None]] = {"add": _add, "delete": _delete, "update": _update}
 
 
-def _existing(files: Files, path: str) -> str:
+def _existing(files: FileTexts, path: str) -> str:
     text = files.get(path)
     if text is None:
         raise PatchRefused(f"{path}: there is no such file. To create it, use '--- /dev/null' or '*** Add File:'.")
@@ -104,7 +104,7 @@ def _existing(files: Files, path: str) -> str:
 
 
 def _with_hunks(text: str, change: FileChange) -> str:
-    """`text` with every hunk placed in it as it is, none in what another one has written."""
+    """Return `text` with all hunks applied; every hunk is matched against the original text."""
     bom = _BOM if text.startswith(_BOM) else ""
     body = text.removeprefix(_BOM)
     edits: list[Edit] = []
@@ -129,7 +129,7 @@ def _in_patch_terms(refused: EditRefused) -> str:
 
 
 def _trimmed(text: str, edit: Edit) -> Edit:
-    """The edit without the lines it keeps at its ends, so that hunks may share context."""
+    """Return the edit without the unchanged lines at its ends, so that hunks may share context."""
     old, new = split_lines(text[edit.start : edit.stop]), split_lines(edit.text)
     head, tail = shared_ends(old, new)
     start = edit.start + sum(map(len, old[:head]))
@@ -138,7 +138,7 @@ def _trimmed(text: str, edit: Edit) -> Edit:
 
 
 class _Placing:
-    """Finding the place of one hunk in a file. `drift` is how far off the patch's line numbers were before."""
+    """The search for the match of one hunk in a file. `drift` is by how many lines the previous line number was off."""
 
     def __init__(self, text: str, hunk: Hunk, drift: int) -> None:
         self.text, self.hunk, self.drift = text, hunk, drift
@@ -148,7 +148,7 @@ class _Placing:
         self.new = [content_of(line) for line in split_lines(hunk.new)]
 
     def run(self) -> tuple[Edit, int]:
-        """The edit and the drift for the next hunk; raises `EditRefused`."""
+        """Return the edit and the drift for the next hunk; raises `EditRefused`."""
         if all(tag == " " for tag, _ in self.hunk.rows):
             raise EditRefused("empty", "it has no line that begins with '+' or '-'.")
         if not self.old:
@@ -166,13 +166,13 @@ class _Placing:
         return self.contents[at] == self.old[0] and self.contents[at : at + len(self.old)] == self.old
 
     def _is_applied(self, at: int) -> bool:
-        """Whether the new block already stands around this place of the old one."""
+        """Return whether the new block already surrounds this match of the old one."""
         size = len(self.new)
         inner = (d for d in range(size - len(self.old) + 1) if self.new[d : d + len(self.old)] == self.old != self.new)
         return any(at >= d and self.contents[at - d : at - d + size] == self.new for d in inner)
 
     def _insertion(self) -> Edit:
-        """Lines without any old line: only at the end of a file, or into an empty one."""
+        """Return the edit of a hunk without any old line: only at the end of a file, or into an empty one."""
         if self.lines and (self.hunk.line is not None or self.hunk.headers):
             raise EditRefused(
                 "not_found", "it only adds lines; show some lines around them so that the place is clear."
@@ -209,7 +209,7 @@ class _Placing:
         return [at for at in found if any(start <= at < stop for start, stop in scopes)]
 
     def _scopes(self, header: str, start: int, stop: int) -> list[tuple[int, int]]:
-        """The lines from each line that reads like the header to the end of what is indented below it."""
+        """Return (start, stop) from each line that starts with the header to the end of what is indented below it."""
         return [
             (at, self._end_of_scope(at, stop))
             for at in range(max(start, 0), stop)
@@ -225,7 +225,7 @@ class _Placing:
         return [at for at in found if at + len(self.old) == len(self.lines)] if self.hunk.at_end else found
 
     def _at_line(self, found: list[int]) -> list[int]:
-        """The place at the patch's own line number, or at that number moved as the hunk before was."""
+        """Return the matches at the patch's own line number, or at that number plus the drift."""
         if self.hunk.line is None:
             return found
         return [at for at in found if at + 1 in (self.hunk.line, self.hunk.line + self.drift)]
@@ -233,7 +233,7 @@ class _Placing:
     # --- writing
 
     def _literal(self, at: int) -> Edit:
-        """Kept rows as the file has them, added rows with the line ending used there."""
+        """Return the edit at line `at`: kept rows as the file has them, added rows with the line ending used there."""
         stop = at + len(self.old)
         out: list[str] = []
         here = at
@@ -251,7 +251,7 @@ class _Placing:
         return Edit(start, start + size, self._with_ending(out, stop), "exact")
 
     def _with_ending(self, out: list[str], stop: int) -> str:
-        """Every line but the file's last one ends; the last as the patch says, or else as it was."""
+        """Join the lines, each with an ending; the file's last line ends as the patch says, or else as it did."""
         newline = dominant_newline(self.text)
         ended = [line if ending_of(line) else line + newline for line in out]
         if stop < len(self.lines) or not ended:

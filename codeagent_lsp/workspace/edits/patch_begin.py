@@ -1,6 +1,6 @@
-"""Reading the `*** Begin Patch` format: whole sections per file, hunks without line numbers.
+"""Parser of the `*** Begin Patch` format: one section per file, hunks without line numbers.
 
-Not here: unified diffs and finding the place of a hunk.
+Not here: unified diffs (`patch_unified.py`) and placing hunks (`patch.py`).
 """
 
 from __future__ import annotations
@@ -14,33 +14,33 @@ _END_OF_FILE = "*** End of File"
 
 
 def parse_begin(lines: list[str]) -> list[FileChange]:
-    """The changes between `*** Begin Patch` and `*** End Patch`; raises `PatchRefused` when malformed."""
+    """Parse the changes between `*** Begin Patch` and `*** End Patch`; raises `PatchRefused` when malformed."""
     stripped = [line.rstrip() for line in lines]
     start = stripped.index(BEGIN) + 1
     if END not in stripped:
         raise PatchRefused(f"The patch does not end with '{END}'; it may have been cut off. Send it again.")
-    reader = _Reader(lines[start : stripped.index(END)])
+    reader = _BeginPatchReader(lines[start : stripped.index(END)])
     changes = []
     while reader.more():
         changes.append(reader.section())
     return changes
 
 
-class _Reader:
-    """A position in the lines of a patch."""
+class _BeginPatchReader:
+    """A cursor over the lines of a patch; `at` is the 0-based next line."""
 
     def __init__(self, lines: list[str]) -> None:
         self.lines = lines
         self.at = 0
 
     def more(self) -> bool:
-        """Whether another section follows; blank lines between sections do not count."""
+        """Skip blank lines and return whether another section follows."""
         while self.at < len(self.lines) and not self.lines[self.at].strip():
             self.at += 1
         return self.at < len(self.lines)
 
     def section(self) -> FileChange:
-        """One file's section."""
+        """Parse the section of one file."""
         line = self._next()
         for start, read in ((_ADD, self._added), (_DELETE, self._deleted), (_UPDATE, self._updated)):
             if line.startswith(start):

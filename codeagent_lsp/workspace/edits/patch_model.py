@@ -1,6 +1,6 @@
-"""What a patch asks for, whatever its format: per file an operation and hunks of kept, removed and added lines.
+"""The content of a patch in any format: per file an operation and hunks of kept, removed and added lines.
 
-Not here: reading the two formats (`patch_unified.py`, `patch_begin.py`) and applying (`patch.py`).
+Not here: parsing the two formats (`patch_unified.py`, `patch_begin.py`) and applying (`patch.py`).
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ _HEREDOC = re.compile(r"^[\w ]*<<-?\s*(['\"]?)(\w+)\1\s*$")
 
 @dataclass(frozen=True)
 class Hunk:
-    """One change. `rows` are (` `, `-` or `+`, line with LF or without).
+    """One hunk. `rows` are pairs of a tag (` `, `-` or `+`) and a line, with LF or without.
 
-    `line` is the first old line by the patch, from 1, or None; `headers` are texts after `@@` that stand above the
-    place; `at_end` says the hunk ends with the file.
+    `line` is the 1-based number of the first old line according to the patch, or None; `headers` are the texts after
+    `@@`, which name lines above the hunk; `at_end` says that the hunk ends with the file.
     """
 
     rows: tuple[tuple[str, str], ...]
@@ -38,7 +38,7 @@ class Hunk:
 
 @dataclass(frozen=True)
 class FileChange:
-    """What happens to one file: `add`, `delete` or `update`, the last with an optional new path."""
+    """The operation on one file: `add`, `delete` or `update`, the last with an optional new path."""
 
     kind: str
     path: str
@@ -52,7 +52,7 @@ class FileChange:
 
 
 def unwrap(patch: str) -> list[str]:
-    """The lines of a patch without endings, and without a code fence or heredoc around it."""
+    """Return the lines of a patch without endings, and without a code fence or heredoc around it."""
     lines = [line.removesuffix("\r") for line in patch.split("\n")]
     while lines and not lines[-1].strip():
         lines.pop()

@@ -1,6 +1,6 @@
-"""Reading unified diffs: git's, and plain `---`/`+++` ones, with the wrong counts that models write.
+"""Parser of unified diffs: git's, and plain `---`/`+++` ones, tolerating the wrong line counts that models write.
 
-Not here: the `*** Begin Patch` format and finding the place of a hunk.
+Not here: the `*** Begin Patch` format (`patch_begin.py`) and placing hunks (`patch.py`).
 """
 
 from __future__ import annotations
@@ -18,23 +18,26 @@ _BACKUPS = (".orig", ".old", ".bak")
 
 
 def parse_unified(lines: list[str]) -> list[FileChange]:
-    """The changes of a unified diff; raises `PatchRefused` for one that cannot be understood."""
-    reader = _Reader(lines)
+    """Parse a unified diff; raises `PatchRefused` when it is malformed."""
+    reader = _UnifiedDiffReader(lines)
     changes = []
     while reader.skip_to_file():
         changes.append(reader.file())
     return changes
 
 
-class _Reader:
-    """A position in the lines of a diff."""
+class _UnifiedDiffReader:
+    """A cursor over the lines of a diff; `at` is the 0-based next line."""
 
     def __init__(self, lines: list[str]) -> None:
         self.lines = lines
         self.at = 0
 
     def skip_to_file(self) -> bool:
-        """Go to the next file's header; text between files is a comment, but lost hunks are an error."""
+        """Go to the next file's header and return whether there is one. Other text is skipped.
+
+        Hunks without file are refused.
+        """
         while self.at < len(self.lines):
             if self._at_git_header() or self._at_names():
                 return True
@@ -46,7 +49,7 @@ class _Reader:
         return False
 
     def file(self) -> FileChange:
-        """One file: its headers, then its hunks."""
+        """Parse one file: its headers, then its hunks."""
         facts = self._git_facts() if self._at_git_header() else {}
         before, after = facts.get("from"), facts.get("to")
         if "rename" not in facts:
@@ -68,7 +71,7 @@ class _Reader:
         return len(here) == 2 and here[0].startswith("--- ") and here[1].startswith("+++ ")
 
     def _git_facts(self) -> dict[str, str]:
-        """The extended header: names, and whether the file is new, deleted, renamed or copied."""
+        """Parse git's extended header: names, and whether the file is new, deleted, renamed or copied."""
         facts = _names_of_header(self.lines[self.at])
         self.at += 1
         while self.at < len(self.lines) and not (
@@ -107,7 +110,7 @@ class _Reader:
         return hunks
 
     def _rows(self, header: re.Match[str]) -> tuple[tuple[tuple[str, str], ...], bool]:
-        """The rows of one hunk. Its counts only decide whether `--- x` is a removed line or a new file."""
+        """Parse the rows of one hunk. Its counts only decide whether `--- x` is a removed line or a new file."""
         left = [int(header.group(i) or 1) if header.group(1) else 0 for i in (2, 4)]
         rows: list[tuple[str, str]] = []
         at_end = False
@@ -144,7 +147,7 @@ class _Reader:
 
 
 def _names_of_header(line: str) -> dict[str, str]:
-    """The two names of `diff --git a/x b/x`; with blanks in them only where both halves are the same."""
+    """Return the names in `diff --git a/x b/x`; names with blanks only where both halves are the same."""
     rest = line.removeprefix("diff --git ").strip()
     half = (len(rest) - 1) // 2
     if rest[1:2] == "/" and rest[:half][2:] == rest[half + 1 :][2:]:
@@ -154,7 +157,7 @@ def _names_of_header(line: str) -> dict[str, str]:
 
 
 def _name(text: str) -> str:
-    """A file name from a header: quotes undone, the time after a tab dropped."""
+    """Return the file name of a header line, unquoted and without the timestamp after a tab."""
     if text.startswith('"') and text.rstrip().endswith('"'):
         raw = _QUOTED.sub(_unescape, text.strip()[1:-1])
         return raw.encode("latin-1", "replace").decode("utf-8", "replace") if "\\" in text else raw
@@ -167,7 +170,7 @@ def _unescape(match: re.Match[str]) -> str:
 
 
 def _without_prefixes(before: str | None, after: str | None) -> tuple[str | None, str | None]:
-    """Drop git's `a/` and `b/`, but only where both names have them (or the other is /dev/null)."""
+    """Remove git's `a/` and `b/`, but only where both names have them (or the other is /dev/null)."""
     has = (before in (None, _NULL) or before.startswith("a/"), after in (None, _NULL) or after.startswith("b/"))
     if all(has):
         before = before[2:] if before and before != _NULL else before

@@ -1,7 +1,7 @@
-"""What a run sees of the workspace: its staged text over the open buffers over the disk.
+"""The workspace as a run sees it: its staged text over the open buffers over the disk.
 
-Synchronous and free of effects; callers that serve a client run it in a thread. Not here: where a path may
-lead (`paths.py`), searching in the texts (`search.py`), changing anything (`changeset.py`).
+Synchronous and without side effects; callers that serve a client run it in a thread. Not here: confinement of paths
+to the workspace (`paths.py`), search in the texts (`search.py`), changes (`changes/changeset.py`).
 """
 
 # ruff: noqa: PTH118, PTH119, PTH120, PTH206 - names are plain strings here and may be any bytes
@@ -17,11 +17,11 @@ from typing import Literal, NamedTuple, Protocol
 
 from codeagent_lsp.errors import FileRefused
 from codeagent_lsp.workspace.files.ignore import FolderRules, IgnoreRules
-from codeagent_lsp.workspace.files.paths import Child, Kind, Roots, is_untitled
+from codeagent_lsp.workspace.files.paths import Child, FileKind, Roots, is_untitled
 from codeagent_lsp.workspace.text.document import Document
 from codeagent_lsp.workspace.text.encoding import Encoding, decode
 
-Source = Literal["staged", "buffer", "disk"]
+TextSource = Literal["staged", "buffer", "disk"]
 
 MAX_BYTES = 1 << 20
 MAX_ENTRIES = 1000
@@ -30,7 +30,7 @@ _LOOKED_AT_FOR_NAMES = 5000
 
 
 class Buffers(Protocol):
-    """The open documents, by absolute real path, or by uri where there is no file."""
+    """The open documents, by absolute real path, or by URI where there is no file."""
 
     def get_by_path(self, path: str) -> Document | None: ...
 
@@ -39,13 +39,13 @@ class Buffers(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class StagedFile:
-    """What a run made of a file: its text, or None when it is deleted."""
+    """The staged state of one file: its text, or None when it is deleted."""
 
     text: str | None
 
 
 class StagedView(Protocol):
-    """The staged changes of a run; `paths` are those whose state differs from what the user has."""
+    """The staged changes of a run. `paths` are those whose state differs from the user's."""
 
     def lookup(self, path: str) -> StagedFile | None: ...
 
@@ -53,65 +53,71 @@ class StagedView(Protocol):
 
 
 class NoBuffers:
-    """No document is open."""
+    """A `Buffers` without any open document."""
 
     def get_by_path(self, path: str) -> Document | None:
-        """None."""
+        """Return None."""
         return None
 
     def open_paths(self) -> Iterable[str]:
-        """None."""
+        """Return no paths."""
         return ()
 
 
 class NothingStaged:
-    """Nothing is staged."""
+    """A `StagedView` without any staged change."""
 
     def lookup(self, path: str) -> StagedFile | None:
-        """None."""
+        """Return None."""
         return None
 
     def paths(self) -> Iterable[str]:
-        """None."""
+        """Return no paths."""
         return ()
 
 
 @dataclass(frozen=True, slots=True)
 class FileText:
-    """A file as text. `version` is the buffer's, None for other sources; `note` is '' or a remark."""
+    """The text of one file. `version` is the buffer's, None for other sources.
+
+    `note` is a remark for the reader or ''.
+    """
 
     path: str
     text: str
-    source: Source
+    source: TextSource
     version: int | None = None
     encoding: Encoding = "utf-8"
     note: str = ""
 
 
-class Entry(NamedTuple):
-    """Something in a folder: its absolute path and what it is."""
+class ListedEntry(NamedTuple):
+    """One entry of a folder listing: its absolute path and its kind."""
 
     path: str
-    kind: Kind
+    kind: FileKind
 
 
 class Listing(NamedTuple):
-    """Entries in the order of a tree, each folder before what it holds; `truncated` if there were more."""
+    """Entries in preorder, each folder before its content; `truncated` if there were more."""
 
-    entries: tuple[Entry, ...]
+    entries: tuple[ListedEntry, ...]
     truncated: bool
 
 
 @dataclass(frozen=True, slots=True)
 class _Overlay:
-    """What stands over the disk: names by folder, and the files that are gone."""
+    """The open and staged files that lie over the disk: names by folder, and the files that are deleted."""
 
-    names: dict[str, dict[str, Kind]] = field(default_factory=dict)
+    names: dict[str, dict[str, FileKind]] = field(default_factory=dict)
     deleted: frozenset[str] = frozenset()
 
 
 class FileView:
-    """Reads files as a run sees them. All paths are absolute and resolved; `max_bytes` bounds one file."""
+    """Reads files as a run sees them. All paths are absolute and resolved.
+
+    `max_bytes` is the size limit of one file.
+    """
 
     def __init__(self, roots: Roots, buffers: Buffers, staged: StagedView, *, max_bytes: int = MAX_BYTES) -> None:
         self.roots = roots
@@ -121,7 +127,10 @@ class FileView:
         self._rules = {root: IgnoreRules(root) for root in roots.folders}
 
     def read(self, path: str) -> FileText:
-        """The text of `path`. FileRefused: missing, deleted here, a folder, binary or too large."""
+        """Return the text of `path`.
+
+        Raises FileRefused if it is missing, deleted in this run, a folder, binary or too large.
+        """
         staged = self._staged.lookup(path)
         if staged is None:
             found = self.base(path)
@@ -133,7 +142,10 @@ class FileView:
         return FileText(path, staged.text, "staged", None, self._disk_encoding(path))
 
     def base(self, path: str) -> FileText | None:
-        """What the user has at `path`, without anything staged; None if there is nothing. Else as `read`."""
+        """Return the user's version of `path`, ignoring staged changes; None if there is none.
+
+        Raises FileRefused as `read` does.
+        """
         document = self._buffers.get_by_path(path)
         if document is not None:
             _check_size(self.roots.relative(path), document.text, self.max_bytes)
@@ -141,12 +153,15 @@ class FileView:
         return self.saved(path)
 
     def saved(self, path: str) -> FileText | None:
-        """What the disk has at `path`, without buffers and staged texts; None if there is nothing. Else as `read`."""
+        """Return the version of `path` on disk, ignoring buffers and staged changes; None if there is none.
+
+        Raises FileRefused as `read` does.
+        """
         kind = None if is_untitled(path) else self.roots.kind(path)
         return None if kind is None else self._from_disk(path, kind)
 
     def exists(self, path: str) -> bool:
-        """Whether the run sees a file or a folder at `path`."""
+        """Return whether the run sees a file or a folder at `path`."""
         staged = self._staged.lookup(path)
         if staged is not None:
             return staged.text is not None
@@ -155,16 +170,19 @@ class FileView:
         return not is_untitled(path) and (self.roots.stat(path) is not None or path in self._overlay().names)
 
     def list_dir(self, path: str, depth: int = 1, *, limit: int = MAX_ENTRIES) -> Listing:
-        """What `path` holds, `depth` levels deep, ignored names left out. FileRefused if it is no folder."""
+        """Return the content of folder `path`, `depth` levels deep, without ignored names.
+
+        FileRefused if it is no folder.
+        """
         overlay = self._overlay()
         self._require_folder(path, overlay)
         found = list(islice(self._tree(path, self._rules_at(path), overlay, depth), limit + 1))
         return Listing(tuple(found[:limit]), len(found) > limit)
 
     def walk(self, path: str, *, limit: int = MAX_FILES) -> Iterator[str]:
-        """The files below `path`, or `path` itself if it is one, in the order of a tree, at most `limit`.
+        """Yield the files below `path` in preorder, or `path` itself if it is a file; at most `limit`.
 
-        Ignored names and links are left out, unless `path` itself is ignored. Nothing there: no files.
+        Ignored names and links are left out, unless `path` itself is ignored. A missing path yields nothing.
         """
         overlay = self._overlay()
         if path not in overlay.names and self.roots.kind(path) != "folder":
@@ -172,15 +190,15 @@ class FileView:
         return islice(self._files(path, self._rules_at(path), overlay), limit)
 
     def over_disk(self) -> frozenset[str]:
-        """The paths whose text does not come from the disk: open or staged, deleted ones included."""
+        """Return the paths whose text does not come from the disk: open or staged, deleted ones included."""
         return frozenset(self._staged.paths()) | frozenset(self._buffers.open_paths())
 
     def is_ignored(self, path: str, *, is_dir: bool = False) -> bool:
-        """Whether the ignore rules leave out the file or folder `path`."""
+        """Return whether the ignore rules leave out the file or folder `path`."""
         root = self.roots.root_of(path)
         return root is not None and self._rules[root].is_ignored(path, is_dir=is_dir)
 
-    def _from_disk(self, path: str, kind: Kind) -> FileText:
+    def _from_disk(self, path: str, kind: FileKind) -> FileText:
         if kind == "folder":
             raise FileRefused(f"{self.roots.relative(path)} is a folder. List it instead.")
         data = self.roots.read_bytes(path, self.max_bytes)
@@ -191,7 +209,7 @@ class FileView:
         return FileText(path, decoded.text, "disk", None, decoded.encoding, decoded.note)
 
     def _disk_encoding(self, path: str) -> Encoding:
-        """How the file under a buffer or a staged text is written; new files are UTF-8."""
+        """Return the encoding of the file on disk under a buffer or staged text; UTF-8 for new files."""
         if is_untitled(path) or self.roots.kind(path) != "file":
             return "utf-8"
         try:
@@ -207,7 +225,7 @@ class FileView:
         return f"{sentence} Did you mean {' or '.join(names)}?" if names else sentence
 
     def _alike(self, path: str) -> list[str]:
-        """Up to three files that may be meant: the same name elsewhere, or a similar one in the folder."""
+        """Return up to three files that may be meant: the same name elsewhere, or a similar name in the folder."""
         root = self.roots.root_of(path) or path
         folder, name = os.path.split(path)
         seen = list(self.walk(root, limit=_LOOKED_AT_FOR_NAMES))
@@ -231,7 +249,10 @@ class FileView:
         return name in overlay.names.get(folder, ()) or self.roots.kind(path) == "file"
 
     def _rules_at(self, path: str) -> FolderRules | None:
-        """The rules inside a folder; None, no rules, for one that is ignored itself but was asked for."""
+        """Return the ignore rules inside a folder.
+
+        None (no rules) for a folder that is ignored itself but was asked for.
+        """
         root = self.roots.root_of(path)
         if root is None or self.is_ignored(path, is_dir=True):
             return None
@@ -241,16 +262,16 @@ class FileView:
             rules = rules.enter(name)
         return rules
 
-    def _tree(self, folder: str, rules: FolderRules | None, overlay: _Overlay, depth: int) -> Iterator[Entry]:
+    def _tree(self, folder: str, rules: FolderRules | None, overlay: _Overlay, depth: int) -> Iterator[ListedEntry]:
         for name, kind in self._children(folder, rules, overlay):
             path = os.path.join(folder, name)
-            yield Entry(path, kind)
+            yield ListedEntry(path, kind)
             if kind == "folder" and depth > 1:
                 yield from self._tree(path, rules and rules.enter(name), overlay, depth - 1)
 
     def _files(self, start: str, start_rules: FolderRules | None, overlay: _Overlay) -> Iterator[str]:
-        """A walk with a stack of its own, so that deep trees do no harm."""
-        pending: list[tuple[str, Kind, FolderRules | None]] = [(start, "folder", start_rules)]
+        """Yield the files of a walk with an explicit stack, so that deep trees do not exhaust Python's."""
+        pending: list[tuple[str, FileKind, FolderRules | None]] = [(start, "folder", start_rules)]
         while pending:
             path, kind, rules = pending.pop()
             if kind == "file":
@@ -263,8 +284,8 @@ class FileView:
                 pending += reversed(inside)
 
     def _children(self, folder: str, rules: FolderRules | None, overlay: _Overlay) -> list[Child]:
-        """What a folder holds, ignored names left out, in byte order of the names."""
-        found: dict[str, Kind] = dict(_scan(self.roots, folder))
+        """Return the entries of a folder without ignored names, in byte order of the names."""
+        found: dict[str, FileKind] = dict(_scan(self.roots, folder))
         found |= overlay.names.get(folder, {})
         return [
             Child(name, found[name])
@@ -274,10 +295,10 @@ class FileView:
         ]
 
     def _overlay(self) -> _Overlay:
-        """The files that are open or staged, with the folders they need, and those deleted."""
+        """Return the open or staged files, with the folders they need, and the deleted ones."""
         staged = {path: self._staged.lookup(path) for path in self._staged.paths()}
         deleted = frozenset(path for path, state in staged.items() if state is not None and state.text is None)
-        names: dict[str, dict[str, Kind]] = {}
+        names: dict[str, dict[str, FileKind]] = {}
         for path in {*staged, *self._buffers.open_paths()} - deleted:
             root = None if is_untitled(path) else self.roots.root_of(path)
             if root is not None:
@@ -299,8 +320,8 @@ def _scan(roots: Roots, folder: str) -> tuple[Child, ...]:
         return ()
 
 
-def _add(names: dict[str, dict[str, Kind]], path: str, root: str) -> None:
-    kind: Kind = "file"
+def _add(names: dict[str, dict[str, FileKind]], path: str, root: str) -> None:
+    kind: FileKind = "file"
     while path != root:
         path, name = os.path.split(path)
         names.setdefault(path, {}).setdefault(name, kind)

@@ -1,7 +1,7 @@
 """Glob patterns over relative paths: `*`, `?`, `[...]`, `{a,b}` and `**` for any number of folders.
 
-A pattern without `/` fits a name at any depth. No pattern makes matching run
-away. Not here: ignore files, which have rules of their own (`ignore.py`).
+A pattern without `/` matches a name at any depth. Matching never takes exponential time. Not here: ignore files, which
+have rules of their own (`ignore.py`).
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ _Segment = re.Pattern[str] | None  # None stands for `**`
 
 @dataclass(frozen=True, slots=True)
 class Glob:
-    """A compiled pattern."""
+    """A compiled glob pattern."""
 
     alternatives: tuple[tuple[_Segment, ...], ...]
 
     def matches(self, path: str) -> bool:
-        """Whether `path`, relative and separated by '/', fits as a whole."""
+        """Return whether the whole of `path`, relative and with '/' as separator, matches."""
         parts = path.split("/")
         return any(_fits(parts, segments) for segments in self.alternatives)
 
 
 def compile_glob(pattern: str) -> Glob:
-    """The pattern ready to match; ToolRetry if it is empty or too complicated."""
+    """Compile a glob pattern. Raises ToolRetry if it is empty, too long or has too many alternatives."""
     if not pattern.strip("/") or len(pattern) > _MAX_LENGTH:
         raise ToolRetry("The glob pattern is empty or too long. Give one such as src/**/*.py.")
     anywhere = "/" not in pattern.strip("/") and not pattern.startswith("/")
@@ -45,7 +45,7 @@ def compile_glob(pattern: str) -> Glob:
 
 
 def _expand(pattern: str) -> list[str]:
-    """Every pattern that the innermost braces stand for, as a shell would."""
+    """Return the patterns that the braces expand to, as in a shell, innermost first."""
     done: list[str] = []
     pending = [pattern]
     while pending:
@@ -65,7 +65,7 @@ def _segments(pattern: str) -> tuple[_Segment, ...]:
 
 
 def _segment(part: str) -> re.Pattern[str]:
-    """One name. Each star but the last takes the first fit and never looks back, so no pattern runs away."""
+    """Compile the pattern of one path part. Each star but the last matches lazily and atomically: no backtracking."""
     chunks: list[str] = [""]
     for piece in _PIECE.findall(part):
         if piece.startswith("*"):
@@ -97,7 +97,7 @@ def _char_class(body: str) -> str:
 
 
 def _fits(parts: Sequence[str], segments: Sequence[_Segment]) -> bool:
-    """Wildcard matching with one point of return, the last `**` passed."""
+    """Match path parts against segments with one backtracking point, the last `**` passed."""
     at = seg = 0
     back: tuple[int, int] | None = None
     while at < len(parts):

@@ -1,8 +1,8 @@
-"""Which files of a folder are not worth looking at: built-in names, git's ignore files and our own.
+"""The ignore rules of a folder: built-in names, git's ignore files and `.codeagentignore`.
 
 `.gitignore` (nested, and from the top of the repository that holds the folder) and `.git/info/exclude` follow
-git's rules; `.codeagentignore` has the same form and can only take more away. Read anew when a file changes.
-Not here: what may be touched (`paths.py`); an ignored file can still be named and read.
+git's rules (gitignore(5)); `.codeagentignore` has the same format and can only ignore more. Files are read again when
+they change. Not here: access control (`paths.py`); an ignored file can still be named and read.
 """
 
 # ruff: noqa: PTH118, SIM905 - plain strings are several times faster in a walk; word lists read better as text
@@ -38,23 +38,26 @@ _Rule = tuple[bool, re.Pattern[str]]  # whether it leaves out what it fits, and 
 
 
 class _Rules(NamedTuple):
-    """The rules of one ignore file, the last one first; `any` fits wherever one of them may."""
+    """The rules of one ignore file, the last one first.
+
+    `any` matches every path that at least one of them may match.
+    """
 
     each: tuple[_Rule, ...] = ()
     any: re.Pattern[str] | None = None
 
 
 class _Source(NamedTuple):
-    """The rules of one ignore file, which are about paths without their first `start` characters."""
+    """The rules of one ignore file, for paths without their first `start` characters."""
 
     start: int
     rules: _Rules
 
 
 class FolderRules(NamedTuple):
-    """The rules that hold for the names in one folder; a value, good for one walk.
+    """The ignore rules for the names in one folder; an immutable value, good for one walk.
 
-    `path` is the folder's below the top of the repository: '' or `a/b/`.
+    `path` is the folder's path below the top of the repository: '' or `a/b/`.
     """
 
     rules: IgnoreRules
@@ -63,19 +66,19 @@ class FolderRules(NamedTuple):
     own: tuple[_Source, ...]
 
     def ignores(self, name: str, *, is_dir: bool) -> bool:
-        """Whether the file or folder `name` in this folder is left out."""
+        """Return whether the file or folder `name` in this folder is ignored."""
         if name in BUILT_IN:
             return True
         path = f"{self.path}{name}/" if is_dir else self.path + name
         return _decision(self.git, path) or _decision(self.own, path)
 
     def enter(self, name: str) -> FolderRules:
-        """The rules for the names in the folder `name` of this folder."""
+        """Return the rules for the names in the folder `name` of this folder."""
         return self.rules._extend(self, name)
 
 
 class IgnoreRules:
-    """The rules of one workspace folder, an absolute real path. Safe to use from any thread."""
+    """The ignore rules of one workspace folder, an absolute real path. Safe to use from any thread."""
 
     def __init__(self, root: str) -> None:
         self._root = root
@@ -83,7 +86,7 @@ class IgnoreRules:
         self._cache: dict[str, tuple[tuple[int, int, int], _Rules]] = {}
 
     def at_root(self) -> FolderRules:
-        """The rules for the names in the folder itself; the way in for a walk."""
+        """Return the rules for the names directly in the folder; the start of a walk."""
         top = FolderRules(self, "", (), ())
         exclude = self._rules(os.path.join(self._top, ".git", "info", "exclude"))
         here = self._read(top._replace(git=(_Source(0, exclude),) if exclude.each else ()))
@@ -95,7 +98,7 @@ class IgnoreRules:
         return here
 
     def is_ignored(self, path: str, *, is_dir: bool) -> bool:
-        """Whether `path`, absolute and inside the folder, or a folder above it is left out."""
+        """Return whether `path`, absolute and inside the folder, or one of its parent folders is ignored."""
         *folders, name = Path(path).relative_to(self._root).parts or ("",)
         here = self.at_root()
         for folder in folders:
@@ -108,7 +111,7 @@ class IgnoreRules:
         return self._read(outer._replace(path=f"{outer.path}{name}/"))
 
     def _read(self, here: FolderRules) -> FolderRules:
-        """`here` with what its own folder's ignore files add."""
+        """Return `here` with the rules of its own folder's ignore files added."""
         folder = os.path.join(self._top, here.path)
         git = self._rules(os.path.join(folder, _GIT))
         own = self._rules(os.path.join(folder, _OWN))
@@ -131,7 +134,7 @@ class IgnoreRules:
 
 
 def _load(path: str) -> _Rules:
-    """The rules in the file; none when it is a link or special, or cannot be read."""
+    """Return the rules in the file; none when it is a link or special, or cannot be read."""
     try:
         fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
@@ -148,9 +151,9 @@ def _load(path: str) -> _Rules:
 
 
 def _any(rules: tuple[_Rule, ...]) -> re.Pattern[str] | None:
-    """All rules in one pattern, to be matched: most names fit none, and one question is much faster than one for each.
+    """Return one pattern for all rules, or None: most names match no rule, and one match is much faster than many.
 
-    What the rules for names anywhere begin with stands in it once.
+    The prefix that all rules for names at any depth share is written once.
     """
     flags = {pattern.flags for _, pattern in rules}
     texts = [_NAMED.sub("(?:", pattern.pattern) for _, pattern in rules]
@@ -167,7 +170,7 @@ def _any(rules: tuple[_Rule, ...]) -> re.Pattern[str] | None:
 
 
 def _rule(line: str) -> _Rule | None:
-    """One line of an ignore file; git, too, passes over a line that makes no sense."""
+    """Parse one line of an ignore file; None for an invalid line, which git also skips."""
     try:
         patterns = GitIgnoreSpec.from_lines([_BELOW.sub("/**/*/", line)]).patterns
     except (ValueError, re.error):
@@ -177,7 +180,7 @@ def _rule(line: str) -> _Rule | None:
 
 
 def _decision(sources: tuple[_Source, ...], whole: str) -> bool:
-    """What the innermost file with an opinion says."""
+    """Return the decision of the innermost ignore file that has a matching rule; False if none has."""
     for start, rules in reversed(sources):
         path = whole[start:]
         if rules.any is not None and rules.any.match(path) is None:
@@ -189,7 +192,10 @@ def _decision(sources: tuple[_Source, ...], whole: str) -> bool:
 
 
 def _fits(pattern: re.Pattern[str], path: str) -> bool:
-    """Whether a rule is about `path` itself. One about a folder above was asked there, and counts no more here."""
+    """Return whether a rule matches `path` itself.
+
+    Rules that match a parent folder were applied when walking into it.
+    """
     for match in pattern.finditer(path):
         if match.groupdict().get("ps_d") is not None:
             if match.end("ps_d") == len(path):
@@ -200,7 +206,7 @@ def _fits(pattern: re.Pattern[str], path: str) -> bool:
 
 
 def _repository(root: str) -> str:
-    """The top of the git repository that holds `root`, else `root`."""
+    """Return the top of the git repository that contains `root`, otherwise `root`."""
     here = Path(root)
     for folder in (here, *list(here.parents)[:_MAX_PARENTS]):
         if (folder / ".git").exists():

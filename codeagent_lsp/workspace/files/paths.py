@@ -1,8 +1,9 @@
-"""Confinement: from what a model or a user wrote to a file inside a workspace folder, or a refusal.
+"""Confinement of paths to the workspace: from a path written by a model or a user to a file, or a refusal.
 
-`Roots.resolve` judges names; `read_bytes`, `scan` and `stat` then walk from the folder's own descriptor and
-follow no link, so one swapped in after the judgement leads nowhere. Not here: what a name means
-(`sensitive.py`), staged and unsaved text (`file_view.py`), approval to go outside (the permission rules).
+`Roots.resolve` checks names; `read_bytes`, `scan` and `stat` then walk from the folder's file descriptor without
+following links, so a link that is swapped in after the check (TOCTOU) is not followed. Not here: the meaning of names
+(`sensitive.py`), staged and unsaved text (`file_view.py`), approval to leave the workspace
+(`tools/permissions/`).
 """
 
 # ruff: noqa: PTH100, PTH114, PTH117, PTH118 - a path is judged as it was written; Path would tidy it first
@@ -20,7 +21,7 @@ from typing import Literal, NamedTuple
 from codeagent_lsp.errors import FileRefused, PathRefused
 from codeagent_lsp.workspace.files import sensitive, uris
 
-Kind = Literal["file", "folder", "link", "other"]
+FileKind = Literal["file", "folder", "link", "other"]
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 _ESCAPED_AGAIN = re.compile(r"%(?:25|2e|2f|5c|00)", re.IGNORECASE)
@@ -30,10 +31,10 @@ _ENTER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class Child(NamedTuple):
-    """One name in a folder."""
+    """One name in a folder and its kind."""
 
     name: str
-    kind: Kind
+    kind: FileKind
 
 
 class Roots:
@@ -50,10 +51,12 @@ class Roots:
         return self._real
 
     def resolve(self, path: str) -> str:
-        """The absolute real path that `path` names, which need not exist; PathRefused if it is not inside.
+        """Return the absolute real path for `path`, which need not exist.
+
+        Raises PathRefused if it is not in the workspace.
 
         Relative paths belong to the first folder that has them, else to the first folder. A link is followed
-        only as long as it stays in its folder. A buffer without a file (`untitled:`) keeps its uri.
+        only as long as it stays in its folder. A buffer without a file (`untitled:`) keeps its URI.
         """
         if is_untitled(path):
             return path
@@ -66,13 +69,13 @@ class Roots:
         return real
 
     def root_of(self, path: str) -> str | None:
-        """The innermost folder that holds an absolute real path, compared part by part; None for none."""
+        """Return the innermost workspace folder that contains an absolute real path, compared part by part, or None."""
         parts = Path(path).parts
         holders = [root for root in self._real if _starts(parts, Path(root).parts)]
         return max(holders, key=len, default=None)
 
     def relative(self, path: str) -> str:
-        """`path` for display, below its folder, with the folder's name in front if there are several."""
+        """Return `path` for display: relative to its folder, with the folder's name in front if there are several."""
         root = self.root_of(path)
         if root is None or is_untitled(path):
             return path
@@ -83,8 +86,11 @@ class Roots:
         return label if inner == "." else f"{label}/{inner}"
 
     def is_protected(self, path: str) -> bool:
-        """Whether writing here needs its own approval: something runs the file later, its name deceives, it
-        is a root or outside, or the same file has another name elsewhere (a hard link)."""
+        """Return whether writing to `path` needs its own approval.
+
+        That is so if a program runs the file later, its name deceives, it is a root or outside the workspace, or it has
+        another hard link.
+        """
         if is_untitled(path):
             return False
         if self.root_of(path) is None:
@@ -92,13 +98,14 @@ class Roots:
         return sensitive.runs_later(self._parts(path)) or _has_twins(self.stat(path))
 
     def is_secret(self, path: str) -> bool:
-        """Whether reading this needs its own approval, as such files usually hold keys or passwords."""
+        """Return whether reading `path` needs its own approval, as such files usually contain keys or passwords."""
         return not is_untitled(path) and sensitive.holds_secrets(self._parts(path))
 
     def read_bytes(self, path: str, limit: int) -> bytes:
-        """The bytes of a regular file at a resolved `path`, at most `limit`. Never blocks.
+        """Return the content of a regular file at a resolved `path`, at most `limit` bytes. Never blocks.
 
-        FileRefused: missing, no regular file, unreadable, longer than `limit`. PathRefused: outside.
+        Raises FileRefused if it is missing, not a regular file, unreadable or longer than `limit`, PathRefused if
+        outside.
         """
         with self._opened(path, _READ) as fd:
             info = os.fstat(fd)
@@ -112,20 +119,23 @@ class Roots:
         return data
 
     def scan(self, path: str) -> tuple[Child, ...]:
-        """The names in a folder at a resolved `path`, unsorted. FileRefused if it is no readable folder."""
+        """Return the names in a folder at a resolved `path`, unsorted.
+
+        Raises FileRefused if it is not a readable folder.
+        """
         with self._opened(path, _ENTER) as fd, os.scandir(fd) as entries:
             return tuple(Child(entry.name, _entry_kind(entry)) for entry in entries)
 
     def stat(self, path: str) -> os.stat_result | None:
-        """What stands at a resolved `path`, links not followed; None if nothing does."""
+        """Return the status of a resolved `path` without following links; None if nothing is there."""
         try:
             with self._parent(path) as (folder, name):
                 return os.stat(name, dir_fd=folder, follow_symlinks=False)
         except (FileRefused, PathRefused, OSError):
             return None
 
-    def kind(self, path: str) -> Kind | None:
-        """What stands at a resolved `path`; None if nothing does."""
+    def kind(self, path: str) -> FileKind | None:
+        """Return the kind of file at a resolved `path`; None if nothing is there."""
         info = self.stat(path)
         return None if info is None else _mode_kind(info.st_mode)
 
@@ -138,7 +148,7 @@ class Roots:
         return next((found for found in candidates if os.path.lexists(found)), candidates[0])
 
     def _labelled(self, path: str) -> list[str]:
-        """What `relative` shows when there are several folders must be understood again."""
+        """Return the paths that `path` may mean if it begins with a folder's label, as written by `relative`."""
         if len(self._real) == 1:
             return []
         label, _, rest = path.partition("/")
@@ -149,7 +159,7 @@ class Roots:
         return root if names.count(Path(root).name) > 1 else Path(root).name
 
     def _holder(self, named: str) -> str | None:
-        """The folder that the name claims, before any link is followed."""
+        """Return the workspace folder that contains `named` before any link is followed, or None."""
         parts = Path(os.path.normpath(named)).parts
         claims = [(folder, real) for folder, real in self._aliases if _starts(parts, Path(folder).parts)]
         return max(claims, key=lambda claim: len(claim[0]))[1] if claims else None
@@ -175,7 +185,7 @@ class Roots:
 
     @contextmanager
     def _parent(self, path: str) -> Iterator[tuple[int, str]]:
-        """The opened folder of `path` and the last name, reached part by part from the root's descriptor."""
+        """Yield the descriptor of `path`'s folder and its last name, opened part by part from the root's descriptor."""
         root = self.root_of(path)
         if root is None:
             raise PathRefused(f"{path!r} is outside the workspace. Use a path inside it.")
@@ -203,7 +213,7 @@ class Roots:
 
 
 def is_untitled(path: str) -> bool:
-    """Whether `path` is the uri of a buffer that has no file yet."""
+    """Return whether `path` is the URI of a buffer that has no file yet."""
     return path.startswith("untitled:")
 
 
@@ -215,7 +225,7 @@ def _real(path: str, named: str) -> str:
 
 
 def _plain(path: str) -> str:
-    """`path` with a `file:` uri decoded once; PathRefused for forms that mean something else elsewhere."""
+    """Return `path` with a `file:` URI decoded once. Raises PathRefused for other schemes and ambiguous forms."""
     text = path
     if path[:5].lower() == "file:":
         decoded = uris.to_path(path)
@@ -246,7 +256,7 @@ def _encodable(text: str) -> bool:
 
 
 def _refuse_traps(path: str, real: str, root: str) -> None:
-    """What is inside by name but still no ordinary place: kernel files, loops, names that would be cut."""
+    """Raise PathRefused for kernel files, link loops and names that get cut, although inside the workspace."""
     parts = Path(real).parts
     if len(parts) > 1 and parts[1] in _KERNEL and root == parts[0]:
         raise PathRefused(f"{path!r} is not a file but a door into the system. Use a path inside the workspace.")
@@ -276,7 +286,7 @@ def _starts(parts: tuple[str, ...], root: tuple[str, ...]) -> bool:
 
 
 def _read(fd: int, limit: int) -> bytes:
-    """At most `limit` bytes; asks for little at a time, as sizes on disk can lie."""
+    """Read at most `limit` bytes in small pieces, as sizes reported by a file system can be wrong."""
     pieces: list[bytes] = []
     while limit > 0 and (piece := os.read(fd, min(limit, 1 << 20))):
         pieces.append(piece)
@@ -294,7 +304,7 @@ def _what(mode: int) -> str:
     return names.get(stat.S_IFMT(mode), "a device")
 
 
-def _mode_kind(mode: int) -> Kind:
+def _mode_kind(mode: int) -> FileKind:
     if stat.S_ISREG(mode):
         return "file"
     if stat.S_ISDIR(mode):
@@ -302,7 +312,7 @@ def _mode_kind(mode: int) -> Kind:
     return "link" if stat.S_ISLNK(mode) else "other"
 
 
-def _entry_kind(entry: os.DirEntry[str]) -> Kind:
+def _entry_kind(entry: os.DirEntry[str]) -> FileKind:
     if entry.is_symlink():
         return "link"
     if entry.is_dir(follow_symlinks=False):

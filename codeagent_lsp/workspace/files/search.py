@@ -1,7 +1,7 @@
-"""Finding lines by pattern and files by name, in the workspace as a run sees it.
+"""Search for lines by pattern and for files by name, in the workspace as a run sees it.
 
-Python's `re` decides what matches, in a child process that a time limit can end; ripgrep, where installed, only
-says which files on disk are worth opening, so the answer is the same without it. Not here: search by meaning
+Python's `re` decides what matches, in a child process that a time limit can kill; ripgrep, where installed, only
+preselects files on disk, so the result is the same without it. Not here: semantic search
 (`index/`). No shell is involved and nothing is written.
 """
 
@@ -58,7 +58,7 @@ _DISPUTED_CASE = r"[\x{130}\x{131}]"
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """One matching line, its number from 1, with the lines around it. Long lines are cut around the match."""
+    """One matching line with its 1-based number and the lines around it. Long lines are cut around the match."""
 
     path: str
     line: int
@@ -95,10 +95,10 @@ async def grep(
     time_limit: float = TIME_LIMIT,
     ripgrep: str | None = "rg",
 ) -> GrepResult:
-    """The lines that match `pattern` in what `view.read` gives below `path` (default: all folders).
+    """Return the lines that match `pattern` in the texts that `view.read` gives below `path` (default: all folders).
 
-    Binary, too large and ignored files are passed over. `time_limit` is in seconds; `ripgrep` is its name or
-    path, None to do without. ToolRetry for a bad pattern, ToolFailed when the time is up.
+    Binary, too large and ignored files are skipped. `time_limit` is in seconds; `ripgrep` is the program's name or
+    path, None to search without it. Raises ToolRetry for a bad pattern and ToolFailed on timeout.
     """
     flags = re.IGNORECASE if case_insensitive else 0
     compiled = _compiled(pattern, flags)
@@ -110,7 +110,7 @@ async def grep(
 
 
 async def glob(view: FileView, pattern: str, path: str | None = None, *, limit: int = 200) -> GlobResult:
-    """The files below `path` (default: all folders) whose path relative to it fits `pattern`."""
+    """Return the files below `path` (default: all folders) whose path relative to it matches `pattern`."""
     wanted = compile_glob(pattern)
     async with _limited(TIME_LIMIT):
         found = await _in_thread(lambda: _walk(view, path), lambda file: _fits(view, file, wanted, path))
@@ -142,7 +142,7 @@ def _compiled(pattern: str, flags: int) -> re.Pattern[str]:
 
 
 async def _candidates(view: FileView, compiled: re.Pattern[str], path: str | None, ripgrep: str | None) -> list[str]:
-    """The files to open, in the order of the tree."""
+    """Return the files to open, in the order of the tree."""
     program = shutil.which(ripgrep) if ripgrep and _shared(compiled) else None
     if program is not None and (listed := await _ripgrep(view, program, compiled, path)) is not None:
         return await asyncio.to_thread(_combined, view, listed, path)
@@ -150,7 +150,7 @@ async def _candidates(view: FileView, compiled: re.Pattern[str], path: str | Non
 
 
 def _shared(compiled: re.Pattern[str]) -> bool:
-    """Whether ripgrep can be asked: it reads the pattern the same way, and it can be passed on."""
+    """Return whether ripgrep can be used: it reads the pattern as Python does, and it can be passed as an argument."""
     pattern = compiled.pattern
     if compiled.flags & re.IGNORECASE and any(not c.isascii() and c.lower() != c.upper() for c in pattern):
         return False  # letters beyond ASCII are folded differently
@@ -158,14 +158,14 @@ def _shared(compiled: re.Pattern[str]) -> bool:
 
 
 def _combined(view: FileView, listed: set[str], path: str | None) -> list[str]:
-    """What ripgrep listed and the rules keep, with what is open or staged in place of its disk versions."""
+    """Return the files that ripgrep listed and that are not ignored, and the open and staged files."""
     over = view.over_disk()
     disk = (file for file in listed - over if file == path or not view.is_ignored(file))
     return _in_order(view, disk, _over_disk_below(view, path))
 
 
 def _over_disk_below(view: FileView, path: str | None) -> Iterator[str]:
-    """The open and staged files that a walk from `path` would meet."""
+    """Yield the open and staged files that a walk from `path` would reach."""
     starts = [path] if path else list(view.roots.folders)
     for file in view.over_disk():
         root = view.roots.root_of(file)
@@ -224,7 +224,7 @@ async def _grep_files(
 
 
 def _read_batch(view: FileView, files: Iterator[str]) -> list[tuple[str, str]]:
-    """The next texts, enough of them to be worth a round trip; empty at the end."""
+    """Return the next paths and texts, enough to be worth a round trip to the child; empty at the end."""
     batch: list[tuple[str, str]] = []
     size = 0
     for path in files:
@@ -256,7 +256,7 @@ def _cut(line: str, column: int = 0) -> str:
 
 
 async def _ripgrep(view: FileView, program: str, compiled: re.Pattern[str], path: str | None) -> set[str] | None:
-    """The files on disk that may match: never fewer than those that do. None if ripgrep cannot say."""
+    """Return a superset of the files on disk that match; None if ripgrep cannot tell."""
     starts = [path] if path else list(view.roots.folders)
     if not starts or any(view.roots.kind(start) not in ("file", "folder") for start in starts):
         return None
@@ -270,7 +270,7 @@ async def _ripgrep(view: FileView, program: str, compiled: re.Pattern[str], path
 
 
 def _ripgrep_options(compiled: re.Pattern[str], max_bytes: int) -> list[str]:
-    """Options that only ever narrow by what our own rules would leave out, too."""
+    """Return options that only exclude files which our own rules exclude as well."""
     pattern = compiled.pattern
     options = ["--no-config", "--files-with-matches", "--null", "--hidden", "--no-messages"]
     options += ["--no-require-git", "--no-ignore-parent", "--no-ignore-dot", "--no-ignore-global"]
@@ -285,7 +285,7 @@ def _ripgrep_options(compiled: re.Pattern[str], max_bytes: int) -> list[str]:
 
 @asynccontextmanager
 async def _matcher(compiled: re.Pattern[str], limit: int) -> AsyncIterator[Callable[[list[str]], Any]]:
-    """A function that finds the matching lines of texts, in a child that dies with this context."""
+    """Yield a function that finds the matching lines of texts, in a child process that is killed with this context."""
     script = search_child.__file__
     async with _process(sys.executable, "-I", "-S", "-X", "utf8", script, stdin=True) as process:
         assert process.stdin is not None and process.stdout is not None
@@ -310,7 +310,7 @@ def _json_line(value: object) -> bytes:
 
 @asynccontextmanager
 async def _process(*command: str, stdin: bool = False) -> AsyncIterator[asyncio.subprocess.Process]:
-    """A child in a process group of its own that is gone when the context ends, however it ends."""
+    """Start a child in its own process group and kill the group when the context ends."""
     process = await asyncio.create_subprocess_exec(
         *command,
         stdin=asyncio.subprocess.PIPE if stdin else asyncio.subprocess.DEVNULL,
@@ -331,7 +331,7 @@ async def _process(*command: str, stdin: bool = False) -> AsyncIterator[asyncio.
 
 
 async def _in_thread(make: Callable[[], Iterator[str]], keep: Callable[[str], bool] = lambda item: True) -> list[str]:
-    """The items to keep of an iterator that runs in a thread, which stops soon after a cancel."""
+    """Collect the items of an iterator in a thread, filtered by `keep`; the thread stops soon after a cancel."""
     stop = threading.Event()
 
     def collect() -> list[str]:

@@ -1,9 +1,9 @@
-"""The other half of `search.py`: a child process that matches lines, so that it can be killed.
+"""The child process of `search.py`, which matches lines so that matching can be killed.
 
-A regular expression can take for ever and holds the interpreter's lock while it does, so no thread can stop it.
-Run as a script with nothing but the standard library. Reads one JSON value a line: first `[pattern, flags, limit
-of lines per text]`, then lists of texts; answers each list with, for every text, the `[line, column]` of its
-matching lines, from 0. Not here: choosing and reading files, limits of time.
+A regular expression can take exponential time while it holds the GIL, so a thread could not be stopped. Run as a
+script with nothing but the standard library. Protocol, one JSON value per line: first `[pattern, flags, limit of lines
+per text]`, then lists of texts; the answer to each list has, for every text, the 0-based `[line, column]` of its
+matching lines. Not here: choosing and reading files, time limits.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _LINE_END = re.compile(r"\r\n|\n|\r")
 
 
 def main(source: TextIO, sink: TextIO) -> None:
-    """Serve until `source` ends."""
+    """Serve requests from `source` until it ends."""
     pattern, flags, limit = json.loads(source.readline())
     compiled = re.compile(pattern, flags)
     for request in source:
@@ -27,7 +27,7 @@ def main(source: TextIO, sink: TextIO) -> None:
 
 
 def find(compiled: re.Pattern[str], text: str, limit: int) -> list[tuple[int, int]]:
-    """The lines of `text` that match, at most `limit`, with the column of the first match."""
+    """Return the 0-based numbers of the first `limit` lines that match, with the column of their first match."""
     found: list[tuple[int, int]] = []
     for number, line in enumerate(lines_of(text)):
         match = compiled.search(line)
@@ -39,7 +39,7 @@ def find(compiled: re.Pattern[str], text: str, limit: int) -> list[tuple[int, in
 
 
 def lines_of(text: str) -> list[str]:
-    """The lines of `text` without their ends; what follows a final end is no line."""
+    """Return the lines of `text` without their ends; a final line end does not start another line."""
     lines = _LINE_END.split(text)
     return lines[:-1] if lines[-1] == "" else lines
 

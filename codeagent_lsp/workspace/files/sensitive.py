@@ -1,8 +1,8 @@
-"""Which names inside a workspace are dangerous: to write, as something runs them later, or to read unasked.
+"""Classification of file names in a workspace that are dangerous to write, as a program runs them, or to read.
 
-Judged by name alone, so that a file that does not exist yet is judged too, after folding what file systems
-fold: case, Unicode forms, ignored code points, trailing dots, streams and short names. Not here: where a path
-leads (`paths.py`) and what the user allows.
+Based on the name alone, so that files that do not exist yet are covered, after folding what file systems fold: case,
+Unicode forms, ignored code points, trailing dots, streams and short names. Not here: resolving paths (`paths.py`) and
+the user's permissions.
 """
 
 # ruff: noqa: SIM905 - word lists read better as text
@@ -62,9 +62,11 @@ _SECRET_ENV = re.compile(r"\.env(?:\.(?!(?:.*\.)?(?:example|sample|template|dist
 
 
 def runs_later(parts: Sequence[str]) -> bool:
-    """Whether something runs, obeys or is confused by a file of this name; `parts` start below the root.
+    """Return whether some program runs or obeys a file of this name, or the name deceives.
 
-    No parts at all is the root itself, which is never to be moved or deleted: True.
+    `parts` start below the root.
+
+    Also True for no parts, the root itself, which is never to be moved or deleted.
     """
     folded = [fold(part) for part in parts]
     if not folded or any(part in _FOLDERS or _spoofs(raw) for part, raw in zip(folded, parts, strict=True)):
@@ -79,7 +81,7 @@ def runs_later(parts: Sequence[str]) -> bool:
 
 
 def holds_secrets(parts: Sequence[str]) -> bool:
-    """Whether a file of this name usually holds keys or passwords, not for a model to read unasked."""
+    """Return whether a file of this name usually contains keys or passwords; `parts` start below the root."""
     folded = [fold(part) for part in parts]
     if not folded:
         return False
@@ -89,7 +91,10 @@ def holds_secrets(parts: Sequence[str]) -> bool:
 
 
 def fold(part: str) -> str:
-    """What the loosest file system makes of one name: `.GIT.`, `.g<joiner>it` and `GIT~1` are all `.git`."""
+    """Return a file name as the most permissive file system reads it.
+
+    For example, `.GIT.`, `.g<joiner>it` and `GIT~1` become `.git`.
+    """
     # Some file systems drop what is drawn as nothing.
     kept = "".join(char for char in part if char not in "\n\t" and not is_unseen(char))
     plain = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", kept).casefold())
@@ -98,5 +103,5 @@ def fold(part: str) -> str:
 
 
 def _spoofs(part: str) -> bool:
-    """A name that shows as something else: line breaks, direction marks, invisible characters."""
+    """Return whether a name is displayed as something else: line breaks, bidi marks, invisible characters."""
     return any(char in "\n\t" or is_unseen(char) for char in part)

@@ -1,7 +1,7 @@
-"""File uris and paths, and when two uris name the same file.
+"""Conversion between `file:` URIs (RFC 8089) and paths, and equality of URIs.
 
-Editors spell the same uri differently (`c%3A` or `c:`, escaped or plain letters), so uris are compared by
-`key`, never as strings. Not here: whether a path may be touched (`file_view.py`).
+Editors spell the same URI differently (`c%3A` or `c:`, escaped or plain letters), so URIs are compared by
+`key`, never as strings. Not here: access control (`files/paths.py`).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _DRIVE = re.compile(r"/[A-Za-z]:(?:/|$)")
 
 
 def to_path(uri: str) -> str | None:
-    """The absolute path a `file:` uri names; None for any other scheme and for what no path can be."""
+    """Return the absolute path of a `file:` URI; None for any other scheme and for what cannot be a path."""
     match = _FILE.match(uri)
     if match is None:
         return None
@@ -28,7 +28,7 @@ def to_path(uri: str) -> str | None:
 
 
 def from_path(path: str | os.PathLike[str]) -> str:
-    """The `file:` uri of an absolute path. Bytes that are not UTF-8 survive as percent escapes."""
+    """Return the `file:` URI of an absolute path. Bytes that are not UTF-8 become percent escapes."""
     name = os.fspath(path).replace("\\", "/") if os.name == "nt" else os.fspath(path)
     if name.startswith("//"):
         return "file:" + _encode(name)
@@ -36,7 +36,7 @@ def from_path(path: str | os.PathLike[str]) -> str:
 
 
 def key(uri: str) -> str:
-    """What two spellings of the same uri have in common; for files, the path."""
+    """Return a key that is equal for all spellings of the same URI; for `file:` URIs made of the path."""
     path = to_path(uri)
     return uri if path is None else f"file:{path}"
 

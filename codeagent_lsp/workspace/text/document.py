@@ -1,7 +1,7 @@
-"""One text at one moment: an immutable snapshot with its uri, version, language and digest.
+"""Immutable snapshots of a text with its URI, version, language and digest.
 
-`apply` gives the next snapshot and leaves this one alone, so a handler may keep what it looked at while the
-user types on. Not here: which documents are open (`server/documents.py`) and files on disk (`files/file_view.py`).
+`Document.apply` returns the next snapshot and does not change this one, so a request handler may keep a snapshot while
+the user types. Not here: which documents are open (`server/documents.py`) and files on disk (`files/file_view.py`).
 """
 
 from __future__ import annotations
@@ -22,7 +22,10 @@ from codeagent_lsp.workspace.text.position import (
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """`text` replaces the range from `start` to `end`, or everything when they are None."""
+    """One content change: `text` replaces the range from `start` to `end`, or the whole text when both are None.
+
+    `start` and `end` are (line, character), 0-based, as in `TextDocumentContentChangeEvent` of LSP.
+    """
 
     text: str
     start: tuple[int, int] | None = None
@@ -31,7 +34,10 @@ class Change:
 
 @dataclass(frozen=True)
 class Document:
-    """A text under a uri. `version` is the client's number (0 is one) or None for a text that has none."""
+    """The text of one URI at one version.
+
+    `version` is the LSP client's number (may be 0), None for a text without one.
+    """
 
     uri: str
     text: str
@@ -41,18 +47,18 @@ class Document:
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 of the text in UTF-8, hexadecimal; the same for every document with this text."""
+        """Return the SHA-256 of the text in UTF-8, hexadecimal; equal texts have equal digests."""
         return text_digest(self.text)
 
     @cached_property
     def lines(self) -> LineIndex:
-        """Where the lines start."""
+        """The offsets at which the lines start, computed once."""
         return self._lines or LineIndex.of(self.text)
 
     def apply(self, change: Change, encoding: Encoding, *, version: int | None = None) -> Document:
-        """The document after `change`, at `version`, or at this version when None.
+        """Return the document after `change`, with `version`, or with this document's version when None.
 
-        Raises ValueError for a range whose end stands before its start.
+        Raises ValueError for a range whose end is before its start.
         """
         version = self.version if version is None else version
         if change.start is None or change.end is None:
@@ -65,14 +71,17 @@ class Document:
         return replace(self, text=text, version=version, _lines=lines)
 
     def offset(self, line: int, character: int, encoding: Encoding) -> int:
-        """The offset in code points of a position, clamped to the text."""
+        """Return the offset, in code points, of a 0-based line and character.
+
+        Out-of-range positions are clamped to the text.
+        """
         return offset_at(self.text, self.lines, (line, character), encoding)
 
     def position(self, offset: int, encoding: Encoding) -> Position:
-        """The position of an offset in code points, clamped to the text."""
+        """Return the position of an offset given in code points; offsets outside the text are clamped."""
         return position_at(self.text, self.lines, offset, encoding)
 
 
 def text_digest(text: str) -> str:
-    """SHA-256 of a text, hexadecimal. Lone surrogates are allowed."""
+    """Return the SHA-256 of a text in UTF-8, hexadecimal. Lone surrogates are allowed."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

@@ -1,7 +1,7 @@
-"""Bytes to text and back without losing one: UTF-8 with or without mark, UTF-16 by its mark, else Latin-1.
+"""Lossless decoding of files: UTF-8 with or without a byte-order mark, UTF-16 with one, otherwise Latin-1.
 
-The byte-order mark belongs to the encoding and never to the text. Not here: line ends, which stay in the text
-as they are, and reading files (`paths.py`).
+The byte-order mark belongs to the encoding, never to the text. Line ends are not converted. Not here: reading files
+(`files/paths.py`).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _CONTROLS_ALLOWED = 0.02  # share of control bytes above which bytes that are no
 
 
 class Decoded(NamedTuple):
-    """A text, the encoding that gives its bytes back, and what the reader should know of it (or '')."""
+    """A decoded text, the encoding that reproduces its bytes, and a remark for the reader of the file (or '')."""
 
     text: str
     encoding: Encoding
@@ -32,7 +32,10 @@ class Decoded(NamedTuple):
 
 
 def decode(data: bytes) -> Decoded:
-    """The text of `data`; `encode` makes the same bytes of it. FileRefused if they are no text."""
+    """Decode the bytes of a text file; `encode` with the returned encoding gives the same bytes.
+
+    Raises FileRefused if the bytes are binary: NUL, or more than 2 % control characters in what is not UTF-8.
+    """
     for mark, encoding, codec in _MARKS:
         if data.startswith(mark) and (text := _strict(data[len(mark) :], codec)) is not None:
             return Decoded(_without_nul(text), encoding)
@@ -44,7 +47,10 @@ def decode(data: bytes) -> Decoded:
 
 
 def encode(text: str, encoding: Encoding) -> bytes:
-    """The bytes of `text`, mark included. FileRefused if a character has no bytes in this encoding."""
+    """Encode `text`, with the byte-order mark of the encoding.
+
+    Raises FileRefused for a character that it cannot encode.
+    """
     mark, codec = next(((mark, codec) for mark, name, codec in _MARKS if name == encoding), (b"", encoding))
     try:
         return mark + text.encode(codec)

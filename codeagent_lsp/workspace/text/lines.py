@@ -1,7 +1,7 @@
-"""Splitting text into lines the way editors and the protocol do: at LF, CRLF and CR, nowhere else.
+"""Splitting of texts into lines as editors and LSP do: at LF, CRLF and CR, and nowhere else.
 
-Not here: `str.splitlines`, which also splits at form feed, vertical tab, NEL, U+2028 and others and so shifts
-every line number after them.
+Not here: `str.splitlines`, which also splits at form feed, vertical tab, NEL, U+2028 and others, and so shifts every
+line number after them.
 """
 
 from __future__ import annotations
@@ -15,34 +15,34 @@ _LINE = re.compile(r"[^\r\n]*(?:\r\n|\n|\r)|[^\r\n]+")
 
 
 def split_lines(text: str) -> list[str]:
-    """The lines of `text` with their endings; joining them gives `text` back. Empty text has no lines."""
+    """Split `text` into lines with their endings; joining them gives `text`. Empty text has no lines."""
     return _LINE.findall(text)
 
 
 def content_of(line: str) -> str:
-    """A line from `split_lines` without its ending."""
+    """Return a line from `split_lines` without its ending."""
     return line.rstrip("\r\n")
 
 
 def ending_of(line: str) -> str:
-    """The ending of a line from `split_lines`: LF, CRLF, CR, or nothing for a last line without one."""
+    """Return the ending of a line from `split_lines`: LF, CRLF, CR, or '' for a last line without one."""
     return line[len(line.rstrip("\r\n")) :]
 
 
 def runs_together(lines: list[str]) -> bool:
-    """Whether joining the lines makes fewer of them: a CR right before an empty line that ends with LF."""
+    """Return whether joining the lines would merge two of them: one ends with CR and the next starts with LF."""
     return any(before.endswith("\r") and line.startswith("\n") for before, line in pairwise(lines))
 
 
 def dominant_newline(text: str) -> str:
-    """The line ending used most in `text`; LF when it has none, or on a tie with LF."""
+    """Return the line ending used most in `text`; LF when it has none, or on a tie with LF."""
     crlf = text.count("\r\n")
     counts = {"\n": text.count("\n") - crlf, "\r\n": crlf, "\r": text.count("\r") - crlf}
     return max(counts, key=lambda ending: counts[ending])
 
 
 def shared_ends(one: Sequence[str], other: Sequence[str]) -> tuple[int, int]:
-    """How many items two sequences have in common at the start, and how many more at the end."""
+    """Return the lengths of the common prefix and, in what is left after it, of the common suffix of two sequences."""
     shorter = min(len(one), len(other))
     head = 0
     while head < shorter and one[head] == other[head]:
@@ -54,13 +54,16 @@ def shared_ends(one: Sequence[str], other: Sequence[str]) -> tuple[int, int]:
 
 
 def with_newlines(text: str, newline: str) -> str:
-    """`text` with every line ending written as `newline`."""
+    """Return `text` with every line ending replaced by `newline`."""
     unified = text.replace("\r\n", "\n").replace("\r", "\n")
     return unified if newline == "\n" else unified.replace("\n", newline)
 
 
 def without_line_numbers(text: str) -> str:
-    """`text` without the numbers that read results carry, when every line has one and they count up."""
+    """Remove `12|` prefixes, as in the results of the read tool, if every line has one and they count up by one.
+
+    Any other text is returned unchanged.
+    """
     lines = split_lines(text)
     numbers = [_NUMBERED.match(line) for line in lines]
     found = [int(match[1]) for match in numbers if match is not None]

@@ -1,8 +1,8 @@
-"""Offsets and line/character positions of a text, in the three position encodings of LSP.
+"""Conversion between offsets and LSP positions of a text, in the position encodings UTF-8, UTF-16 and UTF-32.
 
-An offset counts code points from the start of the text, as Python's slices do. A line ends at `\\n`, `\\r\\n`
-or `\\r` and at nothing else: form feeds and U+2028 are ordinary characters. Every function clamps the way LSP
-asks for and none raises on odd input. Not here: documents and their versions (`document.py`).
+An offset counts code points from the start of the text, as Python's slices do. A line ends at `\\n`, `\\r\\n` or `\\r`
+only; form feed and U+2028 are ordinary characters. Every function clamps as LSP requires and none raises on invalid
+positions. Not here: documents and their versions (`document.py`).
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ _CODEC = {"utf-8": ("utf-8", 1), "utf-16": ("utf-16-le", 2), "utf-32": ("utf-32-
 
 
 class Position(NamedTuple):
-    """A zero-based line and a character counted in units of the encoding in use."""
+    """A 0-based line and a 0-based character, counted in code units of the position encoding."""
 
     line: int
     character: int
 
 
 class LineIndex:
-    """Where the lines of one text start. Immutable; `spliced` gives the index after an edit."""
+    """The offsets at which the lines of one text start. Immutable; `spliced` returns the index after an edit."""
 
     __slots__ = ("starts",)
 
@@ -36,7 +36,7 @@ class LineIndex:
 
     @classmethod
     def of(cls, text: str) -> LineIndex:
-        """The index of `text`; costs one pass over it."""
+        """Build the index of `text` in one pass over it."""
         if "\r" in text:
             starts = array("Q", [0])
             starts.extend(match.end() for match in _LINE_END.finditer(text))
@@ -50,14 +50,14 @@ class LineIndex:
         return len(self.starts)
 
     def line_at(self, offset: int) -> int:
-        """The line that holds `offset`."""
+        """Return the 0-based number of the line that contains `offset`."""
         return bisect_right(self.starts, max(offset, 0)) - 1
 
     def spliced(self, text: str, start: int, removed: int, inserted: int) -> LineIndex:
-        """The index of `text`, made by putting `inserted` characters for `removed` ones at `start`.
+        """Return the index of `text`, which has `inserted` characters at `start` in place of `removed` ones.
 
-        Whether a line starts at p depends on the characters p-1 and p alone, so only the starts from `start`
-        to the end of the insertion are looked for again; the others are kept or shifted.
+        Whether a line starts at p depends on the characters p-1 and p only, so only the starts from `start` to the end
+        of the insertion are searched again; the others are kept or shifted.
         """
         end = start + inserted
         head = self.starts[: max(1, bisect_left(self.starts, start))]
@@ -74,7 +74,10 @@ class LineIndex:
 
 
 def line_span(text: str, lines: LineIndex, line: int) -> tuple[int, int]:
-    """Start and end offset of line `line` (>= 0) without its line end; past the last line, the end twice."""
+    """Return start and end offset of the 0-based line without its line end.
+
+    Past the last line, the text's end twice.
+    """
     if line >= len(lines):
         return len(text), len(text)
     start = lines.starts[line]
@@ -85,7 +88,7 @@ def line_span(text: str, lines: LineIndex, line: int) -> tuple[int, int]:
 
 
 def offset_at(text: str, lines: LineIndex, position: tuple[int, int], encoding: Encoding) -> int:
-    """The offset of a position, clamped to its line and to the text, rounded down inside a character."""
+    """Return the offset of a position, clamped to its line and to the text, rounded down inside a character."""
     line, character = position
     if line < 0:
         return 0
@@ -96,7 +99,7 @@ def offset_at(text: str, lines: LineIndex, position: tuple[int, int], encoding: 
 def offsets_of_range(
     text: str, lines: LineIndex, start: tuple[int, int], end: tuple[int, int], encoding: Encoding
 ) -> tuple[int, int]:
-    """The offsets of both ends of a range; an empty one, as typing makes it, is converted once."""
+    """Return the offsets of both ends of a range. An empty range, as typing makes it, is converted only once."""
     first = offset_at(text, lines, start, encoding)
     if start == end:
         return first, first
@@ -104,7 +107,10 @@ def offsets_of_range(
 
 
 def position_at(text: str, lines: LineIndex, offset: int, encoding: Encoding) -> Position:
-    """The position of an offset, clamped to the text. An offset inside a line end counts as its start."""
+    """Return the position of an offset, clamped to the text.
+
+    An offset inside a line end counts as the line end's start.
+    """
     offset = min(max(offset, 0), len(text))
     line = lines.line_at(offset)
     start, end = line_span(text, lines, line)
@@ -112,7 +118,7 @@ def position_at(text: str, lines: LineIndex, offset: int, encoding: Encoding) ->
 
 
 def units(text: str, start: int, end: int, encoding: Encoding) -> int:
-    """How many units of the encoding `text[start:end]` has."""
+    """Return the length of `text[start:end]` in code units of the encoding."""
     if encoding == "utf-32" or text.isascii():
         return end - start
     codec, size = _CODEC[encoding]
@@ -120,7 +126,7 @@ def units(text: str, start: int, end: int, encoding: Encoding) -> int:
 
 
 def _points(text: str, start: int, end: int, count: int, encoding: Encoding) -> int:
-    """How many code points of `text[start:end]` fit into `count` units."""
+    """Return how many whole code points of `text[start:end]` fit into `count` code units."""
     count = max(count, 0)
     end = min(end, start + count)  # a code point has at least one unit
     if encoding == "utf-32" or text.isascii():

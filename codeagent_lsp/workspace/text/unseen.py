@@ -1,7 +1,7 @@
-"""The one table of characters that a reader does not see, or that change the order of what is read.
+"""The table of characters that are invisible to a reader or change the order in which text is displayed.
 
-Approvals, command lines, the terminal, file names and text from outside are all shown by it. Not here: what is done
-about control sequences and hidden words (`workspace/text/visible.py`), letters that only look like others.
+Used wherever approvals, command lines, terminal output, file names and outside text are displayed. Not here: removing
+terminal control sequences and decoding tag characters (`workspace/text/visible.py`), letters that look alike.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ _PLAIN = re.compile(r"[\n\t\x20-\x7e]*")
 
 
 def is_unseen(char: str) -> bool:
-    """Whether a character is drawn as nothing or steers: a control, a direction mark, an ignorable, a blank letter.
+    """Return whether a character is invisible or a control: control, bidi mark, default-ignorable or blank letter.
 
-    Line feed, tab and spaces of any width are seen; one part of an emoji may not be (`shown` knows that).
+    Line feed, tab and spaces of any width count as visible; a part of an emoji may not (`shown` handles those).
     """
     if char in "\n\t":
         return False
@@ -49,27 +49,27 @@ def is_unseen(char: str) -> bool:
 
 
 def is_odd(char: str) -> bool:
-    """Whether a character is unseen, or a space other than U+0020, or has no meaning that all readers know."""
+    """Return whether a character is unseen, a space other than U+0020, private use or unassigned."""
     return char != " " and (is_unseen(char) or unicodedata.category(char) in _ODD_KINDS)
 
 
 def numbered(char: str) -> str:
-    """A character by its number, as people write it: `<U+202E>`."""
+    """Return a character in the notation of Unicode: `<U+202E>`."""
     return f"<U+{ord(char):04X}>"
 
 
 def escaped(char: str) -> str:
-    r"""A character as JSON and Python escape it: `\u202e`, `\U000e0100`."""
+    r"""Return a character as JSON and Python escape it: `\u202e`, `\U000e0100`."""
     return f"\\u{ord(char):04x}" if ord(char) < 0x10000 else f"\\U{ord(char):08x}"
 
 
 def shown(text: str, write: Callable[[str], str] = numbered) -> str:
-    """`text` with each unseen character written out, but for those that emoji and scripts are made of."""
+    """Replace each unseen character by `write(char)`, except those that emoji and joining scripts need."""
     return _replaced(text, is_unseen, lambda index: text[index] if _belongs(text, index) else write(text[index]))
 
 
 def shown_exactly(text: str, write: Callable[[str], str] = numbered) -> str:
-    """`text` with every character for which `is_odd` is true replaced by `write(char)`, also those inside of emoji.
+    """Replace each character for which `is_odd` holds by `write(char)`, also inside emoji.
 
     For commands and calls that the user reads before approving them.
     """
@@ -84,7 +84,10 @@ def _replaced(text: str, which: Callable[[str], bool], write: Callable[[int], st
 
 
 def _belongs(text: str, index: int) -> bool:
-    """Whether the character joins or styles its neighbours: families and hearts, keycaps, Persian, Hindi, Mongolian."""
+    """Return whether the character at `index` joins or styles its neighbours.
+
+    That is the case in emoji sequences and keycaps, and in Arabic, Indic and Mongolian script.
+    """
     char, before, after = text[index], text[index - 1 : index], text[index + 1 : index + 2]
     if char in _STYLES:
         return _is_picture(before) or (before in tuple("#*0123456789") and after == "\u20e3")
@@ -100,5 +103,5 @@ def _is_picture(char: str) -> bool:
 
 
 def _is_joined_letter(char: str) -> bool:
-    """A letter or mark of the scripts whose letters join: Arabic to Sinhala, Khmer and their like."""
+    """Return whether this is a letter or mark of the blocks U+0600 to U+1CFF, whose scripts use joiners."""
     return "\u0600" <= char <= "\u1cff" and unicodedata.category(char)[0] in "LM"

@@ -1,7 +1,7 @@
-"""Makes text that nobody vouches for plain to see: what is invisible, or changes the reading order, is written out.
+"""Display of untrusted text: invisible characters and those that change the reading order are written out.
 
-Control sequences of terminals are dropped, words hidden in tag characters are told in letters; which other characters
-are unseen says `workspace/text/unseen.py`. Not here: the exact showing of a call before it is approved.
+Terminal control sequences are removed and text hidden in Unicode tag characters is decoded; the table of invisible
+characters is in `workspace/text/unseen.py`. Not here: the exact display of a call before it is approved.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]{0,4096}(?:\x07|\x1
 
 
 def visible(text: str) -> str:
-    """`text` with everything unseen escaped, and words hidden in tag characters in readable letters."""
+    """Return `text` with invisible characters escaped, ANSI sequences removed and hidden tag characters decoded."""
     text = _ANSI.sub("", text.replace("\r\n", "\n").removeprefix("\ufeff"))
     if text.isascii():
         return shown(text, escaped)
@@ -25,12 +25,12 @@ def visible(text: str) -> str:
 
 
 def has_unseen(text: str) -> bool:
-    """Whether `text` holds anything that its reader would not see."""
+    """Return whether `visible` would change `text`, apart from its line ends and byte-order mark."""
     return visible(text) != text.replace("\r\n", "\n").removeprefix("\ufeff")
 
 
 def one_line(text: str, limit: int) -> str:
-    """`text` visible, on one line, of at most `limit` characters."""
+    """Return `text` made visible, with all whitespace runs as one space, cut to `limit` characters."""
     line = " ".join(visible(text).split())
     return line if len(line) <= limit else line[: max(0, limit - 1)] + "…"
 

@@ -16,7 +16,7 @@ from codeagent_lsp.config import Settings
 from codeagent_lsp.llm.model import Model, ModelInfo
 from codeagent_lsp.llm.providers.scripted import ScriptedModel, ScriptedReply
 from codeagent_lsp.session.request import RunKind, RunRequest, Target
-from tests.session.fakes import World, call, calls, say, until, world, write
+from tests.session.fakes import World, call, calls, know, say, until, world, write
 from tests.session.plan.plans import create
 
 NOW = "def mean(values):\n    return sum(values) / (len(values) - 1)\n\n\ndef first(values):\n    return values[0]\n"
@@ -323,7 +323,7 @@ async def test_a_long_file_in_a_small_window(tmp_path: Path) -> None:
     model = made.models["model"] = ScriptedModel([MEAN], info=info)
     put(made, "stats.py", long)
     weak = Proof({"tools": Score(0, 3), "function": Score(3, 3)})
-    made.manager._services = replace(made.manager._services, answer_forms=Known(weak))  # type: ignore[arg-type]
+    know(made, Known(weak))
     done = await made.run(TASK)
     assert done.status == "completed"
     assert made.text("stats.py") == long.replace(" / (len(values) - 1)", " / len(values)")
@@ -354,7 +354,7 @@ async def test_how_a_form_did_is_counted(tmp_path: Path, reply: ScriptedReply, c
     made = world(tmp_path / "w", *[reply] * 3, says=("Apply",), settings=settings("auto"))
     put(made, "stats.py", NOW)
     known = Known(Proof({"tools": Score(0, 3), "function": Score(3, 3)}))
-    made.manager._services = replace(made.manager._services, answer_forms=known)  # type: ignore[arg-type]
+    know(made, known)
     await made.run(TASK)
     assert known.counted == counted
 
@@ -362,7 +362,7 @@ async def test_how_a_form_did_is_counted(tmp_path: Path, reply: ScriptedReply, c
 async def test_what_the_user_has_set_is_not_counted(tmp_path: Path) -> None:
     made = shop(tmp_path, MEAN, form="function")
     known = Known(Proof())
-    made.manager._services = replace(made.manager._services, answer_forms=known)  # type: ignore[arg-type]
+    know(made, known)
     await made.run(TASK)
     assert known.counted == []
 
@@ -392,7 +392,7 @@ async def test_a_rename_is_not_done_while_the_old_name_is_used(tmp_path: Path) -
     made = world(tmp_path / "w", first, both, says=("Apply",), settings=settings("auto"), deadline=0.2)
     put(made, "stats.py", "def mean(values):\n    return sum(values) / (len(values) - 1)\n")
     put(made, "report.py", "from stats import mean\n\n\ndef line(values):\n    return str(mean(values))\n")
-    made.manager._services = replace(made.manager._services, answer_forms=Known(Proof({"whole": Score(3, 3)})))  # type: ignore[arg-type]
+    know(made, Known(Proof({"whole": Score(3, 3)})))
     done = await made.run("把 stats.py 中的 mean 改名为 average，所有用到它的文件也要一起改，然后补上注释。")
     prompts = [request.messages[-1].content for request in made.models["model"].requests]  # type: ignore[attr-defined]
     assert "report.py" in prompts[0]

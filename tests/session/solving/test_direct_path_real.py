@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,7 +16,7 @@ from codeagent_lsp.llm.factory import open_model
 from codeagent_lsp.llm.providers.scripted import ScriptedReply
 from codeagent_lsp.session.request import RunRequest, Target
 from codeagent_lsp.session.shadows import SessionShadows
-from tests.session.fakes import World, say, until, world
+from tests.session.fakes import World, know, say, until, world
 from tests.session.solving.test_direct_path import Form, code, settings
 from tests.session.test_embedded_task import real
 from tests.shadow.rig import needs_overlay
@@ -119,7 +118,7 @@ async def test_a_quick_action_may_not_break_the_tests_beside_the_file(tmp_path: 
 async def test_the_embedded_model_says_truly_whether_it_is_done(tmp_path: Path) -> None:
     made = project(tmp_path, form="auto")
     model = made.models["model"] = await open_model(ModelSettings(provider="embedded"), tmp_path / "state")
-    made.manager._services = replace(made.manager._services, answer_forms=KnownForms(ProofStore(tmp_path)))
+    know(made, KnownForms(ProofStore(tmp_path)))
     run_id = made.manager.start(RunRequest("run", TASK, TASK))
     try:
         await until(lambda: run_id not in made.manager.active(), 1700.0)

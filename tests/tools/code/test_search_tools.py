@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 import pytest
 from pydantic import ValidationError
 
 from codeagent_lsp.errors import AgentError, PathRefused, ToolFailed
 from codeagent_lsp.index.chunks import Chunk
+from codeagent_lsp.index.port import CodeIndex
 from codeagent_lsp.index.service import Status
 from codeagent_lsp.index.store import Reader
 from codeagent_lsp.index.view import View
@@ -22,9 +23,6 @@ from codeagent_lsp.tools.code.search_tools import (
 )
 from codeagent_lsp.tools.context import ToolContext
 from tests.tools.fakes import Bench
-
-if TYPE_CHECKING:
-    from codeagent_lsp.index.port import CodeIndex
 
 FOUND = (
     Chunk("shop/taxes.py", 1, 2, "def value_added_tax(items):\n    return 19", 1.234, "value_added_tax"),

@@ -1,0 +1,50 @@
+"""The commands about staged changes: `codeagent.review`, `apply`, `discard`, `undo`. See `reviews.py`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from codeagent_lsp.server.commands.arguments import Arguments, Later, Table
+from codeagent_lsp.server.commands.convert import chosen_files, chosen_hunks
+
+if TYPE_CHECKING:
+    from codeagent_lsp.server.backend import Backend
+
+
+class ChangeCommands:
+    """Each method answers one command; `later` takes the work that goes on after the answer."""
+
+    def __init__(self, backend: Backend, later: Later) -> None:
+        self._backend = backend
+        self._later = later
+
+    def table(self) -> Table:
+        """Return the commands by name."""
+        return {
+            "codeagent.review": self._review,
+            "codeagent.apply": self._apply,
+            "codeagent.discard": self._discard,
+            "codeagent.undo": self._undo,
+        }
+
+    def _review(self, given: Arguments) -> dict[str, str]:
+        reviews = self._backend.reviews
+        diff = reviews.diff(given["runId"])
+        self._later(reviews.show(given["runId"]))
+        return {"runId": given["runId"], "diff": diff}
+
+    def _apply(self, given: Arguments) -> dict[str, str]:
+        run, view = self._backend.manager.run(given["runId"]), self._backend.views.plain()
+        self._later(self._backend.reviews.apply(run, chosen_files(given, view), chosen_hunks(given, view)))
+        return {"runId": given["runId"]}
+
+    def _discard(self, given: Arguments) -> dict[str, Any]:
+        run, view = self._backend.manager.run(given["runId"]), self._backend.views.plain()
+        dropped = run.proposal.discard(chosen_files(given, view), chosen_hunks(given, view))
+        return {"runId": given["runId"], "files": list(dropped.paths)}
+
+    def _undo(self, given: Arguments) -> dict[str, str]:
+        manager = self._backend.manager
+        run = manager.run(given["runId"]) if "runId" in given else manager.last_applied()
+        self._later(self._backend.reviews.undo(run, (given["stepId"],) if "stepId" in given else None))
+        return {"runId": run.record.run_id}

@@ -1,0 +1,59 @@
+"""The commands `codeagent.cancel`, `codeagent.pending` and `codeagent.respond`. Not here: asking (`prompts.py`)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from codeagent_lsp.server.commands.arguments import Arguments, Table
+
+if TYPE_CHECKING:
+    from codeagent_lsp.server.backend import Backend
+
+
+def question_commands(backend: Backend) -> Table:
+    """Return the commands by name."""
+
+    def respond(given: Arguments) -> dict[str, bool]:
+        answer = given["answer"]
+        titles = tuple(map(str, answer)) if isinstance(answer, list) else (str(answer),)
+        backend.inbox.respond(given["requestId"], titles)
+        return {"ok": True}
+
+    return {
+        "codeagent.cancel": lambda given: {"cancelled": list(backend.manager.cancel(given.get("runId")))},
+        "codeagent.pending": lambda given: [*_questions(backend), *_changes(backend), *_plans(backend)],
+        "codeagent.respond": respond,
+    }
+
+
+def _questions(backend: Backend) -> list[dict[str, Any]]:
+    return [item.to_dict() for item in backend.inbox.open()]
+
+
+def _changes(backend: Backend) -> list[dict[str, Any]]:
+    """Runs at rest with staged changes."""
+    return [
+        {
+            "kind": "changes",
+            "runId": run.record.run_id,
+            "title": run.record.title,
+            "files": list(run.proposal.changeset.paths),
+        }
+        for run in backend.manager.runs()
+        if run.proposal.changeset and run.record.run_id not in backend.manager.active()
+    ]
+
+
+def _plans(backend: Backend) -> list[dict[str, Any]]:
+    """Plans at rest, by the step that is next."""
+    return [
+        {
+            "kind": "plan",
+            "runId": run.record.run_id,
+            "stepId": step.step_id,
+            "title": step.title,
+            "state": step.state,
+        }
+        for run in backend.manager.runs()
+        if (step := run.steering.open_step) is not None
+    ]

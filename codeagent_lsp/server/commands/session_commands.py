@@ -1,0 +1,82 @@
+"""The commands of `codeagent.session.*`. Not here: sessions (`session/manager.py`)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from lsprotocol import types
+
+from codeagent_lsp import events
+from codeagent_lsp.server.announcer import transcript_name
+from codeagent_lsp.server.commands.arguments import Arguments, Later, Table
+from codeagent_lsp.server.plans import plan_name
+from codeagent_lsp.server.reviews import review_name
+from codeagent_lsp.session.interrupted_questions import lapsed, lapsed_line
+from codeagent_lsp.session.transcript import render
+
+if TYPE_CHECKING:
+    from codeagent_lsp.server.backend import Backend
+
+
+class SessionCommands:
+    """Each method answers one command; `later` takes the work that goes on after the answer."""
+
+    def __init__(self, backend: Backend, later: Later) -> None:
+        self._backend = backend
+        self._manager = backend.manager
+        self._later = later
+
+    def table(self) -> Table:
+        """Return the commands by name."""
+        return {
+            "codeagent.session.new": self._new,
+            "codeagent.session.list": lambda given: self._manager.list(),
+            "codeagent.session.resume": self._resume,
+            "codeagent.session.delete": self._delete,
+            "codeagent.session.export": self._export,
+        }
+
+    def _new(self, given: Arguments) -> dict[str, str]:
+        self._backend.remembering.session_ended()
+        return {"sessionId": self._manager.new().session_id}
+
+    def _resume(self, given: Arguments) -> dict[str, Any]:
+        session = self._manager.resume(given["sessionId"])
+        if words := lapsed_line(session, self._backend.front.language()):
+            self._backend.announcer.tell(words, types.MessageType.Warning)
+        answer = {"sessionId": session.session_id, "title": session.context.title, "runs": len(session.context.runs)}
+        return {**answer, "lapsed": lapsed(session)}
+
+    def _delete(self, given: Arguments) -> dict[str, bool]:
+        session_id = given["sessionId"]
+        run_ids = {event.run_id for event in self._stored_events(session_id)}
+        self._later(self._forget_documents(session_id, run_ids, self._manager.delete(session_id)))
+        return {"ok": True}
+
+    def _export(self, given: Arguments) -> dict[str, str]:
+        session_id = given.get("sessionId") or self._manager.current().session_id
+        markdown = render(self._stored_events(session_id))
+        self._backend.own_documents.put(_export_name(session_id), markdown)
+        return {"sessionId": session_id, "markdown": markdown}
+
+    def _stored_events(self, session_id: str) -> Iterable[events.Event]:
+        """Yield the events of a session as they were recorded; what cannot be read is left out."""
+        for record in self._backend.store.load(session_id):
+            try:
+                yield events.from_dict(record)
+            except (KeyError, TypeError):
+                continue
+
+    async def _forget_documents(self, session_id: str, run_ids: Iterable[str], deleted: asyncio.Task[None]) -> None:
+        """Remove our documents about a deleted session, once nothing is added to them any more."""
+        await asyncio.wait((deleted,))
+        documents = self._backend.own_documents
+        documents.remove(transcript_name(session_id), _export_name(session_id))
+        for run_id in run_ids:
+            documents.remove(review_name(run_id), plan_name(run_id))
+
+
+def _export_name(session_id: str) -> str:
+    return f"export/{session_id}.md"

@@ -1,0 +1,86 @@
+"""The commands of `codeagent.tools.*`, `codeagent.approvals.*` and `codeagent.mode.set`.
+
+Not here: who may call a tool (`tools/permissions`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from codeagent_lsp.server.commands.arguments import Arguments, Table
+
+if TYPE_CHECKING:
+    from codeagent_lsp.server.backend import Backend
+    from codeagent_lsp.tools.registry import Entry
+
+
+class ToolCommands:
+    """Each method answers one command."""
+
+    def __init__(self, backend: Backend) -> None:
+        self._backend = backend
+        self._registry = backend.registry
+
+    def table(self) -> Table:
+        """Return the commands by name."""
+        registry = self._registry
+        return {
+            "codeagent.tools.list": lambda given: [self._listed(entry) for entry in registry.entries()],
+            "codeagent.tools.stats": self._stats,
+            "codeagent.tools.enable": lambda given: _switched(given, registry.enable),
+            "codeagent.tools.disable": lambda given: _switched(
+                given, lambda name: registry.disable(name, "by the user")
+            ),
+            "codeagent.mode.set": self._set_mode,
+            "codeagent.approvals.list": self._approvals,
+            "codeagent.approvals.revoke": self._revoke,
+        }
+
+    def _listed(self, entry: Entry) -> dict[str, Any]:
+        traits = entry.tool.traits
+        return {
+            "name": traits.name,
+            "description": traits.description,
+            "effect": traits.effect,
+            "group": traits.group,
+            "state": entry.state,
+            "circuit": self._registry.circuits.state(traits.name),
+            "reason": entry.reason,
+        }
+
+    def _stats(self, given: Arguments) -> list[dict[str, Any]]:
+        return [
+            {
+                "name": entry.tool.traits.name,
+                "calls": entry.stats.calls,
+                "errors": entry.stats.errors,
+                "totalMs": round(entry.stats.total_ms, 1),
+                "meanMs": round(entry.stats.mean_ms, 1),
+            }
+            for entry in self._registry.entries()
+            if given.get("name") in (None, entry.tool.traits.name)
+        ]
+
+    def _set_mode(self, given: Arguments) -> dict[str, str]:
+        """Change the permission mode at once."""
+        self._backend.front.settings_link.choose("permissions.mode", given["mode"])
+        return {"mode": given["mode"]}
+
+    def _approvals(self, given: Arguments) -> list[dict[str, Any]]:
+        """Calls that are always allowed, and content that is trusted."""
+        names = ("kind", "approvalId", "tool", "shown", "since")
+        standing, trust = self._backend.standing, self._backend.knowledge.skills.trust
+        calls = [("call", item.approval_id, item.tool, item.shown, item.since) for item in standing.all()]
+        contents = [("content", item.digest, "", item.name, item.since) for item in trust.all()]
+        return [dict(zip(names, row, strict=True)) for row in (*calls, *contents)]
+
+    def _revoke(self, given: Arguments) -> dict[str, int]:
+        chosen = given.get("approvalId")
+        standing, trust = self._backend.standing, self._backend.knowledge.skills.trust
+        return {"revoked": standing.revoke(chosen) + trust.revoke(chosen)}
+
+
+def _switched(given: Arguments, change: Callable[[str], None]) -> dict[str, str]:
+    change(given["name"])
+    return {"name": given["name"]}

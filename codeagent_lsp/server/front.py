@@ -1,0 +1,69 @@
+"""The light side of the server: client, settings, language, folders. Loaded at start-up.
+
+Not here: the LSP handlers (`features.py`), and everything that may be loaded later (`backend.py`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+from lsprotocol import types
+
+from codeagent_lsp.errors import SettingError
+from codeagent_lsp.server.client import Client
+from codeagent_lsp.server.clients import policy_of
+from codeagent_lsp.server.server import CodeAgentServer
+from codeagent_lsp.server.settings import SettingsLink
+from codeagent_lsp.texts import choose_language
+from codeagent_lsp.workspace.files import uris
+
+if TYPE_CHECKING:
+    from codeagent_lsp.config import Settings
+
+
+class Front:
+    """The connection to one client, as the other parts see it."""
+
+    def __init__(self, server: CodeAgentServer) -> None:
+        self.server = server
+        self.settings_link = SettingsLink(self._bad_setting)
+        self.client = Client(server, self.language)
+        self._locale: str | None = None
+
+    def settings(self) -> Settings:
+        """Return the settings in force."""
+        return self.settings_link.settings
+
+    def language(self) -> str:
+        """Return the user's language: the setting, or the client's locale."""
+        return choose_language(self.settings().language, self._locale)
+
+    def folders(self) -> list[str]:
+        """Return the paths of the workspace folders."""
+        workspace = self.server.workspace
+        named = [uris.to_path(folder.uri) for folder in workspace.folders.values()]
+        root = [uris.to_path(workspace.root_uri)] if workspace.root_uri else []
+        return [path for path in (named or root) if path is not None]
+
+    def begin(self, params: types.InitializeParams) -> None:
+        """Keep what `initialize` says of the client."""
+        self.client.policy = policy_of(params)
+        self._locale = params.locale
+        self.server.language = choose_language("auto", params.locale)
+        self.settings_link.initialize(params.initialization_options)
+
+    def describe_client(self) -> dict[str, Any]:
+        """Return a row about this client for the doctor: what it can and what it lacks."""
+        policy = self.client.policy
+        can = [name for name in policy.__slots__ if name != "name" and getattr(policy, name)]
+        lacks = [name for name in policy.__slots__ if name != "name" and not getattr(policy, name)]
+        detail = f"{policy.name or 'unnamed'}: {', '.join(can)}"
+        return {"name": "client", "verdict": "ok", "detail": detail, "advice": f"not offered: {', '.join(lacks)}"}
+
+    def _bad_setting(self, problem: SettingError) -> None:
+        words = problem.localized(self.language())
+        asyncio.get_running_loop().call_soon(self._warn, words)
+
+    def _warn(self, words: str) -> None:
+        self.client.tell(words, types.MessageType.Warning)

@@ -1,0 +1,56 @@
+"""Loads the heavy side of the server once, after `initialize` has been answered. Not here: building it (`app.py`)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from codeagent_lsp.server.front import Front
+
+if TYPE_CHECKING:
+    from codeagent_lsp.server.backend import Backend
+    from codeagent_lsp.server.commands.commands import Commands
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """The heavy side: the parts of the server, and the commands over them."""
+
+    backend: Backend
+    commands: Commands
+
+
+Load = Callable[[Front], Awaitable[Loaded]]
+
+
+class Loader:
+    """Calls `load` when the backend is first needed, and only once."""
+
+    def __init__(self, front: Front, load: Load) -> None:
+        self._front = front
+        self._load = load
+        self._loading: asyncio.Task[Loaded] | None = None
+
+    async def loaded(self) -> Loaded:
+        """Wait for the heavy side; loading begins with the first call."""
+        if self._loading is None:
+            self._loading = asyncio.ensure_future(self._load(self._front))
+        return await asyncio.shield(self._loading)
+
+    async def backend(self) -> Backend:
+        """Wait for the backend."""
+        return (await self.loaded()).backend
+
+    def ready(self) -> Backend | None:
+        """Return the backend if it is loaded, for handlers that must answer at once."""
+        task = self._loading
+        done = task is not None and task.done() and not task.cancelled() and task.exception() is None
+        return task.result().backend if task is not None and done else None
+
+    async def close(self) -> None:
+        """Stop everything that was loaded."""
+        backend = self.ready()
+        if backend is not None:
+            await backend.close()

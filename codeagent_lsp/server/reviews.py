@@ -1,0 +1,59 @@
+"""What users do with the staged changes of runs outside of a prompt: look at them, apply, take back, roll back.
+
+Not here: how changes reach the buffers (`editor.py`), what is asked at the end of a run (`session/proposal.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+from codeagent_lsp.server.announcer import Announcer
+from codeagent_lsp.server.virtual_documents import VirtualDocuments
+from codeagent_lsp.session.manager import SessionManager
+from codeagent_lsp.session.plan.orders import roll_back
+
+if TYPE_CHECKING:
+    from codeagent_lsp.session.run import Run
+
+
+class Reviews:
+    """Reviews the runs of one server. `manager` is asked for when it is needed: it is built later."""
+
+    def __init__(
+        self, documents: VirtualDocuments, announcer: Announcer, manager: Callable[[], SessionManager]
+    ) -> None:
+        self._documents = documents
+        self._announcer = announcer
+        self._manager = manager
+
+    def diff(self, run_id: str) -> str:
+        """Return a run's changeset as a unified diff."""
+        proposal = self._manager().run(run_id).proposal
+        return proposal.changeset.diff(proposal.view.roots.relative)
+
+    async def show(self, run_id: str) -> None:
+        """Open the diff of a run."""
+        name = review_name(run_id)
+        self._documents.put(name, self.diff(run_id))
+        await self._documents.show(name)
+
+    async def apply(self, run: Run, files: frozenset[str] | None, hunks: Mapping[str, frozenset[int]] | None) -> None:
+        """Apply the chosen files and hunks of a run, and show what came of it."""
+        self._announcer.tell_outcome(await run.proposal.apply(files, hunks))
+
+    async def undo(self, run: Run, steps: tuple[str, ...] | None = None) -> None:
+        """Take back a run, or some steps of its plan, and show what came of it."""
+        self._announcer.tell_outcome(await run.proposal.undo(steps), undo=True)
+
+    async def roll_back(self, run: Run, step_id: str) -> None:
+        """Take a plan back to before a step, and show what came of it."""
+        applied = await roll_back(self._manager(), run.record.run_id, step_id)
+        if applied is not None:
+            self._announcer.tell_outcome(applied, undo=True)
+        self._announcer.refresh_lenses()
+
+
+def review_name(run_id: str) -> str:
+    """Return the name of a run's diff among our documents."""
+    return f"review/{run_id}.diff"

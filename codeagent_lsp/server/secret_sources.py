@@ -1,0 +1,49 @@
+"""The secrets of a server's own settings, and what masks them in records. Heavy parts are imported late.
+
+Not here: finding secrets in texts (`records/sanitizer.py`), masking what a model reads (`session/redaction`).
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from codeagent_lsp.server.front import Front
+from codeagent_lsp.session.redaction.redactor import OpenRecords, Redactor
+from codeagent_lsp.tools.mcp.settings import secrets_in
+
+if TYPE_CHECKING:
+    from codeagent_lsp.records.sanitizer import Sanitizer
+
+
+def redactor_for(front: Front, state: Path) -> Redactor:
+    """Return the redactor of a server, whose records go into the folder `state`. It follows the settings."""
+
+    def keys() -> list[str]:
+        return secret_settings(front)
+
+    def load() -> OpenRecords:
+        from codeagent_lsp.session.redaction.records_factory import open_records  # late: heavy
+
+        return open_records(state, front.settings().trace, keys(), front.client.policy.name)
+
+    redactor = Redactor(load, keys)
+    front.settings_link.on_change = redactor.settings_changed
+    return redactor
+
+
+def sanitizer_for(front: Front, redactor: Redactor) -> Sanitizer:
+    """Return what removes secrets from texts that are kept, the keys in the settings included."""
+    if redactor.opened is not None:
+        return redactor.opened.masking.sanitizer
+    from codeagent_lsp.records.sanitizer import Sanitizer  # late: heavy
+
+    return Sanitizer(secrets=secret_settings(front), identities=False, homes=())
+
+
+def secret_settings(front: Front) -> list[str]:
+    """Return the secrets in the settings in force: keys of the model, of the web search, of MCP servers."""
+    settings = front.settings()
+    keys = filter(None, (settings.model.api_key, settings.web.search_api_key))
+    return [*keys, *secrets_in(settings.mcp.servers, os.environ)]

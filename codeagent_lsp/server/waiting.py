@@ -1,0 +1,35 @@
+"""Lists what waits for the user: open questions, staged changes, plans that nobody works on. From memory only.
+
+Not here: how it is offered (`lenses.py`, `actions.py`).
+"""
+
+from __future__ import annotations
+
+from codeagent_lsp.server.lenses import Waiting, pending_changes, pending_plan, pending_question, pending_rollback
+from codeagent_lsp.session.inbox import Inbox
+from codeagent_lsp.session.manager import SessionManager
+from codeagent_lsp.workspace.files import uris
+
+
+def waiting_items(inbox: Inbox, manager: SessionManager, language: str) -> tuple[Waiting, ...]:
+    """Return everything that waits for the user, questions first."""
+    items: list[Waiting] = []
+    for item in inbox.open():
+        question = item.question
+        uri = None if question.path is None else uris.from_path(question.path)
+        items.append(pending_question(item.request_id, question.title, question.choices, uri, language))
+    for run in manager.runs():
+        if run.proposal.changeset:
+            items.extend(pending_changes(run.record.run_id, run.proposal.changeset.paths, language))
+    return (*items, *_waiting_plan(manager, language))
+
+
+def _waiting_plan(manager: SessionManager, language: str) -> tuple[Waiting, ...]:
+    """The plan of the latest run, when nobody works on it; older ones are found by command."""
+    run = next(iter(reversed(manager.runs())), None)
+    step = run.steering.open_step if run is not None else None
+    if run is None or step is None or run.record.plan is None:
+        return ()
+    run_id, begun = run.record.run_id, next(reversed(run.record.marks), None)
+    offered = pending_plan(run_id, step.step_id, run.record.plan.label(step.step_id), language)
+    return (offered,) if begun is None else (offered, pending_rollback(run_id, begun, language))
