@@ -137,7 +137,7 @@ def _look(*, named: bool) -> Intent | None:
     return Intent("REPO_ANALYSIS", 0.85, "asks to look or to explain") if named else None
 
 
-def _question(bare: str, spoken: words.Words, *, named: bool) -> Intent | None:
+def _question(bare: str, spoken: words.IntentWords, *, named: bool) -> Intent | None:
     """A question: about this code when it names code or points at it, general when it asks for knowledge."""
     if spoken.why_trouble.search(bare):
         return None  # "why does the test fail?" may want an answer or a repair

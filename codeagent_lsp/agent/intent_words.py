@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
+class IntentWords:
     """The patterns of one language. `polite` is what a request is told without; `here` points at this code."""
 
     chat: re.Pattern[str]
@@ -261,7 +261,7 @@ ZH_TROUBLE = re.compile(
     r"报错?|错误|异常|失败|崩溃|挂了|不好使|不工作|不能用|用不了|太慢|卡住|有问题|不通过|不过|bug|error"
 )
 
-ENGLISH = Words(
+ENGLISH = IntentWords(
     _EN_CHAT,
     _EN_POLITE,
     _EN_CAN_YOU,
@@ -275,7 +275,7 @@ ENGLISH = Words(
     _EN_WHY_TROUBLE,
 )
 
-CHINESE = Words(
+CHINESE = IntentWords(
     _ZH_CHAT,
     _ZH_POLITE,
     _ZH_CAN_YOU,

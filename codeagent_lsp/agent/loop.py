@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from codeagent_lsp import events
-from codeagent_lsp.agent.context.compaction import Kept
+from codeagent_lsp.agent.context.compaction import KeptFacts
 from codeagent_lsp.agent.context.history import UNFINISHED, History, note
 from codeagent_lsp.agent.context.window import ConversationWindow, WindowLimits, nothing_kept
 from codeagent_lsp.agent.guards import Anomaly, LoopGuard
@@ -86,7 +86,7 @@ class AgentLoop:
         emit: Callable[[events.Event], None],
         limits: LoopLimits,
         after_tools: Callable[[], Awaitable[str]] = nothing,
-        kept: Callable[[], Awaitable[Kept]] = nothing_kept,
+        kept: Callable[[], Awaitable[KeptFacts]] = nothing_kept,
         handed_over: Callable[[], bool] = lambda: False,
         allowed: tuple[str, ...] | None = None,
     ) -> None:

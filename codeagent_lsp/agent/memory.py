@@ -36,7 +36,7 @@ Answer with a JSON list alone, at most 8 items, [] for none:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class MemoryEntry:
     """One thing remembered. `entry_id` follows from the text, `session` is where it came from, `date` a day."""
 
     entry_id: str
@@ -47,7 +47,7 @@ class Entry:
     date: str
 
 
-def conversation(said: Iterable[tuple[str, str]], known: Sequence[Entry], limit: int) -> str:
+def conversation(said: Iterable[tuple[str, str]], known: Sequence[MemoryEntry], limit: int) -> str:
     """What the model reads: notes there are, then who said what, as much of the end as fits into `limit` characters."""
     kept: list[str] = []
     left = limit
@@ -68,18 +68,18 @@ def spoken(records: Iterable[Mapping[str, Any]]) -> list[tuple[str, str]]:
     return [(who, words) for who, words in map(_said, records) if words.strip()]
 
 
-def parse(reply: str, session: str, date: str, is_clean: Callable[[str], bool] = lambda text: True) -> list[Entry]:
+def parse(reply: str, session: str, date: str, is_clean: Callable[[str], bool] = lambda text: True) -> list[MemoryEntry]:
     """The entries of a model's answer; what is not one, or does not pass `is_clean` (a secret), is left out."""
     found = []
     for item in _items(reply)[:MOST_NEW]:
         text, reason = one_line(str(item.get("text") or ""), LONGEST), one_line(str(item.get("reason") or ""), LONGEST)
         if len(text) >= 8 and is_clean(f"{text}\n{reason}"):
             kind: Kind = "decision" if item.get("kind") == "decision" else "convention"
-            found.append(Entry(id_of(text), kind, text, reason, session, date))
+            found.append(MemoryEntry(id_of(text), kind, text, reason, session, date))
     return found
 
 
-def merged(known: Iterable[Entry], new: Iterable[Entry]) -> tuple[Entry, ...]:
+def merged(known: Iterable[MemoryEntry], new: Iterable[MemoryEntry]) -> tuple[MemoryEntry, ...]:
     """Both, without doubles: the newer words stand for what says the same; the oldest give way."""
     entries = list(known)
     for entry in new:
@@ -91,7 +91,7 @@ def merged(known: Iterable[Entry], new: Iterable[Entry]) -> tuple[Entry, ...]:
     return tuple(entries[-MOST_ENTRIES:])
 
 
-def background(entries: Sequence[Entry], limit: int) -> str:
+def background(entries: Sequence[MemoryEntry], limit: int) -> str:
     """The entries for a system prompt, the newest kept, at most `limit` characters; '' for none."""
     lines: list[str] = []
     left = limit
@@ -112,14 +112,14 @@ def id_of(text: str) -> str:
     return hashlib.sha256(" ".join(text.split()).encode("utf-8", "replace")).hexdigest()[:8]
 
 
-def entry_of(row: object) -> Entry | None:
+def entry_of(row: object) -> MemoryEntry | None:
     """An entry as it was stored; None for what is none."""
     if not isinstance(row, Mapping) or not isinstance(row.get("text"), str) or not row["text"].strip():
         return None
     text = one_line(row["text"], LONGEST)
     kind: Kind = "decision" if row.get("kind") == "decision" else "convention"
     reason, session, date = (one_line(str(row.get(name) or ""), LONGEST) for name in ("reason", "session", "date"))
-    return Entry(id_of(text), kind, text, reason, session, date)
+    return MemoryEntry(id_of(text), kind, text, reason, session, date)
 
 
 def _items(reply: str) -> list[Mapping[str, Any]]:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 
 from codeagent_lsp.errors import ErrorCode, ToolFailed
 from codeagent_lsp.messages import ToolSpec
-from codeagent_lsp.tools.registry import Entry, ToolRegistry, ToolState
+from codeagent_lsp.tools.registry import RegisteredTool, ToolRegistry, ToolState
 from codeagent_lsp.tools.tool import Tool
 from codeagent_lsp.tools.traits import Effect
 from codeagent_lsp.workspace.text.visible import one_line
@@ -37,7 +37,7 @@ class Subset(ToolRegistry):
             raise ToolFailed(told, ErrorCode.NOT_FOUND)
         return self._whole.get(name)
 
-    def entries(self) -> tuple[Entry, ...]:
+    def entries(self) -> tuple[RegisteredTool, ...]:
         """Those of the whole that may be called."""
         allowed = set(self._allowed())
         return tuple(entry for entry in self._whole.entries() if entry.tool.traits.name in allowed)

@@ -22,7 +22,7 @@ from codeagent_lsp.config import ShellSettings
 from codeagent_lsp.environments.container_box import Box, BoxLimits, Pieces, Plan, Task, shell_words, sweep
 from codeagent_lsp.environments.container_cargo import REPORTS, Cargo
 from codeagent_lsp.environments.container_engine import Engine, find_socket
-from codeagent_lsp.environments.environment import EnvironmentProblem, Kind
+from codeagent_lsp.environments.environment import EnvironmentKind, EnvironmentProblem
 from codeagent_lsp.environments.grading import grade
 from codeagent_lsp.environments.patience import Sleep, patient
 from codeagent_lsp.errors import ErrorCode, SettingError
@@ -61,7 +61,7 @@ _FRESH_REPORTS = 'rm -rf "$0" && mkdir -p "$0" && exec "$@"'
 class ContainerAdapter:
     """Makes environments in containers of the image that is set. `state` is the folder of all our state."""
 
-    kind: Kind = "container"
+    kind: EnvironmentKind = "container"
 
     def __init__(
         self,

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from codeagent_lsp.environments.serving import Recipe, Wanted
+from codeagent_lsp.environments.serving import Recipe, ScreenRequest
 from codeagent_lsp.environments.web_terminal import ENVIRONMENT, missing, need_library, page_files
 from codeagent_lsp.shadow.shell import REPORT_VARIABLE, Command
 
@@ -51,7 +51,7 @@ class Programs:
     terminal: str
 
 
-def desktop_recipe(cwd: str, wanted: Wanted) -> Recipe:
+def desktop_recipe(cwd: str, wanted: ScreenRequest) -> Recipe:
     """A desktop whose terminal is in `cwd`. ToolFailed when something has to be installed."""
     need_library()
     programs = find_programs()

@@ -18,7 +18,7 @@ from codeagent_lsp.workspace.files.file_view import FileView
 if TYPE_CHECKING:
     from codeagent_lsp.shadow.workspace import BoundShell
 
-Kind = Literal["local", "container"]
+EnvironmentKind = Literal["local", "container"]
 Status = Literal["ready", "running"]
 """Whether a command runs in it now. One that was stopped is gone."""
 
@@ -35,7 +35,7 @@ class Info:
     """What is known of an environment. `where` is the image of a container, '' for a local one."""
 
     name: str
-    kind: Kind
+    kind: EnvironmentKind
     status: Status
     isolation: Isolation
     folders: tuple[str, ...]
@@ -72,7 +72,7 @@ class Adapter(Protocol):
     """Makes environments of one kind."""
 
     @property
-    def kind(self) -> Kind: ...
+    def kind(self) -> EnvironmentKind: ...
 
     async def create(self, settings: ShellSettings, folders: Sequence[str]) -> Environment:
         """An environment over the workspace folders. SettingError or ToolFailed when there can be none here."""

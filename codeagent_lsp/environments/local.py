@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from codeagent_lsp.config import ShellSettings
-from codeagent_lsp.environments.environment import Kind
+from codeagent_lsp.environments.environment import EnvironmentKind
 from codeagent_lsp.shadow.probe import Isolator
 from codeagent_lsp.shadow.workspace import Execute, ShadowWorkspace, executing
 
@@ -24,7 +24,7 @@ LOST_SECONDS = 3600  # no command prints nothing for so long and is still wanted
 class LocalAdapter:
     """`state` is the folder of all our state, `spool` a folder of this workspace's for long outputs."""
 
-    kind: Kind = "local"
+    kind: EnvironmentKind = "local"
 
     def __init__(self, settings: Callable[[], ShellSettings], state: Path, spool: Path) -> None:
         self._settings = settings

@@ -10,7 +10,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from codeagent_lsp.config import ShellSettings
-from codeagent_lsp.environments.environment import Adapter, Environment, EnvironmentProblem, Info, Kind, Status
+from codeagent_lsp.environments.environment import (
+    Adapter,
+    Environment,
+    EnvironmentKind,
+    EnvironmentProblem,
+    Info,
+    Status,
+)
 from codeagent_lsp.errors import ErrorCode
 from codeagent_lsp.shadow.shell import Approve, Command, CommandResult, Isolation, OnOutput, Shell, no_output
 from codeagent_lsp.workspace.changes.staging import Staging
@@ -24,7 +31,7 @@ Load = Callable[[], Adapter]
 class _Known:
     """One environment: what runs in it, and what it was made for."""
 
-    kind: Kind
+    kind: EnvironmentKind
     environment: Environment
     settings: ShellSettings
     folders: tuple[str, ...]
@@ -34,13 +41,13 @@ class _Known:
 class Orchestrator:
     """One service over adapters by kind."""
 
-    def __init__(self, adapters: Mapping[Kind, Load]) -> None:
+    def __init__(self, adapters: Mapping[EnvironmentKind, Load]) -> None:
         self._load = adapters
-        self._adapters: dict[Kind, Adapter] = {}
+        self._adapters: dict[EnvironmentKind, Adapter] = {}
         self._known: dict[str, _Known] = {}
         self._turn = asyncio.Lock()
 
-    async def create(self, name: str, kind: Kind, settings: ShellSettings, folders: Sequence[str]) -> Info:
+    async def create(self, name: str, kind: EnvironmentKind, settings: ShellSettings, folders: Sequence[str]) -> Info:
         """Make an environment, in the place of one of this name. SettingError or ToolFailed when there can be none."""
         async with self._turn:
             await self._stop(name)
@@ -77,7 +84,7 @@ class Orchestrator:
             names = tuple(self._known) if name is None else (name,)
             await asyncio.gather(*map(self._stop, names))
 
-    async def adapter(self, kind: Kind) -> Adapter:
+    async def adapter(self, kind: EnvironmentKind) -> Adapter:
         """What makes environments of a kind."""
         if kind not in self._adapters:
             made = await asyncio.to_thread(self._load[kind])

@@ -11,16 +11,16 @@ from typing import Literal, Protocol
 
 from codeagent_lsp.shadow.shell import Command
 
-Kind = Literal["terminal", "desktop"]
+ScreenKind = Literal["terminal", "desktop"]
 
-PORTS: Mapping[Kind, int] = {"terminal": 7681, "desktop": 6080}
+PORTS: Mapping[ScreenKind, int] = {"terminal": 7681, "desktop": 6080}
 """Where each is found unless that port is taken."""
 RESOLUTION = "1280x800"
 DISPLAY = 1
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class ScreenRequest:
     """What is asked for. `port` None is the usual one or the next that is free; one that is named is taken or refused.
 
     Of a desktop, `resolution` is its size in pixels and `display` the number of its X display.
@@ -39,7 +39,7 @@ class Recipe:
     socket that is shown, '' for a terminal.
     """
 
-    kind: Kind
+    kind: ScreenKind
     command: Command
     files: Mapping[str, str]
     socket: str = ""
@@ -51,7 +51,7 @@ class Status:
     started; `why` says in English why it does not run any more.
     """
 
-    kind: Kind
+    kind: ScreenKind
     running: bool = False
     url: str = ""
     port: int = 0
@@ -84,13 +84,13 @@ class Screens(Protocol):
     def shows(self) -> bool:
         """Whether there is a user whose browser can be asked to open an address."""
 
-    def status(self, kind: Kind) -> Status:
+    def status(self, kind: ScreenKind) -> Status:
         """How it is now."""
 
-    async def start(self, kind: Kind, wanted: Wanted) -> Status:
+    async def start(self, kind: ScreenKind, wanted: ScreenRequest) -> Status:
         """Start it; one that runs is left as it is. ToolFailed or SettingError says what to do where it cannot be."""
 
-    async def stop(self, kind: Kind) -> Stopped:
+    async def stop(self, kind: ScreenKind) -> Stopped:
         """End it with all its processes; nothing happens where none runs."""
 
     async def show(self, url: str) -> bool:

@@ -54,7 +54,7 @@ class Guarded(RequestHandler):
         self.finish(f"{status_code}\n")
 
 
-class Files(Guarded):
+class PageFiles(Guarded):
     """The files of the page, those that were named and no others."""
 
     def get(self, name: str = "") -> None:
@@ -83,7 +83,7 @@ def serve(
 ) -> HTTPServer:
     """Serve on a socket that listens: `handler`, with its `settings`, is the page's socket."""
     application = Application(
-        [(rf"/[^/]+/{SOCKET}", handler, dict(settings)), (r"/[^/]+/(.*)", Files)],
+        [(rf"/[^/]+/{SOCKET}", handler, dict(settings)), (r"/[^/]+/(.*)", PageFiles)],
         default_handler_class=Guarded,
         token=token,
         files=files,

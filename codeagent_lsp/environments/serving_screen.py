@@ -16,7 +16,7 @@ from asyncio import StreamReader
 from pathlib import Path
 from typing import Any
 
-from codeagent_lsp.environments.serving import PORTS, Recipe, Status, Wanted
+from codeagent_lsp.environments.serving import PORTS, Recipe, ScreenRequest, Status
 from codeagent_lsp.environments.web_terminal import EXTRA, missing
 from codeagent_lsp.errors import ErrorCode, ToolFailed
 from codeagent_lsp.shadow.process import Guarded, ProcessLimits, settled
@@ -44,7 +44,7 @@ _ENDED = {
 class Screen:
     """One web terminal or desktop. Its shell is to run by `execute`."""
 
-    def __init__(self, recipe: Recipe, wanted: Wanted) -> None:
+    def __init__(self, recipe: Recipe, wanted: ScreenRequest) -> None:
         self._recipe = recipe
         self._wanted = wanted
         self._isolation = ""

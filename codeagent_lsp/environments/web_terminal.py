@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from importlib.util import find_spec
 from pathlib import Path
 
-from codeagent_lsp.environments.environment import Kind
+from codeagent_lsp.environments.environment import EnvironmentKind
 from codeagent_lsp.environments.serving import Recipe
 from codeagent_lsp.errors import ErrorCode, ToolFailed
 from codeagent_lsp.shadow.shell import Command
@@ -26,7 +26,7 @@ _PYPI = {"xterm.js": "js/xterm.min.js", "xterm.css": "css/xterm.min.css", "fit.j
 _MODULES = ("/usr/local/lib/node_modules", "/usr/lib/node_modules", "/opt/homebrew/lib/node_modules")
 
 
-def terminal_recipe(cwd: str, where: Kind = "local") -> Recipe:
+def terminal_recipe(cwd: str, where: EnvironmentKind = "local") -> Recipe:
     """A shell in `cwd`, an absolute path in the workspace. ToolFailed when something has to be installed."""
     need_library()
     # bubblewrap starts a new session, so the shell has to take the terminal for its own; an engine sees to that itself

@@ -1,7 +1,7 @@
-"""The answers of one index: views, search and repo maps, on the texts that a run sees.
+"""Queries on one index: views, search and repo maps, on the texts that a run sees.
 
-Blocks; use it in a thread, any thread. Not here: keeping the index up to date (`service.py`), waiting for it, and
-joining what is found by words with what other ways to search find (`fusion.py`).
+Blocking; call it in a thread, any thread. Not here: updating the index (`service.py`), waiting for it, and
+joining the results of lexical search with those of other searches (`fusion.py`).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from codeagent_lsp.index.scan import Folders
 from codeagent_lsp.index.store import Store
 from codeagent_lsp.index.symbols import SymbolInfo
 from codeagent_lsp.index.view import View
-from codeagent_lsp.index.words import Question, as_word, counted, question
+from codeagent_lsp.index.words import QueryTerms, as_word, counted, question
 from codeagent_lsp.workspace.files.file_view import FileView
 
 LEAST_SHARE = 0.5  # of the asked words, for an unsaved text to be found by them
@@ -31,7 +31,7 @@ MayRead = Callable[[str], bool]
 
 
 class Answers:
-    """Over `store`, which has the files of `folders`."""
+    """Answers queries on `store`, which indexes the files of `folders`; one per open index."""
 
     def __init__(self, store: Store, folders: Folders) -> None:
         self._folders = folders
@@ -41,11 +41,11 @@ class Answers:
         self._lock = Lock()
 
     def view(self, files: FileView) -> View:
-        """What is known now, on the texts of `files`."""
+        """Return the present state of the index, overlaid with the unsaved and staged texts of `files`."""
         return self._overlay.view(files)
 
     def search(self, files: FileView, query: str, limit: int, may_read: MayRead) -> tuple[Chunk, ...]:
-        """Return the pieces of code that answer best by their words, best first."""
+        """Return the chunks of code that match the query best lexically, best first."""
         asking = question(query)
         with self._lock:
             view = self._looking_at(files, may_read)
@@ -58,7 +58,7 @@ class Answers:
         return tuple(chunks.answers(ranked, read, view.symbols, asking, limit))
 
     def overview(self, files: FileView, budget: int, may_read: MayRead) -> RepoMap:
-        """Return the map that no task changes, in at most `budget` tokens."""
+        """Return the map that is independent of a task, in at most `budget` tokens."""
         with self._lock:
             self._looking_at(files, may_read)
             return self._mapper.overview(budget)
@@ -80,9 +80,9 @@ class Answers:
 
 
 class _Latest:
-    """The latest view as the one source of a mapper, so that its graph and its last maps go from view to view.
+    """The latest view as the one source of a mapper, so that its graph and its last maps are reused by later views.
 
-    Of files that may not be read no more than their names is given.
+    Of files that may not be read it gives no more than their names.
     """
 
     def __init__(self, view: View) -> None:
@@ -108,8 +108,8 @@ class _Latest:
         return self.view.query(sql, values)
 
 
-def _with_unsaved(ranked: list[tuple[str, float]], view: View, asking: Question) -> list[tuple[str, float]]:
-    """With the unsaved texts that have most of the words: the tables of the words know only what is saved."""
+def _with_unsaved(ranked: list[tuple[str, float]], view: View, asking: QueryTerms) -> list[tuple[str, float]]:
+    """Add the unsaved texts that contain most of the words: the full-text tables only have saved texts."""
     asked = {word for word, _ in asking.words} | {as_word(name) for name in asking.names} - {""}
     scores = dict(ranked)
     for path, unsaved in view.unsaved.items() if asked else ():

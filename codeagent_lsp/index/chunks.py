@@ -1,6 +1,6 @@
-"""The parts of files that answer a question: pieces that follow the definitions, with lines and score.
+"""Splitting of files into chunks along their definitions, and choice of the chunks that answer a query.
 
-Pure but for the reading it is handed. Not here: which files come into question (`rank.py`).
+Pure apart from the callback that reads. Not here: the choice of files (`rank.py`).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from math import log1p
 from zlib import crc32
 
 from codeagent_lsp.index.symbols import SymbolInfo
-from codeagent_lsp.index.words import Question, as_word, counted
+from codeagent_lsp.index.words import QueryTerms, as_word, counted
 
 MOST_LINES = 60
 LEAST_LINES = 5
@@ -24,7 +24,7 @@ Outline = Callable[[str], Sequence[SymbolInfo]]
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """A piece of a file. Lines are 1-based and included; `symbol` is the definition it is or lies in, '' for none."""
+    """A part of a file. Lines are 1-based and inclusive; `symbol` is the definition it is or lies in, '' for none."""
 
     path: str
     line_start: int
@@ -35,9 +35,12 @@ class Chunk:
 
 
 def answers(
-    ranked: Iterable[tuple[str, float]], read: Read, outline: Outline, asking: Question, limit: int = 10
+    ranked: Iterable[tuple[str, float]], read: Read, outline: Outline, asking: QueryTerms, limit: int = 10
 ) -> list[Chunk]:
-    """The best pieces of the best files, best first; at most three of a file. `read` gives None for what is gone."""
+    """Return the best chunks of the best files, best first; at most three per file.
+
+    `ranked` has paths and scores; `read` returns None for a missing file, which is skipped.
+    """
     pieces = [
         (file, piece)
         for file in list(ranked)[:MOST_FILES]
@@ -55,7 +58,7 @@ def answers(
 
 
 def split(path: str, text: str, symbols: Sequence[SymbolInfo]) -> list[Chunk]:
-    """A text in pieces that begin and end with definitions, none longer than 60 lines; all of its lines, in order."""
+    """Split a text into chunks along its definitions, none longer than 60 lines; they contain all lines, in order."""
     lines = text.splitlines()
     names = _innermost(symbols)
     chunks = []
@@ -65,7 +68,7 @@ def split(path: str, text: str, symbols: Sequence[SymbolInfo]) -> list[Chunk]:
 
 
 def _spans(lines: Sequence[str], symbols: Iterable[SymbolInfo]) -> list[tuple[int, int]]:
-    """Cut before and behind each definition; short pieces go with the one that follows, long ones are cut again."""
+    """Cut before and after each definition; short spans join the following one, long ones are cut again."""
     behind = len(lines) + 1
     cuts = {1, behind}
     for symbol in symbols:
@@ -81,9 +84,9 @@ def _spans(lines: Sequence[str], symbols: Iterable[SymbolInfo]) -> list[tuple[in
 
 
 def _shorter(lines: Sequence[str], start: int, cut: int) -> Iterator[tuple[int, int]]:
-    """Yield the lines before `cut` in spans of 30 to 60, cut where the text says, not where the count does.
+    """Yield spans of 30 to 60 lines before `cut`, cut at content-defined lines (blank line before, then lowest CRC).
 
-    A line more at the top of a long text must not change all pieces below: each would be a new one to embed.
+    A line added at the top of a long text must not change all chunks below: each would be embedded anew.
     """
     while cut - start > MOST_LINES:
         seams = range(start + MOST_LINES // 2, start + MOST_LINES + 1)
@@ -94,7 +97,7 @@ def _shorter(lines: Sequence[str], start: int, cut: int) -> Iterator[tuple[int, 
 
 
 def _innermost(symbols: Sequence[SymbolInfo]) -> Callable[[int, int], str]:
-    """Return the smallest definition around a piece; else the first that begins in it."""
+    """Return a function that names the smallest definition around a span, else the first that begins in it."""
 
     def name(start: int, end: int) -> str:
         around = [each for each in symbols if each.line_start <= start and end <= each.line_end]
@@ -105,8 +108,8 @@ def _innermost(symbols: Sequence[SymbolInfo]) -> Callable[[int, int], str]:
     return name
 
 
-def _scored(pieces: Sequence[tuple[tuple[str, float], Chunk]], asking: Question) -> list[Chunk]:
-    """The score of the file, as far as the piece has the question's words; rare words among the pieces count more."""
+def _scored(pieces: Sequence[tuple[tuple[str, float], Chunk]], asking: QueryTerms) -> list[Chunk]:
+    """Score each chunk: its file's score, scaled by the query's words in the chunk, weighted by rarity (IDF)."""
     asked = {word for word, _ in asking.words} | {as_word(name) for name in asking.names} - {""}
     have = [_present(chunk, asked) for _, chunk in pieces]
     seen: dict[str, int] = {}
@@ -123,7 +126,7 @@ def _scored(pieces: Sequence[tuple[tuple[str, float], Chunk]], asking: Question)
 
 
 def _present(chunk: Chunk, asked: set[str]) -> Mapping[str, float]:
-    """Which of the words a piece has: the second time counts less, the third nothing much; its name counts double."""
+    """Return the weight of each query word in a chunk: dampened by frequency, plus 1 if it is in the symbol's name."""
     counts = counted(chunk.text)
     named = counted(chunk.symbol)
     return {

@@ -1,6 +1,6 @@
-"""One SQLite file that heals itself: what is damaged or of another version is begun anew, empty.
+"""A SQLite file that repairs itself: a damaged file or one of another version is replaced by an empty one.
 
-A connection per thread, write-ahead logging, so that readers never wait for a writer. Not here: the tables.
+One connection per thread and write-ahead logging, so that readers never wait for a writer. Not here: the tables.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _DAMAGE = frozenset((sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLI
 
 
 class Database:
-    """The database at `path`; `stamp` says what is in it, `create` makes the tables of a new one."""
+    """The database at `path`; `stamp` names the version of its content, `create` makes the tables of a new one."""
 
     def __init__(self, path: Path, stamp: str, create: Callable[[sqlite3.Connection], None]) -> None:
         self.path = path
@@ -31,7 +31,7 @@ class Database:
         self._open: dict[int, sqlite3.Connection] = {}
 
     def rows(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-        """Return the rows of a SELECT; none if the file was damaged, which is healed then."""
+        """Return the rows of a SELECT; none if the file was damaged, which is then replaced."""
         try:
             return self._connection().execute(sql, values).fetchall()
         except sqlite3.DatabaseError as error:
@@ -40,7 +40,10 @@ class Database:
 
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
-        """A transaction: all or nothing. Tried on an empty file if the one there is damaged at its beginning."""
+        """Open a write transaction, committed at the end, rolled back on any exception.
+
+        If the file is found damaged when the transaction begins, it begins on a new, empty file.
+        """
         db = self._begun()
         try:
             yield db
@@ -53,7 +56,7 @@ class Database:
             raise
 
     def renew(self) -> None:
-        """Begin anew, empty."""
+        """Replace the file by an empty one."""
         with locked(self._lock_path()):
             self.close()
             self._remove()
@@ -78,7 +81,7 @@ class Database:
         return db
 
     def _connection(self) -> sqlite3.Connection:
-        """This thread's connection, to the file that has the name now: another process may have begun anew."""
+        """Return this thread's connection, reopened if another process has replaced the file."""
         known: tuple[int, sqlite3.Connection] | None = getattr(self._local, "connection", None)
         inode = _inode(self.path)
         if known is not None and known[0] == inode:
@@ -92,7 +95,7 @@ class Database:
         return connection
 
     def _opened(self) -> sqlite3.Connection:
-        """A connection to a file with our tables in it."""
+        """Return a new connection to a file that has our tables."""
         if self.path.exists():
             try:
                 connection = _connected(self.path)
@@ -106,7 +109,10 @@ class Database:
             return self._made()
 
     def _made(self) -> sqlite3.Connection:
-        """Under the lock: another process may have made the file meanwhile."""
+        """Create the file if necessary and connect to it.
+
+        The caller holds the lock, but another process may have been first.
+        """
         self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         try:
             connection = _connected(self.path)
@@ -159,7 +165,7 @@ def _connected(path: Path) -> sqlite3.Connection:
 
 
 def _stamp_of(connection: sqlite3.Connection) -> str | None:
-    """What is in the file: our stamp, '' for something else, None for nothing yet."""
+    """Return the stamp in the file: ours, '' if there are only other tables, None for an empty file."""
     tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
     if "stamp" not in tables:
         return "" if tables else None

@@ -1,6 +1,6 @@
-"""The symbol around a place in a text, by the syntax tree: what an empty selection means.
+"""The symbol that encloses an offset in a text, found in the syntax tree, as used for an empty selection.
 
-Parses one text when asked, with the official tree-sitter grammars; knows nothing of other files.
+Parses one text on request with the official tree-sitter grammars; other files are not considered.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ _WRAPPERS = frozenset(
 
 
 def enclosing_symbol(name: str, text: str, offset: int) -> tuple[int, int] | None:
-    """Return the offsets of the innermost function, method or class around `offset`, widened to whole lines.
+    """Return the code point offsets of the innermost function, method or class around `offset`, in whole lines.
 
-    None where the language is unknown, the text is over a million characters, or nothing encloses the place.
+    None where the language is unknown, the text is over a million characters, or nothing encloses the offset.
     """
     tree = syntax_tree(name, text)
     if tree is None:
@@ -56,7 +56,10 @@ def enclosing_symbol(name: str, text: str, offset: int) -> tuple[int, int] | Non
 
 
 def syntax_tree(name: str, text: str) -> Tree | None:
-    """The syntax tree of `text`, over its UTF-8 bytes; None where the language is unknown or the text too long."""
+    """Return the syntax tree over the UTF-8 bytes of `text`.
+
+    None for an unknown language or a text that is too long.
+    """
     grammar = grammars.grammar_of(name)
     if grammar is None or len(text) > MAX_CHARS:
         return None
@@ -64,7 +67,7 @@ def syntax_tree(name: str, text: str) -> Tree | None:
 
 
 def _on_code(text: str, offset: int) -> int:
-    """A place in the blanks at either end of a line belongs to the code of that line."""
+    """Return the offset, moved from the blanks at either end of a line to the line's code."""
     start = max(text.rfind("\n", 0, offset), text.rfind("\r", 0, offset)) + 1
     ends = (text.find(newline, offset) for newline in "\r\n")
     line = text[start : min((end for end in ends if end >= 0), default=len(text))]
@@ -85,14 +88,14 @@ def _is_symbol(node: Node) -> bool:
 
 
 def _outermost(node: Node) -> Node:
-    """Return the symbol with what belongs to it: decorators, `export`, a template's head, the name it is given."""
+    """Return the node with what belongs to the symbol: decorators, `export`, a template's head, an assignment."""
     while node.parent is not None and (node.parent.type in _WRAPPERS or node.parent.type in _HOLDERS):
         node = node.parent
     return node
 
 
 def _whole_lines(text: str, start: int, end: int) -> tuple[int, int]:
-    """Widened to the line's indentation in front and the line end behind, if nothing else stands there."""
+    """Widen the span by the line's indentation before and the line end behind, if there is nothing else."""
     line = max(text.rfind("\n", 0, start), text.rfind("\r", 0, start)) + 1
     if not text[line:start].strip():
         start = line

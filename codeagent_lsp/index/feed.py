@@ -1,7 +1,7 @@
-"""What the index hears of changed files: gathered for a moment, then handed on together.
+"""Batching of notifications of changed files: gathered for 0.3 seconds, then passed on together.
 
-Not here: what is done about them (`service.py`), who tells. While the user types nothing is done: unsaved texts are
-looked into when somebody asks (`overlay.py`).
+Not here: updating the index (`service.py`), sources of the notifications. Unsaved texts are not fed; they are parsed
+when a query comes (`overlay.py`).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Look = Callable[[tuple[str, ...] | None], Awaitable[object]]
 
 
 class Feed:
-    """Changed paths on their way to `look`, which is called once at a time."""
+    """Gathers changed paths and passes them to `look`, which never runs twice at the same time."""
 
     def __init__(self, look: Look) -> None:
         self._look = look
@@ -26,7 +26,7 @@ class Feed:
         self._task: asyncio.Task[None] | None = None
 
     def add(self, paths: Iterable[str]) -> None:
-        """These may have changed."""
+        """Add paths that may have changed."""
         for path in paths:
             if len(self._waiting) <= MANY:  # with more than that everything is looked at
                 self._waiting[path] = None
@@ -34,13 +34,13 @@ class Feed:
             self._task = asyncio.create_task(self._hand_on())
 
     async def settle(self, seconds: float) -> None:
-        """Come back when everything that was added is looked at, or after so many seconds."""
+        """Wait until everything that was added is processed, at most `seconds`."""
         if self._task is not None and not self._task.done():
             self._now.set()
             await asyncio.wait([self._task], timeout=seconds)
 
     async def close(self) -> None:
-        """Forget what waits."""
+        """Drop the waiting paths and stop."""
         if self._task is not None and not self._task.done():
             self._task.cancel()
             await asyncio.wait([self._task])

@@ -1,4 +1,4 @@
-"""An advisory lock on a file, which ends with the process that holds it, however it ends."""
+"""An advisory file lock (flock), released when its process ends in any way."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """Waits until no other process or thread is inside. The file, made if missing, stays: it has no content."""
+    """Hold an exclusive lock on `path`, waiting for other processes and threads. The empty file is created and kept."""
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     with path.open("ab") as handle:
         fcntl.flock(handle, fcntl.LOCK_EX)

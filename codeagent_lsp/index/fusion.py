@@ -1,4 +1,4 @@
-"""The answers of several ways to search in one list. Pure. Not here: searching."""
+"""Fusion of the results of several searches into one list. Pure. Not here: searching."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ _Key = tuple[str, int, int]
 
 
 def fused(found: Sequence[Sequence[Chunk]], limit: int) -> tuple[Chunk, ...]:
-    """The answers of several ways to search in one list, by their places in each: scores of different ways do not
-    compare. The first way counts most. A piece that a way did not find has the place after the first of its
-    file there, so that files come first that several ways find. One way alone keeps its order and its scores.
+    """Merge ranked lists by reciprocal rank fusion, as scores of different searches are not comparable.
+
+    The first list has the greatest weight. A chunk that a list lacks gets the rank after its file's first chunk in that
+    list, so that files found by several searches come first. A single list keeps its order and scores.
     """
     several = [(_OTHERS if number else 1.0, way) for number, way in enumerate(found) if way]
     if len(several) < 2:
@@ -34,7 +35,7 @@ def fused(found: Sequence[Sequence[Chunk]], limit: int) -> tuple[Chunk, ...]:
 
 
 def _places(way: Sequence[Chunk]) -> tuple[Mapping[_Key, int], Mapping[str, int]]:
-    """Return the place of every piece, and the place after the first piece of every file."""
+    """Return the rank of every chunk, and the rank after the first chunk of every file."""
     pieces: dict[_Key, int] = {}
     files: dict[str, int] = {}
     for place, chunk in enumerate(way):

@@ -1,6 +1,6 @@
-"""Which language a file is in, its grammar, and the queries that find what its texts define, use and bind.
+"""Languages of files, their tree-sitter grammars, and the queries for definitions, uses and bindings.
 
-Grammars and queries are loaded when first asked for. Not here: what is done with them (`parse.py`).
+Grammars and queries are loaded on first use. Not here: parsing (`parse.py`).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Grammar(NamedTuple):
-    """A language's grammar wheel, the function in it that gives the grammar, and its queries."""
+    """A language: its grammar package, the function in it that returns the grammar, and the names of its queries."""
 
     name: str
     module: str
@@ -65,7 +65,7 @@ _SHEBANG = re.compile(rb"#![^\n]*?(?:/|env (?:-S )?)(python|node|ruby|php|bash|s
 
 
 def grammar_of(path: str, data: bytes = b"") -> Grammar | None:
-    """The grammar for a file, by its ending or name; for names without an ending by the program its first line asks."""
+    """Return the grammar for a file by its extension or name, else by its shebang line; None if unknown."""
     place = PurePosixPath(path)
     found = _BY_ENDING.get(place.suffix[1:].lower()) or _BY_NAME.get(place.name)
     if found is not None or place.suffix:
@@ -75,14 +75,14 @@ def grammar_of(path: str, data: bytes = b"") -> Grammar | None:
 
 
 def parser(grammar: Grammar) -> Parser:
-    """A parser of its own for the caller: two threads must not share one."""
+    """Return a new parser: two threads must not share one."""
     from tree_sitter import Parser  # late: an idle server does without it
 
     return Parser(_language(grammar))
 
 
 def cursor(query: Query) -> QueryCursor:
-    """What runs a query over a tree."""
+    """Return a cursor that runs a query over a tree."""
     from tree_sitter import QueryCursor  # late: an idle server does without it
 
     return QueryCursor(query)
@@ -99,7 +99,7 @@ def query(grammar: Grammar) -> Query:
 
 @lru_cache(maxsize=32)
 def scope_query(grammar: Grammar) -> Query | None:
-    """The query for scopes and what they bind (`languages/*.scopes.scm`); None where names are never shadowed."""
+    """Return the query for scopes and their bindings (`languages/*.scopes.scm`); None for languages without one."""
     from tree_sitter import Query  # late: an idle server does without it
 
     places = [_QUERIES / f"{name}.scopes.scm" for name in grammar.queries]

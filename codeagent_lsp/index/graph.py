@@ -1,7 +1,7 @@
-"""Which file leans on which: a graph made of the names that files define and use, and ranks on it.
+"""The reference graph of files, made of the names that they define and use, and PageRank on it.
 
-An edge is the stronger the more often a name is used and the fewer files define it. A graph is a value: small
-arrays, quick to save and to load. Not here: what a task makes important (`rank.py`).
+An edge is the stronger the more often a name is used and the fewer files define it. A graph is a value of small
+arrays, fast to save and load. Not here: the relevance of files to a task (`rank.py`).
 """
 
 from __future__ import annotations
@@ -25,7 +25,10 @@ _STEPS = 20_000
 
 @dataclass(frozen=True, slots=True)
 class Graph:
-    """Files by number; the edges of file n are those from `starts[n]` to `starts[n + 1]`, weights add up to 1."""
+    """A weighted graph of files, in compressed sparse rows.
+
+    The edges of file n are those from `starts[n]` to `starts[n + 1]`; their weights add up to 1.
+    """
 
     paths: tuple[str, ...]
     starts: array[int]
@@ -36,7 +39,7 @@ class Graph:
     number: Mapping[str, int] = field(default_factory=dict)
 
     def stale(self, files: Mapping[str, bytes]) -> float:
-        """The share of `files` (paths and digests) that the graph does not know, or knows with another content."""
+        """Return the share of `files` (paths and digests) that the graph does not have, or has with another content."""
         same = sum(
             path in files and _short(files[path]) == known
             for path, known in zip(self.paths, self.contents, strict=True)
@@ -44,9 +47,10 @@ class Graph:
         return 1 - same / max(len(files), len(self.paths), 1)
 
     def spread(self, seeds: Mapping[str, float], *, share: float = 0.7, precision: float = 1e-3) -> dict[str, float]:
-        """Personalised PageRank: how often a walk from the seeds is at each file, going on with a chance of `share`.
+        """Return the personalised PageRank of files for weighted seeds, with damping factor `share`.
 
-        Local: its cost is bounded by `precision`, not by the size of the graph. Files never reached are left out.
+        Computed locally by forward push: the cost depends on `precision`, not on the size of the graph. Files not
+        reached are left out.
         """
         total = sum(weight for path, weight in seeds.items() if path in self.number) or 1.0
         rest = {self.number[path]: weight / total for path, weight in seeds.items() if path in self.number}
@@ -61,7 +65,7 @@ class Graph:
     def _push(
         self, queue: deque[int], rest: dict[int, float], found: dict[int, float], share: float, precision: float
     ) -> None:
-        """What has come to one file stays there in part, and goes on to its neighbours."""
+        """Push the mass of one file: a part stays, the rest goes to its neighbours."""
         at = queue.popleft()
         mass = rest.pop(at, 0.0)
         found[at] = found.get(at, 0.0) + (1 - share) * mass
@@ -79,7 +83,7 @@ def build(
     used: Iterable[tuple[str, Mapping[str, int]]],
     files: Mapping[str, bytes],
 ) -> Graph:
-    """Return the graph of all files: what `Store.defined`, `used` (neither is ever held) and `files` (digests) give.
+    """Build the graph of all files from `Store.defined` and `used` (both streamed) and `files` (digests by path).
 
     Of each file only the strongest 32 edges to others are kept.
     """
@@ -99,14 +103,14 @@ def build(
 
 
 def dump(graph: Graph) -> bytes:
-    """Return the graph as bytes for `load`, on the same machine."""
+    """Return the graph as bytes for `load` on the same machine."""
     head = json.dumps([_ORDER, len(graph.targets), graph.paths]).encode()
     parts = (graph.starts, graph.targets, graph.contents, graph.weights, graph.importance)
     return len(head).to_bytes(8, "little") + head + b"".join(part.tobytes() for part in parts)
 
 
 def load(data: bytes) -> Graph:
-    """What `dump` was given. ValueError if the bytes are something else."""
+    """Return the graph from the bytes of `dump`. Raises ValueError for any other bytes."""
     size = 8 + int.from_bytes(data[:8], "little")
     order, edges, paths = _head(data[8:size])
     if order != _ORDER:
@@ -138,7 +142,7 @@ def _head(data: bytes) -> tuple[str, int, list[str]]:
 
 
 def _definers(known: Iterable[tuple[str, Sequence[str]]]) -> tuple[list[str], dict[str, list[int]]]:
-    """All paths, and for each name that tells something the files that define it."""
+    """Return all paths, and for each name that is specific enough the numbers of the files that define it."""
     paths: list[str] = []
     definers: dict[str, list[int]] = {}
     for path, names in known:
@@ -150,7 +154,7 @@ def _definers(known: Iterable[tuple[str, Sequence[str]]]) -> tuple[list[str], di
 
 
 def _strongest(user: int, used: Mapping[str, int], definers: Mapping[str, Sequence[int]]) -> list[tuple[int, float]]:
-    """Return the files that one leans on most, and how much; a name that it defines itself is its own."""
+    """Return the files that one references most, with weights; names that it defines itself are left out."""
     found: dict[int, float] = {}
     for name, often in used.items():
         targets = definers.get(name)
@@ -161,7 +165,7 @@ def _strongest(user: int, used: Mapping[str, int], definers: Mapping[str, Sequen
 
 
 def _both_ways(files: int, ends: array[int], weights: array[float]) -> tuple[array[int], array[int], array[float]]:
-    """Edges sorted by the file they leave, forward and back; the weights that leave a file add up to 1."""
+    """Return the edges in both directions as compressed sparse rows; the weights that leave a file add up to 1."""
     starts, totals = array("I", bytes(4 * (files + 1))), [0.0] * files
     for at, end in enumerate(ends):
         starts[end + 1] += 1
@@ -178,7 +182,10 @@ def _both_ways(files: int, ends: array[int], weights: array[float]) -> tuple[arr
 
 
 def _pagerank(starts: array[int], targets: array[int], weights: array[float], rounds: int = 8) -> array[float]:
-    """PageRank without a task, by power iteration; a file without edges keeps nothing but its base share."""
+    """Return the PageRank of all files by power iteration, damping 0.85.
+
+    A file without edges keeps its base share only.
+    """
     count = len(starts) - 1
     base = 1 / max(count, 1)
     rank = [base] * count

@@ -1,9 +1,9 @@
-"""The one code index of a server: made when somebody asks, kept up to date from then on, ended with the server.
+"""The code index of a server: created on first use, then kept up to date, closed with the server.
 
-A server that only sits there has none: no thread, no process, no file, none of the modules. The first run, search or
-index command makes it; only where this workspace was never indexed does it begin by itself, shortly after the first
-document is opened, so that the first run need not wait. Not here: the index at work (`running.py`), how changes
-reach it (`feed.py`).
+An idle server has none: no thread, process, file or imported module. The first run, search or
+index command creates it; only a workspace that was never indexed is indexed shortly after the
+first document is opened, so that the first run need not wait. Not here: the open index (`running.py`), notifications
+of changes (`feed.py`).
 """
 
 from __future__ import annotations
@@ -38,8 +38,10 @@ FAILED = "The code index cannot be kept: {problem}. Use grep and glob_file_searc
 
 
 class IndexHost:
-    """The `Indexing` of one server. `folders` and `settings` are asked for at every question; `tell` hears of every
-    status; `watch` asks the client to tell of changed files, once; `vectors` makes the search by vectors.
+    """The `Indexing` of one server.
+
+    `folders` and `settings` are called for every query; `tell` receives every status; `watch` asks the client once to
+    report changed files; `vectors` makes the vector search.
     """
 
     def __init__(
@@ -63,16 +65,19 @@ class IndexHost:
 
     @property
     def whole(self) -> bool:
-        """Return whether everything in the workspace was looked at since the server began."""
+        """Return whether the whole workspace was scanned since the server started."""
         return self._open is not None and self._open.service.checked is not None
 
     def finders(self) -> Sequence[Finder]:
-        """Return the searches besides the one by words."""
+        """Return the searches besides the lexical one."""
         vectors = self._open.vectors if self._open is not None else None
         return () if vectors is None else (vectors.search,)
 
     async def ready(self, seconds: float) -> Answers:
-        """Answers on the disk as it is now, or as it was lately where that takes longer than `seconds`."""
+        """Return the answers for the disk as it is, or for an older state if updating takes over `seconds`.
+
+        Raises ToolFailed if there is no index, it cannot be kept, or its first build is not finished.
+        """
         end = time.monotonic() + seconds
         index = await self._opened()
         await index.feed.settle(seconds)
@@ -86,17 +91,17 @@ class IndexHost:
         return index.answers
 
     async def refresh(self) -> Status:
-        """Bring the index up to the disk; returns when that is done."""
+        """Update the index to the present state of the disk and wait until that is done."""
         return await (await self._opened()).looked_now()
 
     async def rebuild(self) -> Status:
-        """Begin anew in the background; how that stands at its beginning."""
+        """Start to rebuild the index in the background and return the initial status."""
         index = await self._opened()
         await index.rebuild()
         return index.service.status
 
     async def status(self) -> dict[str, Any]:
-        """How the index stands, for the user; asking makes it."""
+        """Return the status of the index for the user; creates the index."""
         index = await self._opened()
         status = await index.looked(self._age, STATUS_SECONDS) or index.service.status
         return {
@@ -110,22 +115,22 @@ class IndexHost:
         }
 
     def document_opened(self) -> None:
-        """The user has a document open: where this workspace was never indexed that begins soon."""
+        """Schedule the first build after a document was opened, if this workspace was never indexed."""
         if self._first is None:
             self._first = asyncio.create_task(self._first_build())
 
     def wanted(self) -> None:
-        """Somebody will ask soon: what takes time begins now, beside whatever else has to be loaded."""
+        """Start opening the index in the background, as a query will follow soon."""
         if self._open is None:
             self._spawn(self._begun())
 
     def touched(self, paths: Iterable[str]) -> None:
-        """These files, by absolute path, were saved, created, changed or deleted."""
+        """Report files, by absolute path, that were saved, created, changed or deleted."""
         if self._open is not None:
             self._open.feed.add(paths)
 
     def folders_changed(self) -> None:
-        """The workspace has other folders now. An index that was at work begins with those."""
+        """Reopen an index that was in use, as the workspace folders have changed."""
         if self._open is not None:
             self._spawn(self._begun())
 
@@ -151,7 +156,7 @@ class IndexHost:
             return  # there is nothing to index, and nobody asked
 
     async def _opened(self) -> OpenIndex:
-        """Return the index of the folders as they are now. ToolFailed where there cannot be one."""
+        """Return the index of the present folders. Raises ToolFailed where there cannot be one."""
         async with self._turn:
             folders, settings = tuple(self._folders()), self._settings()
             problem = _unfit(folders, settings)
@@ -166,7 +171,7 @@ class IndexHost:
             return self._open
 
     async def _follow(self, index: OpenIndex) -> None:
-        """Have the client tell of changed files; where it does not, look for them again and again."""
+        """Have the client report changed files; if it does not, poll for them."""
         if self._watched is None:
             self._watched = await self._watch()
         if not self._watched and self._open is index:
@@ -188,7 +193,7 @@ def _store(folders: Sequence[str]) -> Path:
 
 
 def _unfit(folders: Sequence[str], settings: IndexSettings) -> str:
-    """Why these folders get no index; '' if they do. A home or a root holds anything but one project."""
+    """Return why these folders get no index; '' if they do. A home folder or a root is not a project."""
     if not settings.enabled:
         return OFF
     home = Path.home()

@@ -1,6 +1,6 @@
-"""One file or one unsaved text made ready for the store: read, digested, parsed if its content is new.
+"""Preparation of one file or unsaved text for the store: read, hashed, and parsed if its content is new.
 
-Not here: which files (`scan.py`), and who does it in which process (`worker.py`, `service.py`).
+Not here: the choice of files (`scan.py`), and the processes that do it (`worker.py`, `service.py`).
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from codeagent_lsp.errors import FileRefused
 from codeagent_lsp.index.grammars import grammar_of
 from codeagent_lsp.index.kinds import is_made
 from codeagent_lsp.index.masked import masked
-from codeagent_lsp.index.packing import Found, Packed, pack_found, unpack_symbols
+from codeagent_lsp.index.packing import Packed, RawTags, pack_found, unpack_symbols
 from codeagent_lsp.index.parse import MAX_BYTES, find
-from codeagent_lsp.index.store import Entry, Stamp, Store
+from codeagent_lsp.index.store import IndexEntry, Stamp, Store
 from codeagent_lsp.index.symbols import FileTags
 from codeagent_lsp.index.work import Work
 from codeagent_lsp.workspace.text.encoding import decode
@@ -31,18 +31,18 @@ MAX_MADE = 300  # the same of data that a tool wrote: its head says what it is
 _DATA_ENDINGS = "csv html ipynb json jsonl lock log map ndjson po snap svg tsv txt xml yaml yml"
 _DATA = frozenset(_DATA_ENDINGS.split())
 
-NOTHING = pack_found(Found(""))
+NOTHING = pack_found(RawTags(""))
 
 
 class Same(NamedTuple):
-    """A file whose content is what the index has already; only its stamp is new."""
+    """A file whose content the index already has; only its stamp is new."""
 
     path: str
     stamp: Stamp
 
 
-def take(store: Store, work: Work) -> Entry | Same | None:
-    """What to write for a file; None if it is gone or cannot be read."""
+def take(store: Store, work: Work) -> IndexEntry | Same | None:
+    """Return the entry to write for a file; None if it is gone or cannot be read."""
     now = time.time_ns()
     read = _read(work.absolute)
     if read is None:
@@ -65,11 +65,11 @@ def take(store: Store, work: Work) -> Entry | Same | None:
         packed, symbols = pack_found(found), found.symbols
     else:
         packed, symbols = None, unpack_symbols(work.path, known.outline)
-    return Entry(work.path, digest, packed, store.prepare(work.path, FileTags("", symbols), text), stamp)
+    return IndexEntry(work.path, digest, packed, store.prepare(work.path, FileTags("", symbols), text), stamp)
 
 
-def failed(store: Store, work: Work) -> Entry | None:
-    """What to write for a file that ended the process which looked into it: so that none tries again."""
+def failed(store: Store, work: Work) -> IndexEntry | None:
+    """Return the entry for a file that crashed the process that parsed it, so that no other tries again."""
     try:
         stamp = Stamp.of(os.lstat(work.absolute))
     except OSError:
@@ -78,45 +78,45 @@ def failed(store: Store, work: Work) -> Entry | None:
 
 
 def looked_at(path: str, size: int) -> int:
-    """About how many bytes of a file of `size` bytes take time."""
+    """Return roughly how many of the `size` bytes of a file are processed."""
     return min(size, _longest(path) or size)
 
 
 def kept(path: str, text: str) -> str:
-    """What of a saved text the index looks at: of data the beginning, and no secrets."""
+    """Return the part of a saved text that is indexed: of data files the beginning, and secrets masked."""
     return masked(_head(text, _longest(path) or len(text)))
 
 
 def digest_of(path: str, data: bytes) -> bytes:
-    """Return the key of a content; the same bytes in another language are another content."""
+    """Return the key of a content; the same bytes in another language have another key."""
     grammar = grammar_of(path, data)
     return blake2b(data, digest_size=16, person=grammar.name.encode()[:16] if grammar else b"").digest()
 
 
 def packed_text(path: str, text: str) -> tuple[bytes, Packed]:
-    """Return the digest and the tags of an unsaved text."""
+    """Return the digest and the packed tags of an unsaved text."""
     data = text.encode("utf-8", "replace")
-    return digest_of(path, data), pack_found(find(path, text) if len(data) <= MAX_BYTES else Found(""))
+    return digest_of(path, data), pack_found(find(path, text) if len(data) <= MAX_BYTES else RawTags(""))
 
 
 def _longest(path: str) -> int:
-    """Return how many characters of a file are looked at; 0 for all of them."""
+    """Return how many characters of a file are indexed; 0 for all of them."""
     if path.rpartition(".")[2].lower() not in _DATA:
         return 0
     return MAX_MADE if is_made(path) else MAX_DATA
 
 
 def _head(text: str, length: int) -> str:
-    """Return the beginning of a text, cut between two words: half a secret would not look like one."""
+    """Return the beginning of a text, cut between two words: half a secret would not be recognised as one."""
     return text if len(text) <= length else text[:length].rsplit(None, 1)[0]
 
 
-def _without_tags(store: Store, work: Work, digest: bytes, stamp: Stamp, note: str) -> Entry:
-    return Entry(work.path, digest, NOTHING, store.prepare(work.path, FileTags(""), ""), stamp, note)
+def _without_tags(store: Store, work: Work, digest: bytes, stamp: Stamp, note: str) -> IndexEntry:
+    return IndexEntry(work.path, digest, NOTHING, store.prepare(work.path, FileTags(""), ""), stamp, note)
 
 
 def _read(path: str) -> tuple[bytes | None, Stamp] | None:
-    """Return the bytes of a regular file, None instead if they are too many, and its stamp."""
+    """Return the bytes of a regular file (None if they are too many) and its stamp; None if it cannot be read."""
     try:
         fd = os.open(path, _READ)
     except OSError:
@@ -135,7 +135,7 @@ def _read(path: str) -> tuple[bytes | None, Stamp] | None:
 
 
 def _settled(stamp: Stamp, now: int) -> Stamp:
-    """Return the stamp, or the unknown one if the file may still be changed under the same."""
+    """Return the stamp, or the unknown stamp if the file was changed so recently that it may change again unnoticed."""
     coarse = stamp.mtime % 1_000_000_000 == 0
     fresh = now - max(stamp.mtime, stamp.ctime) < (_FRESH_COARSE_NS if coarse else _FRESH_NS)
     return Stamp() if fresh else stamp

@@ -1,6 +1,6 @@
-"""What kind of file a path names: source, test, made by a tool or somebody else's. By the path alone.
+"""Classification of files by their path: source, test, generated or third-party.
 
-Not here: which language it is in and how it is parsed (`grammars.py`).
+Not here: languages and parsing (`grammars.py`).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _SOURCES = frozenset(_SOURCE_ENDINGS.split())
 
 @lru_cache(maxsize=1 << 16)
 def is_source(path: str) -> bool:
-    """Return whether a file is code, by its ending."""
+    """Return whether a file is code, by its extension."""
     return "." in path and path.rpartition(".")[2].lower() in _SOURCES
 
 
@@ -37,6 +37,6 @@ def is_test(path: str) -> bool:
 
 @lru_cache(maxsize=1 << 16)
 def is_made(path: str) -> bool:
-    """Return whether a file is the output of a tool or the work of others, so that nobody here edits it."""
+    """Return whether a file is generated, recorded or third-party, so that it is not edited by hand."""
     *folders, name = path.split("/")
     return not _UNEDITED.isdisjoint(folders) or bool(_MADE_NAME.search(name))

@@ -1,7 +1,7 @@
 """Full-text search over the indexed files: BM25 in SQLite FTS5 over the words of path, definitions and text.
 
-Gives files with scores. Not here: what a question's words are (`words.py`), what else speaks for a file (`rank.py`),
-and which part of a file answers (`chunks.py`).
+Returns files with scores. Not here: the words of a query (`words.py`), other signals for a file (`rank.py`),
+and the part of a file that answers (`chunks.py`).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 from codeagent_lsp.index.kinds import is_source
 from codeagent_lsp.index.symbols import FileTags, SymbolInfo
-from codeagent_lsp.index.words import Question, as_word, counted, terms_of, words_of
+from codeagent_lsp.index.words import QueryTerms, as_word, counted, terms_of, words_of
 
 MAX_CHARS = 400_000
 MAX_OTHER_CHARS = 40_000  # of data and prose, which can be long and say little
@@ -29,33 +29,33 @@ _WEIGHTS = (2.0, 2.0, 1.0)
 
 
 class Tables(Protocol):
-    """What a search needs of the store."""
+    """The part of the store that a search needs."""
 
     def query(self, sql: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]: ...
 
 
 class Lexical:
-    """The tables of the words, kept by the store in its own transactions."""
+    """The full-text tables, updated by the store in its own transactions (a `Companion`)."""
 
     version = "lexical 2"
 
     def create(self, db: sqlite3.Connection) -> None:
-        """One row per file, under the file's row id; and the view that tells how common a word is."""
+        """Create the full-text table, with a file's row id, and the vocabulary view with document frequencies."""
         db.execute(f'CREATE VIRTUAL TABLE lexical USING fts5({_COLUMNS}, tokenize = "{_TOKENS}")')
         db.execute("CREATE VIRTUAL TABLE lexical_words USING fts5vocab(lexical, row)")
 
     def prepare(self, path: str, tags: FileTags, text: str) -> object:
-        """Return the words of a file, as `put` takes them. Of very long texts only the beginning is read."""
+        """Return the words of a file in the form that `put` takes. Of very long texts only the beginning is read."""
         return document(path, tags.symbols, text)
 
     def put(self, db: sqlite3.Connection, ident: int, prepared: object) -> None:
-        """Replace a file's words."""
+        """Replace the words of the file with row id `ident`."""
         assert isinstance(prepared, (tuple, list)), prepared
         row = (ident, *prepared)
         db.execute(f"REPLACE INTO lexical (rowid, {_COLUMNS}) VALUES (?, ?, ?, ?)", row)  # noqa: S608
 
     def drop(self, db: sqlite3.Connection, ident: int) -> None:
-        """Forget a file."""
+        """Delete the words of the file with row id `ident`."""
         db.execute("DELETE FROM lexical WHERE rowid = ?", (ident,))
 
 
@@ -66,8 +66,8 @@ def document(path: str, outline: Iterable[SymbolInfo], text: str) -> tuple[str, 
     return " ".join(words_of(path)), " ".join(terms_of(" ".join(names))), _repeated(counted(read))
 
 
-def matching(tables: Tables, question: Question, limit: int = CANDIDATES) -> list[tuple[str, float]]:
-    """The files with most to say on the question, best first, with positive scores that only compare to each other."""
+def matching(tables: Tables, question: QueryTerms, limit: int = CANDIDATES) -> list[tuple[str, float]]:
+    """Return the files that match best by BM25, best first, with positive scores comparable only to each other."""
     words = _telling(tables, question)
     if not words:
         return []
@@ -82,26 +82,26 @@ def matching(tables: Tables, question: Question, limit: int = CANDIDATES) -> lis
 
 
 def rarity(tables: Tables, words: Sequence[str]) -> Mapping[str, int]:
-    """In how many files each word stands; words that stand nowhere are left out."""
+    """Return the document frequency of each word; words that no file has are left out."""
     slots = ",".join("?" * len(words))
     rows = tables.query(f"SELECT term, doc FROM lexical_words WHERE term IN ({slots})", tuple(words))  # noqa: S608
     return {word: count for word, count in rows}  # noqa: C416 - rows are tuples of unknown types
 
 
-def asked(question: Question) -> list[str]:
-    """Return the words to look for: those of the question, and the identifiers that it names as wholes."""
+def asked(question: QueryTerms) -> list[str]:
+    """Return the words to search for: those of the query, and its identifiers as whole words."""
     wholes = (as_word(name) for name in question.names)
     return list(dict.fromkeys((*(word for word, _ in question.words), *(whole for whole in wholes if whole))))
 
 
 def folder_and_stem(path: str) -> tuple[frozenset[str], frozenset[str]]:
-    """Return the words of a path's folders and of its file name without the ending."""
+    """Return the words of a path's folders and of its file name without the extension."""
     place = PurePosixPath(path)
     return frozenset(words_of(str(place.parent))), frozenset(words_of(place.name.partition(".")[0]))
 
 
-def _telling(tables: Tables, question: Question) -> list[str]:
-    """Return the rarest words, as many as can be looked up quickly; none that most files have."""
+def _telling(tables: Tables, question: QueryTerms) -> list[str]:
+    """Return the rarest words, as many as can be searched quickly; none that most files have."""
     counts = rarity(tables, asked(question)[:500])
     files = sum(count for (count,) in tables.query("SELECT count(*) FROM files"))
     known = sorted((count, word) for word, count in counts.items() if count <= max(2, files * _TOO_COMMON))

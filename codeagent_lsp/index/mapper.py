@@ -1,7 +1,7 @@
-"""Repo maps of one index: keeps the reference graph and the last maps, so that the next one is quick and steady.
+"""Repo maps of one index: caches the reference graph and the last maps, so that the next one is fast and stable.
 
-The graph is saved beside the index and may be a little older than it: a map does not need a file's newest edge, and
-the file's own words are always those of the index. One thread at a time.
+The graph is saved beside the index and may be slightly older than it: a map does not need the newest edges, and
+the words of files are always current. Not thread-safe.
 Not here: ranks (`rank.py`) and text (`repomap.py`).
 """
 
@@ -17,7 +17,7 @@ from codeagent_lsp.index import rank, repomap
 from codeagent_lsp.index.rank import Task
 from codeagent_lsp.index.repomap import Counter, RepoMap, estimate_tokens
 from codeagent_lsp.index.symbols import SymbolInfo
-from codeagent_lsp.index.words import Question
+from codeagent_lsp.index.words import QueryTerms
 
 STALE = 0.02  # the share of changed files from which the graph is made anew
 
@@ -26,8 +26,8 @@ LEAST_SCORE = 0.001  # of the best score, for the most important file that the t
 _KEPT = 8
 
 
-class Source(Protocol):
-    """What maps need of an index."""
+class MapSource(Protocol):
+    """The part of an index that maps need."""
 
     def files(self) -> Mapping[str, bytes]: ...
 
@@ -43,9 +43,9 @@ class Source(Protocol):
 
 
 class Mapper:
-    """Makes maps of an index. `saved` is where the graph is kept between processes; None: nowhere."""
+    """Makes maps of an index. `saved` is the path of the graph kept between processes; None: it is not saved."""
 
-    def __init__(self, index: Source, saved: Path | None = None, count: Counter = estimate_tokens) -> None:
+    def __init__(self, index: MapSource, saved: Path | None = None, count: Counter = estimate_tokens) -> None:
         self._index = index
         self._saved = saved
         self._count = count
@@ -56,7 +56,7 @@ class Mapper:
         self._last: dict[object, RepoMap] = {}
 
     def task_map(self, task: Task, budget: int) -> RepoMap:
-        """The part of the map that depends on the task, for its message. The overview if there is no task at all."""
+        """Return the part of the map that depends on the task, or the overview if the task is empty."""
         asking = task.question()
         if not asking.words and not task.focused and not asking.names:
             return self.overview(budget)
@@ -64,22 +64,22 @@ class Mapper:
         return self._made(("task", task.text, task.focused, task.mentioned, budget), ranked, asking, budget)
 
     def overview(self, budget: int) -> RepoMap:
-        """Return the part that no task changes: what holds the repository together, for the stable part of a prompt."""
+        """Return the part that is independent of the task: the most central files, for the stable part of a prompt."""
         self._refreshed()
-        return self._made(("overview", budget), self._important, Question(), budget)
+        return self._made(("overview", budget), self._important, QueryTerms(), budget)
 
     def ranked(self, task: Task) -> list[tuple[str, float]]:
-        """Files by how much they matter to the task, best first."""
+        """Return files and scores by relevance to the task, best first."""
         graph = self._refreshed()
         return rank.ranked(self._index, graph, self._files, task)
 
     def _filled(self, ranked: list[tuple[str, float]]) -> list[tuple[str, float]]:
-        """With what is important in any case behind it, for a map with room left."""
+        """Append generally important files, for a map with room left."""
         known = {path for path, _ in ranked}
         rest = [(path, LEAST_SCORE * rank) for path, rank in self._important if path not in known]
         return ranked + rest[: max(0, repomap.MOST_FILES - len(ranked))]
 
-    def _made(self, key: object, ranked: list[tuple[str, float]], asking: Question, budget: int) -> RepoMap:
+    def _made(self, key: object, ranked: list[tuple[str, float]], asking: QueryTerms, budget: int) -> RepoMap:
         made = repomap.render(
             ranked, self._index.symbols, asking, budget, previous=self._last.pop(key, None), count=self._count
         )
@@ -89,7 +89,7 @@ class Mapper:
         return made
 
     def _refreshed(self) -> graphs.Graph:
-        """Return the graph, made anew only when much has changed."""
+        """Return the graph, rebuilt only when more than a share of `STALE` has changed."""
         generation = self._index.generation()
         if self._graph is not None and generation == self._generation:
             return self._graph
@@ -105,14 +105,18 @@ class Mapper:
 
 
 def repo_map(
-    index: Source, task: str, focused: Collection[str] = (), mentioned: Collection[str] = (), budget_tokens: int = 1024
+    index: MapSource,
+    task: str,
+    focused: Collection[str] = (),
+    mentioned: Collection[str] = (),
+    budget_tokens: int = 1024,
 ) -> str:
-    """Return the text of one map, made from nothing; a `Mapper` makes the next one faster."""
+    """Return the text of one map, computed from scratch; a `Mapper` makes the next one faster."""
     return Mapper(index).task_map(Task(task, tuple(focused), tuple(mentioned)), budget_tokens).text
 
 
 def _relative(ranked: list[tuple[str, float]]) -> list[tuple[str, float]]:
-    """Scores as shares of the best, brought closer together: PageRank falls off steeply."""
+    """Return scores relative to the best, under a square root, as PageRank falls off steeply."""
     best = max((score for _, score in ranked), default=0.0) or 1.0
     return [(path, sqrt(score / best)) for path, score in ranked]
 
@@ -126,7 +130,7 @@ def _read(path: Path | None) -> graphs.Graph | None:
 
 
 def _write(path: Path | None, graph: graphs.Graph) -> None:
-    """Save it for the next process, whole or not at all; a graph that cannot be saved is made again."""
+    """Save the graph atomically; failures are ignored, as the graph can be rebuilt."""
     if path is None:
         return
     part = path.with_name(f"{path.name}.part")

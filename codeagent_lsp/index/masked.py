@@ -1,7 +1,7 @@
-"""Takes secrets out of a text before the index keeps anything of it; lines stay where they are.
+"""Masking of secrets in a text before the index stores any of it; line numbers do not change.
 
-Only lines that may hold a secret are looked at closely, for most have none and a file must not take long. Not here:
-what a secret looks like (`records/sanitizer.py`).
+For speed, only lines that may contain a secret are passed to the sanitizer. Not here:
+detecting secrets (`records/sanitizer.py`).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _NEAR = 1  # lines between two suspects that are looked at with them: a key stan
 
 
 def masked(text: str) -> str:
-    """Return the text with marks in the place of secrets, and as many lines."""
+    """Return the text with secrets replaced by marks, with as many lines as before."""
     pieces: list[str] = []
     end = 0
     for start, stop in _blocks(text):
@@ -30,7 +30,7 @@ def masked(text: str) -> str:
 
 
 def _blocks(text: str) -> Iterator[tuple[int, int]]:
-    """Spans of whole lines that may hold secrets, those that stand close together as one."""
+    """Yield spans of whole lines that may contain secrets, neighbouring ones joined."""
     begun = ended = -1
     for at in _suspects(text):
         if at < ended:
@@ -45,7 +45,7 @@ def _blocks(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _suspects(text: str) -> list[int]:
-    """Return where something stands that may be a secret or the name of one, in order."""
+    """Return the offsets of possible secrets or names of secrets, in order."""
     found = [match.start() for match in _LONG.finditer(text) if _DIGIT.search(match[0])]
     lower = text.lower()
     if len(lower) != len(text):  # letters that have no lower case of one character
@@ -59,7 +59,7 @@ def _suspects(text: str) -> list[int]:
 
 
 def _as_long(hidden: str, block: str) -> str:
-    """A secret of several lines leaves one mark; the lines behind it keep their numbers."""
+    """Append the line ends that were lost with a secret of several lines."""
     return hidden + "\n" * (block.count("\n") - hidden.count("\n"))
 
 

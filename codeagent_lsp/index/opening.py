@@ -1,4 +1,4 @@
-"""The index as this program uses it: the store with the tables of the full-text search."""
+"""Opening of the index with the tables that this program uses, and the path of its graph."""
 
 from __future__ import annotations
 
@@ -14,5 +14,5 @@ def open_index(path: Path) -> Store:
 
 
 def saved_graph(path: Path) -> Path:
-    """Return where the reference graph of the index at `path` is kept between processes."""
+    """Return the path of the reference graph of the index at `path`."""
     return path.with_suffix(".graph")

@@ -1,7 +1,7 @@
-"""From the captures of a query to the definitions of a file: names, kinds, lines, signatures, docstrings, parents.
+"""Extraction of a file's definitions from query captures: names, kinds, lines, signatures, docstrings, parents.
 
-A definition's capture is called by its kind. `scope` is what gives its name to what is inside without being a symbol
-(an `impl`), `wrapper` what belongs around a definition (decorators, `export`), `above` a comment or an attribute.
+The capture of a definition is named after its kind. `scope` gives its name to its content without being a symbol
+(an `impl`), `wrapper` surrounds a definition (decorators, `export`), `above` is a comment or an attribute.
 Not here: references and imports (`parse.py`).
 """
 
@@ -44,7 +44,7 @@ _CLOSING = re.compile(r",?\s+([)\]])")
 
 
 class Definition(NamedTuple):
-    """A captured node and how it was captured."""
+    """A captured node: its byte offsets and the name of the capture."""
 
     start: int
     end: int
@@ -52,8 +52,8 @@ class Definition(NamedTuple):
     node: Node
 
 
-class Place(NamedTuple):
-    """Where a definition stands: what was captured, the same with its wrappers, and its name if it has one."""
+class DefinitionNodes(NamedTuple):
+    """The syntax nodes of a definition: captured, with its wrappers, and of its name if it has one."""
 
     symbol: SymbolInfo
     node: Node
@@ -63,7 +63,7 @@ class Place(NamedTuple):
 
 @dataclass(slots=True)
 class _Open:
-    """Something around the definitions that come next. `name` is '' for a wrapper."""
+    """A node that may enclose the next definitions. `name` is '' for a wrapper."""
 
     end: int
     kind: str
@@ -73,18 +73,18 @@ class _Open:
 
 @dataclass(slots=True)
 class Outline:
-    """The definitions found so far, and where their names stand, which are no uses."""
+    """The definitions found so far, and the byte offsets of their names, which are no uses."""
 
     source: bytes
     above: Mapping[int, Node] = field(default_factory=dict)
     symbols: list[SymbolInfo] = field(default_factory=list)
-    places: list[Place] = field(default_factory=list)
+    places: list[DefinitionNodes] = field(default_factory=list)
     names_at: set[int] = field(default_factory=set)
     _open: list[_Open] = field(default_factory=list)
     _described: set[int] = field(default_factory=set)
 
     def add(self, path: str, definition: Definition) -> None:
-        """The next definition, in the order of their starts."""
+        """Add the next definition; they must come in the order of their starts."""
         while self._open and self._open[-1].end <= definition.start:
             self._open.pop()
         if len(self._open) >= MAX_DEPTH:
@@ -122,10 +122,10 @@ class Outline:
             parent,
         )
         self.symbols.append(symbol)
-        self.places.append(Place(symbol, definition.node, outer, named))
+        self.places.append(DefinitionNodes(symbol, definition.node, outer, named))
 
     def _name(self, definition: Definition) -> tuple[str, str, Node | None]:
-        """The name, what stands in front of it (`Foo` of `Foo::bar`, the type of a Go receiver), and its node."""
+        """Return the name, its qualifier (`Foo` of `Foo::bar`, the type of a Go receiver), and its node."""
         node, owner = definition.node, ""
         receiver = node.child_by_field_name("receiver")
         if receiver is not None:
@@ -173,7 +173,7 @@ class Outline:
         return self._comment(line)
 
     def _comment(self, line: int) -> str:
-        """Return the comment that ends on the line above; attributes in between are passed over."""
+        """Return the comment that ends on the line above (0-based), skipping attributes."""
         lines: list[str] = []
         while len(lines) < 50 and (node := self.above.get(line - 1)) is not None:
             text = _text(node, self.source)
@@ -184,7 +184,7 @@ class Outline:
 
 
 def ordered(captures: Mapping[str, Sequence[Node]]) -> Iterator[Definition]:
-    """Yield the captured definitions, outer ones first; a node captured twice counts as the more telling kind."""
+    """Yield the captured definitions, outer ones first; a node captured twice gets the more specific kind."""
     found = [
         Definition(node.start_byte, node.end_byte, kind, node) for kind in _ORDER for node in captures.get(kind, ())
     ]
@@ -199,12 +199,12 @@ def ordered(captures: Mapping[str, Sequence[Node]]) -> Iterator[Definition]:
 
 
 def by_last_line(nodes: Sequence[Node]) -> dict[int, Node]:
-    """Comments and attributes by the 0-based line they end on, if nothing stands in front of them on theirs."""
+    """Return comments and attributes by the 0-based line they end on."""
     return {_last_line(node) - 1: node for node in nodes}
 
 
 def signature(node: Node, outer: Node, source: bytes) -> str:
-    """One line: all up to the body, or the first line of what has none."""
+    """Return the signature on one line: all up to the body, or the first line where there is no body."""
     body = body_of(node)
     start = outer.start_byte if outer.type in ("lexical_declaration", "variable_declaration") else node.start_byte
     if body is None:
@@ -219,7 +219,7 @@ def signature(node: Node, outer: Node, source: bytes) -> str:
 
 
 def _joined(text: str) -> str:
-    """On one line, without the blanks that came of line ends within brackets."""
+    """Join a text to one line, without the blanks that come from line ends within brackets."""
     text = " ".join(text.split())
     if "( " in text or "[ " in text:
         text = _OPENING.sub(r"\1", text)
@@ -236,7 +236,7 @@ def body_of(node: Node) -> Node | None:
 
 
 def _inner_name(node: Node) -> Node | None:
-    """One step from a definition towards the node of its name."""
+    """Go one step from a definition towards the node of its name; None at the end."""
     if node.type == "type_definition":
         return node.child_by_field_name("declarator")
     for name in _NAME_FIELDS[: 5 if node.type != "type_spec" else 1]:
@@ -252,7 +252,7 @@ def _inner_name(node: Node) -> Node | None:
 
 
 def _owner(text: str) -> str:
-    """What stands in front of a name, as a dotted one; nothing for `exports` and the like."""
+    """Return the qualifier of a name in dotted form; '' for `exports` and the like."""
     text = _IGNORED_OWNERS.sub("", text).strip(".")
     return ".".join(_simple(part) for part in text.split("::")) if len(text) <= MAX_NAME else ""
 
@@ -262,7 +262,7 @@ def _dotted(outer: str, inner: str) -> str:
 
 
 def _simple(text: str) -> str:
-    """A type without its arguments, its path and its marks: `Foo` of `&'a crate::Foo<T>`."""
+    """Return a type without arguments, path and modifiers: `Foo` of `&'a crate::Foo<T>`."""
     found = re.findall(r"[\w.]+", re.sub(r"<.*", "", text, flags=re.DOTALL).split("::")[-1])
     return found[-1] if found else ""
 
@@ -272,7 +272,7 @@ def _text(node: Node, source: bytes) -> str:
 
 
 def _last_line(node: Node) -> int:
-    """1-based; a node that takes its line end along ends on that line."""
+    """Return the 1-based last line of a node; a trailing line end does not count as another line."""
     row, column = node.end_point
     return row if column == 0 and row > node.start_point[0] else row + 1
 

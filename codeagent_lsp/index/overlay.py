@@ -1,6 +1,6 @@
-"""The texts that are not on disk, laid over the index: open buffers, and over them what a run has staged.
+"""Overlay of texts that are not on disk over the index: open buffers, and over them the staged texts of a run.
 
-They are looked into when somebody asks, each text once: while a user types, nothing is done at all. Blocks; use it in
+They are parsed when a query comes, each text once: while a user types nothing is done. Blocking; use it in
 a thread, any thread. Not here: reading the texts (`workspace/files/file_view.py`), answering (`view.py`).
 """
 
@@ -22,7 +22,7 @@ _KEPT = 256
 
 
 class Overlay:
-    """Views over `store`, which has the files of `folders`."""
+    """Makes views over `store`, which has the files of `folders`, and caches the parsed texts."""
 
     def __init__(self, store: Store, folders: Folders) -> None:
         self._store = store
@@ -31,7 +31,7 @@ class Overlay:
         self._lock = Lock()
 
     def view(self, files: FileView) -> View:
-        """What is known now, with everything over it that `files` does not take from the disk."""
+        """Return a view of the index, overlaid with the texts of `files` that differ from the indexed ones."""
         unsaved: dict[str, Unsaved] = {}
         gone: set[str] = set()
         for absolute in sorted(files.over_disk()):
@@ -63,7 +63,7 @@ class Overlay:
 
 
 def text_of(files: FileView, path: str) -> str | None:
-    """Return the text a run sees; None where it is none that can be read."""
+    """Return the text that a run sees; None if it cannot be read."""
     try:
         return files.read(path).text
     except AgentError:
@@ -71,7 +71,7 @@ def text_of(files: FileView, path: str) -> str | None:
 
 
 def _version(unsaved: dict[str, Unsaved], gone: set[str]) -> int:
-    """Return the same for the same texts, so that what was made of them still holds."""
+    """Return a number that is equal for equal texts, so that results computed from them stay valid."""
     if not unsaved and not gone:
         return 0
     told = [*(f"{path}\0{each.digest.hex()}" for path, each in sorted(unsaved.items())), "\n", *sorted(gone)]

@@ -1,6 +1,6 @@
-"""`FileTags` as three short JSON texts, and back: the form they have between processes and in the store.
+"""Serialization of `FileTags` as three short JSON texts: the form they have between processes and in the store.
 
-Paths are left out, as one text may stand at several; a reference's `within` too, as its line tells it.
+Paths are left out, as one text may have several; so is a reference's `within`, which follows from its line.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ _NUMBER = {kind: number for number, kind in enumerate(_KINDS)}
 
 
 class Packed(NamedTuple):
-    """`outline` has all but the references, `defined` the names of the definitions, `used` the references."""
+    """The JSON texts: `outline` has all but the references, `defined` the defined names, `used` the references."""
 
     outline: str
     defined: str
     used: str
 
 
-class Found(NamedTuple):
-    """What parsing finds. `used`: by name the 1-based lines of its uses, negative where it is called."""
+class RawTags(NamedTuple):
+    """The result of parsing. `used`: by name the 1-based lines of its uses, negative where it is called."""
 
     language: str
     symbols: tuple[SymbolInfo, ...] = ()
@@ -34,22 +34,22 @@ class Found(NamedTuple):
     broken: bool = False
 
 
-def tags_of(found: Found) -> FileTags:
-    """Return the same as values."""
+def tags_of(found: RawTags) -> FileTags:
+    """Convert the result of parsing to `FileTags`."""
     references = tuple(_references(found.used, found.symbols))
     return FileTags(found.language, found.symbols, references, found.imports, found.broken)
 
 
 def pack(tags: FileTags) -> Packed:
-    """Return the texts that `unpack` makes the same tags of."""
+    """Return the texts from which `unpack` makes the same tags."""
     used: dict[str, list[int]] = {}
     for reference in tags.references:
         used.setdefault(reference.name, []).append(-reference.line if reference.call else reference.line)
-    return pack_found(Found(tags.language, tags.symbols, used, tags.imports, tags.broken))
+    return pack_found(RawTags(tags.language, tags.symbols, used, tags.imports, tags.broken))
 
 
-def pack_found(found: Found) -> Packed:
-    """As `pack`, without making a value of every reference first."""
+def pack_found(found: RawTags) -> Packed:
+    """Pack a parsing result as `pack` does, without making an object of every reference first."""
     symbols = [
         (s.name, _NUMBER[s.kind], s.line_start, s.line_end, s.signature, s.docstring, s.parent) for s in found.symbols
     ]
@@ -58,7 +58,7 @@ def pack_found(found: Found) -> Packed:
 
 
 def unpack(path: str, packed: Packed) -> FileTags:
-    """Return the tags of the text at `path`. ValueError if the texts are damaged."""
+    """Return the tags of the text at `path`. Raises ValueError if the texts are damaged."""
     try:
         language, broken, symbols, imports = json.loads(packed.outline)
         known = tuple(_symbol(path, each) for each in symbols)
@@ -74,7 +74,7 @@ def unpack(path: str, packed: Packed) -> FileTags:
 
 
 def unpack_symbols(path: str, outline: str) -> tuple[SymbolInfo, ...]:
-    """Only the definitions of `unpack`, in a fraction of the time."""
+    """Return only the definitions of `unpack`, in a fraction of the time. Raises ValueError if the text is damaged."""
     try:
         return tuple(_symbol(path, each) for each in json.loads(outline)[2])
     except (TypeError, AttributeError, IndexError, RecursionError) as error:
@@ -82,7 +82,7 @@ def unpack_symbols(path: str, outline: str) -> tuple[SymbolInfo, ...]:
 
 
 def unpack_defined(path: str, defined: str) -> tuple[str, ...]:
-    """Return the names of the definitions, each once. ValueError if the text is damaged."""
+    """Return the names of the definitions, each once. Raises ValueError if the text is damaged."""
     try:
         return tuple(json.loads(defined))
     except (TypeError, RecursionError) as error:
@@ -90,7 +90,7 @@ def unpack_defined(path: str, defined: str) -> tuple[str, ...]:
 
 
 def unpack_used(path: str, used: str) -> dict[str, int]:
-    """How often which name is used. ValueError if the text is damaged."""
+    """Return how often each name is used. Raises ValueError if the text is damaged."""
     try:
         return {name: len(lines) for name, lines in json.loads(used).items()}
     except (TypeError, AttributeError, RecursionError) as error:
@@ -98,10 +98,10 @@ def unpack_used(path: str, used: str) -> dict[str, int]:
 
 
 class Scopes:
-    """Which definition a line is in; variables and constants have no inside."""
+    """Finds the definition that contains a line; variables and constants contain none."""
 
     def __init__(self, symbols: Iterable[SymbolInfo]) -> None:
-        """A sweep over the lines: at each place where something begins or ends, the innermost that is open."""
+        """Sweep over the lines: at each start or end of a definition, note the innermost open one."""
         around = (symbol for symbol in symbols if symbol.kind not in ("variable", "constant"))
         ordered = sorted(around, key=lambda symbol: (symbol.line_start, -symbol.line_end))
         self._starts: list[int] = [0]
@@ -118,7 +118,7 @@ class Scopes:
         return self._names[bisect_right(self._starts, line) - 1]
 
     def _close(self, open_now: list[tuple[int, str]], line: int) -> None:
-        """End what ends before `line`."""
+        """Close the definitions that end before `line`."""
         while open_now and open_now[-1][0] < line:
             end, _ = open_now.pop()
             while open_now and open_now[-1][0] <= end:
@@ -143,7 +143,7 @@ def _symbol(path: str, packed: Sequence[Any]) -> SymbolInfo:
 
 
 def _references(used: Mapping[str, list[int]], symbols: tuple[SymbolInfo, ...]) -> Iterator[Reference]:
-    """By line, on one line by name: an order that does not depend on how they were found."""
+    """Yield references sorted by line, then name, independent of the order in which they were found."""
     scopes = Scopes(symbols)
     places = [(abs(line), name, line < 0) for name, lines in used.items() for line in lines]
     for line, name, call in sorted(places):

@@ -1,8 +1,8 @@
-"""What a text defines, uses and imports, by its syntax tree and the query of its language (`languages/*.scm`).
+"""Parsing of a text into definitions, uses and imports, by the tree-sitter query of its language (`languages/*.scm`).
 
-Captures besides those of definitions (`outline.py`): `use` any name, `call` one that is called, `bound` one that is
-only given here (a parameter); `import` a statement, `module` and `taken` what it names and takes.
-Not here: finding files, keeping results.
+Captures besides those of definitions (`outline.py`): `use` is any name, `call` one that is called, `bound` one that is
+only bound (a parameter); `import` a statement, `module` and `taken` the module and the names it imports.
+Not here: finding files, storing results.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from codeagent_lsp.errors import FileRefused
 from codeagent_lsp.index import grammars
 from codeagent_lsp.index.outline import Outline, by_last_line, ordered
-from codeagent_lsp.index.packing import Found, tags_of
+from codeagent_lsp.index.packing import RawTags, tags_of
 from codeagent_lsp.index.symbols import FileTags, Import
 from codeagent_lsp.workspace.text.encoding import decode
 
@@ -33,22 +33,22 @@ _LONGEST_NAME = 120
 
 
 def parse(path: str, data: bytes | str, *, seconds: float = SECONDS) -> FileTags:
-    """Return the tags of a text; `path` tells its language. Never fails: what cannot be parsed has no tags.
+    """Return the tags of a text, whose language follows from `path`. Never raises: without a parse there are no tags.
 
     No tags: unknown language, no text, over 1 MiB; over the time limit or no code at all (`broken` is set then).
     """
     return tags_of(find(path, data, seconds=seconds))
 
 
-def find(path: str, data: bytes | str, *, seconds: float = SECONDS) -> Found:
-    """As `parse`, in the form that is quick to pack."""
+def find(path: str, data: bytes | str, *, seconds: float = SECONDS) -> RawTags:
+    """Parse a text as `parse` does, with the result in the form that is fast to pack."""
     known = _known(path, data)
     if known is None:
-        return Found("")
+        return RawTags("")
     parsed = _parsed(path, *known, seconds)
     if parsed is None:
-        return Found(known[0].name, broken=True)
-    return Found(
+        return RawTags(known[0].name, broken=True)
+    return RawTags(
         parsed.grammar.name,
         tuple(parsed.outline.symbols),
         _uses(parsed.captures, parsed.source, parsed.outline.names_at),
@@ -58,7 +58,7 @@ def find(path: str, data: bytes | str, *, seconds: float = SECONDS) -> Found:
 
 
 class Parsed(NamedTuple):
-    """A text with its syntax tree, over UTF-8 bytes, what the query of its language captured, and its definitions."""
+    """A parsed text: its UTF-8 bytes, syntax tree, query captures and definitions."""
 
     grammar: grammars.Grammar
     source: bytes
@@ -68,18 +68,21 @@ class Parsed(NamedTuple):
 
 
 def parsed(path: str, data: bytes | str, *, seconds: float = SECONDS) -> Parsed | None:
-    """Return the text with its tree; None for what `parse` gives no tags."""
+    """Return the parsed text with its tree; None where `parse` gives no tags."""
     known = _known(path, data)
     return _parsed(path, *known, seconds) if known is not None else None
 
 
 def imports_of(parsed: Parsed) -> list[Import]:
-    """What the text imports: one for each module named; names taken belong to the last module of their statement."""
+    """Return the imports, one per module named; imported names belong to the last module of their statement."""
     return _imports(parsed.captures, parsed.source)
 
 
 def _known(path: str, data: bytes | str) -> tuple[grammars.Grammar, bytes] | None:
-    """Return the grammar and the bytes of a text; None for what is unknown, no text or too long."""
+    """Return the grammar and the UTF-8 bytes of a text.
+
+    None for an unknown language, binary data or too long a text.
+    """
     source = _utf8(data)
     grammar = grammars.grammar_of(path, source) if source is not None else None
     return None if source is None or grammar is None or len(source) > MAX_BYTES else (grammar, source)
@@ -98,7 +101,7 @@ def _parsed(path: str, grammar: grammars.Grammar, source: bytes, seconds: float)
 
 
 class _Clock:
-    """Says when the time is over."""
+    """A deadline for the progress callback of the parser."""
 
     def __init__(self, seconds: float) -> None:
         self._end = time.monotonic() + seconds
@@ -108,7 +111,7 @@ class _Clock:
 
 
 def _utf8(data: bytes | str) -> bytes | None:
-    """Return the text as UTF-8; None for what is no text."""
+    """Return the text as UTF-8; None for binary data."""
     if isinstance(data, str):
         return data.encode("utf-8", "replace")
     if len(data) > MAX_BYTES:
@@ -140,7 +143,7 @@ def _captures(grammar: grammars.Grammar, tree: Tree) -> Mapping[str, Sequence[No
 
 
 def _is_hopeless(tree: Tree) -> bool:
-    """Return whether there are errors so long that a query takes time with the square of their length."""
+    """Return whether the tree has errors so long that queries would take quadratic time."""
     pending = [tree.root_node] if tree.root_node.has_error else []
     while pending:
         node = pending.pop()
@@ -151,7 +154,7 @@ def _is_hopeless(tree: Tree) -> bool:
 
 
 def _uses(captures: Mapping[str, Sequence[Node]], source: bytes, names_at: set[int]) -> dict[str, list[int]]:
-    """By name the lines of its uses, negative where it is called."""
+    """Return the 1-based lines of the uses of each name, negative where it is called."""
     calls = {node.start_byte for node in captures.get("call", ())}
     skipped = names_at.union(node.start_byte for node in captures.get("bound", ()))
     found: dict[bytes, list[int]] = {}
@@ -188,6 +191,6 @@ def _imports(captures: Mapping[str, Sequence[Node]], source: bytes) -> list[Impo
 
 
 def _plain(node: Node, source: bytes) -> str:
-    """Return the text of a name or a string, on one line."""
+    """Return the text of a name or a string literal, on one line."""
     text = " ".join(source[node.start_byte : node.end_byte].decode("utf-8", "replace").split())
     return text.strip("\"'`<>") if text[:1] in "\"'`<" else text

@@ -1,4 +1,7 @@
-"""Where the embedded pieces of files stand: a small SQLite file beside the index. Not here: their vectors."""
+"""Locations of embedded chunks in files: a small SQLite file beside the index.
+
+Not here: their vectors (`vectors.py`).
+"""
 
 from __future__ import annotations
 
@@ -20,8 +23,8 @@ CREATE INDEX places_by_file ON places (file)
 """
 
 
-class Place(NamedTuple):
-    """A piece of a file: the key of its content (hexadecimal), its lines, 1-based and included, its definition."""
+class ChunkPlace(NamedTuple):
+    """A chunk of a file: the hexadecimal key of its content, its 1-based inclusive lines, its definition."""
 
     key: str
     line_start: int
@@ -30,7 +33,7 @@ class Place(NamedTuple):
 
 
 class Places:
-    """The file at `path`, made if missing, and begun anew for another `model`: its vectors are others.
+    """The database of locations at `path`, created if missing and cleared for another `model`, whose vectors differ.
 
     Any method may be called from any thread.
     """
@@ -39,11 +42,11 @@ class Places:
         self._database = Database(path, f"{_STAMP} {model}", _create)
 
     def files(self) -> dict[str, bytes]:
-        """Return the files whose pieces are known, with the digests of their texts."""
+        """Return the files whose chunks are known, with the digests of their texts."""
         return {path: bytes(digest) for path, digest in self._database.rows("SELECT path, digest FROM files")}
 
-    def put(self, files: Mapping[str, tuple[bytes, Sequence[Place]]]) -> None:
-        """The pieces of files, by path with the digest of the text, in place of what was known of them."""
+    def put(self, files: Mapping[str, tuple[bytes, Sequence[ChunkPlace]]]) -> None:
+        """Replace the chunks of files, given by path with the digest of the text."""
         with self._database.writing() as db:
             for path, (digest, places) in files.items():
                 _drop(db, path)
@@ -52,16 +55,16 @@ class Places:
                 db.executemany("INSERT INTO places VALUES (?, ?, ?, ?, ?)", rows)
 
     def forget(self, paths: Iterable[str]) -> None:
-        """These files are gone."""
+        """Delete the chunks of files."""
         gone = list(paths)
         if gone:
             with self._database.writing() as db:
                 for path in gone:
                     _drop(db, path)
 
-    def standing(self, keys: Sequence[str]) -> list[tuple[str, Place]]:
-        """Everywhere that contents stand, with the paths."""
-        found: list[tuple[str, Place]] = []
+    def standing(self, keys: Sequence[str]) -> list[tuple[str, ChunkPlace]]:
+        """Return all locations of the contents with these keys, with their paths."""
+        found: list[tuple[str, ChunkPlace]] = []
         for at in range(0, len(keys), _IN_ONE_QUESTION):
             part = [bytes.fromhex(key) for key in keys[at : at + _IN_ONE_QUESTION]]
             rows = self._database.rows(
@@ -69,16 +72,16 @@ class Places:
                 f" WHERE key IN ({','.join('?' * len(part))})",
                 part,
             )
-            found += [(path, Place(bytes(key).hex(), *rest)) for path, key, *rest in rows]
+            found += [(path, ChunkPlace(bytes(key).hex(), *rest)) for path, key, *rest in rows]
         return found
 
     def any_key(self) -> str | None:
-        """One of the keys, None if there is none."""
+        """Return one of the keys, None if there is none."""
         rows = self._database.rows("SELECT key FROM places LIMIT 1")
         return bytes(rows[0][0]).hex() if rows else None
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Delete everything."""
         self._database.renew()
 
     def close(self) -> None:

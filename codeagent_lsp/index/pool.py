@@ -1,7 +1,7 @@
-"""Looking into many files in processes of their own (`worker.py`): portions, who gets which, what to do when one ends.
+"""Parallel processing of many files in worker processes (`worker.py`): jobs, their distribution, and crashes.
 
-A file that takes its process too long or crashes it is remembered as failed; the others go on.
-Not here: which files (`scan.py`) and what is done with one (`intake.py`).
+A file that hangs or crashes its process is recorded as failed; the others go on.
+Not here: the choice of files (`scan.py`) and their processing (`intake.py`).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ JOB_BYTES = 512_000
 
 
 def jobs(work: Iterable[Work]) -> Iterator[Job]:
-    """Portions that take about as long as each other."""
+    """Yield jobs of similar duration."""
     portion: list[Work] = []
     size = 0
     for each in work:
@@ -38,7 +38,10 @@ def jobs(work: Iterable[Work]) -> Iterator[Job]:
 
 
 async def work_off(store: Store, portions: Sequence[Job], processes: int, done: Callable[[int], None]) -> None:
-    """Do all jobs in `processes` processes; `done` is told of each number of files. Cancelled: they are ended."""
+    """Do all jobs in `processes` processes; `done` is called with each number of files done.
+
+    If this is cancelled, the processes are killed.
+    """
     pending = deque(portions)
     async with asyncio.TaskGroup() as group:
         for _ in range(min(processes, len(pending))):
@@ -46,7 +49,7 @@ async def work_off(store: Store, portions: Sequence[Job], processes: int, done: 
 
 
 async def _hand_out(store: Store, pending: deque[Job], done: Callable[[int], None]) -> None:
-    """Give jobs to one process, and to another once that has ended."""
+    """Give jobs to one process, and to a new one after a crash."""
     while pending:
         async with _process(store.path) as process:
             while pending:
@@ -63,7 +66,7 @@ async def _hand_out(store: Store, pending: deque[Job], done: Callable[[int], Non
 
 
 async def _run(process: asyncio.subprocess.Process, job: Job) -> int | None:
-    """None when the job is done; else the number of the file that ended the process."""
+    """Run a job in a process; return None when it is done, else the number of the file that crashed the process."""
     assert process.stdin is not None, "piped"
     assert process.stdout is not None, "piped"
     number = 0
@@ -100,7 +103,7 @@ async def _process(path: Path) -> AsyncIterator[asyncio.subprocess.Process]:
 
 
 def _environment() -> dict[str, str]:
-    """Ours, with the folder this package was loaded from in front, wherever that is."""
+    """Return our environment, with the folder of this package first in PYTHONPATH."""
     package = str(Path(__file__).parents[2])
     paths = [package, *filter(None, [os.environ.get("PYTHONPATH")])]
     return {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}

@@ -1,6 +1,6 @@
-"""What tools and prompts ask of the code index of a workspace: a port, so that they can be tried without one.
+"""The ports through which tools and prompts use the code index of a workspace, so that tests can do without one.
 
-Not here: the index itself (`service.py`), and what is computed from its answers (`chunks.py`, `mapper.py`, `graph.py`).
+Not here: the index itself (`service.py`), and what is computed from it (`chunks.py`, `mapper.py`, `graph.py`).
 """
 
 from __future__ import annotations
@@ -20,48 +20,55 @@ first. It never fails: where it cannot answer now, it finds nothing."""
 
 
 class VectorSearch(Protocol):
-    """Search by meaning over the pieces of the index, joined with that by words. It never fails (see `Finder`)."""
+    """Semantic search over the chunks of the index, fused with lexical search. It never fails (see `Finder`)."""
 
     async def refresh(self) -> object:
-        """Return the index has changed: come up to it. May be cancelled."""
+        """Update the vectors after the index has changed. May be cancelled."""
 
     async def search(self, query: str, limit: int) -> Sequence[Chunk]:
-        """Return the pieces for a query, best first."""
+        """Return the chunks for a query, best first."""
 
     def close(self) -> None:
-        """Close what is open."""
+        """Release files."""
 
 
 class CodeIndex(Protocol):
-    """The index as one run sees it: what the run has staged lies over unsaved texts, those over the disk.
+    """The index as one run sees it: the run's staged texts over unsaved texts over the disk.
 
-    Paths are relative to the workspace, as `Roots.relative` gives them.
+    Paths are relative to the workspace, as `Roots.relative` returns them.
     """
 
     async def view(self) -> View:
-        """What is known now. Waits a bounded time for the first build; ToolFailed where there is no index."""
+        """Return the present state. Waits a bounded time for the first build.
+
+        Raises ToolFailed where there is no index.
+        """
 
     async def search(self, query: str, limit: int) -> tuple[Chunk, ...]:
-        """Return the pieces of code that answer best, best first; none of a file that the user does not let be read."""
+        """Return the chunks of code that answer best, best first.
 
-    async def refresh(self) -> Status:
-        """Bring the index up to the disk; returns when that is done."""
-
-
-class Indexing(Protocol):
-    """The one index of a server, made when it is first asked for."""
-
-    async def ready(self, seconds: float) -> Answers:
-        """Answers on the disk as it is now, or as it was lately where bringing it up to date takes longer than
-        `seconds`. ToolFailed while the first build goes on, and where there is no index.
+        None of a file that the user does not allow to be read.
         """
 
     async def refresh(self) -> Status:
-        """Bring the index up to the disk; returns when that is done. ToolFailed where there is no index."""
+        """Update the index to the present state of the disk and wait until that is done."""
+
+
+class Indexing(Protocol):
+    """The one index of a server, created on first use."""
+
+    async def ready(self, seconds: float) -> Answers:
+        """Return the answers for the disk as it is, or for an older state if updating takes over `seconds`.
+
+        Raises ToolFailed during the first build, and where there is no index.
+        """
+
+    async def refresh(self) -> Status:
+        """Update the index to the present state of the disk and wait. Raises ToolFailed where there is no index."""
 
     def finders(self) -> Sequence[Finder]:
-        """Return the searches besides the one by words."""
+        """Return the searches besides the lexical one."""
 
     @property
     def whole(self) -> bool:
-        """Return whether everything in the workspace was looked at since the server began."""
+        """Return whether the whole workspace was scanned since the server started."""

@@ -1,6 +1,6 @@
-"""How much each file matters to a task: words, names, the reference graph, focus and what was edited lately, in one.
+"""Ranking of files by relevance to a task: words, names, the reference graph, focus and recent edits combined.
 
-Pure but for the queries it makes. Not here: showing the files (`repomap.py`) or parts of them (`chunks.py`).
+Pure apart from its database queries. Not here: showing the files (`repomap.py`) or parts of them (`chunks.py`).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from math import log, sqrt
 from codeagent_lsp.index.graph import Graph
 from codeagent_lsp.index.kinds import is_made, is_source, is_test
 from codeagent_lsp.index.lexical import Tables, asked, folder_and_stem, matching, rarity
-from codeagent_lsp.index.words import Question, question
+from codeagent_lsp.index.words import QueryTerms, question
 
 SEEDS = 20
 GRAPH_SHARE = 0.2
@@ -29,9 +29,9 @@ _ASKS_FOR_PROSE = frozenset(("readm", "doc", "document", "documentation", "chang
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What the map or the search is for: the request, the files in focus, names mentioned elsewhere.
+    """The purpose of a map or a search: the request, the files in focus, and names mentioned elsewhere.
 
-    `recent` says of files how much they were edited lately, in any unit; '' and empty mean nothing known.
+    `recent` says how much each file was edited lately, in any unit; '' and empty mean nothing known.
     """
 
     text: str = ""
@@ -39,15 +39,15 @@ class Task:
     mentioned: tuple[str, ...] = ()
     recent: Mapping[str, float] = field(default_factory=dict)
 
-    def question(self) -> Question:
-        """Return the request's words, with the mentioned names added."""
+    def question(self) -> QueryTerms:
+        """Return the terms of the request and of the mentioned names."""
         return question("\n".join((self.text, *self.mentioned)))
 
 
 def ranked(
-    tables: Tables, graph: Graph, paths: Collection[str], task: Task, words: Question | None = None
+    tables: Tables, graph: Graph, paths: Collection[str], task: Task, words: QueryTerms | None = None
 ) -> list[tuple[str, float]]:
-    """Files by how much they matter, best first; scores between 0 and about 3, files that do not matter left out."""
+    """Return files and scores by relevance, best first; scores from 0 to about 3, irrelevant files left out."""
     asking = words or task.question()
     scores = {path: score * worth(path, asking) for path, score in matching(tables, asking) if path in paths}
     _add_path_words(tables, scores, asking, len(paths))
@@ -64,14 +64,14 @@ def ranked(
 
 
 def important(graph: Graph, paths: Collection[str]) -> list[tuple[str, float]]:
-    """Files by PageRank alone: what holds the repository together, whatever the task. Sources before all else."""
-    nothing = Question()
+    """Return files by PageRank alone, independent of a task, sources before all else."""
+    nothing = QueryTerms()
     known = ((path, rank * worth(path, nothing)) for path, rank in zip(graph.paths, graph.importance, strict=True))
     return sorted(((path, rank) for path, rank in known if path in paths), key=lambda each: (-each[1], each[0]))
 
 
-def worth(path: str, asking: Question) -> float:
-    """How likely a file of this kind is to be the one to change: less for tests and prose, unless asked for."""
+def worth(path: str, asking: QueryTerms) -> float:
+    """Return the prior of a file by its kind: lower for generated files, tests and prose, unless asked for."""
     value = 0.1 if is_made(path) else 1.0
     if is_test(path) and not _asks(asking, _ASKS_FOR_TESTS):
         value *= TEST_WORTH
@@ -80,8 +80,8 @@ def worth(path: str, asking: Question) -> float:
     return value
 
 
-def _add_path_words(tables: Tables, scores: dict[str, float], asking: Question, files: int) -> None:
-    """A word in a file's name counts beside the text, for there BM25 is soon satisfied."""
+def _add_path_words(tables: Tables, scores: dict[str, float], asking: QueryTerms, files: int) -> None:
+    """Add a bonus for words in a file's path, as BM25 saturates quickly there."""
     counts = rarity(tables, asked(asking)[:500])
     weight = {word: log(1 + files / (count + 0.5)) for word, count in counts.items()}
     for path in scores:
@@ -92,7 +92,7 @@ def _add_path_words(tables: Tables, scores: dict[str, float], asking: Question, 
 
 
 def _named(paths: Collection[str], wanted: Sequence[str]) -> Iterable[str]:
-    """The files that the task names by path, by the end of a path, or by their folder; none where too many would be."""
+    """Yield the files that the task names by path, by the end of a path, or by folder; none if more than 20 match."""
     for name in wanted:
         if name in paths:
             yield name
@@ -103,12 +103,12 @@ def _named(paths: Collection[str], wanted: Sequence[str]) -> Iterable[str]:
 
 
 def _fits(path: str, name: str) -> bool:
-    """Absolute paths from stack traces end with ours."""
+    """Return whether `name` is the end of `path` or a folder of it, or an absolute path that ends with `path`."""
     return path.endswith(f"/{name}") or name.endswith(f"/{path}") or path.startswith(f"{name}/")
 
 
-def _add_neighbours(graph: Graph, scores: dict[str, float], paths: Collection[str], asking: Question) -> None:
-    """What the best files lean on, and who leans on them."""
+def _add_neighbours(graph: Graph, scores: dict[str, float], paths: Collection[str], asking: QueryTerms) -> None:
+    """Add a share for the graph neighbours of the best files, in both directions."""
     best = sorted(scores.items(), key=lambda each: (-each[1], each[0]))[:SEEDS]
     reached = graph.spread({path: score * score for path, score in best})
     top = max(reached.values(), default=0.0) or 1.0
@@ -118,11 +118,11 @@ def _add_neighbours(graph: Graph, scores: dict[str, float], paths: Collection[st
 
 
 def _add_recent(scores: dict[str, float], paths: Collection[str], recent: Mapping[str, float]) -> None:
-    """What is edited often is edited again; alone it makes a file matter a little."""
+    """Raise the scores of recently edited files; a recent edit alone gives a small score."""
     for path, often in recent.items():
         if path in paths and often > 0:
             scores[path] = scores.get(path, RECENT_ALONE) * (1 + RECENT_SHARE * log(1 + often))
 
 
-def _asks(asking: Question, words: frozenset[str]) -> bool:
+def _asks(asking: QueryTerms, words: frozenset[str]) -> bool:
     return any(word in words for word, _ in asking.words)

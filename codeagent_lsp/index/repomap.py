@@ -1,8 +1,8 @@
-"""The text of a repo map: the files that matter, the signatures that matter in them, fitted to a number of tokens.
+"""The text of a repo map: the relevant files and the relevant signatures in them, fitted to a number of tokens.
 
-The best files stand in their own sections with signatures; more files follow, by folder, so that most of what a task
-could need is named. The text changes only when something in it does: scores are rounded, what moved a little since
-the last map has not moved, and no line number is shown. Pure. Not here: the ranks (`rank.py`) and the graph that
+The best files have sections with signatures; more files follow, by folder, so that most of what a task
+could need is named. The text is stable: scores are rounded, small changes since the last map are ignored, and no line
+number is shown. Pure. Not here: the ranks (`rank.py`) and the graph that
 is kept between maps (`mapper.py`).
 """
 
@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from codeagent_lsp.index.symbols import SymbolInfo
-from codeagent_lsp.index.words import Question, words_of
+from codeagent_lsp.index.words import QueryTerms, words_of
 
 Outline = Callable[[str], Sequence[SymbolInfo]]
 Counter = Callable[[str], int]
@@ -32,7 +32,7 @@ _CALLABLE = frozenset(("function", "method"))
 
 @dataclass(frozen=True, slots=True)
 class RepoMap:
-    """A map with the scores it was made by; given back as `previous`, it keeps the next one from changing idly.
+    """A map with the scores it was made from; passed as `previous`, it keeps the next one stable.
 
     `shown` are the files named in the text, sections first.
     """
@@ -43,20 +43,20 @@ class RepoMap:
 
 
 def estimate_tokens(text: str) -> int:
-    """Tokens of a text on the safe side: 3 bytes of UTF-8 each."""
+    """Estimate the tokens of a text conservatively: 3 bytes of UTF-8 each."""
     return len(text.encode("utf-8", "replace")) // 3 + 1
 
 
 def render(
     ranked: Iterable[tuple[str, float]],
     outline: Outline,
-    asking: Question,
+    asking: QueryTerms,
     budget: int,
     *,
     previous: RepoMap | None = None,
     count: Counter = estimate_tokens,
 ) -> RepoMap:
-    """Return the map of the best files that fit in `budget` tokens. An empty one where nothing fits."""
+    """Return the map of the best files that fits in `budget` tokens; an empty one where nothing fits."""
     scores = steady(dict(ranked), previous.scores if previous else {})
     order = sorted(scores, key=lambda path: (-scores[path], path))[:MOST_FILES]
     named = order[: _most(order, {}, int(budget * PATHS_SHARE), count)]
@@ -68,7 +68,7 @@ def render(
 
 
 def steady(scores: Mapping[str, float], before: Mapping[str, float]) -> dict[str, float]:
-    """Scores in two digits; those close to what they were before are what they were before."""
+    """Return scores of two significant digits; those close to their previous value keep it."""
     rounded: dict[str, float] = {}
     for path, score in scores.items():
         old = before.get(path)
@@ -77,14 +77,14 @@ def steady(scores: Mapping[str, float], before: Mapping[str, float]) -> dict[str
     return rounded
 
 
-def signatures(symbols: Sequence[SymbolInfo], asking: Question, most: int = _MOST_SIGNATURES) -> list[str]:
-    """The lines that show the definitions most to do with the question, each under what it is in, in file order."""
+def signatures(symbols: Sequence[SymbolInfo], asking: QueryTerms, most: int = _MOST_SIGNATURES) -> list[str]:
+    """Return the lines of the definitions most relevant to the query, indented by nesting, in file order."""
     chosen = _chosen(symbols, asking, most)
     return [f"{'  ' * _depth(symbol, symbols)}{_cut(symbol.signature or symbol.name)}" for symbol in chosen]
 
 
 def paths_in(text: str) -> list[str]:
-    """Return the files that a map names, in its order."""
+    """Return the files that the text of a map names, in its order."""
     found: list[str] = []
     folder = ""
     for line in text.splitlines():
@@ -100,14 +100,14 @@ def paths_in(text: str) -> list[str]:
 
 
 def _most(order: Sequence[str], sections: Mapping[str, Sequence[str]], budget: int, count: Counter) -> int:
-    """Return how many of the files can be named in that many tokens, beside those sections."""
+    """Return how many of the files can be named within `budget` tokens, beside the sections."""
     return bisect_right(range(1, len(order) + 1), budget, key=lambda files: count(_text(sections, order[:files])))
 
 
 def _sections(
-    best: Sequence[str], named: Sequence[str], outline: Outline, asking: Question, budget: int, count: Counter
+    best: Sequence[str], named: Sequence[str], outline: Outline, asking: QueryTerms, budget: int, count: Counter
 ) -> dict[str, list[str]]:
-    """Signatures for the best files, as long as the whole text fits."""
+    """Return signatures of the best files, as long as the whole text fits in `budget` tokens."""
     sections: dict[str, list[str]] = {}
     for path in best[:_MOST_SECTIONS]:
         lines = signatures(outline(path), asking)
@@ -127,7 +127,7 @@ def _text(sections: Mapping[str, Sequence[str]], named: Sequence[str]) -> str:
 
 
 def _folders(paths: Iterable[str]) -> str:
-    """One line per folder, `folder/: a.py | b.py`; folders and names by alphabet, so that ranks do not show."""
+    """Return one line per folder, `folder/: a.py | b.py`; folders and names in alphabetical order, for stability."""
     groups: dict[str, list[str]] = {}
     for path in sorted(paths):
         folder, slash, name = path.rpartition("/")
@@ -135,8 +135,8 @@ def _folders(paths: Iterable[str]) -> str:
     return "".join(f"{folder}: {' | '.join(names)}\n" for folder, names in sorted(groups.items()))
 
 
-def _chosen(symbols: Sequence[SymbolInfo], asking: Question, most: int) -> list[SymbolInfo]:
-    """Return the best definitions, with the types that they are in, in file order."""
+def _chosen(symbols: Sequence[SymbolInfo], asking: QueryTerms, most: int) -> list[SymbolInfo]:
+    """Return the best definitions, with the types that contain them, in file order."""
     weights = [_weight(symbol, asking) for symbol in symbols]
     order = sorted(range(len(symbols)), key=lambda at: (-weights[at], at))
     taken = {symbols[at].qualified for at in order[:most] if weights[at] > 0}
@@ -145,8 +145,8 @@ def _chosen(symbols: Sequence[SymbolInfo], asking: Question, most: int) -> list[
     return sorted(chosen, key=lambda symbol: (symbol.line_start, -symbol.line_end))[: most + len(parents)]
 
 
-def _weight(symbol: SymbolInfo, asking: Question) -> float:
-    """Named in the question, words shared with it, and being a type or a function at the top of the file."""
+def _weight(symbol: SymbolInfo, asking: QueryTerms) -> float:
+    """Return the relevance of a definition: named in the query, words in common, and being at the top level."""
     if symbol.kind not in _TYPES and symbol.kind not in _CALLABLE:
         return 0.0
     asked = {word for word, _ in asking.words}

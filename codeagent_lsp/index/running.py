@@ -1,6 +1,6 @@
-"""One index at work: the looks at the disk, the changed files on their way, and the search by vectors.
+"""An open index: scans of the disk, batched file changes, and the vector search.
 
-Not here: whether there shall be one, and for which folders (`host.py`).
+Not here: whether there is an index, and for which folders (`host.py`).
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ MakeVectorSearch = Callable[["Store", "Folders"], VectorSearch | None]
 
 
 class OpenIndex:
-    """The index of `folders` at `path`. `known` says that it had files before this server began."""
+    """The index of `folders` at `path`, until `close`. `known` says that it had files before this server started."""
 
     def __init__(
         self, folders: Sequence[str], path: Path, settings: IndexSettings, tell: Tell, vectors: MakeVectorSearch
     ) -> None:
-        """Loads the heavy parts, so it is made in a thread."""
+        """Import and open the heavy parts; blocks, so it is called in a thread."""
         import sqlite3  # late: an idle server does without it
 
         from codeagent_lsp.index.answers import Answers  # late: an idle server does without it
@@ -51,9 +51,9 @@ class OpenIndex:
         self._following: asyncio.Task[object] | None = None
 
     async def looked(self, age: float, seconds: float | None = None) -> Status | None:
-        """Wait so many seconds for a look at everything, unless one is not older than `age`; one for all who wait.
+        """Wait at most `seconds` for a scan of everything, unless the last one is younger than `age` seconds.
 
-        How it ended; None where it goes on, or was stopped.
+        All callers share one scan. Returns its status; None where it is still running or was cancelled.
         """
         if self._looking is None or self._looking.done():
             self._looking = asyncio.create_task(self.service.refresh(age=age))
@@ -61,13 +61,13 @@ class OpenIndex:
         return next((task.result() for task in done if not task.cancelled()), None)
 
     async def looked_now(self) -> Status:
-        """Wait for a look at everything that begins now: one that is under way may have looked too early."""
+        """Wait for a scan of everything that begins now: one in progress may have missed recent changes."""
         if self._looking is not None:
             await asyncio.wait([self._looking])
         return await self.looked(0.0) or self.service.status
 
     async def rebuild(self) -> None:
-        """Begin anew, in the place of the look that is under way."""
+        """Cancel the current scan and start a rebuild in its place."""
         await ended(self._looking)
         self._looking = asyncio.create_task(self.service.rebuild())
         await asyncio.sleep(0)
@@ -85,7 +85,7 @@ class OpenIndex:
         return await (self.service.refresh() if paths is None else self.service.changed(paths))
 
     def _heard(self, status: Status) -> None:
-        """Pass on a status. The vectors are brought up to date after each look at the disk."""
+        """Pass on a status, and update the vectors after each scan of the disk."""
         self._tell(status)
         if status.state != "ready" or self.vectors is None:
             return
@@ -94,7 +94,7 @@ class OpenIndex:
 
 
 async def ended(task: asyncio.Task[Any] | None) -> None:
-    """Cancel a task and wait for its end; one that is none or over is fine."""
+    """Cancel a task and wait until it has ended; None and finished tasks are accepted."""
     if task is not None and not task.done():
         task.cancel()
         await asyncio.wait([task])

@@ -1,6 +1,6 @@
-"""Which files of the workspace there are now, and which of them the index does not know as they are.
+"""Scan of the workspace for files that are new, changed or removed compared to the index.
 
-Looks at names and stamps only; ignored names and links are left out. Not here: reading files (`intake.py`).
+Based on names and stamps only; ignored names and links are left out. Not here: reading files (`intake.py`).
 """
 
 # ruff: noqa: PTH118 - plain strings are several times faster in a walk
@@ -24,7 +24,7 @@ FEW_BYTES = 400_000
 
 
 class Scan(NamedTuple):
-    """What there is to do: `changed` to look into, `removed` to forget. `files` counts all."""
+    """The result of a scan: `changed` files to process, `removed` paths to delete. `files` counts all."""
 
     changed: tuple[Work, ...]
     removed: tuple[str, ...]
@@ -32,12 +32,12 @@ class Scan(NamedTuple):
 
     @property
     def is_small(self) -> bool:
-        """Return whether to look into the changed files takes less than to start processes for it."""
+        """Return whether processing the changed files is faster than starting processes for it."""
         return len(self.changed) <= FEW_FILES and sum(work.size for work in self.changed) <= FEW_BYTES
 
 
 class Folders:
-    """The workspace folders as the index names what is in them: `a/b.py`, with the folder in front if several."""
+    """The workspace folders, and the index paths of their files: `a/b.py`, with the folder's label if several."""
 
     def __init__(self, folders: Sequence[str]) -> None:
         self.roots = Roots(folders)
@@ -46,21 +46,21 @@ class Folders:
         self._rules = {root: IgnoreRules(root) for root in self.roots.folders}
 
     def path_of(self, absolute: str) -> str | None:
-        """Return the name in the index of a file on disk; None outside the folders or for a name that is no text."""
+        """Return the index path of a file on disk; None outside the folders or for a name that is not Unicode."""
         root = self.roots.root_of(absolute)
         if root is None or not _is_text(absolute):
             return None
         return self._prefixes[root] + os.path.relpath(absolute, root).replace(os.sep, "/")
 
     def absolute(self, path: str) -> str | None:
-        """Return the file on disk of a name in the index."""
+        """Return the absolute path on disk of an index path."""
         for root, prefix in self._prefixes.items():
             if path.startswith(prefix):
                 return os.path.join(root, path[len(prefix) :])
         return None
 
     def look(self, absolute: str) -> Stamp | None:
-        """Return the stamp of one file; None if it is gone, ignored, a link or no file at all."""
+        """Return the stamp of one file; None if it is gone, ignored, a link or not a regular file."""
         root = self.roots.root_of(absolute)
         info = self.roots.stat(absolute) if root is not None else None
         if root is None or info is None or not stat.S_ISREG(info.st_mode):
@@ -68,7 +68,7 @@ class Folders:
         return None if self._rules[root].is_ignored(absolute, is_dir=False) else Stamp.of(info)
 
     def walk(self, stop: threading.Event) -> Iterator[tuple[str, str, Stamp]]:
-        """Every file: its path in the index, on disk, its stamp. Ends early once `stop` is set."""
+        """Yield every file: its index path, its path on disk, its stamp. Ends early once `stop` is set."""
         for root, prefix in self._prefixes.items():
             yield from self._walk(root, prefix, stop)
 
@@ -89,7 +89,7 @@ class Folders:
 
 
 def scan(folders: Folders, known: Mapping[str, Known], stop: threading.Event) -> Scan:
-    """Compare the disk with what is known. An interrupted scan removes nothing."""
+    """Compare the disk with the known files. An interrupted scan removes nothing."""
     changed: list[Work] = []
     seen: set[str] = set()
     for path, absolute, stamp in folders.walk(stop):
@@ -119,5 +119,5 @@ def _stamp_at(entry: os.DirEntry[str]) -> Stamp | None:
 
 
 def _is_text(name: str) -> bool:
-    """Names that are no Unicode cannot stand in the index."""
+    """Return whether a name is valid Unicode, without surrogate escapes, as index paths must be."""
     return name.isascii() or not any("\udc80" <= char <= "\udcff" for char in name)

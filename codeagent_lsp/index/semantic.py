@@ -1,9 +1,9 @@
-"""Search by meaning: the pieces of files as vectors, beside the words. What `Finder` of `port.py` asks for.
+"""Semantic search: chunks of files as vectors, beside lexical search; the `VectorSearch` of `port.py`.
 
-Pieces are keyed by their content, so none is embedded twice, whatever path or branch it is on; where each stands is
-kept in a small file beside the index. Nothing here fails: where the server of the vectors or their place does not
-work, there are no answers for a while and the user is told once; words are always searched.
-Not here: asking the server (`llm/embeddings.py`), joining with words (`fusion.py`), texts that are not on disk.
+Chunks are keyed by their content, so none is embedded twice on any path or branch; their locations are
+in a small file beside the index. Nothing here raises: where the embedding server or the vector database does not
+work, there are no results for a while and the user is notified once; lexical search always works.
+Not here: the embedding server (`llm/embeddings.py`), fusion with lexical search (`fusion.py`), texts not on disk.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Protocol, TypeVar
 from codeagent_lsp.errors import ContextOverflow, FileRefused, ModelError
 from codeagent_lsp.index.chunks import PER_FILE, Chunk, split
 from codeagent_lsp.index.kinds import is_made, is_source, is_test
-from codeagent_lsp.index.places import Place, Places
+from codeagent_lsp.index.places import ChunkPlace, Places
 from codeagent_lsp.index.rank import worth
 from codeagent_lsp.index.scan import Folders
 from codeagent_lsp.index.store import Store
@@ -42,26 +42,26 @@ _MAX_BYTES = 1 << 20
 
 
 class Embedding(Protocol):
-    """A server of vectors. ModelError."""
+    """An embedding server. Its methods raise ModelError."""
 
     async def model(self) -> str:
-        """Return the name of the model: vectors of different ones do not compare."""
+        """Return the name of the model: vectors of different models are not comparable."""
 
     async def embed(self, texts: Sequence[str]) -> Sequence[Sequence[float]]:
-        """A vector for each text, all of one size. ContextOverflow where a text is too long."""
+        """Return a vector for each text, all of one dimension. Raises ContextOverflow where a text is too long."""
 
 
 @dataclass(slots=True)
 class _Portion:
-    """Files whose pieces are looked up together."""
+    """Files whose chunks are looked up together."""
 
-    files: dict[str, tuple[bytes, list[Place]]] = field(default_factory=dict)
+    files: dict[str, tuple[bytes, list[ChunkPlace]]] = field(default_factory=dict)
     texts: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class _Kept:
-    """What there is for one model; `size` is how many numbers its vectors have."""
+    """The databases of one model; `size` is the dimension of its vectors."""
 
     places: Places
     vectors: Nearby
@@ -69,7 +69,7 @@ class _Kept:
 
 
 class Semantic:
-    """The vectors of the files in `store`. `note` hears of a failure, once until it works again."""
+    """Keeps the vectors of the files in `store` and searches them. `note` is called once per period of failure."""
 
     def __init__(
         self,
@@ -90,23 +90,26 @@ class Semantic:
         self._turn = asyncio.Lock()
 
     async def refresh(self) -> int:
-        """Bring the vectors up to the index; how many texts were embedded. Cancelled or failed: the rest later."""
+        """Update the vectors to the index and return how many texts were embedded.
+
+        If this is cancelled or fails, the next call continues.
+        """
         async with self._turn:
             return await self._working(self._refreshed(), 0)
 
     async def search(self, query: str, limit: int) -> tuple[Chunk, ...]:
-        """Return the pieces closest to the query, best first; none where that does not work now."""
+        """Return the chunks closest to the query, best first; none while that does not work."""
         if time.monotonic() < self._rests_until or not query.strip():
             return ()
         return await self._working(self._found(query, limit), ())
 
     def close(self) -> None:
-        """Close the files."""
+        """Close the database of locations."""
         if self._kept is not None:
             self._kept.places.close()
 
     async def _working(self, work: Awaitable[_T], otherwise: _T) -> _T:
-        """Return the result of `work`; where it fails, a rest, and a word to the user."""
+        """Return the result of `work`; if it fails, pause for a while, notify the user and return `otherwise`."""
         try:
             return await work
         except (ModelError, VectorsUnusable, sqlite3.Error, OSError, TimeoutError) as error:
@@ -128,7 +131,7 @@ class Semantic:
         return embedded
 
     def _news(self, places: Places) -> tuple[list[tuple[str, bytes]], list[str]]:
-        """Files to look into, the likeliest answers first, and files to forget."""
+        """Return the files to embed, likely answers first, and the files to delete."""
         wanted = {path: digest for path, digest in self._store.files().items() if is_worth_it(path)}
         known = places.files()
         changed = [(path, digest) for path, digest in wanted.items() if known.get(path) != digest]
@@ -141,7 +144,7 @@ class Semantic:
             yield asyncio.to_thread(self._portion, waiting)
 
     def _portion(self, waiting: list[tuple[str, bytes]]) -> _Portion:
-        """Return the next files, as many as make a portion; they are taken from `waiting`."""
+        """Take the next files off `waiting`, as many as make a portion."""
         portion = _Portion()
         while waiting and len(portion.texts) < PORTION:
             path, digest = waiting.pop()
@@ -157,7 +160,7 @@ class Semantic:
         return [piece for piece in split(path, text, self._store.symbols(path)) if piece.text.strip()]
 
     async def _done(self, portion: _Portion, kept: _Kept) -> int:
-        """Embed what is new of a portion, and write down where its pieces stand."""
+        """Embed the new chunks of a portion, store the locations, and return the number of new chunks."""
         known = await asyncio.to_thread(kept.vectors.known, list(portion.texts), kept.size)
         new = [key for key in portion.texts if key not in known]
         for at in range(0, len(new), BATCH):
@@ -169,7 +172,7 @@ class Semantic:
         return len(new)
 
     async def _ready(self) -> _Kept:
-        """What is kept for the server's model, once the server has told which it is and how long its vectors are."""
+        """Return the databases for the server's model, opened once its name and dimension are known."""
         if self._kept is None:
             size = len((await self._embedding.embed(["size"]))[0])
             self._kept = await asyncio.to_thread(self._opened, await self._embedding.model(), size)
@@ -183,7 +186,7 @@ class Semantic:
         return kept
 
     async def _embedded(self, texts: Sequence[str]) -> Sequence[Sequence[float]]:
-        """Return the vectors; texts that are too long for the server are cut until they fit."""
+        """Return the vectors; texts that are too long for the server are cut in half until they fit."""
         chars = MAX_CHARS
         while True:
             try:
@@ -217,8 +220,8 @@ class Semantic:
                 break
         return tuple(chunks)
 
-    def _chunk(self, path: str, place: Place, score: float) -> Chunk | None:
-        """What stands there now; None if that is another text than the one whose vector it was."""
+    def _chunk(self, path: str, place: ChunkPlace, score: float) -> Chunk | None:
+        """Return the chunk now at the location; None if its text is no longer the embedded one."""
         text = self._read(path)
         if text is None:
             return None
@@ -238,19 +241,19 @@ class Semantic:
 
 
 def is_worth_it(path: str) -> bool:
-    """Return whether a file is embedded: code and prose that somebody wrote."""
+    """Return whether a file is embedded: hand-written code and prose."""
     return not is_made(path) and (is_source(path) or path.rpartition(".")[2].lower() in _PROSE)
 
 
 def text_of(piece: Chunk) -> str:
-    """What is embedded of a piece: without its path, so that a moved file is known."""
+    """Return the text of a chunk that is embedded: without its path, so that a moved file is recognised."""
     return f"{piece.symbol}\n{piece.text}"[:MAX_CHARS] if piece.symbol else piece.text[:MAX_CHARS]
 
 
 def key_of(piece: Chunk) -> str:
-    """Return the key of a piece's content, hexadecimal."""
+    """Return the key of a chunk's content: BLAKE2b of 16 bytes, hexadecimal."""
     return blake2b(text_of(piece).encode("utf-8", "replace"), digest_size=16).hexdigest()
 
 
-def _place(piece: Chunk) -> Place:
-    return Place(key_of(piece), piece.line_start, piece.line_end, piece.symbol)
+def _place(piece: Chunk) -> ChunkPlace:
+    return ChunkPlace(key_of(piece), piece.line_start, piece.line_end, piece.symbol)

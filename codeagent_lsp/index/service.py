@@ -1,8 +1,8 @@
-"""The index of a workspace kept up to date: what a server talks to. Nothing here blocks the event loop.
+"""Updating of a workspace's index, without blocking the event loop.
 
-`refresh` compares the whole workspace with the index; `changed` looks at single files. Few files are looked into in a
-thread, many in worker processes. Calls may overlap: one works at a time. Not here: texts that are not on disk
-(`overlay.py`), the answers (`view.py` and what is built on it).
+`refresh` compares the whole workspace with the index; `changed` looks at single files. Few files are processed in a
+thread, many in worker processes. Calls may overlap and are serialized. Not here: texts that are not on disk
+(`overlay.py`), queries (`view.py` and what is built on it).
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """Where the index stands. `done` of `total` files of this pass; `files` in all, 0 before the first pass."""
+    """The progress of the index. `done` of `total` files of this pass; `files` in all, 0 before the first pass."""
 
     state: State
     done: int = 0
@@ -49,9 +49,9 @@ class Status:
 
 
 class IndexService:
-    """The index of `folders` in the file `store_path`. `tell` hears of every change of the status.
+    """Keeps the index of `folders` in the file `store_path`. `tell` is called with every change of the status.
 
-    `checked` is when all files were looked at last (`time.monotonic`), None before that.
+    `checked` is the time (`time.monotonic`) of the last scan of all files, None before the first.
     """
 
     def __init__(
@@ -75,26 +75,26 @@ class IndexService:
         self._polling: asyncio.Task[None] | None = None
 
     def start(self, *, seconds: float = POLL_SECONDS) -> None:
-        """Refresh now and then again and again until `close`: not every client tells of changed files.
+        """Refresh now and then periodically until `close`, for clients that do not report changed files.
 
-        At least every `seconds`, where a look at all files takes long less often.
+        The period is `seconds`, or longer where a scan of all files takes long.
         """
         if self.status.state != "off" and self._polling is None:
             self._polling = asyncio.create_task(self._poll(seconds))
 
     async def refresh(self, *, age: float = 0.0) -> Status:
-        """Bring the index up to the disk. Cancelled: what is written stays, the rest is done the next time.
+        """Update the index to the present state of the disk. If cancelled, the next call continues.
 
-        Nothing is done where that was in the last `age` seconds; with many files `age` counts as more.
+        Nothing is done if that was done in the last `age` seconds; in large workspaces `age` is extended.
         """
         return await self._pass(lambda: self._compare(self.store.known()), age=age, whole=True)
 
     async def complete(self, found: Scan) -> Status:
-        """Do what somebody's look at all files just found; as `refresh` without looking again."""
+        """Process the given result of a scan; like `refresh` without scanning again."""
         return await self._pass(lambda: found, whole=True)
 
     async def rebuild(self) -> Status:
-        """Begin anew."""
+        """Delete the index and build it again."""
 
         def cleared() -> Scan:
             self.store.clear()
@@ -103,14 +103,17 @@ class IndexService:
         return await self._pass(cleared, whole=True)
 
     async def changed(self, paths: Iterable[str]) -> Status:
-        """Look at files that were saved, created or deleted, by absolute path; a folder means everything."""
+        """Process files that were saved, created or deleted, by absolute path.
+
+        A folder or ignore file means everything.
+        """
         paths = list(paths)
         if await asyncio.to_thread(_concern_all, paths):
             return await self.refresh()
         return await self._pass(lambda: self._look(paths))
 
     def view(self) -> View:
-        """What is known of the disk now. Its methods read from disk: use it in a thread."""
+        """Return the index of the disk as it is now. Its methods block on the disk: use it in a thread."""
         return View(self.store)
 
     async def close(self) -> None:
@@ -128,9 +131,9 @@ class IndexService:
             await asyncio.sleep(max(seconds, _REST * self._takes))
 
     async def _pass(self, find: Callable[[], Scan], *, age: float = 0.0, whole: bool = False) -> Status:
-        """Find out what there is to do, and do it; one pass at a time.
+        """Find the changed files and process them; one pass at a time.
 
-        A disk that is full or not ours is told as status only, as nothing else depends on the index.
+        A full or read-only disk is reported as status only, as nothing else depends on the index.
         """
         async with self._lock:
             if self.status.state == "off" or self._is_fresh(age):
@@ -170,7 +173,7 @@ class IndexService:
         return found
 
     def _look(self, paths: Iterable[str]) -> Scan:
-        """What has become of single files."""
+        """Return the changes of single files."""
         changed: list[Work] = []
         removed: list[str] = []
         for absolute in paths:
@@ -184,7 +187,7 @@ class IndexService:
         return Scan(tuple(changed), tuple(known), self.status.files)
 
     async def _in_thread(self, action: Callable[[], _T]) -> _T:
-        """In a thread that is waited for even when cancelled: nothing goes on behind our back."""
+        """Run `action` in a thread and wait for it even when cancelled, so that nothing goes on unseen."""
         self._stop.clear()
         running = asyncio.ensure_future(asyncio.to_thread(action))
         try:

@@ -1,8 +1,8 @@
-"""The index on disk: one SQLite file, tags kept once per content, read by many while one writes.
+"""The index on disk: one SQLite file, tags stored once per content, read by many while one writes.
 
-Paths are relative to the workspace with `/` between their parts. A damaged or outdated file is begun anew, empty;
-whoever fills the index sees by `files()` what is missing. Any method may be called from any thread.
-Not here: what is in a file (`parse.py`), which files there are (`service.py`), words and ranks (`lexical.py`, which
+Paths are relative to the workspace with `/` between their parts. A damaged or outdated file is replaced by an empty
+one; the indexer sees by `files()` what is missing. Any method may be called from any thread.
+Not here: parsing (`parse.py`), finding files (`service.py`), words and ranks (`lexical.py`, which
 keeps its tables in the same file as a `Companion`).
 """
 
@@ -42,9 +42,9 @@ _T = TypeVar("_T")
 
 
 class Stamp(NamedTuple):
-    """What `stat` says of a file whose content is known; the same stamp is taken for the same content.
+    """The metadata by which a file counts as unchanged: times in nanoseconds, size in bytes.
 
-    Nanoseconds and bytes. All zero: unknown, so the content is looked at again.
+    All zero: unknown, so the content is compared.
     """
 
     mtime: int = 0
@@ -53,14 +53,14 @@ class Stamp(NamedTuple):
 
     @classmethod
     def of(cls, info: os.stat_result) -> Stamp:
-        """Of a file that was asked for it."""
+        """Return the stamp of a `stat` result."""
         return cls(info.st_mtime_ns, info.st_ctime_ns, info.st_size)
 
 
-class Entry(NamedTuple):
-    """One file to write. `packed` None: tags of this content are in the store already.
+class IndexEntry(NamedTuple):
+    """One file to write. `packed` None: the tags of this content are in the store already.
 
-    `prepared` is what each companion made of the file (`Store.prepare`). `note` says why the file was not parsed:
+    `prepared` is the result of each companion for the file (`Store.prepare`). `note` says why the file was not parsed:
     '' (it was), `large`, `binary`, `gone`, `failed` (it hung or crashed its worker).
     """
 
@@ -73,7 +73,7 @@ class Entry(NamedTuple):
 
 
 class Known(NamedTuple):
-    """What is known of a file: the digest of its content, its stamp and note."""
+    """The stored state of a file: the digest of its content, its stamp and note."""
 
     digest: bytes
     stamp: Stamp
@@ -81,34 +81,37 @@ class Known(NamedTuple):
 
 
 class Companion(Protocol):
-    """Tables of somebody else in the same file, filled in the same transactions.
+    """Additional tables in the same file, updated in the same transactions.
 
-    `version` is part of the file's stamp: another version, and the whole index is begun anew.
-    `ident` is the file's row id: the same as long as the path is indexed, so fit for an FTS5 rowid.
+    `version` is part of the file's stamp: with another version the whole index is rebuilt.
+    `ident` is the file's row id: constant as long as the path is indexed, so usable as an FTS5 rowid.
     """
 
     @property
     def version(self) -> str: ...
 
     def create(self, db: sqlite3.Connection) -> None:
-        """Make the tables, in an empty database."""
+        """Create the tables in an empty database."""
         ...
 
     def prepare(self, path: str, tags: FileTags, text: str) -> object:
-        """What `put` is to write for a file. All work belongs here: it is done in a worker process, without a lock."""
+        """Return what `put` is to write for a file.
+
+        Called in a worker process without a lock: heavy work belongs here.
+        """
         ...
 
     def put(self, db: sqlite3.Connection, ident: int, prepared: object) -> None:
-        """A file is new or has changed; what `put` wrote for `ident` before is to be replaced."""
+        """Write the prepared data of a new or changed file, replacing that of `ident`."""
         ...
 
     def drop(self, db: sqlite3.Connection, ident: int) -> None:
-        """A file is gone."""
+        """Delete the data of a removed file."""
         ...
 
 
 class Index(Protocol):
-    """What readers need of an index: `Store` is one, `view.View` another, with unsaved texts over it."""
+    """The read interface of an index: `Store` is one, `view.View` another, overlaid with unsaved texts."""
 
     def files(self) -> Mapping[str, bytes]: ...
 
@@ -128,7 +131,7 @@ class Index(Protocol):
 
 
 class Reader:
-    """The reading half of `Store`. Long answers come in pieces, so a change in between may be seen in part."""
+    """The reading half of `Store`. Long results are read in parts, so a concurrent change may be seen partly."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -143,60 +146,60 @@ class Reader:
         return next((tags for _, tags in self._decoded(rows, _tags)), None)
 
     def symbols(self, path: str) -> tuple[SymbolInfo, ...]:
-        """What a file defines; nothing if it is not indexed. Faster than `tags`."""
+        """Return the definitions of a file; none if it is not indexed. Faster than `tags`."""
         rows = self._database.rows("SELECT path, outline FROM indexed WHERE path = ?", (path,))
         return next((symbols for _, symbols in self._decoded(rows, unpack_symbols)), ())
 
     def all_tags(self) -> Iterator[tuple[str, FileTags]]:
-        """Every file with its tags, by path. Slow on large indexes: see `defined` and `definitions`."""
+        """Yield every file with its tags, by path. Slow on large indexes: see `defined` and `definitions`."""
         return self._decoded(self._by_path(_ALL_TAGS), _tags)
 
     def definitions(self) -> Iterator[tuple[str, tuple[SymbolInfo, ...]]]:
-        """Every file with what it defines, by path."""
+        """Yield every file with its definitions, by path."""
         return self._decoded(self._by_path(_ALL_OUTLINES), unpack_symbols)
 
     def defined(self) -> Iterator[tuple[str, tuple[str, ...]]]:
-        """Every file with the names it defines, by path: the fast form for a reference graph."""
+        """Yield every file with the names it defines, by path: the fast form for a reference graph."""
         return self._decoded(self._by_path(_ALL_DEFINED), unpack_defined)
 
     def used(self) -> Iterator[tuple[str, Mapping[str, int]]]:
-        """Every file with how often it uses which name, by path."""
+        """Yield every file with how often it uses each name, by path."""
         return self._decoded(self._by_path(_ALL_USED), unpack_used)
 
     def defining(self, name: str) -> tuple[str, ...]:
-        """Return the files with a definition called `name`, by path."""
+        """Return the files with a definition called `name`, sorted by path."""
         rows = self._database.rows(
             "SELECT path FROM indexed WHERE instr(defined, ?) ORDER BY path", (json.dumps(name, ensure_ascii=False),)
         )
         return tuple(path for (path,) in rows)
 
     def using(self, name: str) -> tuple[str, ...]:
-        """Return the files with a reference to `name`, by path."""
+        """Return the files with a reference to `name`, sorted by path."""
         key = json.dumps(name, ensure_ascii=False) + ":"
         rows = self._database.rows("SELECT path FROM indexed WHERE instr(used, ?) ORDER BY path", (key,))
         return tuple(path for (path,) in rows)
 
     def generation(self) -> int:
-        """A number that changes whenever anything that readers see has changed."""
+        """Return a number that changes with every change visible to readers."""
         rows = self._database.rows("SELECT value FROM generation")
         return int(rows[0][0]) if rows else 0
 
     def query(self, sql: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
-        """Return the rows of a SELECT on the tables of a companion; none when a damaged file had to be begun anew.
+        """Return the rows of a SELECT on the tables of a companion; none when a damaged file had to be replaced.
 
-        sqlite3.OperationalError if the statement itself is wrong.
+        Raises sqlite3.OperationalError if the statement itself is wrong.
         """
         return self._database.rows(sql, values)
 
     def _by_path(self, sql: str) -> Iterator[tuple[Any, ...]]:
-        """All files in pieces, so that memory does not grow with their number."""
+        """Yield all rows in batches, so that memory does not grow with their number."""
         last = ""
         while rows := self._database.rows(sql, (last,)):
             yield from rows
             last = rows[-1][0]
 
     def _decoded(self, rows: Iterable[tuple[Any, ...]], decode: Callable[..., _T]) -> Iterator[tuple[str, _T]]:
-        """Each row by `decode`. One that cannot be: SQLite did not see the damage, so all of it is begun anew."""
+        """Yield each row decoded. If one cannot be decoded, the file is damaged and is replaced by an empty one."""
         try:
             for row in rows:
                 yield row[0], decode(*row)
@@ -205,7 +208,7 @@ class Reader:
 
 
 class Store(Reader):
-    """The index at `path`, made with its folder if missing. Tables of `companions` live in the same file."""
+    """The index at `path`, created with its folder if missing. Tables of `companions` are in the same file."""
 
     def __init__(self, path: Path, companions: Sequence[Companion] = ()) -> None:
         self.path = path
@@ -214,34 +217,34 @@ class Store(Reader):
         super().__init__(Database(path, stamp, self._create))
 
     def known(self) -> dict[str, Known]:
-        """As `files`, with what tells whether a file has changed since."""
+        """Return every file with its digest, stamp and note, to detect changes."""
         rows = self._database.rows("SELECT path, digest, mtime, ctime, size, note FROM indexed")
         return {path: Known(digest, Stamp(*stamp), note) for path, digest, *stamp, note in rows}
 
     def digest(self, path: str) -> bytes:
-        """Return the digest of one file, empty if it is not indexed."""
+        """Return the digest of one file, b"" if it is not indexed."""
         rows = self._database.rows("SELECT digest FROM indexed WHERE path = ?", (path,))
         return bytes(rows[0][0]) if rows else b""
 
     def content(self, digest: bytes) -> Packed | None:
-        """Return the tags of a content, at whatever path it was; None if unknown."""
+        """Return the tags of a content at any path; None if unknown."""
         rows = self._database.rows("SELECT outline, defined, used FROM contents WHERE digest = ?", (digest,))
         return Packed(*rows[0]) if rows else None
 
     def replace(self, path: str, digest: bytes, tags: FileTags, text: str) -> None:
-        """Set one file."""
-        self.write([Entry(path, digest, pack(tags), self.prepare(path, tags, text))])
+        """Write one file."""
+        self.write([IndexEntry(path, digest, pack(tags), self.prepare(path, tags, text))])
 
     def remove(self, path: str) -> None:
-        """Forget a file; its content stays known for a while."""
+        """Delete a file; its content is kept for a while."""
         self.write((), (path,))
 
     def prepare(self, path: str, tags: FileTags, text: str) -> tuple[object, ...]:
-        """What the companions need of a file, for `Entry.prepared`."""
+        """Return the companions' data of a file, for the `prepared` of an entry."""
         return tuple(companion.prepare(path, tags, text) for companion in self.companions)
 
-    def write(self, entries: Iterable[Entry], removed: Iterable[str] = ()) -> None:
-        """Set and remove files, all or nothing. An entry without tags for an unknown content is passed over."""
+    def write(self, entries: Iterable[IndexEntry], removed: Iterable[str] = ()) -> None:
+        """Write and delete files in one transaction. An entry without tags for an unknown content is skipped."""
         with self._database.writing() as db:
             for entry in entries:
                 ident = _put(db, entry)
@@ -254,20 +257,20 @@ class Store(Reader):
             db.execute("UPDATE generation SET value = value + 1")
 
     def touch(self, stamps: Mapping[str, Stamp]) -> None:
-        """New stamps for files whose content is still the same; nothing that readers see."""
+        """Set the stamps of files whose content is unchanged; invisible to readers."""
         with self._database.writing() as db:
             rows = [(*stamp, path) for path, stamp in stamps.items()]
             db.executemany("UPDATE files SET mtime = ?, ctime = ?, size = ? WHERE path = ?", rows)
 
     def tidy(self) -> None:
-        """Forget contents that no file has, once they are many."""
+        """Delete contents that no file has, once they are many."""
         with self._database.writing() as db:
             (files,), (contents,) = db.execute("SELECT count(*) FROM files UNION ALL SELECT count(*) FROM contents")
             if contents > 2 * files + _SPARE:
                 db.execute("DELETE FROM contents WHERE id NOT IN (SELECT content FROM files)")
 
     def clear(self) -> None:
-        """Begin anew, empty."""
+        """Replace the index by an empty one."""
         self._database.renew()
 
     def close(self) -> None:
@@ -283,8 +286,8 @@ class Store(Reader):
             companion.create(db)
 
 
-def _put(db: sqlite3.Connection, entry: Entry) -> int:
-    """Return the row id of the file, 0 if the entry says nothing."""
+def _put(db: sqlite3.Connection, entry: IndexEntry) -> int:
+    """Write an entry and return the row id of the file, 0 if its content has no tags."""
     if entry.packed is not None:
         db.execute(
             "INSERT OR IGNORE INTO contents (digest, outline, defined, used) VALUES (?, ?, ?, ?)",

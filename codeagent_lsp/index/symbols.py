@@ -1,6 +1,6 @@
-"""What the index knows of a file, as values: definitions, references, imports, and the words of its text.
+"""The parsed content of a file as values: definitions, references, imports.
 
-Not here: how they are found (`parse.py`), kept (`store.py`) and used (`repomap.py`, `lexical.py`).
+Not here: parsing (`parse.py`), storing (`store.py`) and using them (`repomap.py`, `lexical.py`).
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ SymbolKind = Literal[
 
 @dataclass(frozen=True, slots=True)
 class SymbolInfo:
-    """A definition. Lines are 1-based and included; `signature` is one line, `docstring` its first paragraph.
+    """A definition. Lines are 1-based and inclusive; `signature` is one line, `docstring` its first paragraph.
 
-    `name` stands alone, `parent` is the dotted name of what it is in, '' at the top of a file.
+    `name` is unqualified, `parent` is the dotted name of the enclosing definition, '' at the top of a file.
     """
 
     name: str
@@ -31,13 +31,13 @@ class SymbolInfo:
 
     @property
     def qualified(self) -> str:
-        """`Parent.name`."""
+        """The dotted name, `Parent.name`."""
         return f"{self.parent}.{self.name}" if self.parent else self.name
 
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A use of a name; `call` when it is called."""
+    """A use of a name on a 1-based line; `call` if it is called, `within` the enclosing definition's dotted name."""
 
     name: str
     line: int
@@ -47,7 +47,7 @@ class Reference:
 
 @dataclass(frozen=True, slots=True)
 class Import:
-    """An import as it is written: the module or path it names, and the names taken from it."""
+    """An import as written: the module or path it names, the names taken from it, and the 1-based line."""
 
     module: str
     names: tuple[str, ...] = ()
@@ -56,7 +56,7 @@ class Import:
 
 @dataclass(frozen=True, slots=True)
 class FileTags:
-    """All that parsing gives of one text. `language` is '' for a text without a grammar; `broken`: it has errors."""
+    """The tags of one text. `language` is '' for a text without a grammar; `broken` says that it has syntax errors."""
 
     language: str
     symbols: tuple[SymbolInfo, ...] = ()

@@ -1,7 +1,7 @@
-"""Vectors by the key of what they were made of, in LanceDB: a folder on disk, or an object store that a team shares.
+"""Vectors by the key of their content, in LanceDB: a folder on disk, or an object store that a team shares.
 
-Rows are only ever added, so that any number of writers may work on one place. Blocks; use it in a thread. LanceDB is
-the extra `semantic` and is loaded with the first use. Not here: what is embedded and where it stands (`semantic.py`).
+Rows are only ever added, so any number of writers may share one database. Blocking; use it in a thread. LanceDB is
+the extra `semantic` and is imported on first use. Not here: the embedded texts and their locations (`semantic.py`).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _IN_ONE_QUESTION = 500
 
 
 class Nearby(Protocol):
-    """What a search by meaning needs of a place for vectors; all of it blocks and raises VectorsUnusable."""
+    """The vector database that semantic search needs; all methods block and raise VectorsUnusable."""
 
     def known(self, keys: Iterable[str], size: int) -> set[str]: ...
 
@@ -28,11 +28,11 @@ class Nearby(Protocol):
 
 
 class VectorsUnusable(Exception):
-    """The place cannot be read or written; the reason is its text."""
+    """Raised when the database cannot be read or written; the message is the reason."""
 
 
 def installed() -> bool:
-    """Return whether the extra `semantic` is here."""
+    """Return whether the extra `semantic` is installed."""
     return importlib.util.find_spec("lancedb") is not None
 
 
@@ -46,7 +46,7 @@ class Vectors:
         self._place: Any = None
 
     def known(self, keys: Iterable[str], size: int) -> set[str]:
-        """Return which of the keys (hexadecimal) have a vector of `size` numbers."""
+        """Return which of the keys (hexadecimal) have a vector of dimension `size`."""
         wanted = list(keys)
         found: set[str] = set()
         with _Told():
@@ -59,14 +59,14 @@ class Vectors:
         return found
 
     def add(self, vectors: Mapping[str, Sequence[float]]) -> None:
-        """Keep vectors, all of one size."""
+        """Store vectors by key, all of one dimension."""
         rows = [{"key": key, "vector": list(vector)} for key, vector in vectors.items()]
         if rows:
             with _Told():
                 self._table(len(rows[0]["vector"])).add(rows)
 
     def nearest(self, vector: Sequence[float], limit: int) -> list[tuple[str, float]]:
-        """Return the closest keys with their cosine similarity, best first; each once."""
+        """Return the closest keys with their cosine similarity, best first, each once."""
         with _Told():
             question = self._table(len(vector)).search(list(vector)).distance_type("cosine")
             rows = question.select(["key", "_distance"]).limit(limit).to_list()
@@ -76,12 +76,12 @@ class Vectors:
         return list(best.items())
 
     def tidy(self, size: int) -> None:
-        """Join the many small files that adding leaves."""
+        """Merge the many small files that adding leaves."""
         with _Told():
             self._table(size).optimize()
 
     def _table(self, size: int) -> Any:
-        """One per model and size, as vectors of different ones do not compare."""
+        """Return the table of one dimension, created if missing; models and dimensions have tables of their own."""
         if size not in self._tables:
             arrow = import_module("pyarrow")  # comes with LanceDB, which is an extra, and heavy
             if self._place is None:
@@ -93,7 +93,7 @@ class Vectors:
 
 
 class _Told:
-    """LanceDB names its failures in many ways; ours is one."""
+    """A context that turns the exceptions of LanceDB into VectorsUnusable."""
 
     def __enter__(self) -> None:
         return None

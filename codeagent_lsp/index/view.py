@@ -1,6 +1,6 @@
-"""The index with texts over it that are not on disk: what the editor shows and what a run has staged counts.
+"""The index overlaid with texts that are not on disk: open buffers and the staged texts of a run.
 
-Every method answers as the store's does. A view is a value of one moment; take a new one for a new question.
+Every method answers as the store's does. A view is a snapshot; make a new one for a new query.
 Not here: which texts these are (`overlay.py`).
 """
 
@@ -21,7 +21,7 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True, slots=True)
 class Unsaved:
-    """An unsaved text that has been looked into."""
+    """A parsed unsaved text."""
 
     digest: bytes
     tags: FileTags
@@ -34,13 +34,17 @@ class Unsaved:
 
     @property
     def used(self) -> Mapping[str, int]:
-        """How often it uses which name."""
+        """How often it uses each name."""
         return Counter(reference.name for reference in self.tags.references)
 
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """`gone` are files that are on disk and yet deleted or moved away; `version` differs whenever the rest does."""
+    """The index `store` with the `unsaved` texts over it.
+
+    `gone` are files on disk that are deleted or moved away in the editor or run; `version` differs whenever the overlay
+    differs.
+    """
 
     store: Reader
     unsaved: Mapping[str, Unsaved] = field(default_factory=dict)
@@ -60,40 +64,40 @@ class View:
         return over.tags if over else None if path in self.gone else self.store.tags(path)
 
     def symbols(self, path: str) -> tuple[SymbolInfo, ...]:
-        """What a file defines; nothing if it is not indexed. Faster than `tags`."""
+        """Return the definitions of a file; none if it is not indexed. Faster than `tags`."""
         over = self.unsaved.get(path)
         return over.tags.symbols if over else () if path in self.gone else self.store.symbols(path)
 
     def all_tags(self) -> Iterator[tuple[str, FileTags]]:
-        """Every file with its tags, by path."""
+        """Yield every file with its tags, by path."""
         return self._over(self.store.all_tags(), {path: each.tags for path, each in self.unsaved.items()})
 
     def definitions(self) -> Iterator[tuple[str, tuple[SymbolInfo, ...]]]:
-        """Every file with what it defines, by path."""
+        """Yield every file with its definitions, by path."""
         return self._over(self.store.definitions(), {path: each.tags.symbols for path, each in self.unsaved.items()})
 
     def defined(self) -> Iterator[tuple[str, tuple[str, ...]]]:
-        """Every file with the names it defines, by path."""
+        """Yield every file with the names it defines, by path."""
         return self._over(self.store.defined(), {path: each.defined for path, each in self.unsaved.items()})
 
     def used(self) -> Iterator[tuple[str, Mapping[str, int]]]:
-        """Every file with how often it uses which name, by path."""
+        """Yield every file with how often it uses each name, by path."""
         return self._over(self.store.used(), {path: each.used for path, each in self.unsaved.items()})
 
     def defining(self, name: str) -> tuple[str, ...]:
-        """Return the files with a definition called `name`, by path."""
+        """Return the files with a definition called `name`, sorted by path."""
         return self._with(self.store.defining(name), lambda each: name in each.defined)
 
     def using(self, name: str) -> tuple[str, ...]:
-        """Return the files with a reference to `name`, by path."""
+        """Return the files with a reference to `name`, sorted by path."""
         return self._with(self.store.using(name), lambda each: name in each.used)
 
     def generation(self) -> int:
-        """A number that changes whenever anything has changed."""
+        """Return a number that changes with every visible change."""
         return self.store.generation() + (self.version << 64)
 
     def query(self, sql: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
-        """As `Store.query`: of what is saved only."""
+        """Run `Store.query`, which sees saved texts only."""
         return self.store.query(sql, values)
 
     def _with(self, found: Iterable[str], fits: Callable[[Unsaved], bool]) -> tuple[str, ...]:

@@ -1,6 +1,6 @@
-"""Words of code and of questions about code: identifiers split, stop words, light stemming, Chinese in pairs.
+"""Words of code and of queries about code: identifiers split, stop words, light stemming, Chinese bigrams.
 
-Pure text work. Not here: what the words are searched in (`lexical.py`) and how much each counts (`rank.py`).
+Pure text processing. Not here: searching the words (`lexical.py`) and their weights (`rank.py`).
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ STOP_WORDS = frozenset(_WORDS.split())
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
-    """What a request says: its words, how often each, and what it names: files and folders, identifiers."""
+class QueryTerms:
+    """The terms of a request: its words with their counts, and the paths and identifiers that it names."""
 
     words: tuple[tuple[str, int], ...] = ()
     paths: tuple[str, ...] = ()
@@ -52,17 +52,17 @@ class Question:
 
 
 def words_of(text: str) -> Iterator[str]:
-    """Return the stemmed words of a text in order, identifiers in parts, without stop words."""
+    """Yield the stemmed words of a text in order, identifiers split into parts, without stop words."""
     return (part for token in _tokens(text) for piece in _pieces(token) for part in split(piece))
 
 
 def terms_of(text: str) -> Iterator[str]:
-    """As `words_of`; an identifier of several parts also gives itself as a whole, as in `counted`."""
+    """Yield words as `words_of` does, and each identifier of several parts also as a whole, as `counted` does."""
     return (word for token in _tokens(text) for word in _terms(token))
 
 
 def counted(text: str) -> dict[str, int]:
-    """How often each word stands in a text; an identifier of several parts also counts as a whole, in lower case."""
+    """Return how often each word occurs; an identifier of several parts also counts as a whole, in lower case."""
     counts: dict[str, int] = {}
     known = counts.get
     for token, often in Counter(_tokens(text)).items():
@@ -72,12 +72,15 @@ def counted(text: str) -> dict[str, int]:
 
 
 def as_word(token: str) -> str:
-    """An identifier of several parts as one word, which no part of another can equal; '' for any other token."""
+    """Return an identifier of several parts as one word that no part can equal; '' for any other token."""
     return f"_{token.lower().strip('_$')}" if len(token) <= LONGEST_WORD and is_name(token) else ""
 
 
 def split(token: str) -> tuple[str, ...]:
-    """The stemmed parts of one identifier or word: `HTTPServer_v2` gives http, server, v, 2; Chinese gives pairs."""
+    """Return the stemmed parts of one identifier or word: `HTTPServer_v2` gives http, server, v, 2.
+
+    Chinese gives bigrams.
+    """
     if not token.isascii():
         return tuple(_parts_of_any(token))
     if len(token) > LONGEST_TOKEN:
@@ -89,7 +92,7 @@ def split(token: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=1 << 14)
 def stem(word: str) -> str:
-    """A lower-case English word without its commonest endings, so that `parses`, `parsed` and `parsing` are one."""
+    """Return a lower-case English word without common endings, so that `parses`, `parsed` and `parsing` are equal."""
     if len(word) < 4 or not word.isascii() or not word.isalpha():
         return word
     if word.endswith("ies") and len(word) > 4:
@@ -103,24 +106,24 @@ def stem(word: str) -> str:
     return word[:-1] if len(word) > 3 and word.endswith("e") else word
 
 
-def question(text: str) -> Question:
-    """What is asked for. Only the first 20,000 characters are read."""
+def question(text: str) -> QueryTerms:
+    """Return the terms of a request. Only the first 20,000 characters are read."""
     text = text[:MAX_QUESTION]
     counts: dict[str, int] = {}
     for word in words_of(text):
         counts[word] = counts.get(word, 0) + 1
-    return Question(tuple(counts.items()), _unique(_paths(text)), _unique(_names(text)))
+    return QueryTerms(tuple(counts.items()), _unique(_paths(text)), _unique(_names(text)))
 
 
 def is_name(token: str) -> bool:
-    """Return whether a token can only be an identifier: snake_case, camelCase or with digits inside."""
+    """Return whether a token can only be an identifier: snake_case or camelCase."""
     if len(token) < 3 or token[0].isdecimal():
         return False
     return bool("_" in token.strip("_") or token.startswith("__") or _CAMEL.search(token))
 
 
 def _tokens(text: str) -> list[str]:
-    """Runs of letters, digits, _ and $, with what else there is beyond ASCII: `_pieces` takes that apart."""
+    """Return runs of letters, digits, _ and $ together with non-ASCII characters, which `_pieces` separates."""
     return text.encode("utf-8", "replace").translate(_BLANKS).decode().split()
 
 
@@ -130,7 +133,7 @@ def _pieces(token: str) -> Sequence[str]:
 
 @lru_cache(maxsize=1 << 15)
 def _terms(token: str) -> tuple[str, ...]:
-    """Return the words of a token and, where it is a name, the whole."""
+    """Return the words of a token and, if it is an identifier, the whole."""
     found: list[str] = []
     for piece in _pieces(token):
         whole = as_word(piece)
@@ -148,7 +151,7 @@ def _parts_of_any(token: str) -> Iterator[str]:
 
 
 def _pairs(word: str) -> Iterator[str]:
-    """Chinese in overlapping pairs, a single sign as it is."""
+    """Yield overlapping bigrams of Chinese characters, a single one as it is."""
     yield from (word[at : at + 2] for at in range(max(1, len(word) - 1)))
 
 

@@ -1,4 +1,4 @@
-"""What there is to do: a file to look into. Not here: finding it (`scan.py`) and doing it (`intake.py`)."""
+"""A unit of indexing work: one file to process. Not here: finding it (`scan.py`) and processing it (`intake.py`)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class Work(NamedTuple):
-    """A file to look into: its path in the index and on disk, the digest known of it, its size in bytes."""
+    """A file to process: its path in the index and on disk, the digest known of it, its size in bytes."""
 
     path: str
     absolute: str

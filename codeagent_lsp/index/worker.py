@@ -1,8 +1,8 @@
-"""Looking into files: one process of many, at low priority, that writes to the store as it goes.
+"""A worker process that parses files at low priority and writes to the store as it goes; one of several.
 
-As a program: `python -m codeagent_lsp.index.worker STORE`, a job per line on its input. It ends with its input, and by
-itself when one file takes it too long. Small on purpose: a build waits for these processes to start.
-Not here: handing jobs out (`pool.py`), which files (`scan.py`) and what is done with one (`intake.py`).
+As a program: `python -m codeagent_lsp.index.worker STORE`, a job per line on its input. It ends with its input, and
+is killed by an alarm when one file takes too long. Few imports on purpose: a build waits for these processes to start.
+Not here: handing out jobs (`pool.py`), the choice of files (`scan.py`) and their processing (`intake.py`).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import IO, NamedTuple
 
 from codeagent_lsp.index.intake import Same, take
 from codeagent_lsp.index.opening import open_index
-from codeagent_lsp.index.store import Entry, Stamp, Store
+from codeagent_lsp.index.store import IndexEntry, Stamp, Store
 from codeagent_lsp.index.work import Work
 
 FILE_SECONDS = 20
@@ -28,30 +28,30 @@ Job = tuple[Work, ...]
 
 
 class Findings(NamedTuple):
-    """What there is to write: files with new content, new stamps of files with the same, files that are gone."""
+    """The data to write: entries of changed files, new stamps of unchanged files, paths of files that are gone."""
 
-    entries: list[Entry]
+    entries: list[IndexEntry]
     same: dict[str, Stamp]
     gone: list[str]
 
 
 def do(store: Store, work: Iterable[Work]) -> None:
-    """Look into files and write what was found, in one transaction."""
+    """Process files and write the results, in one transaction for content and one for stamps."""
     _write(store, _look(store, work))
 
 
 def dump(job: Job) -> bytes:
-    """A job as a line. Names may be any bytes but never hold one that is no Unicode (`scan.py`)."""
+    """Return a job as one line of JSON. Names must be valid Unicode (`scan.py` ensures that)."""
     return json.dumps([(each.path, each.absolute, each.digest.hex(), each.size) for each in job]).encode() + b"\n"
 
 
 def _look(store: Store, work: Iterable[Work], begin: Callable[[int], None] = lambda number: None) -> Findings:
-    """`begin` is told the number of each file."""
+    """Process files; `begin` is called with the 0-based number of each."""
     findings = Findings([], {}, [])
     for number, each in enumerate(work):
         begin(number)
         taken = take(store, each)
-        if isinstance(taken, Entry):
+        if isinstance(taken, IndexEntry):
             findings.entries.append(taken)
         elif isinstance(taken, Same):
             findings.same[taken.path] = taken.stamp
@@ -88,7 +88,7 @@ def _main(path: str, lines: IO[bytes]) -> None:
 
 
 def _modest() -> None:
-    """Behind everything else on the machine, and within bounds."""
+    """Lower this process's priority and limit its memory."""
     os.nice(NICE)
     if sys.platform == "linux":
         import resource  # only here: not every platform has it, and only Linux keeps to this limit

@@ -36,7 +36,7 @@ REPLY_SECONDS = 120.0
 Context = ServerRequestContext[Any, Any]
 
 
-class Question(Exception):
+class SamplingNeeded(Exception):
     """A call cannot go on before the client has answered; `result` is what it is told."""
 
     def __init__(self, result: InputRequiredResult) -> None:
@@ -88,7 +88,7 @@ def _replayed(params: CallToolRequestParams) -> Complete:
             messages=[_message(text)], max_tokens=REPLY_TOKENS, system_prompt=instructions
         )
         requests: InputRequests = {name: CreateMessageRequest(method="sampling/createMessage", params=asked)}
-        raise Question(InputRequiredResult(input_requests=requests, request_state=json.dumps(answers)))
+        raise SamplingNeeded(InputRequiredResult(input_requests=requests, request_state=json.dumps(answers)))
 
     return complete
 

@@ -29,9 +29,9 @@ from mcp.types import (
 from codeagent_lsp import __version__
 from codeagent_lsp.errors import ErrorCode, ModelError
 from codeagent_lsp.mcp_server.progress import Report, telling
-from codeagent_lsp.mcp_server.sampling import Context, Question, model_of
+from codeagent_lsp.mcp_server.sampling import Context, SamplingNeeded, model_of
 from codeagent_lsp.mcp_server.sandbox import Answer, Sandbox
-from codeagent_lsp.mcp_server.table import BY_NAME, TABLE, Entry
+from codeagent_lsp.mcp_server.table import BY_NAME, TABLE, SandboxTool
 
 NAME = "codeagent-sandbox"
 CHANGES = "sandbox://changes.diff"
@@ -60,7 +60,7 @@ def make_server(sandbox: Sandbox) -> Server[Any]:
                 return _result(await sandbox.call(params.name, params.arguments or {}, complete, listener))
         except ModelError as error:  # what came as an answer is none
             return _result(Answer(str(error), code=ErrorCode.EXECUTION_ERROR))
-        except Question as question:
+        except SamplingNeeded as question:
             return question.result
 
     async def list_resources(context: Context, params: PaginatedRequestParams | None) -> ListResourcesResult:
@@ -89,7 +89,7 @@ def _report(context: Context) -> Report | None:
     return context.session.report_progress if wanted else None
 
 
-def _listed(entry: Entry) -> Tool:
+def _listed(entry: SandboxTool) -> Tool:
     reads = entry.tool.traits.effect == "read"
     hints = ToolAnnotations(read_only_hint=reads, destructive_hint=False, open_world_hint=False)
     return Tool(name=entry.name, description=entry.description, input_schema=entry.schema(), annotations=hints)

@@ -38,7 +38,7 @@ _SAMPLING = " Needs a client that offers sampling."
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class SandboxTool:
     """A name of the sandbox and the tool behind it. `more` is added to the tool's description, or with `words` takes
     its place; parameters in `hidden` are neither told nor taken, those in `fixed` have one value.
     """
@@ -73,42 +73,42 @@ class Entry:
         return {**schema, "type": "object", "properties": kept}
 
 
-def _screen(name: str, tool: type[Tool[Any]], what: str, parameters: tuple[str, ...]) -> Iterable[Entry]:
+def _screen(name: str, tool: type[Tool[Any]], what: str, parameters: tuple[str, ...]) -> Iterable[SandboxTool]:
     """The four names of a terminal or a desktop."""
     stays = " Text files written in it stay in the sandbox."
     start, stop, status, restart = ({"action": action} for action in ("start", "stop", "status", "restart"))
-    yield Entry(f"start_{name}", tool, words=f"Start {what}. The answer has the address.", fixed=start)
-    yield Entry(f"stop_{name}", tool, words=f"Stop the {name}.{stays}", hidden=parameters, fixed=stop)
+    yield SandboxTool(f"start_{name}", tool, words=f"Start {what}. The answer has the address.", fixed=start)
+    yield SandboxTool(f"stop_{name}", tool, words=f"Stop the {name}.{stays}", hidden=parameters, fixed=stop)
     words = f"Whether the {name} runs, and its address, port and process."
-    yield Entry(f"get_{name}_status", tool, words=words, hidden=parameters, fixed=status)
-    yield Entry(f"restart_{name}", tool, words=f"Stop the {name} and start it anew.{stays}", fixed=restart)
+    yield SandboxTool(f"get_{name}_status", tool, words=words, hidden=parameters, fixed=status)
+    yield SandboxTool(f"restart_{name}", tool, words=f"Stop the {name} and start it anew.{stays}", fixed=restart)
 
 
-TABLE: tuple[Entry, ...] = (
-    Entry("read", ReadFile),
-    Entry(
+TABLE: tuple[SandboxTool, ...] = (
+    SandboxTool("read", ReadFile),
+    SandboxTool(
         "write",
         WriteFile,
         _STAYS,
         words="Create a file, or replace a whole file. For a small change use edit.",
     ),
-    Entry("edit", EditFile, _STAYS),
-    Entry("glob", GlobFileSearch),
-    Entry("grep", Grep),
-    Entry("list", ListDir),
-    Entry("patch", ApplyPatch, _STAYS),
-    Entry(
+    SandboxTool("edit", EditFile, _STAYS),
+    SandboxTool("glob", GlobFileSearch),
+    SandboxTool("grep", Grep),
+    SandboxTool("list", ListDir),
+    SandboxTool("patch", ApplyPatch, _STAYS),
+    SandboxTool(
         "bash",
         RunCmd,
         words="Run a bash command on the files as the sandbox has them, without network. Text files it writes stay in "
         "the sandbox; the resource sandbox://changes.diff gives them out.",
         hidden=("allow_network", "env_vars"),
     ),
-    Entry("export_artifact", ExportArtifact),
-    Entry("list_artifacts", ListArtifacts),
-    Entry("batch_export_artifacts", BatchExportArtifacts),
-    Entry("import_file", ImportFile, _STAYS),
-    Entry("import_files_batch", ImportFilesBatch, _STAYS),
+    SandboxTool("export_artifact", ExportArtifact),
+    SandboxTool("list_artifacts", ListArtifacts),
+    SandboxTool("batch_export_artifacts", BatchExportArtifacts),
+    SandboxTool("import_file", ImportFile, _STAYS),
+    SandboxTool("import_files_batch", ImportFilesBatch, _STAYS),
     *_screen("terminal", Terminal, "a web terminal: a shell in the sandbox, for a browser on this machine", ("port",)),
     *_screen(
         "desktop",
@@ -116,31 +116,31 @@ TABLE: tuple[Entry, ...] = (
         "a desktop in the sandbox with a terminal, for a browser on this machine",
         ("port", "resolution", "display"),
     ),
-    Entry("ast_parse", AstParse),
-    Entry("ast_find_symbols", AstFindSymbols),
-    Entry("ast_extract_function", AstExtractFunction),
-    Entry("ast_get_imports", AstGetImports),
-    Entry("code_index_build", CodeIndexBuild),
-    Entry("find_definition", FindDefinition),
-    Entry("find_references", FindReferences),
-    Entry("call_graph", CallGraph),
-    Entry("dependency_graph", DependencyGraph),
-    Entry("edit_by_ast", EditByAst, _STAYS),
-    Entry("batch_edit", BatchEdit, _STAYS),
-    Entry("preview_edit", PreviewEdit),
-    Entry(
+    SandboxTool("ast_parse", AstParse),
+    SandboxTool("ast_find_symbols", AstFindSymbols),
+    SandboxTool("ast_extract_function", AstExtractFunction),
+    SandboxTool("ast_get_imports", AstGetImports),
+    SandboxTool("code_index_build", CodeIndexBuild),
+    SandboxTool("find_definition", FindDefinition),
+    SandboxTool("find_references", FindReferences),
+    SandboxTool("call_graph", CallGraph),
+    SandboxTool("dependency_graph", DependencyGraph),
+    SandboxTool("edit_by_ast", EditByAst, _STAYS),
+    SandboxTool("batch_edit", BatchEdit, _STAYS),
+    SandboxTool("preview_edit", PreviewEdit),
+    SandboxTool(
         "git_diff",
         GitDiff,
         words="Show as a diff what differs from the last commit, all that was changed in the sandbox included.",
     ),
-    Entry("git_log", GitLog),
-    Entry("generate_commit", GenerateCommit, _SAMPLING),
-    Entry("generate_tests", GenerateTests, _SAMPLING),
-    Entry("run_tests", RunTests),
-    Entry("analyze_coverage", AnalyzeCoverage),
+    SandboxTool("git_log", GitLog),
+    SandboxTool("generate_commit", GenerateCommit, _SAMPLING),
+    SandboxTool("generate_tests", GenerateTests, _SAMPLING),
+    SandboxTool("run_tests", RunTests),
+    SandboxTool("analyze_coverage", AnalyzeCoverage),
 )
 
-BY_NAME: Mapping[str, Entry] = MappingProxyType({entry.name: entry for entry in TABLE})
+BY_NAME: Mapping[str, SandboxTool] = MappingProxyType({entry.name: entry for entry in TABLE})
 
 
 def tools() -> Iterable[Tool[Any]]:

@@ -1,8 +1,8 @@
-"""Secrets beside a telling name: `name = value`, `"name": "value"`, `--name value`, `<name>value</name>`.
+"""Secrets assigned to a telling name: `name = value`, `"name": "value"`, `--name value`, `<name>value</name>`.
 
-One pass over the text looks for the stems of telling names; what stands around a stem is then read as a name, a sign
-and a value. Every step is bounded, so the time grows with the text and not with its form. Not here: what names mean
-(`names.py`) and which values are real (`values.py`).
+One pass over the text finds the stems of telling names; the text around a stem is then parsed as a name, an operator
+and a value. Every step is bounded, so the time is linear in the length of the text. Not here: the meaning of names
+(`names.py`) and the judgement of values (`values.py`).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import re
 from typing import NamedTuple
 
 from codeagent_lsp.records.mark import MARK, Mark
-from codeagent_lsp.records.names import Kind, kind_of
+from codeagent_lsp.records.names import NameKind, kind_of
 from codeagent_lsp.records.values import bare_reveals, looks_random, quoted_reveals
 
 NAME_BEFORE = 64
@@ -57,7 +57,7 @@ _ENV_LINE = re.compile(r"(?:export[ \t]+|set[ \t]+|ENV[ \t]+|ARG[ \t]+|-[ \t]+|\
 
 
 class _Place(NamedTuple):
-    """A telling name found in a text: where it starts, and where the sign behind it stands."""
+    """A telling name found in a text: its start, the operator behind it and the offset of its value."""
 
     name: str
     start: int
@@ -67,7 +67,7 @@ class _Place(NamedTuple):
 
 
 def mask_assignments(text: str, mark: Mark, *, sessions: bool = False) -> str:
-    """`text` with the values of telling names replaced. `sessions`: those of session and call ids, too."""
+    """Return `text` with the values of telling names masked; with `sessions`, also those of session and call ids."""
     if "--" in text or "#define" in text or "ENV" in text:
         text = _mask_apart(_SPACED, text, mark)
     if "alue" in text:
@@ -97,27 +97,27 @@ def _place(text: str, match: re.Match[str], *, sessions: bool) -> _Place | None:
     if _HEADER.fullmatch(name):
         return None
     kind = kind_of(name.strip("-."))
-    if kind is Kind.SESSION and sessions:
+    if kind is NameKind.SESSION and sessions:
         return _Place(name, start, match["sign"], match.end(), sure=False)
-    if kind not in (Kind.SECRET, Kind.PERHAPS):
+    if kind not in (NameKind.SECRET, NameKind.PERHAPS):
         return None
     return _Place(
         name,
         start,
         match["sign"],
         match.end(),
-        sure=kind is Kind.SECRET and match["sign"].strip("\"'` \t\\]") != ",",
+        sure=kind is NameKind.SECRET and match["sign"].strip("\"'` \t\\]") != ",",
     )
 
 
 def _mask_apart(pattern: re.Pattern[str], text: str, mark: Mark) -> str:
-    """Values without a sign between them and their name: of options, macros, lines of a Dockerfile, variables."""
+    """Mask values that follow their name without an operator: of options, macros, Dockerfile lines, variables."""
     parts, position = [], 0
     for match in pattern.finditer(text):
         kind = kind_of(match["name"])
-        if match.start() < position or kind not in (Kind.SECRET, Kind.PERHAPS):
+        if match.start() < position or kind not in (NameKind.SECRET, NameKind.PERHAPS):
             continue
-        sure = kind is Kind.SECRET or (bool(match["option"]) and "token" in match["name"].lower())
+        sure = kind is NameKind.SECRET or (bool(match["option"]) and "token" in match["name"].lower())
         place = _Place(match["option"] or "", match.start(), "=", match.end(), sure=sure)
         span = _secret(text, place)
         if span and not MARK.fullmatch(text, *span):
@@ -127,7 +127,7 @@ def _mask_apart(pattern: re.Pattern[str], text: str, mark: Mark) -> str:
 
 
 def _secret(text: str, place: _Place) -> tuple[int, int] | None:
-    """Return where the secret behind a name stands; None when there is none."""
+    """Return the span of the secret behind a name; None when there is none."""
     start = place.value
     if ":" in place.sign and (annotation := _ANNOTATION.match(text, start)):
         start = annotation.end()
@@ -143,7 +143,7 @@ def _secret(text: str, place: _Place) -> tuple[int, int] | None:
 
 
 def _closes(text: str, place: _Place, quote: str) -> bool:
-    """Return whether the quote behind a sign ends the string that the name is in, as in `prompt="Password: "`."""
+    """Return whether the quote after an operator closes the string around the name, as in `prompt="Password: "`."""
     if quote in place.sign or len(quote) != 1:
         return False
     line = text[max(0, place.start - 200) : place.start].rpartition("\n")[2]
@@ -162,7 +162,7 @@ def _quoted(text: str, place: _Place, opening: re.Match[str]) -> tuple[int, int]
 
 
 def _closing(text: str, start: int, quote: str) -> int:
-    """Return where a quoted value ends: at its quote, or, when that is missing, at the end of the line."""
+    """Return the offset where a quoted value ends: its quote, or, when that is missing, the end of the line."""
     limit = start + LONGEST_QUOTED
     line = text.find("\n", start, limit)
     limit = min(len(text), limit) if line < 0 else line
@@ -180,7 +180,7 @@ def _escaped(text: str, start: int, end: int) -> bool:
 
 
 def _element(text: str, place: _Place) -> tuple[int, int] | None:
-    """Return the content of an XML element."""
+    """Return the span of the content of an XML element."""
     if text[max(0, place.start - 1) : place.start] != "<":
         return None
     end = text.find("</", place.value, place.value + LONGEST_BARE)
@@ -212,7 +212,7 @@ def _unquoted(text: str, place: _Place, start: int) -> tuple[int, int] | None:
 
 
 def _stands_alone(text: str, start: int) -> bool:
-    """Return whether nothing but a word such as `export` stands before a name on its line."""
+    """Return whether a name is the first on its line, apart from words such as `export`."""
     begin = max(0, start - _FARTHEST)
     newline = text.rfind("\n", begin, start)
     if newline < 0 < begin:
@@ -223,7 +223,7 @@ def _stands_alone(text: str, start: int) -> bool:
 
 
 def _of_env_line(text: str, start: int) -> tuple[int, int] | None:
-    """Return the value of `NAME=value` on a line of its own: everything up to a space."""
+    """Return the span of the value of `NAME=value` on a line of its own: everything up to a space."""
     line = _LINE.match(text, start)
     value = line[0].split(" ")[0].split("\t")[0].rstrip("\\") if line else ""
     value = value.split("\\n")[0]
@@ -233,7 +233,7 @@ def _of_env_line(text: str, start: int) -> tuple[int, int] | None:
 
 
 def _shortened(text: str, span: tuple[int, int]) -> tuple[int, int]:
-    """A span without the punctuation of the sentence around it."""
+    """Return a span without the punctuation of the sentence around it."""
     start, stop = span
     while stop - start > 1 and text[stop - 1] in ".。!?:*":
         stop -= 1

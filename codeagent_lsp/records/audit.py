@@ -1,6 +1,6 @@
-"""`audit.jsonl`: who asked what, every decision, every command and every applied change, each with a trace id.
+"""The audit log `audit.jsonl`: every request, permission decision, command and applied change, each with a trace id.
 
-The trace id is the run's: it leads to the run's records in the trace. Not here: details of models (`trace.py`).
+The trace id is the run's: it refers to the run's records in the trace. Not here: requests to models (`trace.py`).
 """
 
 from __future__ import annotations
@@ -20,7 +20,10 @@ KEEP = 5
 
 
 class AuditLog:
-    """The audit of one workspace; `folder` is its state folder. Nothing here blocks or raises."""
+    """Writes the audit log of one workspace; `folder` is its state folder.
+
+    Recording never blocks or raises; `flush` and `close` wait.
+    """
 
     def __init__(
         self,
@@ -38,33 +41,33 @@ class AuditLog:
         )
 
     def asked(self, trace_id: str, *, client: str, task: str, kind: str = "run") -> None:
-        """A request: the user of this machine, through which client, in which words."""
+        """Record a request: the user of this machine, the client and the task's text."""
         self._write("asked", trace_id, user=_user(), client=client, kind=kind, task=task)
 
     def decided(
         self, trace_id: str, *, tool: str, subject: str, decision: str, by: str, reasons: Sequence[str] = ()
     ) -> None:
-        """A permission: `decision` is `allow`, `ask` or `deny`; `by` says whose it was: `rule`, `mode`, `user`."""
+        """Record a permission decision: `decision` is `allow`, `ask` or `deny`; `by` is `rule`, `mode` or `user`."""
         self._write("decided", trace_id, tool=tool, subject=subject, decision=decision, by=by, reasons=list(reasons))
 
     def command(self, trace_id: str, *, command: str, cwd: str, isolation: str, exit_code: int | None = None) -> None:
-        """A command: once before it runs, with `exit_code` None, and once when it has ended."""
+        """Record a command: once before it runs, with `exit_code` None, and once after it has ended."""
         self._write("command", trace_id, command=command, cwd=cwd, isolation=isolation, exit_code=exit_code)
 
     def applied(self, trace_id: str, *, files: Sequence[Mapping[str, Any]], outcome: str) -> None:
-        """Changes that reached files: per file its path, what was done and hashes; `outcome` as the event has it."""
+        """Record changes written to files: per file its path, the change and hashes; `outcome` as in the event."""
         self._write("applied", trace_id, files=[dict(file) for file in files], outcome=outcome)
 
     def note(self, trace_id: str, what: str, **details: Any) -> None:
-        """Anything else worth keeping: a setting that was refused, a key that was stored (never the key)."""
+        """Record another security-relevant event, such as a refused setting or a stored key (never the key itself)."""
         self._write(what, trace_id, **details)
 
     def flush(self, timeout: float = 5.0) -> bool:
-        """Wait until everything so far is on the disk, at most `timeout` seconds; whether it is."""
+        """Wait until all records are on disk, at most `timeout` seconds, and return whether they are."""
         return self._writer.flush(timeout)
 
     def close(self, timeout: float = 5.0) -> None:
-        """Write what waits and stop, in at most `timeout` seconds."""
+        """Write the remaining records and stop, in at most `timeout` seconds."""
         self._writer.close(timeout)
 
     def _write(self, what: str, trace_id: str, **details: Any) -> None:

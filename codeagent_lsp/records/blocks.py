@@ -1,4 +1,4 @@
-"""Secrets that show by their form alone: PEM private keys (whole, cut, escaped), JSON web tokens, `Bearer` tokens."""
+"""Secrets of a standard form: PEM private keys (whole, truncated, escaped), JSON Web Tokens, `Bearer` tokens."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _TAIL = 4096
 
 
 def mask_blocks(text: str, mark: Mark) -> str:
-    """`text` without private keys and tokens of a standard form. Certificates and public keys stay."""
+    """Return `text` with private keys and tokens of a standard form masked. Certificates and public keys are kept."""
     if "PRIVATE KEY" in text:
         text = _mask_pem(text, mark)
     if "eyJ" in text:
@@ -32,7 +32,7 @@ def mask_blocks(text: str, mark: Mark) -> str:
 
 
 def open_block(text: str) -> int:
-    """Return where a private key begins whose end is not in `text`; -1 when there is none."""
+    """Return the offset of a private key's beginning whose end is not in `text`; -1 when there is none."""
     begins = [match.start() for match in _PEM_BEGIN.finditer(text)]
     return begins[-1] if begins and not _PEM_END.search(text, begins[-1]) else -1
 
@@ -53,14 +53,14 @@ def _mask_pem(text: str, mark: Mark) -> str:
 
 
 def _mask_headless(text: str, end: re.Match[str], mark: Mark) -> str:
-    """A key whose beginning was cut away: the lines before its end."""
+    """Mask a private key whose beginning is missing: the lines before its end."""
     lines = _PEM_LINES.search(text, max(0, end.start() - _TAIL), end.start())
     start = lines.start() if lines else end.start()
     return text[:start] + mark(text[start : end.end()]) + text[end.end() :]
 
 
 def _without_dots(token: str, mark: Mark) -> str:
-    """Return the mark of a token; the dots of the sentence behind it stay."""
+    """Return the mark of a token, followed by the token's trailing dots, which belong to the sentence."""
     bare = token.rstrip(".")
     return mark(bare) + token[len(bare) :]
 

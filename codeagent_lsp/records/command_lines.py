@@ -1,6 +1,6 @@
-"""Secrets on command lines that no telling name announces: `curl -u user:password`, `mysql -ppassword`, `.netrc`.
+"""Secrets on command lines without a telling name: `curl -u user:password`, `mysql -ppassword`, `.netrc`.
 
-Not here: `--password value`, which is an assignment (`assignments.py`); splitting commands properly: text is only read.
+Not here: `--password value`, which is an assignment (`assignments.py`); real parsing of commands.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _SHORT_TOOLS = (
 
 
 def mask_command_lines(text: str, mark: Mark) -> str:
-    """`text` with passwords given to well-known programs replaced."""
+    """Return `text` with passwords given to well-known programs masked."""
     if " -" in text or "\t-" in text or "pass:" in text:
         text = _TOOLS.sub(lambda match: _command(match[0], mark), text)
     if "login" in text and "password" in text:
@@ -57,7 +57,7 @@ def _command(command: str, mark: Mark) -> str:
 
 
 def _short(match: re.Match[str], mark: Mark, command: str) -> str:
-    """`-p` means a port, a path or a project to some programs: only what cannot be one is replaced."""
+    """Mask the value of a short option. To some programs `-p` is a port, a path or a project: those values are kept."""
     value = match["value"]
     flag = match["head"].strip().strip("\"'")
     glued = not match["head"].rstrip("\"'").endswith(" ")

@@ -1,6 +1,6 @@
-"""Secrets in HTTP headers that stand in a text: `Authorization`, `Proxy-Authorization`, `Cookie`, `Set-Cookie`.
+"""Secrets in HTTP headers inside a text: `Authorization`, `Proxy-Authorization`, `Cookie`, `Set-Cookie`.
 
-The scheme, the names of cookies and their attributes stay. Not here: headers as mappings (`structure.py`).
+The scheme, cookie names and cookie attributes are kept. Not here: headers as mappings (`structure.py`).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _ATTRIBUTES = frozenset(("path", "domain", "expires", "max-age", "samesite", "pr
 
 
 def mask_headers(text: str, mark: Mark) -> str:
-    """`text` with the values of telling headers replaced."""
+    """Return `text` with the credentials in HTTP headers masked."""
     if "uthorization" in text or "UTHORIZATION" in text:
         text = _AUTHORIZATION.sub(lambda match: _authorization(match, mark), text)
     if "ookie" in text or "OOKIE" in text:
@@ -50,7 +50,7 @@ def _authorization(match: re.Match[str], mark: Mark) -> str:
 
 
 def _credential(scheme: str, value: str) -> bool:
-    """Return whether what follows a scheme is a credential, and not a word of a sentence."""
+    """Return whether the word after a scheme is a credential rather than a word of a sentence."""
     basic = scheme.lower().startswith("basic") and value.lower() != value and len(value) >= 8
     return basic or "=" in value or len(value) >= 20 or looks_random(value, least=6)
 

@@ -1,6 +1,6 @@
-"""What stands where a secret stood: `<secret:3f2a9c>`, the same for equal secrets within one process.
+"""Marks that replace secrets: `<secret:3f2a9c>`, equal for equal secrets within one process.
 
-The digits are a keyed hash whose key is random per process, so that nobody can test guesses against a record.
+The digits are a keyed BLAKE2b hash whose key is random per process, so guesses cannot be tested against a record.
 Not here: finding secrets (`own.py`, `blocks.py`, `vendors.py`, `urls.py`, `assignments.py`).
 """
 
@@ -21,7 +21,7 @@ _STARS = "****"
 
 
 class Marker:
-    """Makes marks. Calling it with a secret gives its mark; a mark stays what it is."""
+    """Makes marks with one key. Calling it with a secret returns its mark; a mark is returned unchanged."""
 
     def __init__(self, key: bytes | None = None) -> None:
         self._key = secrets.token_bytes(32) if key is None else key
@@ -35,7 +35,7 @@ class Marker:
 
 
 def mask_id(value: str) -> str:
-    """An identity down to its first and last 4 characters; nothing of one that is hardly longer."""
+    """Return an identifier reduced to its first and last 4 characters; only stars for 8 characters or less."""
     if len(value) <= 2 * _EDGE:
         return _STARS
     return f"{value[:_EDGE]}{_STARS}{value[-_EDGE:]}"

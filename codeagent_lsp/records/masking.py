@@ -1,7 +1,7 @@
-"""Keeps secrets from the model and gives them back to its edits: marks where it reads, secrets where it writes.
+"""Masking between the model and the workspace: marks in what the model reads, secrets in what it writes.
 
-A file with a key in it can so be edited next to the key by a model that never saw it. Not here: finding secrets
-(`sanitizer.py`), what is written to disk as a record.
+A model can so edit a file next to a key that it never saw. Not here: finding secrets
+(`sanitizer.py`), records on disk.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ MOST = 10_000
 
 
 class Masking:
-    """One for a server; marks are the same everywhere in it. `secrets` are our own keys.
+    """Masks the secrets in everything that a model reads; one per server, with the same marks everywhere.
 
-    `own` finds those, for whoever else has to; `sanitizer` is for texts that are kept.
+    `secrets` are our own keys. `own` finds these, for other users; `sanitizer` is for texts that are stored.
     """
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
@@ -28,15 +28,15 @@ class Masking:
         self.sanitizer = Sanitizer(secrets=self.own, identities=False, homes=(), marker=self.marker)
 
     def hide(self, text: str) -> str:
-        """`text` with marks where it has secrets."""
+        """Return `text` with its secrets replaced by marks."""
         return self.sanitizer.text(text)
 
     def clean(self, value: Any) -> Any:
-        """Any value, in any nesting, with marks where it has secrets."""
+        """Return any value, nested in any way, with its secrets replaced by marks."""
         return self.sanitizer.sanitize(value)
 
     def reveal(self, value: Any) -> Any:
-        """The same value, in any nesting of mappings and sequences, with the secrets that our marks stand for."""
+        """Return the value, nested in mappings and sequences, with our marks replaced by the secrets."""
         if isinstance(value, str):
             return (
                 MARK.sub(lambda match: self.marker.known.get(match[0], match[0]), value)
@@ -51,7 +51,10 @@ class Masking:
 
 
 class _Remembering(Marker):
-    """A marker that knows what its marks stand for; in memory only, the oldest are forgotten."""
+    """A marker that remembers the secrets of its marks.
+
+    In memory only, the oldest of more than `MOST` are forgotten.
+    """
 
     def __init__(self) -> None:
         super().__init__()

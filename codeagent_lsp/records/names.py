@@ -1,7 +1,7 @@
-"""What a name says about its value: a secret, perhaps one, an identity, or nothing.
+"""Classification of names by what they say about their value: a secret, perhaps one, an identity, or nothing.
 
-Works on the words of a name, however it is written: `API_KEY`, `apiKey`, `x-api-key`, `spring.api.key`. Not here:
-what the value itself says (`values.py`).
+Works on the words of a name in any notation: `API_KEY`, `apiKey`, `x-api-key`, `spring.api.key`. Not here:
+the judgement of the value itself (`values.py`).
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from enum import Enum, auto
 from functools import lru_cache
 
 
-class Kind(Enum):
-    """How a name speaks of its value."""
+class NameKind(Enum):
+    """The sensitivity of a value according to its name."""
 
     PLAIN = auto()
     """Nothing to hide."""
@@ -70,53 +70,53 @@ _HEADERS = frozenset((
 
 
 @lru_cache(maxsize=4096)
-def kind_of(name: str) -> Kind:
+def kind_of(name: str) -> NameKind:
     """Return the kind of `name`. Names of more than 80 characters are sentences, and plain."""
     if len(name) > 80:
-        return Kind.PLAIN
+        return NameKind.PLAIN
     first, dot, last = name.rpartition(".")
-    if dot and first and (kind := kind_of(last)) is not Kind.PLAIN:
+    if dot and first and (kind := kind_of(last)) is not NameKind.PLAIN:
         return kind  # `self.token` is a token
     words = [word.lower() for word in _WORD.findall(name)]
     joined = "_".join(words)
     if joined in _HEADERS:
-        return Kind.SECRET
+        return NameKind.SECRET
     if joined in _SESSIONS:
-        return Kind.SESSION
+        return NameKind.SESSION
     if joined in _IDENTITIES:
-        return Kind.IDENTITY
+        return NameKind.IDENTITY
     return _by_words(_without_suffixes(words))
 
 
-def _by_words(words: list[str]) -> Kind:
+def _by_words(words: list[str]) -> NameKind:
     if not words:
-        return Kind.PLAIN
+        return NameKind.PLAIN
     *before, last = words
     if last == "key" and before:
         return _by_key(before)
     if last == "phrase" and before:
-        return Kind.SECRET if before[-1] in ("pass", "seed", "recovery") else Kind.PLAIN
+        return NameKind.SECRET if before[-1] in ("pass", "seed", "recovery") else NameKind.PLAIN
     if before and _QUESTIONS.intersection(before) and last not in ("secret", "apikey"):
-        return Kind.PERHAPS if before[0] in ("current", "last", "next") and last in _PASSWORDS else Kind.PLAIN
+        return NameKind.PERHAPS if before[0] in ("current", "last", "next") and last in _PASSWORDS else NameKind.PLAIN
     if last == "pass":
-        return Kind.SECRET if before and before[-1] in _PASS_OF else Kind.PLAIN
+        return NameKind.SECRET if before and before[-1] in _PASS_OF else NameKind.PLAIN
     if last == "pat":
-        return Kind.SECRET if before and before[-1] in _PAT_OF else Kind.PLAIN
+        return NameKind.SECRET if before and before[-1] in _PAT_OF else NameKind.PLAIN
     if last in _WEAK:
-        return Kind.SECRET if before and last in ("token", "bearer") else Kind.PERHAPS
-    return Kind.SECRET if last in _SECRETS or last.endswith(_ENDINGS) else Kind.PLAIN
+        return NameKind.SECRET if before and last in ("token", "bearer") else NameKind.PERHAPS
+    return NameKind.SECRET if last in _SECRETS or last.endswith(_ENDINGS) else NameKind.PLAIN
 
 
-def _by_key(before: list[str]) -> Kind:
+def _by_key(before: list[str]) -> NameKind:
     if before[-1] in _WEAK_KEYS:
-        return Kind.PERHAPS
+        return NameKind.PERHAPS
     if before[-1] in _KEYS or before[-1] in _SECRETS:
-        return Kind.SECRET
-    return Kind.PLAIN
+        return NameKind.SECRET
+    return NameKind.PLAIN
 
 
 def _without_suffixes(words: list[str]) -> list[str]:
-    """`words` without what follows the word that counts: `token_value`, `password2`, `api_key_prod`."""
+    """Return `words` without suffixes that carry no meaning: `token_value`, `password2`, `api_key_prod`."""
     end = len(words)
     while end > 1 and (words[end - 1].isdigit() or words[end - 1] in _SUFFIXES):
         if words[end - 1] == "key" and words[end - 2] not in ("password", "token", "passwd"):

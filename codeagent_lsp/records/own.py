@@ -1,8 +1,8 @@
-"""The first layer: keys we hold ourselves, wherever and however they are written.
+"""The first layer of the sanitizer: keys that this program itself holds, in any encoding.
 
-Each is looked for as it is, in hex, Base64 of both alphabets at any alignment, URL-quoted, escaped for JSON or HTML,
-and reversed. All writings of one key get the same mark. Keys may come later, as tokens of a login do. Not here: secrets
-of others.
+Each key is searched for as it is, in hex, in Base64 of both alphabets at any alignment, URL-quoted, escaped for JSON
+or HTML, and reversed. All encodings of one key get the same mark. Keys can be added later, such as tokens of a login.
+Not here: other secrets (`vendors.py`, `assignments.py`, ...).
 """
 
 from __future__ import annotations
@@ -19,8 +19,9 @@ MOST_LEARNT = 64  # tokens are renewed for as long as a server runs
 
 
 class OwnSecrets:
-    """Finds `secrets`; those shorter than `LEAST` characters are left out. `version` grows when it learns; it may learn
-    in one thread and mask in others.
+    """Finds `secrets` of at least `LEAST` characters, in any encoding.
+
+    `version` grows when `learn` adds some. Safe to learn in one thread and mask in others.
     """
 
     def __init__(self, secrets: Iterable[str]) -> None:
@@ -30,7 +31,7 @@ class OwnSecrets:
         self._writings = _sorted_writings(self._given)
 
     def learn(self, secrets: Iterable[str]) -> None:
-        """Find these from now on, too; of all that were ever learnt, the last `MOST_LEARNT`."""
+        """Add secrets to find; of all that were ever added, the last `MOST_LEARNT` are kept."""
         new = [secret for secret in _usable(secrets) if secret not in self._given]
         learnt = (*(secret for secret in self._learnt if secret not in new), *new)[-MOST_LEARNT:]
         if learnt == self._learnt:
@@ -41,11 +42,11 @@ class OwnSecrets:
 
     @property
     def longest(self) -> int:
-        """The length of the longest writing; what a stream has to hold back."""
+        """The length in characters of the longest encoded secret, which a stream has to hold back."""
         return len(self._writings[0][0]) if self._writings else 0
 
     def mask(self, text: str, mark: Mark) -> str:
-        """`text` with every writing of a secret replaced by the secret's mark."""
+        """Return `text` with every encoding of a secret replaced by the secret's mark."""
         for writing, secret in self._writings:
             if writing in text:
                 text = text.replace(writing, mark(secret))
@@ -58,7 +59,7 @@ def _usable(secrets: Iterable[str]) -> tuple[str, ...]:
 
 
 def _sorted_writings(secrets: Iterable[str]) -> list[tuple[str, str]]:
-    """Every writing with its secret, the longest first."""
+    """Return every encoding with its secret, the longest first."""
     found = {writing: secret for secret in sorted(secrets) for writing in _writings(secret)}
     return sorted(found.items(), key=lambda pair: (-len(pair[0]), pair[0]))
 
@@ -78,7 +79,7 @@ def _writings(secret: str) -> Iterator[str]:
 
 
 def _base64_core(data: bytes, shift: int) -> str:
-    """What the Base64 of anything that has `data` at an offset of `shift` modulo 3 contains."""
+    """Return the substring that the Base64 of any data contains which has `data` at an offset of `shift` modulo 3."""
     encoded = base64.b64encode(b"\0" * shift + data).decode("ascii").rstrip("=")
     head = (shift * 8 + 5) // 6
     tail = len(encoded) - (1 if (shift + len(data)) % 3 else 0)

@@ -1,7 +1,7 @@
-"""Joins events that carry a text piece by piece, so that a secret split between two of them is recorded whole.
+"""Joining of events that stream a text, so that a secret split between two of them is recorded as one text.
 
-Pieces of one kind and one run become one event, written when something else happens in that run or when it gets long.
-Not here: cleaning (`writer.py` does that with the joined event).
+Pieces of one type and one run become one event, emitted when another event comes in that run or when the text gets
+long. Not here: masking (`writer.py` does that with the joined event).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ LONG, TOO_LONG = 65_536, 262_144
 
 @dataclass
 class _Joined:
-    """Pieces so far: the first event, the texts, their length."""
+    """The pieces so far: the first event, the texts, their length in characters."""
 
     first: Mapping[str, Any]
     texts: list[str] = field(default_factory=list)
@@ -24,13 +24,13 @@ class _Joined:
 
 
 class Pieces:
-    """The pieces that wait, by session and run. Events come in by `add` and go out joined."""
+    """Joins streamed events by session and run. Events come in by `add` and are yielded joined."""
 
     def __init__(self) -> None:
         self._waiting: dict[tuple[str, str], _Joined] = {}
 
     def add(self, event: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-        """Take an event; what can be written now, in order."""
+        """Take an event and yield the events that can be written now, in order."""
         key = (str(event.get("session_id", "")), str(event.get("run_id", "")))
         waiting = self._waiting.get(key)
         if waiting is not None and waiting.first.get("type") != event.get("type"):
@@ -48,12 +48,12 @@ class Pieces:
             yield self._cut(waiting)
 
     def rest(self) -> Iterator[Mapping[str, Any]]:
-        """Everything that waits."""
+        """Yield all joined events that are still waiting, and forget them."""
         for key in tuple(self._waiting):
             yield _whole(self._waiting.pop(key))
 
     def _cut(self, waiting: _Joined) -> Mapping[str, Any]:
-        """Return the whole lines of what waits; the last, unfinished one goes on waiting."""
+        """Return an event with the complete lines so far; the unfinished last line stays."""
         text = "".join(waiting.texts)
         end = max(text.rfind("\n"), text.rfind(" ") if waiting.length > TOO_LONG else -1) + 1 or len(text)
         waiting.texts, waiting.length = [text[end:]], len(text) - end

@@ -1,6 +1,6 @@
-"""Shortens paths in records: the home folder becomes `~`, a deep path keeps its ends. URLs stay as they are.
+"""Shortening of paths in records: the home folder becomes `~`, a deep path keeps its ends. URLs are kept.
 
-Only for what is recorded, never for what a model gets: it has to use the paths it reads.
+Only for records, never for a model, which has to use the paths it reads.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ _LONG_WINDOWS = re.compile(rf":(?P<slash>\\{{1,8}}){_PART}(?:(?P=slash){_PART}){
 
 
 class Paths:
-    """Shortens; `homes` are folders to be shown as `~` besides the usual ones."""
+    """Shortens paths; `homes` are folders to be written as `~` besides the usual ones."""
 
     def __init__(self, homes: Iterable[str] = ()) -> None:
         known = sorted({home.rstrip("/\\") for home in homes if len(home.rstrip("/\\")) > 2}, key=len, reverse=True)
         self._own = [re.compile(rf"{re.escape(home)}(?<![\w.~-]{re.escape(home)}){_END}") for home in known]
 
     def shorten(self, text: str) -> str:
-        """`text` with homes as `~` and deep paths as `/first/two/…/the/last/three`."""
+        """Return `text` with homes as `~` and deep paths as `/first/two/…/the/last/three`."""
         if "/" not in text and "\\" not in text:
             return text
         for own in self._own:

@@ -1,7 +1,7 @@
-"""An append-only file of lines that is put aside when it is full: `trace.jsonl`, `trace.jsonl.1`, `trace.jsonl.2`, …
+"""An append-only file of lines with rotation when it is full: `trace.jsonl`, `trace.jsonl.1`, `trace.jsonl.2`, …
 
-Readable by its owner alone. Several processes may write the same file: each line goes in one write, and a file that
-another process has put aside is noticed. Not here: what the lines say, and threads (`writer.py`).
+Readable by its owner only. Several processes may write the same file: each line is one write, and a rotation by
+another process is noticed. Not here: the content of the lines, and threads (`writer.py`).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _FLAGS = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
 
 
 class RotatingFile:
-    """Appends lines. Files have at most `max_bytes` (one line may be longer); `keep` older ones stay."""
+    """Appends lines to a file. Files have at most `max_bytes` (one line may be longer); `keep` older ones are kept."""
 
     def __init__(self, path: Path, *, max_bytes: int, keep: int) -> None:
         self._path = path
@@ -28,7 +28,10 @@ class RotatingFile:
         self._torn = False
 
     def append(self, line: bytes) -> None:
-        """Write one line, without its newline. OSError when the disk is full or the folder cannot be written."""
+        """Write one line, given without its newline.
+
+        Raises OSError when the disk is full or the folder is not writable.
+        """
         handle = self._current()
         if os.fstat(handle).st_size + len(line) > self._max_bytes:
             self._rotate(handle)
@@ -40,7 +43,7 @@ class RotatingFile:
         self._torn = False
 
     def sync(self) -> None:
-        """Wait until everything is on the disk."""
+        """Wait until all data is on disk (fdatasync)."""
         if self._handle is not None:
             getattr(os, "fdatasync", os.fsync)(self._handle)  # macOS has no fdatasync
 
@@ -51,7 +54,7 @@ class RotatingFile:
             self._handle = None
 
     def _current(self) -> int:
-        """Return the file at our path, opened; again when another process has put ours aside."""
+        """Return the open descriptor of the file at our path; reopened after a rotation by another process."""
         if self._handle is not None and _same_file(self._handle, self._path):
             return self._handle
         self.close()
@@ -77,12 +80,15 @@ class RotatingFile:
 
 
 def numbered(path: Path, number: int) -> Path:
-    """Return the file that was put aside `number` times ago; 0 is the one being written."""
+    """Return the path of the file rotated `number` times; 0 is the one being written."""
     return path if number == 0 else path.with_name(f"{path.name}.{number}")
 
 
 def read_records(path: Path) -> Iterator[dict[str, Any]]:
-    """All whole records of a file and those put aside, the oldest first. Torn lines and strange bytes are left out."""
+    """Yield all complete records of a file and its rotated predecessors, the oldest first.
+
+    Invalid lines are skipped.
+    """
     numbers = [int(other.suffix[1:]) for other in path.parent.glob(f"{path.name}.*") if other.suffix[1:].isdecimal()]
     for number in (*sorted(numbers, reverse=True), 0):
         try:
@@ -93,7 +99,7 @@ def read_records(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def parse_line(line: bytes) -> dict[str, Any] | None:
-    """Return the record of one line; None when it is torn or no record."""
+    """Parse the record of one line; None when it is torn or not a JSON object."""
     if not line.endswith(b"\n"):
         return None
     try:

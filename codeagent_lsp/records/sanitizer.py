@@ -1,8 +1,8 @@
-"""The one sanitizer: any JSON-like value in, the same value out with secrets and identities masked.
+"""The sanitizer: any JSON-like value in, the same value out with secrets and identities masked.
 
-Layers, in this order: our own keys, blocks, tokens of known formats, places (URLs, headers, command lines,
-assignments), paths; and, for mappings, what the name of a key says. Never changes its argument, never raises on
-cycles or odd values, and gives what it gets when called with its own result. Not here: the layers themselves.
+Layers, in this order: our own keys, blocks, tokens of known formats, contexts (URLs, headers, command lines,
+assignments), paths; and, for mappings, the names of keys. Never changes its argument, never raises on
+cycles or odd values, and is idempotent. Not here: the layers themselves.
 """
 
 from __future__ import annotations
@@ -28,9 +28,11 @@ CACHED_TEXT = 65_536
 
 
 class Sanitizer:
-    """Masks secrets. `secrets` are our own keys, or what finds them; `enabled=False` gives every value back as it is.
+    """Masks secrets. `secrets` are our own keys, or the object that finds them.
 
-    `identities` says that ids, sessions and paths are shortened as well, as records want it and a model does not.
+    `enabled=False` returns values unchanged.
+
+    With `identities`, ids, sessions and paths are shortened as well, for records but not for a model.
     """
 
     def __init__(
@@ -52,21 +54,21 @@ class Sanitizer:
 
     @property
     def hold_back(self) -> int:
-        """How many characters a stream keeps because one of our own keys may go on in them."""
+        """The number of characters that a stream must keep back, as one of our own keys may continue in them."""
         return self._own.longest
 
     def sanitize(self, value: Any) -> Any:
-        """`value` with secrets masked: texts, bytes, mappings and sequences, nested in any way."""
+        """Return `value` with secrets masked in texts, bytes, mappings and sequences, nested in any way."""
         return self._structure.walk(value) if self.enabled else value
 
     def text(self, text: str) -> str:
-        """A text with secrets masked."""
+        """Return a text with secrets masked."""
         if not self.enabled or len(text) < SHORTEST:
             return text
         return self._cached(text, self._own.version) if len(text) <= CACHED_TEXT else self._clean(text)
 
     def for_model(self) -> Sanitizer:
-        """Return the same for what a model reads: secrets masked with the same marks, ids and paths kept."""
+        """Return a sanitizer for what a model reads: the same marks for secrets, but ids and paths are kept."""
         return Sanitizer(self.enabled, secrets=self._own, identities=False, homes=(), marker=self._mark)
 
     def _clean(self, text: str) -> str:

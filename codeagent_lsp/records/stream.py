@@ -1,7 +1,7 @@
-"""Cleans a text that arrives in pieces, so that a secret split between two of them is still seen whole.
+"""Masking of a text that arrives in pieces, so that a secret split between two of them is found.
 
-Holds back as little as is safe: the last word, or the last line while it names something that may have a secret for
-its value, or a private key until it ends. Not here: what is secret (`sanitizer.py`).
+Holds back as little as is safe: the last word, or the last line while it names something that may have a secret as
+its value, or a private key until it ends. Not here: finding secrets (`sanitizer.py`).
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ _SPACE = re.compile(r"\s(?=\S*\Z)")
 
 
 class StreamSanitizer:
-    """One stream. What `feed` and `close` return, put together, is the cleaned text.
+    """Sanitizes one stream. The results of `feed` and `close`, joined, are the sanitized text.
 
-    `clean` masks a text. `hold_back` is how many characters stay because one of our own keys may go on in them. Memory
-    is that of a piece and `LONGEST_HELD` characters.
+    `clean` masks a text. `hold_back` is the number of characters kept because one of our own keys may continue in them.
+    Memory is bounded by one piece and `LONGEST_HELD` characters.
     """
 
     def __init__(self, clean: Callable[[str], str], hold_back: int = LONGEST_KEY) -> None:
@@ -43,7 +43,7 @@ class StreamSanitizer:
         self._line_held = False  # nothing is given out before the line ends
 
     def feed(self, chunk: str) -> str:
-        """Take a piece; the part of all that was held that is safe to give out, cleaned. Often empty."""
+        """Take a piece and return the part of the held text that is safe to emit, masked. Often empty."""
         self._held += chunk
         if self._line_held and "\n" not in chunk and len(self._held) <= LONGEST_HELD:
             return ""
@@ -52,7 +52,7 @@ class StreamSanitizer:
         return self._give(until)
 
     def close(self) -> str:
-        """Return the rest, cleaned."""
+        """Return the rest, masked."""
         return self._give(len(self._held))
 
     def _give(self, until: int) -> str:
@@ -77,7 +77,7 @@ class StreamSanitizer:
         return self._before_own_keys(line)
 
     def _before_own_keys(self, until: int) -> int:
-        """Our own keys may have spaces in them: enough stays for the longest to be seen whole."""
+        """Return an offset before which no key of ours can begin; such keys may contain spaces."""
         return until if len(self._held) - until >= self._hold_back else self._word_before(until)
 
     def _word_before(self, until: int) -> int:
@@ -88,7 +88,7 @@ class StreamSanitizer:
         return newline + 1
 
     def _cut(self, least: int) -> int:
-        """Too much is held behind `least`: a place between two words, well before the end."""
+        """Return a place to cut between two words when too much is held after `least`."""
         limit = len(self._held) - max(_REST, self._hold_back)
         for separator in ("\n", " ", ",", '"'):
             place = self._held.rfind(separator, max(least, limit - LONGEST_HELD // 2), limit)

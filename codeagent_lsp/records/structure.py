@@ -1,7 +1,7 @@
-"""Walks JSON-like values and decides by the names of keys: replace, show the ends of an id, or look into the text.
+"""Traversal of JSON-like values that decides by key names: mask the value, shorten an id, or sanitize the text.
 
-The form stays: mappings stay mappings with the same keys in the same order, lists lists, tuples tuples, numbers and
-flags what they are. Not here: what is secret within a text (`sanitizer.py` gives the function for that).
+The structure is kept: mappings keep their keys in order, lists stay lists, tuples tuples, numbers and
+booleans unchanged. Not here: secrets within a text (`sanitizer.py` passes the function for that).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 from uuid import UUID
 
 from codeagent_lsp.records.mark import Mark, mask_id
-from codeagent_lsp.records.names import Kind, kind_of
+from codeagent_lsp.records.names import NameKind, kind_of
 
 DEEPEST = 64
 CYCLE, TOO_DEEP = "<cycle>", "<too deep>"
@@ -25,7 +25,7 @@ _HEADERS = frozenset(("authorization", "proxy-authorization", "cookie", "set-coo
 
 
 class Structure:
-    """The walker. `text` cleans a text, `mark` replaces a whole value."""
+    """Walks values. `text` sanitizes a text, `mark` replaces a whole value."""
 
     def __init__(self, text: Callable[[str], str], mark: Mark, *, identities: bool) -> None:
         self._text = text
@@ -33,7 +33,7 @@ class Structure:
         self._identities = identities
 
     def walk(self, value: Any) -> Any:
-        """`value`, cleaned."""
+        """Return `value`, sanitized."""
         return self._any(value, ())
 
     def _any(self, value: Any, above: tuple[int, ...]) -> Any:
@@ -77,20 +77,20 @@ class Structure:
         return key if isinstance(key, int | float | bool | type(None)) else self._text(str(key))
 
     def _under(self, name: str, value: Any, above: tuple[int, ...]) -> Any:
-        """Return the value of a key called `name`."""
+        """Return the sanitized value of a key called `name`."""
         kind = kind_of(name)
-        if kind is Kind.SECRET or (
-            kind is Kind.PERHAPS and (isinstance(value, str) or name.lower().startswith("cred"))
+        if kind is NameKind.SECRET or (
+            kind is NameKind.PERHAPS and (isinstance(value, str) or name.lower().startswith("cred"))
         ):
             return self._replace(value, above)
-        if kind is Kind.SESSION and self._identities:
+        if kind is NameKind.SESSION and self._identities:
             return self._replace(value, above)
-        if kind is Kind.IDENTITY and self._identities and _is_leaf(value):
+        if kind is NameKind.IDENTITY and self._identities and _is_leaf(value):
             return mask_id(str(value))
         return self._any(value, above)
 
     def _replace(self, value: Any, above: tuple[int, ...]) -> Any:
-        """A value whose name says that it is secret: every text and number in it is replaced."""
+        """Mask every text and number in a value whose name says that it is secret."""
         if value is None or isinstance(value, bool) or value == "" or value == b"":
             return value
         if isinstance(value, bytes | bytearray | memoryview):
@@ -116,7 +116,10 @@ class Structure:
         return make(list(items), (*above, id(items)))
 
     def _sequence(self, items: list[Any], above: tuple[int, ...]) -> list[Any]:
-        """Items of a list; one behind `--password`, or behind a header's name in a pair, is its value."""
+        """Sanitize the items of a list.
+
+        An item after `--password`, or after a header's name in a pair, is its value.
+        """
         found: list[Any] = []
         for number, item in enumerate(items):
             before = items[number - 1] if number else None
@@ -130,13 +133,13 @@ class Structure:
 def _announces(before: str, item: str, count: int) -> bool:
     if before.startswith("--") and "=" not in before:
         kind = kind_of(before.lstrip("-"))
-        telling = kind is Kind.SECRET or (kind is Kind.PERHAPS and "token" in before.lower())
+        telling = kind is NameKind.SECRET or (kind is NameKind.PERHAPS and "token" in before.lower())
         return telling and not item.startswith("-") and bool(item)
     return count == 2 and before.lower() in _HEADERS and bool(item)
 
 
 def _named_value(value: Mapping[Any, Any]) -> str:
-    """Return the name in `{"name": "api_key", "value": "…"}`, a form that headers and variables often have."""
+    """Return the name in `{"name": "api_key", "value": "…"}`, as used for headers and variables, or ''."""
     if "value" not in value and "Value" not in value:
         return ""
     name = value.get("name", value.get("key", value.get("Name", "")))

@@ -1,7 +1,7 @@
-"""`trace.jsonl`: every event, model request and model reply of a workspace in detail, to reproduce what happened.
+"""The trace `trace.jsonl`: every event, model request and model reply of a workspace, to reproduce what happened.
 
-A line is `{"ts", "type", "session", "run_id", "data"}`: `type` is `event`, `request` or `reply`; `session` is shown by
-its ends. Not here: sessions, which are resumed from their own files, and decisions (`audit.py`).
+A line is `{"ts", "type", "session", "run_id", "data"}`: `type` is `event`, `request` or `reply`; `session` is
+shortened. Not here: sessions, which are resumed from their own files, and the audit log (`audit.py`).
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ KEEP = 3
 
 
 class TraceWriter:
-    """The trace of one workspace; `folder` is its state folder. Nothing here blocks or raises.
+    """Writes the trace of one workspace; `folder` is its state folder. Recording never blocks or raises.
 
-    Called from one thread. Events that stream a text are joined to one record each.
+    Use from one thread only. Events that stream a text are joined to one record each.
     """
 
     def __init__(
@@ -44,25 +44,25 @@ class TraceWriter:
         )
 
     def event(self, event: Mapping[str, Any]) -> None:
-        """An event as `events.to_dict` gives it."""
+        """Record an event in the form of `events.to_dict`."""
         for whole in self._pieces.add(event):
             self._write_event(whole)
 
     def request(self, session_id: str, run_id: str, request: Mapping[str, Any]) -> None:
-        """What is sent to a model."""
+        """Record a request to a model."""
         self._write("request", session_id, run_id, request)
 
     def reply(self, session_id: str, run_id: str, reply: Mapping[str, Any]) -> None:
-        """What a model answered, whole; or `{"error": …}`."""
+        """Record the complete reply of a model, or `{"error": …}`."""
         self._write("reply", session_id, run_id, reply)
 
     def flush(self, timeout: float = 5.0) -> bool:
-        """Wait until everything so far is written, at most `timeout` seconds; whether it is."""
+        """Wait until all records are written, at most `timeout` seconds, and return whether they are."""
         self._write_pieces()
         return self._writer.flush(timeout)
 
     def close(self, timeout: float = 5.0) -> None:
-        """Write what waits and stop, in at most `timeout` seconds."""
+        """Write the remaining records and stop, in at most `timeout` seconds."""
         self._write_pieces()
         self._writer.close(timeout)
 
@@ -80,11 +80,11 @@ class TraceWriter:
 
 
 def read_trace(folder: Path, *, session: str = "", run: str = "", last: int | None = None) -> Iterator[dict[str, Any]]:
-    """Records of a trace, the oldest first; only those of a session (its whole id) or a run, only the last ones."""
+    """Yield the records of a trace, the oldest first, limited to a session (whole id), a run, and the `last` ones."""
     found = (record for record in read_records(folder / TRACE_FILE) if belongs(record, session=session, run=run))
     yield from found if last is None else deque(found, maxlen=max(0, last))
 
 
 def belongs(record: Mapping[str, Any], *, session: str = "", run: str = "") -> bool:
-    """Return whether a record is of the session and the run asked for; "" asks for any."""
+    """Return whether a record is of the given session and run; "" matches any."""
     return (not session or record.get("session") == mask_id(session)) and (not run or record.get("run_id") == run)

@@ -1,6 +1,6 @@
-"""Secrets in URLs: the password before the host, signed queries, webhooks whose path is the secret.
+"""Secrets in URLs: passwords before the host, signatures in queries, webhooks whose path is the secret.
 
-Queries by ordinary names (`token=`) are found with all other assignments (`assignments.py`).
+Not here: queries by ordinary names (`token=`), found with all other assignments (`assignments.py`).
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _STARTS = (
 
 
 def mask_urls(text: str, mark: Mark) -> str:
-    """`text` with what is secret in its URLs replaced; hosts, paths and harmless queries stay."""
+    """Return `text` with the secrets in its URLs masked; hosts, paths and harmless queries are kept."""
     if "//" in text or "\\/\\/" in text:
         text = _USERINFO.sub(lambda match: _userinfo(match, mark), text)
         if any(start in text for start in _STARTS):

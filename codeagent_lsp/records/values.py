@@ -1,6 +1,6 @@
-"""What a value beside a telling name says itself: a real secret, or a placeholder, a reference, a type, code, prose.
+"""Judgement of values beside a telling name: a real secret, or a placeholder, a reference, a type, code, prose.
 
-Not here: names (`names.py`) and where values stand in a text (`assignments.py`).
+Not here: names (`names.py`) and finding values in a text (`assignments.py`).
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ _LOWER = re.compile(r"[a-z]")
 
 
 def is_placeholder(value: str) -> bool:
-    """Return whether `value` stands for a secret that is elsewhere, or for none: a reference, a stop word, a mark."""
+    """Return whether `value` is no secret itself: empty, a placeholder, a reference, a stop word or a mark."""
     head = value[:200]
     if len(value) > LONGEST_PLACEHOLDER and " " not in head:
         return False
@@ -66,7 +66,7 @@ def is_placeholder(value: str) -> bool:
 
 
 def looks_random(value: str, *, least: int = 8) -> bool:
-    """Whether `value` has the look of a generated token: long enough, no spaces, letters of more than one sort."""
+    """Return whether `value` looks like a generated token: at least `least` characters, no spaces, mixed characters."""
     if len(value) < least or _SPACE.search(value[:200]) or is_placeholder(value):
         return False
     if MARK.search(value):
@@ -84,7 +84,7 @@ def is_uuid(value: str) -> bool:
 
 
 def quoted_reveals(value: str, *, sure: bool) -> bool:
-    """Return whether a quoted value gives a secret away. `sure` says that the name leaves no doubt."""
+    """Return whether a quoted value is a secret. `sure` says that its name certainly denotes one."""
     if not value.strip() or is_placeholder(value) or _URL.match(value) or _PATH.fullmatch(value[:400]):
         return False
     if _PATTERN.fullmatch(value[:400]) or _HEADER_NAME.fullmatch(value[:80]):
@@ -97,10 +97,10 @@ def quoted_reveals(value: str, *, sure: bool) -> bool:
 
 
 def bare_reveals(value: str, after: str, *, sure: bool, tight: bool, whole_line: bool) -> bool:
-    """Return whether an unquoted value gives a secret away.
+    """Return whether an unquoted value is a secret.
 
-    `after` is the character behind it ("" at the end), `tight` says that no space stands around the sign before it,
-    `whole_line` that name and value are alone on their line.
+    `after` is the character behind it ("" at the end), `sure` says that its name certainly denotes a secret, `tight`
+    that there is no space around the operator, `whole_line` that name and value are alone on their line.
     """
     if is_placeholder(value) or _URL.match(value) or (len(value) <= 400 and _PATH.fullmatch(value)):
         return False
@@ -114,7 +114,7 @@ def bare_reveals(value: str, after: str, *, sure: bool, tight: bool, whole_line:
 
 
 def _word_reveals(value: str, after: str, *, tight: bool, whole_line: bool) -> bool:
-    """A value without a digit: a poor password, or a name in code."""
+    """Return whether a value without digits is a weak password rather than a name in code."""
     if _IDENTIFIER.fullmatch(value):
         if after in (",", ")", ";", "}", "]", "|", "?", "!") or "_" in value:
             return False

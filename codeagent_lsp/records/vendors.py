@@ -1,8 +1,8 @@
-"""Tokens that providers give a fixed beginning, so that they can be found: one row per format.
+"""Tokens with a fixed prefix defined by their provider: one row per format.
 
-A row is the literal beginning and the body behind it. The literal is found by plain search, the body is matched
-only there, so a hundred rows cost little. Not here: formats without a beginning of their own, which names, places
-and blocks find (`assignments.py`, `urls.py`, `blocks.py`).
+A row is the literal prefix and the pattern of the body. Prefixes are found in one search, the body is matched
+only there, so a hundred rows cost little. Not here: formats without a prefix, found by name, context
+or form (`assignments.py`, `urls.py`, `blocks.py`).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _H = r"[0-9a-f]"
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """One format. `checked` says that the beginning also occurs in words: the body must look generated."""
+    """One token format. `checked` says that the prefix also occurs in words, so the body must look generated."""
 
     beginning: str
     body: re.Pattern[str]
@@ -119,7 +119,7 @@ _DISCORD = re.compile(
 
 
 def mask_vendor_tokens(text: str, mark: Mark) -> str:
-    """`text` without tokens of a known format."""
+    """Return `text` with tokens of a known format masked."""
     spans = _found(_BEGINNING, text)
     if "\\" in text or "%" in text:
         spans += _found(_ESCAPED_BEGINNING, text)
@@ -155,7 +155,7 @@ def _fits(item: Format, body: str) -> bool:
 
 
 def _widened(text: str, start: int, stop: int) -> tuple[int, int]:
-    """A span with the rest of the word it begins in; no further than a number is long."""
+    """Return the span extended to the left by up to 4 digits of a number it begins in."""
     first = start
     while first > 0 and first > start - 4 and text[first - 1].isdigit():
         first -= 1
@@ -172,7 +172,7 @@ def _replaced(text: str, spans: list[tuple[int, int]], mark: Mark) -> str:
 
 
 def _trie(words: Iterable[str]) -> str:
-    """A pattern for any of `words` that looks at no character twice."""
+    """Return a pattern that matches any of `words` without backtracking."""
     groups = defaultdict(list)
     for word in words:
         groups[word[:1]].append(word[1:])

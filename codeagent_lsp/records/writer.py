@@ -1,8 +1,8 @@
-"""Cleans and writes records in a thread of its own, so that no caller waits for a pattern or for a disk.
+"""Sanitizing and writing of records in a background thread, so that callers wait neither for patterns nor for a disk.
 
-Bounded: when records come faster than they can be written, the newest are dropped, and how many is written down. A
-disk that is full is told of once; writing goes on when there is room again. Not here: files (`rotation.py`) and what
-a record has in it (`trace.py`, `audit.py`).
+Bounded: when records come faster than they can be written, the newest are dropped, and their number is recorded. A
+full disk is reported once; writing goes on when there is room again. Not here: files (`rotation.py`) and the content
+of records (`trace.py`, `audit.py`).
 """
 
 from __future__ import annotations
@@ -23,10 +23,9 @@ LONGEST_RECORD = 4 * 1024 * 1024
 
 
 class RecordWriter:
-    """One file of records. `on_problem` is called once, from the writing thread, when the disk refuses.
+    """Writes one file of records. `on_problem` is called once, from the writing thread, when writing fails.
 
-    A record belongs to the writer once it was given: it is cleaned later, so it must not be changed. `durable` waits
-    for the disk after every batch.
+    A record is sanitized later, so it must not be changed once it was given. `durable` syncs to disk after every batch.
     """
 
     def __init__(
@@ -52,7 +51,7 @@ class RecordWriter:
         self._thread: threading.Thread | None = None
 
     def write(self, record: Mapping[str, Any]) -> None:
-        """Take a record. Returns at once; what comes after `close` is left out."""
+        """Queue a record and return at once; records after `close` are ignored."""
         with self._changed:
             if self._closed:
                 return
@@ -66,12 +65,12 @@ class RecordWriter:
             self._changed.notify_all()
 
     def flush(self, timeout: float = 5.0) -> bool:
-        """Wait until everything taken so far is written, at most `timeout` seconds; whether it is."""
+        """Wait until all queued records are written, at most `timeout` seconds, and return whether they are."""
         with self._changed:
             return self._changed.wait_for(lambda: not self._waiting and not self._busy, timeout)
 
     def close(self, timeout: float = 5.0) -> None:
-        """Write what waits and end the thread, in at most `timeout` seconds."""
+        """Write the remaining records and end the thread, in at most `timeout` seconds."""
         with self._changed:
             self._closed = True
             self._changed.notify_all()
@@ -91,7 +90,7 @@ class RecordWriter:
         self._file.close()
 
     def _next(self) -> list[Mapping[str, Any]]:
-        """What waits; nothing when the writer is closed and all is done."""
+        """Wait for records and return them; an empty list when the writer is closed and everything is written."""
         with self._changed:
             self._changed.wait_for(lambda: bool(self._waiting) or self._closed)
             batch = list(self._waiting)

@@ -5,7 +5,7 @@ Not here: the parts (`backend.py`), what a run does with them (`session/run.py`)
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from codeagent_lsp.agent.forms.known import KnownForms
 from codeagent_lsp.agent.forms.proof import ProofStore
@@ -14,43 +14,76 @@ from codeagent_lsp.server.diagnostics import ClientDiagnostics
 from codeagent_lsp.server.editor import LspEditor
 from codeagent_lsp.server.external import External
 from codeagent_lsp.session.screens import SessionScreens
-from codeagent_lsp.session.services import Kept, ModelPorts, Services, Shells, UserPorts, WorkspacePorts
+from codeagent_lsp.session.services import ModelPorts, Services, SessionStorage, Shells, UserPorts, WorkspacePorts
 from codeagent_lsp.state import state_root
 from codeagent_lsp.tools.artifacts.artifact_store import ArtifactStore
 from codeagent_lsp.tools.outputs import OutputStore
 
-if TYPE_CHECKING:
-    from codeagent_lsp.server.backend import Backend
+if TYPE_CHECKING:  # for their names only
+    from pathlib import Path
+
+    from codeagent_lsp.index.host import IndexHost
+    from codeagent_lsp.server.front import Front
+    from codeagent_lsp.server.models import Models
+    from codeagent_lsp.server.plans import PlanDocuments
+    from codeagent_lsp.server.reviews import Reviews
+    from codeagent_lsp.server.views import Views
+    from codeagent_lsp.session.inbox import Inbox
+    from codeagent_lsp.session.memory.knowledge import Knowledge
+    from codeagent_lsp.session.redaction.redactor import Redactor
+    from codeagent_lsp.session.session_variables import SessionVariables
+    from codeagent_lsp.session.shadows import SessionShadows
+    from codeagent_lsp.tools.permissions.approvals import StandingApprovals
+    from codeagent_lsp.tools.registry import ToolRegistry
 
 
-def run_services(backend: Backend) -> Services:
+class ServerParts(Protocol):
+    """The parts of a server that runs need."""
+
+    front: Front
+    state: Path
+    inbox: Inbox
+    reviews: Reviews
+    plans: PlanDocuments
+    models: Models
+    views: Views
+    index: IndexHost
+    shadows: SessionShadows
+    variables: SessionVariables
+    registry: ToolRegistry
+    standing: StandingApprovals
+    knowledge: Knowledge
+    redactor: Redactor
+
+
+def run_services(parts: ServerParts) -> Services:
     """Return the services of all runs of a server."""
-    front, state = backend.front, backend.state
+    front, state = parts.front, parts.state
     return Services(
         user=UserPorts(
             settings=front.settings,
             mode=lambda: front.settings().permissions.mode,
             language=front.language,
-            inbox=backend.inbox,
-            show_review=backend.reviews.show,
-            show_plan=backend.plans.show,
+            inbox=parts.inbox,
+            show_review=parts.reviews.show,
+            show_plan=parts.plans.show,
         ),
-        models=ModelPorts(backend.models.open, backend.models.open_named, KnownForms(ProofStore(state_root()))),
+        models=ModelPorts(parts.models.open, parts.models.open_named, KnownForms(ProofStore(state_root()))),
         workspace=WorkspacePorts(
             environment=lambda: Environment(tuple(front.folders()), front.client.policy.name),
-            view=backend.views.over,
-            editor=LspEditor(front.client, backend.views.disk_text),
+            view=parts.views.over,
+            editor=LspEditor(front.client, parts.views.disk_text),
             diagnostics=ClientDiagnostics(front.client),
-            indexing=backend.index,
+            indexing=parts.index,
         ),
-        shells=Shells(backend.shadows, SessionScreens(backend.shadows, External(front.client).show)),
-        kept=Kept(
+        shells=Shells(parts.shadows, SessionScreens(parts.shadows, External(front.client).show)),
+        kept=SessionStorage(
             outputs=lambda session_id: OutputStore(state / "outputs" / session_id),
             artifacts=lambda session_id: ArtifactStore(state / "artifacts" / session_id),
-            variables=backend.variables.of,
+            variables=parts.variables.of,
         ),
-        registry=backend.registry,
-        standing=backend.standing,
-        knowledge=backend.knowledge,
-        redactor=backend.redactor,
+        registry=parts.registry,
+        standing=parts.standing,
+        knowledge=parts.knowledge,
+        redactor=parts.redactor,
     )

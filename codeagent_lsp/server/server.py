@@ -10,23 +10,21 @@ import asyncio
 import logging
 import socket
 import sys
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Iterable
 from typing import Any, NoReturn
 
 from lsprotocol import types
 from pygls.exceptions import JsonRpcInvalidParams
-from pygls.lsp.server import LanguageServer
 
 from codeagent_lsp import __version__
 from codeagent_lsp.server.documents import Documents
 from codeagent_lsp.server.wire import lifecycle
 from codeagent_lsp.server.wire.builtin_methods import CodeAgentProtocol
-from codeagent_lsp.server.wire.connection import Channel, Reader, socket_channel
+from codeagent_lsp.server.wire.channel import Channel, Reader, socket_channel
 from codeagent_lsp.server.wire.outgoing import Outgoing
 from codeagent_lsp.server.wire.params import make_converter
 from codeagent_lsp.server.wire.protocol_guard import Phase
-
-ExecuteCommand = Callable[[str, list[Any]], Awaitable[Any]]
+from codeagent_lsp.server.wire.served import ExecuteCommand, Served
 
 _THREADS = 16  # for handlers marked with `server.thread()`; the reader and the writer have their own
 _FLUSH_SECONDS = 0.2
@@ -36,7 +34,7 @@ _START_SECONDS = 60.0
 _log = logging.getLogger(__name__)
 
 
-class CodeAgentServer(LanguageServer):
+class CodeAgentServer(Served):
     """One server for one client. `documents` holds the open buffers, `language` the language of messages."""
 
     protocol: CodeAgentProtocol
@@ -44,7 +42,7 @@ class CodeAgentServer(LanguageServer):
     def __init__(self) -> None:
         self.documents = Documents()
         self.language = "en"
-        self.execute_command: ExecuteCommand = _no_command
+        self.execute_command = _no_command
         self.departure = lifecycle.Departure()
         self._on_started: list[lifecycle.Callback] = []
         self._on_close: list[lifecycle.Callback] = []

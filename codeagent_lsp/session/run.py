@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import shlex
 from collections.abc import Awaitable, Callable
 
 from codeagent_lsp import events
@@ -19,7 +18,7 @@ from codeagent_lsp.errors import CodeAgentError, ErrorCode, UsageError
 from codeagent_lsp.llm.model import Model
 from codeagent_lsp.session.conversation.conversation import Conversation
 from codeagent_lsp.session.conversation.intent_gate import IntentGate
-from codeagent_lsp.session.file_run import command_for, run_file
+from codeagent_lsp.session.own_commands import install_own_skill, run_own_file
 from codeagent_lsp.session.plan.execution import PlanRun
 from codeagent_lsp.session.plan.plan_state import PlanState
 from codeagent_lsp.session.plan.run_planner import RunPlanner
@@ -27,17 +26,15 @@ from codeagent_lsp.session.plan.steering import Steering
 from codeagent_lsp.session.proposal import Proposal
 from codeagent_lsp.session.request import REWRITES, Planning, RunKind, RunRequest, Target
 from codeagent_lsp.session.run_output import PLANNING_CALL, RunOutput
-from codeagent_lsp.session.run_parts import Parts, remember
+from codeagent_lsp.session.run_parts import RunParts, remember
 from codeagent_lsp.session.services import Services
 from codeagent_lsp.session.session import Session
-from codeagent_lsp.session.skill_run import install_skill
 from codeagent_lsp.session.solving.direct_path import DirectPath
 from codeagent_lsp.session.solving.task_work import task_work
 from codeagent_lsp.session.state import RunRecord
 from codeagent_lsp.session.toolbox import Toolbox
 from codeagent_lsp.tools.asking import Question
 from codeagent_lsp.tools.plan.planner_port import StepDraft
-from codeagent_lsp.workspace.text.unseen import escaped, shown_exactly
 
 logger = logging.getLogger(__name__)
 
@@ -58,7 +55,7 @@ class Run:
         self.proposal = Proposal(record, services, self._output)
         self._view = self.proposal.view
         self._toolbox = Toolbox(session, services, self.proposal, self._output)
-        self._parts = Parts(session, record, services, self._output, self.proposal, self._toolbox)
+        self._parts = RunParts(session, record, services, self._output, self.proposal, self._toolbox)
         state = PlanState(record, self._output)
         self._planner = RunPlanner(record, state, self._output, services.user.show_plan)
         self._plan_run = PlanRun(self._parts, state, self._planner)
@@ -124,9 +121,9 @@ class Run:
     async def _work(self, request: RunRequest, gate: IntentGate) -> tuple[events.RunStatus, str]:
         request = await self._in_words(request)
         if request.kind == "runFile" and request.target is not None:
-            return await self._run_file(request.target, request.args)
+            return await run_own_file(self._parts, request.target, request.args)
         if request.kind == "skills.install":
-            return await self._install_skill(request)
+            return await install_own_skill(self._parts, request)
         model = await self._open_model()
         if request.kind in REWRITES and request.target is not None:
             return await self._rewrite(model, request, request.target)
@@ -141,36 +138,6 @@ class Run:
         if redactor is None:
             return model
         return await redactor.before(model, self.session.session_id, self.record.run_id)
-
-    async def _run_file(self, target: Target, args: tuple[str, ...]) -> tuple[events.RunStatus, str]:
-        """The user's own command: asked about only where it is not isolated."""
-        words = command_for(target.file, args, self._view)
-        await self._toolbox.open()
-        shell = self._toolbox.shell
-        if shell is None:
-            return "failed", self._toolbox.no_shell
-        isolation = shell.isolation
-        if not isolation.complete and not await self._confirmed(shlex.join(words), isolation.level):
-            return "completed", self._output.text("file_run.declined")
-        folder = self._view.roots.root_of(target.file.path) or self._view.roots.folders[0]
-        finished = (await run_file(shell, words, folder, self._output.emit)).finished
-        name = self._view.roots.relative(target.file.path)
-        if finished.ending != "exited":
-            return "stopped", self._output.text("file_run.stopped", name=name, ending=finished.ending)
-        seconds = f"{finished.seconds:.1f}"
-        return "completed", self._output.text("file_run.done", name=name, code=finished.exit_code, seconds=seconds)
-
-    async def _install_skill(self, request: RunRequest) -> tuple[events.RunStatus, str]:
-        """The user's own command, too; what is installed is shown first."""
-        if self._services.user.mode() == "readOnly":
-            raise UsageError("skills.read_only")
-        installed = await install_skill(request, self._toolbox.context())
-        return "completed", self._output.text("skills.declined") if installed is None else installed
-
-    async def _confirmed(self, command: str, level: str) -> bool:
-        deny, once = self._output.text("choice.deny"), self._output.text("choice.once")
-        title = self._output.text("file_run.ask", command=shown_exactly(command, escaped), level=level)
-        return await self._output.ask(Question("approval", title, (deny, once), danger=True)) == (once,)
 
     async def _rewrite(self, model: Model, request: RunRequest, target: Target) -> tuple[events.RunStatus, str]:
         """A quick action on a selection; what the model says beside the code is only told where there is no code."""

@@ -25,7 +25,7 @@ from codeagent_lsp.workspace.text.position import LineIndex
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
+class RunParts:
     """What a run is made of, for those who do a part of its work."""
 
     session: Session
@@ -36,7 +36,7 @@ class Parts:
     toolbox: Toolbox
 
 
-def remember(parts: Parts, message: Message) -> None:
+def remember(parts: RunParts, message: Message) -> None:
     """A message joins the run's conversation, stored before anything is done about it."""
     parts.record.messages.append(message)
     parts.output.emit(events.MessageAdded(message=message_to_dict(message)))

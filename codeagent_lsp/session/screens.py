@@ -13,9 +13,8 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol
 
-from codeagent_lsp.environments.environment import Kind as Place
-from codeagent_lsp.environments.environment import PrivateView
-from codeagent_lsp.environments.serving import Kind, Recipe, Status, Stopped, Wanted
+from codeagent_lsp.environments.environment import EnvironmentKind, PrivateView
+from codeagent_lsp.environments.serving import Recipe, ScreenKind, ScreenRequest, Status, Stopped
 from codeagent_lsp.errors import SettingError, ToolFailed
 from codeagent_lsp.shadow.shell import Approve, Shell
 from codeagent_lsp.workspace.changes.staging import Staging
@@ -38,10 +37,10 @@ class Views(Protocol):
     """Makes private views of workspace folders."""
 
     @property
-    def kind(self) -> Place:
+    def kind(self) -> EnvironmentKind:
         """Where they are, by the settings of now."""
 
-    async def private_view(self, kind: Place, folders: Sequence[str], execute: Execute) -> PrivateView:
+    async def private_view(self, kind: EnvironmentKind, folders: Sequence[str], execute: Execute) -> PrivateView:
         """A view of its own, which whoever asks has to close. SettingError or ToolFailed."""
 
 
@@ -57,7 +56,7 @@ class Desk:
 
 @dataclass(frozen=True, slots=True)
 class _Open:
-    place: Place
+    place: EnvironmentKind
     screen: Screen
     workspace: PrivateView
     shell: BoundShell
@@ -73,7 +72,7 @@ class _Open:
         await self.workspace.close()
 
 
-_Key = tuple[str, Kind]
+_Key = tuple[str, ScreenKind]
 
 
 class SessionScreens:
@@ -95,7 +94,7 @@ class SessionScreens:
         known = self._open.get(key)
         return Status(key[1]) if known is None else known.screen.status
 
-    async def start(self, key: _Key, wanted: Wanted, desk: Desk) -> Status:
+    async def start(self, key: _Key, wanted: ScreenRequest, desk: Desk) -> Status:
         """Start it, unless it runs where it should. SettingError or ToolFailed."""
         async with self._turns[key]:
             known = self._open.get(key)
@@ -143,7 +142,7 @@ class SessionScreens:
         await known.close()
         return Stopped(running) if result is None else Stopped(running, result.staged, result.left_out)
 
-    async def _made(self, kind: Kind, wanted: Wanted, desk: Desk) -> _Open:
+    async def _made(self, kind: ScreenKind, wanted: ScreenRequest, desk: Desk) -> _Open:
         folders = desk.view.roots.folders
         if not folders:
             raise ToolFailed(f"No folder is open, so there is nothing to show in a {kind}.")
@@ -180,15 +179,15 @@ class RunScreens:
         """See `Screens`."""
         return self.screens.show is not None
 
-    def status(self, kind: Kind) -> Status:
+    def status(self, kind: ScreenKind) -> Status:
         """See `Screens`."""
         return self.screens.status((self.session_id, kind))
 
-    async def start(self, kind: Kind, wanted: Wanted) -> Status:
+    async def start(self, kind: ScreenKind, wanted: ScreenRequest) -> Status:
         """See `Screens`."""
         return await self.screens.start((self.session_id, kind), wanted, self.desk)
 
-    async def stop(self, kind: Kind) -> Stopped:
+    async def stop(self, kind: ScreenKind) -> Stopped:
         """See `Screens`."""
         return await self.screens.stop((self.session_id, kind), self.desk)
 
@@ -197,7 +196,7 @@ class RunScreens:
         return self.screens.show is not None and await self.screens.show(url)
 
 
-def _recipe(kind: Kind, folder: str, wanted: Wanted, place: Place) -> Recipe:
+def _recipe(kind: ScreenKind, folder: str, wanted: ScreenRequest, place: EnvironmentKind) -> Recipe:
     from codeagent_lsp.environments.desktop import desktop_recipe  # late: only who starts one needs it
     from codeagent_lsp.environments.web_terminal import terminal_recipe  # late: likewise
 

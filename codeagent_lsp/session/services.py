@@ -85,7 +85,7 @@ class Shells:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class SessionStorage:
     """What is kept beside the workspace for one session, by the session's id."""
 
     outputs: Callable[[str], OutputStore]
@@ -101,7 +101,7 @@ class Services:
     models: ModelPorts
     workspace: WorkspacePorts
     shells: Shells
-    kept: Kept
+    kept: SessionStorage
     registry: ToolRegistry
     standing: StandingApprovals
     knowledge: Knowledge

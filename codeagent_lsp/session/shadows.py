@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from codeagent_lsp.config import ShellSettings
-from codeagent_lsp.environments.environment import Adapter, Info, Kind, PrivateView
+from codeagent_lsp.environments.environment import Adapter, EnvironmentKind, Info, PrivateView
 from codeagent_lsp.environments.orchestrator import Orchestrator
 from codeagent_lsp.shadow.shell import Approve, Shell
 from codeagent_lsp.workspace.changes.staging import Staging
@@ -55,11 +55,11 @@ class SessionShadows:
             return self._orchestrator.shell(session_id, view, staging, approve)
 
     @property
-    def kind(self) -> Kind:
+    def kind(self) -> EnvironmentKind:
         """Where commands run by the settings of now."""
         return _kind(self._settings())
 
-    async def private_view(self, kind: Kind, folders: Sequence[str], execute: Execute) -> PrivateView:
+    async def private_view(self, kind: EnvironmentKind, folders: Sequence[str], execute: Execute) -> PrivateView:
         """A view of its own, for what runs long beside the commands of a session; whoever asks has to close it."""
         adapter = cast("LocalAdapter | ContainerAdapter", await self._orchestrator.adapter(kind))
         return await adapter.create(self._settings(), folders, execute)
@@ -84,5 +84,5 @@ class SessionShadows:
         return made
 
 
-def _kind(settings: ShellSettings) -> Kind:
+def _kind(settings: ShellSettings) -> EnvironmentKind:
     return "container" if settings.container_image else "local"

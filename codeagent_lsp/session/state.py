@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from codeagent_lsp import events
-from codeagent_lsp.agent.context.compaction import Kept
+from codeagent_lsp.agent.context.compaction import KeptFacts
 from codeagent_lsp.agent.context.focus import FocusedFile, FocusedFiles
 from codeagent_lsp.agent.prompt import Environment
 from codeagent_lsp.messages import Message
@@ -135,11 +135,11 @@ class CodeAgentContext:
             self.conversation.extend(record.messages[record.joined :])
         record.joined = len(record.messages)
 
-    def kept(self, record: RunRecord, name: Callable[[str], str]) -> Kept:
+    def kept(self, record: RunRecord, name: Callable[[str], str]) -> KeptFacts:
         """What every compaction in that run says again; `name` tells how a path is called."""
         items, plan = self.todos.items, record.plan
         changed = tuple(map(name, record.changed_paths))
-        return Kept(render(items) if items else "", plan.text() if plan else "", changed, self.focused)
+        return KeptFacts(render(items) if items else "", plan.text() if plan else "", changed, self.focused)
 
     def stored_focus(self) -> list[dict[str, object]]:
         """The files in focus as events store them."""

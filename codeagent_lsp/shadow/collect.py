@@ -15,7 +15,7 @@ from pathlib import PurePath
 
 from codeagent_lsp.errors import FileRefused, PathRefused
 from codeagent_lsp.shadow.shell import Writings, Written, WrittenKind
-from codeagent_lsp.shadow.wanted import LeftOut, Wanted
+from codeagent_lsp.shadow.wanted import LeftOut, UnsavedState
 from codeagent_lsp.workspace.files.file_view import FileText, FileView
 from codeagent_lsp.workspace.text.encoding import decode
 
@@ -77,7 +77,7 @@ class Collected:
         )
 
 
-def collect(writings: Writings, view: FileView, seen: Wanted, limits: CollectLimits | None = None) -> Collected:
+def collect(writings: Writings, view: FileView, seen: UnsavedState, limits: CollectLimits | None = None) -> Collected:
     """Judge everything a command wrote in the view that `seen` was laid over."""
     files = [file for file in writings.files if not _hidden(view, file)]
     proposed = [file for file in files if file.kind in ("text", "deleted")]
@@ -96,7 +96,7 @@ def collect(writings: Writings, view: FileView, seen: Wanted, limits: CollectLim
 class _Sorting:
     """The files of one command, on their way into a `Collected`."""
 
-    def __init__(self, view: FileView, seen: Wanted) -> None:
+    def __init__(self, view: FileView, seen: UnsavedState) -> None:
         self._view = view
         self._seen = seen
         self._texts: dict[str, str | None] = {}

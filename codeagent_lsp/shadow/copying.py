@@ -20,7 +20,7 @@ from codeagent_lsp.shadow.mirror import Mirror
 from codeagent_lsp.shadow.mounts import OUTER_ENVIRONMENT
 from codeagent_lsp.shadow.sandbox import Bind, Sandbox, listening, write_options
 from codeagent_lsp.shadow.shell import Command, Isolation, Launch, Writings
-from codeagent_lsp.shadow.upper import Found, UpperLimits
+from codeagent_lsp.shadow.upper import UpperLimits, WrittenFiles
 from codeagent_lsp.shadow.upper_walk import is_folder
 from codeagent_lsp.workspace.files.ignore import IgnoreRules
 
@@ -74,7 +74,7 @@ class CopyLayer:
 
     def writings(self) -> Writings:
         """See `Layer`. Looks at every file of the copy."""
-        found = Found(self._limits)
+        found = WrittenFiles(self._limits)
         for mirror in self._mirrors:
             mirror.collect(found)
         return Writings(tuple(found.files.values()), found.more)

@@ -19,7 +19,7 @@ from codeagent_lsp.shadow.hiding import within
 from codeagent_lsp.shadow.mirror_files import Item, Tree, copy_file, is_output, same_bytes, walk, write_file
 from codeagent_lsp.shadow.shell import WrittenKind
 from codeagent_lsp.shadow.text_times import TextTimes
-from codeagent_lsp.shadow.upper import Found, Rules, UpperLimits
+from codeagent_lsp.shadow.upper import Rules, UpperLimits, WrittenFiles
 from codeagent_lsp.shadow.upper_walk import VERSION_CONTROL, Stamp, is_binary, is_folder, lstat, read
 from codeagent_lsp.workspace.files.ignore import FolderRules
 
@@ -73,7 +73,7 @@ class Mirror:
         self._remove_empty(here, disk)
         self._prepared = self._here(rules).files
 
-    def collect(self, found: Found) -> None:
+    def collect(self, found: WrittenFiles) -> None:
         """Add to `found` what is different from what was prepared."""
         now = self._here(self._rules())
         for name in now.version_control:

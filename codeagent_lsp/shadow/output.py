@@ -30,7 +30,7 @@ _CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class KeptOutput:
     """All that was printed, or its head and tail; then `whole` is the file with all of it."""
 
     text: str
@@ -46,7 +46,7 @@ class Output:
 
     def __init__(self, folder: Path | None, *, kept_bytes: int = KEPT_BYTES) -> None:
         self.size = 0
-        self._readers: dict[Stream, _Reader] = {"stdout": _Reader(), "stderr": _Reader()}
+        self._readers: dict[Stream, _StreamReader] = {"stdout": _StreamReader(), "stderr": _StreamReader()}
         self._line = ""
         self._ends = _Ends(kept_bytes * 2 // 3, kept_bytes - kept_bytes * 2 // 3)
         self._spool = _Spool(folder)
@@ -65,7 +65,7 @@ class Output:
         """Write what waits. A disk that is full ends the file, not the command."""
         self._spool.write()
 
-    def finish(self) -> Kept:
+    def finish(self) -> KeptOutput:
         """The text; what was cut in the middle of a character, sequence or line is part of it."""
         for reader in self._readers.values():
             self._take(reader.finish())
@@ -74,7 +74,7 @@ class Output:
         if self._ends.over:
             self._spool.write()
         self._spool.close()
-        return Kept(self._ends.text(), self._spool.path if self._ends.over else None)
+        return KeptOutput(self._ends.text(), self._spool.path if self._ends.over else None)
 
     def discard(self) -> None:
         """Forget it all, and remove the file."""
@@ -99,7 +99,7 @@ class Output:
 
 
 @dataclass
-class _Reader:
+class _StreamReader:
     """Bytes of one stream to text without escape sequences and control characters, across any chunking."""
 
     decoder: codecs.IncrementalDecoder = field(default_factory=lambda: codecs.getincrementaldecoder("utf-8")("replace"))

@@ -27,7 +27,7 @@ from codeagent_lsp.shadow.mounts import (
 )
 from codeagent_lsp.shadow.sandbox import Bind, Sandbox, listening, write_options
 from codeagent_lsp.shadow.shell import Command, Isolation, Launch, Writings
-from codeagent_lsp.shadow.upper import Found, Upper, UpperLimits
+from codeagent_lsp.shadow.upper import Upper, UpperLimits, WrittenFiles
 from codeagent_lsp.workspace.files.ignore import FolderRules, IgnoreRules
 
 OVERLAY = Isolation("overlay", confined=True, offline=True, hidden=True)
@@ -119,7 +119,7 @@ class OverlayLayer:
 
     def writings(self) -> Writings:
         """See `Layer`."""
-        found = Found(self._limits)
+        found = WrittenFiles(self._limits)
         for root in self._shown:
             if (made := self._known[root]) is not None:
                 made[1].collect(found)

@@ -22,7 +22,7 @@ from typing import Any, TypeVar
 
 from codeagent_lsp.errors import ToolFailed
 from codeagent_lsp.shadow import watchdog
-from codeagent_lsp.shadow.output import Kept, Output
+from codeagent_lsp.shadow.output import KeptOutput, Output
 from codeagent_lsp.shadow.shell import Ending, Finished, Launch, OnOutput, Stream, no_output
 
 MARK_VARIABLE = "CODEAGENT_COMMAND"
@@ -305,7 +305,7 @@ async def _reader(descriptor: int) -> tuple[asyncio.StreamReader, asyncio.ReadTr
     return reader, transport
 
 
-def _gathered(output: Output, reports: str) -> tuple[Kept, dict[str, bytes]]:
+def _gathered(output: Output, reports: str) -> tuple[KeptOutput, dict[str, bytes]]:
     return output.finish(), read_reports(reports) if reports else {}
 
 

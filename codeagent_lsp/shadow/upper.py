@@ -22,8 +22,8 @@ from codeagent_lsp.shadow.upper_walk import (
     MAX_DEPTH,
     OPAQUE,
     VERSION_CONTROL,
-    Entry,
     Stamp,
+    UpperEntry,
     forget_origin,
     has_files,
     is_binary,
@@ -51,7 +51,7 @@ class UpperLimits:
 
 
 @dataclass
-class Found:
+class WrittenFiles:
     """What was found so far, by path, within the limits."""
 
     limits: UpperLimits
@@ -101,7 +101,7 @@ class Upper:
             forget_origin(entry)
         self._stamps = {entry.path: entry.stamp for entry in self._walk()}
 
-    def collect(self, found: Found) -> None:
+    def collect(self, found: WrittenFiles) -> None:
         """Add to `found` what is different from what was prepared."""
         met = set()
         for entry in self._walk():
@@ -115,7 +115,7 @@ class Upper:
             if data is not None and path not in met and not os.path.lexists(self._place(path)):
                 self._gone(path, found)
 
-    def _collect_entry(self, entry: Entry, found: Found) -> None:
+    def _collect_entry(self, entry: UpperEntry, found: WrittenFiles) -> None:
         if entry.is_folder:
             self._hidden_by(entry, found)
         elif self._stamps.get(entry.path) == entry.stamp:
@@ -128,7 +128,7 @@ class Upper:
             if (written := self._changed(entry)) is not None:
                 found.add(written.path, written.kind, written.data)
 
-    def _hidden_by(self, entry: Entry, found: Found) -> None:
+    def _hidden_by(self, entry: UpperEntry, found: WrittenFiles) -> None:
         """The files on the disk that a folder in the upper hides."""
         if entry.lower is None or entry.inner is None or not os.path.lexists(entry.lower):
             return
@@ -140,7 +140,7 @@ class Upper:
                 if name not in here:
                     self._deleted(f"{entry.path}/{name}", f"{entry.lower}/{name}", entry.inner, found)
 
-    def _deleted(self, path: str, lower: str | None, rules: FolderRules, found: Found) -> None:
+    def _deleted(self, path: str, lower: str | None, rules: FolderRules, found: WrittenFiles) -> None:
         """All that was deleted with `path`: itself, or every file below a folder. `rules` are of the folder above."""
         if lower is None or not os.path.lexists(lower):
             return
@@ -157,7 +157,7 @@ class Upper:
             for child in listed(lower):
                 self._deleted(f"{path}/{child}", f"{lower}/{child}", inner, found)
 
-    def _gone(self, path: str, found: Found) -> None:
+    def _gone(self, path: str, found: WrittenFiles) -> None:
         """A wanted file that is no more, and left no trace because the disk has none."""
         rules = self._rules()
         for folder in self._above(path):
@@ -167,7 +167,7 @@ class Upper:
         if rules is not None and not rules.ignores(os.path.basename(path), is_dir=False):
             found.add(path, "deleted")
 
-    def _changed(self, entry: Entry) -> Written | None:
+    def _changed(self, entry: UpperEntry) -> Written | None:
         """What became of a file that is in the upper; None when it is as it was."""
         mode = entry.info.st_mode
         if stat.S_ISLNK(mode):
@@ -182,7 +182,7 @@ class Upper:
             return Written(entry.path, "binary")
         return Written(entry.path, "text", read(entry.upper))
 
-    def _mode_before(self, entry: Entry) -> int | None:
+    def _mode_before(self, entry: UpperEntry) -> int | None:
         """The mode of the file before the command; None when there was no such file."""
         if entry.path in self._wanted:
             stamp = self._stamps.get(entry.path)
@@ -190,14 +190,14 @@ class Upper:
         info = lstat(entry.lower)
         return info.st_mode if info is not None and stat.S_ISREG(info.st_mode) else None
 
-    def _same_bytes(self, entry: Entry) -> bool:
+    def _same_bytes(self, entry: UpperEntry) -> bool:
         """Whether the file has the bytes it had: those that were wanted, else those on the disk."""
         if entry.path in self._wanted:
             wanted = self._wanted[entry.path]
             return wanted is not None and len(wanted) == entry.info.st_size and wanted == read(entry.upper)
         return same_as_disk(entry)
 
-    def _take_back(self, entry: Entry, emptied: set[str]) -> None:
+    def _take_back(self, entry: UpperEntry, emptied: set[str]) -> None:
         """Remove what must not stay for the next command. Contents come before their folder."""
         if entry.is_folder and not entry.ignored and not entry.is_version_control:
             _clear_mark(entry.upper)
@@ -210,7 +210,7 @@ class Upper:
             self._drop(entry.path)
             emptied.update(self._above(entry.path))
 
-    def _is_stale(self, entry: Entry) -> bool:
+    def _is_stale(self, entry: UpperEntry) -> bool:
         """Whether a file is text that nobody wants any more, or a plain copy of what the disk has."""
         mode = entry.info.st_mode
         if stat.S_ISLNK(mode):
@@ -270,7 +270,7 @@ class Upper:
         elif os.path.lexists(place):
             Path(place).unlink()
 
-    def _walk(self) -> Iterator[Entry]:
+    def _walk(self) -> Iterator[UpperEntry]:
         rules = self._rules()
         return iter(()) if rules is None else walk(self.root, self._upper, rules)
 

@@ -30,7 +30,7 @@ _WIDE_MARKS = (b"\xff\xfe", b"\xfe\xff")
 Stamp = tuple[int, int, int, int, int]
 
 
-class Entry(NamedTuple):
+class UpperEntry(NamedTuple):
     """One thing in the upper.
 
     `path` is where the command sees it, `upper` where it lies, `lower` its place on the disk, None where a folder
@@ -80,7 +80,7 @@ class _Place(NamedTuple):
     depth: int = 0
 
 
-def walk(root: str, upper: str, rules: FolderRules) -> Iterator[Entry]:
+def walk(root: str, upper: str, rules: FolderRules) -> Iterator[UpperEntry]:
     """All in `upper` over the folder `root`, folders before what is in them, sorted.
 
     Folders that are ignored or belong to version control are told and not entered.
@@ -122,7 +122,7 @@ def is_binary(path: str) -> bool:
     return b"\0" in head and not head.startswith(_WIDE_MARKS)
 
 
-def same_link(entry: Entry) -> bool:
+def same_link(entry: UpperEntry) -> bool:
     """Whether the disk has the same symbolic link."""
     try:
         return entry.lower is not None and os.readlink(entry.lower) == os.readlink(entry.upper)
@@ -130,7 +130,7 @@ def same_link(entry: Entry) -> bool:
         return False
 
 
-def same_as_disk(entry: Entry) -> bool:
+def same_as_disk(entry: UpperEntry) -> bool:
     """Whether a file in the upper has the bytes that the disk has."""
     info = lstat(entry.lower)
     if entry.lower is None or info is None or not stat.S_ISREG(info.st_mode) or info.st_size != entry.info.st_size:
@@ -145,7 +145,7 @@ def same_as_disk(entry: Entry) -> bool:
         return False
 
 
-def forget_origin(entry: Entry) -> None:
+def forget_origin(entry: UpperEntry) -> None:
     """Make a file of the upper one of its own. Two names with the mark of one origin, left by `ln` or half a `mv`,
     would be one file to the kernel, and one of them would not be listed."""
     if stat.S_ISREG(entry.info.st_mode):
@@ -166,11 +166,11 @@ def has_files(folder: str) -> bool:
     return any(files for _, _, files in os.walk(folder))
 
 
-def _walk(place: _Place) -> Iterator[Entry]:
+def _walk(place: _Place) -> Iterator[UpperEntry]:
     for name in _opened(place.upper):
         upper = f"{place.upper}/{name}"
         lower = f"{place.lower}/{name}" if place.lower is not None else None
-        entry = Entry(f"{place.path}/{name}", upper, lower, os.lstat(upper), place.rules)
+        entry = UpperEntry(f"{place.path}/{name}", upper, lower, os.lstat(upper), place.rules)
         if entry.is_version_control:
             yield entry._replace(hides=entry.is_folder and is_opaque(upper))
         elif place.rules.ignores(name, is_dir=_counts_as_folder(entry)):
@@ -184,7 +184,7 @@ def _walk(place: _Place) -> Iterator[Entry]:
             yield from _walk(_Place(entry.path, upper, below, inner, hides, place.depth + 1))
 
 
-def _counts_as_folder(entry: Entry) -> bool:
+def _counts_as_folder(entry: UpperEntry) -> bool:
     """Whether ignore rules for folders are about it: it is one, or it hides one."""
     return entry.is_folder or (entry.is_whiteout and entry.lower is not None and is_folder(entry.lower))
 

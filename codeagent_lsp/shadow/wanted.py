@@ -20,7 +20,7 @@ LeftOut = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class UnsavedState:
     """What differs from the disk, by absolute real path (None: no such file).
 
     `read` has the text of every file that is open or staged, whether it differs or not: the base of what a command
@@ -33,7 +33,7 @@ class Wanted:
     left_out: LeftOut = ()
 
 
-def wanted(view: FileView) -> Wanted:
+def wanted(view: FileView) -> UnsavedState:
     """What of the workspace folders a run sees in another state than the disk has."""
     moment = time.time_ns()
     files: dict[str, bytes | None] = {}
@@ -52,7 +52,7 @@ def wanted(view: FileView) -> Wanted:
                 files[path] = None
         except (FileRefused, PathRefused) as error:
             left_out.append((path, f"The command saw the saved file: {error}"))
-    return Wanted(files, read, moment, tuple(left_out))
+    return UnsavedState(files, read, moment, tuple(left_out))
 
 
 def _on_disk(view: FileView, path: str) -> bytes | None:

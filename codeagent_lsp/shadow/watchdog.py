@@ -75,7 +75,7 @@ def guard(spec: dict[str, Any], control: int) -> dict[str, Any]:
         tree = Tree(start(spec))
     except OSError as error:
         return {"error": error.errno}
-    limits = Limits(spec)
+    limits = TreeLimits(spec)
     ending = _followed(tree, limits, control, wake)
     left = tree.end()
     return {"code": 128 + signal.SIGKILL if tree.code is None else tree.code, "ending": ending, "left": left}
@@ -122,7 +122,7 @@ class Tree:
             _signal(os.kill, pid)
 
 
-class Limits:
+class TreeLimits:
     """What the tree may use. `spec` has `seconds`, `processes`, `memory_bytes`, `disk_bytes`, `disk_folder`."""
 
     def __init__(self, spec: dict[str, Any]) -> None:
@@ -207,7 +207,7 @@ def free_bytes(folder: str) -> int | None:
     return status.f_bavail * status.f_frsize
 
 
-def _followed(tree: Tree, limits: Limits, control: int, wake: int) -> str:
+def _followed(tree: Tree, limits: TreeLimits, control: int, wake: int) -> str:
     """Wait until the command ended by itself ("exited"), broke a limit, or shall end ("stopped")."""
     look = time.monotonic() + limits.look_seconds
     while True:

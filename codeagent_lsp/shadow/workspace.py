@@ -31,7 +31,7 @@ from codeagent_lsp.shadow.shell import (
     Writings,
     no_output,
 )
-from codeagent_lsp.shadow.wanted import LeftOut, Wanted, wanted
+from codeagent_lsp.shadow.wanted import LeftOut, UnsavedState, wanted
 from codeagent_lsp.workspace.changes.staging import Staging
 from codeagent_lsp.workspace.files.file_view import FileText, FileView
 
@@ -150,7 +150,9 @@ class ShadowWorkspace:
             self._thread.shutdown(wait=False)
         await asyncio.shield(asyncio.wrap_future(done))
 
-    async def _result(self, finished: Finished, binding: _Binding, seen: Wanted, *, proposes: bool) -> CommandResult:
+    async def _result(
+        self, finished: Finished, binding: _Binding, seen: UnsavedState, *, proposes: bool
+    ) -> CommandResult:
         writings = await self._in_thread(self._writings)
         if not proposes:
             return CommandResult(finished, self.isolation)
@@ -194,7 +196,7 @@ class ShadowWorkspace:
                 "and try again; if it stays so, run codeagent-lsp doctor or choose another shell.isolation."
             ) from error
 
-    def _prepared(self, folders: tuple[str, ...], seen: Wanted, command: Command) -> Launch:
+    def _prepared(self, folders: tuple[str, ...], seen: UnsavedState, command: Command) -> Launch:
         """In the thread: bring the view in step, and open it before if need be."""
         if self._layer is None or self._folders != folders:
             self._close_layer()
@@ -277,7 +279,7 @@ def _forget(finished: Finished) -> None:
         Path(finished.whole).unlink(missing_ok=True)
 
 
-def _unseen(isolation: Isolation, seen: Wanted) -> LeftOut:
+def _unseen(isolation: Isolation, seen: UnsavedState) -> LeftOut:
     return tuple((path, _SAVED_ONLY) for path in seen.files) if isolation.level == "direct" else ()
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from codeagent_lsp.terminal.index_place import DONE, Place, brought_up, say, with_index
+from codeagent_lsp.terminal.index_place import DONE, IndexLocation, brought_up, say, with_index
 from codeagent_lsp.terminal.safe import visible
 from codeagent_lsp.texts import text
 
@@ -22,7 +22,7 @@ _NOTES = "SELECT note, count(*) FROM indexed WHERE note != '' GROUP BY note ORDE
 def index_command(workspace: str, *, stats: bool) -> int:
     """Build or refresh; 0 done, 1 failed, 2 usage."""
 
-    def action(place: Place) -> int:
+    def action(place: IndexLocation) -> int:
         begun = time.perf_counter()
         done = brought_up(place)
         seconds = f"{time.perf_counter() - begun:.1f}"
@@ -35,7 +35,7 @@ def index_command(workspace: str, *, stats: bool) -> int:
     return with_index(workspace, action)
 
 
-def statistics(place: Place) -> str:
+def statistics(place: IndexLocation) -> str:
     """What is in the index, one thing a line."""
     languages = place.store.query(_LANGUAGES)
     (files, definitions, references), *_ = place.store.query(_COUNTS)
@@ -51,7 +51,7 @@ def statistics(place: Place) -> str:
     return "\n".join(f"  {text(f'index.stats.{name}', place.language)}: {value}" for name, value in lines)
 
 
-def _size(place: Place) -> int:
+def _size(place: IndexLocation) -> int:
     """Bytes of the file with its log."""
     parts = place.store.path.parent.glob(f"{place.store.path.name}*")
     return sum(part.stat().st_size for part in parts)

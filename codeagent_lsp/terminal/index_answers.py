@@ -14,7 +14,7 @@ from codeagent_lsp.index.answers import Answers
 from codeagent_lsp.index.chunks import Chunk
 from codeagent_lsp.index.rank import Task
 from codeagent_lsp.index.repomap import estimate_tokens
-from codeagent_lsp.terminal.index_place import DONE, FAILED, Place, brought_up, say, with_index
+from codeagent_lsp.terminal.index_place import DONE, FAILED, IndexLocation, brought_up, say, with_index
 from codeagent_lsp.terminal.safe import one_line, visible
 from codeagent_lsp.texts import text
 from codeagent_lsp.workspace.files.file_view import FileView, NoBuffers, NothingStaged
@@ -24,7 +24,7 @@ from codeagent_lsp.workspace.files.paths import Roots
 def map_command(workspace: str, query: str, tokens: int, *, as_json: bool) -> int:
     """Print the map for a task, or the overview; 1 when there is nothing to show."""
 
-    def action(place: Place) -> int:
+    def action(place: IndexLocation) -> int:
         brought_up(place)
         answers, files = Answers(place.store, place.folders), _on_disk(place)
         may_read = _as_the_model(files.roots)
@@ -45,7 +45,7 @@ def map_command(workspace: str, query: str, tokens: int, *, as_json: bool) -> in
 def search_command(workspace: str, query: str, limit: int, *, as_json: bool) -> int:
     """Print the pieces of code that answer best: path, lines, score; 1 when there are none."""
 
-    def action(place: Place) -> int:
+    def action(place: IndexLocation) -> int:
         if not query.strip():
             raise UsageError("index.no_query")
         brought_up(place)
@@ -62,7 +62,7 @@ def search_command(workspace: str, query: str, limit: int, *, as_json: bool) -> 
     return with_index(workspace, action)
 
 
-def _on_disk(place: Place) -> FileView:
+def _on_disk(place: IndexLocation) -> FileView:
     return FileView(Roots([place.folder]), NoBuffers(), NothingStaged())
 
 

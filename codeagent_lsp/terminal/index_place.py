@@ -26,7 +26,7 @@ STORE = "index.sqlite"
 DONE, FAILED, USAGE = 0, 1, 2  # exit codes
 
 
-class Place(NamedTuple):
+class IndexLocation(NamedTuple):
     """A folder, absolute and without links, its store and the user's language."""
 
     folder: str
@@ -43,7 +43,7 @@ class Pass(NamedTuple):
     removed: int
 
 
-def with_index(workspace: str, action: Callable[[Place], int]) -> int:
+def with_index(workspace: str, action: Callable[[IndexLocation], int]) -> int:
     """The exit code of `action` on the index of a folder; 2 for a bad argument, 1 where no index can be kept."""
     language = choose_language("auto", user_locale())
     try:
@@ -62,7 +62,7 @@ def with_index(workspace: str, action: Callable[[Place], int]) -> int:
     return FAILED
 
 
-def brought_up(place: Place) -> Pass:
+def brought_up(place: IndexLocation) -> Pass:
     """Look at the whole folder and bring the index up to it, with a bar on stderr where that takes a while.
 
     OSError and sqlite3.Error where that is impossible. Interrupted: what is written stays, and is right.
@@ -87,7 +87,7 @@ def say(words: str) -> None:
     sys.stdout.flush()
 
 
-def _opened(workspace: str, language: str) -> Place:
+def _opened(workspace: str, language: str) -> IndexLocation:
     folder = Path(workspace).absolute()
     if not folder.is_dir():
         raise UsageError("terminal.folder", folder=workspace)
@@ -95,4 +95,4 @@ def _opened(workspace: str, language: str) -> Place:
     if folder in (Path.home(), *Path.home().parents):
         raise UsageError("index.too_wide", folder=workspace)
     store = open_index(workspace_state([str(folder)]) / STORE)
-    return Place(str(folder), Folders([str(folder)]), store, language)
+    return IndexLocation(str(folder), Folders([str(folder)]), store, language)

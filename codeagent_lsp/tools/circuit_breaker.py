@@ -16,7 +16,7 @@ from typing import Literal
 from codeagent_lsp.config import CircuitBreakerSettings
 from codeagent_lsp.errors import CircuitOpen
 
-Outcome = Literal["success", "failure", "neither"]
+CallOutcome = Literal["success", "failure", "neither"]
 CircuitState = Literal["closed", "open", "half_open"]
 
 
@@ -91,7 +91,7 @@ class CircuitBreaker:
             self._circuits[name] = replace(circuit, trial=True)
         return Attempt(name, circuit.epoch)
 
-    def settle(self, attempt: Attempt, outcome: Outcome, error: str = "") -> None:
+    def settle(self, attempt: Attempt, outcome: CallOutcome, error: str = "") -> None:
         """What came of an attempt."""
         circuit = self._circuits.get(attempt.name, _Circuit())
         if attempt.epoch != circuit.epoch:

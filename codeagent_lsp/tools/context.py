@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from codeagent_lsp.config import Settings
 from codeagent_lsp.errors import ErrorCode, ToolFailed
@@ -19,9 +19,6 @@ from codeagent_lsp.texts import text
 from codeagent_lsp.tools.asking import Asker, Question
 from codeagent_lsp.workspace.changes.staging import Staging
 from codeagent_lsp.workspace.files.file_view import FileView
-
-if TYPE_CHECKING:
-    from codeagent_lsp.tools.tool import Tool
 
 P = TypeVar("P")
 
@@ -56,7 +53,7 @@ class Calls:
     """Port: other tools. `execute` runs a call like one of the model, `tool` finds a tool (ToolFailed for none)."""
 
     execute: Callable[[ToolCall], Awaitable[ToolResult]]
-    tool: Callable[[str], Tool[Any]]
+    tool: Callable[[str], Any]
 
 
 @dataclass(frozen=True, slots=True)

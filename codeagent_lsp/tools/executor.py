@@ -19,11 +19,11 @@ from codeagent_lsp.errors import AgentError, CircuitOpen, ErrorCode, ErrorType, 
 from codeagent_lsp.messages import Status, ToolCall, ToolError, ToolResult
 from codeagent_lsp.texts import text
 from codeagent_lsp.tools.asking import Question
-from codeagent_lsp.tools.circuit_breaker import Outcome
+from codeagent_lsp.tools.circuit_breaker import CallOutcome
 from codeagent_lsp.tools.context import Calls, ToolContext
 from codeagent_lsp.tools.outputs import OutputStore, name_of
 from codeagent_lsp.tools.permissions.approvals import Approvals, fingerprint
-from codeagent_lsp.tools.permissions.command_permissions import Place
+from codeagent_lsp.tools.permissions.command_permissions import CommandEnvironment
 from codeagent_lsp.tools.permissions.decision import Decision, Mode
 from codeagent_lsp.tools.permissions.policy import decide, subjects_of
 from codeagent_lsp.tools.registry import ToolRegistry
@@ -94,7 +94,7 @@ class ToolExecutor:
             attempt = circuits.admit(call.name)
         except CircuitOpen as error:
             return _failure("failed", error.code, str(error))
-        outcome: Outcome = "neither"
+        outcome: CallOutcome = "neither"
         message = ""
         try:
             result = await self._guarded(call)
@@ -158,7 +158,7 @@ class ToolExecutor:
             traits = replace(tool.traits, approved=tool.approves(invocation.arguments, context.settings))
             isolation = context.shell.isolation if context.shell else None
             settings = replace(context.settings.permissions, mode=self._mode())
-            place = Place(context.settings.shell, isolation, context.no_shell)
+            place = CommandEnvironment(context.settings.shell, isolation, context.no_shell)
             decision = decide(traits, call.arguments, settings, context.view.roots, place)
             if invocation.tool.caution and decision.verdict != "deny":
                 decision = Decision("ask", invocation.tool.caution, firm=True)
@@ -277,7 +277,7 @@ def _explain(tool: Tool[Any], error: ValidationError) -> str:
     return f"Wrong arguments for {tool.traits.name}: {'; '.join(problems[:5])}. Parameters: {names or 'none'}."
 
 
-def _outcome(result: ToolResult) -> Outcome:
+def _outcome(result: ToolResult) -> CallOutcome:
     """What a result says about its tool: a wrong call or a *no* says nothing."""
     if result.ok:
         return "success"

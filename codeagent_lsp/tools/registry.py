@@ -41,7 +41,7 @@ class ToolStats:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class RegisteredTool:
     """A tool with its state."""
 
     tool: Tool[Any]
@@ -72,10 +72,10 @@ class ToolRegistry:
         self._disabled = tuple(disabled)
 
     @cached_property
-    def _entries(self) -> dict[str, Entry]:
-        entries: dict[str, Entry] = {}
+    def _entries(self) -> dict[str, RegisteredTool]:
+        entries: dict[str, RegisteredTool] = {}
         for tool in self._first:
-            _add(entries, Entry(tool))
+            _add(entries, RegisteredTool(tool))
         for name in self._disabled:
             if name in entries:
                 entries[name] = replace(entries[name], state="disabled", reason="switched off in the settings")
@@ -83,7 +83,7 @@ class ToolRegistry:
 
     def register(self, tool: Tool[Any], state: ToolState = "active") -> None:
         """Add a tool; a name that is taken is refused, so that no tool shadows another."""
-        _add(self._entries, Entry(tool, state))
+        _add(self._entries, RegisteredTool(tool, state))
 
     def unregister(self, name: str) -> None:
         """Take a tool away; calls that run go on."""
@@ -125,7 +125,7 @@ class ToolRegistry:
             raise ToolFailed(f"The tool {name!r} is {entry.state}{why}.", ErrorCode.TOOL_DISABLED)
         return entry.tool
 
-    def entries(self) -> tuple[Entry, ...]:
+    def entries(self) -> tuple[RegisteredTool, ...]:
         """All tools with their states."""
         resting = {item.name: item.reason for item in self.circuits.resting()}
         return tuple(
@@ -157,13 +157,13 @@ class ToolRegistry:
         entry = self._known(name)
         self._entries[name] = replace(entry, stats=entry.stats.counted(ok=ok, milliseconds=milliseconds))
 
-    def _known(self, name: str) -> Entry:
+    def _known(self, name: str) -> RegisteredTool:
         if name not in self._entries:
             raise ToolFailed(f"There is no tool {name!r}.", ErrorCode.NOT_FOUND)
         return self._entries[name]
 
 
-def _add(entries: dict[str, Entry], entry: Entry) -> None:
+def _add(entries: dict[str, RegisteredTool], entry: RegisteredTool) -> None:
     name = entry.tool.traits.name
     if name in entries:
         raise ValueError(f"a tool named {name!r} is registered already")

@@ -13,7 +13,7 @@ from hypothesis import strategies as some
 from codeagent_lsp.agent.memory import (
     MOST_ENTRIES,
     MOST_NEW,
-    Entry,
+    MemoryEntry,
     background,
     conversation,
     entry_of,
@@ -24,8 +24,8 @@ from codeagent_lsp.agent.memory import (
 )
 
 
-def entry(text: str, reason: str = "", date: str = "2026-01-01") -> Entry:
-    return Entry(id_of(text), "decision", text, reason, "s1", date)
+def entry(text: str, reason: str = "", date: str = "2026-01-01") -> MemoryEntry:
+    return MemoryEntry(id_of(text), "decision", text, reason, "s1", date)
 
 
 def answer(*texts: str) -> str:

@@ -24,7 +24,7 @@ from codeagent_lsp.index.packing import pack
 from codeagent_lsp.index.parse import parse
 from codeagent_lsp.index.rank import Task
 from codeagent_lsp.index.repomap import paths_in
-from codeagent_lsp.index.store import Entry, Store
+from codeagent_lsp.index.store import IndexEntry, Store
 from tests.bench.histories import Commit, Repository
 from tests.bench.peer import Peer, environment
 from tests.bench.plain import PlainWords
@@ -72,16 +72,16 @@ class Tree:
         self.blobs = tree
         return len(entries)
 
-    def _entry(self, path: str, content: bytes) -> Entry:
+    def _entry(self, path: str, content: bytes) -> IndexEntry:
         text = "" if b"\0" in content[:8000] else content.decode("utf-8", "replace")
         return entry(self.store, path, kept(path, text))
 
 
-def entry(store: Store, path: str, text: str) -> Entry:
+def entry(store: Store, path: str, text: str) -> IndexEntry:
     """A file as it is written to the store."""
     tags = parse(path, text)
     digest = hashlib.blake2b(text.encode(), digest_size=16).digest()
-    return Entry(path, digest, pack(tags), store.prepare(path, tags, text))
+    return IndexEntry(path, digest, pack(tags), store.prepare(path, tags, text))
 
 
 def main() -> None:

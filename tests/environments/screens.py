@@ -18,7 +18,7 @@ from websockets.asyncio.client import ClientConnection, connect
 
 from codeagent_lsp.config import ShellSettings
 from codeagent_lsp.environments.desktop import find_programs
-from codeagent_lsp.environments.serving import Wanted
+from codeagent_lsp.environments.serving import ScreenRequest
 from codeagent_lsp.errors import ToolFailed
 from codeagent_lsp.session.screens import Desk, RunScreens, SessionScreens
 from codeagent_lsp.session.shadows import SessionShadows
@@ -157,7 +157,7 @@ def wrote(page: Any, made: Rig, name: str, seconds: float = 20.0) -> None:
 
 async def cancelled_after(seconds: float, made: Rig) -> None:
     """Begin to start a terminal, and think better of it."""
-    starting = asyncio.ensure_future(made.run.start("terminal", Wanted()))
+    starting = asyncio.ensure_future(made.run.start("terminal", ScreenRequest()))
     await asyncio.sleep(seconds)
     starting.cancel()
     await asyncio.wait([starting])

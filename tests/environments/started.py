@@ -7,13 +7,13 @@ import sys
 from pathlib import Path
 
 from codeagent_lsp.config import ShellSettings
-from codeagent_lsp.environments.serving import Kind, Wanted
+from codeagent_lsp.environments.serving import ScreenKind, ScreenRequest
 from tests.environments.screens import rig
 
 
-async def main(kind: Kind, folder: str, image: str) -> None:
+async def main(kind: ScreenKind, folder: str, image: str) -> None:
     async with rig(Path(folder), ShellSettings(container_image=image or None)) as made:
-        status = await made.run.start(kind, Wanted())
+        status = await made.run.start(kind, ScreenRequest())
         print(status.url, flush=True)
         await asyncio.sleep(600)
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from codeagent_lsp.config import ShellSettings
-from codeagent_lsp.environments.serving import Wanted
+from codeagent_lsp.environments.serving import ScreenRequest
 from codeagent_lsp.errors import SettingError
 from tests.environments.engine_rig import IMAGE, Podman, needs_engine
 from tests.environments.folders import Folder
@@ -44,7 +44,7 @@ async def made(engine: Podman, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 async def test_the_shell_is_in_the_container_and_what_it_writes_is_staged(made: Rig, engine: Podman) -> None:
     (made.folder.root / "a.txt").write_text("on disk\n")
     made.folder.staging.write({str(made.folder.root / "b.txt"): "staged\n"})
-    status = await made.run.start("terminal", Wanted())
+    status = await made.run.start("terminal", ScreenRequest())
     assert (status.running, status.isolation, len(engine.listed())) == (True, "container", 1)
     async with shell_at(status.url) as shell:
         await shell.type("cat a.txt b.txt; id -u; ls /sys/class/net; echo do''ne\r")
@@ -66,7 +66,7 @@ async def test_the_shell_is_in_the_container_and_what_it_writes_is_staged(made: 
 
 @needs_browser
 async def test_in_a_real_browser(made: Rig) -> None:
-    status = await made.run.start("terminal", Wanted())
+    status = await made.run.start("terminal", ScreenRequest())
 
     def work(page: Any) -> None:
         page.locator("body[data-connected]").wait_for()
@@ -85,7 +85,7 @@ async def test_in_a_real_browser(made: Rig) -> None:
 
 
 async def test_it_ends_with_its_shell_and_what_was_written_waits(made: Rig) -> None:
-    status = await made.run.start("terminal", Wanted())
+    status = await made.run.start("terminal", ScreenRequest())
     async with shell_at(status.url) as shell:
         await shell.type("echo kept > kept.txt; exit\r")
         await until(lambda: not made.run.status("terminal").running)
@@ -98,27 +98,27 @@ async def test_it_ends_with_its_shell_and_what_was_written_waits(made: Rig) -> N
 async def test_an_image_that_is_not_there_is_an_error_and_no_shell(engine: Podman, made: Rig) -> None:
     made.settings = replace(SET, container_image="localhost/no-such:1")
     with pytest.raises(SettingError) as problem:
-        await made.run.start("terminal", Wanted())
+        await made.run.start("terminal", ScreenRequest())
     assert problem.value.key == "container.no_image"
     assert (made.left(), engine.listed(), made.run.status("terminal").running) == ([], [], False)
 
 
 async def test_a_desktop_is_refused_in_words(made: Rig) -> None:
     with pytest.raises(SettingError, match=r"A desktop cannot run in a container.*shell.containerImage") as problem:
-        await made.run.start("desktop", Wanted())
+        await made.run.start("desktop", ScreenRequest())
     assert "桌面无法在容器中运行" in problem.value.localized("zh-cn")
     assert made.left() == []
 
 
 async def test_one_that_runs_outside_ends_when_a_container_is_set(made: Rig, engine: Podman) -> None:
     made.settings = ShellSettings()
-    outside = await made.run.start("terminal", Wanted())
+    outside = await made.run.start("terminal", ScreenRequest())
     assert outside.isolation in ("overlay", "copy")
     async with shell_at(outside.url) as shell:
         await shell.type("echo outside > a.txt; echo do''ne\r")
         await shell.sees("done\r\n")
     made.settings = SET
-    inside = await made.run.start("terminal", Wanted())
+    inside = await made.run.start("terminal", ScreenRequest())
     assert inside.isolation == "container" and inside.url != outside.url
     assert made.folder.staged() == {"a.txt": "outside\n"}
     async with shell_at(inside.url) as shell:
@@ -128,7 +128,7 @@ async def test_one_that_runs_outside_ends_when_a_container_is_set(made: Rig, eng
 
 
 async def test_a_container_that_is_gone_ends_the_terminal(made: Rig, engine: Podman) -> None:
-    status = await made.run.start("terminal", Wanted())
+    status = await made.run.start("terminal", ScreenRequest())
     async with shell_at(status.url) as shell:
         await shell.type("echo lost > lost.txt; echo do''ne\r")
         await shell.sees("done\r\n")

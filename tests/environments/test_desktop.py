@@ -14,7 +14,7 @@ from websockets.asyncio.client import connect
 from websockets.exceptions import InvalidStatus
 from websockets.typing import Origin
 
-from codeagent_lsp.environments.serving import PORTS, Wanted
+from codeagent_lsp.environments.serving import PORTS, ScreenRequest
 from codeagent_lsp.environments.serving_desktop import connected
 from tests.environments.screens import Rig, browse, killed, needs_browser, needs_desktop, rig, socket_url, until, wrote
 
@@ -36,7 +36,7 @@ async def made(tmp_path: Path) -> AsyncGenerator[Rig]:
 
 
 async def test_it_speaks_vnc_at_the_size_that_was_asked_for(made: Rig) -> None:
-    status = await made.run.start("desktop", Wanted(resolution="800x600", display=7))
+    status = await made.run.start("desktop", ScreenRequest(resolution="800x600", display=7))
     assert status.port >= PORTS["desktop"] and (status.resolution, status.display) == ("800x600", 7)
     async with connect(socket_url(status.url)) as connection:
         assert await connection.recv() == b"RFB 003.008\n"
@@ -53,7 +53,7 @@ async def test_it_speaks_vnc_at_the_size_that_was_asked_for(made: Rig) -> None:
 
 
 async def test_only_who_knows_the_token_gets_anything(made: Rig) -> None:
-    status = await made.run.start("desktop", Wanted())
+    status = await made.run.start("desktop", ScreenRequest())
     async with httpx.AsyncClient(trust_env=False) as client:
         for name in ("", "page.js", "core/rfb.js", "vendor/pako/lib/zlib/inflate.js"):
             assert (await client.get(status.url + name)).status_code == 200, name
@@ -84,10 +84,10 @@ async def test_the_socket_is_no_link_to_another_one(tmp_path: Path) -> None:
 
 
 async def test_it_ends_with_its_x_server(made: Rig) -> None:
-    status = await made.run.start("desktop", Wanted())
+    status = await made.run.start("desktop", ScreenRequest())
     os.kill(status.pid, 9)
     await until(lambda: not made.run.status("desktop").running)
-    again = await made.run.start("desktop", Wanted())
+    again = await made.run.start("desktop", ScreenRequest())
     assert again.running and again.pid != status.pid
 
 
@@ -98,7 +98,7 @@ async def test_nothing_outlives_a_server_that_is_killed(tmp_path: Path) -> None:
 @needs_browser
 async def test_in_a_real_browser(made: Rig) -> None:
     (made.folder.root / "hello.txt").write_text("hello from the workspace\n")
-    status = await made.run.start("desktop", Wanted(resolution="1000x640"))
+    status = await made.run.start("desktop", ScreenRequest(resolution="1000x640"))
     pictures = os.environ.get("CODEAGENT_PICTURES", str(made.state))
 
     def work(page: Any) -> None:

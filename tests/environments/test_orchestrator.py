@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from codeagent_lsp.config import ShellSettings
-from codeagent_lsp.environments.environment import EnvironmentProblem, Info, Kind
+from codeagent_lsp.environments.environment import EnvironmentKind, EnvironmentProblem, Info
 from codeagent_lsp.environments.orchestrator import Orchestrator
 from codeagent_lsp.errors import ErrorCode, SettingError
 from codeagent_lsp.shadow.shell import Approve, Command, CommandResult, Finished, Isolation, OnOutput, Shell, no_output
@@ -53,8 +53,8 @@ class Fake:
 class FakeAdapter:
     """Makes them, or cannot."""
 
-    def __init__(self, kind: Kind, problem: Exception | None = None) -> None:
-        self.kind: Kind = kind
+    def __init__(self, kind: EnvironmentKind, problem: Exception | None = None) -> None:
+        self.kind: EnvironmentKind = kind
         self.made: list[Fake] = []
         self.problem = problem
 

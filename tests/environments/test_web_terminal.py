@@ -16,7 +16,7 @@ from websockets.exceptions import InvalidStatus
 from websockets.typing import Origin
 
 from codeagent_lsp.config import ShellSettings
-from codeagent_lsp.environments.serving import PORTS, Stopped, Wanted
+from codeagent_lsp.environments.serving import PORTS, ScreenRequest, Stopped
 from codeagent_lsp.errors import ToolFailed
 from codeagent_lsp.shadow.watchdog import resident_bytes
 from tests.children import command_lines
@@ -49,7 +49,7 @@ async def made(tmp_path: Path) -> AsyncGenerator[Rig]:
 async def test_it_is_used_and_nothing_reaches_the_disk(made: Rig) -> None:
     (made.folder.root / "a.txt").write_text("on disk\n")
     made.folder.staging.write({str(made.folder.root / "b.txt"): "staged\n"})
-    status = await made.run.start("terminal", Wanted())
+    status = await made.run.start("terminal", ScreenRequest())
     assert status.running and status.port >= PORTS["terminal"] and status.isolation in ("overlay", "copy")
     assert command_lines()[status.pid]
     async with shell_at(status.url) as shell:
@@ -72,7 +72,7 @@ async def test_it_is_used_and_nothing_reaches_the_disk(made: Rig) -> None:
 
 
 async def test_only_who_knows_the_token_gets_anything(made: Rig) -> None:
-    status = await made.run.start("terminal", Wanted())
+    status = await made.run.start("terminal", ScreenRequest())
     token = status.url.split("/")[3]
     async with httpx.AsyncClient(trust_env=False) as client:
 
@@ -98,7 +98,7 @@ async def test_only_who_knows_the_token_gets_anything(made: Rig) -> None:
 
 @pytest.mark.parametrize("origin", ["http://evil.example", "http://127.0.0.1:1", "null"])
 async def test_no_other_page_reaches_the_socket(made: Rig, origin: str) -> None:
-    status = await made.run.start("terminal", Wanted())
+    status = await made.run.start("terminal", ScreenRequest())
     with pytest.raises(InvalidStatus, match="403"):
         async with connect(socket_url(status.url), origin=Origin(origin)):
             pass
@@ -110,7 +110,7 @@ async def test_no_other_page_reaches_the_socket(made: Rig, origin: str) -> None:
 
 
 async def test_it_ends_with_its_shell_and_what_was_written_waits(made: Rig) -> None:
-    status = await made.run.start("terminal", Wanted())
+    status = await made.run.start("terminal", ScreenRequest())
     async with shell_at(status.url) as shell:
         await shell.type("echo kept > kept.txt; exit\r")
         await until(lambda: not made.run.status("terminal").running)
@@ -127,15 +127,15 @@ async def test_ports(made: Rig) -> None:
         taken.listen()
         port = taken.getsockname()[1]
         with pytest.raises(ToolFailed, match=f"No port is free: {port}"):
-            await made.run.start("terminal", Wanted(port))
+            await made.run.start("terminal", ScreenRequest(port))
     assert made.left() == []
-    first = await made.run.start("terminal", Wanted(port))
+    first = await made.run.start("terminal", ScreenRequest(port))
     assert first.port == port
-    again = await made.run.start("terminal", Wanted())
+    again = await made.run.start("terminal", ScreenRequest())
     assert (again.url, again.pid) == (first.url, first.pid), "one that runs is left as it is"
     other = made.screens.of("another session", made.run.desk)
-    usual = await other.start("terminal", Wanted())
-    third = await made.screens.of("a third", made.run.desk).start("terminal", Wanted())
+    usual = await other.start("terminal", ScreenRequest())
+    third = await made.screens.of("a third", made.run.desk).start("terminal", ScreenRequest())
     assert third.port > usual.port >= PORTS["terminal"]
 
 
@@ -145,7 +145,7 @@ def serving_programs() -> set[int]:
 
 async def test_a_browser_that_does_not_read_stops_the_flood(made: Rig) -> None:
     before = serving_programs()
-    status = await made.run.start("terminal", Wanted())
+    status = await made.run.start("terminal", ScreenRequest())
     (serving,) = serving_programs() - before
     async with connect(socket_url(status.url), max_queue=1) as deaf:
         await deaf.send('["stdin", "yes 0123456789012345678901234567890123456789\\r"]')
@@ -164,7 +164,7 @@ async def test_cancelled_while_it_starts(made: Rig) -> None:
 
 
 async def test_a_stop_that_is_cancelled_while_it_asks_leaves_all_to_the_next(made: Rig) -> None:
-    status = await made.run.start("terminal", Wanted())
+    status = await made.run.start("terminal", ScreenRequest())
     async with shell_at(status.url) as shell:
         await shell.type("echo a > a.txt; mkdir .vscode; echo '{}' > .vscode/tasks.json; echo do''ne\r")
         await shell.sees("done\r\n")
@@ -192,14 +192,14 @@ async def test_a_stop_that_is_cancelled_while_it_asks_leaves_all_to_the_next(mad
 async def test_it_needs_a_view_from_which_nothing_gets_out(tmp_path: Path) -> None:
     async with rig(tmp_path, ShellSettings(isolation="direct")) as opened:
         with pytest.raises(ToolFailed, match="isolation level direct"):
-            await opened.run.start("terminal", Wanted())
+            await opened.run.start("terminal", ScreenRequest())
         assert opened.left() == []
 
 
 async def test_on_a_copy_of_the_workspace(tmp_path: Path) -> None:
     async with rig(tmp_path, ShellSettings(isolation="copy")) as opened:
         (opened.folder.root / "a.txt").write_text("on disk\n")
-        status = await opened.run.start("terminal", Wanted())
+        status = await opened.run.start("terminal", ScreenRequest())
         assert status.isolation == "copy"
         async with shell_at(status.url) as shell:
             await shell.type("cat a.txt; echo new > made.txt; echo do''ne\r")
@@ -216,7 +216,7 @@ async def test_nothing_outlives_a_server_that_is_killed(tmp_path: Path) -> None:
 @pytest.mark.journey
 @needs_browser
 async def test_in_a_real_browser(made: Rig) -> None:
-    status = await made.run.start("terminal", Wanted())
+    status = await made.run.start("terminal", ScreenRequest())
 
     def work(page: Any) -> None:
         page.locator("body[data-connected]").wait_for()

@@ -14,9 +14,8 @@ from typing import Any
 import pytest
 
 from codeagent_lsp.environments import desktop, web_terminal
-from codeagent_lsp.environments.environment import Kind as Place
-from codeagent_lsp.environments.environment import PrivateView
-from codeagent_lsp.environments.serving import Kind, Screens, Status, Stopped, Wanted
+from codeagent_lsp.environments.environment import EnvironmentKind, PrivateView
+from codeagent_lsp.environments.serving import ScreenKind, ScreenRequest, Screens, Status, Stopped
 from codeagent_lsp.environments.serving_program import listening
 from codeagent_lsp.errors import SettingError, ToolFailed
 from codeagent_lsp.messages import ToolCall, ToolResult
@@ -37,23 +36,23 @@ class FakeScreens:
 
     def __init__(self, *, shows: bool = True, opens: bool = True, stopped: Stopped | None = None) -> None:
         self.shows = shows
-        self.calls: list[tuple[str, Kind]] = []
-        self.wanted: list[Wanted] = []
+        self.calls: list[tuple[str, ScreenKind]] = []
+        self.wanted: list[ScreenRequest] = []
         self.shown: list[str] = []
         self._opens = opens
         self._stopped = stopped or Stopped(was_running=True)
         self._status = Status("terminal")
 
-    def status(self, kind: Kind) -> Status:
+    def status(self, kind: ScreenKind) -> Status:
         return replace(self._status, kind=kind)
 
-    async def start(self, kind: Kind, wanted: Wanted) -> Status:
+    async def start(self, kind: ScreenKind, wanted: ScreenRequest) -> Status:
         self.calls.append(("start", kind))
         self.wanted.append(wanted)
         self._status = replace(RUNNING, kind=kind, resolution=wanted.resolution, display=wanted.display)
         return self._status
 
-    async def stop(self, kind: Kind) -> Stopped:
+    async def stop(self, kind: ScreenKind) -> Stopped:
         self.calls.append(("stop", kind))
         self._status = Status(kind)
         return self._stopped
@@ -76,7 +75,7 @@ async def called(
 async def test_a_start_asks_and_opens(tmp_path: Path) -> None:
     screens = FakeScreens()
     result, asker = await called(tmp_path, screens, "terminal", ["Open"], action="start", port=9000)
-    assert (result.status, screens.calls, screens.wanted) == ("ok", [("start", "terminal")], [Wanted(9000)])
+    assert (result.status, screens.calls, screens.wanted) == ("ok", [("start", "terminal")], [ScreenRequest(9000)])
     question = asker.asked[-1]
     assert question.choices == ("Not now", "Open") and "http://127.0.0.1:7681/" in question.title
     assert screens.shown == [RUNNING.url]
@@ -190,7 +189,7 @@ def test_what_a_desktop_lacks(tmp_path: Path) -> None:
 def test_what_runs_in_a_desktop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made = desktop.Programs(tmp_path, "xterm")
     monkeypatch.setattr(desktop, "find_programs", lambda: made)
-    script = desktop.desktop_recipe("/w", Wanted(resolution="640x480", display=3)).command.script
+    script = desktop.desktop_recipe("/w", ScreenRequest(resolution="640x480", display=3)).command.script
     assert isinstance(script, str)
     assert "Xvnc :3 -geometry 640x480" in script and "exec xterm" in script
     assert f"${REPORT_VARIABLE}/vnc" in script and "-rfbport -1" in script and "-nolisten tcp" in script
@@ -223,23 +222,25 @@ async def test_a_session_without_a_folder(tmp_path: Path) -> None:
 class Views:
     """Says where commands run, and remembers where a view was wanted."""
 
-    def __init__(self, kind: Place) -> None:
+    def __init__(self, kind: EnvironmentKind) -> None:
         self.kind = kind
-        self.wanted: list[Place] = []
+        self.wanted: list[EnvironmentKind] = []
 
-    async def private_view(self, kind: Place, folders: object, execute: object) -> PrivateView:
+    async def private_view(self, kind: EnvironmentKind, folders: object, execute: object) -> PrivateView:
         self.wanted.append(kind)
         raise ToolFailed("enough")
 
 
 @pytest.mark.parametrize("place", ["local", "container"])
-async def test_a_terminal_is_where_commands_are(tmp_path: Path, place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_terminal_is_where_commands_are(
+    tmp_path: Path, place: EnvironmentKind, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(web_terminal, "need_library", lambda: None)
     monkeypatch.setattr(web_terminal, "emulator", dict)
     folder, views = Folder(tmp_path), Views(place)
     run = SessionScreens(views).of("s", Desk(folder.view, folder.staging, _no))
     with pytest.raises(ToolFailed, match="enough"):
-        await run.start("terminal", Wanted())
+        await run.start("terminal", ScreenRequest())
     assert views.wanted == [place]
     script = web_terminal.terminal_recipe(str(tmp_path), place).command.script
     assert ("setsid" in script) == (place == "local")
@@ -249,13 +250,13 @@ async def test_no_desktop_beside_a_container(tmp_path: Path) -> None:
     folder, views = Folder(tmp_path), Views("container")
     run = SessionScreens(views).of("s", Desk(folder.view, folder.staging, _no))
     with pytest.raises(SettingError) as problem:
-        await run.start("desktop", Wanted())
+        await run.start("desktop", ScreenRequest())
     assert problem.value.key == "screen.no_desktop" and views.wanted == []
 
 
 async def test_a_setting_that_does_not_work_is_told_to_the_model_and_to_the_user(tmp_path: Path) -> None:
     class Refusing(FakeScreens):
-        async def start(self, kind: Kind, wanted: Wanted) -> Status:
+        async def start(self, kind: ScreenKind, wanted: ScreenRequest) -> Status:
             raise SettingError("container.no_image", image="localhost/x:1")
 
     notes: list[str] = []

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from codeagent_lsp.index.lexical import Lexical
 from codeagent_lsp.index.packing import pack
-from codeagent_lsp.index.store import Entry, Store
+from codeagent_lsp.index.store import IndexEntry, Store
 from codeagent_lsp.index.symbols import FileTags, Reference, SymbolInfo
 
 _DEFINITION = re.compile(r"^( *)(?:async )?(class|def) (\w+).*$", re.MULTILINE)
@@ -62,7 +62,7 @@ def put(store: Store, files: Mapping[str, str]) -> None:
     for path, text in files.items():
         tags = tags_of(path, text)
         digest = hashlib.sha256(text.encode()).digest()
-        entries.append(Entry(path, digest, pack(tags), store.prepare(path, tags, text)))
+        entries.append(IndexEntry(path, digest, pack(tags), store.prepare(path, tags, text)))
     store.write(entries)
 
 

@@ -9,7 +9,7 @@ import pytest
 from codeagent_lsp.index.graph import Graph, build
 from codeagent_lsp.index.rank import Task, important, ranked, worth
 from codeagent_lsp.index.store import Store
-from codeagent_lsp.index.words import Question, question
+from codeagent_lsp.index.words import QueryTerms, question
 from tests.index.rig import put, shop
 
 
@@ -141,7 +141,7 @@ def test_an_index_without_files(tmp_path: Path) -> None:
 
 
 def test_worth_by_kind() -> None:
-    nothing = Question()
+    nothing = QueryTerms()
 
     assert worth("a.py", nothing) == 1
     assert worth("tests/a.py", nothing) < 0.5

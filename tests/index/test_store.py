@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from codeagent_lsp.index.packing import pack
-from codeagent_lsp.index.store import Entry, Known, Stamp, Store
+from codeagent_lsp.index.store import IndexEntry, Known, Stamp, Store
 from codeagent_lsp.index.symbols import FileTags, Import, Reference, SymbolInfo
 
 
@@ -79,13 +79,13 @@ class TestReading:
 
     def test_the_same_content_at_two_paths_is_kept_once(self, store: Store) -> None:
         store.replace("a.py", b"1", tags("a.py"), "")
-        store.write([Entry("sub/b.py", b"1", None)])
+        store.write([IndexEntry("sub/b.py", b"1", None)])
         assert store.tags("sub/b.py") == tags("sub/b.py")
         assert store.query("SELECT count(*) FROM contents") == [(1,)]
 
     def test_more_files_than_a_piece_are_all_read(self, store: Store) -> None:
         packed = pack(tags("x"))
-        store.write(Entry(f"{number:05}.py", b"1", packed) for number in range(1203))
+        store.write(IndexEntry(f"{number:05}.py", b"1", packed) for number in range(1203))
         assert [path for path, _ in store.defined()] == [f"{number:05}.py" for number in range(1203)]
 
 
@@ -103,7 +103,7 @@ class TestWriting:
         store.remove("never.py")
 
     def test_an_entry_for_an_unknown_content_without_tags_is_passed_over(self, store: Store) -> None:
-        store.write([Entry("a.py", b"unknown", None)])
+        store.write([IndexEntry("a.py", b"unknown", None)])
         assert store.files() == {}
 
     def test_every_change_is_a_new_generation(self, store: Store) -> None:
@@ -117,7 +117,7 @@ class TestWriting:
         assert len(set(seen)) == 4
 
     def test_a_new_stamp_is_no_change(self, store: Store) -> None:
-        store.write([Entry("a.py", b"1", pack(tags("a.py")), note="failed")])
+        store.write([IndexEntry("a.py", b"1", pack(tags("a.py")), note="failed")])
         before = store.generation()
         store.touch({"a.py": Stamp(1, 2, 3), "gone.py": Stamp(4, 5, 6)})
         assert store.generation() == before
@@ -126,11 +126,11 @@ class TestWriting:
     def test_a_failed_write_changes_nothing(self, store: Store) -> None:
         store.replace("a.py", b"1", tags("a.py"), "")
 
-        def entries() -> list[Entry]:
+        def entries() -> list[IndexEntry]:
             raise InterruptedError
 
         with pytest.raises(InterruptedError):
-            store.write((entry for entry in [*[Entry("b.py", b"1", None)], *entries()]), ["a.py"])
+            store.write((entry for entry in [*[IndexEntry("b.py", b"1", None)], *entries()]), ["a.py"])
         assert set(store.files()) == {"a.py"}
 
     def test_contents_without_a_file_go_when_they_are_many(self, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -169,7 +169,7 @@ class TestDamage:
     def test_a_damaged_file_is_begun_anew(self, tmp_path: Path, damage: str, when: str) -> None:
         path = tmp_path / "index.sqlite"
         store = Store(path)
-        store.write(Entry(f"{number}.py", bytes([number]), pack(tags("x", f"f{number}"))) for number in range(200))
+        store.write(IndexEntry(f"{number}.py", bytes([number]), pack(tags("x", f"f{number}"))) for number in range(200))
         store.close()
         if when == "open":
             store.files()
@@ -238,11 +238,11 @@ class TestTogether:
         path = tmp_path / "index.sqlite"
         program = (
             "import sys, itertools; from pathlib import Path\n"
-            "from codeagent_lsp.index.store import Store, Entry\n"
-            "from codeagent_lsp.index.packing import Found, pack_found\n"
+            "from codeagent_lsp.index.store import Store, IndexEntry\n"
+            "from codeagent_lsp.index.packing import RawTags, pack_found\n"
             "store = Store(Path(sys.argv[1])); print(flush=True)\n"
             "for n in itertools.count():\n"
-            "    store.write(Entry(f'{i}.py', b'%d' % n, pack_found(Found(str(n)))) for i in range(20))\n"
+            "    store.write(IndexEntry(f'{i}.py', b'%d' % n, pack_found(RawTags(str(n)))) for i in range(20))\n"
         )
         for delay in (0.0, 0.01, 0.05, 0.2):
             writer = subprocess.Popen([sys.executable, "-c", program, str(path)], stdout=subprocess.PIPE)

@@ -20,7 +20,7 @@ from codeagent_lsp.index.intake import MAX_DATA, MAX_MADE, Same, digest_of, kept
 from codeagent_lsp.index.opening import open_index
 from codeagent_lsp.index.pool import JOB_BYTES, JOB_FILES, jobs, work_off
 from codeagent_lsp.index.scan import Folders, scan
-from codeagent_lsp.index.store import Entry, Store
+from codeagent_lsp.index.store import IndexEntry, Store
 from codeagent_lsp.index.work import Work
 from codeagent_lsp.index.worker import do
 from tests.children import command_lines
@@ -83,7 +83,7 @@ class TestOneFile:
         by_name = {work.path: take(store, work) for work in everything}
         assert by_name["b.py"] is not None
         entry = by_name["b.py"]
-        assert isinstance(entry, Entry)
+        assert isinstance(entry, IndexEntry)
         assert entry.packed is None
         assert store.known()["a.py"].digest == store.known()["b.py"].digest != store.known()["b.rb"].digest
 

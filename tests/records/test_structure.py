@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from codeagent_lsp.records.mark import MARK, mask_id
-from codeagent_lsp.records.names import Kind, kind_of
+from codeagent_lsp.records.names import NameKind, kind_of
 from codeagent_lsp.records.sanitizer import Sanitizer
 from codeagent_lsp.records.structure import CYCLE, TOO_DEEP
 from tests.examples import examples
@@ -125,9 +125,9 @@ def test_odd_values_have_a_name_or_a_text() -> None:
 
 
 def test_names_are_read_by_words() -> None:
-    assert kind_of("spring.datasource.password") is Kind.SECRET
-    assert kind_of("password2") is Kind.SECRET
-    assert kind_of("a sentence " * 10) is Kind.PLAIN
+    assert kind_of("spring.datasource.password") is NameKind.SECRET
+    assert kind_of("password2") is NameKind.SECRET
+    assert kind_of("a sentence " * 10) is NameKind.PLAIN
     assert mask_id("12345678") == "****"
 
 

@@ -21,7 +21,15 @@ from codeagent_lsp.session.inbox import Inbox, OpenQuestion
 from codeagent_lsp.session.manager import SessionManager
 from codeagent_lsp.session.memory.knowledge import knowledge_in
 from codeagent_lsp.session.request import RunRequest
-from codeagent_lsp.session.services import Kept, ModelPorts, Services, Shadows, Shells, UserPorts, WorkspacePorts
+from codeagent_lsp.session.services import (
+    ModelPorts,
+    Services,
+    SessionStorage,
+    Shadows,
+    Shells,
+    UserPorts,
+    WorkspacePorts,
+)
 from codeagent_lsp.session.store import SessionStore
 from codeagent_lsp.tools.artifacts.artifact_store import ArtifactStore
 from codeagent_lsp.tools.catalogue import BUILTIN
@@ -217,7 +225,7 @@ def world(
         models=ModelPorts(open_model),
         workspace=WorkspacePorts(lambda: Environment((str(root),), "fake"), view, editor, indexing=indexing),
         shells=Shells(shadows or FakeShadows()),
-        kept=Kept(
+        kept=SessionStorage(
             outputs=lambda session_id: OutputStore(root.parent / "outputs" / session_id),
             artifacts=lambda session_id: ArtifactStore(root.parent / "artifacts" / session_id),
         ),

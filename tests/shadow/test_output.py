@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from codeagent_lsp.shadow.output import Kept, Output
+from codeagent_lsp.shadow.output import KeptOutput, Output
 from codeagent_lsp.shadow.shell import Stream
 
 LIMIT = 1000
 
 
-def printed(folder: Path, *chunks: bytes, kept: int = LIMIT) -> Kept:
+def printed(folder: Path, *chunks: bytes, kept: int = LIMIT) -> KeptOutput:
     output = Output(folder, kept_bytes=kept)
     for chunk in chunks:
         output.feed("stdout", chunk)
@@ -53,12 +53,12 @@ CASES = [
 
 @pytest.mark.parametrize(("given", "expected"), CASES)
 def test_at_once(tmp_path: Path, given: bytes, expected: str) -> None:
-    assert printed(tmp_path, given) == Kept(expected)
+    assert printed(tmp_path, given) == KeptOutput(expected)
 
 
 @pytest.mark.parametrize(("given", "expected"), [case for case in CASES if case.id != "overstruck"])
 def test_byte_by_byte(tmp_path: Path, given: bytes, expected: str) -> None:
-    assert printed(tmp_path, *(bytes([byte]) for byte in given)) == Kept(expected)
+    assert printed(tmp_path, *(bytes([byte]) for byte in given)) == KeptOutput(expected)
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -117,7 +117,7 @@ def test_the_user_sees_progress_as_it_comes(tmp_path: Path) -> None:
 
 
 def test_up_to_the_limit_nothing_is_written(tmp_path: Path) -> None:
-    assert printed(tmp_path / "new", b"x" * LIMIT) == Kept("x" * LIMIT)
+    assert printed(tmp_path / "new", b"x" * LIMIT) == KeptOutput("x" * LIMIT)
     assert not (tmp_path / "new").exists()
 
 

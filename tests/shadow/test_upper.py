@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from codeagent_lsp.shadow.upper import Found, Upper, UpperLimits
+from codeagent_lsp.shadow.upper import Upper, UpperLimits, WrittenFiles
 from codeagent_lsp.shadow.upper_walk import OPAQUE
 from codeagent_lsp.workspace.files.ignore import IgnoreRules
 from tests.shadow.rig import snapshot
@@ -38,8 +38,8 @@ class Pair:
         found = self.found()
         return {os.path.relpath(path, self.disk): (item.kind, item.data) for path, item in found.files.items()}
 
-    def found(self) -> Found:
-        found = Found(self.limits)
+    def found(self) -> WrittenFiles:
+        found = WrittenFiles(self.limits)
         self.upper.collect(found)
         return found
 

@@ -21,7 +21,7 @@ from codeagent_lsp.index.opening import open_index
 from codeagent_lsp.index.scan import scan
 from codeagent_lsp.state import workspace_state
 from codeagent_lsp.terminal import index_bar, index_place
-from codeagent_lsp.terminal.index_place import Place, with_index
+from codeagent_lsp.terminal.index_place import IndexLocation, with_index
 from tests.index.rig import SHOP
 from tests.index.workspaces import children, many, settle, write
 
@@ -133,7 +133,7 @@ class TestBuild:
         shown = io.StringIO()
         console = Console(file=shown, width=80, force_terminal=True)
 
-        def action(place: Place) -> int:
+        def action(place: IndexLocation) -> int:
             index = index_bar.Index(place.folder, place.store.path, place.language)
             index_bar.build(index, scan(place.folders, {}, threading.Event()), console)
             return len(place.store.files())

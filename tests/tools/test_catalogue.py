@@ -34,9 +34,9 @@ from codeagent_lsp.tools.tool import Tool
 from codeagent_lsp.tools.variables.variables import Variables
 from codeagent_lsp.tools.web import searching
 from codeagent_lsp.tools.web import web_tools as web
-from codeagent_lsp.tools.web.http import Fetcher, Limits
+from codeagent_lsp.tools.web.http import Fetcher, PageLimits
 from codeagent_lsp.tools.web.scraping import Web
-from codeagent_lsp.tools.web.searching import Result, Wanted
+from codeagent_lsp.tools.web.searching import Result, SearchRequest
 from codeagent_lsp.tools_page import COMMON, errors_of
 from tests.mcp_server.calls import PATCH, WRITTEN, make_workspace
 from tests.tools.code.indexes import real_index
@@ -213,7 +213,7 @@ async def nobody(paths: tuple[str, ...]) -> bool:
 
 def furnished(folder: Path, net: Net) -> Bench:
     """A bench with everything that a tool may ask for."""
-    fetching = Web(Fetcher(net.dialer, Limits(seconds=3)), "")
+    fetching = Web(Fetcher(net.dialer, PageLimits(seconds=3)), "")
     ours = [cls(fetching) for cls in (web.WebSearch, web.WebScrape, ImportFile, ImportFilesBatch)]
     names = {tool.traits.name for tool in ours}
     bench = Bench(make_workspace(folder / "w"), [cls() for cls in BUILTIN if cls.traits.name not in names])
@@ -255,7 +255,7 @@ def test_every_tool_has_a_row() -> None:
 
 
 async def test_every_tool_well_and_badly(tmp_path: Path, state_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def found(wanted: Wanted, *_: object) -> list[Result]:
+    async def found(wanted: SearchRequest, *_: object) -> list[Result]:
         return [Result("A page", f"http://{HOST}/", "about tax")]
 
     monkeypatch.setattr(searching, "found", found)

@@ -22,7 +22,7 @@ from codeagent_lsp.errors import (
     ToolFailed,
     ToolRetry,
 )
-from codeagent_lsp.tools.circuit_breaker import Attempt, CircuitBreaker, Outcome
+from codeagent_lsp.tools.circuit_breaker import Attempt, CallOutcome, CircuitBreaker
 from codeagent_lsp.tools.context import ToolContext
 from codeagent_lsp.tools.registry import ToolRegistry
 from codeagent_lsp.tools.tool import Parameters, Tool, ToolOutput
@@ -118,7 +118,7 @@ def test_a_trial_that_says_nothing_lets_another_one_try() -> None:
 
 
 @pytest.mark.parametrize("late", ["success", "failure", "neither"])
-def test_a_call_from_before_says_nothing_about_now(late: Outcome) -> None:
+def test_a_call_from_before_says_nothing_about_now(late: CallOutcome) -> None:
     circuits, clock = breaker()
     old = circuits.admit("t")
     fail(circuits, times=3)
@@ -175,7 +175,7 @@ class Model:
         self.eras[number] = self.era
         return True
 
-    def end(self, number: int, outcome: Outcome, now: float) -> None:
+    def end(self, number: int, outcome: CallOutcome, now: float) -> None:
         if self.eras.pop(number) != self.era:
             return
         if outcome == "success":
@@ -217,7 +217,7 @@ def history(seed: int) -> None:
                 assert admitted == model.begin(number, clock.now), (seed, number)
             case "end" if at_work:
                 chosen = dice.choice(list(at_work))
-                outcome: Outcome = dice.choice(("success", "failure", "failure", "failure", "neither"))
+                outcome: CallOutcome = dice.choice(("success", "failure", "failure", "failure", "neither"))
                 circuits.settle(at_work.pop(chosen), outcome, "e")
                 model.end(chosen, outcome, clock.now)
             case "wait":

@@ -16,7 +16,15 @@ from codeagent_lsp.agent.context.digest import digest, short_result
 from codeagent_lsp.agent.context.excerpts import excerpt
 from codeagent_lsp.agent.context.focus import FocusedFiles, rendered
 from codeagent_lsp.agent.context.history import NOTE, SUMMARY, UNCHANGED, is_request, note
-from codeagent_lsp.agent.context.tokens import Counter, Exchange, Parts, estimate_tokens, flat, size, take_apart
+from codeagent_lsp.agent.context.tokens import (
+    ConversationParts,
+    Counter,
+    Exchange,
+    estimate_tokens,
+    flat,
+    size,
+    take_apart,
+)
 from codeagent_lsp.messages import Message
 
 Summarise = Callable[[tuple[Message, ...], int], Awaitable[str]]
@@ -41,7 +49,7 @@ REFERENCE = re.compile(re.escape(UNCHANGED) + r"(?: \(call (.+)\))?")
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class KeptFacts:
     """What every compaction says again: todo list and plan as text, names of changed files, files in focus (fresh)."""
 
     todos: str = ""
@@ -58,7 +66,7 @@ class CompactionPlan:
     what a model has in its cache. `summary_tokens` and `aim` (of the whole) are in tokens.
     """
 
-    parts: Parts
+    parts: ConversationParts
     sent: tuple[Message, ...]
     requests: tuple[Message, ...]
     old: tuple[Exchange, ...]
@@ -96,7 +104,7 @@ def plan_compaction(
 async def compact(
     messages: Sequence[Message],
     budget: int,
-    kept: Kept,
+    kept: KeptFacts,
     summarise: Summarise | None = None,
     *,
     pressure: int = 0,
@@ -194,7 +202,7 @@ async def _summary(plan: CompactionPlan, summarise: Summarise | None, count: Cou
     return told.replace(END, "").strip()
 
 
-def _candidates(plan: CompactionPlan, told: str, kept: Kept, count: Counter) -> Iterator[tuple[Message, ...]]:
+def _candidates(plan: CompactionPlan, told: str, kept: KeptFacts, count: Counter) -> Iterator[tuple[Message, ...]]:
     """Conversations to take, the best first."""
     if not plan.old and not plan.parts.summary:
         yield _built(plan, "", kept) if kept.focused.files else _built(plan, "", None)
@@ -210,26 +218,26 @@ def _candidates(plan: CompactionPlan, told: str, kept: Kept, count: Counter) -> 
     yield _built(plan, "", replace(kept, focused=FocusedFiles()))
 
 
-def _built(plan: CompactionPlan, summary: str, kept: Kept | None) -> tuple[Message, ...]:
+def _built(plan: CompactionPlan, summary: str, kept: KeptFacts | None) -> tuple[Message, ...]:
     said = f"{HEADER}\n{summary}\n{END}" if summary else ""
     text = "\n\n".join(filter(None, (said, _kept_text(kept) if kept else "", _focus_text(kept) if kept else "")))
     told = (Message("user", text, name=SUMMARY),) if text else ()
     return (*plan.parts.system, *plan.requests, *told, *plan.tail)
 
 
-def _kept_text(kept: Kept) -> str:
+def _kept_text(kept: KeptFacts) -> str:
     changed = f"Files changed so far: {', '.join(kept.changed_files)}" if kept.changed_files else ""
     todos = f"Todo list:\n{kept.todos}" if kept.todos else ""
     plan = f"Plan:\n{kept.plan}" if kept.plan else ""
     return "\n\n".join(filter(None, (todos, plan, changed)))
 
 
-def _focus_text(kept: Kept) -> str:
+def _focus_text(kept: KeptFacts) -> str:
     files = [rendered(file.path, file.text) for file in kept.focused.files]
     return "\n".join(["Files as they are now:", *files]) if files else ""
 
 
-def _earlier(parts: Parts) -> str:
+def _earlier(parts: ConversationParts) -> str:
     """What the last summary said, without what it kept besides."""
     content = parts.summary[0].content if parts.summary else ""
     _, header, rest = content.partition(HEADER)

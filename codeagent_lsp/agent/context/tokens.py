@@ -72,7 +72,7 @@ class TokenMeter:
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
+class ConversationParts:
     """A conversation taken apart.
 
     `requests` are the user's words that an earlier compaction kept, `summary` its note; `exchanges` is everything
@@ -91,7 +91,7 @@ class Parts:
         return starts[-1] if starts else 0
 
 
-def take_apart(messages: Sequence[Message]) -> Parts:
+def take_apart(messages: Sequence[Message]) -> ConversationParts:
     """The parts of a conversation, in their order."""
     system = tuple(message for message in messages if message.role == "system")
     rest = [message for message in messages if message.role != "system"]
@@ -104,7 +104,7 @@ def take_apart(messages: Sequence[Message]) -> Parts:
         else:
             exchanges.append([message])
     summary = tuple(rest[last : last + 1]) if last >= 0 else ()
-    return Parts(system, requests, summary, tuple(map(tuple, exchanges)))
+    return ConversationParts(system, requests, summary, tuple(map(tuple, exchanges)))
 
 
 def flat(exchanges: Iterable[Exchange]) -> tuple[Message, ...]:

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
 from codeagent_lsp import events
-from codeagent_lsp.agent.context.compaction import Kept, Summarise, compact, within
+from codeagent_lsp.agent.context.compaction import KeptFacts, Summarise, compact, within
 from codeagent_lsp.agent.context.excerpts import keywords_of, share_out
 from codeagent_lsp.agent.context.history import History, is_request, reference
 from codeagent_lsp.agent.context.tokens import TokenMeter, estimate_tokens, flat, size, take_apart, tools_size
@@ -38,9 +38,9 @@ class WindowLimits:
     messages: int = 30
 
 
-async def nothing_kept() -> Kept:
+async def nothing_kept() -> KeptFacts:
     """The default of `kept`."""
-    return Kept()
+    return KeptFacts()
 
 
 class ConversationWindow:
@@ -54,7 +54,7 @@ class ConversationWindow:
         history: History,
         limits: WindowLimits,
         emit: Callable[[events.Event], None],
-        kept: Callable[[], Awaitable[Kept]] = nothing_kept,
+        kept: Callable[[], Awaitable[KeptFacts]] = nothing_kept,
         summarise: Summarise | None = None,
     ) -> None:
         self._history = history

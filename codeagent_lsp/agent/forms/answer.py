@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
 from codeagent_lsp.agent.forms.definitions import lost_definitions, syntax_problem, with_definitions
-from codeagent_lsp.agent.forms.fences import Fence, Parts, parts_of, path_in
+from codeagent_lsp.agent.forms.fences import Fence, ReplyParts, parts_of, path_in
 from codeagent_lsp.agent.forms.form import TextForm
 from codeagent_lsp.agent.forms.line import line_pair, with_line
 from codeagent_lsp.errors import EditRefused, PatchRefused
@@ -107,7 +107,7 @@ def _without_fences(text: str) -> list[str]:
     return [line for line in text.split("\n") if not _FENCE_LINE.match(line) and not path_in(line)]
 
 
-def _from_fences(parts: Parts, files: Files, form: TextForm) -> dict[str, str]:
+def _from_fences(parts: ReplyParts, files: Files, form: TextForm) -> dict[str, str]:
     """The texts of fenced blocks; several for one file are read one after the other."""
     texts: dict[str, str] = {}
     for fence in _worth_reading(parts.fences, files):
@@ -288,7 +288,7 @@ def _block_path(named: str, last: str, old: str, texts: Mapping[str, str], files
     raise _UnknownFile([named] if named else [], list(files.texts))
 
 
-def _diff_in(reply: str, parts: Parts) -> str | None:
+def _diff_in(reply: str, parts: ReplyParts) -> str | None:
     """The diff of a reply, None where it has none."""
     fenced = [
         fence.code for fence in parts.fences if fence.info.startswith(("diff", "patch")) or _DIFF.match(fence.code)

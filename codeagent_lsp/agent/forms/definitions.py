@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from codeagent_lsp.errors import EditRefused, ToolFailed
 from codeagent_lsp.tools.code.ast_edit import AstEdit, edited
-from codeagent_lsp.tools.code.source import Definition, Source, required, source_of
+from codeagent_lsp.tools.code.source import Definition, SourceFile, required, source_of
 from codeagent_lsp.tools.code.splices import problem
 from codeagent_lsp.workspace.edits import merge
 
@@ -66,7 +66,7 @@ def syntax_problem(path: str, before: str, after: str) -> str:
     return (problem(source, after) or "") if source is not None and after.strip() else ""
 
 
-def _parsed(path: str, text: str) -> Source:
+def _parsed(path: str, text: str) -> SourceFile:
     try:
         return required(path, text)
     except ToolFailed as error:
@@ -81,7 +81,7 @@ def _names(path: str, text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(each.qualified for each in source.definitions if each.symbol.kind in kinds))
 
 
-def _given(reply: Source, source: Source) -> list[_Given]:
+def _given(reply: SourceFile, source: SourceFile) -> list[_Given]:
     """The definitions to put in place: outermost ones, but of a type that is given in part only its members."""
     known = {each.qualified for each in source.definitions}
     found: list[_Given] = []
@@ -98,21 +98,21 @@ def _given(reply: Source, source: Source) -> list[_Given]:
     return found
 
 
-def _is_part(given: Definition, members: Sequence[Definition], source: Source) -> bool:
+def _is_part(given: Definition, members: Sequence[Definition], source: SourceFile) -> bool:
     """Whether a type of the reply has fewer members than the file's, so that it cannot stand for all of it."""
     own = [each for each in source.definitions if each.symbol.parent == given.qualified]
     names = {each.symbol.name for each in members}
     return bool(members) and any(each.symbol.name not in names for each in own)
 
 
-def _code(reply: Source, definition: Definition) -> str:
+def _code(reply: SourceFile, definition: Definition) -> str:
     start = reply.line_start(definition.outer.start_byte)
     indent = reply.slice(start, definition.outer.start_byte)
     start = start if not indent.strip() else definition.outer.start_byte
     return textwrap.dedent(reply.slice(start, reply.trimmed(definition.outer.end_byte)))
 
 
-def _replaced(path: str, source: Source, given: Sequence[_Given], preferred: Sequence[str]) -> str:
+def _replaced(path: str, source: SourceFile, given: Sequence[_Given], preferred: Sequence[str]) -> str:
     edits: list[AstEdit] = []
     after: dict[str, list[str]] = {}
     anchor = ""
@@ -135,7 +135,7 @@ def _replaced(path: str, source: Source, given: Sequence[_Given], preferred: Seq
     return text
 
 
-def _target(source: Source, given: _Given, preferred: Sequence[str]) -> str:
+def _target(source: SourceFile, given: _Given, preferred: Sequence[str]) -> str:
     """How to name the definition that this one replaces; '' when the file has none."""
     exact = [each for each in source.definitions if each.qualified == given.name]
     bare = [each for each in source.definitions if each.symbol.name == given.name] if "." not in given.name else []
@@ -151,7 +151,7 @@ def _target(source: Source, given: _Given, preferred: Sequence[str]) -> str:
     return found[0].qualified if found else ""
 
 
-def _owner(source: Source, given: _Given, preferred: Sequence[str]) -> str:
+def _owner(source: SourceFile, given: _Given, preferred: Sequence[str]) -> str:
     """The class that a new Python method given without its class belongs to; '' for none, or where that is open."""
     if source.language != "python" or not _METHOD.match(given.code):
         return ""
@@ -180,7 +180,7 @@ def _last(definitions: Sequence[Definition]) -> Definition:
     return max(definitions, key=lambda each: each.outer.end_byte)
 
 
-def _with_imports(path: str, text: str, reply: Source) -> str:
+def _with_imports(path: str, text: str, reply: SourceFile) -> str:
     """`text` with the import statements of the reply that it does not have yet."""
     source = _parsed(path, text)
     known = {" ".join(statement.split()) for statement in _imports(source)}
@@ -197,13 +197,13 @@ def _with_imports(path: str, text: str, reply: Source) -> str:
     return text if syntax_problem(path, text, done) else done
 
 
-def _imports(source: Source) -> list[str]:
+def _imports(source: SourceFile) -> list[str]:
     """The import statements at the top level of a text, as they are written."""
     nodes = (child for child in source.root.named_children if child.type in _IMPORTS)
     return [source.slice(node.start_byte, source.trimmed(node.end_byte)) for node in nodes]
 
 
-def _import_place(source: Source) -> int:
+def _import_place(source: SourceFile) -> int:
     """Where the next import belongs: behind the last one, else behind the leading comments and the docstring."""
     place = 0
     leading = True

@@ -35,14 +35,14 @@ class Fence:
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
+class ReplyParts:
     """A reply taken apart: the blocks in order, and the text outside of them without the paths."""
 
     fences: tuple[Fence, ...]
     prose: str
 
 
-def parts_of(reply: str) -> Parts:
+def parts_of(reply: str) -> ReplyParts:
     """The fenced blocks and the prose of a reply. A block inside a block (with a language) belongs to the outer one."""
     prose: list[str] = []
     found: list[Fence] = []
@@ -72,7 +72,7 @@ def parts_of(reply: str) -> Parts:
         code.append(line)
     if code is not None:
         found.append(_fence(code, info, prose, closed=False))
-    return Parts(tuple(found), "\n".join(prose).strip())
+    return ReplyParts(tuple(found), "\n".join(prose).strip())
 
 
 def path_in(line: str) -> str:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from codeagent_lsp.agent.context.tokens import estimate_tokens
 from codeagent_lsp.agent.solving.material import Piece
 from codeagent_lsp.tools.code.extent import extent_of
-from codeagent_lsp.tools.code.source import Definition, Source
+from codeagent_lsp.tools.code.source import Definition, SourceFile
 
 NAMED, TRACED, USED, CALLED = 10.0, 8.0, 6.0, 0.5
 DIRECT = 6.0
@@ -41,7 +41,7 @@ def identifiers(text: str) -> frozenset[str]:
     return frozenset(_WORD.findall(text))
 
 
-def names_definition(source: Source, hints: Hints) -> bool:
+def names_definition(source: SourceFile, hints: Hints) -> bool:
     """Whether the task or the failing tests name a function of the file, or a selection is in one."""
     names = hints.named | hints.used
     return any(
@@ -50,7 +50,7 @@ def names_definition(source: Source, hints: Hints) -> bool:
     )
 
 
-def chosen_pieces(source: Source, hints: Hints, budget: int) -> tuple[tuple[Piece, ...], tuple[str, ...]]:
+def chosen_pieces(source: SourceFile, hints: Hints, budget: int) -> tuple[tuple[Piece, ...], tuple[str, ...]]:
     """The definitions that matter most within `budget` tokens, in the file's order, and signatures of others.
 
     Nothing where no definition can be told, or the best one alone is over the budget.
@@ -71,20 +71,22 @@ def chosen_pieces(source: Source, hints: Hints, budget: int) -> tuple[tuple[Piec
     return pieces, tuple(signature for each in outlined if (signature := each.symbol.signature))[:MOST_OUTLINE]
 
 
-def pointed_at(source: Source, hints: Hints) -> tuple[Definition, ...]:
+def pointed_at(source: SourceFile, hints: Hints) -> tuple[Definition, ...]:
     """The definitions that a task is about itself, best first; all of them where nothing points at one."""
     leaves = _leaves(source)
     return tuple(_ranked(source, leaves, hints)[1] or leaves)
 
 
-def _ranked(source: Source, leaves: Sequence[Definition], hints: Hints) -> tuple[list[Definition], list[Definition]]:
+def _ranked(
+    source: SourceFile, leaves: Sequence[Definition], hints: Hints
+) -> tuple[list[Definition], list[Definition]]:
     """The definitions that count, best first, and those of them that are pointed at themselves."""
     scores = _scores(source, leaves, hints)
     ranked = sorted((each for each in leaves if scores[id(each)] >= LEAST_SCORE), key=lambda each: -scores[id(each)])
     return ranked, [each for each in ranked if scores[id(each)] >= min(DIRECT, 0.7 * scores[id(ranked[0])])]
 
 
-def _leaves(source: Source) -> list[Definition]:
+def _leaves(source: SourceFile) -> list[Definition]:
     """Functions and methods that are not inside another function, and types without any."""
     found: list[Definition] = []
     end = 0
@@ -98,7 +100,7 @@ def _leaves(source: Source) -> list[Definition]:
     return found
 
 
-def _scores(source: Source, leaves: Sequence[Definition], hints: Hints) -> dict[int, float]:
+def _scores(source: SourceFile, leaves: Sequence[Definition], hints: Hints) -> dict[int, float]:
     words = {id(each): identifiers(_text(source, each)) for each in leaves}
     scores: dict[int, float] = {}
     for each in leaves:
@@ -117,12 +119,12 @@ def _scores(source: Source, leaves: Sequence[Definition], hints: Hints) -> dict[
     return scores
 
 
-def _has_line(source: Source, definition: Definition, hints: Hints) -> bool:
+def _has_line(source: SourceFile, definition: Definition, hints: Hints) -> bool:
     symbol = definition.symbol
     return any(symbol.line_start <= line <= symbol.line_end for line in hints.lines.get(source.path, ()))
 
 
-def _shown(source: Source, definition: Definition) -> str:
+def _shown(source: SourceFile, definition: Definition) -> str:
     """The definition; a method stands below the first line of its class, as an answer has to give it."""
     text = _text(source, definition)
     parent = next((each for each in source.definitions if each.qualified == definition.symbol.parent), None)
@@ -132,7 +134,7 @@ def _shown(source: Source, definition: Definition) -> str:
     return f"{source.slice(start, source.line_end(start))}\n{text}"
 
 
-def _text(source: Source, definition: Definition) -> str:
+def _text(source: SourceFile, definition: Definition) -> str:
     """The definition with its decorators and comments, from the start of its line."""
     extent = extent_of(source, definition)
     return source.slice(source.line_start(extent.top), extent.end)

@@ -14,7 +14,7 @@ from codeagent_lsp.errors import EditRefused
 from codeagent_lsp.tools.code.meaning import Elsewhere, cannot_mean, is_member
 from codeagent_lsp.tools.code.references import defined, elsewhere, symbol_name
 from codeagent_lsp.tools.code.rename import rename, written
-from codeagent_lsp.tools.code.source import Definition, Source
+from codeagent_lsp.tools.code.source import Definition, SourceFile
 from codeagent_lsp.tools.code.splices import Splice, applied
 from codeagent_lsp.tools.code.uses import Uses
 
@@ -74,7 +74,7 @@ class Home:
     """The one file in which what is renamed is defined, and its definitions, which have one dotted name."""
 
     path: str
-    source: Source
+    source: SourceFile
     definitions: tuple[Definition, ...]
 
     @property
@@ -95,7 +95,7 @@ def rename_in(words: str) -> Rename | None:
     return Rename(*pairs[0], alone=len(read) == len(words) and not _MORE.search(rest))
 
 
-def home_of(asked: Rename, sources: Mapping[str, Source], named: Collection[str]) -> Home | None:
+def home_of(asked: Rename, sources: Mapping[str, SourceFile], named: Collection[str]) -> Home | None:
     """Where the old name is defined; None where that is nowhere, or in several files of which not one is `named`."""
     found = {path: definitions for path, source in sources.items() if (definitions := _meant(asked, source))}
     if len(found) > 1:
@@ -106,7 +106,7 @@ def home_of(asked: Rename, sources: Mapping[str, Source], named: Collection[str]
     return Home(path, sources[path], definitions) if len({each.qualified for each in definitions}) == 1 else None
 
 
-def renamed(asked: Rename, home: Home, sources: Mapping[str, Source]) -> dict[str, str]:
+def renamed(asked: Rename, home: Home, sources: Mapping[str, SourceFile]) -> dict[str, str]:
     """The new texts of the files that change, by path; nothing where the new name cannot be taken."""
     try:
         own = rename(home.source, home.definitions, asked.new).splices
@@ -116,24 +116,24 @@ def renamed(asked: Rename, home: Home, sources: Mapping[str, Source]) -> dict[st
     return {path: text for path, text in texts.items() if text != sources[path].text}
 
 
-def still_used(asked: Rename, home: Home, sources: Mapping[str, Source]) -> tuple[str, ...]:
+def still_used(asked: Rename, home: Home, sources: Mapping[str, SourceFile]) -> tuple[str, ...]:
     """The files that still define or use the old name. `home` is as it was before, `sources` are as they are now."""
     return tuple(path for path, source in sources.items() if _has(asked, home, source, at_home=path == home.path))
 
 
-def _meant(asked: Rename, source: Source) -> tuple[Definition, ...]:
+def _meant(asked: Rename, source: SourceFile) -> tuple[Definition, ...]:
     """The definitions in a text that can be used from others, too."""
     uses = Uses(source)
     return tuple(each for each in defined(source, asked.old) if is_member(source, each) or uses.home(each) is None)
 
 
-def _has(asked: Rename, home: Home, source: Source, *, at_home: bool) -> bool:
+def _has(asked: Rename, home: Home, source: SourceFile, *, at_home: bool) -> bool:
     if at_home and _meant(asked, source):
         return True
     return any(True for _ in _used(asked, home, source, ()))
 
 
-def _text(asked: Rename, home: Home, path: str, source: Source, own: Sequence[Splice]) -> str:
+def _text(asked: Rename, home: Home, path: str, source: SourceFile, own: Sequence[Splice]) -> str:
     at_home = path == home.path
     used = _used(asked, home, source, home.definitions if at_home else ())
     splices = (*_mentions(asked, source), *(own if at_home else ()), *used)
@@ -141,7 +141,7 @@ def _text(asked: Rename, home: Home, path: str, source: Source, own: Sequence[Sp
     return applied(source, list(unique.values()))
 
 
-def _used(asked: Rename, home: Home, source: Source, targets: Sequence[Definition]) -> Iterator[Splice]:
+def _used(asked: Rename, home: Home, source: SourceFile, targets: Sequence[Definition]) -> Iterator[Splice]:
     """The uses in a text that can mean what is renamed."""
     uses, others = Uses(source), home.elsewhere if not targets else Elsewhere()
     for use in uses.named(asked.word):
@@ -149,7 +149,7 @@ def _used(asked: Rename, home: Home, source: Source, targets: Sequence[Definitio
             yield Splice(use.node.start_byte, use.node.end_byte, written(use, asked.word, asked.new))
 
 
-def _mentions(asked: Rename, source: Source) -> Iterator[Splice]:
+def _mentions(asked: Rename, source: SourceFile) -> Iterator[Splice]:
     """The old name in comments and texts, where it cannot be an ordinary word."""
     word = asked.word.encode()
     for match in re.finditer(rb"(?<![\w$])" + re.escape(word) + rb"(?![\w$])", source.data):
@@ -157,7 +157,7 @@ def _mentions(asked: Rename, source: Source) -> Iterator[Splice]:
             yield Splice(match.start(), match.end(), asked.new)
 
 
-def _is_prose(source: Source, start: int, end: int) -> bool:
+def _is_prose(source: SourceFile, start: int, end: int) -> bool:
     """Whether a place is in a comment or a string, not in code that stands in one."""
     node = source.root.descendant_for_byte_range(start, end)
     while node is not None:
@@ -169,7 +169,7 @@ def _is_prose(source: Source, start: int, end: int) -> bool:
     return False
 
 
-def _is_meant(word: str, source: Source, start: int, end: int) -> bool:
+def _is_meant(word: str, source: SourceFile, start: int, end: int) -> bool:
     if not _PLAIN_WORD.fullmatch(word):
         return True
     before, after = source.slice(max(0, start - 12), start), source.slice(end, end + 2)

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from codeagent_lsp.agent.solving.pieces import Hints, pointed_at
-from codeagent_lsp.tools.code.source import Definition, Source
+from codeagent_lsp.tools.code.source import Definition, SourceFile
 
 MOST = 12
 _SHORTEST, _LONGEST = 4, 200
@@ -23,7 +23,7 @@ _STRUCTURE = re.compile(
 _OPERATORS = re.compile(r"[<>]=?|[!=]=|[-+*/%&|^]|\bnot\b|\band\b|\bor\b|\bis\b|\bin\b|!|\d")
 
 
-def suspects(source: Source, hints: Hints) -> tuple[str, ...]:
+def suspects(source: SourceFile, hints: Hints) -> tuple[str, ...]:
     """At most 12 lines without their indentation, each of which stands in the text once."""
     often = Counter(line.strip() for line in source.text.splitlines())
     traced = set(hints.lines.get(source.path, ()))
@@ -35,7 +35,7 @@ def suspects(source: Source, hints: Hints) -> tuple[str, ...]:
     return tuple(sorted(scores, key=lambda line: -scores[line])[:MOST])
 
 
-def _lines(source: Source, definition: Definition) -> Iterator[tuple[int, str]]:
+def _lines(source: SourceFile, definition: Definition) -> Iterator[tuple[int, str]]:
     """The lines of a definition that begin with code, by number (1-based)."""
     first, last = definition.symbol.line_start, definition.symbol.line_end
     place = source.line_start(definition.node.start_byte)
@@ -47,7 +47,7 @@ def _lines(source: Source, definition: Definition) -> Iterator[tuple[int, str]]:
         place = source.line_after(place)
 
 
-def _is_prose(source: Source, place: int) -> bool:
+def _is_prose(source: SourceFile, place: int) -> bool:
     """Whether a line that begins here is a comment, or begins with a string or inside of one: documentation, mostly."""
     node = source.root.descendant_for_byte_range(place, place + 1)
     while node is not None and not node.type.endswith(("statement", "definition", "declaration", "block")):

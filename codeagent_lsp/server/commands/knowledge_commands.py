@@ -6,7 +6,7 @@ import asyncio
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from codeagent_lsp.agent.memory import Entry
+from codeagent_lsp.agent.memory import MemoryEntry
 from codeagent_lsp.errors import UsageError
 from codeagent_lsp.server.commands.arguments import Arguments, Later, Table
 from codeagent_lsp.texts import text
@@ -62,7 +62,7 @@ def listed_skills(backend: Backend) -> list[dict[str, Any]]:
     return [*skills, *agents, *broken, *({"kind": "problem", "folder": p.path, "reason": p.reason} for p in problems)]
 
 
-def memory_page(entries: tuple[Entry, ...], language: str, *, enabled: bool) -> str:
+def memory_page(entries: tuple[MemoryEntry, ...], language: str, *, enabled: bool) -> str:
     """What is remembered, as Markdown, the newest first."""
     lines = [f"# {text('memory.title', language)}", ""]
     lines += [] if enabled else [text("memory.off", language), ""]
@@ -74,7 +74,7 @@ def memory_page(entries: tuple[Entry, ...], language: str, *, enabled: bool) -> 
     return "\n".join([*lines, ""])
 
 
-def _shown(entry: Entry) -> dict[str, Any]:
+def _shown(entry: MemoryEntry) -> dict[str, Any]:
     row = asdict(entry)
     return {"id": row.pop("entry_id"), **row}
 

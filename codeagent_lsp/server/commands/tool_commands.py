@@ -12,7 +12,7 @@ from codeagent_lsp.server.commands.arguments import Arguments, Table
 
 if TYPE_CHECKING:
     from codeagent_lsp.server.backend import Backend
-    from codeagent_lsp.tools.registry import Entry
+    from codeagent_lsp.tools.registry import RegisteredTool
 
 
 class ToolCommands:
@@ -37,7 +37,7 @@ class ToolCommands:
             "codeagent.approvals.revoke": self._revoke,
         }
 
-    def _listed(self, entry: Entry) -> dict[str, Any]:
+    def _listed(self, entry: RegisteredTool) -> dict[str, Any]:
         traits = entry.tool.traits
         return {
             "name": traits.name,

@@ -18,7 +18,7 @@ from pathlib import Path
 from types import FrameType
 from typing import NoReturn
 
-from codeagent_lsp.server.wire.connection import Channel, pipe_channel
+from codeagent_lsp.server.wire.channel import Channel, pipe_channel
 
 LEAVE_SECONDS = 1.9
 CLOSE_SECONDS = 1.5

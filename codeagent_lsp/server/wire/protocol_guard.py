@@ -35,11 +35,11 @@ from codeagent_lsp.server.wire.envelope import (
 from codeagent_lsp.server.wire.handlers import Later, Outcome, run
 from codeagent_lsp.server.wire.outgoing import Outgoing
 from codeagent_lsp.server.wire.params import structure_params, structure_result
+from codeagent_lsp.server.wire.served import Served
 
 if TYPE_CHECKING:
     from cattrs import Converter
 
-    from codeagent_lsp.server.server import CodeAgentServer
 
 NOT_INITIALIZED = -32002
 CANCELLED = -32800
@@ -70,9 +70,9 @@ class _Flight:
 class GuardedProtocol(LanguageServerProtocol):
     """Everything between a message and its handler, and back. On the event loop; `notify` from any thread."""
 
-    _server: CodeAgentServer
+    _server: Served
 
-    def __init__(self, server: CodeAgentServer, converter: Converter) -> None:
+    def __init__(self, server: Served, converter: Converter) -> None:
         self.phase = Phase.FRESH
         self.outgoing: Outgoing | None = None
         self.requests = ClientRequests(lambda method, result: structure_result(converter, method, result))

@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import partial
 
 from codeagent_lsp import events
-from codeagent_lsp.agent.context.compaction import Kept
+from codeagent_lsp.agent.context.compaction import KeptFacts
 from codeagent_lsp.agent.context.gather import starting_context
 from codeagent_lsp.agent.context.history import History, note
 from codeagent_lsp.agent.loop import AgentLoop, LoopLimits, LoopResult
@@ -26,7 +26,7 @@ from codeagent_lsp.session.conversation.tool_selection import ToolSelection, too
 from codeagent_lsp.session.plan.run_planner import RunPlanner
 from codeagent_lsp.session.replay import message_to_dict
 from codeagent_lsp.session.request import ANSWERS, Planning, RunRequest
-from codeagent_lsp.session.run_parts import Parts, remember, reply_tokens, selection_of, window_of
+from codeagent_lsp.session.run_parts import RunParts, remember, reply_tokens, selection_of, window_of
 from codeagent_lsp.session.state import Compacted
 from codeagent_lsp.session.toolbox import commands_line
 from codeagent_lsp.tools.context import ToolContext
@@ -42,7 +42,7 @@ FOREIGN_TOOLS = 3
 class Conversation:
     """Open it once; then every `loop` goes on where the last one ended."""
 
-    def __init__(self, parts: Parts, model: Model, planning: Planning, planner: RunPlanner) -> None:
+    def __init__(self, parts: RunParts, model: Model, planning: Planning, planner: RunPlanner) -> None:
         self._parts = parts
         self._model = model
         self._planning = planning
@@ -170,7 +170,7 @@ class Conversation:
     def _has_tools(self) -> bool:
         return self._kind != "explain" or self.window > SMALL_WINDOW
 
-    async def _kept(self) -> Kept:
+    async def _kept(self) -> KeptFacts:
         """What every compaction says again."""
         await self._focusing.refresh()
         parts = self._parts

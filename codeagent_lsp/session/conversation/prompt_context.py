@@ -27,13 +27,13 @@ from codeagent_lsp.tools.permissions.policy import resolved_paths
 from codeagent_lsp.tools.skills.desk import SkillDesk, vouched
 
 if TYPE_CHECKING:
-    from codeagent_lsp.session.run_parts import Parts
+    from codeagent_lsp.session.run_parts import RunParts
 
 
 class PromptContext:
     """For one run. `mode` is `direct` or `ask`, `allowed` the permission mode at any moment."""
 
-    def __init__(self, parts: Parts, model: Model, mode: str, allowed: Callable[[], Mode]) -> None:
+    def __init__(self, parts: RunParts, model: Model, mode: str, allowed: Callable[[], Mode]) -> None:
         self._parts = parts
         self._model = model
         self._mode = mode

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from codeagent_lsp import events
-from codeagent_lsp.tools.registry import Entry, ToolRegistry
+from codeagent_lsp.tools.registry import RegisteredTool, ToolRegistry
 from codeagent_lsp.workspace.text.visible import one_line
 
 REASON = 300
@@ -63,7 +63,7 @@ def _off(registry: ToolRegistry) -> dict[str, str]:
     return {**off, **{name: one_line(str(reason), REASON) for name, reason in registry.missing.items()}}
 
 
-def _reason(entry: Entry) -> str:
+def _reason(entry: RegisteredTool) -> str:
     return one_line(entry.reason, REASON)
 
 

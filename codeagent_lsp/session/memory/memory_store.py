@@ -15,7 +15,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
-from codeagent_lsp.agent.memory import Entry, entry_of, merged
+from codeagent_lsp.agent.memory import MemoryEntry, entry_of, merged
 
 MAX_BYTES = 1 << 20
 MAX_SESSIONS = 200
@@ -33,16 +33,16 @@ class MemoryStore:
         self.enabled = enabled
         self._lock = Lock()
 
-    def entries(self) -> tuple[Entry, ...]:
+    def entries(self) -> tuple[MemoryEntry, ...]:
         """All that is remembered, oldest first."""
         rows = self._read().get("entries")
         return tuple(entry for row in rows if (entry := entry_of(row))) if isinstance(rows, list) else ()
 
-    def offered(self) -> tuple[Entry, ...]:
+    def offered(self) -> tuple[MemoryEntry, ...]:
         """What later sessions are told: nothing while remembering is off."""
         return self.entries() if self.enabled() else ()
 
-    def add(self, entries: Iterable[Entry]) -> None:
+    def add(self, entries: Iterable[MemoryEntry]) -> None:
         """Remember these, too."""
         new = tuple(entries)
         if not new:

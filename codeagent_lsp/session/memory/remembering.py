@@ -120,7 +120,7 @@ class Remembering:
             await asyncio.to_thread(self._store.add, entries)
         await asyncio.to_thread(self._store.done, session_id, last)
 
-    async def _distilled(self, session_id: str, said: list[tuple[str, str]]) -> list[memory.Entry]:
+    async def _distilled(self, session_id: str, said: list[tuple[str, str]]) -> list[memory.MemoryEntry]:
         model = await self._open_model()
         window = model.info.context_window or DEFAULT_WINDOW
         cleaner = self._sanitizer() if self._sanitizer else _own_sanitizer()

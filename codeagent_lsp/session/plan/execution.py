@@ -18,7 +18,7 @@ from codeagent_lsp.errors import CodeAgentError, SessionError
 from codeagent_lsp.session.conversation.conversation import Conversation
 from codeagent_lsp.session.plan.plan_state import PlanState
 from codeagent_lsp.session.plan.run_planner import RunPlanner
-from codeagent_lsp.session.run_parts import Parts
+from codeagent_lsp.session.run_parts import RunParts
 from codeagent_lsp.tools.asking import Question
 from codeagent_lsp.tools.plan.plan import PlanStep
 from codeagent_lsp.workspace.changes.changeset import Changeset
@@ -54,7 +54,7 @@ class _Failure:
 class PlanRun:
     """The work on the plan of one run; also goes on with it later."""
 
-    def __init__(self, parts: Parts, state: PlanState, planner: RunPlanner) -> None:
+    def __init__(self, parts: RunParts, state: PlanState, planner: RunPlanner) -> None:
         self._parts = parts
         self._state = state
         self._planner = planner

@@ -9,7 +9,7 @@ from codeagent_lsp.agent.context.history import note
 from codeagent_lsp.errors import SessionError
 from codeagent_lsp.session.plan.execution import PlanRun
 from codeagent_lsp.session.plan.plan_state import PlanState
-from codeagent_lsp.session.run_parts import Parts, remember
+from codeagent_lsp.session.run_parts import RunParts, remember
 from codeagent_lsp.tools.plan.plan import Plan, PlanStep
 from codeagent_lsp.workspace.changes.editor import Applied
 
@@ -22,7 +22,7 @@ ROLLED_BACK = (
 class Steering:
     """The wheel of one run's plan. Each call says whether the run has to be started again to go on."""
 
-    def __init__(self, parts: Parts, state: PlanState, work: PlanRun) -> None:
+    def __init__(self, parts: RunParts, state: PlanState, work: PlanRun) -> None:
         self._parts = parts
         self._state = state
         self._work = work

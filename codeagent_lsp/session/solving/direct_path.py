@@ -26,7 +26,7 @@ from codeagent_lsp.llm.model import Model
 from codeagent_lsp.messages import Message
 from codeagent_lsp.session.conversation.repo_maps import SMALL_WINDOW, unless_failed
 from codeagent_lsp.session.request import RunRequest, Target
-from codeagent_lsp.session.run_parts import Parts, remember, reply_tokens, selection_of, window_of
+from codeagent_lsp.session.run_parts import RunParts, remember, reply_tokens, selection_of, window_of
 from codeagent_lsp.session.solving.gathering import Subject
 from codeagent_lsp.session.solving.workshop import SelectionWorkshop, SolvingWorkshop
 from codeagent_lsp.workspace.text.position import LineIndex
@@ -56,7 +56,7 @@ class DirectPath:
     good at, `form` forces one.
     """
 
-    def __init__(self, parts: Parts, model: Model, proof: Proof, form: TextForm | None) -> None:
+    def __init__(self, parts: RunParts, model: Model, proof: Proof, form: TextForm | None) -> None:
         self._parts = parts
         self._model = model
         self._proof = proof

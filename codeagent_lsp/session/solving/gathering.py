@@ -22,8 +22,8 @@ from codeagent_lsp.agent.solving.suspects import suspects
 from codeagent_lsp.agent.solving.verdict import Verdict
 from codeagent_lsp.errors import AgentError
 from codeagent_lsp.index.kinds import is_made, is_source, is_test
-from codeagent_lsp.tools.code.imports import Files, resolved
-from codeagent_lsp.tools.code.source import Source, source_of
+from codeagent_lsp.tools.code.imports import ImportTargets, resolved
+from codeagent_lsp.tools.code.source import SourceFile, source_of
 from codeagent_lsp.workspace.changes.changeset import Changeset
 from codeagent_lsp.workspace.files.file_view import FileText, FileView
 
@@ -71,7 +71,7 @@ class WorkspaceFiles:
         self._paths = [path for paths in walked for path in paths]
         self.names = {view.roots.relative(path): path for path in self._paths}
         self._texts: dict[str, FileText | None] = {}
-        self._parsed: dict[str, Source | None] = {}
+        self._parsed: dict[str, SourceFile | None] = {}
 
     def relative(self, path: str) -> str:
         """A file's name."""
@@ -87,7 +87,7 @@ class WorkspaceFiles:
                 self._texts[name] = None
         return self._texts[name]
 
-    def source(self, name: str) -> Source | None:
+    def source(self, name: str) -> SourceFile | None:
         """A file parsed; None where it has no text or no known language."""
         if name not in self._parsed:
             file = self.read(name)
@@ -123,7 +123,7 @@ class WorkspaceFiles:
     def imported(self, test: str) -> list[str]:
         """The workspace's files that a test imports, and those whose name it bears."""
         source = self.source(test)
-        files = Files(frozenset(self.names))
+        files = ImportTargets(frozenset(self.names))
         found = (
             [name for each in source.imports for name in resolved(source.language, test, each, files)] if source else []
         )
@@ -190,7 +190,7 @@ class Gatherer:
             gone |= (before - after) & identifiers(words)
         return tuple(f"{word}: {name}" for word in sorted(gone) for name in self._files.using([word]))
 
-    def _sources_with(self, asked: Rename) -> dict[str, Source]:
+    def _sources_with(self, asked: Rename) -> dict[str, SourceFile]:
         """The sources that have the old name in them; of the tests, those that do not use the new one already."""
         new = re.compile(rf"\b{re.escape(asked.new)}\b")
         return {
@@ -200,7 +200,7 @@ class Gatherer:
             if not (is_test(name) and new.search(source.text))
         }
 
-    def _before(self, staged: Changeset) -> dict[str, Source]:
+    def _before(self, staged: Changeset) -> dict[str, SourceFile]:
         """The files that have changed, as they were."""
         texts = {self._files.relative(change.path): change.base for change in staged}
         return {name: source for name, text in texts.items() if text and (source := source_of(name, text))}

@@ -18,7 +18,7 @@ from codeagent_lsp.agent.solving.verdict import Verdict
 from codeagent_lsp.llm.model import Model
 from codeagent_lsp.session.conversation.conversation import Conversation
 from codeagent_lsp.session.request import ANSWERS, RunRequest
-from codeagent_lsp.session.run_parts import Parts
+from codeagent_lsp.session.run_parts import RunParts
 from codeagent_lsp.session.solving.direct_path import DirectPath, Work
 
 Wish = Literal["change", "unclear", "none"]
@@ -31,7 +31,7 @@ ANSWER_NOW = "Do not look any further. Answer now with what you know."
 class TaskWork:
     """For one request. `proof` says which answer forms the model is good at."""
 
-    def __init__(self, parts: Parts, model: Model, request: RunRequest, proof: Proof) -> None:
+    def __init__(self, parts: RunParts, model: Model, request: RunRequest, proof: Proof) -> None:
         setting = parts.services.user.settings().agent.answer_form
         self._parts = parts
         self._model = model
@@ -124,7 +124,7 @@ class TaskWork:
             await forms.count(self._model, form, worked=worked)
 
 
-def wish_of(parts: Parts, request: RunRequest) -> Wish:
+def wish_of(parts: RunParts, request: RunRequest) -> Wish:
     """What a request asks for; nothing is changed where the user only lets us read."""
     if request.kind in ANSWERS or parts.services.user.mode() == "readOnly":
         return "none"
@@ -136,12 +136,12 @@ def wish_of(parts: Parts, request: RunRequest) -> Wish:
     return "unclear" if may_want_edit(request.task, has_selection=selected) else "none"
 
 
-async def task_work(parts: Parts, model: Model, request: RunRequest) -> TaskWork:
+async def task_work(parts: RunParts, model: Model, request: RunRequest) -> TaskWork:
     """The work on a request. A model of which nothing is known is tried first, where a change may be asked for."""
     return TaskWork(parts, model, request, await _proof_for(parts, model, wish_of(parts, request)))
 
 
-async def _proof_for(parts: Parts, model: Model, wish: Wish) -> Proof:
+async def _proof_for(parts: RunParts, model: Model, wish: Wish) -> Proof:
     forms = parts.services.models.answer_forms
     setting = parts.services.user.settings().agent.answer_form
     if forms is None or wish == "none" or setting != "auto":

@@ -20,7 +20,7 @@ from codeagent_lsp.errors import AgentError
 from codeagent_lsp.index.kinds import is_test
 from codeagent_lsp.messages import ToolCall, ToolResult
 from codeagent_lsp.session.request import Target
-from codeagent_lsp.session.run_parts import Parts
+from codeagent_lsp.session.run_parts import RunParts
 from codeagent_lsp.session.solving.change_checks import Checker, CheckPlan, LookingShell
 from codeagent_lsp.session.solving.gathering import Gatherer, Subject
 from codeagent_lsp.session.solving.staging_tool import StageText
@@ -39,7 +39,7 @@ BESIDE_SECONDS = 30.0
 class _RunWorkshop:
     """What both workshops share: the staged state, the checker, and words for the user."""
 
-    def __init__(self, parts: Parts) -> None:
+    def __init__(self, parts: RunParts) -> None:
         self._parts = parts
         self._staging = parts.proposal.staging
         context = parts.toolbox.context()
@@ -104,7 +104,7 @@ class SelectionWorkshop(_RunWorkshop):
     The user has named this very place: staging it needs no other permission.
     """
 
-    def __init__(self, parts: Parts, target: Target, *, checks: bool) -> None:
+    def __init__(self, parts: RunParts, target: Target, *, checks: bool) -> None:
         super().__init__(parts)
         self._file = target.file
         self._name = parts.proposal.view.roots.relative(target.file.path)
@@ -131,7 +131,7 @@ class SelectionWorkshop(_RunWorkshop):
 class SolvingWorkshop(_RunWorkshop):
     """For one task of a run. `small` models are shown less of long files."""
 
-    def __init__(self, parts: Parts, subject: Subject, *, small: bool) -> None:
+    def __init__(self, parts: RunParts, subject: Subject, *, small: bool) -> None:
         super().__init__(parts)
         self._subject = subject
         self._small = small

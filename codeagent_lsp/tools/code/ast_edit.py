@@ -13,7 +13,7 @@ from codeagent_lsp.errors import EditRefused
 from codeagent_lsp.tools.code import operations
 from codeagent_lsp.tools.code.body import has_body, replace_body
 from codeagent_lsp.tools.code.rename import rename
-from codeagent_lsp.tools.code.source import Definition, Source, required
+from codeagent_lsp.tools.code.source import Definition, SourceFile, required
 from codeagent_lsp.tools.code.splices import Splice, applied, problem
 from codeagent_lsp.tools.code.targets import ambiguous, find_all, find_one
 from codeagent_lsp.tools.code.uses import NAMES_APART
@@ -66,7 +66,7 @@ def edited(path: str, text: str, edits: Sequence[AstEdit]) -> Edited:
     return Edited(done, tuple(left))
 
 
-def _planned(source: Source, edit: AstEdit, *, emptied: bool) -> tuple[Sequence[Splice], tuple[int, ...]]:
+def _planned(source: SourceFile, edit: AstEdit, *, emptied: bool) -> tuple[Sequence[Splice], tuple[int, ...]]:
     if edit.operation == "delete":
         return [operations.delete(source, find_one(source, edit.target), emptied=emptied)], ()
     if not edit.code.strip():
@@ -80,14 +80,14 @@ def _planned(source: Source, edit: AstEdit, *, emptied: bool) -> tuple[Sequence[
     return [_INSERTIONS.get(edit.operation, operations.replace)(source, target, edit.code)], ()
 
 
-def _with_body(source: Source, target: str) -> Definition:
+def _with_body(source: SourceFile, target: str) -> Definition:
     """Of declarations and one definition the latter."""
     found = find_all(source, target)
     whole = [each for each in found if has_body(each)]
     return whole[0] if len(whole) == 1 else find_one(source, target)
 
 
-def _of_one_name(source: Source, target: str) -> tuple[Definition, ...]:
+def _of_one_name(source: SourceFile, target: str) -> tuple[Definition, ...]:
     """Overloads are renamed together, as their uses cannot be told apart; a variable and a function are not."""
     found = find_all(source, target)
     apart = source.language in NAMES_APART
@@ -104,7 +104,7 @@ def _is_called(definition: Definition) -> bool:
     return definition.symbol.kind not in ("variable", "constant")
 
 
-def _emptied(source: Source, edits: Sequence[AstEdit]) -> set[int]:
+def _emptied(source: SourceFile, edits: Sequence[AstEdit]) -> set[int]:
     """The numbers of the deletions that leave `pass` behind."""
     if source.language != "python":
         return set()
@@ -116,7 +116,7 @@ def _emptied(source: Source, edits: Sequence[AstEdit]) -> set[int]:
     return {numbers[at] for at in operations.emptied_blocks(gone)}
 
 
-def _found(source: Source, target: str) -> tuple[Definition, ...]:
+def _found(source: SourceFile, target: str) -> tuple[Definition, ...]:
     try:
         return find_all(source, target)
     except EditRefused:  # said when its turn comes

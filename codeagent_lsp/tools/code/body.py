@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from codeagent_lsp.errors import EditRefused
 from codeagent_lsp.tools.code import shift
 from codeagent_lsp.tools.code.extent import first_alone, indentation, last_alone
-from codeagent_lsp.tools.code.source import Definition, Source, source_of
+from codeagent_lsp.tools.code.source import Definition, SourceFile, source_of
 from codeagent_lsp.tools.code.splices import Splice, applied, problem
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ def has_body(definition: Definition) -> bool:
     return definition.body is not None or _end_word(definition) is not None
 
 
-def replace_body(source: Source, definition: Definition, code: str) -> Splice:
+def replace_body(source: SourceFile, definition: Definition, code: str) -> Splice:
     """The body replaced. EditRefused if there is none, or the code is the whole definition."""
     if not has_body(definition):
         message = (
@@ -42,7 +42,7 @@ def replace_body(source: Source, definition: Definition, code: str) -> Splice:
     return splice
 
 
-def _candidates(source: Source, definition: Definition, code: str) -> Iterator[Splice]:
+def _candidates(source: SourceFile, definition: Definition, code: str) -> Iterator[Splice]:
     """Ways to put the code in, the likeliest first."""
     body = definition.body
     if source.language == "python" and body is not None and body.type == "block":
@@ -59,7 +59,7 @@ def _candidates(source: Source, definition: Definition, code: str) -> Iterator[S
         yield from _expression(source, definition, body, code)
 
 
-def _behind_colon(source: Source, definition: Definition, body: Node, code: str) -> Splice:
+def _behind_colon(source: SourceFile, definition: Definition, body: Node, code: str) -> Splice:
     colon = [child for child in definition.node.children if child.type == ":" and child.end_byte <= body.start_byte][-1]
     start, end = colon.end_byte, source.trimmed(body.end_byte)
     on_own_lines = first_alone(source, body.start_byte)
@@ -83,7 +83,7 @@ def _behind_colon(source: Source, definition: Definition, body: Node, code: str)
     return Splice(start, end, _below(source, code, indent, body))
 
 
-def _up_to_end(source: Source, definition: Definition, end: Node, code: str) -> Splice:
+def _up_to_end(source: SourceFile, definition: Definition, end: Node, code: str) -> Splice:
     body = definition.node.child_by_field_name("body")
     stop = body.start_byte if body is not None else end.start_byte
     header = [
@@ -102,7 +102,7 @@ def _up_to_end(source: Source, definition: Definition, end: Node, code: str) -> 
     return Splice(start, end.start_byte, new)
 
 
-def _in_braces(source: Source, definition: Definition, body: Node, code: str) -> Splice:
+def _in_braces(source: SourceFile, definition: Definition, body: Node, code: str) -> Splice:
     outer = _closing_indent(source, definition, body)
     first = next((child for child in body.named_children if child.type != "access_specifier"), None)
     inner = outer + shift.unit(source)
@@ -112,7 +112,7 @@ def _in_braces(source: Source, definition: Definition, body: Node, code: str) ->
     return Splice(body.children[0].end_byte, body.children[-1].start_byte, new)
 
 
-def _expression(source: Source, definition: Definition, body: Node, code: str) -> Iterator[Splice]:
+def _expression(source: SourceFile, definition: Definition, body: Node, code: str) -> Iterator[Splice]:
     start = body.start_byte
     if body.type == "arrow_expression_clause" and not code.strip().startswith("=>"):
         start = body.named_children[0].start_byte
@@ -126,22 +126,22 @@ def _expression(source: Source, definition: Definition, body: Node, code: str) -
     yield Splice(body.start_byte, end, "{" + inside + "}")
 
 
-def _below(source: Source, code: str, indent: str, near: Node) -> str:
+def _below(source: SourceFile, code: str, indent: str, near: Node) -> str:
     return _lines(source, "\n" + shift.shifted(source, code, indent), "", near)
 
 
-def _lines(source: Source, code: str, indent: str, near: Node) -> str:
+def _lines(source: SourceFile, code: str, indent: str, near: Node) -> str:
     """With the line ends of the place; where `indent` is given, also shifted to it."""
     text = shift.shifted(source, code, indent) if indent or not code.startswith("\n") else code
     return shift.with_line_ends(source, text, near.start_byte)
 
 
-def _closing_indent(source: Source, definition: Definition, body: Node) -> str:
+def _closing_indent(source: SourceFile, definition: Definition, body: Node) -> str:
     closing = body.children[-1].start_byte
     return indentation(source, closing if first_alone(source, closing) else definition.node.start_byte)
 
 
-def _is_one_block(source: Source, definition: Definition, splice: Splice) -> bool:
+def _is_one_block(source: SourceFile, definition: Definition, splice: Splice) -> bool:
     """Whether the code in the place of the body is that body, from its first brace to its last."""
     after = source_of(source.path, applied(source, [splice]))
     length = len(splice.text.encode("utf-8", "replace"))
@@ -167,5 +167,5 @@ def _docstring(body: Node) -> Node | None:
     return None
 
 
-def _count(source: Source, qualified: str) -> int:
+def _count(source: SourceFile, qualified: str) -> int:
     return sum(each.qualified == qualified for each in source.definitions)

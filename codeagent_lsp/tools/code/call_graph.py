@@ -16,18 +16,18 @@ from codeagent_lsp.tools.code.codebase import Codebase
 from codeagent_lsp.tools.code.graphs import Edge, Graph, Node
 from codeagent_lsp.tools.code.meaning import SELVES
 from codeagent_lsp.tools.code.references import definition_site
-from codeagent_lsp.tools.code.source import Definition, Source
+from codeagent_lsp.tools.code.source import Definition, SourceFile
 from codeagent_lsp.tools.code.uses import Use, Uses, around
 
 MAX_NODES = 150
 _CALLABLE = frozenset(("function", "method", "class", "struct", "macro"))
 
 
-class Place(NamedTuple):
+class DefinitionPlace(NamedTuple):
     """A definition in its text."""
 
     path: str
-    source: Source
+    source: SourceFile
     definition: Definition
 
     @property
@@ -46,7 +46,7 @@ class CallGraph:
     _uses: dict[str, list[Use]] = field(default_factory=dict)
     _full: bool = False
 
-    async def of(self, starts: Sequence[Place], depth: int) -> Graph:
+    async def of(self, starts: Sequence[DefinitionPlace], depth: int) -> Graph:
         """What the starts call and what calls them, `depth` steps both ways."""
         for start in starts:
             self._node(start)
@@ -54,11 +54,11 @@ class CallGraph:
         await self._up(starts, depth)
         return Graph(tuple(self._nodes.values()), tuple(self._edges), self._full or self.codebase.truncated)
 
-    async def _down(self, starts: Sequence[Place], depth: int) -> None:
+    async def _down(self, starts: Sequence[DefinitionPlace], depth: int) -> None:
         pending = list(starts)
         seen = {start.id for start in starts}
         for _ in range(depth):
-            found: list[Place] = []
+            found: list[DefinitionPlace] = []
             for caller in pending:
                 for use in self._calls_in(caller):
                     callees = await self._meant(caller, use)
@@ -69,11 +69,11 @@ class CallGraph:
                             found.append(callee)
             pending = found
 
-    async def _up(self, starts: Sequence[Place], depth: int) -> None:
+    async def _up(self, starts: Sequence[DefinitionPlace], depth: int) -> None:
         pending = list(starts)
         seen = {start.id for start in starts}
         for _ in range(depth):
-            found: list[Place] = []
+            found: list[DefinitionPlace] = []
             for callee in pending:
                 for caller in await self._callers(callee):
                     self._join(caller, callee)
@@ -82,21 +82,21 @@ class CallGraph:
                         found.append(caller)
             pending = found
 
-    async def _callers(self, callee: Place) -> list[Place]:
+    async def _callers(self, callee: DefinitionPlace) -> list[DefinitionPlace]:
         name = callee.definition.symbol.name
-        found: dict[str, Place] = {}
+        found: dict[str, DefinitionPlace] = {}
         for path in await self.codebase.using(name):
             source = await self.codebase.source(path)
             for use in self._calls(path, source) if source is not None and not self._full else ():
                 if source is None or use.node.text != name.encode("utf-8", "replace"):
                     continue
                 inside = around(source, use.node.start_byte)
-                caller = Place(path, source, inside) if inside is not None else None
+                caller = DefinitionPlace(path, source, inside) if inside is not None else None
                 if caller is not None and any(each.id == callee.id for each in await self._meant(caller, use)):
                     found[caller.id] = caller
         return list(found.values())
 
-    async def _meant(self, caller: Place, use: Use) -> list[Place]:
+    async def _meant(self, caller: DefinitionPlace, use: Use) -> list[DefinitionPlace]:
         """The definitions a call leads to; none where it is not known, more than one for overloads."""
         name = (use.node.text or b"").decode("utf-8", "replace")
         here = [each for each in _callable(caller.path, caller.source) if each.definition.symbol.name == name]
@@ -117,7 +117,7 @@ class CallGraph:
         elsewhere = [each for each in elsewhere if _fits(each, use)]
         return elsewhere if len({(each.path, each.definition.qualified) for each in elsewhere}) == 1 else []
 
-    def _calls_in(self, place: Place) -> list[Use]:
+    def _calls_in(self, place: DefinitionPlace) -> list[Use]:
         node = place.definition.outer
         return [
             use
@@ -126,13 +126,13 @@ class CallGraph:
             and around(place.source, use.node.start_byte) == place.definition
         ]
 
-    def _calls(self, path: str, source: Source) -> list[Use]:
+    def _calls(self, path: str, source: SourceFile) -> list[Use]:
         if path not in self._uses:
             uses = Uses(source)
             self._uses[path] = [use for use in uses.all() if use.call and not self._is_only_local(source, uses, use)]
         return self._uses[path]
 
-    def _is_only_local(self, source: Source, uses: Uses, use: Use) -> bool:
+    def _is_only_local(self, source: SourceFile, uses: Uses, use: Use) -> bool:
         """Whether a call is of a parameter or a variable, and not of a nested function."""
         binder = uses.binder(use)
         if binder is None:
@@ -140,11 +140,11 @@ class CallGraph:
         name = (use.node.text or b"").decode("utf-8", "replace")
         return not any(each.symbol.name == name and uses.home(each) == binder for each in source.definitions)
 
-    def _join(self, caller: Place, callee: Place) -> None:
+    def _join(self, caller: DefinitionPlace, callee: DefinitionPlace) -> None:
         if self._node(caller) and self._node(callee):
             self._edges[Edge(caller.id, callee.id)] = None
 
-    def _node(self, place: Place) -> bool:
+    def _node(self, place: DefinitionPlace) -> bool:
         if place.id not in self._nodes:
             if len(self._nodes) >= MAX_NODES:
                 self._full = True
@@ -154,7 +154,7 @@ class CallGraph:
         return True
 
 
-def _fits(place: Place, use: Use) -> bool:
+def _fits(place: DefinitionPlace, use: Use) -> bool:
     """Whether a call can lead to a definition elsewhere: a function behind a dot only behind the name of its file."""
     if place.definition.symbol.kind == "method":
         return use.access != "plain"
@@ -165,5 +165,5 @@ def _fits(place: Place, use: Use) -> bool:
     return owner in (path.stem, path.parent.name, place.definition.symbol.parent.rpartition(".")[2])
 
 
-def _callable(path: str, source: Source) -> list[Place]:
-    return [Place(path, source, each) for each in source.definitions if each.symbol.kind in _CALLABLE]
+def _callable(path: str, source: SourceFile) -> list[DefinitionPlace]:
+    return [DefinitionPlace(path, source, each) for each in source.definitions if each.symbol.kind in _CALLABLE]

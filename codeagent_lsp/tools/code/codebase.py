@@ -16,7 +16,7 @@ from codeagent_lsp.index.port import CodeIndex
 from codeagent_lsp.index.symbols import Import, SymbolInfo
 from codeagent_lsp.index.view import View
 from codeagent_lsp.tools.code.reach import Reach
-from codeagent_lsp.tools.code.source import Source
+from codeagent_lsp.tools.code.source import SourceFile
 from codeagent_lsp.tools.context import ToolContext
 from codeagent_lsp.workspace.files import search
 
@@ -34,7 +34,7 @@ class Codebase:
         self._context = context
         self._path = path
         self._reach = Reach(context, path)
-        self._sources: dict[str, Source | None] = {}
+        self._sources: dict[str, SourceFile | None] = {}
         self._walks: dict[str, list[str]] = {}
         self._view: View | None = None
         self._asked = False
@@ -83,7 +83,7 @@ class Codebase:
         found = {path: source.imports for path in rest if (source := await self.source(path)) is not None}
         return [(self.relative(path), each) for path, each in sorted({**known, **found}.items())]
 
-    async def source(self, path: str) -> Source | None:
+    async def source(self, path: str) -> SourceFile | None:
         """A file parsed; None where it cannot be read, may not be, or has no known language."""
         if path not in self._sources:
             self._sources[path] = await asyncio.to_thread(self._reach.parsed, path)

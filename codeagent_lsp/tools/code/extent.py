@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from codeagent_lsp.tools.code.source import Definition, Source
+from codeagent_lsp.tools.code.source import Definition, SourceFile
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -55,7 +55,7 @@ class Extent:
         return any(part.kind == kind for part in self.parts)
 
 
-def extent_of(source: Source, definition: Definition) -> Extent:
+def extent_of(source: SourceFile, definition: Definition) -> Extent:
     """All that belongs to a definition."""
     outer = statement_of(definition.outer)
     inner, core = _leading(outer)
@@ -79,12 +79,12 @@ def statement_of(node: Node) -> Node:
     return node
 
 
-def first_alone(source: Source, place: int) -> bool:
+def first_alone(source: SourceFile, place: int) -> bool:
     """Whether nothing stands in front of a place on its line."""
     return not source.data[source.line_start(place) : place].strip()
 
 
-def last_alone(source: Source, place: int) -> bool:
+def last_alone(source: SourceFile, place: int) -> bool:
     """Whether nothing but a comment stands behind a place on its line."""
     rest = source.slice(place, source.line_end(place))
     if source.language in _WITH_HASH and _HASH.fullmatch(rest):
@@ -92,7 +92,7 @@ def last_alone(source: Source, place: int) -> bool:
     return source.language not in ("python", "ruby", "bash") and bool(_SLASHES.fullmatch(rest))
 
 
-def indentation(source: Source, place: int) -> str:
+def indentation(source: SourceFile, place: int) -> str:
     """The blanks in front of the line of a place."""
     line = source.slice(source.line_start(place), source.line_end(place))
     return line[: len(line) - len(line.lstrip(" \t"))]
@@ -121,7 +121,7 @@ def _leading(node: Node) -> tuple[list[Part], int]:
     return parts, node.start_byte
 
 
-def _above(source: Source, outer: Node) -> list[Part]:
+def _above(source: SourceFile, outer: Node) -> list[Part]:
     """Comments and attributes directly above, or in front on the same line."""
     parts: list[Part] = []
     node = outer
@@ -147,7 +147,7 @@ def _before(node: Node) -> Node | None:
     return node.prev_sibling
 
 
-def _is_doc(source: Source, comment: Node, outer: Node) -> bool:
+def _is_doc(source: SourceFile, comment: Node, outer: Node) -> bool:
     """Whether a comment stands on lines of its own, as far to the right as what it is about."""
     text = (comment.text or b"").decode("utf-8", "replace")
     if text.startswith(_NOT_ABOVE) or not first_alone(source, comment.start_byte):
@@ -155,7 +155,7 @@ def _is_doc(source: Source, comment: Node, outer: Node) -> bool:
     return indentation(source, comment.start_byte) == indentation(source, outer.start_byte)
 
 
-def _tail(source: Source, outer: Node, end: int) -> int:
+def _tail(source: SourceFile, outer: Node, end: int) -> int:
     """Behind the `;` or `,` that follows on the same line."""
     after = outer.next_sibling
     if after is not None and after.type in (";", ",") and not source.data[end : after.start_byte].strip(b" \t"):

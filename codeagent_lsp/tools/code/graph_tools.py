@@ -19,13 +19,13 @@ from codeagent_lsp.tools.code.dependencies import dependency_graph
 from codeagent_lsp.tools.code.imports import resolved
 from codeagent_lsp.tools.code.reading_tools import described, files_of, read_source
 from codeagent_lsp.tools.code.references import Site, defined, definition_site, elsewhere, references, symbol_name
-from codeagent_lsp.tools.code.source import Definition, Source
+from codeagent_lsp.tools.code.source import Definition, SourceFile
 from codeagent_lsp.tools.context import ToolContext
 from codeagent_lsp.tools.tool import Parameters, Tool, ToolOutput
 from codeagent_lsp.tools.traits import ToolTraits
 
 MAX_SITES = 200
-Places = list[tuple[str, Source, Definition]]
+Places = list[tuple[str, SourceFile, Definition]]
 
 
 class SymbolParameters(Parameters):
@@ -124,7 +124,7 @@ class CallGraph(Tool[CallGraphParameters]):
         if not found:
             where = f" in {arguments.path}" if arguments.path else ""
             raise ToolFailed(f"No definition of {arguments.function_name} was found{where}.", ErrorCode.NOT_FOUND)
-        starts = [call_graph.Place(*each) for each in found]
+        starts = [call_graph.DefinitionPlace(*each) for each in found]
         graph = await call_graph.CallGraph(Codebase(context)).of(starts, arguments.depth)
         note = "(by name: calls on objects of unknown type count where only one definition fits)"
         return _drawn(graph, [note])

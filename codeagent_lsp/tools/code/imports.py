@@ -17,7 +17,7 @@ _MOST = 50
 
 
 @dataclass(frozen=True)
-class Files:
+class ImportTargets:
     """The files of a workspace. `modules` are the names of Go modules by the folder of their `go.mod`."""
 
     paths: frozenset[str]
@@ -50,14 +50,14 @@ class Files:
         return folder in self._folders
 
 
-def resolved(language: str, path: str, imported: Import, files: Files) -> tuple[str, ...]:
+def resolved(language: str, path: str, imported: Import, files: ImportTargets) -> tuple[str, ...]:
     """The files that an import in the file at `path` names; none where that cannot be told."""
     rule = _RULES.get(language)
     found = rule(path, imported, files) if rule is not None and imported.module else ()
     return tuple(dict.fromkeys(each for each in found if each != path))
 
 
-def _python(path: str, imported: Import, files: Files) -> Iterable[str]:
+def _python(path: str, imported: Import, files: ImportTargets) -> Iterable[str]:
     dots = len(imported.module) - len(imported.module.lstrip("."))
     inner = imported.module.lstrip(".").replace(".", "/")
     folder = posixpath.dirname(path)
@@ -82,7 +82,7 @@ def _module(base: str) -> Iterator[str]:
         yield base + ending
 
 
-def _script(path: str, imported: Import, files: Files) -> Iterable[str]:
+def _script(path: str, imported: Import, files: ImportTargets) -> Iterable[str]:
     if not imported.module.startswith("."):
         return ()
     base = posixpath.normpath(posixpath.join(posixpath.dirname(path), imported.module))
@@ -97,7 +97,7 @@ def _script(path: str, imported: Import, files: Files) -> Iterable[str]:
     )
 
 
-def _go(path: str, imported: Import, files: Files) -> Iterable[str]:
+def _go(path: str, imported: Import, files: ImportTargets) -> Iterable[str]:
     for root in _parents(posixpath.dirname(path)):
         name = files.modules.get(root)
         if name is not None and (imported.module == name or imported.module.startswith(f"{name}/")):
@@ -107,7 +107,7 @@ def _go(path: str, imported: Import, files: Files) -> Iterable[str]:
     return ()
 
 
-def _rust(path: str, imported: Import, files: Files) -> Iterable[str]:
+def _rust(path: str, imported: Import, files: ImportTargets) -> Iterable[str]:
     parts = [part for part in re.split(r"::|[{},\s]+", imported.module) if part and part != "*"]
     folder, name = posixpath.split(path)
     here = folder if name in ("mod.rs", "lib.rs", "main.rs") else path.removesuffix(".rs")
@@ -131,7 +131,7 @@ def _rust(path: str, imported: Import, files: Files) -> Iterable[str]:
     return ()
 
 
-def _java(path: str, imported: Import, files: Files) -> Iterable[str]:
+def _java(path: str, imported: Import, files: ImportTargets) -> Iterable[str]:
     inner = imported.module.replace(".", "/")
     if "*" in imported.names:
         folders = {posixpath.dirname(each) for each in files.paths if each.endswith(".java")}
@@ -141,19 +141,19 @@ def _java(path: str, imported: Import, files: Files) -> Iterable[str]:
     return files.ending(f"{inner}.java") or files.ending(f"{posixpath.dirname(inner)}.java")
 
 
-def _include(path: str, imported: Import, files: Files) -> Iterable[str]:
+def _include(path: str, imported: Import, files: ImportTargets) -> Iterable[str]:
     near = files.first([posixpath.join(posixpath.dirname(path), imported.module)])
     return near or files.ending(posixpath.normpath(imported.module))
 
 
-def _ruby(path: str, imported: Import, files: Files) -> Iterable[str]:
+def _ruby(path: str, imported: Import, files: ImportTargets) -> Iterable[str]:
     name = imported.module if imported.module.endswith(".rb") else f"{imported.module}.rb"
     near = files.first([posixpath.join(posixpath.dirname(path), name)])
     roots = list(_parents(posixpath.dirname(path)))
     return near or files.first(posixpath.join(root, folder, name) for root in roots for folder in ("lib", "app", ""))
 
 
-def _php(path: str, imported: Import, files: Files) -> Iterable[str]:
+def _php(path: str, imported: Import, files: ImportTargets) -> Iterable[str]:
     if imported.module.endswith(".php"):
         module = imported.module.lstrip("/")
         return files.first([posixpath.join(posixpath.dirname(path), module), module])
@@ -162,7 +162,7 @@ def _php(path: str, imported: Import, files: Files) -> Iterable[str]:
     return [each for name in names for each in _psr4(name, files)]
 
 
-def _psr4(parts: list[str], files: Files) -> tuple[str, ...]:
+def _psr4(parts: list[str], files: ImportTargets) -> tuple[str, ...]:
     """By the longest end of the name that is the end of a path; the name of the class alone is not enough."""
     for start in range(max(1, len(parts) - 1)):
         if found := files.ending("/".join(parts[start:]) + ".php"):
@@ -170,7 +170,7 @@ def _psr4(parts: list[str], files: Files) -> tuple[str, ...]:
     return ()
 
 
-def _bash(path: str, imported: Import, files: Files) -> Iterable[str]:
+def _bash(path: str, imported: Import, files: ImportTargets) -> Iterable[str]:
     module = re.sub(r"^(?:\$\{?\w+\}?|\$\(.*\)|\.)/+", "", imported.module)
     folders = _parents(posixpath.dirname(path))
     return files.first(posixpath.join(folder, module) for folder in folders)
@@ -184,7 +184,7 @@ def _parents(folder: str) -> Iterator[str]:
     yield ""
 
 
-_RULES: Mapping[str, Callable[[str, Import, Files], Iterable[str]]] = {
+_RULES: Mapping[str, Callable[[str, Import, ImportTargets], Iterable[str]]] = {
     "python": _python,
     "javascript": _script,
     "typescript": _script,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
-from codeagent_lsp.tools.code.source import Definition, Source
+from codeagent_lsp.tools.code.source import Definition, SourceFile
 from codeagent_lsp.tools.code.uses import MEMBER_NAMES, Use, Uses
 
 SELVES = frozenset(("self", "this", "cls", "Self", "$this", "static", "super", "super()", "*this", "(*this)"))
@@ -31,7 +31,7 @@ class Elsewhere(NamedTuple):
         return self.members or self.others
 
 
-def surely_means(source: Source, uses: Uses, definitions: Sequence[Definition], use: Use) -> bool:
+def surely_means(source: SourceFile, uses: Uses, definitions: Sequence[Definition], use: Use) -> bool:
     """Whether a use means one of the definitions, which have one dotted name, beyond doubt."""
     first = definitions[0]
     if uses.in_other_namespace(first, use):
@@ -53,7 +53,7 @@ def surely_means(source: Source, uses: Uses, definitions: Sequence[Definition], 
     return uses.binder(use) is None and not use.imported
 
 
-def cannot_mean(source: Source, uses: Uses, targets: Sequence[Definition], elsewhere: Elsewhere, use: Use) -> bool:
+def cannot_mean(source: SourceFile, uses: Uses, targets: Sequence[Definition], elsewhere: Elsewhere, use: Use) -> bool:
     """Whether the syntax shows that a use means none of the `targets`, which stand in this text, nor any elsewhere."""
     name = (use.node.text or b"").decode("utf-8", "replace")
     if targets and not elsewhere.known and all(uses.in_other_namespace(each, use) for each in targets):
@@ -79,7 +79,7 @@ def cannot_mean(source: Source, uses: Uses, targets: Sequence[Definition], elsew
     return not others
 
 
-def is_member(source: Source, definition: Definition) -> bool:
+def is_member(source: SourceFile, definition: Definition) -> bool:
     """Whether a definition is reached through an object: a method, a field."""
     if not definition.symbol.parent or _is_plain_constant(definition):
         return False
@@ -89,7 +89,7 @@ def is_member(source: Source, definition: Definition) -> bool:
     return definition.symbol.kind == "method" or not holders or any(each.symbol.kind in _TYPES for each in holders)
 
 
-def with_constructors(source: Source, definitions: Sequence[Definition]) -> Iterator[Definition]:
+def with_constructors(source: SourceFile, definitions: Sequence[Definition]) -> Iterator[Definition]:
     """The definitions and their constructors, which bear the same name."""
     yield from definitions
     for each in source.definitions:
@@ -104,7 +104,7 @@ def with_constructors(source: Source, definitions: Sequence[Definition]) -> Iter
                 yield each
 
 
-def hidden(source: Source, definitions: Sequence[Definition], use: Use) -> bool:
+def hidden(source: SourceFile, definitions: Sequence[Definition], use: Use) -> bool:
     """Whether a plain name stands outside the module of the definitions, or inside of one that has its own."""
     first = definitions[0]
     if not _spanned(source, first.symbol.parent, use):
@@ -121,7 +121,7 @@ def hidden(source: Source, definitions: Sequence[Definition], use: Use) -> bool:
     return False
 
 
-def inside(source: Source, owner: str, use: Use) -> bool:
+def inside(source: SourceFile, owner: str, use: Use) -> bool:
     """Whether a use stands in a class, or in a method of it that is written elsewhere, and in no class within."""
     innermost = ""
     for each in source.definitions:
@@ -133,7 +133,7 @@ def inside(source: Source, owner: str, use: Use) -> bool:
     return innermost == owner
 
 
-def is_self(source: Source, use: Use, owner: str) -> bool:
+def is_self(source: SourceFile, use: Use, owner: str) -> bool:
     """Whether what is in front of the dot is the class itself or the object of it."""
     simple = owner.rpartition(".")[2]
     if _dotted(use.receiver) in (simple, owner):
@@ -143,7 +143,7 @@ def is_self(source: Source, use: Use, owner: str) -> bool:
     return use.receiver in SELVES or use.receiver == _go_receiver(source, use)
 
 
-def _belongs_to_another(source: Source, name: str, owners: Collection[str], use: Use) -> bool:
+def _belongs_to_another(source: SourceFile, name: str, owners: Collection[str], use: Use) -> bool:
     """Whether a use stands in a class that has a member of this name and is none of the owners.
 
     A constructor is no such member: who names it means the class.
@@ -166,13 +166,13 @@ def _is_plain_constant(definition: Definition) -> bool:
     return all(child.type not in ("class", "struct") for child in enum.children)
 
 
-def _spanned(source: Source, parent: str, use: Use) -> bool:
+def _spanned(source: SourceFile, parent: str, use: Use) -> bool:
     """Whether a use is inside `parent`, as far as that is a module."""
     is_module = any(each.qualified == parent and each.symbol.kind == "module" for each in source.definitions)
     return not is_module or _in_module(source, parent, use)
 
 
-def _in_module(source: Source, module: str, use: Use) -> bool:
+def _in_module(source: SourceFile, module: str, use: Use) -> bool:
     return any(
         each.qualified == module
         and each.symbol.kind == "module"
@@ -185,7 +185,7 @@ def _dotted(receiver: str) -> str:
     return receiver.replace("::", ".").replace("\\", ".").strip(".")
 
 
-def _go_receiver(source: Source, use: Use) -> str:
+def _go_receiver(source: SourceFile, use: Use) -> str:
     node = use.node.parent
     while node is not None and node.type != "method_declaration":
         node = node.parent

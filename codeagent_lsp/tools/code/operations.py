@@ -10,7 +10,7 @@ from collections.abc import Collection, Sequence
 from codeagent_lsp.errors import EditRefused
 from codeagent_lsp.tools.code import shift
 from codeagent_lsp.tools.code.extent import Extent, extent_of, first_alone, indentation, last_alone, statement_of
-from codeagent_lsp.tools.code.source import Definition, Source, source_of
+from codeagent_lsp.tools.code.source import Definition, SourceFile, source_of
 from codeagent_lsp.tools.code.splices import Splice, applied, problem
 
 _SINGLE = frozenset(("variable", "constant"))
@@ -18,7 +18,7 @@ _LISTS = frozenset(("variable_declaration", "var_spec_list"))
 _DECLARED = frozenset(("variable_declarator", "property_element"))
 
 
-def replace(source: Source, definition: Definition, code: str) -> Splice:
+def replace(source: SourceFile, definition: Definition, code: str) -> Splice:
     """The definition replaced; doc comment, decorators and `export` stay where the code brings none of its own.
 
     EditRefused when the code defines nothing.
@@ -38,7 +38,7 @@ def replace(source: Source, definition: Definition, code: str) -> Splice:
     return Splice(extent.top, end, _kept(source, extent, brought) + new)
 
 
-def insert_before(source: Source, definition: Definition, code: str) -> Splice:
+def insert_before(source: SourceFile, definition: Definition, code: str) -> Splice:
     """The code on lines of its own, above the doc comment and decorators of the definition."""
     extent = extent_of(source, definition)
     if not first_alone(source, extent.top):
@@ -49,7 +49,7 @@ def insert_before(source: Source, definition: Definition, code: str) -> Splice:
     return Splice(place, place, shift.with_line_ends(source, lines, place))
 
 
-def insert_after(source: Source, definition: Definition, code: str) -> Splice:
+def insert_after(source: SourceFile, definition: Definition, code: str) -> Splice:
     """The code on lines of its own, below the definition."""
     extent = extent_of(source, definition)
     if not last_alone(source, extent.tail):
@@ -62,7 +62,7 @@ def insert_after(source: Source, definition: Definition, code: str) -> Splice:
     return Splice(place, place, shift.with_line_ends(source, lines, extent.core))
 
 
-def delete(source: Source, definition: Definition, *, emptied: bool) -> Splice:
+def delete(source: SourceFile, definition: Definition, *, emptied: bool) -> Splice:
     """The definition gone with its doc comment and decorators, and the blank lines on one side of it.
 
     `emptied`: it is what is left of a block that must not be empty, so `pass` takes its place.
@@ -100,7 +100,7 @@ def emptied_blocks(definitions: Sequence[Definition]) -> Collection[int]:
     return found
 
 
-def _brought(source: Source, splice: Splice) -> Extent | None:
+def _brought(source: SourceFile, splice: Splice) -> Extent | None:
     """What the new code has in front of its first definition, seen in its place; None if it defines nothing."""
     probe = source_of(source.path, applied(source, [splice]))
     if probe is None:
@@ -113,7 +113,7 @@ def _brought(source: Source, splice: Splice) -> Extent | None:
     return None
 
 
-def _kept(source: Source, extent: Extent, brought: Extent) -> str:
+def _kept(source: SourceFile, extent: Extent, brought: Extent) -> str:
     """The parts of the old definition of whose kind the new one has none."""
     ends = (*(part.start for part in extent.parts), extent.core)[1:]
     return "".join(
@@ -123,7 +123,7 @@ def _kept(source: Source, extent: Extent, brought: Extent) -> str:
     )
 
 
-def _gap(source: Source, definition: Definition, extent: Extent, code: str) -> int:
+def _gap(source: SourceFile, definition: Definition, extent: Extent, code: str) -> int:
     """How many blank lines belong between the definition and new code beside it."""
     start, end = source.line_start(extent.top), source.line_after(extent.tail)
     before, after = _blank_before(source, start), _blank_after(source, end)
@@ -139,11 +139,11 @@ def _gap(source: Source, definition: Definition, extent: Extent, code: str) -> i
     return min(gap, default) if single or gap else 0 if "\n" not in code and _one_line(source, extent) else 1
 
 
-def _one_line(source: Source, extent: Extent) -> bool:
+def _one_line(source: SourceFile, extent: Extent) -> bool:
     return source.line(extent.top) == source.line(extent.end)
 
 
-def _is_edge(source: Source, place: int, extent: Extent, *, above: bool = False) -> bool:
+def _is_edge(source: SourceFile, place: int, extent: Extent, *, above: bool = False) -> bool:
     """Whether the block or the text ends at a place next to the definition (`above`: begins there)."""
     if (place == 0) if above else (place >= len(source.data)):
         return True
@@ -151,21 +151,21 @@ def _is_edge(source: Source, place: int, extent: Extent, *, above: bool = False)
     return len(indentation(source, line)) < len(indentation(source, extent.top))
 
 
-def _blank_before(source: Source, start: int) -> int:
+def _blank_before(source: SourceFile, start: int) -> int:
     """Where the blank lines begin that end at a line."""
     while start and not source.data[(before := source.line_start(start - 1)) : start].strip():
         start = before
     return start
 
 
-def _blank_after(source: Source, end: int) -> int:
+def _blank_after(source: SourceFile, end: int) -> int:
     """Where the blank lines end that begin at a line."""
     while end < len(source.data) and not source.data[end : source.line_end(end)].strip():
         end = source.line_after(end)
     return end
 
 
-def _refuse_shared(source: Source, definition: Definition) -> None:
+def _refuse_shared(source: SourceFile, definition: Definition) -> None:
     """A declaration of several names is no definition of one of them."""
     node = definition.node
     holders = [node, *(child for child in node.children if child.type in _LISTS)]
@@ -180,7 +180,7 @@ def _refuse_shared(source: Source, definition: Definition) -> None:
         raise EditRefused("ambiguous", f"{message} Use edit_file.")
 
 
-def _shares_line(source: Source, definition: Definition, place: int) -> EditRefused:
+def _shares_line(source: SourceFile, definition: Definition, place: int) -> EditRefused:
     line = source.line(place)
     message = f"{definition.qualified} shares line {line} of {source.path} with other code. Use edit_file."
     return EditRefused("not_found", message)

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 from codeagent_lsp.errors import AgentError
 from codeagent_lsp.index.grammars import grammar_of
-from codeagent_lsp.tools.code.source import Source, source_of
+from codeagent_lsp.tools.code.source import SourceFile, source_of
 from codeagent_lsp.tools.context import ToolContext
 from codeagent_lsp.tools.files.find_tools import may_show
 
@@ -53,7 +53,7 @@ class Reach:
             if grammar_of(path) is not None and name in (self._read(path) or "") and self.may_show(path)
         ]
 
-    def parsed(self, path: str) -> Source | None:
+    def parsed(self, path: str) -> SourceFile | None:
         """A file parsed; None where it cannot be read, may not be, or has no known language."""
         text = self._read(path) if self.may_show(path) else None
         return source_of(self._context.view.roots.relative(path), text) if text is not None else None

@@ -14,8 +14,8 @@ from codeagent_lsp.errors import AgentError
 from codeagent_lsp.index.symbols import Import, SymbolInfo, SymbolKind
 from codeagent_lsp.tools.code.codebase import Codebase
 from codeagent_lsp.tools.code.extent import extent_of
-from codeagent_lsp.tools.code.imports import Files, resolved
-from codeagent_lsp.tools.code.source import Source, required
+from codeagent_lsp.tools.code.imports import ImportTargets, resolved
+from codeagent_lsp.tools.code.source import SourceFile, required
 from codeagent_lsp.tools.code.targets import find_one
 from codeagent_lsp.tools.context import ToolContext
 from codeagent_lsp.tools.tool import Parameters, Tool, ToolOutput
@@ -163,22 +163,22 @@ class AstGetImports(Tool[FileParameters]):
         return ToolOutput(text, [_imported(each, places) for each, places in found])
 
 
-async def read_source(context: ToolContext, path: str) -> Source:
+async def read_source(context: ToolContext, path: str) -> SourceFile:
     """A file of the workspace parsed, as the run sees it. ToolFailed where there is no grammar for it."""
     absolute = context.view.roots.resolve(path)
 
-    def read() -> Source:
+    def read() -> SourceFile:
         return required(context.view.roots.relative(absolute), context.view.read(absolute).text)
 
     return await asyncio.to_thread(read)
 
 
-async def files_of(codebase: Codebase, context: ToolContext) -> Files:
+async def files_of(codebase: Codebase, context: ToolContext) -> ImportTargets:
     """The files of the workspace for finding what imports name."""
     paths = frozenset(codebase.relative(path).replace("\\", "/") for path in await codebase.files())
     folders = {path.rpartition("/")[0] for path in paths if path.endswith(".go")}
     modules = await asyncio.to_thread(_go_modules, context, folders)
-    return Files(paths, modules)
+    return ImportTargets(paths, modules)
 
 
 def described(symbol: SymbolInfo) -> dict[str, Any]:

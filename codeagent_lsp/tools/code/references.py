@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from codeagent_lsp.tools.code.meaning import Elsewhere, cannot_mean, is_member
-from codeagent_lsp.tools.code.source import Definition, Source
+from codeagent_lsp.tools.code.source import Definition, SourceFile
 from codeagent_lsp.tools.code.targets import matching, normal
 from codeagent_lsp.tools.code.uses import Use, Uses, around
 
@@ -32,19 +32,19 @@ class Site:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundReferences:
     """References in one text, and how many uses of the name were left out as they mean something else."""
 
     sites: tuple[Site, ...]
     left_out: int
 
 
-def defined(source: Source, symbol: str) -> tuple[Definition, ...]:
+def defined(source: SourceFile, symbol: str) -> tuple[Definition, ...]:
     """The definitions in a text that a dotted name means."""
     return matching(source.definitions, symbol)
 
 
-def elsewhere(targets: Sequence[tuple[Source, Definition]]) -> Elsewhere:
+def elsewhere(targets: Sequence[tuple[SourceFile, Definition]]) -> Elsewhere:
     """What a text has to know of the definitions in others."""
     members = [definition for source, definition in targets if is_member(source, definition)]
     top = any(
@@ -53,7 +53,7 @@ def elsewhere(targets: Sequence[tuple[Source, Definition]]) -> Elsewhere:
     return Elsewhere(frozenset(each.symbol.parent for each in members), bool(members), top)
 
 
-def references(source: Source, symbol: str, others: Elsewhere) -> Found:
+def references(source: SourceFile, symbol: str, others: Elsewhere) -> FoundReferences:
     """The uses in one text that can mean `symbol`; `others` is what is meant in other texts."""
     uses = Uses(source)
     targets = defined(source, symbol)
@@ -64,10 +64,10 @@ def references(source: Source, symbol: str, others: Elsewhere) -> Found:
             left_out += 1
         else:
             sites.append(_site(source, use))
-    return Found(tuple(sites), left_out)
+    return FoundReferences(tuple(sites), left_out)
 
 
-def definition_site(source: Source, definition: Definition) -> Site:
+def definition_site(source: SourceFile, definition: Definition) -> Site:
     """Where a definition stands."""
     node = definition.name or definition.node
     return Site(
@@ -85,7 +85,7 @@ def symbol_name(symbol: str) -> str:
     return normal(symbol).rpartition(".")[2]
 
 
-def _site(source: Source, use: Use) -> Site:
+def _site(source: SourceFile, use: Use) -> Site:
     place = use.node.start_byte
     line = source.slice(source.line_start(place), source.line_end(place)).strip()
     inside = around(source, place)
@@ -100,5 +100,5 @@ def _site(source: Source, use: Use) -> Site:
     )
 
 
-def _column(source: Source, place: int) -> int:
+def _column(source: SourceFile, place: int) -> int:
     return len(source.slice(source.line_start(place), place)) + 1

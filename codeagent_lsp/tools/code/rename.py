@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from codeagent_lsp.errors import EditRefused
 from codeagent_lsp.tools.code.meaning import is_member, surely_means, with_constructors
-from codeagent_lsp.tools.code.source import Definition, Source
+from codeagent_lsp.tools.code.source import Definition, SourceFile
 from codeagent_lsp.tools.code.splices import Splice
 from codeagent_lsp.tools.code.uses import Use, Uses
 
@@ -31,7 +31,7 @@ class Renamed:
     left: tuple[int, ...]
 
 
-def rename(source: Source, definitions: Sequence[Definition], name: str) -> Renamed:
+def rename(source: SourceFile, definitions: Sequence[Definition], name: str) -> Renamed:
     """All `definitions`, which have one dotted name, called `name`.
 
     EditRefused: no name in this language, a name that is taken, or a definition whose name cannot be told apart.
@@ -50,7 +50,7 @@ def rename(source: Source, definitions: Sequence[Definition], name: str) -> Rena
     return Renamed(tuple(unique.values()), _left(source, old, unique))
 
 
-def _checked(source: Source, definition: Definition, name: str) -> str:
+def _checked(source: SourceFile, definition: Definition, name: str) -> str:
     plain = name.removeprefix("$") if source.language == "php" else name
     grammar = "javascript" if source.language in ("typescript", "tsx") else source.language
     if definition.name is None or not definition.name.text:
@@ -65,7 +65,7 @@ def _checked(source: Source, definition: Definition, name: str) -> str:
     return plain
 
 
-def _refuse_taken(source: Source, uses: Uses, definitions: Sequence[Definition], new: str) -> None:
+def _refuse_taken(source: SourceFile, uses: Uses, definitions: Sequence[Definition], new: str) -> None:
     first = definitions[0]
     for each in source.definitions:
         if each.symbol.name == new and each.symbol.parent == first.symbol.parent:
@@ -80,7 +80,7 @@ def _refuse_taken(source: Source, uses: Uses, definitions: Sequence[Definition],
         raise EditRefused("ambiguous", f"{new} is a local name in {source.path} already. Choose another one.")
 
 
-def _bare(source: Source, start: int, end: int, old: str) -> tuple[int, int]:
+def _bare(source: SourceFile, start: int, end: int, old: str) -> tuple[int, int]:
     """Without the quotes, `$` or `~` around a name."""
     text = source.slice(start, end)
     at = text.find(old)
@@ -98,7 +98,7 @@ def written(use: Use, old: str, new: str) -> str:
     return new
 
 
-def _left(source: Source, old: str, changed: Iterable[tuple[int, int]]) -> tuple[int, ...]:
+def _left(source: SourceFile, old: str, changed: Iterable[tuple[int, int]]) -> tuple[int, ...]:
     """The lines on which the old name still stands as a word."""
     starts = {start for start, _ in changed}
     word = re.compile(rb"(?<![\w$])" + re.escape(old.encode("utf-8", "replace")) + rb"(?![\w$])")

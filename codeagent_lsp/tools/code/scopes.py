@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from codeagent_lsp.index import grammars
-from codeagent_lsp.tools.code.source import Source
+from codeagent_lsp.tools.code.source import SourceFile
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -41,7 +41,7 @@ class Binding(NamedTuple):
 class Scopes:
     """The scopes of one text."""
 
-    source: Source
+    source: SourceFile
     _kinds: dict[int, str] = field(default_factory=dict)
     _bindings: dict[bytes, list[Binding]] = field(default_factory=dict)
     _free: set[tuple[int, bytes]] = field(default_factory=set)

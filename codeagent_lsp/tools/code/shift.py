@@ -10,7 +10,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from codeagent_lsp.index import grammars
-from codeagent_lsp.tools.code.source import Source
+from codeagent_lsp.tools.code.source import SourceFile
 from codeagent_lsp.workspace.text.lines import dominant_newline, shared_ends, with_newlines, without_line_numbers
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ _BLANKS = re.compile(r"[ \t]*")
 _OFF_SIDE = "python"
 
 
-def shifted(source: Source, code: str, indent: str) -> str:
+def shifted(source: SourceFile, code: str, indent: str) -> str:
     """`code` with its lines `indent`ed, as deep inside each other as before; LF, no blank lines around it."""
     lines = _lines(code)
     fixed = _in_strings(source, "\n".join(lines))
@@ -37,7 +37,7 @@ def shifted(source: Source, code: str, indent: str) -> str:
     )
 
 
-def line_end(source: Source, place: int) -> str:
+def line_end(source: SourceFile, place: int) -> str:
     """The line end to use near a place: that of its line, else the one used most."""
     end = source.line_end(place)
     for newline in ("\r\n", "\n"):
@@ -46,12 +46,12 @@ def line_end(source: Source, place: int) -> str:
     return dominant_newline(source.text)
 
 
-def with_line_ends(source: Source, code: str, place: int) -> str:
+def with_line_ends(source: SourceFile, code: str, place: int) -> str:
     """`code` with the line ends used near a place."""
     return with_newlines(code, line_end(source, place))
 
 
-def unit(source: Source) -> str:
+def unit(source: SourceFile) -> str:
     """By how much the text indents a block: a tab, or so many spaces; four spaces where nothing tells."""
     steps: Counter[str] = Counter()
     before = ""
@@ -80,7 +80,7 @@ def _lines(code: str) -> list[str]:
     return lines
 
 
-def _first_is_cut(source: Source, lines: list[str], indent: str) -> bool:
+def _first_is_cut(source: SourceFile, lines: list[str], indent: str) -> bool:
     """Whether only the first line lacks the indentation of the place, as when code is copied from its first word on."""
     rest = lines[1:]
     if not indent or _blanks(lines[0]) or not rest or not all(line.startswith(indent) for line in rest):
@@ -90,7 +90,7 @@ def _first_is_cut(source: Source, lines: list[str], indent: str) -> bool:
     return _blanks(rest[-1]) == indent
 
 
-def _in_strings(source: Source, code: str) -> set[int]:
+def _in_strings(source: SourceFile, code: str) -> set[int]:
     """The 0-based lines of `code` that begin inside a string; docstrings do not count."""
     if "\n" not in code:
         return set()

@@ -43,7 +43,7 @@ class Definition:
 
 
 @dataclass(frozen=True)
-class Source:
+class SourceFile:
     """A parsed text. `path` is shown and tells the language."""
 
     path: str
@@ -136,13 +136,13 @@ class Source:
         return len(self.data) if end < 0 else end + 1
 
 
-def source_of(path: str, text: str) -> Source | None:
+def source_of(path: str, text: str) -> SourceFile | None:
     """The text parsed; None for an unknown language, and for a text too long or without any sense to the parser."""
     parsed = parse.parsed(path, text)
-    return Source(path, text, parsed) if parsed is not None else None
+    return SourceFile(path, text, parsed) if parsed is not None else None
 
 
-def required(path: str, text: str) -> Source:
+def required(path: str, text: str) -> SourceFile:
     """As `source_of`. ToolFailed, with advice, where there is no tree."""
     source = source_of(path, text)
     if source is not None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from codeagent_lsp.errors import EditRefused
 from codeagent_lsp.tools.code.extent import extent_of
-from codeagent_lsp.tools.code.source import Definition, Source, source_of
+from codeagent_lsp.tools.code.source import Definition, SourceFile, source_of
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -31,7 +31,7 @@ class Splice:
     edit: int = 1
 
 
-def applied(source: Source, splices: Sequence[Splice]) -> str:
+def applied(source: SourceFile, splices: Sequence[Splice]) -> str:
     """The text with all pieces replaced. EditRefused if two of them overlap; deletions may share blank lines."""
     ordered = sorted(splices, key=lambda each: (each.start, each.end))
     parts, place, last = [], 0, Splice(0, 0, "")
@@ -47,7 +47,7 @@ def applied(source: Source, splices: Sequence[Splice]) -> str:
     return "".join([*parts, source.text[place:]])
 
 
-def problem(source: Source, text: str, splices: Sequence[Splice] = ()) -> str | None:
+def problem(source: SourceFile, text: str, splices: Sequence[Splice] = ()) -> str | None:
     """What is wrong with `text` that was not wrong before, with its line; None if nothing is."""
     after = source_of(source.path, text)
     if after is None:
@@ -61,7 +61,7 @@ def problem(source: Source, text: str, splices: Sequence[Splice] = ()) -> str | 
     return _lost(source, after, splices)
 
 
-def untouched(source: Source, splices: Sequence[Splice]) -> list[Definition]:
+def untouched(source: SourceFile, splices: Sequence[Splice]) -> list[Definition]:
     """The definitions that no splice reaches into."""
     found = []
     for definition in source.definitions:
@@ -71,7 +71,7 @@ def untouched(source: Source, splices: Sequence[Splice]) -> list[Definition]:
     return found
 
 
-def _overlap(source: Source, one: Splice, other: Splice) -> str:
+def _overlap(source: SourceFile, one: Splice, other: Splice) -> str:
     line, (first, second) = source.line(other.start), sorted((one.edit, other.edit))
     return (
         f"Edits {first} and {second} both change {source.path} at line {line}, so none was made. "
@@ -79,14 +79,14 @@ def _overlap(source: Source, one: Splice, other: Splice) -> str:
     )
 
 
-def _described(after: Source, node: Node) -> str:
+def _described(after: SourceFile, node: Node) -> str:
     line = after.line(node.start_byte)
     if node.is_missing:
         return f"line {line}: {node.type!r} is missing"
     return f"line {line}: syntax error at {_quoted(after, node)!r}"
 
 
-def _quoted(source: Source, node: Node) -> str:
+def _quoted(source: SourceFile, node: Node) -> str:
     if node.is_missing:
         return f"missing {node.type}"
     lines = source.slice(node.start_byte, min(node.end_byte, node.start_byte + 400)).strip().splitlines()
@@ -116,7 +116,7 @@ def _syntax_error(text: str) -> SyntaxError | None:
     return None
 
 
-def _lost(source: Source, after: Source, splices: Sequence[Splice]) -> str | None:
+def _lost(source: SourceFile, after: SourceFile, splices: Sequence[Splice]) -> str | None:
     """A definition that the edits do not name but that is no longer what it was.
 
     One that ends where something was inserted, as a class behind its last method, may have become longer.
@@ -136,6 +136,6 @@ def _lost(source: Source, after: Source, splices: Sequence[Splice]) -> str | Non
     return None
 
 
-def _identity(source: Source, definition: Definition) -> tuple[str, str]:
+def _identity(source: SourceFile, definition: Definition) -> tuple[str, str]:
     node = definition.node
     return definition.symbol.name, source.slice(node.start_byte, node.end_byte).rstrip()

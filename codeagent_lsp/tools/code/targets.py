@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from difflib import get_close_matches
 
 from codeagent_lsp.errors import EditRefused
-from codeagent_lsp.tools.code.source import Definition, Source
+from codeagent_lsp.tools.code.source import Definition, SourceFile
 
 _ORDINAL = re.compile(r"^(.*)#(\d+)$", re.DOTALL)
 _SEPARATORS = re.compile(r"::|->|#|\\")
@@ -34,7 +34,7 @@ def normal(name: str) -> str:
     return _SEPARATORS.sub(".", name.strip().removesuffix("()")).strip(".").replace("$", "")
 
 
-def find_all(source: Source, target: str) -> tuple[Definition, ...]:
+def find_all(source: SourceFile, target: str) -> tuple[Definition, ...]:
     """All definitions that `target` means, at least one. EditRefused if there is none, with similar names."""
     found = _ORDINAL.match(target.strip())
     name, number = (found[1], int(found[2])) if found else (target, 0)
@@ -44,7 +44,7 @@ def find_all(source: Source, target: str) -> tuple[Definition, ...]:
     return (candidates[number - 1],) if number else candidates
 
 
-def find_one(source: Source, target: str) -> Definition:
+def find_one(source: SourceFile, target: str) -> Definition:
     """The one definition that `target` means. EditRefused if there is none or more than one, with all candidates."""
     candidates = find_all(source, target)
     if len(candidates) == 1:
@@ -61,7 +61,7 @@ def ambiguous(path: str, target: str, candidates: Sequence[Definition]) -> str:
     return f"{target} means {len(candidates)} definitions in {path}. Name one of them:\n{shown}"
 
 
-def _not_found(source: Source, target: str, candidates: Sequence[Definition]) -> str:
+def _not_found(source: SourceFile, target: str, candidates: Sequence[Definition]) -> str:
     if candidates:
         return ambiguous(source.path, normal(target.rpartition("#")[0]), candidates)
     known = {each.qualified: each.symbol.line_start for each in source.definitions}

@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from codeagent_lsp.tools.code.scopes import Scopes
-from codeagent_lsp.tools.code.source import Definition, Source
+from codeagent_lsp.tools.code.source import Definition, SourceFile
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -65,7 +65,7 @@ class Use(NamedTuple):
 class Uses:
     """The uses in one text."""
 
-    source: Source
+    source: SourceFile
 
     @cached_property
     def scopes(self) -> Scopes:
@@ -119,7 +119,7 @@ class Uses:
             yield Use(node, node.start_byte in calls, imported, access, receiver)
 
 
-def around(source: Source, place: int) -> Definition | None:
+def around(source: SourceFile, place: int) -> Definition | None:
     """The innermost definition around a place that has an inside."""
     found = None
     for definition in source.definitions:

@@ -24,7 +24,7 @@ from codeagent_lsp.tools.git.snapshot import (
     SYMLINK,
     Blob,
     Entries,
-    Entry,
+    GitEntry,
     head_of,
     index_of,
     index_time,
@@ -139,7 +139,7 @@ class _Present:
             return _committed(known)
         return self._from_disk(path, info, before)
 
-    def _is_untouched(self, known: Entry, info: os.stat_result) -> bool:
+    def _is_untouched(self, known: GitEntry, info: os.stat_result) -> bool:
         """Whether the file is as the index saw it, by its size and times, as git itself judges."""
         same = info.st_mtime_ns == known.mtime_ns and info.st_size & 0xFFFFFFFF == known.size
         return same and info.st_mtime_ns < self._written and not known.unmerged
@@ -188,7 +188,7 @@ class _Present:
         return self._tops[folder]
 
 
-def _committed(entry: Entry | None) -> _Side:
+def _committed(entry: GitEntry | None) -> _Side:
     if entry is None or entry.mode == GITLINK:  # another repository is shown by itself
         return _ABSENT
     return _Side(oid=entry.oid, mode=entry.mode)

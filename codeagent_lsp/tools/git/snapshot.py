@@ -29,7 +29,7 @@ _INDEX_FACTS = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class GitEntry:
     """A file as the last commit or the index has it: its mode, six octal digits, and the name of its object.
 
     For the index, `size` (bytes) and `mtime_ns` are those of the file when it was last looked at (-1: not known);
@@ -44,7 +44,7 @@ class Entry:
     unmerged: bool = False
 
 
-Entries = dict[str, Entry]
+Entries = dict[str, GitEntry]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ async def head_of(repository: Repository, inner: str) -> Entries:
         facts, _, name = item.partition(b"\t")
         if name:
             mode, _, oid = facts.decode("ascii").split(" ")
-            found[os.fsdecode(name)] = Entry(mode, oid)
+            found[os.fsdecode(name)] = GitEntry(mode, oid)
     return found
 
 
@@ -140,12 +140,12 @@ async def _sizes(repository: Repository, oids: list[str]) -> dict[str, int]:
     return {row[0]: int(row[2]) for row in rows if len(row) == 3 and row[1] == "blob"}
 
 
-def _entry(head: re.Match[bytes], facts: re.Match[bytes] | None) -> Entry:
+def _entry(head: re.Match[bytes], facts: re.Match[bytes] | None) -> GitEntry:
     size, mtime = (-1, -1)
     if facts is not None:
         size, mtime = int(facts["size"]), int(facts["seconds"]) * 10**9 + int(facts["nanos"])
     tag, unmerged = head["tag"], head["stage"] != b"0"
-    return Entry(head["mode"].decode(), head["oid"].decode(), size, mtime, tag in (b"S", b"s"), unmerged)
+    return GitEntry(head["mode"].decode(), head["oid"].decode(), size, mtime, tag in (b"S", b"s"), unmerged)
 
 
 def _blob(data: bytes) -> Blob:

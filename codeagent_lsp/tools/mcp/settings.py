@@ -136,7 +136,7 @@ def _server(name: str, entry: Any, environ: Mapping[str, str]) -> ServerSettings
         raise McpProblem("mcp.bad_value", name=name, key="", allowed="{…}")
     if unknown := [str(key) for key in entry if key not in _KEYS]:
         raise McpProblem("mcp.bad_key", name=name, key=unknown[0][:40], known=", ".join(_STATED))
-    reader = _Reader(name, entry, environ)
+    reader = _ServerEntryReader(name, entry, environ)
     command, url = reader.word("command"), reader.word("url", expand=True)
     if bool(command) == bool(url):
         raise McpProblem("mcp.no_target", name=name)
@@ -157,7 +157,7 @@ def _server(name: str, entry: Any, environ: Mapping[str, str]) -> ServerSettings
 
 
 @dataclass(frozen=True, slots=True)
-class _Reader:
+class _ServerEntryReader:
     """The values of one entry by key; McpProblem names the key that has another type."""
 
     name: str

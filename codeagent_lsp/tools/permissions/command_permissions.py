@@ -26,7 +26,7 @@ class CommandRules:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class CommandEnvironment:
     """Where commands run: the settings, and how they are isolated; None where nothing can run,
     for a `reason`.
     """
@@ -36,7 +36,7 @@ class Place:
     reason: str = ""
 
 
-NOWHERE = Place(ShellSettings(), None, "Commands cannot run here.")
+NOWHERE = CommandEnvironment(ShellSettings(), None, "Commands cannot run here.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ def judged_command(command: str, rules: CommandRules, places: Places) -> Decisio
     return Decision(judgement.decision, _first(judgement.reasons), firm=firm)
 
 
-def placed(decision: Decision, arguments: Mapping[str, Any], place: Place, mode: Mode) -> Decision:
+def placed(decision: Decision, arguments: Mapping[str, Any], place: CommandEnvironment, mode: Mode) -> Decision:
     """The decision in view of where the call would run. A rule that allows a command does not allow it the network."""
     shell, isolation = place.shell, place.isolation
     if isolation is None:

@@ -16,8 +16,8 @@ from codeagent_lsp.config import PermissionsSettings
 from codeagent_lsp.errors import AgentError
 from codeagent_lsp.tools.permissions.command_permissions import (
     NOWHERE,
+    CommandEnvironment,
     CommandRules,
-    Place,
     Places,
     judged_command,
     placed,
@@ -67,7 +67,7 @@ def decide(
     arguments: Mapping[str, Any],
     settings: PermissionsSettings,
     roots: Roots,
-    place: Place = NOWHERE,
+    place: CommandEnvironment = NOWHERE,
 ) -> Decision:
     """The decision for one call, from the mode, the rules, what the call touches and where it would run.
 

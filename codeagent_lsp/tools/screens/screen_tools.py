@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field, field_validator
 
-from codeagent_lsp.environments.serving import DISPLAY, RESOLUTION, Kind, Screens, Status, Stopped, Wanted
+from codeagent_lsp.environments.serving import DISPLAY, RESOLUTION, ScreenKind, ScreenRequest, Screens, Status, Stopped
 from codeagent_lsp.errors import SettingError, ToolFailed
 from codeagent_lsp.tools.asking import Question
 from codeagent_lsp.tools.context import ToolContext
@@ -60,7 +60,7 @@ class Terminal(Tool[TerminalParameters]):
 
     async def run(self, arguments: TerminalParameters, context: ToolContext) -> ToolOutput:
         """How it is then."""
-        return await _done("terminal", arguments.action, Wanted(arguments.port), context)
+        return await _done("terminal", arguments.action, ScreenRequest(arguments.port), context)
 
 
 class Desktop(Tool[DesktopParameters]):
@@ -80,11 +80,11 @@ class Desktop(Tool[DesktopParameters]):
 
     async def run(self, arguments: DesktopParameters, context: ToolContext) -> ToolOutput:
         """How it is then."""
-        wanted = Wanted(arguments.port, arguments.resolution, arguments.display)
+        wanted = ScreenRequest(arguments.port, arguments.resolution, arguments.display)
         return await _done("desktop", arguments.action, wanted, context)
 
 
-async def _done(kind: Kind, action: Action, wanted: Wanted, context: ToolContext) -> ToolOutput:
+async def _done(kind: ScreenKind, action: Action, wanted: ScreenRequest, context: ToolContext) -> ToolOutput:
     screens = context.need(Screens, f"There is no {_NAMES[kind]} here.")
     said = []
     if action in ("stop", "restart"):
@@ -100,7 +100,7 @@ async def _done(kind: Kind, action: Action, wanted: Wanted, context: ToolContext
     return ToolOutput(" ".join(said), _data(screens.status(kind), screens))
 
 
-async def _started(kind: Kind, wanted: Wanted, screens: Screens, context: ToolContext) -> Status:
+async def _started(kind: ScreenKind, wanted: ScreenRequest, screens: Screens, context: ToolContext) -> Status:
     """What the user has set and does not work is told to the user, too."""
     try:
         return await screens.start(kind, wanted)
@@ -130,7 +130,7 @@ def _runs(status: Status, screens: Screens) -> str:
     return f"{name}: running at {address} (isolation {status.isolation}, {status.seconds:.0f} s)."
 
 
-def _ended(kind: Kind, stopped: Stopped, context: ToolContext) -> str:
+def _ended(kind: ScreenKind, stopped: Stopped, context: ToolContext) -> str:
     roots = context.view.roots
     parts = [f"The {_NAMES[kind]} was stopped." if stopped.was_running else f"The {_NAMES[kind]} did not run."]
     if stopped.staged:

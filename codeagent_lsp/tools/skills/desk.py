@@ -13,7 +13,7 @@ from codeagent_lsp.tools.skills.shelf import SkillShelf
 from codeagent_lsp.tools.skills.trust import Trust
 
 
-class Words(Protocol):
+class Translator(Protocol):
     """Sentences of the catalogue in the user's language."""
 
     def __call__(self, key: str, /, **values: object) -> str: ...
@@ -24,11 +24,13 @@ class SkillDesk:
     """`mode` is that of the agent it serves: `direct`, `plan`, `ask`, or the name of a subagent."""
 
     shelf: SkillShelf
-    words: Words
+    words: Translator
     mode: str = "direct"
 
 
-async def vouched(trust: Trust, asker: Asker, words: Words, title: str, digest: str, name: str, detail: str) -> bool:
+async def vouched(
+    trust: Trust, asker: Asker, words: Translator, title: str, digest: str, name: str, detail: str
+) -> bool:
     """Whether the user vouches for this exact content: as kept, or asked now. No answer is no."""
     if trust.covers(digest):
         return True

@@ -15,7 +15,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from codeagent_lsp.errors import ErrorCode, ToolFailed
-from codeagent_lsp.tools.skills.sources import Source
+from codeagent_lsp.tools.skills.sources import SkillSource
 from codeagent_lsp.workspace.process_group import end_group, read_head, start_group
 from codeagent_lsp.workspace.text.visible import one_line
 
@@ -57,7 +57,7 @@ _PROXIES = ("https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY")
 _KEPT = ("PATH", "TMPDIR", "SSL_CERT_FILE", "SSL_CERT_DIR", "GIT_SSL_CAINFO", "no_proxy", "NO_PROXY", *_PROXIES)
 
 
-async def fetch(source: Source, into: Path, *, seconds: float = SECONDS, max_bytes: int = MAX_BYTES) -> None:
+async def fetch(source: SkillSource, into: Path, *, seconds: float = SECONDS, max_bytes: int = MAX_BYTES) -> None:
     """Put the files of a repository into the empty folder `into`. ToolFailed, with what can be done about it."""
     scheme = urlsplit(source.url).scheme
     if scheme == "https":

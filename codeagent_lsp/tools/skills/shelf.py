@@ -14,7 +14,7 @@ from pathlib import Path
 
 from codeagent_lsp.errors import ErrorCode, ToolFailed
 from codeagent_lsp.tools.skills import skill_folders
-from codeagent_lsp.tools.skills.skill import FILE_NAME, Place, Skill, SkillInvalid, skill_of
+from codeagent_lsp.tools.skills.skill import FILE_NAME, Skill, SkillInvalid, SkillPlace, skill_of
 from codeagent_lsp.tools.skills.trust import Trust
 from codeagent_lsp.workspace.files.file_view import FileView
 from codeagent_lsp.workspace.text.visible import one_line
@@ -106,7 +106,7 @@ class SkillShelf:
             yield found
 
 
-def _read(folder: str, place: Place, tree: Callable[[], dict[str, bytes]]) -> Skill | SkillProblem:
+def _read(folder: str, place: SkillPlace, tree: Callable[[], dict[str, bytes]]) -> Skill | SkillProblem:
     try:
         files = tree()
         source = files.pop(FILE_NAME).decode("utf-8")

@@ -19,7 +19,7 @@ MAX_NAME = 64
 MAX_DESCRIPTION = 500
 MAX_TRIGGERS = 30
 
-Place = Literal["project", "user"]
+SkillPlace = Literal["project", "user"]
 
 _NAME = re.compile(r"[a-z0-9](?:[a-z0-9._-]{0,62}[a-z0-9])?")
 
@@ -39,7 +39,7 @@ class Skill:
     description: str
     body: str
     folder: str
-    place: Place
+    place: SkillPlace
     digest: str
     triggers: tuple[str, ...] = ()
     tools: tuple[str, ...] = ()
@@ -52,7 +52,7 @@ class Skill:
         return not self.agent_modes or mode in self.agent_modes
 
 
-def skill_of(source: str, folder: str, place: Place, files: Mapping[str, bytes], fallback: str) -> Skill:
+def skill_of(source: str, folder: str, place: SkillPlace, files: Mapping[str, bytes], fallback: str) -> Skill:
     """The skill that `source`, the text of a `SKILL.md`, describes; `fallback` is its name if it has none.
 
     `files` are the others of its folder. SkillInvalid.

@@ -24,7 +24,7 @@ from codeagent_lsp.tools.skills.desk import SkillDesk, vouched
 from codeagent_lsp.tools.skills.fetching import fetch
 from codeagent_lsp.tools.skills.shelf import PROJECT_FOLDER
 from codeagent_lsp.tools.skills.skill import Skill
-from codeagent_lsp.tools.skills.sources import Source, parse
+from codeagent_lsp.tools.skills.sources import SkillSource, parse
 from codeagent_lsp.tools.tool import Parameters, Tool, ToolOutput
 from codeagent_lsp.tools.traits import ToolTraits
 
@@ -124,7 +124,7 @@ async def _vouched(skill: Skill, desk: SkillDesk, context: ToolContext) -> bool:
     return await vouched(desk.shelf.trust, context.asker, desk.words, title, skill.digest, skill.name, detail)
 
 
-async def _fetched(source: Source, place: Path, context: ToolContext) -> Path:
+async def _fetched(source: SkillSource, place: Path, context: ToolContext) -> Path:
     """The folder that holds the skills of a source."""
     if source.folder:
         return await asyncio.to_thread(_local, source.folder, context)
@@ -155,7 +155,7 @@ def _target(name: str, location: Location, context: ToolContext) -> str:
     return roots.resolve(os.path.join(roots.folders[0], PROJECT_FOLDER, name))  # noqa: PTH118 - plain strings here
 
 
-async def _ask(bundle: Bundle, source: Source, target: str, desk: SkillDesk, context: ToolContext) -> None:
+async def _ask(bundle: Bundle, source: SkillSource, target: str, desk: SkillDesk, context: ToolContext) -> None:
     size = f"{sum(map(len, bundle.files.values())):,}"
     counts = {"files": len(bundle.files), "size": size, "scripts": len(bundle.scripts)}
     title = desk.words("skills.install", name=bundle.skill.name, source=source.shown, **counts)

@@ -22,7 +22,7 @@ _BRANCH = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]{0,199}")
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class SkillSource:
     """Where skills come from. Exactly one of `url` (a repository) and `folder` (on this machine) is set.
 
     `inner` is a folder in it, `skill` the name that the source itself asks for, `branch` '' for the default.
@@ -42,7 +42,7 @@ class Source:
         return one_line(place + details, 200)
 
 
-def parse(words: str, branch: str = "") -> Source:
+def parse(words: str, branch: str = "") -> SkillSource:
     """The source that `words` name. ToolRetry with what is allowed."""
     words = words.strip()
     if not words or visible(words) != words or "\n" in words:
@@ -50,17 +50,17 @@ def parse(words: str, branch: str = "") -> Source:
     if branch and (not _BRANCH.fullmatch(branch) or ".." in branch or "@{" in branch):
         raise ToolRetry(f"{branch!r} is no name of a branch.")
     if words.startswith(("/", "./", "../", "~/")) or words in (".", "~"):
-        return Source(folder=words)
+        return SkillSource(folder=words)
     if "://" in words:
         found = _from_url(words)
     elif match := _SHORT.fullmatch(words):
-        found = Source(f"{GITHUB}/{match[1]}/{match[2].removesuffix('.git')}", skill=(match[3] or ""))
+        found = SkillSource(f"{GITHUB}/{match[1]}/{match[2].removesuffix('.git')}", skill=(match[3] or ""))
     else:
         raise ToolRetry(f"{one_line(words, 80)!r} is no source of a skill. {HELP}")
     return replace(found, branch=branch or found.branch)
 
 
-def _from_url(words: str) -> Source:
+def _from_url(words: str) -> SkillSource:
     try:
         url = urlsplit(words)
         host, port = (url.hostname or "").lower(), url.port
@@ -72,20 +72,20 @@ def _from_url(words: str) -> Source:
     if any(part in (".", "..") or not _PATH_PART.fullmatch(part) for part in map(unquote, parts)):
         raise ToolRetry(f"The path of this URL cannot be used. {HELP}")
     if url.scheme == "file" and not host:
-        return Source("file:///" + "/".join(parts))
+        return SkillSource("file:///" + "/".join(parts))
     if url.scheme != "https" or not host or not parts:
         raise ToolRetry(f"Only https URLs of repositories can be fetched. {HELP}")
     if host in ("skills.sh", "www.skills.sh"):
         return _from_index(parts)
     if host == "github.com" and len(parts) > 3 and parts[2] in ("tree", "blob"):
         inner = "/".join(parts[4:]).removesuffix("/SKILL.md").removesuffix("SKILL.md")
-        return Source(f"{GITHUB}/{parts[0]}/{parts[1]}", inner=inner, branch=parts[3])
+        return SkillSource(f"{GITHUB}/{parts[0]}/{parts[1]}", inner=inner, branch=parts[3])
     place = host if port is None else f"{host}:{port}"
-    return Source(f"https://{place}/" + "/".join(parts))
+    return SkillSource(f"https://{place}/" + "/".join(parts))
 
 
-def _from_index(parts: list[str]) -> Source:
+def _from_index(parts: list[str]) -> SkillSource:
     """`skills.sh/owner/repo` or `skills.sh/owner/repo/skill`: the index lists repositories of one host."""
     if len(parts) not in (2, 3):
         raise ToolRetry("A skills.sh URL names an owner, a repository and maybe a skill.")
-    return Source(f"{GITHUB}/{parts[0]}/{parts[1]}", skill=parts[2] if len(parts) == 3 else "")
+    return SkillSource(f"{GITHUB}/{parts[0]}/{parts[1]}", skill=parts[2] if len(parts) == 3 else "")

@@ -14,7 +14,7 @@ from typing import Any
 
 from codeagent_lsp.tools.testing.reports import (
     MAX_REPORT_BYTES,
-    Outcome,
+    CaseOutcome,
     Parsed,
     ReportBroken,
     TestCase,
@@ -22,14 +22,14 @@ from codeagent_lsp.tools.testing.reports import (
     message,
 )
 
-_OUTCOMES: Mapping[str, Outcome] = {"pass": "passed", "fail": "failed", "skip": "skipped"}
+_OUTCOMES: Mapping[str, CaseOutcome] = {"pass": "passed", "fail": "failed", "skip": "skipped"}
 _PLACE = re.compile(r"^\s*([^\s:]+\.go):(\d+):", re.MULTILINE)
 _NOT_BUILT = re.compile(r"^FAIL\t(\S+) \[(?:build|setup) failed\]$")
 _CHATTER = re.compile(r"^\s*(?:=== |--- (?:PASS|FAIL|SKIP))|^(?:PASS|FAIL|ok)\b")
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class GoTestRun:
     """What places in the report refer to: the module's path in go.mod, the folder the tests ran in; and what the
     command printed beside the report."""
 
@@ -49,7 +49,7 @@ class _Unit:
     output: list[str] = field(default_factory=list)
 
 
-def parse(data: bytes, place: Place) -> Parsed:
+def parse(data: bytes, place: GoTestRun) -> Parsed:
     """The cases, as far as they got. A test that never ended is an error."""
     if len(data) > MAX_REPORT_BYTES:
         raise ReportBroken("is too large")
@@ -89,7 +89,7 @@ def _take(event: Mapping[str, Any], units: dict[tuple[str, str], _Unit], builds:
 
 
 def _test(
-    key: tuple[str, str], unit: _Unit, tests: Mapping[tuple[str, str], _Unit], where: Place
+    key: tuple[str, str], unit: _Unit, tests: Mapping[tuple[str, str], _Unit], where: GoTestRun
 ) -> Iterator[TestCase]:
     """The case of a test; none for one that only holds others and failed, if it did, through them."""
     inner = [other for name, other in tests.items() if name[0] == key[0] and name[1].startswith(f"{key[1]}/")]
@@ -105,7 +105,7 @@ def _test(
     yield TestCase(f"{unit.package}.{unit.test}", outcome, unit.seconds, message(text), file, line)
 
 
-def _package(unit: _Unit, builds: Mapping[str, list[str]], where: Place) -> Iterator[TestCase]:
+def _package(unit: _Unit, builds: Mapping[str, list[str]], where: GoTestRun) -> Iterator[TestCase]:
     """A package that failed although none of its tests did: it did not build, or its set-up failed."""
     if unit.ended == "skip":  # no test files
         return
@@ -128,7 +128,7 @@ def _printed(package: str, printed: str) -> list[str]:
     return list(takewhile(lambda line: not line.startswith("# "), found))
 
 
-def _place(text: str, package: str, where: Place) -> tuple[str | None, int | None]:
+def _place(text: str, package: str, where: GoTestRun) -> tuple[str | None, int | None]:
     """The last place that is told, since logs come before errors; of a panic, the first frame of the user's."""
     if frame := re.search(rf"{re.escape(where.folder)}/(\S+\.go):(\d+)", text):
         return frame[1], int(frame[2])

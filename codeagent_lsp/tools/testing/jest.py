@@ -12,7 +12,7 @@ from typing import Any
 
 from codeagent_lsp.tools.testing.reports import (
     MAX_REPORT_BYTES,
-    Outcome,
+    CaseOutcome,
     Parsed,
     ReportBroken,
     TestCase,
@@ -22,7 +22,7 @@ from codeagent_lsp.tools.testing.reports import (
     relative,
 )
 
-_OUTCOMES: Mapping[str, Outcome] = {
+_OUTCOMES: Mapping[str, CaseOutcome] = {
     "passed": "passed",
     "failed": "failed",
     "pending": "skipped",

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from codeagent_lsp.tools.testing.reports import (
     MAX_CASES,
     MAX_REPORT_BYTES,
-    Outcome,
+    CaseOutcome,
     Parsed,
     ReportBroken,
     TestCase,
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pyexpat import XMLParserType
 
 _MAX_DEPTH = 64
-_OUTCOMES: Mapping[str, Outcome] = {"failure": "failed", "error": "error", "skipped": "skipped"}
+_OUTCOMES: Mapping[str, CaseOutcome] = {"failure": "failed", "error": "error", "skipped": "skipped"}
 _FRAME = re.compile(r"^(?:.*\()?([^\s:()][^:\n()]*):(\d+)(?::|\)|$)", re.MULTILINE)
 
 
@@ -34,7 +34,7 @@ def parse(data: bytes, folder: str) -> Parsed:
         raise ReportBroken("is too large")
     from xml.parsers import expat  # late: an idle server does without it
 
-    reader, parser = _Reader(folder), expat.ParserCreate()
+    reader, parser = _JUnitReader(folder), expat.ParserCreate()
     reader.listen(parser)
     try:
         parser.Parse(data, True)
@@ -45,7 +45,7 @@ def parse(data: bytes, folder: str) -> Parsed:
     return Parsed(tuple(reader.cases))
 
 
-class _Reader:
+class _JUnitReader:
     """Collects test cases while the parser goes through the file; keeps nothing else."""
 
     def __init__(self, folder: str) -> None:
@@ -55,8 +55,8 @@ class _Reader:
         self._suites: list[str] = []
         self._depth = 0
         self._case: Mapping[str, str] = {}
-        self._found: list[tuple[Outcome, str]] = []
-        self._outcome: Outcome | None = None
+        self._found: list[tuple[CaseOutcome, str]] = []
+        self._outcome: CaseOutcome | None = None
         self._text: list[str] = []
 
     def listen(self, parser: XMLParserType) -> None:
@@ -104,7 +104,9 @@ def _refuse(*_: object) -> None:
     raise ReportBroken("has a document type, which no test framework writes")
 
 
-def _case(attributes: Mapping[str, str], found: list[tuple[Outcome, str]], folder: str, suites: str | None) -> TestCase:
+def _case(
+    attributes: Mapping[str, str], found: list[tuple[CaseOutcome, str]], folder: str, suites: str | None
+) -> TestCase:
     # A test can fail and then fail again when it is torn down: the first is what it is about.
     outcome, text = found[0] if found else ("passed", "")
     file = relative(attributes["file"], folder) if attributes.get("file") else None

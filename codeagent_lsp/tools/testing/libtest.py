@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from codeagent_lsp.tools.testing.reports import (
     MAX_REPORT_BYTES,
-    Outcome,
+    CaseOutcome,
     Parsed,
     ReportBroken,
     TestCase,
@@ -27,7 +27,7 @@ _TEST = re.compile(r"^test (?P<name>.+?)(?: - should panic)? \.\.\. (?P<how>ok|F
 _BLOCK = re.compile(r"^---- (?P<name>.+) stdout ----$")
 _TOTAL = re.compile(r"^test result: \w+\. (?P<passed>\d+) passed; (?P<failed>\d+) failed; (?P<ignored>\d+) ignored; ")
 _PLACE = re.compile(r"(?:panicked at |^\s*--> )(?P<file>[^\s:]+\.rs):(?P<line>\d+):\d+", re.MULTILINE)
-_OUTCOMES: dict[str, Outcome] = {"ok": "passed", "FAILED": "failed", "ignored": "skipped"}
+_OUTCOMES: dict[str, CaseOutcome] = {"ok": "passed", "FAILED": "failed", "ignored": "skipped"}
 
 
 @dataclass
@@ -37,7 +37,7 @@ class _Unit:
     name: str
     file: str | None
     expected: int
-    seen: dict[str, tuple[Outcome, str]] = field(default_factory=dict)
+    seen: dict[str, tuple[CaseOutcome, str]] = field(default_factory=dict)
     blocks: dict[str, list[str]] = field(default_factory=dict)
     block: list[str] | None = None
     whole: bool = False
@@ -88,7 +88,7 @@ def _cases(unit: _Unit) -> list[TestCase]:
     return [_case(unit, name, outcome, why) for name, (outcome, why) in unit.seen.items()]
 
 
-def _case(unit: _Unit, name: str, outcome: Outcome, why: str) -> TestCase:
+def _case(unit: _Unit, name: str, outcome: CaseOutcome, why: str) -> TestCase:
     text = "\n".join(unit.blocks.get(name, ())) or why
     text = "\n".join(line for line in text.splitlines() if not line.startswith("note: run with `RUST_BACKTRACE"))
     # A doc test's name begins with its file, and places in it count from the test's own first line.

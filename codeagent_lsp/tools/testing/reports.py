@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Literal
 from codeagent_lsp.shadow.shell import Finished
 
 Framework = Literal["pytest", "unittest", "vitest", "jest", "node", "npm", "go", "cargo"]
-Outcome = Literal["passed", "failed", "skipped", "error"]
+CaseOutcome = Literal["passed", "failed", "skipped", "error"]
 
 MAX_REPORT_BYTES = 32 << 20
 MAX_CASES = 100_000
@@ -39,7 +39,7 @@ class TestCase:
     __test__: ClassVar[bool] = False  # the name is not meant for pytest
 
     id: str
-    outcome: Outcome
+    outcome: CaseOutcome
     seconds: float = 0.0
     message: str = ""
     file: str | None = None
@@ -83,7 +83,7 @@ class TestReport:
         """Whether all is well, without any doubt."""
         return bool(self.cases) and not (self.problem or self.failed or self.errors)
 
-    def count(self, outcome: Outcome) -> int:
+    def count(self, outcome: CaseOutcome) -> int:
         """How many cases ended so."""
         return sum(case.outcome == outcome for case in self.cases)
 

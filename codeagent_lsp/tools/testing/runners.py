@@ -83,7 +83,7 @@ def _parsed(project: Project, finished: Finished) -> Parsed:
         "unittest": lambda data: unittests.parse(data, folder),
         "vitest": lambda data: jest.parse(data, folder),
         "jest": lambda data: jest.parse(data, folder),
-        "go": lambda data: golang.parse(data, golang.Place(project.module, folder, finished.output)),
+        "go": lambda data: golang.parse(data, golang.GoTestRun(project.module, folder, finished.output)),
         "cargo": libtest.parse,
     }
     try:
@@ -92,17 +92,17 @@ def _parsed(project: Project, finished: Finished) -> Parsed:
         return Parsed((), str(error))
 
 
-Words = tuple[str, ...]
+CommandWords = tuple[str, ...]
 
 
-def _pytest(project: Project, selection: Selection) -> tuple[Words, str]:
+def _pytest(project: Project, selection: Selection) -> tuple[CommandWords, str]:
     return (*project.program, "-m", "pytest", *pytest_words(project, selection)), f'exec "$@" {PYTEST_REPORT}'
 
 
 PYTEST_REPORT = f'"--junitxml={REPORTS}/report.xml"'
 
 
-def pytest_words(project: Project, selection: Selection) -> Words:
+def pytest_words(project: Project, selection: Selection) -> CommandWords:
     """What follows `-m pytest`: what we need for the report, and which tests."""
     chosen = (f"-k={selection.pattern}",) if selection.pattern else ()
     target = (f"{_word(project.target)}{selection.node}",) if project.target else ()
@@ -110,21 +110,21 @@ def pytest_words(project: Project, selection: Selection) -> Words:
     return (*options, *chosen, *target)
 
 
-def _unittest(project: Project, selection: Selection) -> tuple[Words, str]:
+def _unittest(project: Project, selection: Selection) -> tuple[CommandWords, str]:
     return (*project.program, "-c", unittests.source(), project.target or ".", selection.pattern), 'exec "$@"'
 
 
-def _vitest(project: Project, selection: Selection) -> tuple[Words, str]:
+def _vitest(project: Project, selection: Selection) -> tuple[CommandWords, str]:
     words = (*project.program, "run", "--reporter=default", "--reporter=json", *_named(selection))
     return (*words, *_targets(project)), f'exec "$@" "--outputFile.json={REPORTS}/report.json"'
 
 
-def _jest(project: Project, selection: Selection) -> tuple[Words, str]:
+def _jest(project: Project, selection: Selection) -> tuple[CommandWords, str]:
     words = (*project.program, "--json", "--testLocationInResults", *_named(selection), *_targets(project))
     return words, f'exec "$@" "--outputFile={REPORTS}/report.json"'
 
 
-def _node(project: Project, selection: Selection) -> tuple[Words, str]:
+def _node(project: Project, selection: Selection) -> tuple[CommandWords, str]:
     pattern = (f"--test-name-pattern={selection.pattern}",) if selection.pattern else ()
     script = (
         'program=$1; shift; exec "$program" --test --test-reporter=spec --test-reporter-destination=stdout '
@@ -133,13 +133,13 @@ def _node(project: Project, selection: Selection) -> tuple[Words, str]:
     return (*project.program, *pattern, *_targets(project)), script
 
 
-def _npm(project: Project, selection: Selection) -> tuple[Words, str]:
+def _npm(project: Project, selection: Selection) -> tuple[CommandWords, str]:
     if selection.pattern:
         raise ToolRetry("This project's tests run by `npm test`, which takes no pattern. Call again without one.")
     return (*project.program, "test"), 'exec "$@"'
 
 
-def _go(project: Project, selection: Selection) -> tuple[Words, str]:
+def _go(project: Project, selection: Selection) -> tuple[CommandWords, str]:
     chosen = (f"-run={selection.pattern}",) if selection.pattern else ()
     return (*project.program, "test", "-json", *chosen, go_packages(project)), f'exec "$@" > "{REPORTS}/report.json"'
 
@@ -151,12 +151,12 @@ def go_packages(project: Project) -> str:
     return f"./{project.target}/..." if project.target else "./..."
 
 
-def _cargo(project: Project, selection: Selection) -> tuple[Words, str]:
+def _cargo(project: Project, selection: Selection) -> tuple[CommandWords, str]:
     words = (*project.program, "test", "--no-fail-fast", *cargo_words(project, selection))
     return words, f'set -o pipefail; "$@" 2>&1 | tee "{REPORTS}/report.txt"'
 
 
-def cargo_words(project: Project, selection: Selection) -> Words:
+def cargo_words(project: Project, selection: Selection) -> CommandWords:
     """Which tests: a file of integration tests by its name, one of the sources by its module."""
     folder, _, name = project.target.rpartition("/")
     stem, suffix = os.path.splitext(name)  # noqa: PTH122 - a plain string
@@ -168,11 +168,11 @@ def cargo_words(project: Project, selection: Selection) -> Words:
     return pattern
 
 
-def _named(selection: Selection) -> Words:
+def _named(selection: Selection) -> CommandWords:
     return (f"--testNamePattern={selection.pattern}",) if selection.pattern else ()
 
 
-def _targets(project: Project) -> Words:
+def _targets(project: Project) -> CommandWords:
     return (_word(project.target),) if project.target else ()
 
 
@@ -181,7 +181,7 @@ def _word(target: str) -> str:
     return f"./{target}" if target.startswith("-") else target
 
 
-_COMMANDS: Mapping[Framework, Callable[[Project, Selection], tuple[Words, str]]] = {
+_COMMANDS: Mapping[Framework, Callable[[Project, Selection], tuple[CommandWords, str]]] = {
     "pytest": _pytest,
     "unittest": _unittest,
     "vitest": _vitest,

@@ -24,7 +24,7 @@ LONGEST = 65_536
 VAULT_SECONDS = 30.0
 _LINE = 16
 
-Source = Literal["session", "keyring", "environment"]
+VariableSource = Literal["session", "keyring", "environment"]
 T = TypeVar("T")
 
 
@@ -33,7 +33,7 @@ class Variable:
     """A variable that has a value. Its `repr` does not show it."""
 
     name: str
-    source: Source
+    source: VariableSource
     value: str
 
     def __repr__(self) -> str:

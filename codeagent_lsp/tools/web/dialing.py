@@ -18,11 +18,11 @@ RESOLVE_SECONDS = 10.0
 CONNECT_SECONDS = 5.0
 MAX_ADDRESSES = 4
 
-Place = tuple[str, int]
+SocketAddress = tuple[str, int]
 Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
 """The addresses of a host, for a port. OSError when there are none."""
 
-Route = Callable[[Place], Place]
+Route = Callable[[SocketAddress], SocketAddress]
 """Where a connection to a checked address and port really goes; tests have their own public network."""
 
 
@@ -33,7 +33,7 @@ async def system_resolve(host: str, port: int) -> Sequence[str]:
     return tuple(dict.fromkeys(str(entry[4][0]) for entry in found))
 
 
-def direct(place: Place) -> Place:
+def direct(place: SocketAddress) -> SocketAddress:
     """The route of real life."""
     return place
 
@@ -45,7 +45,7 @@ class Dialer:
         self._resolve = resolve
         self._route = route
 
-    async def places(self, host: str, port: int) -> tuple[Place, ...]:
+    async def places(self, host: str, port: int) -> tuple[SocketAddress, ...]:
         """The checked numeric places of a host, best first. WebRefused, or ToolFailed when it has none."""
         addresses = (host,) if _is_number(host) else await self._addresses(host, port)
         if not all(map(is_public, addresses)):

@@ -33,7 +33,7 @@ _PACKED = {"gzip": 31, "x-gzip": 31, "deflate": 15}
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class PageLimits:
     """What one page may take: seconds in all, seconds of silence, bytes after unpacking, redirects."""
 
     seconds: float = 30.0
@@ -56,9 +56,9 @@ class Page:
 class Fetcher:
     """Gets pages. `trust` says which certificates count, None for the usual ones."""
 
-    def __init__(self, dialer: Dialer, limits: Limits | None = None, trust: ssl.SSLContext | None = None) -> None:
+    def __init__(self, dialer: Dialer, limits: PageLimits | None = None, trust: ssl.SSLContext | None = None) -> None:
         self.dialer = dialer
-        self._limits = limits or Limits()
+        self._limits = limits or PageLimits()
         self._trust = trust
 
     async def get(self, target: Target) -> Page:

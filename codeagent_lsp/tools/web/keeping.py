@@ -18,7 +18,7 @@ from codeagent_lsp.tools.web.cache import CacheOff, cache_of
 _CACHE = "web.sqlite"
 
 
-class Kept:
+class CachedOutput:
     """One result, by its key."""
 
     def __init__(self, context: ToolContext, key: str) -> None:

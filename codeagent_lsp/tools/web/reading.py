@@ -27,7 +27,7 @@ _HEAD = 4096
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
+class PageText:
     """What a page says, as Markdown. `hidden` counts parts that people do not see and that are left out; `thin`:
     scripts probably write the page; `found` is how many parts the selector names."""
 
@@ -43,7 +43,7 @@ def is_html(page: Page) -> bool:
     return page.media in _HTML
 
 
-async def words_of(page: Page, selector: str | None) -> Words:
+async def words_of(page: Page, selector: str | None) -> PageText:
     """The words of a page. ToolRetry or ToolFailed when it has none that could be read."""
     if is_html(page):
         return await words_of_html(decoded(page), page.target.url, selector)
@@ -52,13 +52,13 @@ async def words_of(page: Page, selector: str | None) -> Words:
         raise ToolFailed(f"{page.target.url} is {media}, not text that could be read.", ErrorCode.PARSE_ERROR)
     if selector:
         raise ToolRetry(f"{page.target.url} is plain text; call web_scrape without a selector.")
-    return Words("", decoded(page))
+    return PageText("", decoded(page))
 
 
-async def words_of_html(html: str, url: str, selector: str | None) -> Words:
+async def words_of_html(html: str, url: str, selector: str | None) -> PageText:
     """The same for text that is known to be HTML."""
     answer = await answer_of(EXTRACT, {"html": html, "url": url, "selector": selector})
-    return Words(str(answer["title"]), str(answer["text"]), answer["hidden"], answer["thin"], answer["found"])
+    return PageText(str(answer["title"]), str(answer["text"]), answer["hidden"], answer["thin"], answer["found"])
 
 
 def decoded(page: Page) -> str:

@@ -14,7 +14,7 @@ from codeagent_lsp.tools.web.browser import browsed, browser_of
 from codeagent_lsp.tools.web.dialing import Dialer
 from codeagent_lsp.tools.web.http import Fetcher, Page
 from codeagent_lsp.tools.web.problems import WebRefused
-from codeagent_lsp.tools.web.reading import Words, is_html, words_of, words_of_html
+from codeagent_lsp.tools.web.reading import PageText, is_html, words_of, words_of_html
 from codeagent_lsp.tools.web.urls import Target, covers, on_usual_port
 
 
@@ -31,7 +31,7 @@ class Scraped:
     """A page that was read. `notes` say what a reader should know of how."""
 
     url: str
-    words: Words
+    words: PageText
     notes: tuple[str, ...] = ()
 
 
@@ -62,8 +62,8 @@ async def scraped(
 
 
 async def _with_scripts(
-    web: Web, page: Page, selector: str | None, words: Words, folders: Iterable[str]
-) -> tuple[Words, str]:
+    web: Web, page: Page, selector: str | None, words: PageText, folders: Iterable[str]
+) -> tuple[PageText, str]:
     """The words after scripts have run, or those there are, and a note that says which."""
     try:
         html = await browsed(browser_of(web.path, folders), page.target, selector, web.fetcher.dialer)

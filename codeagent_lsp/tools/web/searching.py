@@ -28,7 +28,7 @@ _MAX_TITLE, _MAX_TEXT = 200, 2000
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class SearchRequest:
     """What is looked for; `most` results, 1 to 50."""
 
     query: str
@@ -57,7 +57,7 @@ def provider_of(settings: WebSettings) -> Literal["tavily", "metasearch"]:
     return "metasearch"
 
 
-async def found(wanted: Wanted, settings: WebSettings, fetcher: Fetcher) -> tuple[Result, ...]:
+async def found(wanted: SearchRequest, settings: WebSettings, fetcher: Fetcher) -> tuple[Result, ...]:
     """The results, best first. ToolFailed when nobody answers."""
     if provider_of(settings) == "tavily":
         rows = await _by_tavily(wanted, settings.search_api_key or "", fetcher)
@@ -66,7 +66,7 @@ async def found(wanted: Wanted, settings: WebSettings, fetcher: Fetcher) -> tupl
     return tuple(_results(rows))[: wanted.most]
 
 
-async def _by_tavily(wanted: Wanted, key: str, fetcher: Fetcher) -> Iterable[Mapping[str, Any]]:
+async def _by_tavily(wanted: SearchRequest, key: str, fetcher: Fetcher) -> Iterable[Mapping[str, Any]]:
     question = {
         "query": wanted.query,
         "max_results": min(wanted.most, _TAVILY_MOST),
@@ -83,7 +83,7 @@ async def _by_tavily(wanted: Wanted, key: str, fetcher: Fetcher) -> Iterable[Map
     return [{**row, "text": row.get("content", "")} for row in rows if isinstance(row, dict)]
 
 
-async def _by_metasearch(wanted: Wanted, fetcher: Fetcher) -> Iterable[Mapping[str, Any]]:
+async def _by_metasearch(wanted: SearchRequest, fetcher: Fetcher) -> Iterable[Mapping[str, Any]]:
     async with CheckingProxy(fetcher.dialer) as proxy:
         question = {
             "query": wanted.query,

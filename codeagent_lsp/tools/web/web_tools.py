@@ -66,14 +66,14 @@ class WebSearch(Tool[WebSearchParameters]):
     async def run(self, arguments: WebSearchParameters, context: ToolContext) -> ToolOutput:
         """From the cache when it was asked within the hour."""
         from codeagent_lsp.tools.web.cache import key_of  # late: an HTTP client and more
-        from codeagent_lsp.tools.web.keeping import Kept  # late: likewise
+        from codeagent_lsp.tools.web.keeping import CachedOutput  # late: likewise
         from codeagent_lsp.tools.web.scraping import Web  # late: likewise
-        from codeagent_lsp.tools.web.searching import Wanted, found, provider_of  # late: likewise
+        from codeagent_lsp.tools.web.searching import SearchRequest, found, provider_of  # late: likewise
         from codeagent_lsp.tools.web.showing import results_text  # late: likewise
 
         settings, web = context.settings.web, self._web or Web()
-        wanted = Wanted(arguments.query, arguments.max_results, arguments.search_depth)
-        kept = Kept(context, key_of("search", provider_of(settings), *asdict(wanted).values()))
+        wanted = SearchRequest(arguments.query, arguments.max_results, arguments.search_depth)
+        kept = CachedOutput(context, key_of("search", provider_of(settings), *asdict(wanted).values()))
         if (known := await kept.get()) is not None:
             return known
         results = await found(wanted, settings, web.fetcher)
@@ -107,12 +107,12 @@ class WebScrape(Tool[WebScrapeParameters]):
     async def run(self, arguments: WebScrapeParameters, context: ToolContext) -> ToolOutput:
         """From the cache when it was read a few minutes ago."""
         from codeagent_lsp.tools.web.cache import key_of  # late: an HTTP client and more
-        from codeagent_lsp.tools.web.keeping import Kept  # late: likewise
+        from codeagent_lsp.tools.web.keeping import CachedOutput  # late: likewise
         from codeagent_lsp.tools.web.scraping import Web, scraped  # late: likewise
         from codeagent_lsp.tools.web.showing import MAX_TEXT, page_text  # late: likewise
 
         allowed = context.settings.web.allowed_hosts
-        kept = Kept(context, key_of("page", arguments.url, arguments.selector, sorted(allowed)))
+        kept = CachedOutput(context, key_of("page", arguments.url, arguments.selector, sorted(allowed)))
         if (known := await kept.get()) is not None:
             return known
         page = await scraped(

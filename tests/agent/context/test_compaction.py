@@ -7,7 +7,16 @@ from collections.abc import Awaitable, Callable
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codeagent_lsp.agent.context.compaction import END, GONE, HEADER, Kept, compact, plan_compaction, squeeze, within
+from codeagent_lsp.agent.context.compaction import (
+    END,
+    GONE,
+    HEADER,
+    KeptFacts,
+    compact,
+    plan_compaction,
+    squeeze,
+    within,
+)
 from codeagent_lsp.agent.context.focus import FocusedFiles
 from codeagent_lsp.agent.context.history import SUMMARY, UNCHANGED, is_request, note
 from codeagent_lsp.agent.context.tokens import estimate_tokens, size, take_apart
@@ -51,7 +60,7 @@ def requests(messages: tuple[Message, ...] | list[Message]) -> list[Message]:
 
 async def test_the_latest_turn_stays_whole_and_the_old_ones_are_told() -> None:
     messages = turns(5)
-    made = await compact(messages, 4000, Kept(), says("We fixed f0 to f3."))
+    made = await compact(messages, 4000, KeptFacts(), says("We fixed f0 to f3."))
     assert made[-4:] == tuple(messages[-4:])
     assert requests(made) == requests(messages)
     assert summary_of(made) == f"{HEADER}\nWe fixed f0 to f3.\n{END}"
@@ -62,7 +71,7 @@ async def test_the_latest_turn_stays_whole_and_the_old_ones_are_told() -> None:
 
 async def test_the_model_is_asked_with_what_it_was_sent_and_one_question() -> None:
     messages, asked = turns(5), list[tuple[Message, ...]]()
-    await compact(messages, 4000, Kept(), says("So.", asked))
+    await compact(messages, 4000, KeptFacts(), says("So.", asked))
     (question,) = asked
     assert question[:-1] == tuple(messages[: len(question) - 1])
     assert len(question) == len(messages) - 4 + 1
@@ -72,7 +81,7 @@ async def test_the_model_is_asked_with_what_it_was_sent_and_one_question() -> No
 
 async def test_what_is_kept_stands_word_for_word() -> None:
     files = FocusedFiles().seen("a.py", "1|alpha\n2|beta").seen("b.py", "1|gamma")
-    kept = Kept("[ ] 1: test it", "1. look\n2. write", ("a.py", "c.py"), files)
+    kept = KeptFacts("[ ] 1: test it", "1. look\n2. write", ("a.py", "c.py"), files)
     told = summary_of(await compact(turns(5), 6000, kept, says("So.")))
     for part in (kept.todos, kept.plan, "a.py, c.py", "a.py:\n1|alpha\n2|beta\n", "b.py:\n1|gamma\n"):
         assert told.count(part) == 1
@@ -81,28 +90,28 @@ async def test_what_is_kept_stands_word_for_word() -> None:
 
 async def test_files_that_do_not_fit_are_left_out() -> None:
     files = FocusedFiles().seen("big.py", "x" * 50_000).seen("small.py", "1|gamma")
-    told = summary_of(await compact(turns(5), 4000, Kept(focused=files), says("So.")))
+    told = summary_of(await compact(turns(5), 4000, KeptFacts(focused=files), says("So.")))
     assert "small.py" in told
     assert "big.py" not in told
 
 
 async def test_without_a_model_or_with_one_that_says_nothing_a_list_takes_its_place() -> None:
     for summarise in (None, says(""), says("  \n")):
-        told = summary_of(await compact(turns(5), 4000, Kept(), summarise))
+        told = summary_of(await compact(turns(5), 4000, KeptFacts(), summarise))
         assert "- read_file f0.py: read 1501 lines" in told
         assert "- I said: done 2" in told
 
 
 async def test_a_model_that_says_too_much_is_cut() -> None:
-    made = await compact(turns(5), 4000, Kept(), says("blah blah\n" * 20_000))
+    made = await compact(turns(5), 4000, KeptFacts(), says("blah blah\n" * 20_000))
     assert size(made) <= 4000
     assert "blah" in summary_of(made)
 
 
 async def test_the_next_compaction_takes_the_last_summary_along() -> None:
-    first = await compact(turns(5), 4000, Kept(todos="[ ] old"), says("First words."))
+    first = await compact(turns(5), 4000, KeptFacts(todos="[ ] old"), says("First words."))
     longer = [*first, *turn(7), *turn(8), *turn(9)]
-    second = await compact(longer, 4000, Kept(todos="[x] new"), None)
+    second = await compact(longer, 4000, KeptFacts(todos="[x] new"), None)
     told = summary_of(second)
     assert "First words." in told
     assert told.count("[x] new") == 1
@@ -113,7 +122,7 @@ async def test_the_next_compaction_takes_the_last_summary_along() -> None:
 async def test_in_one_long_turn_the_latest_calls_stay_and_older_results_are_references() -> None:
     messages = [SYSTEM, Message("user", "the task")]
     messages += [message for number in range(12) for message in exchange(number, "r\n" * 900)]
-    made = await compact(messages, 4000, Kept(), says("Read many."))
+    made = await compact(messages, 4000, KeptFacts(), says("Read many."))
     assert made[-2:] == tuple(messages[-2:])
     short = [message.content for message in made if message.role == "tool"][:-1]
     assert short
@@ -127,26 +136,26 @@ async def test_a_note_after_the_last_calls_does_not_take_their_results() -> None
     messages = [SYSTEM, Message("user", "the task")]
     messages += [message for number in range(9) for message in exchange(number, "r\n" * 900)]
     messages.append(note("Step back."))
-    made = await compact(messages, 4000, Kept(), None)
+    made = await compact(messages, 4000, KeptFacts(), None)
     assert made[-3:] == tuple(messages[-3:])
 
 
 async def test_a_reference_to_a_text_that_goes_says_so() -> None:
     messages = [SYSTEM, Message("user", "the task"), *exchange(1, "r\n" * 2500), *exchange(2, "s\n" * 2500)]
     messages += exchange(3, f"{UNCHANGED} (call c1).")
-    made = await compact(messages, 2500, Kept(), None)
+    made = await compact(messages, 2500, KeptFacts(), None)
     assert made[-1].content == GONE
     assert not [message for message in made if UNCHANGED in message.content]
 
 
 async def test_what_cannot_shrink_is_left_alone() -> None:
     messages = (SYSTEM, Message("user", "hi"))
-    assert await compact(messages, 10, Kept("todo", "plan"), says("words")) == messages
+    assert await compact(messages, 10, KeptFacts("todo", "plan"), says("words")) == messages
 
 
 async def test_pressure_cuts_even_the_last_result_and_the_request() -> None:
     messages = [SYSTEM, Message("user", "u" * 9000), *exchange(1, "r\n" * 9000)]
-    made = await compact(messages, 1200, Kept(), None, pressure=2)
+    made = await compact(messages, 1200, KeptFacts(), None, pressure=2)
     assert size(made) <= 1200
     assert [message.role for message in made] == ["system", "user", "assistant", "tool"]
     assert_well_formed(made)
@@ -154,7 +163,7 @@ async def test_pressure_cuts_even_the_last_result_and_the_request() -> None:
 
 async def test_old_requests_are_cut_before_the_latest_one() -> None:
     messages = [SYSTEM, Message("user", "a b\n" * 2000), Message("assistant", "ok"), Message("user", "c d\n" * 600)]
-    made = await compact(messages, 1500, Kept(), None, pressure=2)
+    made = await compact(messages, 1500, KeptFacts(), None, pressure=2)
     assert made[-1] == messages[-1]
     assert size(made) <= 1500
 
@@ -167,7 +176,7 @@ async def test_it_is_well_formed_smaller_and_keeps_requests(
         Message(m.role, m.content + "x\n" * length, m.tool_calls, m.tool_call_id, m.name) if m.role == "tool" else m
         for m in messages
     )
-    kept = Kept("[ ] one", "", ("a.py",), FocusedFiles().seen("a.py", "text\n" * (length // 10)))
+    kept = KeptFacts("[ ] one", "", ("a.py",), FocusedFiles().seen("a.py", "text\n" * (length // 10)))
     made = await compact(long, budget, kept, says("What we did.") if told else None, pressure=pressure)
     assert_well_formed(made)
     assert made == long or size(made) < size(long)

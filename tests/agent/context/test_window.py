@@ -10,7 +10,7 @@ from itertools import pairwise
 import pytest
 
 from codeagent_lsp import events
-from codeagent_lsp.agent.context.compaction import Kept
+from codeagent_lsp.agent.context.compaction import KeptFacts
 from codeagent_lsp.agent.context.focus import FocusedFiles
 from codeagent_lsp.agent.context.history import SUMMARY, UNCHANGED, History, is_request
 from codeagent_lsp.agent.context.tokens import size
@@ -85,8 +85,8 @@ class Script:
         assert isinstance(event, events.ContextCompacted)
         self.compactions.append(event)
 
-    async def _kept(self) -> Kept:
-        return Kept(self.todos, "", ("src/file3.py",), self.files)
+    async def _kept(self) -> KeptFacts:
+        return KeptFacts(self.todos, "", ("src/file3.py",), self.files)
 
     async def _summarise(self, messages: tuple[Message, ...], tokens: int) -> str:
         assert real_tokens(messages, TOOLS, self.per_token) + tokens <= WINDOW

@@ -6,7 +6,7 @@ import pytest
 
 from codeagent_lsp.agent.context.tokens import estimate_tokens
 from codeagent_lsp.agent.solving.pieces import Hints, chosen_pieces, identifiers, names_definition
-from codeagent_lsp.tools.code.source import Source, source_of
+from codeagent_lsp.tools.code.source import SourceFile, source_of
 
 FILLER = "".join(
     f'def filler_{n}(value):\n    """Nothing of interest."""\n    total = value\n    for each in range({n}):\n'
@@ -36,51 +36,51 @@ class Box:
 
 
 @pytest.fixture(scope="module")
-def source() -> Source:
+def source() -> SourceFile:
     found = source_of("stats.py", TEXT)
     assert found is not None
     assert TEXT.count("\n") > 1400
     return found
 
 
-def names(source: Source, hints: Hints, budget: int = 1500) -> list[str]:
+def names(source: SourceFile, hints: Hints, budget: int = 1500) -> list[str]:
     return [piece.name for piece in chosen_pieces(source, hints, budget)[0]]
 
 
-def test_the_function_that_the_task_names(source: Source) -> None:
+def test_the_function_that_the_task_names(source: SourceFile) -> None:
     hints = Hints(named=identifiers("The function mean in stats.py is wrong"))
     assert names_definition(source, hints)
     assert names(source, hints) == ["mean"]
 
 
-def test_what_it_calls_only_when_a_first_answer_did_not_do(source: Source) -> None:
+def test_what_it_calls_only_when_a_first_answer_did_not_do(source: SourceFile) -> None:
     assert names(source, Hints(named=frozenset({"mean"}), wide=True))[:2] == ["helper", "mean"]
 
 
-def test_the_function_that_the_failing_test_uses(source: Source) -> None:
+def test_the_function_that_the_failing_test_uses(source: SourceFile) -> None:
     used = identifiers("assert mean([1, 2]) == 1.5")
     assert "mean" in names(source, Hints(named=identifiers("Some tests fail. Repair the code."), used=used))
 
 
-def test_the_function_with_the_line_of_a_traceback(source: Source) -> None:
+def test_the_function_with_the_line_of_a_traceback(source: SourceFile) -> None:
     line = TEXT[: TEXT.index("return len(items)")].count("\n") + 1
     assert names(source, Hints(lines={"stats.py": {line}})) == ["helper"]
     assert names(source, Hints(lines={"other.py": {line}})) != ["helper"]
 
 
-def test_a_method_stands_below_the_line_of_its_class(source: Source) -> None:
+def test_a_method_stands_below_the_line_of_its_class(source: SourceFile) -> None:
     (piece,) = chosen_pieces(source, Hints(named=frozenset({"size"})), 500)[0]
     assert piece.name == "Box.size"
     assert piece.text.startswith("class Box:\n    def size(self):")
 
 
 @pytest.mark.parametrize("budget", [50, 200, 1000, 3000])
-def test_never_more_than_the_budget(source: Source, budget: int) -> None:
+def test_never_more_than_the_budget(source: SourceFile, budget: int) -> None:
     hints = Hints(named=identifiers("filler helper mean value total"), wide=True)
     pieces, outline = chosen_pieces(source, hints, budget)
     assert sum(estimate_tokens(piece.text) for piece in pieces) <= budget + 20 * len(pieces)
     assert len(outline) <= 40
 
 
-def test_without_a_hint_something_is_shown(source: Source) -> None:
+def test_without_a_hint_something_is_shown(source: SourceFile) -> None:
     assert names(source, Hints())

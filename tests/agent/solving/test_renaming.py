@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from codeagent_lsp.agent.solving.renaming import Rename, home_of, rename_in, renamed, still_used
-from codeagent_lsp.tools.code.source import Source, source_of
+from codeagent_lsp.tools.code.source import SourceFile, source_of
 
 STOCK = '''"""What is sold. The Obj is at the heart of it."""
 
@@ -35,7 +35,7 @@ def other(obj):
 """
 
 
-def sources(**texts: str) -> dict[str, Source]:
+def sources(**texts: str) -> dict[str, SourceFile]:
     found = {name.replace("__", "."): source_of(name.replace("__", "."), text) for name, text in texts.items()}
     return {name: source for name, source in found.items() if source is not None}
 

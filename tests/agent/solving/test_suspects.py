@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from codeagent_lsp.agent.solving.pieces import Hints
 from codeagent_lsp.agent.solving.suspects import MOST, suspects
-from codeagent_lsp.tools.code.source import Source, source_of
+from codeagent_lsp.tools.code.source import SourceFile, source_of
 
 CODE = '''import math
 
@@ -35,7 +35,7 @@ def other(values):
 '''
 
 
-def source(text: str = CODE, path: str = "a.py") -> Source:
+def source(text: str = CODE, path: str = "a.py") -> SourceFile:
     found = source_of(path, text)
     assert found is not None
     return found

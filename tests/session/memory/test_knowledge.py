@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from codeagent_lsp import events
-from codeagent_lsp.agent.memory import Entry, id_of
+from codeagent_lsp.agent.memory import MemoryEntry, id_of
 from codeagent_lsp.config import Settings, SkillsSettings
 from codeagent_lsp.llm.model import ModelInfo
 from codeagent_lsp.llm.providers.scripted import ScriptedModel
@@ -379,7 +379,7 @@ async def test_broken_agents_are_told_of(tmp_path: Path) -> None:
 async def test_memory_is_offered_as_background(tmp_path: Path) -> None:
     made = world(tmp_path / "w")
     store = knowledge_in(tmp_path / "own", tmp_path, tuple, lambda: True).memory
-    store.add([Entry(id_of("Tabs."), "convention", "We use tabs.", "taste", "s", "2026-01-01")])
+    store.add([MemoryEntry(id_of("Tabs."), "convention", "We use tabs.", "taste", "s", "2026-01-01")])
     model = made.script(say())
     await made.run()
     assert "may be outdated" in system_prompts(model)[0]
@@ -392,7 +392,7 @@ async def test_memory_that_is_off_is_not_offered(tmp_path: Path) -> None:
 
     made = world(tmp_path / "w", settings=off)
     store = knowledge_in(tmp_path / "own", tmp_path, tuple, lambda: True).memory
-    store.add([Entry(id_of("Tabs."), "convention", "We use tabs.", "", "s", "2026-01-01")])
+    store.add([MemoryEntry(id_of("Tabs."), "convention", "We use tabs.", "", "s", "2026-01-01")])
     model = made.script(say())
     await made.run()
     assert "tabs" not in system_prompts(model)[0]
@@ -402,7 +402,7 @@ async def test_a_small_window_gets_little_background(tmp_path: Path) -> None:
     made = world(tmp_path / "w")
     store = knowledge_in(tmp_path / "own", tmp_path, tuple, lambda: True).memory
     store.add(
-        Entry(id_of(str(n)), "decision", f"{n} " + "".join(chr(97 + n % 26)) * 150, "", "s", "d") for n in range(40)
+        MemoryEntry(id_of(str(n)), "decision", f"{n} " + "".join(chr(97 + n % 26)) * 150, "", "s", "d") for n in range(40)
     )
     put(made, "AGENTS.md", "long line\n" * 5000)
     info = ModelInfo("scripted", "scripted", context_window=8192, tool_calling="native")

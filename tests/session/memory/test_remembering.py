@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from codeagent_lsp import events
-from codeagent_lsp.agent.memory import Entry, id_of
+from codeagent_lsp.agent.memory import MemoryEntry, id_of
 from codeagent_lsp.errors import ModelNotFound
 from codeagent_lsp.llm.model import Model
 from codeagent_lsp.llm.providers.scripted import ScriptedModel, ScriptedReply
@@ -22,8 +22,8 @@ from codeagent_lsp.session.store import SessionStore
 from tests.session.fakes import say, until
 
 
-def entry(text: str) -> Entry:
-    return Entry(id_of(text), "decision", text, "because", "s1", "2026-01-01")
+def entry(text: str) -> MemoryEntry:
+    return MemoryEntry(id_of(text), "decision", text, "because", "s1", "2026-01-01")
 
 
 def answer(*texts: str) -> ScriptedReply:

@@ -23,7 +23,7 @@ from codeagent_lsp.tools.artifacts.artifact_tools import (
     ListArtifacts,
 )
 from codeagent_lsp.tools.executor import ToolExecutor
-from codeagent_lsp.tools.web.http import Fetcher, Limits
+from codeagent_lsp.tools.web.http import Fetcher, PageLimits
 from codeagent_lsp.tools.web.scraping import Web
 from tests.tools.fakes import Bench
 from tests.tools.shells import DIRECT, OPEN_COPY, FakeShell
@@ -38,7 +38,7 @@ class Rig:
 
     def __init__(self, folder: Path, shell: FakeShell | None = None, settings: Settings | None = None) -> None:
         self.net = Net({HOST: [[PUBLIC]], "inside.example.org": [["10.0.0.5"]]})
-        web = Web(Fetcher(self.net.dialer, Limits(seconds=3, size=100_000)), "")
+        web = Web(Fetcher(self.net.dialer, PageLimits(seconds=3, size=100_000)), "")
         tools = (ExportArtifact(), ListArtifacts(), BatchExportArtifacts(), ImportFile(web), ImportFilesBatch(web))
         self.bench = Bench(folder / "ws", tools)
         self.store = ArtifactStore(folder / "artifacts", file_bytes=200_000, total_bytes=300_000, max_files=5)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from codeagent_lsp.tools.code.imports import Files, resolved
+from codeagent_lsp.tools.code.imports import ImportTargets, resolved
 from codeagent_lsp.tools.code.source import required
 
 _LISTED = """
@@ -19,7 +19,7 @@ _LISTED = """
     sh/run.sh sh/lib/common.sh
     """
 PATHS = frozenset(_LISTED.split())
-FILES = Files(PATHS, {"go": "example.org/shop"})
+FILES = ImportTargets(PATHS, {"go": "example.org/shop"})
 
 
 @pytest.mark.parametrize(

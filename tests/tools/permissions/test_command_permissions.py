@@ -11,7 +11,7 @@ import pytest
 from codeagent_lsp.config import PermissionsSettings, ShellSettings
 from codeagent_lsp.shadow.shell import Isolation
 from codeagent_lsp.tools.commands.command_tools import RunCmd
-from codeagent_lsp.tools.permissions.command_permissions import NOWHERE, Place
+from codeagent_lsp.tools.permissions.command_permissions import NOWHERE, CommandEnvironment
 from codeagent_lsp.tools.permissions.decision import Decision
 from codeagent_lsp.tools.permissions.policy import decide
 from codeagent_lsp.tools.testing.testing_tools import RunTests
@@ -32,7 +32,7 @@ def decided(
 ) -> Decision:
     """The decision about one `run_cmd`."""
     arguments = {"command": command, "timeout": None, "working_dir": None, "allow_network": network}
-    place = Place(shell or ShellSettings(), isolation)
+    place = CommandEnvironment(shell or ShellSettings(), isolation)
     return decide(RunCmd.traits, arguments, PermissionsSettings(**rules), bench.view.roots, place)
 
 
@@ -164,7 +164,7 @@ def test_where_nothing_can_run_the_reason_is_told(bench: Bench) -> None:
 
 @pytest.mark.parametrize(("isolation", "verdict"), [(OVERLAY, "allow"), (OPEN_COPY, "ask"), (DIRECT, "ask")])
 def test_tests_are_commands(bench: Bench, isolation: Isolation, verdict: str) -> None:
-    place = Place(ShellSettings(), isolation)
+    place = CommandEnvironment(ShellSettings(), isolation)
     arguments = {"path": None, "pattern": None}
     assert decide(RunTests.traits, arguments, PermissionsSettings(), bench.view.roots, place).verdict == verdict
     allowed = PermissionsSettings(allow=("run_tests",))

@@ -13,7 +13,7 @@ import pytest
 from codeagent_lsp.errors import ErrorCode, ToolFailed
 from codeagent_lsp.tools.skills import fetching
 from codeagent_lsp.tools.skills.fetching import fetch
-from codeagent_lsp.tools.skills.sources import Source
+from codeagent_lsp.tools.skills.sources import SkillSource
 
 NEUTRAL = {"GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_NOSYSTEM": "1", "HOME": "/nonexistent"}
 
@@ -38,8 +38,8 @@ def repository(tmp_path: Path) -> Path:
     return folder
 
 
-def source(folder: Path, branch: str = "") -> Source:
-    return Source(f"file://{folder}", branch=branch)
+def source(folder: Path, branch: str = "") -> SkillSource:
+    return SkillSource(f"file://{folder}", branch=branch)
 
 
 async def test_files_come_and_links_come_as_text(repository: Path, tmp_path: Path) -> None:
@@ -125,14 +125,14 @@ def _is_alive(place: Path, group: int) -> bool:
 async def test_a_time_limit_leaves_no_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     note = fake_git(tmp_path, monkeypatch)
     with pytest.raises(ToolFailed, match=r"longer than 0\.3 s") as caught:
-        await fetch(Source("file:///srv/x"), tmp_path / "into", seconds=0.3)
+        await fetch(SkillSource("file:///srv/x"), tmp_path / "into", seconds=0.3)
     assert caught.value.code is ErrorCode.TIMEOUT
     assert gone(int(note.read_text()))
 
 
 async def test_cancelling_leaves_no_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     note = fake_git(tmp_path, monkeypatch)
-    task = asyncio.ensure_future(fetch(Source("file:///srv/x"), tmp_path / "into"))
+    task = asyncio.ensure_future(fetch(SkillSource("file:///srv/x"), tmp_path / "into"))
     while not (note.exists() and note.read_text()):  # noqa: ASYNC110 - a file is no event
         await asyncio.sleep(0.01)
     task.cancel()
@@ -148,11 +148,11 @@ async def test_only_public_hosts(host: str, tmp_path: Path, monkeypatch: pytest.
     for name in ("https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"):
         monkeypatch.delenv(name, raising=False)
     with pytest.raises(ToolFailed, match="no public address") as caught:
-        await fetch(Source(f"https://{host}/a/b"), tmp_path / "into")
+        await fetch(SkillSource(f"https://{host}/a/b"), tmp_path / "into")
     assert caught.value.code is ErrorCode.PERMISSION_DENIED
 
 
 async def test_without_git_a_folder_is_advised(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", f"relative:{tmp_path}")
     with pytest.raises(ToolFailed, match="not installed"):
-        await fetch(Source("file:///srv/x"), tmp_path / "into")
+        await fetch(SkillSource("file:///srv/x"), tmp_path / "into")

@@ -5,30 +5,33 @@ from __future__ import annotations
 import pytest
 
 from codeagent_lsp.errors import ToolRetry
-from codeagent_lsp.tools.skills.sources import GITHUB, Source, parse
+from codeagent_lsp.tools.skills.sources import GITHUB, SkillSource, parse
 
 
 @pytest.mark.parametrize(
     ("words", "source"),
     [
-        ("some/repo", Source(f"{GITHUB}/some/repo")),
-        (" some/repo.git ", Source(f"{GITHUB}/some/repo")),
-        ("some/repo/skill", Source(f"{GITHUB}/some/repo", skill="skill")),
-        ("some/repo/skills/pdf", Source(f"{GITHUB}/some/repo", skill="skills/pdf")),
-        ("https://example.org/team/repo.git", Source("https://example.org/team/repo.git")),
-        ("https://Example.org:8443/r", Source("https://example.org:8443/r")),
-        (f"{GITHUB}/some/repo/", Source(f"{GITHUB}/some/repo")),
-        (f"{GITHUB}/some/repo/tree/main/skills/pdf", Source(f"{GITHUB}/some/repo", inner="skills/pdf", branch="main")),
-        (f"{GITHUB}/some/repo/blob/v1/pdf/SKILL.md", Source(f"{GITHUB}/some/repo", inner="pdf", branch="v1")),
-        ("https://skills.sh/some/repo", Source(f"{GITHUB}/some/repo")),
-        ("https://www.skills.sh/some/repo/pdf", Source(f"{GITHUB}/some/repo", skill="pdf")),
-        ("file:///srv/repo.git", Source("file:///srv/repo.git")),
-        ("/srv/skills", Source(folder="/srv/skills")),
-        ("./skills", Source(folder="./skills")),
-        ("~/skills", Source(folder="~/skills")),
+        ("some/repo", SkillSource(f"{GITHUB}/some/repo")),
+        (" some/repo.git ", SkillSource(f"{GITHUB}/some/repo")),
+        ("some/repo/skill", SkillSource(f"{GITHUB}/some/repo", skill="skill")),
+        ("some/repo/skills/pdf", SkillSource(f"{GITHUB}/some/repo", skill="skills/pdf")),
+        ("https://example.org/team/repo.git", SkillSource("https://example.org/team/repo.git")),
+        ("https://Example.org:8443/r", SkillSource("https://example.org:8443/r")),
+        (f"{GITHUB}/some/repo/", SkillSource(f"{GITHUB}/some/repo")),
+        (
+            f"{GITHUB}/some/repo/tree/main/skills/pdf",
+            SkillSource(f"{GITHUB}/some/repo", inner="skills/pdf", branch="main"),
+        ),
+        (f"{GITHUB}/some/repo/blob/v1/pdf/SKILL.md", SkillSource(f"{GITHUB}/some/repo", inner="pdf", branch="v1")),
+        ("https://skills.sh/some/repo", SkillSource(f"{GITHUB}/some/repo")),
+        ("https://www.skills.sh/some/repo/pdf", SkillSource(f"{GITHUB}/some/repo", skill="pdf")),
+        ("file:///srv/repo.git", SkillSource("file:///srv/repo.git")),
+        ("/srv/skills", SkillSource(folder="/srv/skills")),
+        ("./skills", SkillSource(folder="./skills")),
+        ("~/skills", SkillSource(folder="~/skills")),
     ],
 )
-def test_sources(words: str, source: Source) -> None:
+def test_sources(words: str, source: SkillSource) -> None:
     assert parse(words) == source
 
 
@@ -73,5 +76,5 @@ def test_branches_are_names(branch: str) -> None:
 
 
 def test_what_is_shown_is_one_visible_line() -> None:
-    assert Source("https://example.org/r", inner="in", branch="b").shown == "https://example.org/r in (b)"
-    assert len(Source(folder="/" + "x" * 500).shown) <= 200
+    assert SkillSource("https://example.org/r", inner="in", branch="b").shown == "https://example.org/r in (b)"
+    assert len(SkillSource(folder="/" + "x" * 500).shown) <= 200

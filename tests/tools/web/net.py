@@ -11,7 +11,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
-from codeagent_lsp.tools.web.dialing import Dialer, Place
+from codeagent_lsp.tools.web.dialing import Dialer, SocketAddress
 
 PUBLIC = "93.184.216.34"
 OTHER = "198.41.0.4"
@@ -34,8 +34,8 @@ class Net:
     """`names` gives for each name the answers in turn, the last one again and again. `tried` is what was dialled."""
 
     names: dict[str, list[Sequence[str]]] = field(default_factory=dict)
-    servers: dict[Place, int] = field(default_factory=dict)
-    tried: list[Place] = field(default_factory=list)
+    servers: dict[SocketAddress, int] = field(default_factory=dict)
+    tried: list[SocketAddress] = field(default_factory=list)
     asked: list[str] = field(default_factory=list)
 
     async def resolve(self, host: str, port: int) -> Sequence[str]:
@@ -45,7 +45,7 @@ class Net:
             raise OSError("no such name")
         return answers.pop(0) if len(answers) > 1 else answers[0]
 
-    def route(self, place: Place) -> Place:
+    def route(self, place: SocketAddress) -> SocketAddress:
         self.tried.append(place)
         return ("127.0.0.1", self.servers.get(place, 1))  # nobody listens on port 1
 
@@ -56,7 +56,7 @@ class Net:
 
 @asynccontextmanager
 async def server(
-    handler: Handler, net: Net, *places: Place, trust: ssl.SSLContext | None = None
+    handler: Handler, net: Net, *places: SocketAddress, trust: ssl.SSLContext | None = None
 ) -> AsyncGenerator[list[Request]]:
     """A server that is all these public places; what it was asked."""
     requests: list[Request] = []

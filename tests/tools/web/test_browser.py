@@ -14,7 +14,7 @@ import pytest
 
 from codeagent_lsp.errors import ToolFailed
 from codeagent_lsp.tools.web.browser import browsed, browser_of
-from codeagent_lsp.tools.web.http import Fetcher, Limits
+from codeagent_lsp.tools.web.http import Fetcher, PageLimits
 from codeagent_lsp.tools.web.scraping import Web, scraped
 from codeagent_lsp.tools.web.urls import parsed
 from tests.children import children, command_lines
@@ -102,7 +102,7 @@ class TestReal:
             ),
             "/data": answer("<h1>Written late</h1><p class=x>by a script</p>"),
         }
-        web = Web(Fetcher(net.dialer, Limits(seconds=10)))
+        web = Web(Fetcher(net.dialer, PageLimits(seconds=10)))
         opened: list[bool] = []
         async with server(pages(found), net, (PUBLIC, 80)):
             page = await scraped(web, parsed(f"http://{HOST}/"), ".x", opening=lambda: opened.append(True))

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from codeagent_lsp.errors import ErrorCode, ToolFailed, ToolRetry
-from codeagent_lsp.tools.web.http import Fetcher, Limits, Page
+from codeagent_lsp.tools.web.http import Fetcher, Page, PageLimits
 from codeagent_lsp.tools.web.problems import WebRefused
 from codeagent_lsp.tools.web.urls import parsed
 from tests.tools.web.certificates import authority
@@ -23,10 +23,10 @@ HOST = "docs.example.org"
 HERE = (PUBLIC, 80)
 INSIDE = ("127.0.0.1", "10.0.0.5", "169.254.169.254", "::1", "::ffff:127.0.0.1", "fd00::1", "64:ff9b::7f00:1")
 TRUST = ssl.create_default_context()  # made once: it takes half a second
-QUICK = Limits(seconds=0.8, silence_seconds=0.4, size=50_000)
+QUICK = PageLimits(seconds=0.8, silence_seconds=0.4, size=50_000)
 
 
-async def get(net: Net, url: str, limits: Limits = QUICK) -> Page:
+async def get(net: Net, url: str, limits: PageLimits = QUICK) -> Page:
     return await Fetcher(net.dialer, limits, TRUST).get(parsed(url))
 
 
@@ -212,7 +212,7 @@ async def test_a_bomb_is_never_unpacked(net: Net) -> None:
     async with server(pages({"/": answer(bomb, Content_Encoding="gzip")}), net, HERE):
         tracemalloc.start()
         try:
-            page = await get(net, f"http://{HOST}/", Limits(seconds=20, size=1 << 20))
+            page = await get(net, f"http://{HOST}/", PageLimits(seconds=20, size=1 << 20))
             peak = tracemalloc.get_traced_memory()[1]
         finally:
             tracemalloc.stop()
@@ -301,7 +301,7 @@ async def test_cancelling_leaves_no_task(net: Net) -> None:
 
     before = asyncio.all_tasks()
     async with server(silent, net, HERE) as asked:
-        task = asyncio.ensure_future(get(net, f"http://{HOST}/", Limits()))
+        task = asyncio.ensure_future(get(net, f"http://{HOST}/", PageLimits()))
         while not asked:  # noqa: ASYNC110 - a server tells by its list
             await asyncio.sleep(0.01)
         task.cancel()

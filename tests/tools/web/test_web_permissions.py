@@ -9,7 +9,7 @@ import pytest
 
 from codeagent_lsp.config import PermissionsSettings, Settings, WebSettings
 from codeagent_lsp.messages import ToolResult
-from codeagent_lsp.tools.web.http import Fetcher, Limits
+from codeagent_lsp.tools.web.http import Fetcher, PageLimits
 from codeagent_lsp.tools.web.scraping import Web
 from codeagent_lsp.tools.web.web_tools import WebScrape, WebSearch
 from tests.tools.fakes import Bench
@@ -26,7 +26,7 @@ def net() -> Net:
 
 @pytest.fixture
 def bench(tmp_path: Path, net: Net, state_dir: Path) -> Bench:
-    web = Web(Fetcher(net.dialer, Limits(seconds=3)), "")
+    web = Web(Fetcher(net.dialer, PageLimits(seconds=3)), "")
     return Bench(tmp_path / "work", [WebSearch(web), WebScrape(web)])
 
 

@@ -15,8 +15,8 @@ from codeagent_lsp.state import workspace_state
 from codeagent_lsp.tools.context import Redaction
 from codeagent_lsp.tools.executor import ToolExecutor
 from codeagent_lsp.tools.web import scraping
-from codeagent_lsp.tools.web.http import Fetcher, Limits, Page
-from codeagent_lsp.tools.web.reading import Words
+from codeagent_lsp.tools.web.http import Fetcher, Page, PageLimits
+from codeagent_lsp.tools.web.reading import PageText
 from codeagent_lsp.tools.web.scraping import Web
 from codeagent_lsp.tools.web.web_tools import WebScrape, WebScrapeParameters, WebSearch
 from tests.tools.fakes import Bench
@@ -33,7 +33,7 @@ class WebBench(Bench):
     """A bench whose web is a network of the test's own. Notes to the user gather in `notes`."""
 
     def __init__(self, root: Path, net: Net, fetcher: Fetcher | None = None, path: str = "") -> None:
-        self.web = Web(fetcher or Fetcher(net.dialer, Limits(seconds=3)), path)
+        self.web = Web(fetcher or Fetcher(net.dialer, PageLimits(seconds=3)), path)
         self.net = net
         self.notes: list[str] = []
         super().__init__(root, [WebSearch(self.web), WebScrape(self.web)])
@@ -54,17 +54,17 @@ def net() -> Net:
 
 @pytest.fixture
 def web(tmp_path: Path, net: Net, state_dir: Path, monkeypatch: pytest.MonkeyPatch) -> WebBench:
-    async def quick(html: str, url: str, selector: str | None) -> Words:
+    async def quick(html: str, url: str, selector: str | None) -> PageText:
         from codeagent_lsp.tools.web.programs.extract import read
 
         found = read(html, url, selector)
-        return Words(found["title"], found["text"], found["hidden"], found["thin"], found["found"])
+        return PageText(found["title"], found["text"], found["hidden"], found["thin"], found["found"])
 
-    async def words_of(page: Page, selector: str | None) -> Words:  # without a process: quicker
+    async def words_of(page: Page, selector: str | None) -> PageText:  # without a process: quicker
         from codeagent_lsp.tools.web.reading import decoded
 
         if page.media != "text/html":
-            return Words("", decoded(page))
+            return PageText("", decoded(page))
         return await quick(decoded(page), page.target.url, selector)
 
     monkeypatch.setattr(scraping, "words_of", words_of)
@@ -266,7 +266,7 @@ def key() -> str:
 def tavily(web: WebBench, tmp_path: Path, key: str) -> tuple[WebBench, object]:
     of_server, of_client = authority(tmp_path, "api.tavily.com")
     web.net.names["api.tavily.com"] = [[OTHER]]
-    bench = WebBench(tmp_path / "work", web.net, Fetcher(web.net.dialer, Limits(seconds=3), of_client))
+    bench = WebBench(tmp_path / "work", web.net, Fetcher(web.net.dialer, PageLimits(seconds=3), of_client))
     bench.configure(replace(Settings(), web=WebSettings(search_api_key=key)))
     return bench, of_server
 

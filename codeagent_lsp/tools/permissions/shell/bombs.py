@@ -9,7 +9,7 @@ import re
 from typing import TYPE_CHECKING
 
 from codeagent_lsp.tools.permissions.shell.reading import Script
-from codeagent_lsp.tools.permissions.shell.syntax import Place, walk
+from codeagent_lsp.tools.permissions.shell.syntax import NodePlace, walk
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -53,7 +53,7 @@ def is_program_bomb(code: str) -> bool:
     return bool(_PROGRAM.search(code))
 
 
-def _calls_itself(places: list[Place]) -> bool:
+def _calls_itself(places: list[NodePlace]) -> bool:
     """Whether a function reaches itself by calls beside itself that no condition guards."""
     calls: dict[str, set[str]] = {}
     for place in places:
@@ -74,7 +74,7 @@ def _reaches(calls: dict[str, set[str]], name: str) -> bool:
     return False
 
 
-def _free_in(place: Place) -> Node | None:
+def _free_in(place: NodePlace) -> Node | None:
     """The function in which a command runs beside it and under no condition."""
     above, beside = place.above, False
     for _ in range(MAX_DEPTH):

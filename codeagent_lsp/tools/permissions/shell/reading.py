@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from codeagent_lsp.tools.permissions.shell.decoding import fields, unquoted, value
 from codeagent_lsp.tools.permissions.shell.printing import printed
-from codeagent_lsp.tools.permissions.shell.syntax import Place, parse, walk
+from codeagent_lsp.tools.permissions.shell.syntax import NodePlace, parse, walk
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Tree
@@ -80,7 +80,7 @@ class _Found:
         self.reads: list[str] = []
         self._variables = variables
 
-    def visit(self, place: Place) -> None:
+    def visit(self, place: NodePlace) -> None:
         node = place.node
         if node.type in _COMMANDS:
             self._command(place)
@@ -91,7 +91,7 @@ class _Found:
         elif node.type == "for_statement":
             self._loop(node)
 
-    def _command(self, place: Place) -> None:
+    def _command(self, place: NodePlace) -> None:
         node = place.node
         words: list[str] = []
         for child in node.named_children:
@@ -123,7 +123,7 @@ class _Found:
         if name is not None and given:
             self._variables[_cut(name)] = value(given[0], self._variables)
 
-    def _stdin(self, place: Place) -> str | None:
+    def _stdin(self, place: NodePlace) -> str | None:
         """What a here-string, a here-document or an `echo` before the pipe feeds to the command."""
         above = place.above
         holder = above if above is not None and above.node.type == "redirected_statement" else None
@@ -134,7 +134,7 @@ class _Found:
                 return "\n".join(_cut(part) for part in child.named_children if part.type == "heredoc_body")
         return self._piped(holder or place)
 
-    def _piped(self, place: Place) -> str | None:
+    def _piped(self, place: NodePlace) -> str | None:
         """What comes through the pipe, where the command before it only passes a text of the script on."""
         piped = place.above is not None and place.above.node.type == "pipeline" and place.later
         if not piped or not self.invocations:

@@ -19,14 +19,14 @@ _CHUNK = 16_384
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class NodePlace:
     """A node and where it stands. (A tree finds a node's parent only by a search from its root.)
 
     `above` is the place of its parent; `later`: it is not the first child; `following`: the kind of its next sibling.
     """
 
     node: Node
-    above: Place | None = None
+    above: NodePlace | None = None
     later: bool = False
     following: str = ""
 
@@ -52,15 +52,15 @@ def parse(source: bytes, *, seconds: float = PARSE_SECONDS) -> Tree | None:
     return tree if tree.root_node.descendant_count <= MAX_NODES else None
 
 
-def walk(root: Node) -> Iterator[Place]:
+def walk(root: Node) -> Iterator[NodePlace]:
     """The places of all nodes below and with `root`, in the order of the text, without recursion."""
-    waiting = [Place(root)]
+    waiting = [NodePlace(root)]
     while waiting:
         place = waiting.pop()
         yield place
         children = place.node.children
         kinds = [child.type for child in children[1:]] + [""]
-        below = [Place(child, place, at > 0, kinds[at]) for at, child in enumerate(children)]
+        below = [NodePlace(child, place, at > 0, kinds[at]) for at, child in enumerate(children)]
         waiting.extend(reversed(below))
 
 

@@ -1,0 +1,56 @@
+"""Runs without a model, started by the user's own command: run a file, install a skill.
+
+Not here: how a file is run (`file_run.py`), how a skill is installed (`skill_run.py`), runs with a model (`run.py`).
+"""
+
+from __future__ import annotations
+
+import shlex
+
+from codeagent_lsp import events
+from codeagent_lsp.errors import UsageError
+from codeagent_lsp.session.file_run import command_for, run_file
+from codeagent_lsp.session.request import RunRequest, Target
+from codeagent_lsp.session.run_parts import RunParts
+from codeagent_lsp.session.skill_run import install_skill
+from codeagent_lsp.tools.asking import Question
+from codeagent_lsp.workspace.text.unseen import escaped, shown_exactly
+
+Ended = tuple[events.RunStatus, str]
+"""How a run ended, and a summary for the user."""
+
+
+async def run_own_file(parts: RunParts, target: Target, args: tuple[str, ...]) -> Ended:
+    """Run a file of the workspace in the shadow. The user is asked only where the shadow does not isolate."""
+    view, output = parts.proposal.view, parts.output
+    words = command_for(target.file, args, view)
+    await parts.toolbox.open()
+    shell = parts.toolbox.shell
+    if shell is None:
+        return "failed", parts.toolbox.no_shell
+    isolation = shell.isolation
+    if not isolation.complete and not await _confirmed(parts, shlex.join(words), isolation.level):
+        return "completed", output.text("file_run.declined")
+    folder = view.roots.root_of(target.file.path) or view.roots.folders[0]
+    finished = (await run_file(shell, words, folder, output.emit)).finished
+    name = view.roots.relative(target.file.path)
+    if finished.ending != "exited":
+        return "stopped", output.text("file_run.stopped", name=name, ending=finished.ending)
+    return "completed", output.text(
+        "file_run.done", name=name, code=finished.exit_code, seconds=f"{finished.seconds:.1f}"
+    )
+
+
+async def install_own_skill(parts: RunParts, request: RunRequest) -> Ended:
+    """Install a skill; what is installed is shown first."""
+    if parts.services.user.mode() == "readOnly":
+        raise UsageError("skills.read_only")
+    installed = await install_skill(request, parts.toolbox.context())
+    return "completed", parts.output.text("skills.declined") if installed is None else installed
+
+
+async def _confirmed(parts: RunParts, command: str, level: str) -> bool:
+    output = parts.output
+    deny, once = output.text("choice.deny"), output.text("choice.once")
+    title = output.text("file_run.ask", command=shown_exactly(command, escaped), level=level)
+    return await output.ask(Question("approval", title, (deny, once), danger=True)) == (once,)

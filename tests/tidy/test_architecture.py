@@ -1,0 +1,34 @@
+"""The map for people who change something: every path that it names is there."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tests.tidy.source import ROOT
+
+TEXT = (ROOT / "docs" / "architecture.md").read_text("utf-8")
+SECTION = TEXT.partition("## Where to go\n")[2].partition("\n## ")[0]
+ROWS = [line for line in SECTION.splitlines() if line.startswith("| ") and "I want to" not in line]
+PACKAGE_PATH = re.compile(
+    r"`((?:codeagent_lsp|agent|session|server|tools|workspace|index|llm|terminal)/[\w./]+(?:\.py|/))`"
+)
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.split("|")[1].strip())
+def test_each_change_names_files_that_exist(row: str) -> None:
+    paths = re.findall(r"`((?:codeagent_lsp|editors)/[^`*]+)`", row)
+    assert paths
+    assert [path for path in paths if not (ROOT / path).exists()] == []
+
+
+def test_there_are_twelve_changes() -> None:
+    assert len(ROWS) == 12
+
+
+def test_every_other_path_of_the_page_exists() -> None:
+    named = PACKAGE_PATH.findall(TEXT)
+    missing = [path for path in named if not (ROOT / path).exists() and not (ROOT / "codeagent_lsp" / path).exists()]
+    assert len(named) > 20
+    assert missing == []
