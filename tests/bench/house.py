@@ -1,4 +1,4 @@
-"""Prints the shape of the package, by `python -m tests.bench.house`: the figures that `docs/architecture.md` is judged by.
+"""Prints the shape of the package in figures, by `python -m tests.bench.house`.
 
 Reads the source only. Not here: the limits (`tests/tidy/test_structure.py`, `tests/tidy/test_sizes.py`).
 """
@@ -26,7 +26,7 @@ def main() -> None:
     """Print one figure a line."""
     package, tests = modules(), test_modules()
     graph = {module.name: imported(module) - {module.name} for module in package}
-    bags = {bag.__name__: len(fields(bag)) for bag in (ToolContext, Services, RunParts)}  # type: ignore[arg-type]
+    bags = {bag.__name__: len(fields(bag)) for bag in (ToolContext, Services, RunParts)}
     most = max(graph, key=lambda name: len(graph[name]))
     large = [node.name for module in package for node in classes(module.tree) if methods(node) > MANY_METHODS]
     names = Counter(node.name for module in package for node in module.tree.body if isinstance(node, ast.ClassDef))

@@ -11,7 +11,8 @@ from tests.tidy.source import ROOT
 TEXT = (ROOT / "docs" / "architecture.md").read_text("utf-8")
 SECTION = TEXT.partition("## Where to go\n")[2].partition("\n## ")[0]
 ROWS = [line for line in SECTION.splitlines() if line.startswith("| ") and "I want to" not in line]
-PACKAGE_PATH = re.compile(
+PACKAGES = "codeagent_lsp|agent|session|server|tools|workspace|index|llm|terminal"
+PACKAGE_PATH = re.compile(rf"`((?:{PACKAGES})/[\w./]+(?:\.py|/))`")
     r"`((?:codeagent_lsp|agent|session|server|tools|workspace|index|llm|terminal)/[\w./]+(?:\.py|/))`"
 )
 

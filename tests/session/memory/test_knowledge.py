@@ -401,9 +401,7 @@ async def test_memory_that_is_off_is_not_offered(tmp_path: Path) -> None:
 async def test_a_small_window_gets_little_background(tmp_path: Path) -> None:
     made = world(tmp_path / "w")
     store = knowledge_in(tmp_path / "own", tmp_path, tuple, lambda: True).memory
-    store.add(
-        MemoryEntry(id_of(str(n)), "decision", f"{n} " + "".join(chr(97 + n % 26)) * 150, "", "s", "d") for n in range(40)
-    )
+    store.add(MemoryEntry(id_of(str(n)), "decision", f"{n} {chr(97 + n % 26) * 150}", "", "s", "d") for n in range(40))
     put(made, "AGENTS.md", "long line\n" * 5000)
     info = ModelInfo("scripted", "scripted", context_window=8192, tool_calling="native")
     made.models["model"] = model = ScriptedModel([say()], info=info)
