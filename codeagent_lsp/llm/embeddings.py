@@ -1,7 +1,7 @@
-"""Vectors of texts from any server with an OpenAI-compatible `/v1/embeddings`.
+"""Embedding vectors of texts from any server with an OpenAI-compatible `/v1/embeddings`.
 
-One request at a time, nothing is tried again: who asks knows what to do meanwhile. Not here: which texts, and what
-becomes of the vectors (`index/semantic.py`).
+One request at a time, without retries: the caller can do without. Not here: which texts are embedded, and storing the
+vectors (`index/semantic.py`).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Vector = tuple[float, ...]
 
 
 class Embedder:
-    """A server at `where`. `model` '' takes the one that the server seems to have for it."""
+    """A client of the embedding server at `where`. With `model` '' it takes the one whose name suggests embeddings."""
 
     def __init__(self, where: Endpoint, model: str = "", limits: Limits = LIMITS) -> None:
         self.where = where
@@ -35,14 +35,20 @@ class Embedder:
         self._limits = limits
 
     async def model(self) -> str:
-        """Return the name of the model: vectors of different ones do not compare. ModelError as `embed`."""
+        """Return the name of the model: vectors of different models are not comparable.
+
+        Raises ModelError as `embed`.
+        """
         if not self._model:
             names = [str(entry["id"]) for entry in await model_entries(self.where, self._limits)]
             self._model = next((name for name in names if "embed" in name.lower()), names[0] if names else "default")
         return self._model
 
     async def embed(self, texts: Sequence[str]) -> list[Vector]:
-        """One vector a text, all of the same length. ModelError: ContextOverflow where a text is too long."""
+        """Return one vector per text, all of the same dimension.
+
+        Raises ModelError, as ContextOverflow where a text is too long.
+        """
         if not texts:
             return []
         body = {"model": await self.model(), "input": list(texts), "encoding_format": "float"}
@@ -67,7 +73,7 @@ class Embedder:
 
 
 def _vectors(reply: bytes, count: int, where: Endpoint) -> list[Vector]:
-    """Return the vectors in the order of the texts, whatever order the server gives them in."""
+    """Return the vectors in the order of the texts. Raises ModelReplyInvalid for malformed replies."""
     try:
         entries = json.loads(reply)["data"]
         placed = {int(entry.get("index", at)): entry["embedding"] for at, entry in enumerate(entries)}

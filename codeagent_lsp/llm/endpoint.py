@@ -1,6 +1,6 @@
-"""Where a model server is: its address made canonical, the HTTP client for it, its headers.
+"""Addresses of model servers: canonical URLs, the HTTP client and its headers.
 
-Not here: what is said over it (`openai`, `llamacpp`) and what goes wrong (`failures`).
+Not here: the protocols (`providers/openai.py`, `providers/llamacpp.py`) and errors (`failures.py`).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Limits:
 
 @dataclass(frozen=True)
 class Endpoint:
-    """A server: `root` is where llama.cpp's own calls live, `api` the OpenAI-compatible part below it."""
+    """The address of a server: `root` for llama.cpp's own paths, `api` for the OpenAI-compatible part below it."""
 
     root: str
     api: str
@@ -44,18 +44,21 @@ class Endpoint:
         return is_loopback(urlsplit(self.root).hostname or "")
 
     def headers(self) -> dict[str, str]:
-        """What every request carries; compression is not asked for, streams gain nothing by it."""
+        """Return the headers of every request; no compression is requested, as streams gain nothing by it."""
         headers = {"Accept-Encoding": "identity", "User-Agent": "codeagent-lsp"}
         return {**headers, "Authorization": f"Bearer {self.key}"} if self.key else headers
 
     def redact(self, text: str) -> str:
-        """`text` without the key, should a server echo it."""
+        """Return `text` without the key, in case a server echoes it."""
         clean = re.sub(r"(?i)\b(bearer|basic)\s+[^\s\"',;]+", r"\1 ***", text)
         return clean.replace(self.key, "***") if self.key else clean
 
 
 def endpoint(base_url: str, key: str | None = None) -> Endpoint:
-    """`base_url` with or without `/v1`, a trailing slash or a full path. ModelRejected when it is no URL."""
+    """Parse `base_url`, with or without `/v1`, a trailing slash or a full path.
+
+    Raises ModelRejected if it is no URL.
+    """
     parts = _split(base_url.strip())
     path = parts.path.rstrip("/")
     for ending in _ENDINGS:
@@ -67,9 +70,9 @@ def endpoint(base_url: str, key: str | None = None) -> Endpoint:
 
 
 def open_client(where: Endpoint, limits: Limits) -> httpx.AsyncClient:
-    """A client that follows no redirect and, on this machine, no proxy settings.
+    """Return a client that follows no redirects and, for loopback, ignores proxy settings.
 
-    Reading has no limit of httpx: first token and silence are watched where the stream is read.
+    httpx itself gets no read timeout: first token and silence are watched where the stream is read.
     """
     try:
         return httpx.AsyncClient(
@@ -84,12 +87,12 @@ def open_client(where: Endpoint, limits: Limits) -> httpx.AsyncClient:
 
 
 def shown(url: str) -> str:
-    """An address without what may be secret in it: user, password, query, fragment."""
+    """Return a URL without its possibly secret parts: user, password, query, fragment."""
     return re.split(r"[?#]", re.sub(r"//.*@", "//***@", url))[0][:200]
 
 
 def is_loopback(host: str) -> bool:
-    """Return whether `host` names this machine."""
+    """Return whether `host` is this machine."""
     if host == "localhost" or host.endswith(".localhost"):
         return True
     try:

@@ -1,7 +1,7 @@
-"""From the settings to a model that is ready to be asked.
+"""Construction of a ready model from the settings.
 
-`open_model` is all that the rest of the program needs; everything below it is wired here. Not here: finding
-servers (`discovery`), probing (`probe`).
+`open_model` is all that the rest of the program needs. Not here: finding
+servers (`providers/discovery.py`), probing (`probe.py`).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _NOT_FOR_CHAT = ("embed", "rerank", "whisper", "tts", "moderation")
 
 @dataclass(frozen=True)
 class Surroundings:
-    """What the machine around offers; tests put in their own."""
+    """What the local machine offers: ports to look at, weights, embedded engine; None for the defaults."""
 
     ports: Mapping[str, int] | None = None
     weights: Path | None = None
@@ -43,7 +43,7 @@ class Surroundings:
 
 
 async def open_model(settings: ModelSettings, state_dir: Path, *, around: Surroundings | None = None) -> Model:
-    """Return the model of `settings`, wrapped so that it calls tools. ModelError says what is missing."""
+    """Return the model of `settings`, wrapped so that it calls tools. Raises ModelError if something is missing."""
     around = around or Surroundings()
     backend = await _backend(settings, around)
     if backend.info.provider == "scripted":
@@ -81,7 +81,7 @@ async def _backend(settings: ModelSettings, around: Surroundings) -> Model:
 
 
 async def _discovered(settings: ModelSettings, around: Surroundings) -> Model:
-    """A server on this machine, else the embedded model."""
+    """Return the model of a server on this machine, else the embedded model."""
     found = await discovery.find_servers(around.ports)
     if settings.provider == "llamacpp":
         found = [server for server in found if server.is_llamacpp]
@@ -123,7 +123,7 @@ def _info(settings: ModelSettings, where: Endpoint, props: Props | None, entries
 
 
 def _choose(where: Endpoint, props: Props | None, entries: list[dict[str, Any]]) -> str:
-    """Return the only model, or on this machine the first that can chat; a hosted list is the user's choice."""
+    """Return the only model, or on this machine the first chat model; for hosted servers the user has to choose."""
     names = [str(entry["id"]) for entry in entries]
     able = [name for name in names if not any(word in name.lower() for word in _NOT_FOR_CHAT)]
     if len(able) == 1 or (able and where.loopback):
@@ -163,7 +163,7 @@ def _weights(around: Surroundings) -> Path:
 
 
 async def _mode(settings: ModelSettings, backend: Model, state_dir: Path) -> ToolCalling:
-    """Return the mode of the settings; the embedded model's is known; others are probed once."""
+    """Return the mode of the settings; that of the embedded model is known; others are probed once."""
     raw = settings.api_mode == "completion"
     if settings.tool_calling != "auto":
         return "text" if raw and settings.tool_calling == "native" else settings.tool_calling

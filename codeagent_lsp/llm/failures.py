@@ -1,7 +1,7 @@
-"""From what went wrong on the wire to the one typed error that says what to do.
+"""Mapping of transport failures to the typed error that tells the user what to do.
 
-Pure functions over httpx exceptions, HTTP answers and error objects inside a stream. Not here: the decision
-to try again (`retry`).
+Pure functions over httpx exceptions, HTTP responses and error objects inside a stream. Not here: the decision
+to retry (`retry.py`).
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _SERVER_PARSE = re.compile(r"failed to parse", re.IGNORECASE)
 
 
 def from_exception(error: Exception, where: Endpoint, limits: Limits, *, started: bool = False) -> ModelError:
-    """Return the typed error for an exception of httpx; `started` when the answer had begun."""
+    """Return the typed error for an exception of httpx; `started` when the response had begun."""
     url, reason = where.root, _short(where.redact(str(error))) or type(error).__name__
     chain = list(_chain(error))
     if isinstance(error, httpx.ConnectTimeout | httpx.PoolTimeout):
@@ -67,7 +67,7 @@ def from_exception(error: Exception, where: Endpoint, limits: Limits, *, started
 
 
 def from_response(status: int, headers: Mapping[str, str], body: bytes, where: Endpoint) -> ModelError:
-    """Return the typed error for an HTTP answer that is not a success; `body` may be cut short."""
+    """Return the typed error for an HTTP response that is not a success; `body` may be cut short."""
     url, reason = where.root, where.redact(server_message(body, headers.get("content-type", "")))
     reason = _short(reason) or f"HTTP {status}"
     if 300 <= status < 400:
@@ -102,7 +102,10 @@ def from_event(error: Any, where: Endpoint) -> ModelError:
 
 
 def retry_after(headers: Mapping[str, str], now: datetime | None = None) -> float | None:
-    """Seconds the server asks to wait (`retry-after-ms`, or `retry-after` in seconds or as a date)."""
+    """Return the seconds a server asks to wait, None if it does not.
+
+    Reads `retry-after-ms`, or `Retry-After` in seconds or as a date (RFC 9110).
+    """
     if (wait := _number(headers.get("retry-after-ms", ""))) is not None:
         return wait / 1000
     value = headers.get("retry-after", "")
@@ -117,7 +120,7 @@ def retry_after(headers: Mapping[str, str], now: datetime | None = None) -> floa
 
 
 def server_message(body: bytes, content_type: str) -> str:
-    """What the server itself said, as one line; an HTML page is only named."""
+    """Return the server's own error message; of an HTML page only its title."""
     source = body.decode("utf-8", "replace").strip()
     try:
         return _message_of(json.loads(source))
@@ -136,7 +139,7 @@ def _missing(url: str, reason: str) -> ModelError:
 
 
 def _message_of(value: Any) -> str:
-    """Return the sentence inside one of the usual shapes of an error object."""
+    """Return the message inside one of the usual shapes of an error object."""
     for _ in range(4):
         if isinstance(value, dict):
             keys = ("error", "message", "detail", "msg", "error_message", "title", "type", "code")

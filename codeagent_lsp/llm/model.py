@@ -1,7 +1,7 @@
-"""What every model backend offers: one streaming call, token counts, and a description of itself.
+"""The interface of every model backend: one streaming call, token counts, and a description of itself.
 
 Not here: HTTP, tool-call dialects, retries. A backend yields text while it arrives and ends with exactly one
-`Reply`; whoever stops reading closes the generator, and that cancels the request.
+`Reply`; closing the generator cancels the request.
 """
 
 from __future__ import annotations
@@ -18,8 +18,10 @@ ToolCalling = Literal["native", "constrained", "text"]
 
 @dataclass(frozen=True, slots=True)
 class ModelInfo:
-    """Who answers: `context_window` is in tokens, None when the endpoint does not say; `slots` are the requests that it
-    works on at once without one slowing the other down, as far as it says.
+    """The model's name, provider, URL and capabilities.
+
+    `context_window` is in tokens, None when the endpoint does not say; `slots` is how many requests it
+    serves in parallel without slowing each other down, as far as known.
     """
 
     name: str
@@ -32,11 +34,11 @@ class ModelInfo:
 
 @dataclass(frozen=True, slots=True)
 class ModelRequest:
-    """One call. `messages` start with the system message; `max_tokens` None means the backend's choice.
+    """One request. `messages` start with the system message; `max_tokens` None means the backend's choice.
 
     `response_schema` asks for one JSON object of that schema where the backend can constrain it. `allowed` are the
-    tools that this reply may call, None for all: the prompt describes all of them either way, so that it begins like
-    the one before.
+    tools that this reply may call, None for all: the prompt describes all of them either way, so that its beginning
+    stays cached.
     """
 
     messages: tuple[Message, ...]
@@ -57,17 +59,17 @@ class TextChunk:
 
 @dataclass(frozen=True, slots=True)
 class ReasoningChunk:
-    """A piece of the model's thinking; watched by the guards, never sent back."""
+    """A piece of the model's reasoning; watched by the guards, never sent back."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """The finished answer, always the last item of a stream.
+    """The complete answer, always the last item of a stream.
 
     `problem` says in plain English what was wrong with a tool call that could not be understood; the loop
-    hands it back to the model. `timings` are the server's own numbers where it gives them (milliseconds).
+    returns it to the model. `timings` are the server's own numbers where it gives them (milliseconds).
     """
 
     text: str
@@ -83,17 +85,17 @@ StreamItem = TextChunk | ReasoningChunk | Reply
 
 
 class Model(Protocol):
-    """A language model that can be asked."""
+    """A language model; one per backend, until `close`."""
 
     @property
     def info(self) -> ModelInfo:
-        """Who answers."""
+        """The model's name, provider, URL and capabilities."""
 
     def stream(self, request: ModelRequest) -> AsyncGenerator[StreamItem, None]:
-        """Return the answer as it comes; errors are `errors.ModelError`."""
+        """Yield the answer as it comes; errors are `errors.ModelError`."""
 
     async def count_tokens(self, text: str) -> int:
-        """Tokens of `text`, exact where the endpoint offers it, else an estimate on the safe side."""
+        """Return the number of tokens in `text`, exact where the endpoint offers it, else a conservative estimate."""
 
     async def close(self) -> None:
-        """Give back connections and child processes."""
+        """Release connections and child processes."""

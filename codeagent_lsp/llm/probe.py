@@ -1,6 +1,6 @@
-"""Finds out once how a model can call tools, and remembers it in a file.
+"""Probing of how a model can call tools, with the result remembered in a file.
 
-Not here: calling tools in that way (`toolcalling`).
+Not here: calling tools in that way (`calls/toolcalling.py`).
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ _QUESTION = (
 
 
 async def best_mode(model: Model, state_dir: Path) -> ToolCalling:
-    """Return the mode that works for this model: as remembered, else the first that is seen to work.
+    """Return the mode that works for this model: as remembered, else the first that passes a probe.
 
-    Failures of the connection are raised and nothing is remembered.
+    Connection failures are raised and nothing is remembered.
     """
     path, key = state_dir / FILE, _key(model.info)
     known = remembered.read(path).get(key)
@@ -57,7 +57,7 @@ async def _find(model: Model) -> ToolCalling:
 
 
 async def _works(model: Model, mode: ToolCalling) -> bool:
-    """Return whether one small question ends in the call it asks for, written in the mode's own way."""
+    """Return whether a small question results in the expected call, in the mode's own format."""
     asked = ModelRequest(_QUESTION, tools=(_TOOL,), max_tokens=100)
     source = model if mode == "native" else ToolCallingModel(model, mode)
     try:

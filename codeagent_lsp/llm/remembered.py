@@ -1,6 +1,6 @@
-"""A JSON object in a file, in which facts about models are kept by key. A damaged or missing file is an empty object.
+"""A JSON file of facts about models, by key. A damaged or missing file counts as an empty object.
 
-Blocks. Not here: what the facts are (`probe.py` here, `agent/forms/proof.py`).
+Blocking. Not here: the facts (`probe.py`, `agent/forms/proof.py`).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 
 def parsed(text: str) -> dict[str, Any]:
-    """Return the JSON object of a text; an empty one where it holds none."""
+    """Return the JSON object in a text; an empty one if it has none."""
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
@@ -23,7 +23,7 @@ def parsed(text: str) -> dict[str, Any]:
 
 
 def read(path: Path) -> dict[str, Any]:
-    """All that is kept in a file."""
+    """Return all facts in a file."""
     try:
         return parsed(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -31,7 +31,7 @@ def read(path: Path) -> dict[str, Any]:
 
 
 def remember(path: Path, key: str, value: object) -> None:
-    """Keep one more fact, replacing the file as a whole. Best effort: a folder that cannot be written keeps nothing."""
+    """Store one fact and replace the file atomically. Errors of the file system are ignored."""
     with contextlib.suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
         descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}")

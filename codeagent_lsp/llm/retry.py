@@ -1,7 +1,7 @@
-"""Tries a model call again, only while nothing of its answer was shown.
+"""Retries of a model call, only while nothing of its answer was shown.
 
 Two layers: `patient` waits and repeats a call whose first item never came (connect errors, resets, 429, 5xx);
-`answered` repeats once a reply that ended empty. Not here: which error is which (`failures`).
+`answered` repeats a call once whose reply was empty. Not here: classifying errors (`failures.py`).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _PERMANENT = ("model.dns", "model.tls", "model.stream_garbled")
 
 @dataclass(frozen=True)
 class RetryPolicy:
-    """How often and how long: seconds; a server that asks for more than `longest_wait` is not waited for."""
+    """Limits of retrying: attempts, and seconds. A server that asks for more than `longest_wait` is not retried."""
 
     attempts: int = 3
     first_wait: float = 0.5
@@ -43,9 +43,9 @@ class RetryPolicy:
 async def patient(
     source: Source, policy: RetryPolicy, sleep: Sleep = asyncio.sleep
 ) -> AsyncGenerator[StreamItem, None]:
-    """Yield the items of `source`, opened again after a passing failure that came before the first item.
+    """Yield the items of `source`, which is opened again after a transient failure before the first item.
 
-    `sleep` waits so many seconds in between.
+    Exponential backoff with jitter, or as the server asks; `sleep` waits the given seconds.
     """
     waits = _Waits(policy)
     attempts = AsyncRetrying(
@@ -67,7 +67,7 @@ async def patient(
 
 
 async def answered(source: Source, name: str) -> AsyncGenerator[StreamItem, None]:
-    """Yield the items of `source`, asked again once when the reply holds nothing; then ModelReplyInvalid."""
+    """Yield the items of `source`, called again once when the reply is empty; then raises ModelReplyInvalid."""
     for _ in range(2):
         async with aclosing(source()) as items:
             async for item in items:
@@ -80,7 +80,7 @@ async def answered(source: Source, name: str) -> AsyncGenerator[StreamItem, None
 
 
 def is_empty(reply: Reply) -> bool:
-    """Return whether a reply holds no text, no call and no complaint."""
+    """Return whether a reply holds no text, no call and no problem."""
     return not (reply.text.strip() or reply.tool_calls or reply.problem)
 
 
@@ -93,13 +93,16 @@ async def _first(items: AsyncGenerator[StreamItem, None]) -> StreamItem | None:
 
 
 class _Waits:
-    """Whether to try again, and after how long: as the server asks, else twice as long each time, with some chance."""
+    """The decision to retry, and the wait: as the server asks, else exponential backoff, with jitter."""
 
     def __init__(self, policy: RetryPolicy) -> None:
         self._policy = policy
 
     def passes(self, state: RetryCallState) -> bool:
-        """Whether the last failure may pass. ModelBusy when the server asks for a longer wait than the policy has."""
+        """Return whether the last failure is transient.
+
+        Raises ModelBusy when the server asks for a longer wait than the policy allows.
+        """
         error = state.outcome.exception() if state.outcome else None
         if isinstance(error, ModelBusy):
             self._refuse_too_long(error)
@@ -108,7 +111,7 @@ class _Waits:
         return passing and getattr(error, "key", "") not in _PERMANENT
 
     def wait(self, state: RetryCallState) -> float:
-        """Seconds before the next attempt."""
+        """Return the seconds before the next attempt."""
         policy, error = self._policy, state.outcome.exception() if state.outcome else None
         chance = random.uniform(0, policy.jitter)
         if isinstance(error, ModelBusy) and error.retry_after is not None:

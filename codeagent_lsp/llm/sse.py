@@ -1,7 +1,7 @@
-"""Server-sent events from an HTTP answer, bounded in time and size.
+"""Server-sent events (WHATWG HTML) from an HTTP response, bounded in time and size.
 
 httpx-sse splits the lines (at CR, LF, CRLF only, never at U+2028 as `Response.iter_lines` does) and joins the
-fields; here are the limits around it. Not here: what the events mean (`deltas`).
+fields; this module adds limits. Not here: the content of the events (`deltas.py`).
 """
 
 from __future__ import annotations
@@ -24,24 +24,27 @@ TOTAL_LIMIT = 64 * 1024 * 1024
 
 @dataclass
 class Clock:
-    """When the first event must be there, in the loop's time; `started` once one was."""
+    """The deadline of the first event, in the event loop's time; `started` once there was one."""
 
     deadline: float
     started: bool = False
 
     @classmethod
     def start(cls, limits: Limits) -> Clock:
-        """A clock for a request that is sent now."""
+        """Return a clock for a request that is sent now."""
         return cls(asyncio.get_running_loop().time() + limits.first)
 
     def next_limit(self, limits: Limits) -> float:
-        """Until when the next bytes must have come."""
+        """Return the deadline of the next bytes, in the event loop's time."""
         now = asyncio.get_running_loop().time()
         return now + limits.silence if self.started else self.deadline
 
 
 async def events(response: httpx.Response, where: Endpoint, limits: Limits, clock: Clock) -> AsyncGenerator[str, None]:
-    """Yield the data of each event. ModelTimeout, ModelStreamBroken, ModelReplyInvalid when a limit is passed."""
+    """Yield the data of each event.
+
+    Raises ModelTimeout, ModelStreamBroken or ModelReplyInvalid when a limit is exceeded.
+    """
     if "," in response.headers.get("content-encoding", ""):
         raise ModelStreamBroken("model.stream_garbled", url=where.root, reason="nested compression")
     async with aclosing(_bounded_bytes(response, where, limits, clock)) as chunks:
@@ -52,7 +55,7 @@ async def events(response: httpx.Response, where: Endpoint, limits: Limits, cloc
 
 
 async def read_body(response: httpx.Response, where: Endpoint, limits: Limits, limit: int) -> bytes:
-    """At most `limit` bytes of a body that is not a stream; what a broken connection left is returned."""
+    """Read at most `limit` bytes of a body that is not a stream; of a broken connection, what has arrived."""
     body = bytearray()
     try:
         async with asyncio.timeout(limits.silence):
@@ -66,7 +69,7 @@ async def read_body(response: httpx.Response, where: Endpoint, limits: Limits, l
 
 
 def silence(where: Endpoint, limits: Limits, clock: Clock) -> ModelTimeout:
-    """Return the error for a server that said nothing for too long."""
+    """Return the error for a server that sent nothing for too long."""
     if clock.started:
         return ModelTimeout("model.timeout_silence", url=where.root, seconds=f"{limits.silence:g}")
     return ModelTimeout("model.timeout_first", url=where.root, seconds=f"{limits.first:g}")
@@ -98,7 +101,7 @@ async def _bounded_bytes(
 
 
 async def _decode(chunks: AsyncIterator[bytes]) -> AsyncGenerator[ServerSentEvent, None]:
-    """httpx-sse over our bounded bytes, always as UTF-8 whatever the server's header says."""
+    """Yield the events of our bounded bytes by httpx-sse, always decoded as UTF-8."""
     headers = {"content-type": "text/event-stream; charset=utf-8-sig"}
     relay = httpx.Response(200, headers=headers, content=chunks)
     async with aclosing(EventSource(relay).aiter_sse()) as stream:

@@ -1,6 +1,6 @@
-"""Keeps a model's thinking, written as `<think>…</think>` at the start of a reply, out of the answer.
+"""Separation of a model's reasoning, written as `<think>…</think>` at the start of a reply, from the answer.
 
-Not here: reasoning that the server sends apart (`deltas`).
+Not here: reasoning that the server sends separately (`deltas.py`).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ _LONGEST_CLOSE = len("</reasoning>")
 
 
 class ThinkFilter:
-    """Splits text into what is for the user and what is thinking, while it arrives."""
+    """Splits one streamed text into answer and reasoning."""
 
     def __init__(self) -> None:
         self._held = ""
@@ -22,7 +22,7 @@ class ThinkFilter:
         self._thought = False
 
     def feed(self, piece: str) -> tuple[str, str]:
-        """(text, reasoning) that can be told apart by now."""
+        """Return the (text, reasoning) that can be told apart by now."""
         if self._answering:
             return piece, ""
         self._held += piece
@@ -31,7 +31,7 @@ class ThinkFilter:
         return self._before()
 
     def close(self) -> tuple[str, str]:
-        """(text, reasoning) of what was held back."""
+        """Return the (text, reasoning) of what was held back."""
         held, self._held = self._held, ""
         return ("", held) if self._close else (self._trimmed(held), "")
 
@@ -48,7 +48,7 @@ class ThinkFilter:
         return self._trimmed(held), ""
 
     def _trimmed(self, text: str) -> str:
-        """Return the blank lines between thinking and answer belong to neither."""
+        """Remove the blank lines between reasoning and answer."""
         return text.lstrip() if self._thought else text
 
     def _inside(self) -> tuple[str, str]:
@@ -65,6 +65,6 @@ class ThinkFilter:
 
 
 def after_thinking(text: str) -> str:
-    """`text` without thinking whose opening tag the server's template has swallowed."""
+    """Return `text` without reasoning whose opening tag the server's template has removed."""
     head, tag, tail = text.partition("</think>")
     return tail.lstrip() if tag and "<think>" not in head and "`" not in head[-1:] else text

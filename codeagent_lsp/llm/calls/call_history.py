@@ -1,8 +1,8 @@
-"""Rewrites a conversation for models without tools: calls and results become text, roles alternate.
+"""Rewriting of a conversation for models without native tools: calls and results become text, roles alternate.
 
-The result depends on nothing but the messages, so that the prompt's beginning stays the same from call to
-call. Calls are always written anew from their values: nothing malformed is ever sent again. Not here: what
-the instructions say (`instructions`).
+The result depends only on the messages, so that the beginning of the prompt stays the same from call to
+call (for the prompt cache). Calls are always serialized from their values: malformed ones are never sent again. Not
+here: the instructions (`call_instructions.py`).
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ def as_text(
     *,
     together: bool = False,
 ) -> tuple[Message, ...]:
-    """Return the messages with `instructions` in the system message.
+    """Return the messages as text, with `instructions` added to the system message.
 
-    Calls of one message stand one after the other, each before its own result; with `together` they stay in
+    Each call of a message becomes a message of its own, followed by its result; with `together` all calls stay in
     one message, after its text.
     """
     source = _with_instructions(list(messages), instructions)
@@ -90,7 +90,7 @@ def _result(message: Message | None, name: str) -> str:
 
 
 def _alternating(messages: list[Message]) -> list[Message]:
-    """Joins neighbours of one role and keeps an assistant from speaking first."""
+    """Join neighbours of the same role, and put a user message before an assistant that would speak first."""
     joined: list[Message] = []
     for message in messages:
         if joined and joined[-1].role == message.role:

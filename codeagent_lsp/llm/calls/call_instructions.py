@@ -1,6 +1,6 @@
-"""What a model without tools is told about them, in the system message: the format and the list.
+"""Instructions for a model without native tools, in the system message: the call format and the list of tools.
 
-Short, because small models have small windows; the same tools always give the same text.
+Short, as small models have small context windows; the same tools always give the same text.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ Its result comes back in the next message. When the work is done, answer the use
 
 
 def constrained(tools: tuple[ToolSpec, ...]) -> str:
-    """For replies that a grammar makes one JSON object each."""
+    """Return the instructions for replies that a grammar forces to be one JSON object each."""
     answer = f"- {ANSWER}(text: string): answer the user; ends the task"
     return _CONSTRAINED + "\n".join([*map(_line, tools), answer])
 
 
 def text(tools: tuple[ToolSpec, ...]) -> str:
-    """For replies in free text."""
+    """Return the instructions for replies in free text."""
     return _TEXT + "\n".join(map(_line, tools))
 
 

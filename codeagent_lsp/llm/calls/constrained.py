@@ -1,7 +1,7 @@
-"""Replies that a grammar makes one JSON object each: `{"tool": NAME, "args": {…}}`, plain answers included.
+"""Replies that a grammar forces to be one JSON object each: `{"tool": NAME, "args": {…}}`, plain answers included.
 
-The schema for it, writing it for the history, and reading the answer's text while it arrives. Not here: the
-instructions that go with it (`instructions`).
+The JSON Schema for it, serialization for the history, and incremental reading of an answer's text. Not here: the
+instructions that go with it (`call_instructions.py`).
 """
 
 from __future__ import annotations
@@ -25,31 +25,31 @@ _SIMPLE = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
 
 
 def reply_schema(tools: tuple[ToolSpec, ...]) -> dict[str, Any]:
-    """One alternative per tool, and one for the plain answer."""
+    """Return a schema with one alternative per tool, and one for the plain answer."""
     answer = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}
     options = [_option(tool["name"], tool["parameters"]) for tool in tools]
     return {"oneOf": [*options, _option(ANSWER, answer)]}
 
 
 def write_call(call: ToolCall) -> str:
-    """A call as the model itself would have written it."""
+    """Serialize a call in the form that the model has to use."""
     return json.dumps({"tool": call.name, "args": dict(call.arguments)}, ensure_ascii=False)
 
 
 def write_answer(text: str) -> str:
-    """A plain answer as the model itself would have written it."""
+    """Serialize a plain answer in the form that the model has to use."""
     return write_call(ToolCall(ANSWER, {"text": text}))
 
 
 class AnswerReader:
-    """Reads the text of a plain answer out of the JSON while it arrives."""
+    """An incremental reader of a plain answer's text inside the JSON of one reply."""
 
     def __init__(self) -> None:
         self._held = ""
         self._state = "before"
 
     def feed(self, piece: str) -> str:
-        """Return the part of the answer that this piece completes; empty for calls."""
+        """Return the part of the answer that this piece completes; '' for calls."""
         if self._state == "done":
             return ""
         self._held += piece
@@ -92,7 +92,7 @@ def _option(name: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _plain(source: Any, depth: int = 0) -> dict[str, Any]:
-    """A schema reduced to what every grammar writer understands; objects take no unknown keys."""
+    """Reduce a schema to what every grammar compiler understands; objects allow no unknown keys."""
     if not isinstance(source, Mapping) or depth > 8:
         return {}
     plain = {key: source[key] for key in _KEPT if key in source}

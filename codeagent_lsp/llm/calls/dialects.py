@@ -1,7 +1,7 @@
-"""The ways in which models write tool calls as text: reading each, one function a dialect.
+"""Parsers of the formats in which models write tool calls as text, one function per dialect.
 
-A reader is given the text from its marker on and returns the calls it found as `Raw` values and where it
-stopped. Not here: which text is a call and which is talk about calls (`toolcalls`), and writing (`render`).
+A parser gets the text and the offset of its marker and returns the calls it found as `Raw` values, and the offset
+where it stopped. Not here: telling calls from examples (`toolcalls.py`), and serializing (`render.py`).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from codeagent_lsp.llm.calls import jsontext
 
 @dataclass(frozen=True)
 class Raw:
-    """A call as written: `arguments` None when they are no object; `textual` when values are bare text."""
+    """A call as written: `arguments` None if they are not an object; `textual` if values are unparsed text."""
 
     name: str
     arguments: dict[str, Any] | None
@@ -45,7 +45,7 @@ _WRAPPERS = ("tool_calls", "tool_uses", "calls", "function_calls")
 
 
 def from_value(value: Any) -> list[Raw] | None:
-    """Return the calls that a JSON value means; None when it has not the shape of any."""
+    """Return the calls that a JSON value denotes; None when it does not have the shape of any."""
     if isinstance(value, list):
         inner = [from_value(item) for item in value]
         return [raw for found in inner for raw in found or ()] if value and all(inner) else None
@@ -67,7 +67,7 @@ def from_value(value: Any) -> list[Raw] | None:
 
 
 def read_json(text: str, start: int) -> Read:
-    """One JSON value at `start`, mended when it is broken, to its end or to the end of the text."""
+    """Parse one JSON value at `start`, repaired if broken; without an end it extends to the end of the text."""
     end = jsontext.span(text, start)
     source = text[start:end]
     try:
@@ -78,7 +78,7 @@ def read_json(text: str, start: int) -> Read:
 
 
 def read_hermes(text: str, start: int) -> Read:
-    """`<tool_call>` with JSON, with Qwen-Coder XML or with GLM pairs inside, closed or not."""
+    """Parse `<tool_call>` with JSON, Qwen-Coder XML or GLM pairs inside, closed or not."""
     begin = _skip(text, text.index(">", start) + 1)
     if text.startswith("```", begin):
         begin = _skip(text, (text.find("\n", begin) + 1) or len(text))
@@ -92,7 +92,7 @@ def read_hermes(text: str, start: int) -> Read:
 
 
 def read_function(text: str, start: int) -> Read:
-    """`<function=NAME>` with `<parameter=K>V</parameter>` or a JSON object inside."""
+    """Parse `<function=NAME>` with `<parameter=K>V</parameter>` or a JSON object inside."""
     head = re.compile(r"<function(?:=|\s+name=)[\"']?([^>\"'\s]+)[\"']?\s*>").match(text, start)
     if head is None:
         return [], start + 1
@@ -106,7 +106,7 @@ def read_function(text: str, start: int) -> Read:
 
 
 def read_invoke(text: str, start: int) -> Read:
-    """`<invoke name="…">` with `<parameter name="…">`, one or several, inside any wrapper."""
+    """Parse one or several `<invoke name="…">` with `<parameter name="…">`, inside any wrapper."""
     calls: list[Raw] = []
     position = start
     pattern = re.compile(r"\s*(?:<[\w:]+>\s*)?<invoke\s+name=[\"']?([^>\"']+)[\"']?\s*>\s*")
@@ -120,7 +120,7 @@ def read_invoke(text: str, start: int) -> Read:
 
 
 def read_kimi(text: str, start: int) -> Read:
-    """`<|tool_call_begin|>functions.NAME:0<|tool_call_argument_begin|>{…}<|tool_call_end|>`, repeated."""
+    """Parse repeated `<|tool_call_begin|>functions.NAME:0<|tool_call_argument_begin|>{…}<|tool_call_end|>`."""
     pattern = re.compile(
         r"\s*(?:<\|tool_calls?_section_begin\|>\s*)?<\|tool_call_begin\|>\s*([^\s<{]+)\s*"
         r"(?:<\|tool_call_argument_begin\|>\s*)?"
@@ -131,7 +131,7 @@ def read_kimi(text: str, start: int) -> Read:
 
 
 def read_deepseek(text: str, start: int) -> Read:
-    """`<｜tool▁call▁begin｜>function<｜tool▁sep｜>NAME`, then JSON, fenced or not, repeated."""
+    """Parse repeated `<｜tool▁call▁begin｜>function<｜tool▁sep｜>NAME`, then JSON, fenced or not."""
     pattern = re.compile(
         r"\s*(?:<｜tool▁calls▁begin｜>\s*)?<｜tool▁call▁begin｜>(?:function<｜tool▁sep｜>)?\s*([^\s<{]+)\s*"
         r"(?:<｜tool▁sep｜>\s*)?(?:```(?:json)?\s*)?"
@@ -141,7 +141,7 @@ def read_deepseek(text: str, start: int) -> Read:
 
 
 def read_mistral(text: str, start: int) -> Read:
-    """`[TOOL_CALLS]` before a JSON list, or before `NAME[ARGS]{…}`, repeated."""
+    """Parse `[TOOL_CALLS]` before a JSON list, or before repeated `NAME[ARGS]{…}`."""
     if text[_skip(text, start + len("[TOOL_CALLS]")) :][:1] in ("[", "{"):
         return read_wrapped(text, start)
     pattern = re.compile(r"\s*(?:\[TOOL_CALLS\])?\s*([\w.:\-/]+)\s*(?:\[CALL_ID\]\s*\w+\s*)?(?:\[ARGS\])?\s*(?=\{)")
@@ -149,13 +149,13 @@ def read_mistral(text: str, start: int) -> Read:
 
 
 def read_harmony(text: str, start: int) -> Read:
-    """`<|channel|>commentary to=functions.NAME <|constrain|>json<|message|>{…}<|call|>`."""
+    """Parse `<|channel|>commentary to=functions.NAME <|constrain|>json<|message|>{…}<|call|>`."""
     pattern = re.compile(r"\s*<\|channel\|>commentary to=([\w.\-]+)\s*(?:<\|constrain\|>\s*)?(?:json)?<\|message\|>\s*")
     return _sequence(text, start, pattern, "")
 
 
 def read_wrapped(text: str, start: int) -> Read:
-    """JSON values, parted by `;` or nothing, or Python calls, after an opening mark of some model."""
+    """Parse JSON values, separated by `;` or nothing, or Python calls, after the opening marker of a dialect."""
     begin = position = _eat(text, start, _OPENING)
     calls: list[Raw] = []
     while text[(at := _skip(text, position)) : at + 1] in ("{", "["):
@@ -171,7 +171,7 @@ def read_wrapped(text: str, start: int) -> Read:
 
 
 def read_python(source: str) -> list[Raw] | None:
-    """`[f(a=1), g("x")]` or `f(a=1)`; None when it is anything else. Positions are named `0`, `1`, …"""
+    """Parse `[f(a=1), g("x")]` or `f(a=1)`; None for anything else. Positional arguments are named `0`, `1`, …"""
     try:
         tree = ast.parse(source.strip(), mode="eval")
         body = tree.body
@@ -228,7 +228,7 @@ def _eat(text: str, position: int, pattern: str) -> int:
 
 
 def _sequence(text: str, start: int, head: re.Pattern[str], ending: str) -> Read:
-    """Calls written one after the other: a head with the name, a JSON object, an ending."""
+    """Parse a sequence of calls: a head with the name, a JSON object, an ending."""
     calls: list[Raw] = []
     position = start
     while match := head.match(text, position):
@@ -251,7 +251,7 @@ _PARAMETER_LOST_END = re.compile(
 
 
 def _parameters(text: str, position: int) -> tuple[dict[str, str], int]:
-    """`<parameter=K>V</parameter>` pairs from `position`; a missing end, or `<parameter=k=v`, is forgiven."""
+    """Parse `<parameter=K>V</parameter>` pairs from `position`; a missing end, or `<parameter=k=v`, is tolerated."""
     values: dict[str, str] = {}
     while head := _PARAMETER.match(text, position):
         match = _PARAMETER_END.search(text, head.end())
@@ -265,7 +265,7 @@ def _parameters(text: str, position: int) -> tuple[dict[str, str], int]:
 
 
 def _read_pairs(text: str, start: int) -> Read:
-    """GLM: a name, then `<arg_key>K</arg_key><arg_value>V</arg_value>` pairs."""
+    """Parse GLM's format: a name, then `<arg_key>K</arg_key><arg_value>V</arg_value>` pairs."""
     head = _NAME.match(text, start)
     if head is None:
         return [], start
@@ -284,7 +284,7 @@ def _read_pairs(text: str, start: int) -> Read:
 
 
 def _unwrap(value: str) -> str:
-    """A value without the line breaks that the template puts around it, when there are both."""
+    """Return a value without the line breaks that the template puts around it, if there are both."""
     return value[1:-1] if len(value) > 1 and value[0] == value[-1] == "\n" else value
 
 
@@ -301,7 +301,7 @@ def _python_call(node: ast.expr) -> Raw:
 
 
 def _python_literal(node: ast.expr) -> Any:
-    """A literal; JSON's own words are understood too. Tuples and sets become lists."""
+    """Return the value of a literal, JSON's `true`, `false`, `null` included. Tuples and sets become lists."""
     if isinstance(node, ast.Name) and node.id in ("true", "false", "null"):
         return {"true": True, "false": False, "null": None}[node.id]
     value = ast.literal_eval(node)

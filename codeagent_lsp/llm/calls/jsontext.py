@@ -1,6 +1,6 @@
-"""JSON as models write it: strictly first, then mended, and never more than asked for.
+"""Tolerant parsing of JSON as models write it: strictly first, then repaired if asked for.
 
-Not here: what the JSON means (`dialects`, `schema`).
+Not here: the meaning of the JSON (`dialects.py`, `schema.py`).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _BAD_ESCAPE = re.compile(r'\\(?!["\\/bfnrtu]|u[0-9a-fA-F]{4})')
 
 
 def loads(source: str, *, repair: bool = False) -> Any:
-    """Return the value of `source`; with `repair`, of the nearest thing that is JSON. ValueError if none."""
+    """Parse `source` as JSON; with `repair`, broken JSON is repaired as well as possible. ValueError if it is none."""
     try:
         return json.loads(source, strict=False)
     except RecursionError as error:
@@ -36,7 +36,7 @@ def loads(source: str, *, repair: bool = False) -> Any:
 
 
 def loads_object(source: str, *, repair: bool = False) -> dict[str, Any] | None:
-    """Return the JSON object in `source`, also one wrapped in a string once more; None when it is not one."""
+    """Return the JSON object in `source`, also one encoded in a JSON string; None for anything else."""
     try:
         value = loads(source, repair=repair)
         if isinstance(value, str):
@@ -49,7 +49,7 @@ def loads_object(source: str, *, repair: bool = False) -> dict[str, Any] | None:
 
 
 def span(source: str, start: int) -> int | None:
-    """Return where the JSON object or array that begins at `start` ends; None when it never closes."""
+    """Return the offset behind the JSON object or array that begins at `start`; None when it never closes."""
     depth, inside, position = 0, False, start
     pattern = _STRUCTURE
     while match := pattern.search(source, position):

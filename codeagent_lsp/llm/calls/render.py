@@ -1,6 +1,6 @@
-"""Writes a tool call as text in a dialect: for the history of models without tools, and for tests.
+"""Serialization of tool calls as text in a dialect: for the history of models without native tools, and for tests.
 
-Not here: reading (`dialects`).
+Not here: parsing (`dialects.py`).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Fits a call's arguments to its tool's JSON Schema, as far as that is safe, and says what does not fit.
+"""Coercion of a call's arguments to its tool's JSON Schema, as far as it is lossless, with precise complaints.
 
-Small on purpose: type, properties, required, enum, const, items, anyOf. Type names of other dialects (`dict`,
+A small subset on purpose: type, properties, required, enum, const, items, anyOf. Type names of other dialects (`dict`,
 `float`, `tuple`, `any`) are understood. Not here: the tools' own checks.
 """
 
@@ -28,22 +28,22 @@ _DEPTH = 12
 
 
 class Misfit(ValueError):
-    """A value that does not fit; the message names the place and what is allowed there."""
+    """A value that does not fit the schema; the message names the path and what is allowed there."""
 
 
 def fit(arguments: Mapping[str, Any], parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments, coerced to `parameters`. Misfit when they cannot be."""
+    """Return the arguments, coerced to the schema `parameters`. Raises Misfit when that is impossible."""
     return dict(_object(dict(arguments), parameters, "", 0))
 
 
 def from_text(values: Mapping[str, str], parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Arguments that a dialect writes as bare text: text where the schema says so, else JSON where it is."""
+    """Return arguments that a dialect writes as plain text: text where the schema wants it, else parsed as JSON."""
     properties = parameters.get("properties") or {}
     return {key: _read(value, properties.get(key) or {}) for key, value in values.items()}
 
 
 def types_of(schema: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the JSON types a schema allows; empty when it allows any."""
+    """Return the JSON types that a schema allows; empty when it allows any."""
     stated = schema.get("type")
     names = stated if isinstance(stated, list | tuple) else [stated] if isinstance(stated, str) else []
     for option in _options(schema):
@@ -56,7 +56,7 @@ def types_of(schema: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _plain_name(name: str) -> str:
-    """JSON's name for a type as it may be written elsewhere: `List[int]`, `str, optional`, `float`."""
+    """Return JSON's name for a type written in another notation: `List[int]`, `str, optional`, `float`."""
     head = re.split(r"[,\[ ]", name.strip().lower())[0]
     return _ALIASES.get(head, head)
 
@@ -132,7 +132,7 @@ def matches(value: Any, types: tuple[str, ...]) -> bool:
 
 
 def _coerce(value: Any, types: tuple[str, ...], schema: Mapping[str, Any], place: str) -> Any:
-    """`value` as one of `types` without loss. Misfit when there is no such way."""
+    """Return `value` as one of `types` without loss. Raises Misfit when there is no such conversion."""
     for name in types:
         try:
             result = _as_type(value, name, schema)

@@ -1,6 +1,6 @@
-"""What of a reply may be shown while it is still arriving: everything that cannot belong to a tool call.
+"""Filter for streamed replies: passes on text that certainly does not belong to a tool call.
 
-Not here: deciding what a call is once the reply has ended (`toolcalls`).
+Not here: parsing the calls once the reply has ended (`toolcalls.py`).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _LONG = 200
 
 
 class StreamFilter:
-    """Feed it the pieces; each time it gives the text that has become safe to show."""
+    """Filters one reply: each `feed` of a piece returns the text that has become safe to show."""
 
     def __init__(self) -> None:
         self._text = ""  # what is not shown yet, after one character that is, for its line break
@@ -34,7 +34,7 @@ class StreamFilter:
         self._patience = 0  # how long the text must be before what is held back is looked at again
 
     def feed(self, piece: str) -> str:
-        """What may be shown now; nothing any more once a call has certainly begun."""
+        """Return the text that may be shown now; '' once a call has certainly begun."""
         if self._closed:
             return ""
         self._text += piece
@@ -65,7 +65,7 @@ class StreamFilter:
             position = after
 
     def _before_hint(self, start: int) -> int:
-        """Return where the last line stops being certain: at the beginning of what may become a marker."""
+        """Return the offset in the last line at which a marker may begin, else the end of the text."""
         for hint in _HINT.finditer(self._text, start):
             tail = self._text[hint.start() :]
             if len(tail) <= _LONG and (tail[0] in "`~" or any(mark.startswith(tail) for mark in dialects.READERS)):
@@ -73,7 +73,7 @@ class StreamFilter:
         return len(self._text)
 
     def _after(self, match: re.Match[str]) -> int | None:
-        """Return where to go on when `match` has turned out to be no call; None while it may be one."""
+        """Return the offset to go on at if `match` is certainly no call; None while it may be one."""
         if match["code"]:
             return match.end()
         if match["marker"]:

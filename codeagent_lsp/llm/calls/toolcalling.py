@@ -1,7 +1,7 @@
-"""Makes any model call tools: by the tools API, under a JSON grammar, or in plain text.
+"""Tool calling for any model: by the native tools API, under a JSON grammar, or in plain text.
 
-`ToolCallingModel` wraps a backend and is itself a `Model`; whoever asks sees only `Reply.tool_calls`, or
-`Reply.problem` when a call was not understood. Not here: which of the three a model can do (`probe`).
+`ToolCallingModel` wraps a backend and is itself a `Model`; its callers see only `Reply.tool_calls`, or
+`Reply.problem` when a call was not understood. Not here: finding out the mode of a model (`llm/probe.py`).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _REMEMBERED = 500
 class ToolCallingModel:
     """A model that calls tools in the given mode. `tool_calls` of a reply fit their tools' schemas.
 
-    Calls that fit are kept even where `problem` tells of others that do not.
+    Calls that fit are kept even when `problem` reports others that do not.
     """
 
     def __init__(self, inner: Model, mode: ToolCalling) -> None:
@@ -45,7 +45,7 @@ class ToolCallingModel:
 
     @property
     def info(self) -> ModelInfo:
-        """Who answers, with the mode in which it calls tools."""
+        """The description of the wrapped model, with the mode in which it calls tools."""
         return replace(self._inner.info, tool_calling=self._mode)
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamItem, None]:
@@ -60,11 +60,11 @@ class ToolCallingModel:
                 yield item
 
     async def count_tokens(self, text: str) -> int:
-        """Tokens of `text`."""
+        """Return the number of tokens in `text`."""
         return await self._inner.count_tokens(text)
 
     async def close(self) -> None:
-        """Closes the backend."""
+        """Close the backend."""
         await self._inner.close()
 
     async def _native(self, request: ModelRequest) -> AsyncGenerator[StreamItem, None]:
@@ -115,7 +115,7 @@ class ToolCallingModel:
                 yield _from_text(item, request.tools) if isinstance(item, Reply) else item
 
     def _remember(self, raw: str, reply: Reply) -> None:
-        """Keeps how the model itself wrote a reply: sent back byte for byte, it is still in its cache."""
+        """Remember the model's own bytes of a reply, so that sending them back hits its prompt cache."""
         if loads_object(raw) is None or reply.problem:
             return
         self._written[reply.tool_calls[0].id if reply.tool_calls else reply.text] = raw
@@ -129,7 +129,7 @@ class ToolCallingModel:
         return self._written.get(text) or constrained.write_answer(text)
 
     def _without_tools(self, request: ModelRequest) -> ModelRequest:
-        """A history with calls in it, for a question that offers no tools."""
+        """Rewrite a history that contains calls as text, for a request without tools."""
         if not any(message.tool_calls or message.role == "tool" for message in request.messages):
             return request
         write = constrained.write_call if self._mode == "constrained" else render
@@ -139,7 +139,7 @@ class ToolCallingModel:
 async def _without_calls(
     items: AsyncGenerator[StreamItem, None], parser: StreamParser
 ) -> AsyncGenerator[StreamItem, None]:
-    """Yield the items, their text only as far as it belongs to no call."""
+    """Yield the items, with text only as far as it belongs to no call."""
     async for item in items:
         if isinstance(item, TextChunk):
             parser.feed(item.text)
@@ -152,12 +152,12 @@ async def _without_calls(
 
 
 def _callable(request: ModelRequest) -> tuple[ToolSpec, ...]:
-    """Return the tools that a reply may call. Where no grammar sees to it, whoever runs the calls does."""
+    """Return the tools that a reply may call. Without a grammar, the caller of the tools enforces this."""
     return tuple(tool for tool in request.tools if request.allowed is None or tool["name"] in request.allowed)
 
 
 def _checked(reply: Reply, tools: tuple[ToolSpec, ...]) -> Reply:
-    """A native reply with its calls made to fit; a call written into the text is found too."""
+    """Return a native reply with its calls coerced to their schemas; calls written into the text are found too."""
     if not reply.tool_calls:
         return _from_text(reply, tools) if reply.text and not reply.problem else reply
     results = [(call, toolcalls.check(call.name, call.arguments, tools)) for call in reply.tool_calls]
@@ -167,7 +167,7 @@ def _checked(reply: Reply, tools: tuple[ToolSpec, ...]) -> Reply:
 
 
 def _from_object(reply: Reply, tools: tuple[ToolSpec, ...], shown: str) -> Reply:
-    """A reply that should be one JSON object; a server without grammars may give any text."""
+    """Parse a reply that should be one JSON object; a server without grammars may send any text."""
     value = loads_object(reply.text)
     arguments = value.get("args") if value else None
     if value and value.get("tool") == ANSWER and isinstance(arguments, dict):

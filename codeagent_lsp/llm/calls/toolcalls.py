@@ -1,9 +1,9 @@
-"""Finds the tool calls in a model's text, and only those: an example inside an explanation is not a call.
+"""Extraction of the tool calls from a model's text, leaving out examples inside explanations.
 
-From the left, whatever comes first decides: a fence or inline code is talk, a marker of a dialect begins a
-call. Bare JSON counts when it has exactly the shape of a call of a known tool with fitting arguments; a
-fenced one only as the last thing said. Not here: the dialects (`dialects`), schemas (`schema`), what may be
-shown meanwhile (`visible`).
+From left to right, the first match decides: a fence or inline code is prose, a marker of a dialect begins a
+call. Bare JSON counts when it has exactly the shape of a call of a known tool with fitting arguments; fenced
+JSON only at the end of the reply. Not here: the dialects (`dialects.py`), schemas (`schema.py`), what may be
+shown while streaming (`stream_filter.py`).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _THINKING = re.compile(r"\A\s*<(think|thinking)>.*?(</\1>|\Z)", re.DOTALL | re.I
 
 @dataclass(frozen=True)
 class Extraction:
-    """What a reply holds: its calls, its text without them, and in plain English what was wrong."""
+    """The content of a reply: its calls, its text without them, and in English what was wrong, for the model."""
 
     calls: tuple[ToolCall, ...] = ()
     text: str = ""
@@ -37,12 +37,12 @@ class Extraction:
 
 
 def parse(text: str, tools: Iterable[ToolSpec]) -> list[ToolCall]:
-    """Return the tool calls in `text`, a finished reply, in order."""
+    """Return the tool calls in `text`, a complete reply, in order."""
     return list(extract(text, tools).calls)
 
 
 def extract(text: str, tools: Iterable[ToolSpec]) -> Extraction:
-    """Return the calls, the text around them and the complaint about a call that is not understood."""
+    """Return the calls, the text around them and the problem with any call that is not understood."""
     finder = _Finder(tuple(tools))
     source = _THINKING.sub("", text[:TEXT_LIMIT])
     finder.scan(source)
@@ -64,7 +64,7 @@ def normalise_name(name: str, known: Iterable[str]) -> str | None:
 
 
 def check(name: str, arguments: Mapping[str, Any] | None, tools: Iterable[ToolSpec]) -> ToolCall | str:
-    """Return the call with its name and arguments made to fit, or in plain English what to correct."""
+    """Return the call with its name and arguments coerced to a known tool, or in English what to correct."""
     by_name = {tool["name"]: tool for tool in tools}
     known = normalise_name(name, by_name)
     if known is None:
@@ -78,11 +78,11 @@ def check(name: str, arguments: Mapping[str, Any] | None, tools: Iterable[ToolSp
 
 
 class StreamParser:
-    """The same for text that is still arriving.
+    """Extracts the calls of a reply while it is streamed.
 
-    Nothing is a call before the reply has ended, for what follows decides whether a block was a call or an
-    example, and a reply that breaks off must run nothing: `feed` returns what is certain, which is nothing
-    yet, and `close` returns all calls. `visible` tells what may be shown meanwhile.
+    Nothing is a call before the reply has ended, as the following text decides whether a block was a call or an
+    example, and a reply that breaks off must not run anything: `feed` returns no calls, `close` returns all.
+    `visible` returns what may be shown meanwhile.
     """
 
     def __init__(self, tools: Iterable[ToolSpec]) -> None:
@@ -94,30 +94,30 @@ class StreamParser:
         self._result: Extraction | None = None
 
     def feed(self, chunk: str) -> list[ToolCall]:
-        """Takes the next piece."""
+        """Take the next piece; always returns an empty list."""
         self._pieces.append(chunk)
         self._fresh.append(chunk)
         return []
 
     def visible(self) -> str:
-        """Return the text that has become safe to show since the last time: nothing of it can belong to a call."""
+        """Return the text that has become safe to show since the last call: none of it can belong to a tool call."""
         shown = self._stream_filter.feed("".join(self._fresh))
         self._fresh.clear()
         self._shown.append(shown)
         return shown
 
     def close(self) -> list[ToolCall]:
-        """All calls of the finished reply."""
+        """Return all calls of the complete reply."""
         return list(self.result().calls)
 
     def result(self) -> Extraction:
-        """All that the finished reply holds."""
+        """Return the extraction of the complete reply, computed once."""
         if self._result is None:
             self._result = extract("".join(self._pieces), self._tools)
         return self._result
 
     def rest(self) -> str:
-        """Return the part of the answer's text that `visible` held back and that turned out to be text."""
+        """Return the part of the answer's text that `visible` held back although it is text."""
         shown = "".join(self._shown)
         text = self.result().text
         return text[len(shown) :] if text.startswith(shown) else ""
@@ -125,7 +125,7 @@ class StreamParser:
 
 @dataclass
 class _Finder:
-    """Walks over one text, collecting calls, complaints and the spans they cover."""
+    """Walks over one text, collecting calls, problems and the spans they cover."""
 
     tools: tuple[ToolSpec, ...]
     calls: list[ToolCall] = field(default_factory=list)
@@ -158,7 +158,7 @@ class _Finder:
         return "".join(pieces).strip() if self.spans else text
 
     def _marked(self, text: str, match: re.Match[str]) -> int:
-        """A call in a dialect. A mark amid a sentence is talk, and so is one there that begins nothing."""
+        """Parse a call at a dialect's marker, and return where to go on. A marker within a sentence is prose."""
         calls, end = dialects.READERS[match["marker"]](text, match.start())
         end = max(end, match.end())
         before = text[text.rfind("\n", 0, match.start()) + 1 : match.start()].strip()
@@ -169,7 +169,7 @@ class _Finder:
         return end
 
     def _whole(self, text: str) -> bool:
-        """A text that is nothing but JSON or Python calls."""
+        """Take the calls of a text that consists only of JSON or Python calls, and return whether it does."""
         stripped = _END_TOKENS.sub("", text.strip())
         calls: list[Raw] | None = None
         sure = False
@@ -180,7 +180,7 @@ class _Finder:
         return bool(calls) and self._take(calls or [], (0, len(text)), sure=sure)
 
     def _json(self, source: str) -> list[Raw] | None:
-        """Return the calls of a text that is one JSON value, or one after the other; broken JSON is mended."""
+        """Return the calls of a text that consists of JSON values, repaired if broken and call-like; else None."""
         found: list[Raw] = []
         position = 0
         while position < len(source):
@@ -205,7 +205,7 @@ class _Finder:
         return bool(re.match(r"\s*\[?\s*\{\s*[\"']?(name|tool|function|type|tool_name|tool_calls)\b", source))
 
     def _keyed(self, value: Any) -> list[Raw] | None:
-        """`{"read_file": {…}}`: the tool's name as the only key."""
+        """Parse `{"read_file": {…}}`: the tool's name as the only key."""
         if isinstance(value, dict) and len(value) == 1:
             name, arguments = next(iter(value.items()))
             if isinstance(arguments, dict) and any(tool["name"] == name for tool in self.tools):
@@ -219,7 +219,7 @@ class _Finder:
         return self._positional(calls) if calls else None
 
     def _identifiers(self, source: str) -> str:
-        """Return the source with the known tools' names made into Python names, where they are none."""
+        """Return the source with the known tools' names made valid Python identifiers."""
         for tool in self.tools:
             name = tool["name"]
             if not name.replace(".", "_").isidentifier():
@@ -240,7 +240,7 @@ class _Finder:
         }
 
     def _fence(self, text: str, match: re.Match[str]) -> int:
-        """A fenced block: perhaps a call, if it holds nothing but a call of a known tool."""
+        """Note a fenced block that holds nothing but calls of known tools, and return its end."""
         closing = re.compile(rf"^[ \t]*{match['ticks'][0]}{{{len(match['ticks'])},}}[ \t]*$", re.MULTILINE)
         close = closing.search(text, match.end())
         end = close.end() if close else len(text)
@@ -257,14 +257,14 @@ class _Finder:
         return end
 
     def _settle(self, text: str) -> None:
-        """Fenced calls count when nothing was said after them."""
+        """Accept the fenced calls if no text follows them."""
         if self._pending and not text[self._pending[-1][1][1] :].strip():
             for calls, span in self._pending:
                 self.calls += calls
                 self.spans.append(span)
 
     def scan_block(self, body: str) -> None:
-        """The inside of a fence, where bare JSON or a call in a dialect may stand, but no talk."""
+        """Scan the inside of a fence, which may be bare JSON or a call in a dialect, but no prose."""
         if self._whole(body):
             return
         if marker := re.match(rf"\s*({MARKER})", body):
@@ -272,7 +272,7 @@ class _Finder:
             self._take(calls, (marker.start(1), end), sure=True)
 
     def _inline_json(self, text: str, start: int) -> int:
-        """JSON amid prose: a call when it begins its line, or ends the text, and fits a known tool."""
+        """Take JSON amid prose as a call if it fills its line or ends the text, and fits a known tool."""
         if self._scanned > _EFFORT * len(text):
             return start + 1  # thousands of brackets that never close: nothing a call would hold
         end = jsontext.span(text, start)
@@ -295,7 +295,7 @@ class _Finder:
             return None
 
     def _take(self, raws: list[Raw], span: tuple[int, int], *, sure: bool) -> bool:
-        """Adds the calls. When it is not sure that they are meant as calls, all must fit or none counts."""
+        """Add the calls. If it is not certain that they are meant as calls, all must fit or none counts."""
         results = [self._check(raw) for raw in raws]
         good = [result for result in results if isinstance(result, ToolCall)]
         bad = [result for result in results if isinstance(result, str)]
@@ -322,7 +322,7 @@ def _parameters(tool: ToolSpec) -> Mapping[str, Any]:
 
 
 def _end_tokens(text: str, position: int) -> int:
-    """Return the end of the text, when only end tokens follow `position`."""
+    """Return the end of the text when only end tokens follow `position`, else `position`."""
     return len(text) if not _END_TOKENS.sub("", text[position:]).strip() else position
 
 

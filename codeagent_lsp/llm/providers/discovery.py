@@ -1,6 +1,6 @@
-"""Looks for a model server on this machine, on the ports where the usual ones listen.
+"""Discovery of model servers on this machine, on the default ports of common servers.
 
-Not here: what to do with one (`factory`).
+Not here: choosing one (`llm/factory.py`).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ PROBE_SECONDS = 0.8
 
 @dataclass(frozen=True)
 class Found:
-    """A server that answers: which kind it was looked for as, its address, its models."""
+    """A server that answers: the kind its port suggests, its address, its models."""
 
     kind: str
     where: Endpoint
@@ -30,7 +30,7 @@ class Found:
 async def find_servers(
     ports: Mapping[str, int] | None = None, *, host: str = "127.0.0.1", key: str | None = None
 ) -> list[Found]:
-    """All that answer within `PROBE_SECONDS`, in the order of `ports`; all are asked at once."""
+    """Return all servers that answer within `PROBE_SECONDS`, in the order of `ports`; they are probed in parallel."""
     wanted = PORTS if ports is None else ports
     asked = [_look(kind, endpoint(f"http://{host}:{port}", key)) for kind, port in wanted.items()]
     return [found for found in await asyncio.gather(*asked) if found]

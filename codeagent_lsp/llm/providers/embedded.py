@@ -1,7 +1,7 @@
-"""The embedded model: a llama.cpp server in a child process of ours, started with the first question.
+"""The embedded model: a llama.cpp server in a child process, started with the first request.
 
-The child has its own process group, no stdin, nothing of our stdout, and ends with us: it watches a pipe.
-Not here: the server itself (`embedded_server`) and fetching the weights (`weights`).
+The child has its own process group, no stdin, no access to our stdout, and exits with us: it watches a pipe.
+Not here: the server itself (`embedded_server.py`) and downloading the weights (`llm/weights.py`).
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ STOP_SECONDS = 5.0
 
 
 def engine_installed() -> bool:
-    """Return whether the extra `local` is here."""
+    """Return whether the extra `local` is installed."""
     return find_spec("xllamacpp") is not None
 
 
 class EmbeddedModel:
-    """A `Model` over a child process; the child is started when it is first needed, and again if it died."""
+    """A `Model` over a child process, which is started when first needed, and again if it died."""
 
     def __init__(
         self,
@@ -56,7 +56,7 @@ class EmbeddedModel:
 
     @property
     def info(self) -> ModelInfo:
-        """Who answers; the URL is known once the child runs."""
+        """The description of the model; its URL is known once the child runs."""
         return self._info
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamItem, None]:
@@ -67,16 +67,16 @@ class EmbeddedModel:
                 yield item
 
     async def count_tokens(self, text: str) -> int:
-        """Return the exact count."""
+        """Return the exact number of tokens in `text`."""
         return await (await self.ready()).count_tokens(text)
 
     async def close(self) -> None:
-        """Ends the child."""
+        """Stop the child."""
         async with self._starting:
             await self._stop()
 
     async def ready(self) -> LlamaCppModel:
-        """Return the model over the running child. ModelNotFound or ModelUnreachable when it cannot run."""
+        """Start the child if needed and return its model. Raises ModelNotFound or ModelUnreachable if it cannot run."""
         async with self._starting:
             if self._model and self._child and self._child.running:
                 return self._model
@@ -110,7 +110,7 @@ class EmbeddedModel:
 
 
 class _Child:
-    """The process and our end of the pipe that keeps it alive."""
+    """The child process and our end of the pipe that keeps it alive."""
 
     def __init__(self, process: asyncio.subprocess.Process, alive: int) -> None:
         self.url = ""
@@ -120,7 +120,7 @@ class _Child:
 
     @classmethod
     async def start(cls, weights: Path, context_window: int) -> _Child:
-        """A child whose server answers."""
+        """Start a child and wait until its server answers."""
         ready_read, ready_write = os.pipe()
         alive_read, alive_write = os.pipe()
         command = [sys.executable, "-m", "codeagent_lsp.llm.providers.embedded_server", "--model", str(weights)]
@@ -155,7 +155,7 @@ class _Child:
         return self._process.returncode is None
 
     async def stop(self) -> None:
-        """Lets go of the pipe, waits a little, then kills the group."""
+        """Close the pipe, wait up to `STOP_SECONDS`, then kill the process group."""
         with suppress(OSError):
             os.close(self._alive)
         try:

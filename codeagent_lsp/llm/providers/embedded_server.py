@@ -1,8 +1,8 @@
 """The child process of the embedded model: llama.cpp's own HTTP server, until its parent is gone.
 
 Run as `python -m codeagent_lsp.llm.providers.embedded_server --model FILE --ready-fd N --alive-fd M`. It writes one
-line of JSON with its port and its key, or with what went wrong, to the ready descriptor, and ends when the
-other end of the alive descriptor closes. Not here: who starts it (`embedded`).
+line of JSON with its port and its key, or with an error, to the ready descriptor, and exits when the
+other end of the alive descriptor closes. Not here: starting it (`embedded.py`).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ PROMPT_CACHE_MIB = 256
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Serves until the parent closes its end of the alive pipe, or for ever without one."""
+    """Serve until the parent closes its end of the alive pipe; return 1 if the server cannot start."""
     options = _parse(arguments)
     _leave_terminal()
     key = secrets.token_urlsafe(24)  # other users of this machine reach loopback too
@@ -39,7 +39,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def start(model: str, *, n_ctx: int, threads: int, port: int = 0, key: str = "") -> Any:
-    """A running `xllamacpp.Server` on loopback; port 0 takes a free one, a `key` keeps others out."""
+    """Start and return an `xllamacpp.Server` on loopback; port 0 takes a free one, a `key` is required of clients."""
     xllamacpp = import_module("xllamacpp")
     params = xllamacpp.CommonParams()
     params.model.path = model
@@ -69,7 +69,7 @@ def _parse(arguments: list[str] | None) -> argparse.Namespace:
 
 
 def _leave_terminal() -> None:
-    """Nothing of llama.cpp's chatter may reach the parent's stdout."""
+    """Redirect the standard streams to the null device: no output of llama.cpp may reach the parent's stdout."""
     nowhere = os.open(os.devnull, os.O_RDWR)
     for descriptor in (0, 1, 2):
         os.dup2(nowhere, descriptor)

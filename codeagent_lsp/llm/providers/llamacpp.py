@@ -1,7 +1,7 @@
-"""A llama.cpp server: chat completions, and what only it has.
+"""Client of a llama.cpp server: chat completions and its own endpoints.
 
-`/props` tells the window, `/tokenize` counts exactly, `/apply-template` with the raw `/completion` is the
-mode `completion`. Prompts are cached; `timings` say how much was reused. Not here: starting one (`embedded`).
+`/props` gives the context window, `/tokenize` exact counts, `/apply-template` with the raw `/completion` the
+mode `completion`. Prompts are cached; `timings` say how much was reused. Not here: starting a server (`embedded.py`).
 """
 
 from __future__ import annotations
@@ -27,9 +27,7 @@ _EXACT_LIMIT = 400_000
 
 @dataclass(frozen=True)
 class Props:
-    """What `/props` says: the window in tokens (None when unsaid), the file of the model, and the requests it takes at
-    once.
-    """
+    """The result of `/props`: context window in tokens (None if unknown), model file, and parallel slots."""
 
     context_window: int | None
     model_path: str = ""
@@ -37,7 +35,7 @@ class Props:
 
 
 class LlamaCppModel(OpenAIModel):
-    """One llama.cpp server; `api_mode` chooses between its chat and its raw endpoint."""
+    """A model on a llama.cpp server; `api_mode` chooses between its chat and its raw completion endpoint."""
 
     def __init__(
         self,
@@ -64,7 +62,7 @@ class LlamaCppModel(OpenAIModel):
         return len(tokens) if isinstance(tokens, list) else estimate_tokens(text)
 
     async def apply_template(self, request: ModelRequest) -> str:
-        """Return the prompt that the model's own chat template makes of the messages."""
+        """Return the prompt that the model's own chat template makes of the messages. Raises ModelStreamBroken."""
         value = await self._ask("/apply-template", {"messages": wire.chat_messages(request.messages)})
         prompt = (value or {}).get("prompt")
         if not isinstance(prompt, str):
@@ -81,7 +79,7 @@ class LlamaCppModel(OpenAIModel):
                 yield item
 
     async def _raw(self, request: ModelRequest) -> AsyncGenerator[StreamItem, None]:
-        """One exchange over `/completion`, its chunks read as if they were chat chunks."""
+        """Yield one exchange over `/completion`, its chunks parsed like chat chunks."""
         body: dict[str, Any] = {
             "prompt": await self.apply_template(request),
             "stream": True,
@@ -113,7 +111,7 @@ class LlamaCppModel(OpenAIModel):
 
 
 async def read_props(where: Endpoint, limits: Limits) -> Props | None:
-    """What the server at `where` says of itself; None when it is not llama.cpp."""
+    """Return the properties of the server at `where`; None when it is not llama.cpp."""
     value = await fetch_json(where, f"{where.root}/props", limits)
     settings = (value or {}).get("default_generation_settings")
     if value is None or not isinstance(settings, dict):
@@ -124,7 +122,7 @@ async def read_props(where: Endpoint, limits: Limits) -> Props | None:
 
 
 def as_chat_chunk(chunk: dict[str, Any]) -> dict[str, Any]:
-    """A chunk of `/completion` in the shape of a chat chunk."""
+    """Convert a chunk of `/completion` to the shape of a chat chunk."""
     reason = None
     if chunk.get("stop"):
         reason = "length" if chunk.get("stop_type") == "limit" or chunk.get("truncated") else "stop"

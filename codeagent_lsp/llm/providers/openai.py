@@ -1,6 +1,6 @@
-"""`/v1/chat/completions` of any compatible server, streamed.
+"""Streaming client of `/v1/chat/completions` on any OpenAI-compatible server.
 
-Not here: what llama.cpp adds (`llamacpp`), tool calls for models without tools (`toolcalling`).
+Not here: extensions of llama.cpp (`llamacpp.py`), tool calls for models without tools (`calls/toolcalling.py`).
 """
 
 from __future__ import annotations
@@ -50,11 +50,11 @@ class OpenAIModel:
 
     @property
     def info(self) -> ModelInfo:
-        """Who answers."""
+        """The model's name, provider, URL and capabilities."""
         return self._info
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamItem, None]:
-        """Yield the answer; passing failures are retried while nothing was shown, an empty answer once."""
+        """Yield the answer; transient failures are retried before the first item, an empty answer once."""
         once = partial(self._exchange, request)
         patient = partial(retry.patient, once, self._policy)
         async with aclosing(retry.answered(patient, self._info.name)) as items:
@@ -62,11 +62,11 @@ class OpenAIModel:
                 yield item
 
     async def count_tokens(self, text: str) -> int:
-        """An estimate on the safe side."""
+        """Return a conservative estimate."""
         return estimate_tokens(text)
 
     async def close(self) -> None:
-        """Closes the connections."""
+        """Close the connections."""
         await self._client.aclose()
 
     def _body(self, request: ModelRequest) -> dict[str, Any]:
@@ -89,7 +89,7 @@ class OpenAIModel:
         return body
 
     def _acceptable(self, body: dict[str, Any]) -> dict[str, Any]:
-        """Return the body without what this server has refused before."""
+        """Return the body without the parameters that this server has rejected before."""
         for option in self._refused & body.keys():
             value = body.pop(option)
             if _OPTIONAL[option]:
@@ -97,7 +97,7 @@ class OpenAIModel:
         return body
 
     async def _exchange(self, request: ModelRequest) -> AsyncGenerator[StreamItem, None]:
-        """One HTTP exchange; asked again at once, without it, when an optional parameter is refused."""
+        """Yield one exchange; it is repeated at once without an optional parameter that the server rejects."""
         while True:
             body = self._acceptable(self._body(request))
             try:
@@ -138,7 +138,7 @@ class OpenAIModel:
         yield self._finish(assembler, done_marker=done)
 
     async def _whole(self, response: httpx.Response) -> AsyncGenerator[StreamItem, None]:
-        """A server that ignores `stream` and answers with one JSON body."""
+        """Yield the items of a response that is one JSON body, from a server that ignores `stream`."""
         raw = await sse.read_body(response, self._where, self._limits, _JSON_BODY_LIMIT)
         value = json_object(raw.decode("utf-8", "replace"))
         if value is None:
@@ -149,8 +149,9 @@ class OpenAIModel:
         yield self._finish(assembler, done_marker=bool(value.get("choices")))
 
     def _chunk(self, data: str) -> dict[str, Any]:
-        """Return the object of one event. What is no object at all (a ping) says nothing; a broken one may not be
-        skipped, for a piece of a file could be missing then.
+        """Parse the object of one event. Anything else (a ping) is empty.
+
+        Broken objects raise ModelStreamBroken, as a piece of the answer could be missing.
         """
         value = json_object(data)
         if value is None and data.lstrip().startswith("{"):
@@ -164,7 +165,7 @@ class OpenAIModel:
 
     @asynccontextmanager
     async def _post(self, url: str, body: dict[str, Any], clock: Clock) -> AsyncGenerator[httpx.Response, None]:
-        """Yield the open answer to a request, its headers read. Every failure up to there is a ModelError."""
+        """Send a request and yield the open response, headers read. Failures up to there raise ModelError."""
         headers = {"Content-Type": "application/json", "Accept": "text/event-stream, application/json"}
         request = self._client.build_request("POST", url, content=wire.encode(body), headers=headers)
         try:
@@ -198,7 +199,7 @@ class OpenAIModel:
 
 
 async def list_models(where: Endpoint, limits: Limits) -> list[str]:
-    """Return the names that `/models` gives; empty when the server does not say."""
+    """Return the model names that `/models` gives; empty when the server does not say."""
     try:
         return [str(entry["id"]) for entry in await model_entries(where, limits)]
     except ModelError:
@@ -206,7 +207,10 @@ async def list_models(where: Endpoint, limits: Limits) -> list[str]:
 
 
 async def model_entries(where: Endpoint, limits: Limits) -> list[dict[str, Any]]:
-    """The entries of `/models` that have an `id`, none where there is no such list. ModelError if unreachable."""
+    """Return the entries of `/models` that have an `id`, none where there is no such list.
+
+    Raises ModelError if the server is unreachable.
+    """
     try:
         value = json_object(await _get(where, f"{where.api}/models", limits))
     except ModelNotFound:
@@ -251,6 +255,6 @@ def json_object(data: str | bytes) -> dict[str, Any] | None:
 
 
 def estimate_tokens(text: str) -> int:
-    """Tokens of `text` for any tokenizer, rather too many than too few."""
+    """Estimate the tokens of `text` for any tokenizer, rather too many: 1 per 3 ASCII, 5 per 4 other characters."""
     ascii_count = sum(1 for c in text if c.isascii())
     return -(-ascii_count // 3) + -(-(len(text) - ascii_count) * 5 // 4)

@@ -35,7 +35,7 @@ CONTEXT_WINDOW = 32_768
 
 @dataclass(frozen=True, slots=True)
 class ScriptedReply:
-    """One reply of a script; `delay` is seconds before each of its `chunks` pieces of text."""
+    """One reply of a script; `delay` is in seconds before each of its `chunks` pieces of text."""
 
     text: str = ""
     tool_calls: tuple[ToolCall, ...] = ()
@@ -51,7 +51,7 @@ _DONE = ScriptedReply("Done.")
 
 
 class ScriptedModel:
-    """A `Model` that says what it was told to say, and remembers in `requests` what it was asked."""
+    """A `Model` that replays scripted replies, and records the requests in `requests`."""
 
     def __init__(
         self,
@@ -68,11 +68,11 @@ class ScriptedModel:
 
     @property
     def info(self) -> ModelInfo:
-        """Always native tool calls."""
+        """The description of the model; native tool calls unless given otherwise."""
         return self._info
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamItem, None]:
-        """Yield the next reply of the script."""
+        """Yield the next reply of the script. Raises its scripted error."""
         turn = len(self.requests)
         self.requests.append(request)
         reply = self._pick(turn)
@@ -91,11 +91,11 @@ class ScriptedModel:
         yield _finished(reply, request, turn)
 
     async def count_tokens(self, text: str) -> int:
-        """One token for every four characters, rounded up."""
+        """Return one token for every four characters, rounded up."""
         return -(-len(text) // 4)
 
     async def close(self) -> None:
-        """Only remembers that it was closed."""
+        """Set `closed`."""
         self.closed = True
 
     def _pick(self, turn: int) -> ScriptedReply:
@@ -105,7 +105,7 @@ class ScriptedModel:
 
 
 def load_script(path: Path) -> ScriptedModel:
-    """Return the model of a script file. ModelNotFound when it cannot be read or is not a script."""
+    """Return the model of a script file. Raises ModelNotFound when it cannot be read or is not a script."""
     try:
         source = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
@@ -139,7 +139,7 @@ def _line(source: str, number: int) -> Any:
 
 
 def _reply(entry: Mapping[str, Any], number: int) -> ScriptedReply:
-    """One entry as a reply; ValueError names the entry and what is wrong with it."""
+    """Parse one entry; ValueError names the entry and what is wrong with it."""
     types: dict[str, Any] = {"chunks": int, "delay": (int, float), "tool_calls": list}
     known = [item.name for item in fields(ScriptedReply)]
     for key, value in entry.items():
@@ -169,7 +169,7 @@ def _check_expectation(reply: ScriptedReply, request: ModelRequest, turn: int) -
 
 
 def _last_words(messages: Iterable[Message]) -> str:
-    """Return the last user message, as a server gets it: notes and request that stand together are one."""
+    """Return the last user messages up to the one before another role, joined as a server gets them."""
     said: list[str] = []
     for message in reversed(tuple(messages)):
         if message.role == "user":
