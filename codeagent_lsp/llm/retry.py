@@ -23,7 +23,7 @@ from codeagent_lsp.errors import (
 )
 from codeagent_lsp.llm.model import Reply, StreamItem
 
-Source = Callable[[], AsyncGenerator[StreamItem, None]]
+ReplySource = Callable[[], AsyncGenerator[StreamItem, None]]
 Sleep = Callable[[float], Awaitable[None]]
 
 _PERMANENT = ("model.dns", "model.tls", "model.stream_garbled")
@@ -41,7 +41,7 @@ class RetryPolicy:
 
 
 async def patient(
-    source: Source, policy: RetryPolicy, sleep: Sleep = asyncio.sleep
+    source: ReplySource, policy: RetryPolicy, sleep: Sleep = asyncio.sleep
 ) -> AsyncGenerator[StreamItem, None]:
     """Yield the items of `source`, which is opened again after a transient failure before the first item.
 
@@ -66,7 +66,7 @@ async def patient(
                 yield item
 
 
-async def answered(source: Source, name: str) -> AsyncGenerator[StreamItem, None]:
+async def answered(source: ReplySource, name: str) -> AsyncGenerator[StreamItem, None]:
     """Yield the items of `source`, called again once when the reply is empty; then raises ModelReplyInvalid."""
     for _ in range(2):
         async with aclosing(source()) as items:

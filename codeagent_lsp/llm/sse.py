@@ -16,7 +16,7 @@ from httpx_sse import EventSource, ServerSentEvent
 
 from codeagent_lsp.errors import ModelReplyInvalid, ModelStreamBroken, ModelTimeout
 from codeagent_lsp.llm import failures
-from codeagent_lsp.llm.endpoint import Endpoint, Limits
+from codeagent_lsp.llm.endpoint import Endpoint, TimeLimits
 
 LINE_LIMIT = 2 * 1024 * 1024
 TOTAL_LIMIT = 64 * 1024 * 1024
@@ -30,17 +30,19 @@ class Clock:
     started: bool = False
 
     @classmethod
-    def start(cls, limits: Limits) -> Clock:
+    def start(cls, limits: TimeLimits) -> Clock:
         """Return a clock for a request that is sent now."""
         return cls(asyncio.get_running_loop().time() + limits.first)
 
-    def next_limit(self, limits: Limits) -> float:
+    def next_limit(self, limits: TimeLimits) -> float:
         """Return the deadline of the next bytes, in the event loop's time."""
         now = asyncio.get_running_loop().time()
         return now + limits.silence if self.started else self.deadline
 
 
-async def events(response: httpx.Response, where: Endpoint, limits: Limits, clock: Clock) -> AsyncGenerator[str, None]:
+async def events(
+    response: httpx.Response, where: Endpoint, limits: TimeLimits, clock: Clock
+) -> AsyncGenerator[str, None]:
     """Yield the data of each event.
 
     Raises ModelTimeout, ModelStreamBroken or ModelReplyInvalid when a limit is exceeded.
@@ -54,7 +56,7 @@ async def events(response: httpx.Response, where: Endpoint, limits: Limits, cloc
                 yield event.data
 
 
-async def read_body(response: httpx.Response, where: Endpoint, limits: Limits, limit: int) -> bytes:
+async def read_body(response: httpx.Response, where: Endpoint, limits: TimeLimits, limit: int) -> bytes:
     """Read at most `limit` bytes of a body that is not a stream; of a broken connection, what has arrived."""
     body = bytearray()
     try:
@@ -68,7 +70,7 @@ async def read_body(response: httpx.Response, where: Endpoint, limits: Limits, l
     return bytes(body[:limit])
 
 
-def silence(where: Endpoint, limits: Limits, clock: Clock) -> ModelTimeout:
+def silence(where: Endpoint, limits: TimeLimits, clock: Clock) -> ModelTimeout:
     """Return the error for a server that sent nothing for too long."""
     if clock.started:
         return ModelTimeout("model.timeout_silence", url=where.root, seconds=f"{limits.silence:g}")
@@ -76,7 +78,7 @@ def silence(where: Endpoint, limits: Limits, clock: Clock) -> ModelTimeout:
 
 
 async def _bounded_bytes(
-    response: httpx.Response, where: Endpoint, limits: Limits, clock: Clock
+    response: httpx.Response, where: Endpoint, limits: TimeLimits, clock: Clock
 ) -> AsyncGenerator[bytes, None]:
     total = in_line = 0
     chunks = response.aiter_bytes()

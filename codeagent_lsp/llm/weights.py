@@ -23,7 +23,7 @@ import platformdirs
 
 from codeagent_lsp.errors import ModelError, ModelNotFound, ModelUnreachable
 from codeagent_lsp.llm import download
-from codeagent_lsp.llm.download import Report, Source
+from codeagent_lsp.llm.download import Report, WeightsSource
 from codeagent_lsp.llm.providers import embedded_server
 from codeagent_lsp.llm.providers.embedded import CONTEXT_WINDOW, engine_installed
 
@@ -68,7 +68,7 @@ def pull(
     report: Report = lambda done, total: None,
     *,
     weights: Weights = CODER,
-    sources: tuple[Source, ...] = download.SOURCES,
+    sources: tuple[WeightsSource, ...] = download.SOURCES,
     cancelled: Callable[[], bool] = lambda: False,
 ) -> Path:
     """Download the weights into the folder `destination` and return their path.
@@ -129,7 +129,7 @@ def _prepare(folder: Path, size: int) -> None:
 def _from_sources(
     path: Path,
     weights: Weights,
-    sources: tuple[Source, ...],
+    sources: tuple[WeightsSource, ...],
     report: Report,
     cancelled: Callable[[], bool],
 ) -> Path:

@@ -34,7 +34,7 @@ from codeagent_lsp.index.store import Store
 from codeagent_lsp.index.vectors import Vectors
 from codeagent_lsp.index.worker import do
 from codeagent_lsp.llm.embeddings import Embedder
-from codeagent_lsp.llm.endpoint import Limits, endpoint
+from codeagent_lsp.llm.endpoint import TimeLimits, endpoint
 from codeagent_lsp.workspace.files.file_view import FileView
 from codeagent_lsp.workspace.files.paths import Roots
 from tests.bench.histories import Repository
@@ -133,7 +133,7 @@ def _desk(place: Path, vectors_place: Path, url: str) -> Desk:
     folder.mkdir()
     store = Store(place / "index.sqlite", (Lexical(), PlainWords()))
     folders = Folders([str(folder)])
-    embedder = Embedder(endpoint(url, None), limits=Limits(connect=10.0, first=600.0, silence=600.0))
+    embedder = Embedder(endpoint(url, None), limits=TimeLimits(connect=10.0, first=600.0, silence=600.0))
 
     def vectors(model: str) -> Vectors:
         return Vectors(str(vectors_place / "vectors"), f"{model} {semantic.MAX_CHARS}")

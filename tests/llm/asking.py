@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from codeagent_lsp.errors import ModelError
-from codeagent_lsp.llm.endpoint import Limits, endpoint
+from codeagent_lsp.llm.endpoint import TimeLimits, endpoint
 from codeagent_lsp.llm.model import ModelInfo, ModelRequest, ReasoningChunk, Reply, TextChunk
 from codeagent_lsp.llm.providers.openai import OpenAIModel
 from codeagent_lsp.llm.retry import RetryPolicy
@@ -17,7 +17,7 @@ from tests.faults.model_server import Script
 
 KEY = "test-" + "k" * 24
 QUICK = RetryPolicy(first_wait=0.01, longest_wait=2.0, jitter=0.01, total=5.0)
-LIMITS = Limits(connect=0.5, first=0.4, silence=0.3)
+LIMITS = TimeLimits(connect=0.5, first=0.4, silence=0.3)
 TOOLS: tuple[ToolSpec, ...] = (
     {
         "name": "read_file",
@@ -42,7 +42,7 @@ class Outcome:
     served: str = ""
 
 
-async def ask(*scripts: Script, get: Script | None = None, limits: Limits = LIMITS) -> Outcome:
+async def ask(*scripts: Script, get: Script | None = None, limits: TimeLimits = LIMITS) -> Outcome:
     async with rig.model_server(*scripts, get=get) as server:
         outcome = await ask_at(server.url, limits)
         outcome.requests = len(server.chats)
@@ -50,7 +50,7 @@ async def ask(*scripts: Script, get: Script | None = None, limits: Limits = LIMI
         return outcome
 
 
-async def ask_at(url: str, limits: Limits = LIMITS) -> Outcome:
+async def ask_at(url: str, limits: TimeLimits = LIMITS) -> Outcome:
     outcome = Outcome()
     model = OpenAIModel(endpoint(url, KEY), ModelInfo("m", "openai"), limits=limits, policy=QUICK)
     begun = time.monotonic()

@@ -19,10 +19,10 @@ from codeagent_lsp.errors import (
     ModelUnreachable,
 )
 from codeagent_lsp.llm.embeddings import Embedder
-from codeagent_lsp.llm.endpoint import Limits, endpoint
+from codeagent_lsp.llm.endpoint import TimeLimits, endpoint
 from tests.faults.model_server import Script, error, free_port, head, model_server, models, raw, status, then_hang
 
-QUICK = Limits(connect=0.5, first=0.5, silence=0.5)
+QUICK = TimeLimits(connect=0.5, first=0.5, silence=0.5)
 
 
 def answer(*vectors: list[Any], order: list[int] | None = None) -> Script:

@@ -23,13 +23,13 @@ from codeagent_lsp.errors import (
     ModelTimeout,
     ModelUnreachable,
 )
-from codeagent_lsp.llm.endpoint import Endpoint, Limits, endpoint, is_loopback, shown
+from codeagent_lsp.llm.endpoint import Endpoint, TimeLimits, endpoint, is_loopback, shown
 from codeagent_lsp.llm.failures import LONGEST_REASON, from_event, from_exception, from_response, server_message
 from tests.examples import examples
 
 KEY = "test-" + "s" * 24
 WHERE = endpoint("http://127.0.0.1:8080", KEY)
-LIMITS = Limits()
+LIMITS = TimeLimits()
 
 
 def caused(error: Exception, by: Exception) -> Exception:

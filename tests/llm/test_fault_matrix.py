@@ -23,7 +23,7 @@ from codeagent_lsp.errors import (
     ModelTimeout,
     ModelUnreachable,
 )
-from codeagent_lsp.llm.endpoint import Limits
+from codeagent_lsp.llm.endpoint import TimeLimits
 from tests.faults import model_server as rig
 from tests.faults.model_server import Connection, Script, delta, events, head
 from tests.llm.asking import KEY, Outcome, ask, ask_at
@@ -36,7 +36,7 @@ TIMINGS = {
     "in the middle": events(delta("Hel"), delta("lo"), done=False),
     "at the end": events(delta("Hello"), CALL, done=False),
 }
-PATIENT = Limits(0.5, 10.0, 10.0)
+PATIENT = TimeLimits(0.5, 10.0, 10.0)
 Play = Callable[[Connection, bytes], Awaitable[None]]
 
 
@@ -47,7 +47,7 @@ class Fault:
     play: Play
     kind: type[ModelError]
     first: type[ModelError] | None = None
-    limits: Limits = Limits(0.5, 0.4, 0.3)
+    limits: TimeLimits = TimeLimits(0.5, 0.4, 0.3)
     says: str = ""
 
     def at(self, timing: str) -> Script:
@@ -275,7 +275,7 @@ async def test_a_redirect_to_an_address_with_a_secret_does_not_show_it(code: int
 
 
 async def test_a_name_that_is_not_known_is_told_once() -> None:
-    outcome = await ask_at("http://no-such-host.invalid", Limits(connect=5, first=5))
+    outcome = await ask_at("http://no-such-host.invalid", TimeLimits(connect=5, first=5))
     assert isinstance(outcome.error, ModelUnreachable | ModelTimeout | ModelStreamBroken | ModelRejected)
     hide(outcome)
 

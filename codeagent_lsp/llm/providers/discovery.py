@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from codeagent_lsp.llm.endpoint import Endpoint, Limits, endpoint
+from codeagent_lsp.llm.endpoint import Endpoint, TimeLimits, endpoint
 from codeagent_lsp.llm.providers.llamacpp import read_props
 from codeagent_lsp.llm.providers.openai import list_models
 
@@ -18,7 +18,7 @@ PROBE_SECONDS = 0.8
 
 
 @dataclass(frozen=True)
-class Found:
+class FoundServer:
     """A server that answers: the kind its port suggests, its address, its models."""
 
     kind: str
@@ -29,16 +29,16 @@ class Found:
 
 async def find_servers(
     ports: Mapping[str, int] | None = None, *, host: str = "127.0.0.1", key: str | None = None
-) -> list[Found]:
+) -> list[FoundServer]:
     """Return all servers that answer within `PROBE_SECONDS`, in the order of `ports`; they are probed in parallel."""
     wanted = PORTS if ports is None else ports
     asked = [_look(kind, endpoint(f"http://{host}:{port}", key)) for kind, port in wanted.items()]
     return [found for found in await asyncio.gather(*asked) if found]
 
 
-async def _look(kind: str, where: Endpoint) -> Found | None:
-    limits = Limits(connect=PROBE_SECONDS, first=PROBE_SECONDS, silence=PROBE_SECONDS)
+async def _look(kind: str, where: Endpoint) -> FoundServer | None:
+    limits = TimeLimits(connect=PROBE_SECONDS, first=PROBE_SECONDS, silence=PROBE_SECONDS)
     models, props = await asyncio.gather(list_models(where, limits), read_props(where, limits))
     if not models and props is None:
         return None
-    return Found(kind, where, tuple(models), is_llamacpp=props is not None)
+    return FoundServer(kind, where, tuple(models), is_llamacpp=props is not None)

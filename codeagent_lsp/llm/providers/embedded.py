@@ -18,7 +18,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from codeagent_lsp.errors import ModelNotFound, ModelUnreachable
-from codeagent_lsp.llm.endpoint import Limits, endpoint
+from codeagent_lsp.llm.endpoint import TimeLimits, endpoint
 from codeagent_lsp.llm.model import ModelInfo, ModelRequest, StreamItem
 from codeagent_lsp.llm.providers.llamacpp import LlamaCppModel
 from codeagent_lsp.llm.retry import RetryPolicy
@@ -41,13 +41,13 @@ class EmbeddedModel:
         weights: Path,
         *,
         context_window: int = CONTEXT_WINDOW,
-        limits: Limits | None = None,
+        limits: TimeLimits | None = None,
         policy: RetryPolicy | None = None,
         max_tokens: int | None = None,
     ) -> None:
         self._weights = weights
         self._info = ModelInfo(weights.stem, "embedded", context_window=context_window, tool_calling="text")
-        self._limits = limits or Limits()
+        self._limits = limits or TimeLimits()
         self._policy = policy
         self._max_tokens = max_tokens
         self._starting = asyncio.Lock()

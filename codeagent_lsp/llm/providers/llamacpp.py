@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from codeagent_lsp.errors import ModelStreamBroken, ModelTimeout, ModelUnreachable
 from codeagent_lsp.llm import failures, sse, wire
-from codeagent_lsp.llm.endpoint import Endpoint, Limits
+from codeagent_lsp.llm.endpoint import Endpoint, TimeLimits
 from codeagent_lsp.llm.model import ModelInfo, ModelRequest, StreamItem
 from codeagent_lsp.llm.providers.openai import OpenAIModel, estimate_tokens, fetch_json, json_object
 from codeagent_lsp.llm.retry import RetryPolicy
@@ -43,7 +43,7 @@ class LlamaCppModel(OpenAIModel):
         info: ModelInfo,
         *,
         api_mode: Literal["chat", "completion"] = "chat",
-        limits: Limits | None = None,
+        limits: TimeLimits | None = None,
         policy: RetryPolicy | None = None,
         max_tokens: int | None = None,
     ) -> None:
@@ -101,7 +101,7 @@ class LlamaCppModel(OpenAIModel):
 
     async def _ask(self, path: str, body: dict[str, Any]) -> dict[str, Any] | None:
         """Return the JSON object that a small POST gives; None when it gives none. Unreachable servers raise."""
-        limits = Limits(self._limits.connect, min(self._limits.first, _CALL_SECONDS), _CALL_SECONDS)
+        limits = TimeLimits(self._limits.connect, min(self._limits.first, _CALL_SECONDS), _CALL_SECONDS)
         try:
             async with self._post(f"{self._where.root}{path}", body, Clock.start(limits)) as response:
                 raw = await sse.read_body(response, self._where, limits, failures.BODY_LIMIT * 64)
@@ -110,7 +110,7 @@ class LlamaCppModel(OpenAIModel):
             return None
 
 
-async def read_props(where: Endpoint, limits: Limits) -> Props | None:
+async def read_props(where: Endpoint, limits: TimeLimits) -> Props | None:
     """Return the properties of the server at `where`; None when it is not llama.cpp."""
     value = await fetch_json(where, f"{where.root}/props", limits)
     settings = (value or {}).get("default_generation_settings")

@@ -17,7 +17,7 @@ import httpx
 from codeagent_lsp.errors import ModelError, ModelNotFound, ModelRejected, ModelStreamBroken, ModelTimeout
 from codeagent_lsp.llm import failures, retry, sse, wire
 from codeagent_lsp.llm.deltas import Assembler
-from codeagent_lsp.llm.endpoint import Endpoint, Limits, open_client
+from codeagent_lsp.llm.endpoint import Endpoint, TimeLimits, open_client
 from codeagent_lsp.llm.model import ModelInfo, ModelRequest, Reply, StreamItem
 from codeagent_lsp.llm.retry import RetryPolicy
 from codeagent_lsp.llm.sse import Clock
@@ -35,14 +35,14 @@ class OpenAIModel:
         where: Endpoint,
         info: ModelInfo,
         *,
-        limits: Limits | None = None,
+        limits: TimeLimits | None = None,
         policy: RetryPolicy | None = None,
         max_tokens: int | None = None,
     ) -> None:
         self.served_model = ""
         self._where = where
         self._info = info
-        self._limits = limits or Limits()
+        self._limits = limits or TimeLimits()
         self._policy = policy or RetryPolicy()
         self._max_tokens = max_tokens
         self._refused: set[str] = set()
@@ -198,7 +198,7 @@ class OpenAIModel:
         )
 
 
-async def list_models(where: Endpoint, limits: Limits) -> list[str]:
+async def list_models(where: Endpoint, limits: TimeLimits) -> list[str]:
     """Return the model names that `/models` gives; empty when the server does not say."""
     try:
         return [str(entry["id"]) for entry in await model_entries(where, limits)]
@@ -206,7 +206,7 @@ async def list_models(where: Endpoint, limits: Limits) -> list[str]:
         return []
 
 
-async def model_entries(where: Endpoint, limits: Limits) -> list[dict[str, Any]]:
+async def model_entries(where: Endpoint, limits: TimeLimits) -> list[dict[str, Any]]:
     """Return the entries of `/models` that have an `id`, none where there is no such list.
 
     Raises ModelError if the server is unreachable.
@@ -220,7 +220,7 @@ async def model_entries(where: Endpoint, limits: Limits) -> list[dict[str, Any]]
     return [entry for entry in entries if isinstance(entry, dict) and isinstance(entry.get("id"), str)]
 
 
-async def fetch_json(where: Endpoint, url: str, limits: Limits) -> dict[str, Any] | None:
+async def fetch_json(where: Endpoint, url: str, limits: TimeLimits) -> dict[str, Any] | None:
     """Return the JSON object that a GET gives within the limits; None for anything else."""
     try:
         return json_object(await _get(where, url, limits))
@@ -228,7 +228,7 @@ async def fetch_json(where: Endpoint, url: str, limits: Limits) -> dict[str, Any
         return None
 
 
-async def _get(where: Endpoint, url: str, limits: Limits) -> bytes:
+async def _get(where: Endpoint, url: str, limits: TimeLimits) -> bytes:
     try:
         async with (
             asyncio.timeout(limits.first),

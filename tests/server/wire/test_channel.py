@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.clock import sooner_than
 from tests.server.rawclient import DEMO_SERVER, ROOT, RawClient, frame
 
 pytestmark = pytest.mark.slow
@@ -178,21 +179,19 @@ def test_blocking_threads_do_not_stop_the_reader() -> None:
         client.initialize()
         for _ in range(8):
             client.start("test/block", {"seconds": 5})
-        begun = time.monotonic()
-        _probe(client)
-        assert time.monotonic() - begun < 0.2
+        with sooner_than(4, "the handlers that block"):
+            _probe(client)
 
 
 def test_a_storm_of_cancels() -> None:
     with RawClient() as client:
         client.initialize()
         before = client.result("test/tasks")
-        begun = time.monotonic()
-        for number in range(2000):
-            client.send({"jsonrpc": "2.0", "id": f"s{number}", "method": "test/sleep", "params": {"seconds": 30}})
-            client.notify("$/cancelRequest", {"id": f"s{number}"})
-        codes = [client.response(f"s{number}")["error"]["code"] for number in range(2000)]
-        assert time.monotonic() - begun < 5
+        with sooner_than(25, "one handler ends by itself"):
+            for number in range(2000):
+                client.send({"jsonrpc": "2.0", "id": f"s{number}", "method": "test/sleep", "params": {"seconds": 30}})
+                client.notify("$/cancelRequest", {"id": f"s{number}"})
+            codes = [client.response(f"s{number}")["error"]["code"] for number in range(2000)]
         assert set(codes) == {-32800}
         assert client.result("test/tasks") == before
 

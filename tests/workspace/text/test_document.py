@@ -87,9 +87,9 @@ def test_one_keystroke_in_a_line_of_five_megabytes(letter: str, limit: float) ->
     document = document.apply(Change("x", place, place), "utf-16")
     took = []
     for _ in range(5):
-        begun = time.perf_counter()
+        begun = time.thread_time()
         document = document.apply(Change("x", place, place), "utf-16")
-        took.append(time.perf_counter() - begun)
+        took.append(time.thread_time() - begun)
     assert min(took) < limit
     assert document.text.count("x") == 6
 
