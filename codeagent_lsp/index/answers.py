@@ -24,10 +24,10 @@ from codeagent_lsp.index.view import View
 from codeagent_lsp.index.words import QueryTerms, as_word, counted, question
 from codeagent_lsp.workspace.files.file_view import FileView
 
-LEAST_SHARE = 0.5  # of the asked words, for an unsaved text to be found by them
+LEAST_SHARE = 0.5  # share of the query's words that an unsaved text must have to be found
 
 MayRead = Callable[[str], bool]
-"""Whether a file, by absolute path, may be shown."""
+"""Returns whether a file, by absolute path, may be shown."""
 
 
 class Answers:

@@ -86,7 +86,7 @@ def _spans(lines: Sequence[str], symbols: Iterable[SymbolInfo]) -> list[tuple[in
 def _shorter(lines: Sequence[str], start: int, cut: int) -> Iterator[tuple[int, int]]:
     """Yield spans of 30 to 60 lines before `cut`, cut at content-defined lines (blank line before, then lowest CRC).
 
-    A line added at the top of a long text must not change all chunks below: each would be embedded anew.
+    A line added at the top of a long text must not change all chunks below: each would be embedded again.
     """
     while cut - start > MOST_LINES:
         seams = range(start + MOST_LINES // 2, start + MOST_LINES + 1)

@@ -139,7 +139,7 @@ class Database:
         self.renew()
 
     def _remove(self) -> None:
-        # The log goes first: replayed on a new file it would damage that too.
+        # The write-ahead log goes first: replayed on a new file it would damage that as well.
         for suffix in ("-wal", "-shm", ""):
             self.path.with_name(self.path.name + suffix).unlink(missing_ok=True)
 
@@ -189,4 +189,4 @@ def _roll_back(connection: sqlite3.Connection) -> None:
     try:
         connection.execute("ROLLBACK")
     except sqlite3.DatabaseError:
-        pass  # nothing is open any more: the failure itself has ended it
+        pass  # no transaction is open: the failure itself has ended it

@@ -13,7 +13,7 @@ DELAY = 0.3
 MANY = 500
 
 Look = Callable[[tuple[str, ...] | None], Awaitable[object]]
-"""Looks at these files, by absolute path; None: at everything."""
+"""Processes these files, by absolute path; None: the whole workspace."""
 
 
 class Feed:
@@ -28,7 +28,7 @@ class Feed:
     def add(self, paths: Iterable[str]) -> None:
         """Add paths that may have changed."""
         for path in paths:
-            if len(self._waiting) <= MANY:  # with more than that everything is looked at
+            if len(self._waiting) <= MANY:  # with more than that the whole workspace is scanned
                 self._waiting[path] = None
         if self._waiting and (self._task is None or self._task.done()):
             self._task = asyncio.create_task(self._hand_on())

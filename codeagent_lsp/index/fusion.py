@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from codeagent_lsp.index.chunks import Chunk
 
-_RANK = 60  # how little the first places differ from those after them
-_OTHERS = 0.3  # of the words; docs/index-measurements.md has what more and less gave
+_RANK = 60  # the constant k of reciprocal rank fusion: how little the first ranks differ from the next
+_OTHERS = 0.3  # weight of all lists but the first; other values are measured in docs/index-measurements.md
 
 _Key = tuple[str, int, int]
 

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import sqrt
 
-MOST_DEFINERS = 5  # a name that more files define tells nothing of which is meant
+MOST_DEFINERS = 5  # a name that more files define is ambiguous
 SHORTEST_NAME = 4
 MOST_EDGES = 32
 

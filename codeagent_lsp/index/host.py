@@ -25,10 +25,10 @@ if TYPE_CHECKING:  # heavy
     from codeagent_lsp.index.service import Status
 
 STORE = "index.sqlite"
-FIRST_BUILD_AFTER = 2.0  # seconds after the first document is open
+FIRST_BUILD_AFTER = 2.0  # seconds after the first document was opened
 STATUS_SECONDS = 1.0
-FRESH = 5.0  # seconds for which what was seen of the disk counts as fresh, where nobody tells of changes
-TRUSTED = 300.0  # the same where the client does
+FRESH = 5.0  # seconds that a scan counts as fresh, where the client does not report changed files
+TRUSTED = 300.0  # the same where it does
 
 OFF = "The code index is switched off (setting index.enabled). Use grep and glob_file_search."
 NO_FOLDER = "No folder is open, so there is no code index. Use grep and glob_file_search."
@@ -86,7 +86,7 @@ class IndexHost:
             raise ToolFailed(FAILED.format(problem=seen.problem))
         status = index.service.status
         if not index.known and index.service.checked is None:
-            # Not found yet is no failure: the tools that ask shall not be made to rest.
+            # NOT_FOUND, so that the circuit breaker of the tools does not count it as a failure.
             raise ToolFailed(BUILDING.format(done=status.done, total=status.total), ErrorCode.NOT_FOUND)
         return index.answers
 
@@ -153,7 +153,7 @@ class IndexHost:
         try:
             await (await self._opened()).looked(self._age)
         except ToolFailed:
-            return  # there is nothing to index, and nobody asked
+            return  # there is nothing to index, and no caller to report to
 
     async def _opened(self) -> OpenIndex:
         """Return the index of the present folders. Raises ToolFailed where there cannot be one."""

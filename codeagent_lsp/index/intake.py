@@ -23,11 +23,11 @@ from codeagent_lsp.index.work import Work
 from codeagent_lsp.workspace.text.encoding import decode
 
 _READ = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NOCTTY
-_FRESH_NS = 100_000_000  # a file changed so shortly before it was read may change again under the same stamp
+_FRESH_NS = 100_000_000  # a file changed so recently may change again without a new stamp
 _FRESH_COARSE_NS = 2_000_000_000  # the same, where the file system counts whole seconds
 
-MAX_DATA = 3_000  # characters of data whose words are indexed: further back are more records, which only cost time
-MAX_MADE = 300  # the same of data that a tool wrote: its head says what it is
+MAX_DATA = 3_000  # characters of data files that are indexed: what follows is more of the same records
+MAX_MADE = 300  # the same for generated data: its head says what it is
 _DATA_ENDINGS = "csv html ipynb json jsonl lock log map ndjson po snap svg tsv txt xml yaml yml"
 _DATA = frozenset(_DATA_ENDINGS.split())
 

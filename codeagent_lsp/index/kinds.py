@@ -11,7 +11,7 @@ from functools import lru_cache
 _TESTS = frozenset(("test", "tests", "testing", "spec", "specs", "__tests__", "fixtures", "testdata"))
 _TEST_NAME = re.compile(r"^test_|^conftest\.|[._-]tests?\.|[._-]spec\.|Tests?\.(?:java|cs|php)$")
 _MADE_NAME = re.compile(r"\.min\.|[.-]lock\b|_pb2?\.|\.generated\.|\.g\.\w+$|\.map$|\.snap$")
-# Answers of services and expected results that a test run wrote down.
+# Responses of services and expected results recorded by test runs.
 _RECORDED = frozenset(("cassettes", "recordings", "__recordings__", "snapshots", "__snapshots__"))
 _FOREIGN = frozenset(("vendor", "vendored", "node_modules", "third_party", "dist", "site-packages"))
 _UNEDITED = _FOREIGN | _RECORDED

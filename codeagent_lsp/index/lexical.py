@@ -16,13 +16,13 @@ from codeagent_lsp.index.symbols import FileTags, SymbolInfo
 from codeagent_lsp.index.words import QueryTerms, as_word, counted, terms_of, words_of
 
 MAX_CHARS = 400_000
-MAX_OTHER_CHARS = 40_000  # of data and prose, which can be long and say little
+MAX_OTHER_CHARS = 40_000  # of data and prose, which can be long and uninformative
 MAX_WORDS = 32
 CANDIDATES = 300
 
-_MOST_PER_WORD = 8  # a word standing more often in a file says no more
-_TOO_COMMON = 0.5  # FTS5 counts a word that over half of the files have as nothing
-_ROWS_AT_MOST = 60_000  # rows one question may score, beyond its three rarest words
+_MOST_PER_WORD = 8  # further occurrences of a word in a file are ignored
+_TOO_COMMON = 0.5  # FTS5 gives no weight to a word that over half of the files have
+_ROWS_AT_MOST = 60_000  # rows that one query may score, beyond its three rarest words
 _COLUMNS = "path, names, text"
 _TOKENS = "unicode61 remove_diacritics 0 tokenchars '_'"
 _WEIGHTS = (2.0, 2.0, 1.0)

@@ -19,9 +19,9 @@ from codeagent_lsp.index.repomap import Counter, RepoMap, estimate_tokens
 from codeagent_lsp.index.symbols import SymbolInfo
 from codeagent_lsp.index.words import QueryTerms
 
-STALE = 0.02  # the share of changed files from which the graph is made anew
+STALE = 0.02  # the share of changed files above which the graph is rebuilt
 
-LEAST_SCORE = 0.001  # of the best score, for the most important file that the task says nothing of
+LEAST_SCORE = 0.001  # of the best score, for the most important file that is unrelated to the task
 
 _KEPT = 8
 

@@ -13,7 +13,7 @@ from functools import cache
 _NAMES = ("passw", "passphrase", "secret", "token", "apikey", "api_key", "bearer", "authoriz", "-----", "://")
 _LONG = re.compile(r"[A-Za-z0-9+/_=.~-]{16,}")
 _DIGIT = re.compile(r"[0-9]")
-_NEAR = 1  # lines between two suspects that are looked at with them: a key stands on many lines
+_NEAR = 1  # lines between two suspects that are examined with them: a key may have many lines
 
 
 def masked(text: str) -> str:
@@ -48,7 +48,7 @@ def _suspects(text: str) -> list[int]:
     """Return the offsets of possible secrets or names of secrets, in order."""
     found = [match.start() for match in _LONG.finditer(text) if _DIGIT.search(match[0])]
     lower = text.lower()
-    if len(lower) != len(text):  # letters that have no lower case of one character
+    if len(lower) != len(text):  # a letter whose lower case has more than one character
         lower = text
     for name in _NAMES:
         at = lower.find(name)

@@ -29,7 +29,7 @@ _KINDS: dict[str, SymbolKind] = {
 }  # fmt: skip
 _ORDER = {kind: number for number, kind in enumerate(("wrapper", "scope", *_KINDS))}
 _HOLDERS = frozenset(("class", "struct", "interface", "enum", "scope"))
-_OPAQUE = frozenset(("wrapper", "type", "constant", "macro"))  # what is inside them does not bear their name
+_OPAQUE = frozenset(("wrapper", "type", "constant", "macro"))  # their content is not qualified by their name
 _NAME_FIELDS = ("name", "declarator", "left", "property", "key", "type")
 _UNFIELDED = frozenset(("reference_declarator", "parenthesized_declarator", "field_declaration", "enum_constant"))
 _WITH_BODY = frozenset(("arrow_function", "function_expression", "generator_function", "class"))

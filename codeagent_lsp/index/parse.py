@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 
 MAX_BYTES = 1 << 20
 SECONDS = 5.0
-MAX_DEPTH = 400  # of the syntax tree: names nested deeper are not looked at
-MAX_ERROR = 8_000  # nodes in one piece of a text that makes no sense
+MAX_DEPTH = 400  # of the syntax tree: names nested deeper are ignored
+MAX_ERROR = 8_000  # child nodes of one syntax error
 
-_WATCHED = 32_768  # bytes; asking for the time costs a fifth, and what is shorter is parsed before anybody waits
+_WATCHED = 32_768  # bytes; checking the time costs a fifth, and shorter texts are parsed quickly
 _PIECE = 65_536
 _LONGEST_NAME = 120
 
@@ -131,12 +131,12 @@ def _tree(parser: Parser, source: bytes, stop: Callable[..., bool] | None) -> Tr
 
     try:
         return parser.parse(piece, encoding="utf8", progress_callback=stop)
-    except ValueError:  # the clock said so
+    except ValueError:  # the time limit is over
         return None
 
 
 def _captures(grammar: grammars.Grammar, tree: Tree) -> Mapping[str, Sequence[Node]]:
-    # No clock here, as the binding crashes with one. What would take long is kept out: depth, and hopeless errors.
+    # No time limit, as the binding crashes with one. Slow cases are excluded before: depth, and long errors.
     cursor = grammars.cursor(grammars.query(grammar))
     cursor.set_max_start_depth(MAX_DEPTH)
     return cursor.captures(tree.root_node)

@@ -78,7 +78,7 @@ async def _run(process: asyncio.subprocess.Process, job: Job) -> int | None:
                 return None
             number = int(line)
     except (ConnectionError, ValueError):
-        pass  # it ended, perhaps in the middle of a line
+        pass  # the process ended, perhaps in the middle of a line
     return min(number, len(job) - 1)
 
 
@@ -92,7 +92,7 @@ async def _process(path: Path) -> AsyncIterator[asyncio.subprocess.Process]:
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.DEVNULL,
         env=_environment(),
-        start_new_session=True,  # Ctrl-C ends this process, which ends those: else a file would seem to have done it
+        start_new_session=True,  # Ctrl-C must not reach the workers directly: a file would be blamed for it
     )
     try:
         yield process

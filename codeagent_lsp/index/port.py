@@ -8,15 +8,16 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
-if TYPE_CHECKING:  # the parts of an index are heavy, and who only names the port does without them
+if TYPE_CHECKING:  # the parts of an index are heavy, and for type checking only
     from codeagent_lsp.index.answers import Answers
     from codeagent_lsp.index.chunks import Chunk
     from codeagent_lsp.index.service import Status
     from codeagent_lsp.index.view import View
 
 Finder = Callable[[str, int], Awaitable["Sequence[Chunk]"]]
-"""Another search besides the one by words, for instance by vectors: the pieces for a query, at most so many, best
-first. It never fails: where it cannot answer now, it finds nothing."""
+"""A search besides the lexical one, such as by vectors: given a query and a limit, it returns chunks, best first.
+
+It never raises: where it cannot answer, it finds nothing."""
 
 
 class VectorSearch(Protocol):

@@ -17,9 +17,9 @@ from codeagent_lsp.index.words import QueryTerms, question
 SEEDS = 20
 GRAPH_SHARE = 0.2
 RECENT_SHARE = 0.2
-RECENT_ALONE = 0.02  # of the best score, for a file that nothing else speaks for
+RECENT_ALONE = 0.02  # of the best score, for a file without any other score
 STEM_BONUS, FOLDER_BONUS = 0.5, 0.3
-NAMED_BONUS = 1.0  # of the best score: a file that the task names is worth as much as the best match
+NAMED_BONUS = 1.0  # of the best score: a file that the task names counts as much as the best match
 FEW = 20
 TEST_WORTH, PROSE_WORTH = 0.3, 0.3
 

@@ -22,7 +22,7 @@ MOST_FILES = 400
 PATHS_SHARE = 0.6  # of the budget, at most, for naming files; what is left shows signatures
 SECTION_SHARE = 0.05  # of the best score, below which a file is only named
 SIGNATURE_CHARS = 100
-STEADY = 0.12  # a score that moved less than this share has not moved; rounding alone takes up to 0.05
+STEADY = 0.12  # a score that changed by less than this share is kept; rounding alone changes up to 0.05
 
 _MOST_SECTIONS = 24
 _MOST_SIGNATURES = 8

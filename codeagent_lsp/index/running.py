@@ -22,7 +22,7 @@ if TYPE_CHECKING:  # heavy
 
 Tell = Callable[["Status"], None]
 MakeVectorSearch = Callable[["Store", "Folders"], VectorSearch | None]
-"""Makes the search by vectors for an index; None where none is configured. Called in a thread."""
+"""Makes the vector search for an index; None where none is configured. Called in a thread."""
 
 
 class OpenIndex:
@@ -45,7 +45,7 @@ class OpenIndex:
         try:
             self.known = bool(self.service.store.query("SELECT 1 FROM files LIMIT 1"))
         except (sqlite3.Error, OSError):
-            self.known = False  # the first look says what is wrong
+            self.known = False  # the first scan reports the problem
         self._tell = tell
         self._looking: asyncio.Task[Status] | None = None
         self._following: asyncio.Task[object] | None = None

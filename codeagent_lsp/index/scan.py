@@ -107,7 +107,7 @@ def _entries(folder: str) -> list[os.DirEntry[str]]:
     try:
         with os.scandir(folder) as entries:
             return list(entries)
-    except OSError:  # gone meanwhile, or not ours to read
+    except OSError:  # gone meanwhile, or not readable
         return []
 
 

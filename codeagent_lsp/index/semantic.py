@@ -29,12 +29,12 @@ from codeagent_lsp.workspace.text.encoding import decode
 
 PLACES = "places.sqlite"
 BATCH = 32  # texts in one request
-PORTION = 64  # new pieces after which what is done is written down
-MAX_CHARS = 2_000  # of a piece that are embedded; models for this read no more
+PORTION = 64  # new chunks after which the progress is stored
+MAX_CHARS = 2_000  # of a chunk that are embedded; embedding models read no more
 LEAST_CHARS = 200
 REST_SECONDS = 60.0
 ASK_SECONDS = 5.0
-FAR = 6  # times as many pieces as are asked for are looked at: some are not where they were, or tests
+FAR = 6  # times as many chunks as requested are fetched: some are outdated, or from tests
 
 _T = TypeVar("_T")
 _PROSE = frozenset(("md", "rst", "txt", "adoc"))
@@ -182,7 +182,7 @@ class Semantic:
         kept = _Kept(Places(self._store.path.with_name(PLACES), f"{model} {size}"), self._vectors(model), size)
         some = kept.places.any_key()
         if some is not None and not kept.vectors.known([some], size):
-            kept.places.clear()  # the vectors are not where they were
+            kept.places.clear()  # the vectors are gone
         return kept
 
     async def _embedded(self, texts: Sequence[str]) -> Sequence[Sequence[float]]:

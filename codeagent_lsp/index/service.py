@@ -30,8 +30,8 @@ State = Literal["off", "new", "scanning", "building", "ready", "failed"]
 
 POLL_SECONDS = 30.0
 _MOST_PROCESSES = 4
-_REST = 50  # times as long as a look at all files takes, polling rests
-_WORTH = 10  # times as long as it takes, what it found is fresh
+_REST = 50  # polling pauses for this multiple of the duration of a scan
+_WORTH = 10  # a scan counts as fresh for this multiple of its duration
 _RULES = frozenset((".gitignore", ".codeagentignore"))
 
 _T = TypeVar("_T")

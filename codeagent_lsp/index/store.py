@@ -21,7 +21,7 @@ from codeagent_lsp.index.packing import Packed, pack, unpack, unpack_defined, un
 from codeagent_lsp.index.symbols import FileTags, SymbolInfo
 
 FORMAT = 2  # raise it when the tables, the packing or what parsing finds changes
-_SPARE = 10_000  # contents kept although no file has them now, for the next change of branch
+_SPARE = 10_000  # contents kept although no file has them, for the next switch of branch
 
 _SCHEMA = """
 CREATE TABLE generation (value INTEGER NOT NULL);
@@ -280,7 +280,7 @@ class Store(Reader):
     def _create(self, db: sqlite3.Connection) -> None:
         for statement in _SCHEMA.split(";"):
             db.execute(statement)
-        # A renewed index must not look like the old one to those who remember its generation.
+        # A renewed index must not have the generation of an old one, which a cache may be keyed by.
         db.execute("INSERT INTO generation VALUES (?)", (time.time_ns() // 1000,))
         for companion in self.companions:
             companion.create(db)

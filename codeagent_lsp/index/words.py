@@ -13,7 +13,7 @@ from functools import lru_cache
 
 MAX_QUESTION = 20_000
 LONGEST_WORD = 40
-LONGEST_TOKEN = 120  # characters in one piece; what is longer is no word and no name, but data as letters
+LONGEST_TOKEN = 120  # characters; longer tokens are not words or names, but encoded data
 
 # All but letters, digits, _ and $ becomes a blank: translating and splitting is several times faster than a pattern.
 _BLANKS = bytes(code if code > 127 or chr(code).isalnum() or chr(code) in "_$" else 32 for code in range(256))
@@ -21,7 +21,7 @@ _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _HAN = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
 _CAMEL = re.compile(r"[a-z0-9][A-Z]|[A-Z]{2}[a-z]")
 
-# Of the rest most starts need nothing: they are compiled where they are used, and `re` remembers them.
+# Most processes need none of the rest: they are compiled on first use, and cached by `re`.
 _ANY_TOKEN = rf"[{_HAN}]+|(?:(?![{_HAN}])[\w$])+"
 _ANY_PART = rf"[{_HAN}]+|[A-Z]+(?![a-z])|[A-Z]?(?:(?![{_HAN}A-Z])[^\W\d_])+|[0-9]+"
 _SPAN = r"`+([^`\n]{1,200})`+"
@@ -85,7 +85,7 @@ def split(token: str) -> tuple[str, ...]:
         return tuple(_parts_of_any(token))
     if len(token) > LONGEST_TOKEN:
         return ()
-    plain = token.isalpha() and token.islower()  # as most are: there are no parts to look for
+    plain = token.isalpha() and token.islower()  # the common case: there are no parts to split
     words = [token] if plain else [part.lower() for part in _PART.findall(token)]
     return tuple([stem(word) for word in words if word not in STOP_WORDS and len(word) <= LONGEST_WORD])
 

@@ -76,13 +76,13 @@ def _main(path: str, lines: IO[bytes]) -> None:
     store = open_index(Path(path))
 
     def begin(number: int) -> None:
-        # The alarm ends the process even inside a parser that does not come back.
+        # The alarm kills the process even inside a parser that does not return.
         signal.alarm(FILE_SECONDS)
         os.write(1, b"%d\n" % number)
 
     for line in lines:
         findings = _look(store, _load(line), begin)
-        signal.alarm(0)  # waiting for another writer is no file's fault
+        signal.alarm(0)  # waiting for another writer must not count against a file
         _write(store, findings)
         os.write(1, b"done\n")
 
@@ -100,4 +100,4 @@ if __name__ == "__main__":
     try:
         _main(sys.argv[1], sys.stdin.buffer)
     except (BrokenPipeError, KeyboardInterrupt):
-        pass  # whoever asked is gone; what is written is whole
+        pass  # the parent is gone; what was written is complete

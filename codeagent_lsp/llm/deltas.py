@@ -147,7 +147,7 @@ class Assembler:
         index = delta.get("index") if isinstance(delta.get("index"), int) else None
         slot = self._slot(call_id, index, name)
         self._current = slot
-        slot.name += name if name != slot.name else ""  # some servers send it again with every piece
+        slot.name += name if name != slot.name else ""  # some servers repeat it with every piece
         arguments = function.get("arguments")
         piece = arguments if isinstance(arguments, str) else json.dumps(arguments) if arguments else ""
         slot.arguments.append(piece)

@@ -80,9 +80,9 @@ def open_client(where: Endpoint, limits: TimeLimits) -> httpx.AsyncClient:
             timeout=httpx.Timeout(None, connect=limits.connect, pool=limits.connect),
             follow_redirects=False,
             trust_env=not where.loopback,
-            verify=where.root.startswith("https:"),  # reading the certificates takes time that http can spare
+            verify=where.root.startswith("https:"),  # loading the certificates is slow, and http does not need them
         )
-    except (ImportError, ValueError) as error:  # a proxy of the environment that cannot be used
+    except (ImportError, ValueError) as error:  # an unusable proxy setting in the environment
         raise ModelUnreachable("model.unreachable", url=where.root, reason=error) from error
 
 

@@ -26,7 +26,7 @@ from codeagent_lsp.llm.providers.openai import list_models as names_at
 from codeagent_lsp.llm.providers.scripted import load_script
 
 MOST_SLOTS = 2
-"""More requests at once make each of them slow where a server has only processors to work with."""
+"""Parallel requests that are used at most: more make each of them slow on a server without a GPU."""
 
 _ASK_SECONDS = 5.0
 _WINDOW_KEYS = ("max_model_len", "context_window", "context_length", "max_context_length", "n_ctx")
@@ -85,7 +85,7 @@ async def _discovered(settings: ModelSettings, around: Surroundings) -> Model:
     found = await discovery.find_servers(around.ports)
     if settings.provider == "llamacpp":
         found = [server for server in found if server.is_llamacpp]
-    if settings.name:  # the first that has it, else the first
+    if settings.name:  # servers that have it first
         found.sort(key=lambda server: settings.name not in server.models)
     if found:
         return await _server(settings, found[0].where)

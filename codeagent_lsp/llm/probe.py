@@ -72,9 +72,9 @@ async def _works(model: Model, mode: ToolCalling) -> bool:
         raise ModelTimeout("model.timeout_first", url=model.info.url, seconds=f"{_SECONDS:g}") from error
     except ModelRejected as error:
         if error.key != "model.rejected":
-            raise  # a wrong key or no credit says nothing about tools
+            raise  # a wrong key or no credit is not about tools
     except (ModelReplyInvalid, ModelStreamBroken, ContextOverflow):
-        pass  # servers that choke on tools fail in all these ways
+        pass  # servers without tool support fail in all these ways
     return False
 
 

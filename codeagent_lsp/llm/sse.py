@@ -66,7 +66,7 @@ async def read_body(response: httpx.Response, where: Endpoint, limits: TimeLimit
                 if len(body) > limit:
                     break
     except (TimeoutError, httpx.HTTPError):
-        pass  # the status line is what matters here; the message is a courtesy
+        pass  # the status matters here; the message is optional
     return bytes(body[:limit])
 
 

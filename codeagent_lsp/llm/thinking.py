@@ -42,7 +42,7 @@ class ThinkFilter:
             self._held = start[match.end() :]
             return self._inside()
         if any(tag.startswith(start.lower()) for tag in _TAGS):
-            return "", ""  # also when nothing but white space has come
+            return "", ""  # also if there was only white space so far
         self._answering = True
         held, self._held = self._held, ""
         return self._trimmed(held), ""

@@ -164,7 +164,7 @@ def _failed(failures: list[str], weights: Weights) -> ModelError:
 @contextlib.contextmanager
 def _lock(path: Path) -> Iterator[None]:
     """Hold a lock that lets only one process download into a folder; it is released with its process."""
-    if sys.platform == "win32":  # no fcntl there, and nothing breaks without it
+    if sys.platform == "win32":  # there is no fcntl; the lock is only a precaution
         yield
         return
     fcntl = importlib.import_module("fcntl")

@@ -30,9 +30,9 @@ def chat_messages(messages: Iterable[Message]) -> list[dict[str, Any]]:
 
 
 def tidy(messages: Iterable[Message]) -> list[Message]:
-    """Return the messages with one system message, first; later ones become user messages; equal roles are joined.
+    """Return the messages with one system message, first; later ones become user messages.
 
-    Many chat templates refuse anything else.
+    Neighbouring user messages are joined. Many chat templates refuse anything else.
     """
     tidied: list[Message] = []
     for message in messages:

@@ -1,6 +1,6 @@
-"""Secrets assigned to a telling name: `name = value`, `"name": "value"`, `--name value`, `<name>value</name>`.
+"""Secrets assigned to a sensitive name: `name = value`, `"name": "value"`, `--name value`, `<name>value</name>`.
 
-One pass over the text finds the stems of telling names; the text around a stem is then parsed as a name, an operator
+One pass over the text finds the stems of sensitive names; the text around a stem is then parsed as a name, an operator
 and a value. Every step is bounded, so the time is linear in the length of the text. Not here: the meaning of names
 (`names.py`) and the judgement of values (`values.py`).
 """
@@ -18,7 +18,7 @@ NAME_BEFORE = 64
 LONGEST_QUOTED = 4096
 LONGEST_BARE = 256
 
-# What tools put before the lines of a file: `12|`, `src/a.py:12:`, the `+` of a diff.
+# Prefixes that tools put before the lines of a file: `12|`, `src/a.py:12:`, the `+` of a diff.
 _MARGIN = r"(?:[0-9]{1,7}\||[^\s:|]{1,160}[:-][0-9]{1,7}[:-]|\+)"
 _ASCII_LOWER = {code: code + 32 for code in range(65, 91)}
 _STEM = re.compile(
@@ -52,12 +52,12 @@ _REST = re.compile(rf"[^{_SIGNS}]*+")
 _LINE = re.compile(rf"(?:{_M}|[^\r\n]){{1,{LONGEST_BARE}}}")
 _HEADER = re.compile(r"(?i:(?:set-|proxy-)?(?:cookie2?|authorization))")  # read by `headers.py`
 _LINE_MARGIN = re.compile(_MARGIN)
-_FARTHEST = 200  # a line's beginning, from a name in it
+_FARTHEST = 200  # characters from a name back to the start of its line
 _ENV_LINE = re.compile(r"(?:export[ \t]+|set[ \t]+|ENV[ \t]+|ARG[ \t]+|-[ \t]+|\+[ \t]?|-)?\Z")
 
 
 class _Place(NamedTuple):
-    """A telling name found in a text: its start, the operator behind it and the offset of its value."""
+    """A sensitive name found in a text: its start, the operator behind it and the offset of its value."""
 
     name: str
     start: int
@@ -67,7 +67,7 @@ class _Place(NamedTuple):
 
 
 def mask_assignments(text: str, mark: Mark, *, sessions: bool = False) -> str:
-    """Return `text` with the values of telling names masked; with `sessions`, also those of session and call ids."""
+    """Return `text` with the values of sensitive names masked; with `sessions`, also those of session and call ids."""
     if "--" in text or "#define" in text or "ENV" in text:
         text = _mask_apart(_SPACED, text, mark)
     if "alue" in text:
@@ -88,7 +88,7 @@ def mask_assignments(text: str, mark: Mark, *, sessions: bool = False) -> str:
 
 
 def _place(text: str, match: re.Match[str], *, sessions: bool) -> _Place | None:
-    if MARK.match(text, match.start() - 1):  # a mark has a telling name in it
+    if MARK.match(text, match.start() - 1):  # a mark contains the word `secret`
         return None
     end = match.start("sign")
     before = _WORDS.match(text[max(0, match.start() - NAME_BEFORE) : match.start()][::-1])

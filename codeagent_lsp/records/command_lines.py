@@ -1,4 +1,4 @@
-"""Secrets on command lines without a telling name: `curl -u user:password`, `mysql -ppassword`, `.netrc`.
+"""Secrets on command lines without a sensitive name: `curl -u user:password`, `mysql -ppassword`, `.netrc`.
 
 Not here: `--password value`, which is an assignment (`assignments.py`); real parsing of commands.
 """

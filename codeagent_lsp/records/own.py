@@ -38,7 +38,7 @@ class OwnSecrets:
             return
         self._learnt = learnt
         self._writings = _sorted_writings((*self._given, *learnt))
-        self.version += 1  # last: whoever sees it finds them
+        self.version += 1  # last: readers of the new version must find them
 
     @property
     def longest(self) -> int:

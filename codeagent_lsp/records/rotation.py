@@ -76,7 +76,7 @@ class RotatingFile:
             if self._keep == 0:
                 self._path.unlink(missing_ok=True)
         finally:
-            self.close()  # this gives the lock back
+            self.close()  # this releases the lock
 
 
 def numbered(path: Path, number: int) -> Path:
@@ -94,7 +94,7 @@ def read_records(path: Path) -> Iterator[dict[str, Any]]:
         try:
             with numbered(path, number).open("rb") as lines:
                 yield from filter(None, map(parse_line, lines))
-        except OSError:  # put aside or removed meanwhile
+        except OSError:  # rotated or removed meanwhile
             continue
 
 

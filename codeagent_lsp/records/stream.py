@@ -12,9 +12,9 @@ from collections.abc import Callable
 from codeagent_lsp.records.blocks import open_block
 
 LONGEST_HELD = 65_536
-LONGEST_KEY = 8192  # no writing of a key of ours is expected to be longer
+LONGEST_KEY = 8192  # no encoding of a key of ours is expected to be longer
 
-_REST = 4096  # what stays, where a text has to be cut
+_REST = 4096  # characters that are kept where a text has to be cut
 
 _TELLING = re.compile(
     r"pass|pwd|secret|token|key|auth|cred|cookie|bearer|basic|session|sid|mnemonic|seed|密码|口令|密钥|令牌|://|-----"
@@ -40,7 +40,7 @@ class StreamSanitizer:
         self._clean = clean
         self._hold_back = hold_back
         self._held = ""
-        self._line_held = False  # nothing is given out before the line ends
+        self._line_held = False  # nothing is emitted before the line ends
 
     def feed(self, chunk: str) -> str:
         """Take a piece and return the part of the held text that is safe to emit, masked. Often empty."""

@@ -1,4 +1,4 @@
-"""Judgement of values beside a telling name: a real secret, or a placeholder, a reference, a type, code, prose.
+"""Judgement of values beside a sensitive name: a real secret, or a placeholder, a reference, a type, code, prose.
 
 Not here: names (`names.py`) and finding values in a text (`assignments.py`).
 """
@@ -45,7 +45,7 @@ _CAPITALISED = re.compile(r"(?:[A-Z][a-z]+)+")
 _PROSE = re.compile(r"[^\W\d_][\w'’,.:;!?()/-]*(?:[ \t]+[\w'’,.:;!?()/&{}%\"-]+){2,}")
 _PATTERN = re.compile(r"[\[^(].*[\])][*+?]?\$?|.*(?:\\[wdsWDSb]|\(\?|\[\^).*")  # a regular expression
 _HEADER_NAME = re.compile(r"(?:[A-Z][a-z]*-)+[A-Z][a-z]+")
-_SEED = re.compile(r"(?:[a-z]{3,8} ){11,23}[a-z]{3,8}")  # the words that stand for a key
+_SEED = re.compile(r"(?:[a-z]{3,8} ){11,23}[a-z]{3,8}")  # a mnemonic seed phrase (BIP 39)
 _URL = re.compile(r"[a-z][a-z0-9+.-]{1,20}://\S*", re.IGNORECASE)
 _UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _SPACE = re.compile(r"\s")

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from codeagent_lsp.records.mark import Mark
 
-_W = r"[A-Za-z0-9_-]"  # the alphabet of most
+_W = r"[A-Za-z0-9_-]"  # the most common alphabet
 _A = r"[A-Za-z0-9]"
 _H = r"[0-9a-f]"
 
@@ -80,7 +80,7 @@ FORMATS: tuple[Format, ...] = (
         checked=True,
     ),
     *_formats(_A + "{60,90}", "AKCp", "cmVmdGtu"),
-    # money, mail, talk, shops
+    # payment, mail, chat, shops
     *_formats(_A + "{16,255}", "rk_live_", "rk_test_", "whsec_", "rk_prod_", "shippo_live_", "shippo_test_"),
     *_formats(
         "[A-Za-z0-9-]{10,255}", "xoxb-", "xoxp-", "xoxa-", "xoxr-", "xoxs-", "xoxo-", "xoxc-", "xoxd-", "xoxe-",
@@ -104,7 +104,7 @@ FORMATS: tuple[Format, ...] = (
     *_formats(r"[A-Za-z0-9_-]{60,80}", "dG9rO", "FLWSECK-", "FLWSECK_TEST-", "A3-"),
 )  # fmt: skip
 
-# Formats whose fixed part stands in the middle: how far before it they begin, and how they go on.
+# Formats whose fixed part is in the middle: characters before it, and a pattern from it on.
 _MIDDLES = (
     ("Q~", 4, re.compile(r"Q~(?<=[A-Za-z0-9_~.-]{3}[0-9]Q~)[A-Za-z0-9_~.-]{31,34}(?![A-Za-z0-9_~-])")),  # Entra
     (":AA", 8, re.compile(r":AA(?<=[0-9]{8}:AA)[A-Za-z0-9_-]{32,35}(?![A-Za-z0-9_-])")),  # Telegram
@@ -139,7 +139,7 @@ def _found(pattern: re.Pattern[str], text: str) -> list[tuple[int, int]]:
             continue
         for item in _BY_HEAD[text[start : start + 2]]:
             if text.startswith(item.beginning, start) and (body := item.body.match(text, start + len(item.beginning))):
-                position = max(position, body.end())  # what does not look like a token has none within it either
+                position = max(position, body.end())  # text that does not look like a token contains none either
                 if _fits(item, body[0]):
                     spans.append((start, body.end()))
                     break
@@ -176,7 +176,7 @@ def _trie(words: Iterable[str]) -> str:
     groups = defaultdict(list)
     for word in words:
         groups[word[:1]].append(word[1:])
-    if "" in groups:  # the shortest will do: which format it is, is looked up later
+    if "" in groups:  # the shortest is enough: the format is looked up later
         return ""
     return "(?:" + "|".join(re.escape(char) + _trie(rest) for char, rest in sorted(groups.items())) + ")"
 

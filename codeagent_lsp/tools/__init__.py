@@ -1,1 +1,1 @@
-"""The tools of the agent; which there are: `catalogue.py`."""
+"""The tools that the agent's model can call, one folder for each feature; `catalogue.py` lists them all."""

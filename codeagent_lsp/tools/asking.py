@@ -1,4 +1,4 @@
-"""How the agent asks the user: one question as a value, and the port that brings back the answer.
+"""The value for one question to the user, and the port that returns the answer.
 
 Not here: how it is shown (`server/prompts.py`) or kept (`session/inbox.py`).
 """
@@ -13,10 +13,12 @@ QuestionKind = Literal["approval", "question"]
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """One question. `choices` are unique short titles, the safe one first; none means free text.
+    """One question to the user. `choices` are unique short titles, the safe one first; an empty tuple asks for free
+    text.
 
-    `title` is one line; `detail` is what a document shows; `danger` asks for a warning's look; `path` is the
-    file it is about; `multiple` allows several choices; `secret` is free text that nobody else may see or keep.
+    `title` is one line; `detail` is the text of a document shown with it; `danger` asks the client for a warning style;
+    `path` is the file concerned; `multiple` allows several choices; `secret` marks free text that is never shown again
+    or stored.
     """
 
     kind: QuestionKind
@@ -30,7 +32,9 @@ class Question:
 
 
 class Asker(Protocol):
-    """Whoever can ask the user."""
+    """Port: asks the user a question."""
 
     async def ask(self, question: Question) -> tuple[str, ...] | None:
-        """The chosen titles or the text; None when nobody answered. Never raises for a silent user."""
+        """Return the chosen titles or the entered text; None without an answer. Never raises when the user does not
+        answer.
+        """

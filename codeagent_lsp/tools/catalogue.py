@@ -1,7 +1,7 @@
-"""The features of the agent and their tools; there is no other registration.
+"""The list of all features and their tools; tools are registered nowhere else.
 
-Loads all tools and pydantic, so what an idle server loads does not import it. Not here: which tools are on
-(`registry.py`), which of them a model is offered (`session/run/tool_selection.py`).
+Importing it loads all tools and pydantic, so the modules of an idle server do not import it. Not here: which tools are
+on (`registry.py`), which of them a model is offered (`session/run/tool_selection.py`).
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ FEATURES: tuple[Feature, ...] = (
 )
 
 BUILTIN: tuple[type[Tool[Any]], ...] = tuple(tool for feature in FEATURES for tool in feature.load())
-"""All tools, in the order in which models see them."""
+"""All built-in tool classes, in the order in which models see them."""
 
 SMALL_SET = ("list_dir", "read_file", "glob_file_search", "grep", "run_tests", "edit_file", "write_file", "AskUser")
-"""What models with small windows are offered: every tool costs tokens and invites mistakes."""
+"""Names of the tools offered to models with small context windows, as each tool costs tokens and adds errors."""

@@ -1,8 +1,8 @@
-"""Lets a tool that fails again and again rest, then gives it one trial. A state machine per tool, without a clock.
+"""A circuit breaker (closed, open, half-open) for each tool; the clock is a parameter.
 
-Closed until `failureThreshold` failures in a row, open for `recoveryTimeoutSeconds`, then half-open: one call is let
-through and decides. What is no failure of the tool (a wrong argument, a denial, a cancelled call) never counts and
-never forgives. Not here: which result is a failure (`executor.py`), who is told
+A circuit is closed until `failureThreshold` failures in a row, open for `recoveryTimeoutSeconds`, then half-open: one
+trial call is admitted, and its outcome closes or reopens the circuit. Wrong arguments, denials and cancelled calls
+neither count nor reset the counter. Not here: which result is a failure (`executor.py`), who is notified
 (`session/conversation/tool_availability.py`).
 """
 
@@ -22,7 +22,7 @@ CircuitState = Literal["closed", "open", "half_open"]
 
 @dataclass(frozen=True, slots=True)
 class Resting:
-    """A tool whose circuit is not closed. `seconds` until it may be tried, 0 when it may be now."""
+    """A tool whose circuit is not closed. `seconds` remain until a trial call is admitted, 0 if it is admitted now."""
 
     name: str
     failures: int
@@ -31,14 +31,14 @@ class Resting:
 
     @property
     def reason(self) -> str:
-        """Why it rests, in words for model and user."""
+        """Return the reason for the open circuit, as an English phrase for model and user."""
         return _reason(self.failures, self.error)
 
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """A call that was let through. Its outcome counts only in the `epoch` it began in: what was on its way when the
-    circuit changed says nothing about how things are now.
+    """An admitted call. Its outcome counts only if the circuit is still in the `epoch` in which the call began, so that
+    calls admitted before a state change do not affect the new state.
     """
 
     name: str
@@ -55,7 +55,7 @@ class _Circuit:
 
 
 class CircuitBreaker:
-    """The circuits of all tools of a registry. `limits` is asked at every call, `clock` gives seconds."""
+    """The circuits of all tools of one registry. `limits` is read at every call; `clock` returns monotonic seconds."""
 
     def __init__(
         self,
@@ -67,14 +67,14 @@ class CircuitBreaker:
         self._circuits: dict[str, _Circuit] = {}
 
     def state(self, name: str) -> CircuitState:
-        """How the circuit of a tool is now."""
+        """Return the state of a tool's circuit: closed, open or half-open."""
         circuit = self._circuits.get(name, _Circuit())
         if circuit.opened is None:
             return "closed"
         return "open" if self._left(circuit) > 0 else "half_open"
 
     def resting(self) -> tuple[Resting, ...]:
-        """Every tool whose circuit is not closed."""
+        """Return every tool whose circuit is not closed."""
         return tuple(
             Resting(name, circuit.failures, circuit.error, self._left(circuit))
             for name, circuit in self._circuits.items()
@@ -82,7 +82,9 @@ class CircuitBreaker:
         )
 
     def admit(self, name: str) -> Attempt:
-        """Let a call through, or CircuitOpen. Whoever gets an attempt must `settle` it."""
+        """Admit a call and return its attempt, which the caller must `settle`. CircuitOpen if the circuit does not
+        admit it.
+        """
         circuit = self._circuits.get(name, _Circuit())
         if circuit.opened is not None:
             left = self._left(circuit)
@@ -92,7 +94,9 @@ class CircuitBreaker:
         return Attempt(name, circuit.epoch)
 
     def settle(self, attempt: Attempt, outcome: CallOutcome, error: str = "") -> None:
-        """What came of an attempt."""
+        """Record the outcome of an attempt; `error` is the failure's message. An outcome of an earlier epoch is
+        ignored.
+        """
         circuit = self._circuits.get(attempt.name, _Circuit())
         if attempt.epoch != circuit.epoch:
             return
@@ -104,7 +108,7 @@ class CircuitBreaker:
             self._circuits[attempt.name] = replace(circuit, trial=False)
 
     def close(self, name: str) -> None:
-        """Forget all failures of a tool: somebody says that it works."""
+        """Close the circuit of a tool and forget its failures."""
         if name in self._circuits:
             self._circuits[name] = _Circuit(self._circuits[name].epoch + 1)
 

@@ -1,4 +1,4 @@
-"""Takes what one tool gave and makes arguments for the next: pick, filter, sum up, name. Pure.
+"""Transformation of one tool's output into arguments for another: extract, filter, aggregate, map. Pure functions.
 
 Not here: running the tools (`orchestration/compose_tools.py`), who may run (`executor.py`).
 """
@@ -21,7 +21,7 @@ _ALIKE = {("integer", "number")}
 
 
 class Filter(BaseModel):
-    """Keeps the items of a list of which a field (the item itself when empty) compares like this."""
+    """Keeps the items of a list whose `field` (a path; the item itself when empty) compares with `value` by `op`."""
 
     model_config = ConfigDict(extra="forbid", defer_build=True)
     field: str = ""
@@ -30,7 +30,8 @@ class Filter(BaseModel):
 
 
 class Aggregate(BaseModel):
-    """One value of a list: of a field of its items, or of the items themselves."""
+    """Reduces a list to one value: the count, sum, first or last of a field of its items, or of the items themselves.
+    """
 
     model_config = ConfigDict(extra="forbid", defer_build=True)
     function: Literal["count", "sum", "first", "last"]
@@ -38,9 +39,9 @@ class Aggregate(BaseModel):
 
 
 class Transformation(BaseModel):
-    """What is done to an output, in the order of these fields. A path looks like `items[0].name` or `[*].path`.
+    """The steps applied to an output, in the order of these fields. A path looks like `items[0].name` or `[*].path`.
 
-    `field_mapping` leads from a parameter of the next tool to a path in the value, '' for all of it.
+    `field_mapping` maps each parameter of the next tool to a path in the value; '' stands for the whole value.
     """
 
     model_config = ConfigDict(extra="forbid", defer_build=True)
@@ -51,7 +52,7 @@ class Transformation(BaseModel):
 
 
 def transformed(value: Any, transformation: Transformation) -> Any:
-    """The value after extract, filter and aggregate. ToolRetry says what does not fit."""
+    """Return the value after extraction, filter and aggregation. ToolRetry if a step does not fit the value."""
     value = at(value, transformation.extract_path)
     if transformation.filter is not None:
         value = [item for item in _list(value, "filter") if _keeps(transformation.filter, item)]
@@ -63,9 +64,10 @@ def transformed(value: Any, transformation: Transformation) -> Any:
 def arguments_for(
     value: Any, schema: Mapping[str, Any], transformation: Transformation, given: Iterable[str] = ()
 ) -> dict[str, Any]:
-    """What a transformed value says about the parameters of a tool with this JSON Schema that are not `given`.
+    """Return arguments for a tool with the JSON Schema `schema` from a transformed value.
 
-    Without a mapping an object fills the parameters of its names, anything else the first one that is missing.
+    With a `field_mapping`, exactly the mapped parameters; else an object fills the parameters of its own keys, and any
+    other value fills the first parameter that is not in `given`. ToolRetry for a mapping to unknown parameters.
     """
     properties: Mapping[str, Any] = schema.get("properties", {})
     if transformation.field_mapping:
@@ -83,7 +85,7 @@ def arguments_for(
 
 
 def composable(output: Mapping[str, Any] | None, schema: Mapping[str, Any]) -> bool:
-    """Whether an output of this JSON Schema (None: text) can be an argument of a tool with that schema."""
+    """Return whether an output of the JSON Schema `output` (None: text) can be an argument of a tool with `schema`."""
     properties: Mapping[str, Mapping[str, Any]] = schema.get("properties", {})
     kinds = _kinds(output) if output is not None else {"string"}
     if "object" in kinds and output is not None and set(output.get("properties", {})) & set(properties):
@@ -96,7 +98,7 @@ def composable(output: Mapping[str, Any] | None, schema: Mapping[str, Any]) -> b
 
 
 def at(value: Any, path: str) -> Any:
-    """The part of a JSON-like value at a path. ToolRetry names the step that leads nowhere."""
+    """Return the part of a JSON-like value at a path. ToolRetry names the step that does not exist."""
     position = 0
     while position < len(path):
         match = _PART.match(path, position)
@@ -111,7 +113,8 @@ def at(value: Any, path: str) -> Any:
 
 
 def plain(value: Any) -> Any:
-    """A tool's data as JSON-like values."""
+    """Return a tool's data as JSON values: dataclasses and models become objects, collections lists, other things text.
+    """
     if is_dataclass(value) and not isinstance(value, type):
         return plain(asdict(value))
     if isinstance(value, BaseModel):
@@ -192,13 +195,15 @@ def _aggregated(rule: Aggregate, items: list[Any]) -> Any:
 
 
 def _missing(schema: Mapping[str, Any], given: Iterable[str]) -> list[str]:
-    """Parameters that have no value yet, the needed ones first."""
+    """Return the names of the parameters without a value, required ones first."""
     known, required = set(given), schema.get("required", [])
     return [name for name in (*required, *schema.get("properties", {})) if name not in known]
 
 
 def _fitted(value: Any, schema: Mapping[str, Any]) -> Any:
-    """A value for a parameter: text where text is wanted, a list of one where a list is."""
+    """Return a value converted to a parameter's type: joined or dumped as text for strings, wrapped in a list for
+    arrays.
+    """
     kinds = _kinds(schema)
     if _kind(value) in kinds or not kinds:
         return value
@@ -210,7 +215,7 @@ def _fitted(value: Any, schema: Mapping[str, Any]) -> Any:
 
 
 def _kinds(schema: Mapping[str, Any]) -> set[str]:
-    """The JSON types a schema allows; none when it allows anything."""
+    """Return the JSON types that a schema allows; an empty set if it allows any."""
     options = schema.get("anyOf") or schema.get("oneOf")
     if options:
         return {kind for option in options for kind in _kinds(option)} - {"null"}

@@ -1,7 +1,7 @@
-"""What a tool works with during one run: the files, the user, a shell, and further parts by their port.
+"""The context of a tool call in one run: files, user, shell, and further parts looked up by the type of their port.
 
-`tool_context` makes every `ToolContext` of the program. Not here: what a tool is (`tool.py`), what a run puts into
-its context (`session/toolbox.py`), running a call (`executor.py`).
+`tool_context` is the only constructor of `ToolContext` in the program. Not here: what a tool is (`tool.py`), what a run
+puts into its context (`session/toolbox.py`), running a call (`executor.py`).
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ NO_SHELL = "Commands cannot run here."
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """The counts of a test run; `failed` includes tests that could not run. `whole`: every result is known."""
+    """The counts of a test run. `failed` includes tests that could not run; `whole` is True if every result is known.
+    """
 
     passed: int
     failed: int
@@ -35,22 +36,24 @@ class Tally:
 
 
 class Complete(Protocol):
-    """Port: asks the model, outside of the conversation."""
+    """Port: one request to the model, outside of the conversation."""
 
     async def __call__(self, instructions: str, text: str) -> str:
-        """Return the model's answer as plain text. ModelError when there is none."""
+        """Return the model's answer as plain text. ModelError if there is none."""
 
 
 class OnTested(Protocol):
-    """Port: is told the counts of a test run on what is staged."""
+    """Port: receives the counts of every test run on the staged changes."""
 
     def __call__(self, tally: Tally) -> None:
-        """Take the counts."""
+        """Receive the counts of one test run."""
 
 
 @dataclass(frozen=True, slots=True)
 class Calls:
-    """Port: other tools. `execute` runs a call like one of the model, `tool` finds a tool (ToolFailed for none)."""
+    """Port: other tools. `execute` runs a call as if the model had made it; `tool` returns a tool (ToolFailed if
+    unknown).
+    """
 
     execute: Callable[[ToolCall], Awaitable[ToolResult]]
     tool: Callable[[str], Any]
@@ -58,8 +61,8 @@ class Calls:
 
 @dataclass(frozen=True, slots=True)
 class Redaction:
-    """Port: secrets and records. `hide` replaces the secrets of a text with marks, `reveal` puts them back into the
-    arguments of a tool that writes, `decided` records the decision about a call: tool, subject, verdict, reason.
+    """Port: masking of secrets and the audit log. `hide` replaces the secrets in a text with marks, `reveal` puts them
+    back into the arguments of a tool that writes, `decided` logs a permission decision: tool, subject, verdict, reason.
     """
 
     hide: Callable[[str], str] = str
@@ -69,11 +72,12 @@ class Redaction:
 
 @dataclass(frozen=True, slots=True)
 class ToolContext:
-    """What the tools of one run work with.
+    """Everything that the tools of one run have access to.
 
-    `view` reads files as the run sees them, `staging` takes its changes; `asker` asks the user, `words` gives sentences
-    in the user's language, `note` shows a status line, `output` shows what a command prints; `shell` runs commands, and
-    `no_shell` says why it is None. `ports` holds everything that only some tools need, by the type of the port.
+    `view` reads files as the run sees them, `staging` takes its changes; `asker` asks the user, `words` returns
+    sentences in the user's language, `note` shows a status line, `output` receives a command's output; `shell` runs
+    commands, and `no_shell` is the reason if it is None. `ports` maps the type of a port to the part that only some
+    tools need.
     """
 
     view: FileView
@@ -88,30 +92,30 @@ class ToolContext:
     ports: Mapping[type[Any], Any]
 
     def get(self, port: type[P]) -> P | None:
-        """Return the part behind a port; None where this run has none."""
+        """Return the part for a port; None if this run has none."""
         part: P | None = self.ports.get(port)
         return part
 
     def need(self, port: type[P], missing: str, code: ErrorCode = ErrorCode.EXECUTION_ERROR) -> P:
-        """Return the part behind a port. ToolFailed with the words `missing` and `code` where this run has none."""
+        """Return the part for a port. ToolFailed with the message `missing` and `code` if this run has none."""
         part = self.get(port)
         if part is None:
             raise ToolFailed(missing, code)
         return part
 
     def having(self, *parts: tuple[type[Any], Any]) -> ToolContext:
-        """Return a context with other parts behind these ports; None for a part takes it away."""
+        """Return a copy of the context with these parts for their ports; None for a part removes the port."""
         ports = {port: part for port, part in {**self.ports, **dict(parts)}.items() if part is not None}
         return replace(self, ports=MappingProxyType(ports))
 
     @property
     def redaction(self) -> Redaction:
-        """What hides secrets; hides nothing where the run has no records."""
+        """Return the redaction of this run; one that hides nothing if the run has no records."""
         return self.get(Redaction) or Redaction()
 
 
 class NobodyToAsk:
-    """The asker where there is no user: never an answer, which counts as a *no*."""
+    """An asker for runs without a user: never answers, which counts as a denial."""
 
     async def ask(self, question: Question) -> tuple[str, ...] | None:
         """Return None."""
@@ -130,7 +134,7 @@ def tool_context(
     shell: Shell | None = None,
     no_shell: str = NO_SHELL,
 ) -> ToolContext:
-    """Return a context with these parts, each given as (port, part). What is left out does nothing."""
+    """Return a context with these parts, each given as (port, part). Parameters that are left out do nothing."""
     empty = ToolContext(
         view, staging, settings, asker or NobodyToAsk(), words, note, output, shell, no_shell, MappingProxyType({})
     )

@@ -1,6 +1,6 @@
-"""An example call of each built-in tool, and what can go wrong with it beyond what can go wrong with any.
+"""An example call of each built-in tool, and the error codes that are specific to it, for the page about the tools.
 
-For the page about the tools. Not here: the page (`tools_page.py`), the tools.
+Not here: the page (`tools_page.py`), the tools.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ EXAMPLES: Mapping[str, Mapping[str, Any]] = MappingProxyType(
         },
     }
 )
-"""By the name of the tool: arguments that fit its schema."""
+"""Valid arguments for each tool, by its name."""
 
 _FILE = (ErrorCode.NOT_FOUND,)
 _MODEL = (ErrorCode.EXECUTION_ERROR, ErrorCode.NETWORK_ERROR, ErrorCode.PARSE_ERROR, ErrorCode.TIMEOUT)
@@ -112,4 +112,4 @@ ERRORS: Mapping[str, tuple[ErrorCode, ...]] = MappingProxyType(
         "analyze_coverage": _FILE,
     }
 )
-"""Codes of single tools, beside those that follow from what a tool works on."""
+"""Error codes of single tools, in addition to those that follow from a tool's traits."""

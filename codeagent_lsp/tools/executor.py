@@ -1,7 +1,8 @@
-"""Runs tool calls: circuit, argument repair and validation, permission, time limit, output limit, record.
+"""The executor of tool calls: circuit, repair and validation of arguments, permission, time limit, output limit,
+record.
 
-Each concern is a small wrapper around the next. The executor never raises for what a tool or a model does
-wrong: it returns a result the model can read. Only cancellation passes through.
+Each concern is a small wrapper around the next. Errors of tools and models become results that the model can read; only
+cancellation is raised.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from codeagent_lsp.workspace.text.unseen import escaped, shown_exactly
 
 @dataclass(frozen=True, slots=True)
 class Invocation:
-    """One call on its way to the tool; `call` holds the arguments as they were understood."""
+    """One call on its way to the tool; `call` holds the repaired and completed arguments."""
 
     call: ToolCall
     tool: Tool[Any]
@@ -46,7 +47,7 @@ Handler = Callable[[Invocation], Awaitable[ToolOutput]]
 
 
 class ToolExecutor:
-    """Runs the calls of one run. `mode` is asked at every call, so that a change takes effect at once."""
+    """Runs the tool calls of one run. `mode` is read at every call, so that a change takes effect at once."""
 
     def __init__(
         self,
@@ -64,7 +65,7 @@ class ToolExecutor:
         self._handler: Handler = self._with_permission(self._with_time_limit(self._run))
 
     async def execute(self, call: ToolCall) -> ToolResult:
-        """The result of one call, whatever happens to it."""
+        """Run one call and return its result; errors of the tool or the model become failed results."""
         started = time.perf_counter()
         known = call.name in self._registry.names()
         result = self._redacted(await (self._within_circuit(call) if known else self._guarded(call)))
@@ -80,7 +81,9 @@ class ToolExecutor:
         )
 
     async def execute_batch(self, calls: Sequence[ToolCall]) -> tuple[ToolResult, ...]:
-        """The results in order; calls that only read run at once, all others one after the other."""
+        """Run the calls and return their results in order; concurrently if all of them only read, else one after the
+        other.
+        """
         if not all(self._only_reads(call) for call in calls):
             return tuple([await self.execute(call) for call in calls])
         async with asyncio.TaskGroup() as group:  # none goes on when another one fails
@@ -88,7 +91,9 @@ class ToolExecutor:
         return tuple(task.result() for task in tasks)
 
     async def _within_circuit(self, call: ToolCall) -> ToolResult:
-        """The result of a call to a tool that exists, unless the tool rests."""
+        """Run a call to a registered tool and report its outcome to its circuit; a failed result if the circuit is
+        open.
+        """
         circuits = self._registry.circuits
         try:
             attempt = circuits.admit(call.name)
@@ -104,7 +109,7 @@ class ToolExecutor:
             circuits.settle(attempt, outcome, message.partition("\n")[0][:_ERROR_LENGTH])
 
     def _redacted(self, result: ToolResult) -> ToolResult:
-        """The result without secrets and without the values of the user's variables."""
+        """Return the result with secrets and the values of the user's variables masked."""
 
         def clean(text: str) -> str:
             return self._context.redaction.hide(text if variables is None else variables.masked(text))
@@ -114,13 +119,13 @@ class ToolExecutor:
         return replace(result, text=clean(result.text), error=error)
 
     def _revealed(self, call: ToolCall, tool: Tool[Any]) -> ToolCall:
-        """The call; where it writes text, with the secrets that the model has only seen as marks."""
+        """Return the call; for a tool that writes, with masked secrets in its arguments replaced by their values."""
         if tool.traits.effect != "write":
             return call
         return replace(call, arguments=self._context.redaction.reveal(call.arguments))
 
     async def _shortened(self, call: ToolCall, value: str) -> str:
-        """The text within the limit; what is too long is kept whole where the model can read on."""
+        """Return the text cut to the tool's limit; the full text is stored in a file that the model can read."""
         limit, outputs = self._limit(call.name), self._context.get(OutputStore)
         short = truncate(value, limit)
         if short == value or outputs is None or name_of(call.arguments.get("path")):  # that is kept already
@@ -132,7 +137,9 @@ class ToolExecutor:
         return truncate(value, limit, f"read_file {name}")
 
     def _limit(self, name: str) -> int:
-        """Bytes of a tool's text that the model gets: the setting's, or fewer where the tool wants that."""
+        """Return the most bytes of a tool's text that the model gets: the smaller of the setting and the tool's own
+        limit.
+        """
         known = (entry.tool.traits for entry in self._registry.entries())
         own = next((traits.max_output_bytes for traits in known if traits.name == name), None)
         setting = self._context.settings.tools.max_output_bytes
@@ -224,13 +231,14 @@ _FAILURES = (ErrorType.EXECUTION, ErrorType.NETWORK)
 
 
 def understood(call: ToolCall, tool: Tool[Any]) -> Invocation:
-    """The call with its arguments repaired and complete, so that what is judged and shown is what runs."""
+    """Return the call with validated and completed arguments, so that what is judged and shown is what runs."""
     arguments = validated(tool, call.arguments)
     return Invocation(replace(call, arguments=arguments.model_dump()), tool, arguments)
 
 
 def validated(tool: Tool[Any], arguments: Mapping[str, Any]) -> Any:
-    """The tool's parameters, or ToolRetry naming each wrong one; texts that hold JSON are unpacked once."""
+    """Return the tool's parameters object. ToolRetry lists each wrong argument; texts that hold JSON are unpacked once.
+    """
     try:
         return tool.parameters.model_validate(dict(arguments))
     except ValidationError as first:
@@ -242,13 +250,13 @@ def validated(tool: Tool[Any], arguments: Mapping[str, Any]) -> Any:
 
 
 def describe(call: ToolCall) -> str:
-    """The exact call for the user's eyes; invisible and bidirectional characters are escaped."""
+    """Return the exact call for the user; invisible and bidirectional characters are escaped."""
     shown = json.dumps(dict(call.arguments), indent=2, ensure_ascii=False, default=str)
     return f"{call.name}\n{shown_exactly(shown, escaped)}"
 
 
 def _about(invocation: Invocation) -> str:
-    """One short line for the question's title; the whole call is in its detail."""
+    """Return one short line about a call for the question's title; the question's detail has the whole call."""
     call, subjects = invocation.call, _subjects(invocation)
     shown = ", ".join(subjects) if any(subjects) else json.dumps(dict(call.arguments), ensure_ascii=False, default=str)
     line = "".join(escaped(char) if char in "\n\t" else char for char in shown_exactly(shown, escaped))
@@ -278,7 +286,7 @@ def _explain(tool: Tool[Any], error: ValidationError) -> str:
 
 
 def _outcome(result: ToolResult) -> CallOutcome:
-    """What a result says about its tool: a wrong call or a *no* says nothing."""
+    """Return what a result counts as for the tool's circuit: only execution and network errors are failures."""
     if result.ok:
         return "success"
     failed = result.status == "failed" and result.error is not None and result.error.type in _FAILURES

@@ -1,4 +1,4 @@
-"""What a feature is: a folder of tools with one declaration of what it offers, which loads nothing.
+"""The declaration of a feature: a folder of tools that is listed without importing it.
 
 Not here: the list of the features (`catalogue.py`), what a tool is (`tool.py`).
 """
@@ -17,7 +17,7 @@ if TYPE_CHECKING:  # heavy, and an idle server does without it
 class Feature:
     """A folder of `codeagent_lsp/tools` by its name, and its tools in the order in which models see them.
 
-    Each tool is `module:Class`, the module one of the folder.
+    Each tool is written `module:Class`, with a module of that folder.
     """
 
     name: str

@@ -1,6 +1,6 @@
-"""The groups of tools: which there are and what they are for, and the port by which a run switches one on.
+"""The groups of tools with their purposes, and the port through which a run enables one.
 
-Not here: which tools a model is offered (`session/conversation/tool_selection.py`).
+Not here: which tools a model is offered (`session/run/tool_selection.py`).
 """
 
 from __future__ import annotations
@@ -31,10 +31,12 @@ EXTENDED: Mapping[str, str] = MappingProxyType(
 
 
 class ToolGroups(Protocol):
-    """What a run offers its model."""
+    """Port: the tool groups that a run offers its model."""
 
     def enable(self, group: str) -> tuple[str, ...]:
-        """Offer a group from the next model call on; the names of its tools. ToolRetry when there is none."""
+        """Offer a group from the next model call on and return the names of its tools. ToolRetry if there is no such
+        group.
+        """
 
     def offer(self, names: Iterable[str]) -> None:
-        """Offer the groups of these tools; what does not exist is left out."""
+        """Offer the groups of these tools; unknown names are ignored."""

@@ -1,7 +1,7 @@
-"""Long results of tools, kept in numbered files outside of the workspace so that the model can read on.
+"""Long tool results, stored in numbered files outside of the workspace so that the model can read on.
 
-The model names them `@output/3.txt`, in `read_file` and `grep`. Not here: what is shown of a result at first
-(`truncation.py`), who keeps one (`executor.py` and tools that run commands).
+The model names them `@output/3.txt`, in `read_file` and `grep`. Not here: the shortened text of a result
+(`truncation.py`), which results are stored (`executor.py` and tools that run commands).
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ _SLACK = 200  # for the line that says what is left out
 
 
 class OutputStore:
-    """The long results of one session, in `folder`, which is nobody else's. The oldest give way to new ones.
+    """The long results of one session, in `folder`, which nothing else uses. The oldest are deleted to make room.
 
-    All methods block; they may be called from any thread. Numbers are never used twice in a session.
+    All methods block; they are thread-safe. Numbers are never used twice in a session.
     """
 
     def __init__(self, folder: Path, *, file_bytes: int = FILE_BYTES, total_bytes: int = TOTAL_BYTES) -> None:
@@ -42,14 +42,14 @@ class OutputStore:
 
     @property
     def view(self) -> FileView:
-        """The results as files, for everything that reads files; made at its first use, when there are some."""
+        """Return a file view of the stored results, for code that reads files; created at its first use."""
         if self._view is None:
             largest = self._file_bytes + _SLACK
             self._view = FileView(Roots([str(self._folder)]), NoBuffers(), NothingStaged(), max_bytes=largest)
         return self._view
 
     def keep(self, text: str) -> str:
-        """Write a text down; its name for the model. OSError when that cannot be."""
+        """Store a text (cut to `file_bytes`) and return its name for the model. OSError if it cannot be written."""
         data = truncate(text, self._file_bytes).encode("utf-8", "replace")
         with self._lock:
             path = self._next()
@@ -59,7 +59,7 @@ class OutputStore:
         return f"{_FOLDER}/{path.name}"
 
     def adopt(self, file: str) -> str:
-        """Take over a file of UTF-8 text that holds a result; its name for the model. OSError as with `keep`."""
+        """Move a file of UTF-8 text into the store and return its name for the model. OSError as with `keep`."""
         source = Path(file)
         if source.stat().st_size > self._file_bytes:
             name = self.keep(_ends(source, self._file_bytes))
@@ -73,7 +73,8 @@ class OutputStore:
         return f"{_FOLDER}/{path.name}"
 
     def keep_file(self, data: bytes, suffix: str) -> str:
-        """Write down what is no text, such as a picture; its path for the user. OSError when that cannot be."""
+        """Store binary data, such as a picture, and return its path for the user. OSError if too large or not writable.
+        """
         if len(data) > self._file_bytes:
             raise OSError(errno.EFBIG, os.strerror(errno.EFBIG))
         with self._lock:
@@ -84,12 +85,12 @@ class OutputStore:
         return str(path)
 
     def remove(self) -> None:
-        """Forget all results, with their folder."""
+        """Delete all results with their folder."""
         with self._lock:
             shutil.rmtree(self._folder, ignore_errors=True)
 
     def check(self, path: str) -> None:
-        """FileRefused when there is no such result, or no longer."""
+        """Check that a result exists. FileRefused if there is none, or it was deleted."""
         if not (self._folder / name_of(path)).is_file():
             raise FileRefused(f"{name_of(path)} is not kept any more. Run the command or tool again.")
 
@@ -100,7 +101,7 @@ class OutputStore:
         return folder / f"{self._last}.txt"
 
     def _make_room(self) -> None:
-        """The newest stays, whatever it measures."""
+        """Delete the oldest results until the total fits; the newest stays, whatever its size."""
         files = sorted((self._folder / _FOLDER).iterdir(), key=_number)
         sizes = [path.stat().st_size for path in files]
         total = sum(sizes)
@@ -112,13 +113,14 @@ class OutputStore:
 
 
 def name_of(path: object) -> str:
-    """`@output/3.txt` when that is what `path` names, '' when it is anything else."""
+    """Return `@output/3.txt` if `path` names such a result, else ''."""
     match = _NAME.fullmatch(path) if isinstance(path, str) else None
     return match[1] if match else ""
 
 
 def located(view: FileView, outputs: OutputStore | None, path: str) -> tuple[FileView, str]:
-    """Where `path` is to be read and its absolute path there: a long result, or a file of the workspace."""
+    """Return the file view to read `path` in and its absolute path there: a stored result, or a file of the workspace.
+    """
     if outputs is None or not name_of(path):
         return view, view.roots.resolve(path)
     outputs.check(path)
@@ -130,7 +132,7 @@ def _number(path: Path) -> int:
 
 
 def _ends(path: Path, limit: int) -> str:
-    """The beginning and the end of a file that is too long."""
+    """Return the first and the last bytes of a file, `limit` in all, with a line between them that counts the rest."""
     half = limit // 2
     with path.open("rb") as file:
         head = file.read(half)

@@ -1,4 +1,4 @@
-"""Where tools come from besides those that are built in, and how they join a registry while runs go on.
+"""Sources of tools other than the built-in ones, and their registration while runs go on.
 
 A provider lists tools; a `Plug` keeps a registry in step with it. Not here: the tools of MCP servers (a provider of
 their own), who may call a tool (`permissions/policy.py`).
@@ -22,31 +22,31 @@ Tools: TypeAlias = "tuple[Tool[Any], ...]"
 
 
 class ToolProvider(Protocol):
-    """Lists tools; the same objects as long as nothing changed."""
+    """Port: lists tools; returns the same objects as long as nothing changed."""
 
     @property
     def name(self) -> str: ...
 
     async def tools(self) -> Tools:
-        """What there is now. CodeAgentError or OSError when it cannot be found out."""
+        """Return the current tools. CodeAgentError or OSError if they cannot be listed."""
 
 
 @dataclass(frozen=True, slots=True)
 class StaticProvider:
-    """Tools that never change."""
+    """A provider of a fixed tuple of tools."""
 
     name: str
     given: Tools
 
     async def tools(self) -> Tools:
-        """The tools it was made with."""
+        """Return the given tools."""
         return self.given
 
 
 class CachedProvider:
-    """Asks another provider, a slow one, at most once in `seconds`, and once for all who ask at the same time.
+    """Caches the list of a slow provider for `seconds`; concurrent callers share one request.
 
-    While the other one fails, what it said last counts; CodeAgentError or OSError when it never said anything.
+    While the provider fails, its last list is returned; CodeAgentError or OSError if it never returned one.
     """
 
     def __init__(
@@ -61,14 +61,14 @@ class CachedProvider:
         self._turn = asyncio.Lock()
 
     async def tools(self) -> Tools:
-        """What the other provider said, not older than `seconds`."""
+        """Return the provider's list, at most `seconds` old unless the provider fails."""
         async with self._turn:
             if self._known is None or self._clock() >= self._until:
                 await self._ask()
             return self._known or ()
 
     def invalidate(self) -> None:
-        """Ask again next time."""
+        """Discard the cached list: the next call of `tools` asks the provider again."""
         self._until = 0.0
 
     async def _ask(self) -> None:
@@ -81,8 +81,8 @@ class CachedProvider:
 
 
 class CompositeProvider:
-    """Several providers as one, asked side by side. A name belongs to the first that has it; one that fails takes
-    nothing away from the others, and is named in `problems`.
+    """Several providers as one, asked concurrently. A name belongs to the first provider that has it; one that fails
+    does not affect the others and is recorded in `problems` by its name.
     """
 
     def __init__(self, name: str, parts: Sequence[ToolProvider]) -> None:
@@ -91,7 +91,7 @@ class CompositeProvider:
         self._parts = tuple(parts)
 
     async def tools(self) -> Tools:
-        """The tools of all parts."""
+        """Return the tools of all providers."""
         self.problems = {}
         found: dict[str, Tool[Any]] = {}
         for tools in await asyncio.gather(*map(self._of, self._parts)):
@@ -109,7 +109,7 @@ class CompositeProvider:
 
 @dataclass(frozen=True, slots=True)
 class Plugged:
-    """What a refresh did, by names; `refused` are names that somebody else has."""
+    """The names changed by a refresh; `refused` are names that another tool in the registry has already."""
 
     added: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
@@ -117,7 +117,7 @@ class Plugged:
 
 
 class Plug:
-    """One provider in one registry. Runs see a change at their next model call; a call at work goes on."""
+    """Keeps one registry in step with one provider. Runs see a change at their next model call; running calls go on."""
 
     def __init__(self, registry: ToolRegistry, provider: ToolProvider, state: ToolState = "active") -> None:
         self._registry = registry
@@ -127,7 +127,8 @@ class Plug:
         self._turn = asyncio.Lock()
 
     async def refresh(self) -> Plugged:
-        """Bring the registry in step. CodeAgentError or OSError, with nothing changed, when the provider fails."""
+        """Update the registry and return the changes. CodeAgentError or OSError, with no change, if the provider fails.
+        """
         async with self._turn:
             wanted = {tool.traits.name: tool for tool in await self._provider.tools()}
             removed = self._remove([name for name, tool in self._mine.items() if wanted.get(name) is not tool])
@@ -144,7 +145,7 @@ class Plug:
             return Plugged(tuple(added), tuple(removed), tuple(refused))
 
     def unplug(self) -> tuple[str, ...]:
-        """Take all of its tools away."""
+        """Remove all of the provider's tools from the registry and return their names."""
         return tuple(self._remove(list(self._mine)))
 
     def _remove(self, names: list[str]) -> list[str]:

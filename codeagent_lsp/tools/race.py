@@ -1,4 +1,4 @@
-"""Does several things side by side until one of them is done. Not here: what to do when it was the wrong one."""
+"""Concurrent execution of coroutines until the first is done. Not here: how the caller handles its result."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 
 async def until_first(*ways: Coroutine[Any, Any, Any]) -> None:
-    """Return when the first has ended, however it did; the others are cancelled, and over when this returns."""
+    """Wait until the first coroutine ends, with or without an error; cancel the others and wait for them."""
     tasks = [asyncio.ensure_future(way) for way in ways]
     try:
         await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)

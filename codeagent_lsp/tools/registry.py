@@ -1,4 +1,4 @@
-"""Which tools exist, which are on, and how they have done so far. One registry per server.
+"""The registry of tools: which exist, their states and call counts. One registry per server.
 
 Not here: running a call (`executor.py`) or who may make it (`permissions/policy.py`).
 """
@@ -24,7 +24,7 @@ ToolState = Literal["registered", "active", "disabled", "error"]
 
 @dataclass(frozen=True, slots=True)
 class ToolStats:
-    """Numbers of one tool; times in milliseconds."""
+    """Call counts of one tool; times in milliseconds."""
 
     calls: int = 0
     errors: int = 0
@@ -32,17 +32,17 @@ class ToolStats:
 
     @property
     def mean_ms(self) -> float:
-        """Mean time of a call."""
+        """Return the mean time of a call in milliseconds; 0.0 without calls."""
         return self.total_ms / self.calls if self.calls else 0.0
 
     def counted(self, *, ok: bool, milliseconds: float) -> ToolStats:
-        """These numbers and one more call."""
+        """Return these counts with one more call added."""
         return ToolStats(self.calls + 1, self.errors + (not ok), self.total_ms + milliseconds)
 
 
 @dataclass(frozen=True, slots=True)
 class RegisteredTool:
-    """A tool with its state."""
+    """A tool in the registry with its state, the reason for that state, and its call counts."""
 
     tool: Tool[Any]
     state: ToolState = "active"
@@ -53,11 +53,10 @@ class RegisteredTool:
 class ToolRegistry:
     """Tools by name, in registration order. Changes take effect at the next model call.
 
-    A tool is `registered` while it is known and waits to be enabled, `active` when it can be called, `disabled` when
-    somebody switched it off, `error` when it cannot work or its circuit is not closed. Of the last kind, one that
-    rests is still offered: it may come back, and a list of tools that changes costs a prompt cache. `missing` says by
-    name why something is not here at all that should be, such as all tools of a server that does not start. The `tools`
-    it begins with are fetched when it is first asked for any.
+    A tool is `registered` while it waits to be enabled, `active` when it can be called, `disabled` when it was switched
+    off, `error` when it cannot work or its circuit is not closed. A tool with an open circuit is still offered: it may
+    recover, and a changed list of tools invalidates the prompt cache. `missing` maps names, such as that of an MCP
+    server that does not start, to the error why they are absent. The initial `tools` are iterated at the first access.
     """
 
     def __init__(
@@ -82,37 +81,37 @@ class ToolRegistry:
         return entries
 
     def register(self, tool: Tool[Any], state: ToolState = "active") -> None:
-        """Add a tool; a name that is taken is refused, so that no tool shadows another."""
+        """Add a tool. ValueError if the name is taken, so that no tool shadows another."""
         _add(self._entries, RegisteredTool(tool, state))
 
     def unregister(self, name: str) -> None:
-        """Take a tool away; calls that run go on."""
+        """Remove a tool; its running calls go on. ToolFailed if it is unknown."""
         self._entries.pop(self._known(name).tool.traits.name)
         self.circuits.close(name)
 
     def enable(self, name: str) -> None:
-        """Switch a tool on, also one that rests after failures."""
+        """Enable a tool and close its circuit. ToolFailed if it is unknown."""
         self._entries[name] = replace(self._known(name), state="active", reason="")
         self.circuits.close(name)
 
     def disable(self, name: str, reason: str = "") -> None:
-        """Switch a tool off; the model is told why."""
+        """Disable a tool; the model gets the reason when it calls it. ToolFailed if it is unknown."""
         self._entries[name] = replace(self._known(name), state="disabled", reason=reason)
 
     def mark_error(self, name: str, reason: str) -> None:
-        """Note that a tool cannot work; it is not offered until it is enabled again."""
+        """Mark a tool as broken; it is not offered until it is enabled again. ToolFailed if it is unknown."""
         self._entries[name] = replace(self._known(name), state="error", reason=reason)
 
     def miss(self, name: str, reason: CodeAgentError) -> None:
-        """Note that something is not here that should be; whoever calls `name.anything` is told why."""
+        """Record why something is absent, such as an MCP server; a call of `name.anything` fails with this error."""
         self.missing[name] = reason
 
     def found(self, name: str) -> None:
-        """It is here, or nobody wants it any more."""
+        """Remove the record of an absence made with `miss`."""
         self.missing.pop(name, None)
 
     def get(self, name: str) -> Tool[Any]:
-        """The tool, or ToolFailed that says what there is."""
+        """Return an active tool. ToolFailed with the reason if it is unknown, absent or not active."""
         entry = self._entries.get(name)
         if entry is None:
             cause = next((reason for prefix, reason in self.missing.items() if name.startswith(f"{prefix}.")), None)
@@ -126,7 +125,7 @@ class ToolRegistry:
         return entry.tool
 
     def entries(self) -> tuple[RegisteredTool, ...]:
-        """All tools with their states."""
+        """Return all tools with their states; an active tool whose circuit is not closed is shown as `error`."""
         resting = {item.name: item.reason for item in self.circuits.resting()}
         return tuple(
             replace(entry, state="error", reason=resting[name])
@@ -136,7 +135,7 @@ class ToolRegistry:
         )
 
     def names(self, state: ToolState | None = None, group: str | None = None) -> tuple[str, ...]:
-        """Names by state and by group; None means any."""
+        """Return the names of the tools with this state and group; None means any."""
         return tuple(
             entry.tool.traits.name
             for entry in self.entries()
@@ -144,7 +143,7 @@ class ToolRegistry:
         )
 
     def specs(self, effects: Iterable[Effect], groups: Iterable[str]) -> tuple[ToolSpec, ...]:
-        """What a model is offered: active tools of these effects and groups, in registration order."""
+        """Return the specifications of the active tools with these effects and groups, in registration order."""
         wanted, members = frozenset(effects), frozenset(groups)
         return tuple(
             entry.tool.spec()
@@ -153,7 +152,7 @@ class ToolRegistry:
         )
 
     def count(self, name: str, *, ok: bool, milliseconds: float) -> None:
-        """Add one call to a tool's numbers."""
+        """Add one call to a tool's counts. ToolFailed if it is unknown."""
         entry = self._known(name)
         self._entries[name] = replace(entry, stats=entry.stats.counted(ok=ok, milliseconds=milliseconds))
 
@@ -171,7 +170,7 @@ def _add(entries: dict[str, RegisteredTool], entry: RegisteredTool) -> None:
 
 
 def builtin_registry(settings: Callable[[], Settings]) -> ToolRegistry:
-    """Return a registry of the built-in tools, which are loaded when it is first asked. It follows the settings."""
+    """Return a registry of the built-in tools, which are imported at the first access. It follows the settings."""
     circuits = CircuitBreaker(lambda: settings().circuit_breaker)
     return ToolRegistry(_builtin(), settings().tools.disabled, circuits)
 

@@ -1,4 +1,4 @@
-"""What a tool is: a name, a sentence for the model, pydantic parameters, an effect, and one coroutine.
+"""The base class of tools: traits, pydantic parameters, and one coroutine that runs a call.
 
 Not here: who may call it (`permissions/policy.py`), how a call runs (`executor.py`), which tools exist (`registry.py`).
 """
@@ -21,13 +21,13 @@ from codeagent_lsp.tools.traits import ToolTraits
 
 
 class Parameters(BaseModel):
-    """Base of all parameter classes: unknown keys are an error, so that a model learns of its typo."""
+    """Base of all parameter classes. Unknown keys are an error, so that a model learns of a misspelt one."""
 
     model_config = ConfigDict(extra="forbid", defer_build=True, str_strip_whitespace=False)
 
 
 class NoParameters(Parameters):
-    """For tools that take nothing."""
+    """The parameters of a tool that takes none."""
 
 
 P = TypeVar("P", bound=Parameters)
@@ -35,16 +35,16 @@ P = TypeVar("P", bound=Parameters)
 
 @dataclass(frozen=True, slots=True)
 class ToolOutput:
-    """What a tool gives: `text` for the model, `data` for programs."""
+    """The result of a tool: `text` for the model, `data` for programs."""
 
     text: str
     data: Any = None
 
 
 class Tool(ABC, Generic[P]):
-    """A tool; subclasses set `traits` and `parameters` and implement `run`.
+    """Base class of tools; subclasses set `traits` and `parameters` and implement `run`.
 
-    `output` is the type of the data it gives, None when that is only text.
+    `output` is the type of the data it returns, None if it returns only text.
     """
 
     traits: ClassVar[ToolTraits]
@@ -53,22 +53,23 @@ class Tool(ABC, Generic[P]):
 
     @property
     def caution(self) -> str:
-        """Why its calls ask whatever the settings allow, in words for the user; '' for no reason."""
+        """Return the reason, for the user, why every call asks for approval despite the settings; '' if there is none.
+        """
         return ""
 
     def accepted(self) -> None:
-        """The user was asked about a call of it and allowed it."""
+        """Handle the user's approval of one of its calls; does nothing by default."""
 
     def approves(self, arguments: P, settings: Settings) -> bool:
-        """Whether the user's settings allow this very call, by what it reaches."""
+        """Return whether the user's settings approve this call, judged by its arguments."""
         return self.traits.approved
 
     @abstractmethod
     async def run(self, arguments: P, context: ToolContext) -> ToolOutput:
-        """Do the work; raise `errors.AgentError` with a sentence for the model when it cannot be done."""
+        """Run one call. Raises `errors.AgentError` with a sentence for the model if it fails."""
 
     def spec(self) -> ToolSpec:
-        """What the model is told, with a compact JSON Schema."""
+        """Return the name, description and compact JSON Schema that are sent to the model."""
         return ToolSpec(
             name=self.traits.name,
             description=self.traits.description,
@@ -76,21 +77,22 @@ class Tool(ABC, Generic[P]):
         )
 
     def input_schema(self) -> dict[str, Any]:
-        """The JSON Schema of the parameters: the same object each time, not to be changed."""
+        """Return the JSON Schema of the parameters: the same object each time, which callers must not change."""
         return _schema_of(self.parameters)
 
     def output_schema(self) -> dict[str, Any] | None:
-        """The JSON Schema of the data it gives; None when it gives text."""
+        """Return the JSON Schema of the data; None if the tool returns text."""
         return None if self.output is None else compact_schema(TypeAdapter(self.output).json_schema())
 
     def can_compose_with(self, other: Tool[Any]) -> bool:
-        """Whether what this tool gives can be an argument of `other`."""
+        """Return whether the output of this tool can be an argument of `other`."""
         return composable(self.output_schema(), other.input_schema())
 
     def compose_output(
         self, output: ToolOutput, target: Tool[Any], transformation: Transformation, given: Iterable[str] = ()
     ) -> dict[str, Any]:
-        """Arguments for `target`, besides those `given`, from what this tool gave. ToolRetry when it does not fit."""
+        """Return arguments for `target`, besides those `given`, from this tool's output. ToolRetry if it does not fit.
+        """
         value: Any = plain(output.data) if output.data is not None else output.text
         if transformation.extract_path == "$text":
             value, transformation = output.text, transformation.model_copy(update={"extract_path": ""})
@@ -98,7 +100,8 @@ class Tool(ABC, Generic[P]):
 
 
 def compact_schema(schema: dict[str, Any]) -> dict[str, Any]:
-    """A pydantic JSON Schema without titles and defaults that say nothing, references resolved: fewer tokens."""
+    """Return a pydantic JSON Schema without titles, empty defaults and object descriptions, with references resolved.
+    """
     definitions = schema.get("$defs", {})
 
     def clean(node: Any) -> Any:
@@ -125,5 +128,6 @@ def compact_schema(schema: dict[str, Any]) -> dict[str, Any]:
 
 @lru_cache(maxsize=256)
 def _schema_of(parameters: type[Parameters]) -> dict[str, Any]:
-    """Kept, as pydantic takes half a millisecond for one and every turn offers dozens."""
+    """Return the cached schema of a parameter class: pydantic needs half a millisecond for one, a turn offers dozens.
+    """
     return compact_schema(parameters.model_json_schema())

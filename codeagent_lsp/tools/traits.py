@@ -1,6 +1,6 @@
-"""The fixed facts of a tool, by which it is offered, judged and run. Light: who only judges loads no tool.
+"""The fixed properties of a tool, by which it is offered, judged and run; importing this loads no tool.
 
-Not here: the tool itself (`tool.py`), the judgement (`permissions/policy.py`).
+Not here: the tool itself (`tool.py`), the permission decision (`permissions/policy.py`).
 """
 
 from __future__ import annotations
@@ -13,14 +13,13 @@ Effect = Literal["read", "write", "run", "net", "ask"]
 
 @dataclass(frozen=True, slots=True)
 class ToolTraits:
-    """The fixed facts of a tool.
+    """The fixed properties of a tool.
 
-    `timeout` is in seconds, None for a tool that sees to it itself, "setting" for `tools.timeoutSeconds`.
-    `max_output_bytes` is for a tool that shall say less than `tools.maxOutputBytes` allows.
-    `command_parameter` names the parameter that holds a shell command, `subject_parameter` the one that rules and
-    questions speak of where it is no path and no command; '' when there is none. Of tools that others
-    wrote, `pin` stands for what they say of themselves, to which approvals are bound, and `approved` says that the
-    user's settings allow it by name.
+    `timeout` is in seconds; None for a tool with limits of its own, "setting" for `tools.timeoutSeconds`.
+    `max_output_bytes` lowers `tools.maxOutputBytes` for this tool. `command_parameter` names the parameter with a shell
+    command, `subject_parameter` the one that rules and questions refer to if it is neither path nor command; '' if
+    there is none. For tools of third parties, `pin` is a digest of their description, to which approvals are bound, and
+    `approved` is True if the user's settings allow the tool by name.
     """
 
     name: str

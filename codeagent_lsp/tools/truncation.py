@@ -1,12 +1,12 @@
-"""Keeps the head and the tail of text that is too long, and says how much is missing. Pure."""
+"""Truncation of long text to its head and tail, with a line that counts the omitted characters. Pure functions."""
 
 from __future__ import annotations
 
 
 def truncate(value: str, limit: int, whole: str = "") -> str:
-    """At most about `limit` bytes of UTF-8: head and tail, cut at line ends where there are any.
+    """Return at most about `limit` bytes of UTF-8: head and tail, cut at line ends where possible.
 
-    `whole` says in the line between them where all of it is.
+    `whole` names, in the line between them, where the complete text is.
     """
     encoded = value.encode("utf-8", "surrogatepass")
     if len(encoded) <= limit:

@@ -34,7 +34,7 @@ async def start_group(*command: str, **options: Any) -> Process:
 
 def end_group(process: Process) -> None:
     """Kill the program and its whole process group, also processes that outlived it."""
-    with suppress(ProcessLookupError, PermissionError):  # nobody is left
+    with suppress(ProcessLookupError, PermissionError):  # no process is left
         os.killpg(process.pid, signal.SIGKILL)
 
 

@@ -38,7 +38,7 @@ def as_text(
     while position < len(source):
         message = source[position]
         position += 1
-        if message.role == "tool":  # its call is not in the history any more
+        if message.role == "tool":  # its call is no longer in the history
             written.append(Message("user", _result(message, message.name)))
         elif message.tool_calls:
             results = list(itertools.takewhile(lambda item: item.role == "tool", source[position:]))

@@ -16,7 +16,7 @@ from codeagent_lsp.messages import ToolCall, ToolSpec
 
 ANSWER = "final_answer"
 
-# what llama.cpp's grammar writer and others understand; the rest only describes
+# keywords that llama.cpp's grammar compiler and others understand; the rest only describe
 _KEPT = ("type", "enum", "const", "required", "anyOf", "oneOf", "minItems", "maxItems", "additionalProperties")
 _ANSWER_START = re.compile(rf'\s*\{{\s*"tool"\s*:\s*"{ANSWER}"\s*,\s*"args"\s*:\s*\{{\s*"text"\s*:\s*"')
 _ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|[^u])")

@@ -105,7 +105,7 @@ def _object(value: dict[str, Any], schema: Mapping[str, Any], place: str, depth:
         if item is None and name not in required and isinstance(inner, Mapping):
             types = types_of(inner)
             if types and "null" not in types:
-                continue  # an optional argument said to be nothing
+                continue  # an optional argument given as null
         fitted[name] = _fit(item, inner, here, depth + 1) if isinstance(inner, Mapping) else item
     return fitted
 
@@ -127,7 +127,7 @@ def matches(value: Any, types: tuple[str, ...]) -> bool:
         if name in kinds and isinstance(value, kinds[name]):
             return True
         if name not in kinds and name not in ("integer", "number"):
-            return True  # a type we do not know forbids nothing
+            return True  # an unknown type allows everything
     return False
 
 

@@ -27,11 +27,11 @@ class StreamFilter:
     """Filters one reply: each `feed` of a piece returns the text that has become safe to show."""
 
     def __init__(self) -> None:
-        self._text = ""  # what is not shown yet, after one character that is, for its line break
+        self._text = ""  # text not shown yet, after one shown character, which may be a line break
         self._start = 0
-        self._inside = ""  # the ticks of a fence with ordinary code, which is shown as it comes
+        self._inside = ""  # the ticks of an open fence with ordinary code, which is shown as it comes
         self._closed = False
-        self._patience = 0  # how long the text must be before what is held back is looked at again
+        self._patience = 0  # length of the text at which the held back part is examined again
 
     def feed(self, piece: str) -> str:
         """Return the text that may be shown now; '' once a call has certainly begun."""

@@ -79,7 +79,7 @@ class ToolCallingModel:
         except ModelReplyInvalid as error:
             if error.key != "model.server_parse" or shown:
                 raise
-        async with aclosing(self._text(request)) as items:  # the server chokes on calls the model wrote well
+        async with aclosing(self._text(request)) as items:  # the server fails to parse calls that the model wrote well
             async for item in items:
                 yield item
 
@@ -194,7 +194,7 @@ def _from_text(reply: Reply, tools: tuple[ToolSpec, ...]) -> Reply:
     found = toolcalls.extract(reply.text, tools)
     if not found.calls and not found.problem:
         return reply
-    if reply.finish_reason == "length":  # the last call may be cut, and mending it would invent its end
+    if reply.finish_reason == "length":  # the last call may be cut, and repairing it would invent its end
         return replace(reply, text=found.text, problem=_too_long(reply.text))
     calls = tuple(replace(call, id=wire.new_call_id()) for call in found.calls)
     reason = "tool_calls" if calls else reply.finish_reason

@@ -274,7 +274,7 @@ class _Finder:
     def _inline_json(self, text: str, start: int) -> int:
         """Take JSON amid prose as a call if it fills its line or ends the text, and fits a known tool."""
         if self._scanned > _EFFORT * len(text):
-            return start + 1  # thousands of brackets that never close: nothing a call would hold
+            return start + 1  # thousands of brackets that never close: not a call
         end = jsontext.span(text, start)
         self._scanned += (len(text) if end is None else end) - start
         if end is None:

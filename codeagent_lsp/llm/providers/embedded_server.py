@@ -24,7 +24,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Serve until the parent closes its end of the alive pipe; return 1 if the server cannot start."""
     options = _parse(arguments)
     _leave_terminal()
-    key = secrets.token_urlsafe(24)  # other users of this machine reach loopback too
+    key = secrets.token_urlsafe(24)  # other users of this machine can reach loopback
     try:
         server = start(options.model, n_ctx=options.n_ctx, threads=options.threads, key=key)
         port = urlsplit(str(server.listening_address)).port
@@ -35,7 +35,7 @@ def main(arguments: list[str] | None = None) -> int:
     with contextlib.suppress(OSError):
         while os.read(options.alive_fd, 1):
             pass
-    os._exit(0)  # the server's threads have no orderly end that is as quick
+    os._exit(0)  # an orderly shutdown of the server's threads is slower
 
 
 def start(model: str, *, n_ctx: int, threads: int, port: int = 0, key: str = "") -> Any:

@@ -22,7 +22,7 @@ from codeagent_lsp.llm.model import ModelInfo, ModelRequest, Reply, StreamItem
 from codeagent_lsp.llm.retry import RetryPolicy
 from codeagent_lsp.llm.sse import Clock
 
-# what a server may refuse without harm: left out, or written under its other name, on the second try
+# parameters that a server may reject: left out, or sent under the other name, on the second try
 _OPTIONAL = {"stream_options": "", "temperature": "", "max_tokens": "max_completion_tokens", "stop": ""}
 _JSON_BODY_LIMIT = 8 * 1024 * 1024
 

@@ -1,4 +1,4 @@
-"""Questions to the code index and edits by the syntax tree."""
+"""The feature `code`: questions to the code index and edits by the syntax tree."""
 
 from codeagent_lsp.tools.feature import Feature
 

@@ -1,4 +1,4 @@
-"""Edits of definitions in one text: all of them or none, each found in the text as it was.
+"""Edits of definitions in one text: all of them or none, each located in the original text.
 
 A pure function: text in, text out. Not here: staging it (`editing_tools.py`).
 """
@@ -25,7 +25,7 @@ _INSERTIONS = {"insert_before": operations.insert_before, "insert_after": operat
 
 @dataclass(frozen=True, slots=True)
 class AstEdit:
-    """What to do with the definition `target` means; `code` is the new name for a rename."""
+    """One edit of the definition that `target` names; for a rename, `code` is the new name."""
 
     target: str
     operation: Operation
@@ -34,14 +34,16 @@ class AstEdit:
 
 @dataclass(frozen=True, slots=True)
 class Edited:
-    """The new text; of renames the old name and the lines of the old text where it was left alone."""
+    """The new text; `left` holds, for each rename, the target and the 1-based lines of the old text that keep the old
+    name.
+    """
 
     text: str
     left: tuple[tuple[str, tuple[int, ...]], ...] = ()
 
 
 def edited(path: str, text: str, edits: Sequence[AstEdit]) -> Edited:
-    """The text with all edits made. EditRefused, and nothing made, when any of them cannot be.
+    """Return the text with all edits applied. EditRefused, with no edit applied, if any of them cannot be.
 
     ToolFailed for a text that cannot be parsed.
     """
@@ -81,14 +83,15 @@ def _planned(source: SourceFile, edit: AstEdit, *, emptied: bool) -> tuple[Seque
 
 
 def _with_body(source: SourceFile, target: str) -> Definition:
-    """Of declarations and one definition the latter."""
+    """Return the definition with a body if `target` names one such and further declarations."""
     found = find_all(source, target)
     whole = [each for each in found if has_body(each)]
     return whole[0] if len(whole) == 1 else find_one(source, target)
 
 
 def _of_one_name(source: SourceFile, target: str) -> tuple[Definition, ...]:
-    """Overloads are renamed together, as their uses cannot be told apart; a variable and a function are not."""
+    """Return the definitions to rename together: overloads, whose uses look alike, but not a variable and a function.
+    """
     found = find_all(source, target)
     apart = source.language in NAMES_APART
     if len({(each.qualified, apart and _is_called(each)) for each in found}) > 1:
@@ -105,7 +108,7 @@ def _is_called(definition: Definition) -> bool:
 
 
 def _emptied(source: SourceFile, edits: Sequence[AstEdit]) -> set[int]:
-    """The numbers of the deletions that leave `pass` behind."""
+    """Return the 1-based numbers of the deletions that must leave `pass` behind."""
     if source.language != "python":
         return set()
     numbers, gone = [], []

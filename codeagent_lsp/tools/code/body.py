@@ -1,6 +1,6 @@
-"""A new body for a definition: inside its braces, behind its colon, or up to its `end`.
+"""Replacement of a definition's body: inside its braces, after its colon, or up to its `end`.
 
-A docstring stays where the new body brings none. Not here: whether the result is sound (`splices.py`).
+A docstring is kept if the new body has none. Not here: checking the result (`splices.py`).
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ _DOCSTRING = ('"', "'", 'r"', "r'", 'R"', "R'")
 
 
 def has_body(definition: Definition) -> bool:
-    """Whether a definition has a body that could be replaced."""
+    """Return whether a definition has a body that can be replaced."""
     return definition.body is not None or _end_word(definition) is not None
 
 
 def replace_body(source: SourceFile, definition: Definition, code: str) -> Splice:
-    """The body replaced. EditRefused if there is none, or the code is the whole definition."""
+    """Return the splice that replaces the body. EditRefused if there is no body or the code is the whole definition."""
     if not has_body(definition):
         message = (
             f"{definition.qualified} (line {definition.symbol.line_start} of {source.path}) has no body. Use replace."
@@ -43,7 +43,7 @@ def replace_body(source: SourceFile, definition: Definition, code: str) -> Splic
 
 
 def _candidates(source: SourceFile, definition: Definition, code: str) -> Iterator[Splice]:
-    """Ways to put the code in, the likeliest first."""
+    """Yield the possible splices for the new body, the likeliest first."""
     body = definition.body
     if source.language == "python" and body is not None and body.type == "block":
         yield _behind_colon(source, definition, body, code)
@@ -131,7 +131,7 @@ def _below(source: SourceFile, code: str, indent: str, near: Node) -> str:
 
 
 def _lines(source: SourceFile, code: str, indent: str, near: Node) -> str:
-    """With the line ends of the place; where `indent` is given, also shifted to it."""
+    """Return the code with the line ends used near a node; shifted to `indent` unless that is empty."""
     text = shift.shifted(source, code, indent) if indent or not code.startswith("\n") else code
     return shift.with_line_ends(source, text, near.start_byte)
 
@@ -142,7 +142,7 @@ def _closing_indent(source: SourceFile, definition: Definition, body: Node) -> s
 
 
 def _is_one_block(source: SourceFile, definition: Definition, splice: Splice) -> bool:
-    """Whether the code in the place of the body is that body, from its first brace to its last."""
+    """Return whether the code, in place of the body, is exactly that body, from its first brace to its last."""
     after = source_of(source.path, applied(source, [splice]))
     length = len(splice.text.encode("utf-8", "replace"))
     bodies = [each.body for each in after.definitions if each.qualified == definition.qualified] if after else []

@@ -1,7 +1,7 @@
-"""Who calls whom, by the names in the code: from one function down to what it calls and up to its callers.
+"""The call graph around a function, by names: callees downwards and callers upwards.
 
-A call leads to the definition of its name in the same class, else in the same file, else in a file that is imported,
-else to the only one in the workspace. Not here: what a call on an object of unknown type means, if several fit.
+A call resolves to the definition of its name in the same class, else in the same file, else to the only one that fits
+in the workspace. Not here: calls on objects of unknown type if several definitions fit.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _CALLABLE = frozenset(("function", "method", "class", "struct", "macro"))
 
 
 class DefinitionPlace(NamedTuple):
-    """A definition in its text."""
+    """A definition together with its file (absolute path) and parsed text."""
 
     path: str
     source: SourceFile
@@ -32,13 +32,13 @@ class DefinitionPlace(NamedTuple):
 
     @property
     def id(self) -> str:
-        """Differs from that of every other definition."""
+        """Return an identifier that is unique among all definitions: path, 1-based line and qualified name."""
         return f"{self.source.path}:{self.definition.symbol.line_start}:{self.definition.qualified}"
 
 
 @dataclass
 class CallGraph:
-    """A graph while it grows."""
+    """Builds the call graph; holds the nodes and edges found so far."""
 
     codebase: Codebase
     _nodes: dict[str, Node] = field(default_factory=dict)
@@ -47,7 +47,7 @@ class CallGraph:
     _full: bool = False
 
     async def of(self, starts: Sequence[DefinitionPlace], depth: int) -> Graph:
-        """What the starts call and what calls them, `depth` steps both ways."""
+        """Return the graph of the callees and callers of `starts`, up to `depth` steps in both directions."""
         for start in starts:
             self._node(start)
         await self._down(starts, depth)
@@ -97,7 +97,7 @@ class CallGraph:
         return list(found.values())
 
     async def _meant(self, caller: DefinitionPlace, use: Use) -> list[DefinitionPlace]:
-        """The definitions a call leads to; none where it is not known, more than one for overloads."""
+        """Return the definitions that a call refers to; none if unknown, several for overloads."""
         name = (use.node.text or b"").decode("utf-8", "replace")
         here = [each for each in _callable(caller.path, caller.source) if each.definition.symbol.name == name]
         if use.receiver in SELVES:
@@ -133,7 +133,7 @@ class CallGraph:
         return self._uses[path]
 
     def _is_only_local(self, source: SourceFile, uses: Uses, use: Use) -> bool:
-        """Whether a call is of a parameter or a variable, and not of a nested function."""
+        """Return whether a call is of a parameter or a local variable, not of a nested function."""
         binder = uses.binder(use)
         if binder is None:
             return False
@@ -155,7 +155,9 @@ class CallGraph:
 
 
 def _fits(place: DefinitionPlace, use: Use) -> bool:
-    """Whether a call can lead to a definition elsewhere: a function behind a dot only behind the name of its file."""
+    """Return whether a call can refer to a definition in another file; after a dot, only the name of its file or parent
+    fits.
+    """
     if place.definition.symbol.kind == "method":
         return use.access != "plain"
     if use.access == "plain":

@@ -1,7 +1,7 @@
-"""The code of a workspace as a run sees it: which files may have a name, and each of them parsed.
+"""The code of a workspace as a run sees it: the files that may contain a name, and their parsed texts.
 
-The index only says where to look; what is said of a file comes from the text it has now. Without an index every file
-is looked through. Not here: what the code means, which files may be read (`reach.py`).
+The index only narrows the search; results come from the current text of each file. Without an index every file is
+searched. Not here: what the code means, which files may be read (`reach.py`).
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from codeagent_lsp.tools.context import ToolContext
 from codeagent_lsp.workspace.files import search
 
 MAX_FILES = 400
-"""How many files are parsed for one question."""
+"""Most files that are parsed for one question."""
 MAX_WALKED = 5_000
 _MAX_PLAIN = 20
 
 
 class Codebase:
-    """The code below `path` (absolute; None: everywhere). `truncated` once there were more files than are looked at."""
+    """The code below `path` (absolute; None: the whole workspace). `truncated` is True once a limit left files out."""
 
     def __init__(self, context: ToolContext, path: str | None = None) -> None:
         self.truncated = False
@@ -40,15 +40,15 @@ class Codebase:
         self._asked = False
 
     async def defining(self, name: str) -> list[str]:
-        """The files, by absolute path, that may define a name."""
+        """Return the absolute paths of the files that may define a name."""
         return await self._having(name, lambda view: view.defining(name))
 
     async def using(self, name: str) -> list[str]:
-        """The files that may use or define a name."""
+        """Return the absolute paths of the files that may use or define a name."""
         return await self._having(name, lambda view: {*view.using(name), *view.defining(name)})
 
     async def files(self) -> list[str]:
-        """All files of known languages."""
+        """Return the absolute paths of all files of known languages."""
         view = await self._index()
         if view is None:
             listed: Iterable[str] = await asyncio.to_thread(self._reach.walked)
@@ -58,7 +58,7 @@ class Codebase:
         return self._bounded(sorted(path for path in whole if grammar_of(path) is not None), MAX_WALKED)
 
     async def symbols(self) -> list[SymbolInfo]:
-        """All definitions of all files, by path."""
+        """Return all definitions of all files, sorted by path."""
         view = await self._index()
         known: dict[str, tuple[SymbolInfo, ...]] = {}
         if view is None:
@@ -74,7 +74,7 @@ class Codebase:
         return [symbol for path in sorted(known) for symbol in known[path]]
 
     async def imports(self) -> list[tuple[str, tuple[Import, ...]]]:
-        """Every file, by its relative path, with what it imports."""
+        """Return every file, by its relative path, with its imports."""
         view, paths = await self._index(), await self.files()
         over = self._context.view.over_disk()
         saved = [path for path in paths if path not in over]
@@ -84,20 +84,20 @@ class Codebase:
         return [(self.relative(path), each) for path, each in sorted({**known, **found}.items())]
 
     async def source(self, path: str) -> SourceFile | None:
-        """A file parsed; None where it cannot be read, may not be, or has no known language."""
+        """Return a file parsed; None if it cannot or may not be read, or its language is unknown."""
         if path not in self._sources:
             self._sources[path] = await asyncio.to_thread(self._reach.parsed, path)
         return self._sources[path]
 
     async def plain(self, name: str) -> list[search.Match]:
-        """Lines with the word `name` in files of unknown languages."""
+        """Return the lines that contain the word `name` in files of unknown languages."""
         pattern = rf"\b{re.escape(name)}\b"
         result = await search.grep(self._context.view, pattern, path=self._path, max_results=10 * MAX_FILES)
         found = [match for match in result.matches if grammar_of(match.path) is None]
         return [match for match in found[: 10 * _MAX_PLAIN] if self._reach.may_show(match.path)][:_MAX_PLAIN]
 
     def relative(self, path: str) -> str:
-        """A path as it is shown."""
+        """Return a path relative to its workspace folder, as it is shown."""
         return self._context.view.roots.relative(path)
 
     async def _index(self) -> View | None:

@@ -1,6 +1,6 @@
-"""Which file leans on which, by imports that name files of the workspace.
+"""The dependency graph of files, by imports of files of the workspace.
 
-Go imports packages, so there a folder stands for its files. Not here: what an import names (`imports.py`).
+Go imports packages, so a folder represents its Go files. Not here: what an import names (`imports.py`).
 """
 
 from __future__ import annotations
@@ -14,9 +14,10 @@ MAX_NODES = 150
 
 
 def dependency_graph(imports: Mapping[str, Iterable[str]], focus: str = "") -> Graph:
-    """The graph of files by what each imports; `focus` leaves one file with its neighbours, two steps down.
+    """Return the graph of files by their imports; `focus` restricts it to one file, its importers and two steps of
+    imports.
 
-    Where there are too many files their folders stand for them.
+    If there are too many files, their folders represent them.
     """
     edges = {
         (unit(path), unit(target)): None
@@ -33,7 +34,7 @@ def dependency_graph(imports: Mapping[str, Iterable[str]], focus: str = "") -> G
 
 
 def unit(path: str) -> str:
-    """What stands for a file in the graph."""
+    """Return the node that represents a file in the graph: the file itself, or its folder for Go."""
     return f"{posixpath.dirname(path) or '.'}/" if path.endswith(".go") else path
 
 
@@ -43,7 +44,7 @@ def _near(edges: list[tuple[str, str]], focus: str) -> list[tuple[str, str]]:
 
 
 def _folded(edges: list[tuple[str, str]]) -> list[tuple[str, str]]:
-    """Edges between folders, as deep as there are few enough of them."""
+    """Return the edges between folders, at the greatest depth with few enough nodes."""
     for depth in range(8, 0, -1):
         folded = {(_folder(source, depth), _folder(target, depth)): None for source, target in edges}
         kept = [edge for edge in folded if edge[0] != edge[1]]

@@ -1,4 +1,4 @@
-"""`edit_by_ast`: staged changes of whole definitions, found by name instead of by text.
+"""The tool `edit_by_ast`: staged changes of whole definitions, found by name instead of by text.
 
 Not here: how a definition is changed (`code/ast_edit.py`).
 """
@@ -29,7 +29,7 @@ class OneEdit(Parameters):
 
 
 class EditByAstParameters(Parameters):
-    """Changes of one file, all or none."""
+    """Changes of one file, applied all or none."""
 
     path: str = Field(description="File, relative to the workspace")
     edits: list[OneEdit] = Field(min_length=1, max_length=50)
@@ -75,7 +75,7 @@ def _left(done: Edited) -> list[str]:
 
 
 async def _elsewhere(context: ToolContext, path: str, edit: AstEdit) -> list[str]:
-    """Other files that have the old name."""
+    """Return a note that lists the other files with the old name; empty if there are none."""
     codebase = Codebase(context)
     old = edit.target.rpartition("#")[0] or edit.target
     others = [each for each in await codebase.using(old.replace("::", ".").rpartition(".")[2]) if each != path]

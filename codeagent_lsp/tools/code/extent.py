@@ -1,4 +1,4 @@
-"""What belongs to a definition besides its core: doc comments, decorators, attributes, `export`, the comma behind it.
+"""The extent of a definition beyond its core: doc comments, decorators, attributes, `export`, the comma after it.
 
 Not here: changing any of it (`operations.py`).
 """
@@ -30,7 +30,7 @@ _WITH_HASH = frozenset(("python", "ruby", "bash", "php"))
 
 
 class Part(NamedTuple):
-    """Something in front of the core of a definition."""
+    """A comment, attribute or keyword in front of the core of a definition; `start` is its byte offset."""
 
     start: int
     kind: PartKind
@@ -38,7 +38,9 @@ class Part(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """`parts` in order, then the definition itself from `core` to `end`; `tail` is behind the `;` or `,` after it."""
+    """Byte offsets of a definition: `parts` in order, its core from `core` to `end`; `tail` is after a following `;` or
+    `,`.
+    """
 
     parts: tuple[Part, ...]
     core: int
@@ -47,16 +49,16 @@ class Extent:
 
     @property
     def top(self) -> int:
-        """Where the first thing that belongs to the definition begins."""
+        """Return the byte offset of the first thing that belongs to the definition."""
         return self.parts[0].start if self.parts else self.core
 
     def has(self, kind: PartKind) -> bool:
-        """Whether a part of this kind is there."""
+        """Return whether there is a part of this kind."""
         return any(part.kind == kind for part in self.parts)
 
 
 def extent_of(source: SourceFile, definition: Definition) -> Extent:
-    """All that belongs to a definition."""
+    """Return the extent of a definition with everything that belongs to it."""
     outer = statement_of(definition.outer)
     inner, core = _leading(outer)
     parts = (*_above(source, outer), *inner)
@@ -65,7 +67,7 @@ def extent_of(source: SourceFile, definition: Definition) -> Extent:
 
 
 def statement_of(node: Node) -> Node:
-    """The statement that is nothing but this node."""
+    """Return the statement or declaration that consists of this node alone; the node itself if there is none."""
     parent = node.parent
     if parent is not None and parent.type == _SINGLE.get(node.type):
         return parent if sum(child.type == node.type for child in parent.children) == 1 else node
@@ -80,12 +82,12 @@ def statement_of(node: Node) -> Node:
 
 
 def first_alone(source: SourceFile, place: int) -> bool:
-    """Whether nothing stands in front of a place on its line."""
+    """Return whether only blanks precede a byte offset on its line."""
     return not source.data[source.line_start(place) : place].strip()
 
 
 def last_alone(source: SourceFile, place: int) -> bool:
-    """Whether nothing but a comment stands behind a place on its line."""
+    """Return whether only blanks and a comment follow a byte offset on its line."""
     rest = source.slice(place, source.line_end(place))
     if source.language in _WITH_HASH and _HASH.fullmatch(rest):
         return True
@@ -93,13 +95,13 @@ def last_alone(source: SourceFile, place: int) -> bool:
 
 
 def indentation(source: SourceFile, place: int) -> str:
-    """The blanks in front of the line of a place."""
+    """Return the leading blanks of the line with a byte offset."""
     line = source.slice(source.line_start(place), source.line_end(place))
     return line[: len(line) - len(line.lstrip(" \t"))]
 
 
 def _leading(node: Node) -> tuple[list[Part], int]:
-    """Decorators and words in front of the core, from the outside inwards."""
+    """Return the decorators and keywords in front of the core, from the outside inwards, and the offset of the core."""
     parts: list[Part] = []
     for child in node.children:
         if child.type in _ATTRIBUTES:
@@ -122,7 +124,7 @@ def _leading(node: Node) -> tuple[list[Part], int]:
 
 
 def _above(source: SourceFile, outer: Node) -> list[Part]:
-    """Comments and attributes directly above, or in front on the same line."""
+    """Return the comments and attributes directly above, or in front on the same line."""
     parts: list[Part] = []
     node = outer
     while True:
@@ -141,14 +143,14 @@ def _above(source: SourceFile, outer: Node) -> list[Part]:
 
 
 def _before(node: Node) -> Node | None:
-    """What stands in front of a node, also when it is the first of its block."""
+    """Return the node in front of a node, also if it is the first of its block."""
     while node.prev_sibling is None and node.parent is not None and node.parent.start_byte == node.start_byte:
         node = node.parent
     return node.prev_sibling
 
 
 def _is_doc(source: SourceFile, comment: Node, outer: Node) -> bool:
-    """Whether a comment stands on lines of its own, as far to the right as what it is about."""
+    """Return whether a comment is alone on its lines and indented like the definition it precedes."""
     text = (comment.text or b"").decode("utf-8", "replace")
     if text.startswith(_NOT_ABOVE) or not first_alone(source, comment.start_byte):
         return False
@@ -156,7 +158,7 @@ def _is_doc(source: SourceFile, comment: Node, outer: Node) -> bool:
 
 
 def _tail(source: SourceFile, outer: Node, end: int) -> int:
-    """Behind the `;` or `,` that follows on the same line."""
+    """Return the offset after the `;` or `,` that follows on the same line; `end` if there is none."""
     after = outer.next_sibling
     if after is not None and after.type in (";", ",") and not source.data[end : after.start_byte].strip(b" \t"):
         return after.end_byte

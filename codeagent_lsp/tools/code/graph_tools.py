@@ -1,6 +1,7 @@
-"""`find_definition`, `find_references`, `call_graph` and `dependency_graph`: how code hangs together.
+"""The tools `find_definition`, `find_references`, `call_graph` and `dependency_graph`: relations between definitions.
 
-By names and syntax: what needs types is said to be unsure or left out. Not here: one file alone (`reading_tools.py`).
+They work by names and syntax; what needs types is marked as unsure or left out. Not here: one file alone
+(`reading_tools.py`).
 """
 
 from __future__ import annotations
@@ -29,14 +30,14 @@ Places = list[tuple[str, SourceFile, Definition]]
 
 
 class SymbolParameters(Parameters):
-    """A name and where to look."""
+    """A name and where to look for it."""
 
     symbol: str = Field(description="name or Class.method", min_length=1)
     path: str | None = Field(None, description="File or folder to look in; everywhere if left out")
 
 
 class FindDefinition(Tool[SymbolParameters]):
-    """Where a name is defined."""
+    """Find where a name is defined."""
 
     traits: ClassVar[ToolTraits] = ToolTraits(
         "find_definition",
@@ -49,7 +50,7 @@ class FindDefinition(Tool[SymbolParameters]):
     output = list[dict[str, Any]]
 
     async def run(self, arguments: SymbolParameters, context: ToolContext) -> ToolOutput:
-        """One line for each definition; where the path has none, those elsewhere."""
+        """Return one line for each definition; if the path has none, those elsewhere."""
         codebase = _codebase(context, arguments.path)
         found = await _definitions(codebase, arguments.symbol)
         head = []
@@ -67,7 +68,7 @@ class FindDefinition(Tool[SymbolParameters]):
 
 
 class FindReferences(Tool[SymbolParameters]):
-    """Where a name is used."""
+    """Find where a name is used."""
 
     traits: ClassVar[ToolTraits] = ToolTraits(
         "find_references",
@@ -81,7 +82,7 @@ class FindReferences(Tool[SymbolParameters]):
     output = dict[str, Any]  # definitions, references, text_matches, left_out
 
     async def run(self, arguments: SymbolParameters, context: ToolContext) -> ToolOutput:
-        """Definitions first, then each use with its line; what cannot be told by syntax is said."""
+        """Return the definitions, then each use with its line; ambiguous results are marked."""
         codebase = _codebase(context, arguments.path)
         targets = await _definitions(Codebase(context) if arguments.path else codebase, arguments.symbol)
         meant = elsewhere([(source, definition) for _, source, definition in targets])
@@ -98,7 +99,7 @@ class FindReferences(Tool[SymbolParameters]):
 
 
 class CallGraphParameters(Parameters):
-    """The function in the middle."""
+    """The function at the centre of the graph."""
 
     function_name: str = Field(description="name or Class.method", min_length=1)
     path: str | None = Field(None, description="File that defines it, if several do")
@@ -106,7 +107,7 @@ class CallGraphParameters(Parameters):
 
 
 class CallGraph(Tool[CallGraphParameters]):
-    """Who calls a function and what it calls."""
+    """Show the callers and callees of a function."""
 
     traits: ClassVar[ToolTraits] = ToolTraits(
         "call_graph",
@@ -119,7 +120,7 @@ class CallGraph(Tool[CallGraphParameters]):
     output = dict[str, Any]  # nodes, edges, mermaid
 
     async def run(self, arguments: CallGraphParameters, context: ToolContext) -> ToolOutput:
-        """A line for each caller with what it calls."""
+        """Return one line for each caller with its callees."""
         found = await _definitions(_codebase(context, arguments.path), arguments.function_name)
         if not found:
             where = f" in {arguments.path}" if arguments.path else ""
@@ -131,13 +132,13 @@ class CallGraph(Tool[CallGraphParameters]):
 
 
 class DependencyGraphParameters(Parameters):
-    """Which part of the workspace."""
+    """The part of the workspace to look at."""
 
     path: str | None = Field(None, description="File, or folder; the whole workspace if left out")
 
 
 class DependencyGraph(Tool[DependencyGraphParameters]):
-    """Which file imports which."""
+    """Show which files import which."""
 
     traits: ClassVar[ToolTraits] = ToolTraits(
         "dependency_graph",
@@ -150,7 +151,7 @@ class DependencyGraph(Tool[DependencyGraphParameters]):
     output = dict[str, Any]  # nodes, edges, mermaid
 
     async def run(self, arguments: DependencyGraphParameters, context: ToolContext) -> ToolOutput:
-        """A line for each file with what it imports."""
+        """Return one line for each file with its imports."""
         focus = ""
         path = context.view.roots.resolve(arguments.path) if arguments.path else None
         if path is not None and context.view.roots.kind(path) != "folder":
@@ -171,7 +172,7 @@ def _codebase(context: ToolContext, path: str | None) -> Codebase:
 
 
 async def _definitions(codebase: Codebase, symbol: str) -> Places:
-    """The definitions a name means; those called exactly so, if there are any."""
+    """Return the definitions that a name refers to, in every file."""
     found: Places = []
     for path in await codebase.defining(symbol_name(symbol)):
         source = await codebase.source(path)

@@ -1,4 +1,4 @@
-"""A graph of code as a value: a compact listing of it, and the same as Mermaid. Pure.
+"""A graph of code as a value, with renderings as a compact listing and as Mermaid. Pure functions.
 
 Not here: which nodes and edges there are (`call_graph.py`, `dependencies.py`).
 """
@@ -14,7 +14,7 @@ _BAD = re.compile(r"[\"<>`]")
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A node; `path` and `line` (1-based) say where it stands, '' and 0 where that is not known."""
+    """A node; `path` and `line` (1-based) are its place, '' and 0 if unknown."""
 
     id: str
     label: str
@@ -24,7 +24,7 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """From the id of one node to another."""
+    """An edge from the id of one node to that of another."""
 
     source: str
     target: str
@@ -32,7 +32,7 @@ class Edge:
 
 @dataclass(frozen=True, slots=True)
 class Graph:
-    """Nodes and edges in a fixed order; `truncated` if there are more."""
+    """Nodes and edges in a fixed order; `truncated` if some were left out."""
 
     nodes: tuple[Node, ...] = ()
     edges: tuple[Edge, ...] = ()
@@ -40,7 +40,7 @@ class Graph:
 
 
 def to_mermaid(graph: Graph) -> str:
-    """The graph as the text of a Mermaid flowchart."""
+    """Return the graph as the text of a Mermaid flowchart."""
     number = {node.id: f"n{at}" for at, node in enumerate(graph.nodes)}
     lines = ["flowchart LR"]
     lines += [f'  {number[node.id]}["{_escaped(node.label)}"]' for node in graph.nodes]
@@ -53,7 +53,9 @@ def to_mermaid(graph: Graph) -> str:
 
 
 def listing(graph: Graph, arrow: str = "->") -> str:
-    """One line for each node that leads somewhere, with all that it leads to."""
+    """Return one line for each node with outgoing edges and its targets, then the isolated nodes and the places of
+    others.
+    """
     labels = {node.id: node.label for node in graph.nodes}
     targets: dict[str, list[str]] = {}
     for edge in graph.edges:

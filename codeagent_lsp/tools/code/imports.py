@@ -1,6 +1,6 @@
-"""Which files of the workspace an import names, by the rules of its language and the names of files alone.
+"""Resolution of imports to files of the workspace, by the rules of each language and by file names alone.
 
-What is installed elsewhere, made by a build, or mapped by a configuration is not found. Paths are relative, with `/`.
+Installed packages, generated files and mappings in configuration files are not resolved. Paths are relative, with `/`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,9 @@ _MOST = 50
 
 @dataclass(frozen=True)
 class ImportTargets:
-    """The files of a workspace. `modules` are the names of Go modules by the folder of their `go.mod`."""
+    """The files of a workspace, indexed by name and folder. `modules` maps the folder of a `go.mod` to its module's
+    name.
+    """
 
     paths: frozenset[str]
     modules: Mapping[str, str] = field(default_factory=dict)
@@ -32,26 +34,26 @@ class ImportTargets:
             self._folders.setdefault(folder, []).append(path)
 
     def first(self, candidates: Iterable[str]) -> tuple[str, ...]:
-        """The first of the candidates that is a file."""
+        """Return the first of the candidates that is a file, as a tuple of at most one."""
         found = next((path for each in candidates if (path := posixpath.normpath(each)) in self.paths), None)
         return (found,) if found is not None else ()
 
     def ending(self, path: str) -> tuple[str, ...]:
-        """The files whose path ends so."""
+        """Return the files whose path ends with these components."""
         found = self._by_name.get(path.rpartition("/")[2], ())
         return tuple(each for each in found if each == path or each.endswith(f"/{path}"))[:_MOST]
 
     def inside(self, folder: str, ending: str) -> tuple[str, ...]:
-        """The files in a folder itself that end so."""
+        """Return the files directly in a folder whose names have this ending."""
         return tuple(path for path in self._folders.get(folder, ()) if path.endswith(ending))[:_MOST]
 
     def is_folder(self, folder: str) -> bool:
-        """Whether files are in it."""
+        """Return whether a folder directly contains files."""
         return folder in self._folders
 
 
 def resolved(language: str, path: str, imported: Import, files: ImportTargets) -> tuple[str, ...]:
-    """The files that an import in the file at `path` names; none where that cannot be told."""
+    """Return the files that an import in the file at `path` refers to; none if that cannot be determined."""
     rule = _RULES.get(language)
     found = rule(path, imported, files) if rule is not None and imported.module else ()
     return tuple(dict.fromkeys(each for each in found if each != path))
@@ -163,7 +165,9 @@ def _php(path: str, imported: Import, files: ImportTargets) -> Iterable[str]:
 
 
 def _psr4(parts: list[str], files: ImportTargets) -> tuple[str, ...]:
-    """By the longest end of the name that is the end of a path; the name of the class alone is not enough."""
+    """Return the files for the longest suffix of a qualified PHP name that matches a path; the class name alone is too
+    short.
+    """
     for start in range(max(1, len(parts) - 1)):
         if found := files.ending("/".join(parts[start:]) + ".php"):
             return found
@@ -177,7 +181,7 @@ def _bash(path: str, imported: Import, files: ImportTargets) -> Iterable[str]:
 
 
 def _parents(folder: str) -> Iterator[str]:
-    """A folder and all above it, the nearest first; '' is the workspace."""
+    """Yield a folder and all its ancestors, the nearest first; '' is the workspace."""
     while folder:
         yield folder
         folder = posixpath.dirname(folder)

@@ -1,7 +1,7 @@
-"""What a use of a name can mean among the definitions of one text, as far as the syntax tells.
+"""The meaning of a use of a name among the definitions of one text, as far as the syntax shows.
 
-`surely_means` is for changing names: it says no where there is doubt. `cannot_mean` is for finding them: it says yes
-only where there is none. Not here: types, so what stands behind the dot of an unknown object is never sure.
+`surely_means` is for renaming: it is False in doubt. `cannot_mean` is for searching: it is True only without doubt. Not
+here: types, so a member of an object of unknown type is never certain.
 """
 
 from __future__ import annotations
@@ -14,12 +14,14 @@ from codeagent_lsp.tools.code.uses import MEMBER_NAMES, Use, Uses
 
 SELVES = frozenset(("self", "this", "cls", "Self", "$this", "static", "super", "super()", "*this", "(*this)"))
 _WITHOUT_SELF = frozenset(("java", "c", "cpp", "csharp", "ruby"))
-"""Languages in which a method calls another one of its class by the bare name."""
+"""Languages in which a method refers to another member of its class by the bare name."""
 _TYPES = frozenset(("class", "struct", "interface", "enum", "type"))
 
 
 class Elsewhere(NamedTuple):
-    """What is meant in other texts: the dotted names around members, and whether there are members and others."""
+    """The targets in other texts: the dotted names of the types with such members, and whether there are members and
+    others.
+    """
 
     owners: frozenset[str] = frozenset()
     members: bool = False
@@ -27,12 +29,12 @@ class Elsewhere(NamedTuple):
 
     @property
     def known(self) -> bool:
-        """Whether there is anything."""
+        """Return whether there are any targets."""
         return self.members or self.others
 
 
 def surely_means(source: SourceFile, uses: Uses, definitions: Sequence[Definition], use: Use) -> bool:
-    """Whether a use means one of the definitions, which have one dotted name, beyond doubt."""
+    """Return whether a use certainly refers to one of the definitions, which share one dotted name."""
     first = definitions[0]
     if uses.in_other_namespace(first, use):
         return False
@@ -54,7 +56,8 @@ def surely_means(source: SourceFile, uses: Uses, definitions: Sequence[Definitio
 
 
 def cannot_mean(source: SourceFile, uses: Uses, targets: Sequence[Definition], elsewhere: Elsewhere, use: Use) -> bool:
-    """Whether the syntax shows that a use means none of the `targets`, which stand in this text, nor any elsewhere."""
+    """Return whether the syntax shows that a use refers neither to `targets`, all in this text, nor to those elsewhere.
+    """
     name = (use.node.text or b"").decode("utf-8", "replace")
     if targets and not elsewhere.known and all(uses.in_other_namespace(each, use) for each in targets):
         return True
@@ -80,7 +83,7 @@ def cannot_mean(source: SourceFile, uses: Uses, targets: Sequence[Definition], e
 
 
 def is_member(source: SourceFile, definition: Definition) -> bool:
-    """Whether a definition is reached through an object: a method, a field."""
+    """Return whether a definition is accessed through an object: a method or a field."""
     if not definition.symbol.parent or _is_plain_constant(definition):
         return False
     if definition.name is not None and definition.name.type in MEMBER_NAMES:
@@ -90,7 +93,7 @@ def is_member(source: SourceFile, definition: Definition) -> bool:
 
 
 def with_constructors(source: SourceFile, definitions: Sequence[Definition]) -> Iterator[Definition]:
-    """The definitions and their constructors, which bear the same name."""
+    """Yield the definitions and their constructors, which have the same name."""
     yield from definitions
     for each in source.definitions:
         for definition in definitions:
@@ -105,7 +108,9 @@ def with_constructors(source: SourceFile, definitions: Sequence[Definition]) -> 
 
 
 def hidden(source: SourceFile, definitions: Sequence[Definition], use: Use) -> bool:
-    """Whether a plain name stands outside the module of the definitions, or inside of one that has its own."""
+    """Return whether a plain name is used outside the module of the definitions, or in a module or class that has its
+    own.
+    """
     first = definitions[0]
     if not _spanned(source, first.symbol.parent, use):
         return True
@@ -122,7 +127,7 @@ def hidden(source: SourceFile, definitions: Sequence[Definition], use: Use) -> b
 
 
 def inside(source: SourceFile, owner: str, use: Use) -> bool:
-    """Whether a use stands in a class, or in a method of it that is written elsewhere, and in no class within."""
+    """Return whether the innermost class around a use is `owner`; a method written outside of its class counts."""
     innermost = ""
     for each in source.definitions:
         if each.outer.start_byte <= use.node.start_byte < each.outer.end_byte:
@@ -134,7 +139,7 @@ def inside(source: SourceFile, owner: str, use: Use) -> bool:
 
 
 def is_self(source: SourceFile, use: Use, owner: str) -> bool:
-    """Whether what is in front of the dot is the class itself or the object of it."""
+    """Return whether the expression in front of the dot is the class itself or its own instance."""
     simple = owner.rpartition(".")[2]
     if _dotted(use.receiver) in (simple, owner):
         return True
@@ -144,9 +149,9 @@ def is_self(source: SourceFile, use: Use, owner: str) -> bool:
 
 
 def _belongs_to_another(source: SourceFile, name: str, owners: Collection[str], use: Use) -> bool:
-    """Whether a use stands in a class that has a member of this name and is none of the owners.
+    """Return whether a use is inside a class that has a member of this name and is none of the owners.
 
-    A constructor is no such member: who names it means the class.
+    Constructors do not count as such members: their name refers to the class.
     """
     return any(
         each.symbol.name == name
@@ -159,7 +164,9 @@ def _belongs_to_another(source: SourceFile, name: str, owners: Collection[str], 
 
 
 def _is_plain_constant(definition: Definition) -> bool:
-    """Whether it is a constant of an enum whose names belong to what is around the enum, as in C."""
+    """Return whether a definition is a constant of an unscoped enum, whose names belong to the scope around it, as in
+    C.
+    """
     enum = definition.node.parent.parent if definition.node.parent is not None else None
     if definition.node.type != "enumerator" or enum is None:
         return False
@@ -167,7 +174,7 @@ def _is_plain_constant(definition: Definition) -> bool:
 
 
 def _spanned(source: SourceFile, parent: str, use: Use) -> bool:
-    """Whether a use is inside `parent`, as far as that is a module."""
+    """Return whether a use is inside `parent`; True if that is no module."""
     is_module = any(each.qualified == parent and each.symbol.kind == "module" for each in source.definitions)
     return not is_module or _in_module(source, parent, use)
 

@@ -1,6 +1,6 @@
-"""Replace, insert around and delete a definition: which pieces of the text change.
+"""The edits replace, insert before or after, and delete of a definition, as splices of the text.
 
-Not here: bodies (`body.py`), names (`rename.py`), whether the result is sound (`splices.py`).
+Not here: bodies (`body.py`), names (`rename.py`), checking the result (`splices.py`).
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ _DECLARED = frozenset(("variable_declarator", "property_element"))
 
 
 def replace(source: SourceFile, definition: Definition, code: str) -> Splice:
-    """The definition replaced; doc comment, decorators and `export` stay where the code brings none of its own.
+    """Return the splice that replaces a definition; doc comment, decorators and `export` are kept if the code has none.
 
-    EditRefused when the code defines nothing.
+    EditRefused if the code defines nothing.
     """
     _refuse_shared(source, definition)
     extent = extent_of(source, definition)
@@ -39,7 +39,8 @@ def replace(source: SourceFile, definition: Definition, code: str) -> Splice:
 
 
 def insert_before(source: SourceFile, definition: Definition, code: str) -> Splice:
-    """The code on lines of its own, above the doc comment and decorators of the definition."""
+    """Return the splice that inserts the code on lines of its own, above the definition's doc comment and decorators.
+    """
     extent = extent_of(source, definition)
     if not first_alone(source, extent.top):
         raise _shares_line(source, definition, extent.top)
@@ -50,7 +51,7 @@ def insert_before(source: SourceFile, definition: Definition, code: str) -> Spli
 
 
 def insert_after(source: SourceFile, definition: Definition, code: str) -> Splice:
-    """The code on lines of its own, below the definition."""
+    """Return the splice that inserts the code on lines of its own, below the definition."""
     extent = extent_of(source, definition)
     if not last_alone(source, extent.tail):
         raise _shares_line(source, definition, extent.tail)
@@ -63,9 +64,9 @@ def insert_after(source: SourceFile, definition: Definition, code: str) -> Splic
 
 
 def delete(source: SourceFile, definition: Definition, *, emptied: bool) -> Splice:
-    """The definition gone with its doc comment and decorators, and the blank lines on one side of it.
+    """Return the splice that deletes a definition with its doc comment, decorators and the blank lines on one side.
 
-    `emptied`: it is what is left of a block that must not be empty, so `pass` takes its place.
+    `emptied`: nothing else is left in a block that must not be empty, so `pass` takes its place.
     """
     _refuse_shared(source, definition)
     extent = extent_of(source, definition)
@@ -88,7 +89,7 @@ def delete(source: SourceFile, definition: Definition, *, emptied: bool) -> Spli
 
 
 def emptied_blocks(definitions: Sequence[Definition]) -> Collection[int]:
-    """Of Python definitions to delete, by their number: the first of each block of which nothing would be left."""
+    """Return the 0-based numbers of the definitions to replace with `pass`: one for each Python block left empty."""
     gone = {statement_of(each.outer).id: number for number, each in reversed(list(enumerate(definitions)))}
     found = set()
     for each in definitions:
@@ -101,7 +102,7 @@ def emptied_blocks(definitions: Sequence[Definition]) -> Collection[int]:
 
 
 def _brought(source: SourceFile, splice: Splice) -> Extent | None:
-    """What the new code has in front of its first definition, seen in its place; None if it defines nothing."""
+    """Return the extent of the first definition that a splice adds, parsed in its place; None if it defines nothing."""
     probe = source_of(source.path, applied(source, [splice]))
     if probe is None:
         return None
@@ -114,7 +115,7 @@ def _brought(source: SourceFile, splice: Splice) -> Extent | None:
 
 
 def _kept(source: SourceFile, extent: Extent, brought: Extent) -> str:
-    """The parts of the old definition of whose kind the new one has none."""
+    """Return the text of the old definition's parts whose kinds the new one lacks."""
     ends = (*(part.start for part in extent.parts), extent.core)[1:]
     return "".join(
         source.slice(part.start, end)
@@ -124,7 +125,7 @@ def _kept(source: SourceFile, extent: Extent, brought: Extent) -> str:
 
 
 def _gap(source: SourceFile, definition: Definition, extent: Extent, code: str) -> int:
-    """How many blank lines belong between the definition and new code beside it."""
+    """Return the number of blank lines between the definition and new code beside it."""
     start, end = source.line_start(extent.top), source.line_after(extent.tail)
     before, after = _blank_before(source, start), _blank_after(source, end)
     default = 2 if source.language == "python" and not indentation(source, extent.top) else 1
@@ -144,7 +145,7 @@ def _one_line(source: SourceFile, extent: Extent) -> bool:
 
 
 def _is_edge(source: SourceFile, place: int, extent: Extent, *, above: bool = False) -> bool:
-    """Whether the block or the text ends at a place next to the definition (`above`: begins there)."""
+    """Return whether the block or text ends (with `above`: begins) at an offset next to the definition."""
     if (place == 0) if above else (place >= len(source.data)):
         return True
     line = source.line_start(place - 1) if above else place
@@ -152,21 +153,21 @@ def _is_edge(source: SourceFile, place: int, extent: Extent, *, above: bool = Fa
 
 
 def _blank_before(source: SourceFile, start: int) -> int:
-    """Where the blank lines begin that end at a line."""
+    """Return the offset where the blank lines before a line begin."""
     while start and not source.data[(before := source.line_start(start - 1)) : start].strip():
         start = before
     return start
 
 
 def _blank_after(source: SourceFile, end: int) -> int:
-    """Where the blank lines end that begin at a line."""
+    """Return the offset where the blank lines from a line on end."""
     while end < len(source.data) and not source.data[end : source.line_end(end)].strip():
         end = source.line_after(end)
     return end
 
 
 def _refuse_shared(source: SourceFile, definition: Definition) -> None:
-    """A declaration of several names is no definition of one of them."""
+    """Refuse to edit one name of a declaration of several (EditRefused)."""
     node = definition.node
     holders = [node, *(child for child in node.children if child.type in _LISTS)]
     fields = [holder.field_name_for_child(number) for holder in holders for number in range(holder.child_count)]

@@ -1,6 +1,6 @@
-"""The files of a workspace, or of a part of it, that a run may look into, and their texts as it sees them.
+"""The files of a workspace, or of a part of it, that a run may read, and their texts as the run sees them.
 
-Blocks; use it in a thread. Not here: what is in the texts (`codebase.py`).
+All methods block; call them in a thread. Not here: what is in the texts (`codebase.py`).
 """
 
 from __future__ import annotations
@@ -15,26 +15,26 @@ from codeagent_lsp.tools.files.find_tools import may_show
 
 
 class Reach:
-    """What is below `path` (absolute; None: everywhere)."""
+    """The readable files below `path` (absolute; None: the whole workspace)."""
 
     def __init__(self, context: ToolContext, path: str | None) -> None:
         self._context = context
         self._path = path
 
     def walked(self) -> list[str]:
-        """Every file, ignored ones left out."""
+        """Return the absolute path of every file that is not ignored."""
         view = self._context.view
         starts = (self._path,) if self._path is not None else view.roots.folders
         return [path for start in starts for path in view.walk(start)]
 
     def over(self, paths: Iterable[str]) -> set[str]:
-        """With the files that are open or staged; those deleted left out."""
+        """Return these paths and those of open or staged files; deleted, ignored and outside ones are left out."""
         view = self._context.view
         both = {*paths, *view.over_disk()}
         return {path for path in both if self._has(path) and not view.is_ignored(path) and view.exists(path)}
 
     def absolute(self, paths: Iterable[str]) -> dict[str, str]:
-        """By absolute path the names, as the index has them, of the files that are here and may be shown."""
+        """Map absolute paths to the names in the index, for those files that exist here and may be shown."""
         found = {}
         for path in paths:
             try:
@@ -46,7 +46,7 @@ class Reach:
         return found
 
     def with_word(self, name: str, paths: Iterable[str]) -> list[str]:
-        """Those of the files whose text has a name somewhere."""
+        """Return those of the files whose text contains a name."""
         return [
             path
             for path in paths
@@ -54,12 +54,12 @@ class Reach:
         ]
 
     def parsed(self, path: str) -> SourceFile | None:
-        """A file parsed; None where it cannot be read, may not be, or has no known language."""
+        """Return a file parsed; None if it cannot or may not be read, or its language is unknown."""
         text = self._read(path) if self.may_show(path) else None
         return source_of(self._context.view.roots.relative(path), text) if text is not None else None
 
     def may_show(self, path: str) -> bool:
-        """Whether the user lets a file be read."""
+        """Return whether the user's rules let a file be shown."""
         return may_show(self._context, path, self._path)
 
     def _has(self, path: str) -> bool:

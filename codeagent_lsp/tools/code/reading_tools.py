@@ -1,6 +1,6 @@
-"""`ast_parse`, `ast_find_symbols`, `ast_extract_function` and `ast_get_imports`: what a text defines and imports.
+"""The tools `ast_parse`, `ast_find_symbols`, `ast_extract_function` and `ast_get_imports`: definitions and imports.
 
-Every answer comes from the text the run sees now. Not here: uses of names (`graph_tools.py`).
+Every answer comes from the current text that the run sees. Not here: uses of names (`graph_tools.py`).
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ _MAX_FAULTS = 5
 
 
 class FileParameters(Parameters):
-    """Which file."""
+    """The file to read."""
 
     path: str = Field(description="File, relative to the workspace")
 
 
 class AstParse(Tool[FileParameters]):
-    """The outline of a file."""
+    """Show the outline of a file."""
 
     traits: ClassVar[ToolTraits] = ToolTraits(
         "ast_parse",
@@ -46,7 +46,7 @@ class AstParse(Tool[FileParameters]):
     output = dict[str, Any]  # language, symbols, imports, errors
 
     async def run(self, arguments: FileParameters, context: ToolContext) -> ToolOutput:
-        """One line for each definition, indented by depth."""
+        """Return one line for each definition, indented by depth."""
         source = await read_source(context, arguments.path)
         symbols = source.parsed.outline.symbols
         errors = [f"line {source.line(node.start_byte)}" for node in source.faults[:_MAX_FAULTS]]
@@ -68,7 +68,7 @@ class AstParse(Tool[FileParameters]):
 
 
 class FindSymbolsParameters(Parameters):
-    """What to look for, and where."""
+    """The definitions to look for, and where."""
 
     path: str | None = Field(None, description="File or folder; everywhere if left out")
     name: str | None = Field(None, description="Name or part of one")
@@ -76,7 +76,7 @@ class FindSymbolsParameters(Parameters):
 
 
 class AstFindSymbols(Tool[FindSymbolsParameters]):
-    """Definitions by name and kind."""
+    """Find definitions by name and kind."""
 
     traits: ClassVar[ToolTraits] = ToolTraits(
         "ast_find_symbols",
@@ -89,7 +89,7 @@ class AstFindSymbols(Tool[FindSymbolsParameters]):
     output = list[dict[str, Any]]
 
     async def run(self, arguments: FindSymbolsParameters, context: ToolContext) -> ToolOutput:
-        """One line for each, those with exactly this name first."""
+        """Return one line for each definition, exact matches of the name first."""
         path = context.view.roots.resolve(arguments.path) if arguments.path else None
         codebase = Codebase(context, path)
         if path is not None and context.view.roots.kind(path) != "folder":
@@ -104,14 +104,14 @@ class AstFindSymbols(Tool[FindSymbolsParameters]):
 
 
 class ExtractParameters(Parameters):
-    """Which definition."""
+    """The definition to extract."""
 
     path: str = Field(description="File, relative to the workspace")
     function_name: str = Field(description="name or Class.method; name#2 is the second of that name")
 
 
 class AstExtractFunction(Tool[ExtractParameters]):
-    """The text of one definition."""
+    """Show the text of one definition."""
 
     traits: ClassVar[ToolTraits] = ToolTraits(
         "ast_extract_function",
@@ -124,7 +124,7 @@ class AstExtractFunction(Tool[ExtractParameters]):
     output = dict[str, Any]  # path, name, start_line, end_line, text
 
     async def run(self, arguments: ExtractParameters, context: ToolContext) -> ToolOutput:
-        """Its lines as `read_file` shows them."""
+        """Return its lines with 1-based numbers, in the format of `read_file`."""
         source = await read_source(context, arguments.path)
         definition = find_one(source, arguments.function_name)
         extent = extent_of(source, definition)
@@ -137,7 +137,7 @@ class AstExtractFunction(Tool[ExtractParameters]):
 
 
 class AstGetImports(Tool[FileParameters]):
-    """What a file imports."""
+    """List the imports of a file."""
 
     traits: ClassVar[ToolTraits] = ToolTraits(
         "ast_get_imports",
@@ -150,7 +150,7 @@ class AstGetImports(Tool[FileParameters]):
     output = list[dict[str, Any]]  # module, names, line, files
 
     async def run(self, arguments: FileParameters, context: ToolContext) -> ToolOutput:
-        """One line for each."""
+        """Return one line for each import with the files it refers to."""
         source = await read_source(context, arguments.path)
         files = await files_of(Codebase(context), context)
         found = [(each, resolved(source.language, source.path, each, files)) for each in source.imports]
@@ -164,7 +164,7 @@ class AstGetImports(Tool[FileParameters]):
 
 
 async def read_source(context: ToolContext, path: str) -> SourceFile:
-    """A file of the workspace parsed, as the run sees it. ToolFailed where there is no grammar for it."""
+    """Return a file of the workspace parsed, as the run sees it. ToolFailed if there is no grammar for it."""
     absolute = context.view.roots.resolve(path)
 
     def read() -> SourceFile:
@@ -174,7 +174,7 @@ async def read_source(context: ToolContext, path: str) -> SourceFile:
 
 
 async def files_of(codebase: Codebase, context: ToolContext) -> ImportTargets:
-    """The files of the workspace for finding what imports name."""
+    """Return the files of the workspace, for resolving imports."""
     paths = frozenset(codebase.relative(path).replace("\\", "/") for path in await codebase.files())
     folders = {path.rpartition("/")[0] for path in paths if path.endswith(".go")}
     modules = await asyncio.to_thread(_go_modules, context, folders)
@@ -182,7 +182,7 @@ async def files_of(codebase: Codebase, context: ToolContext) -> ImportTargets:
 
 
 def described(symbol: SymbolInfo) -> dict[str, Any]:
-    """A definition as data."""
+    """Return a definition as a JSON-like object."""
     return {
         "name": symbol.qualified,
         "kind": symbol.kind,
@@ -195,7 +195,7 @@ def described(symbol: SymbolInfo) -> dict[str, Any]:
 
 
 def _go_modules(context: ToolContext, folders: set[str]) -> dict[str, str]:
-    """The names of Go modules, by the folder of their `go.mod`, for folders with Go files and all above them."""
+    """Map the folder of each `go.mod`, in folders with Go files and their ancestors, to its module's name."""
     above = {folder.rsplit("/", depth)[0] for folder in folders for depth in range(folder.count("/") + 1)}
     found = {}
     for folder in {"", *folders, *above}:

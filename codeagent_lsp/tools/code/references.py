@@ -1,6 +1,6 @@
-"""Where a name is defined and used, text by text, as far as the syntax shows it.
+"""Definition and use sites of a name, text by text, as far as the syntax shows them.
 
-Not here: which files are looked at (`codebase.py`).
+Not here: which files are searched (`codebase.py`).
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ _MOST_TEXT = 160
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """A place with a name. `line` and `column` are 1-based; `kind`: definition, call, use, import or member.
+    """An occurrence of a name. `line` and `column` are 1-based; `kind`: definition, call, use, import or member.
 
-    `within` is the dotted name of the definition around it, '' at the top of the file.
+    `within` is the dotted name of the enclosing definition, '' at the top of the file.
     """
 
     path: str
@@ -33,19 +33,19 @@ class Site:
 
 @dataclass(frozen=True, slots=True)
 class FoundReferences:
-    """References in one text, and how many uses of the name were left out as they mean something else."""
+    """The references in one text; `left_out` counts uses of the name that refer to something else."""
 
     sites: tuple[Site, ...]
     left_out: int
 
 
 def defined(source: SourceFile, symbol: str) -> tuple[Definition, ...]:
-    """The definitions in a text that a dotted name means."""
+    """Return the definitions in a text that a dotted name refers to."""
     return matching(source.definitions, symbol)
 
 
 def elsewhere(targets: Sequence[tuple[SourceFile, Definition]]) -> Elsewhere:
-    """What a text has to know of the definitions in others."""
+    """Return a summary of the targets in other texts, for `references`."""
     members = [definition for source, definition in targets if is_member(source, definition)]
     top = any(
         not is_member(source, definition) and Uses(source).home(definition) is None for source, definition in targets
@@ -54,7 +54,7 @@ def elsewhere(targets: Sequence[tuple[SourceFile, Definition]]) -> Elsewhere:
 
 
 def references(source: SourceFile, symbol: str, others: Elsewhere) -> FoundReferences:
-    """The uses in one text that can mean `symbol`; `others` is what is meant in other texts."""
+    """Return the uses in one text that can refer to `symbol`; `others` summarises the targets in other texts."""
     uses = Uses(source)
     targets = defined(source, symbol)
     name = symbol_name(symbol)
@@ -68,7 +68,7 @@ def references(source: SourceFile, symbol: str, others: Elsewhere) -> FoundRefer
 
 
 def definition_site(source: SourceFile, definition: Definition) -> Site:
-    """Where a definition stands."""
+    """Return the site of a definition's name."""
     node = definition.name or definition.node
     return Site(
         source.path,
@@ -81,7 +81,7 @@ def definition_site(source: SourceFile, definition: Definition) -> Site:
 
 
 def symbol_name(symbol: str) -> str:
-    """The last part of a dotted name."""
+    """Return the last part of a dotted name."""
     return normal(symbol).rpartition(".")[2]
 
 

@@ -1,6 +1,6 @@
-"""Another name for a definition, and for those uses of it in the same text that can mean nothing else.
+"""Renaming of a definition and of its certain uses in the same text.
 
-Not here: other files and uses through objects of unknown type, which are only told.
+Not here: other files and uses through objects of unknown type, which are only reported.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ _NAMES = {
 
 @dataclass(frozen=True, slots=True)
 class Renamed:
-    """What changes, and the lines (1-based) with the old name that were left alone."""
+    """The splices of a rename, and the 1-based lines on which the old name was left."""
 
     splices: tuple[Splice, ...]
     left: tuple[int, ...]
 
 
 def rename(source: SourceFile, definitions: Sequence[Definition], name: str) -> Renamed:
-    """All `definitions`, which have one dotted name, called `name`.
+    """Return the splices that rename `definitions`, which share one dotted name, to `name`.
 
-    EditRefused: no name in this language, a name that is taken, or a definition whose name cannot be told apart.
+    EditRefused for an invalid or taken name, or a definition whose name cannot be isolated.
     """
     first = definitions[0]
     new = _checked(source, first, name.strip())
@@ -81,7 +81,7 @@ def _refuse_taken(source: SourceFile, uses: Uses, definitions: Sequence[Definiti
 
 
 def _bare(source: SourceFile, start: int, end: int, old: str) -> tuple[int, int]:
-    """Without the quotes, `$` or `~` around a name."""
+    """Return the byte range of the name without the quotes, `$` or `~` around it."""
     text = source.slice(start, end)
     at = text.find(old)
     first = start + len(text[: max(at, 0)].encode("utf-8", "replace"))
@@ -89,7 +89,7 @@ def _bare(source: SourceFile, start: int, end: int, old: str) -> tuple[int, int]
 
 
 def written(use: Use, old: str, new: str) -> str:
-    """What takes the place of a use: a shorthand, which is a key as well, keeps its key."""
+    """Return the replacement for a use; a shorthand property (`{a}`) becomes `a: new`, so that its key is kept."""
     if use.node.type == "shorthand_property_identifier":
         return f"{old}: {new}"
     parent = use.node.parent
@@ -99,7 +99,7 @@ def written(use: Use, old: str, new: str) -> str:
 
 
 def _left(source: SourceFile, old: str, changed: Iterable[tuple[int, int]]) -> tuple[int, ...]:
-    """The lines on which the old name still stands as a word."""
+    """Return the 1-based lines on which the old name still occurs as a word."""
     starts = {start for start, _ in changed}
     word = re.compile(rb"(?<![\w$])" + re.escape(old.encode("utf-8", "replace")) + rb"(?![\w$])")
     found = (match.start() for match in word.finditer(source.data) if match.start() not in starts)

@@ -1,9 +1,9 @@
-"""Where a plain name is bound: by a parameter, a local variable or a nested definition, or by nothing in sight.
+"""Name binding in one text: the parameter, local variable or nested definition that binds a plain name, if any.
 
 Captures of `languages/*.scopes.scm`: `scope`; `function`, a scope that also holds what is `hoisted`; `class`, a scope
 that functions in it do not see; what is bound as `local` in the innermost scope, as `named` in the scope around the
-definition it names; `free`, a name that a function does not bind although it assigns it; `after`, a statement only
-behind which its names are bound. Not here: members of objects, other files.
+definition it names; `free`, a name that a function does not bind although it assigns it; `after`, a statement whose
+names are bound only after its end. Not here: members of objects, other files.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _NO_PATTERN_FIELDS = frozenset(("right", "value", "type", "default", "default_va
 
 
 class Binding(NamedTuple):
-    """A name bound in a scope, from a place on."""
+    """A name bound in a scope, from the byte offset `since` on."""
 
     scope: Node
     kind: str
@@ -39,7 +39,7 @@ class Binding(NamedTuple):
 
 @dataclass
 class Scopes:
-    """The scopes of one text."""
+    """The scopes of one text and the names bound in them."""
 
     source: SourceFile
     _kinds: dict[int, str] = field(default_factory=dict)
@@ -64,11 +64,11 @@ class Scopes:
 
     @property
     def bound_names(self) -> frozenset[bytes]:
-        """All names that some scope binds."""
+        """Return all names that some scope binds, as UTF-8."""
         return frozenset(self._bindings)
 
     def bound_at(self, node: Node) -> Node | None:
-        """The scope that binds the name at `node`; None for what the whole file or another one defines."""
+        """Return the scope that binds the name at `node`; None if it is defined at file level or elsewhere."""
         found = self._sites.get(node.start_byte)
         if found is not None:
             return found
@@ -82,7 +82,7 @@ class Scopes:
         return found
 
     def scope_of_name(self, name: Node) -> Node | None:
-        """The scope in which a definition with its name at `name` stands; None at the top of the file."""
+        """Return the scope of the definition whose name is at `name`; None at the top of the file."""
         bindings = self._bindings.get(name.text or b"", ())
         around = name.parent
         while around is not None and around.parent is not None:
@@ -103,7 +103,7 @@ class Scopes:
                         self._sites[name.start_byte] = scope
 
     def _scope(self, node: Node, *, hoisted: bool) -> tuple[Node, str]:
-        """The innermost scope around a node that can hold it; the root where there is none."""
+        """Return the innermost scope around a node that can hold it, with its kind; the root if there is none."""
         around = node.parent
         while around is not None:
             kind = self._kinds.get(around.id)
@@ -122,7 +122,7 @@ class Scopes:
 
 
 def _names(pattern: Node, *, constants: bool) -> Iterator[Node]:
-    """The names a pattern binds; where `constants` is off those that begin with a capital letter are none."""
+    """Yield the names that a pattern binds; without `constants`, names with a capital initial are skipped."""
     if pattern.type in _NAMES or (pattern.type == "implicit_parameter" and not pattern.named_child_count):
         if constants or not (pattern.text or b"")[:1].isupper():
             yield pattern

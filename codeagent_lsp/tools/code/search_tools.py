@@ -1,4 +1,4 @@
-"""`search_semantic` and `code_index_build`: find code by words that describe it, and bring the index up to date.
+"""The tools `search_semantic` and `code_index_build`: search code by a description, and update the index.
 
 Not here: searching (`index/answers.py`), and tools that look at the code's structure.
 """
@@ -24,14 +24,14 @@ NO_INDEX = "There is no code index here. Use grep and glob_file_search."
 
 
 class SearchParameters(Parameters):
-    """What to look for."""
+    """The description to search for."""
 
     query: str = Field(description="Words and names that describe the code", min_length=1)
     limit: int = Field(5, ge=1, le=MOST)
 
 
 class SearchSemantic(Tool[SearchParameters]):
-    """The pieces of code that fit best."""
+    """Find the pieces of code that match a description best."""
 
     traits: ClassVar[ToolTraits] = ToolTraits(
         "search_semantic",
@@ -42,7 +42,7 @@ class SearchSemantic(Tool[SearchParameters]):
     output = list[Piece]  # path, start_line and end_line (1-based, included), text, score
 
     async def run(self, arguments: SearchParameters, context: ToolContext) -> ToolOutput:
-        """Each piece under a line with its place and score."""
+        """Return each piece below a line with its place and score."""
         found = await index_of(context).search(arguments.query, arguments.limit)
         pieces: list[Piece] = [
             {"path": chunk.path, "start_line": chunk.line_start, "end_line": chunk.line_end, "text": chunk.text,
@@ -58,13 +58,13 @@ class SearchSemantic(Tool[SearchParameters]):
 
 
 class BuildParameters(Parameters):
-    """What to look at."""
+    """The folder whose files are counted."""
 
     path: str | None = Field(None, description="Count only files in this folder")
 
 
 class CodeIndexBuild(Tool[BuildParameters]):
-    """Bring the index up to the disk."""
+    """Update the code index to the state of the disk."""
 
     traits: ClassVar[ToolTraits] = ToolTraits(
         "code_index_build",
@@ -78,7 +78,7 @@ class CodeIndexBuild(Tool[BuildParameters]):
     output = dict[str, object]
 
     async def run(self, arguments: BuildParameters, context: ToolContext) -> ToolOutput:
-        """How many files are indexed."""
+        """Return the number of indexed files. ToolFailed if the index cannot be kept."""
         index, roots = index_of(context), context.view.roots
         below = roots.relative(roots.resolve(arguments.path)) if arguments.path else ""
         status = await index.refresh()
@@ -92,7 +92,7 @@ class CodeIndexBuild(Tool[BuildParameters]):
 
 
 def index_of(context: ToolContext) -> CodeIndex:
-    """The index of a run. ToolFailed where there is none."""
+    """Return the index of a run. ToolFailed if there is none."""
     return context.need(CodeIndex, NO_INDEX, ErrorCode.NOT_FOUND)
 
 

@@ -1,6 +1,6 @@
-"""Code that a model wrote, brought to the place where it goes: indentation and line ends.
+"""Adaptation of a model's code to its destination: indentation and line ends.
 
-Lines that begin inside a string keep what they begin with. Not here: where code goes (`operations.py`).
+Lines that begin inside a string keep their leading blanks. Not here: where code goes (`operations.py`).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _OFF_SIDE = "python"
 
 
 def shifted(source: SourceFile, code: str, indent: str) -> str:
-    """`code` with its lines `indent`ed, as deep inside each other as before; LF, no blank lines around it."""
+    """Return `code` re-indented to `indent` with its relative indentation kept; LF, without blank lines around it."""
     lines = _lines(code)
     fixed = _in_strings(source, "\n".join(lines))
     loose = [line for number, line in enumerate(lines) if line.strip() and number not in fixed]
@@ -38,7 +38,7 @@ def shifted(source: SourceFile, code: str, indent: str) -> str:
 
 
 def line_end(source: SourceFile, place: int) -> str:
-    """The line end to use near a place: that of its line, else the one used most."""
+    """Return the line end used on the line of a byte offset; on the last line, the dominant one of the text."""
     end = source.line_end(place)
     for newline in ("\r\n", "\n"):
         if source.data.startswith(newline.encode(), end):
@@ -47,12 +47,12 @@ def line_end(source: SourceFile, place: int) -> str:
 
 
 def with_line_ends(source: SourceFile, code: str, place: int) -> str:
-    """`code` with the line ends used near a place."""
+    """Return `code` with the line ends used near a byte offset."""
     return with_newlines(code, line_end(source, place))
 
 
 def unit(source: SourceFile) -> str:
-    """By how much the text indents a block: a tab, or so many spaces; four spaces where nothing tells."""
+    """Return the text's unit of indentation: a tab or spaces; by default a tab for Go, else four spaces."""
     steps: Counter[str] = Counter()
     before = ""
     for line in source.text.splitlines():
@@ -67,7 +67,7 @@ def unit(source: SourceFile) -> str:
 
 
 def _common(blanks: list[str]) -> int:
-    """How many characters all of them begin with."""
+    """Return the number of leading characters that all strings share."""
     return shared_ends(min(blanks), max(blanks))[0]
 
 
@@ -81,7 +81,7 @@ def _lines(code: str) -> list[str]:
 
 
 def _first_is_cut(source: SourceFile, lines: list[str], indent: str) -> bool:
-    """Whether only the first line lacks the indentation of the place, as when code is copied from its first word on."""
+    """Return whether only the first line lacks the indentation, as in code copied from its first word on."""
     rest = lines[1:]
     if not indent or _blanks(lines[0]) or not rest or not all(line.startswith(indent) for line in rest):
         return False
@@ -91,7 +91,7 @@ def _first_is_cut(source: SourceFile, lines: list[str], indent: str) -> bool:
 
 
 def _in_strings(source: SourceFile, code: str) -> set[int]:
-    """The 0-based lines of `code` that begin inside a string; docstrings do not count."""
+    """Return the 0-based lines of `code` that begin inside a string other than a docstring."""
     if "\n" not in code:
         return set()
     head = "<?php\n" if source.language == "php" else ""

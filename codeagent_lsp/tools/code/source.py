@@ -1,6 +1,6 @@
-"""One text with its syntax tree and its definitions, as the tools of group `code` look at it.
+"""A parsed text with its definitions and imports, for the tools of group `code`.
 
-Places in the tree are bytes of the UTF-8 form; `char` turns them into offsets of the text. Not here: what the
+Positions in the tree are byte offsets of the UTF-8 form; `char` converts them to character offsets. Not here: what the
 definitions mean (`targets.py`, `extent.py`), uses of names (`uses.py`).
 """
 
@@ -24,7 +24,7 @@ _MAX_FAULTS = 20_000
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """A definition and its nodes: as captured, with its wrappers, and its name (None: none that could be renamed)."""
+    """A definition with its nodes: as captured, with its wrappers, and its name (None if it has none to rename)."""
 
     symbol: SymbolInfo
     node: Node
@@ -33,18 +33,18 @@ class Definition:
 
     @property
     def qualified(self) -> str:
-        """`Parent.name`."""
+        """Return the dotted name `Parent.name`."""
         return self.symbol.qualified
 
     @property
     def body(self) -> Node | None:
-        """The node of its body."""
+        """Return the node of its body, if any."""
         return body_of(self.node)
 
 
 @dataclass(frozen=True)
 class SourceFile:
-    """A parsed text. `path` is shown and tells the language."""
+    """A parsed text. `path` is the shown name and determines the language."""
 
     path: str
     text: str
@@ -52,22 +52,22 @@ class SourceFile:
 
     @property
     def language(self) -> str:
-        """The name of the grammar."""
+        """Return the name of the grammar."""
         return self.parsed.grammar.name
 
     @property
     def data(self) -> bytes:
-        """The text as the tree counts it."""
+        """Return the text as the UTF-8 bytes that the tree's offsets refer to."""
         return self.parsed.source
 
     @property
     def root(self) -> Node:
-        """The whole tree."""
+        """Return the root node of the tree."""
         return self.parsed.tree.root_node
 
     @cached_property
     def definitions(self) -> tuple[Definition, ...]:
-        """All definitions, outer ones first; the members of a type that has no name of its own are none."""
+        """The definitions, outer ones first, without the members of anonymous types."""
         found: list[Definition] = []
         end = 0
         for place in self.parsed.outline.places:
@@ -80,12 +80,12 @@ class SourceFile:
 
     @cached_property
     def imports(self) -> tuple[Import, ...]:
-        """Imports as they are written."""
+        """The imports, as written in the text."""
         return tuple(parse.imports_of(self.parsed))
 
     @cached_property
     def faults(self) -> tuple[Node, ...]:
-        """Nodes that are errors or missing, in order, none inside another."""
+        """The error and missing nodes of the tree in order, none inside another."""
         found, pending = [], [self.root] if self.root.has_error else []
         for _ in range(_MAX_FAULTS):
             if not pending:
@@ -98,52 +98,52 @@ class SourceFile:
         return tuple(found)
 
     def char(self, place: int) -> int:
-        """The offset in `text` of a place in `data`."""
+        """Return the character offset in `text` for a byte offset in `data`."""
         if len(self.data) == len(self.text):
             return place
         return len(self.data[:place].decode("utf-8", "replace"))
 
     def trimmed(self, end: int) -> int:
-        """The end of a node without a line end: some grammars take it, or half of it, for part of a comment."""
+        """Return the end of a node without a line end, which some grammars include in comments, entirely or in half."""
         return end - (len(last := self.data[max(0, end - 2) : end]) - len(last.rstrip(b"\r\n")))
 
     def trimmed_blanks(self, end: int) -> int:
-        """Where the text in front of a place ends, blanks and line ends left out."""
+        """Return the offset where the text before `end` stops, without trailing blanks and line ends."""
         start = max(0, end - 4096)
         return start + len(self.data[start:end].rstrip())
 
     def slice(self, start: int, end: int) -> str:
-        """The text between two places."""
+        """Return the text between two byte offsets."""
         return self.data[start:end].decode("utf-8", "replace")
 
     def line(self, place: int) -> int:
-        """The 1-based line of a place."""
+        """Return the 1-based line of a byte offset."""
         return self.data.count(b"\n", 0, place) + 1
 
     def line_start(self, place: int) -> int:
-        """Where the line of a place begins."""
+        """Return the offset of the start of the line."""
         return self.data.rfind(b"\n", 0, place) + 1
 
     def line_end(self, place: int) -> int:
-        """Where the line of a place ends, in front of its line end."""
+        """Return the offset of the end of the line, before its LF or CRLF."""
         end = self.data.find(b"\n", place)
         end = len(self.data) if end < 0 else end
         return end - 1 if self.data[end - 1 : end] == b"\r" and end > place else end
 
     def line_after(self, place: int) -> int:
-        """Where the line behind that of a place begins; the end of the text after the last one."""
+        """Return the offset of the start of the next line; the end of the text for the last one."""
         end = self.data.find(b"\n", place)
         return len(self.data) if end < 0 else end + 1
 
 
 def source_of(path: str, text: str) -> SourceFile | None:
-    """The text parsed; None for an unknown language, and for a text too long or without any sense to the parser."""
+    """Return the text parsed; None for an unknown language, or a text that is too long or cannot be parsed."""
     parsed = parse.parsed(path, text)
     return SourceFile(path, text, parsed) if parsed is not None else None
 
 
 def required(path: str, text: str) -> SourceFile:
-    """As `source_of`. ToolFailed, with advice, where there is no tree."""
+    """Return the text parsed, as `source_of`. ToolFailed with advice if it cannot be parsed."""
     source = source_of(path, text)
     if source is not None:
         return source

@@ -1,4 +1,4 @@
-"""Pieces of a text that are replaced, and the proof that nothing else changed.
+"""Replacement of pieces of a text, and the check that nothing else changed.
 
 Not here: which pieces (`operations.py`, `body.py`, `rename.py`).
 """
@@ -23,7 +23,7 @@ _MAX_QUOTE = 60
 
 @dataclass(frozen=True, slots=True)
 class Splice:
-    """`text` instead of the bytes from `start` to `end`; `edit` is the 1-based number of the edit it belongs to."""
+    """A replacement of the bytes from `start` to `end` by `text`; `edit` is the 1-based number of its edit."""
 
     start: int
     end: int
@@ -32,7 +32,7 @@ class Splice:
 
 
 def applied(source: SourceFile, splices: Sequence[Splice]) -> str:
-    """The text with all pieces replaced. EditRefused if two of them overlap; deletions may share blank lines."""
+    """Return the text with all splices applied. EditRefused if two overlap; deletions may share blank lines."""
     ordered = sorted(splices, key=lambda each: (each.start, each.end))
     parts, place, last = [], 0, Splice(0, 0, "")
     for each in ordered:
@@ -48,7 +48,7 @@ def applied(source: SourceFile, splices: Sequence[Splice]) -> str:
 
 
 def problem(source: SourceFile, text: str, splices: Sequence[Splice] = ()) -> str | None:
-    """What is wrong with `text` that was not wrong before, with its line; None if nothing is."""
+    """Return the first new error in `text`, with its 1-based line; None if there is none."""
     after = source_of(source.path, text)
     if after is None:
         return "the result cannot be parsed"
@@ -62,7 +62,7 @@ def problem(source: SourceFile, text: str, splices: Sequence[Splice] = ()) -> st
 
 
 def untouched(source: SourceFile, splices: Sequence[Splice]) -> list[Definition]:
-    """The definitions that no splice reaches into."""
+    """Return the definitions that no splice overlaps."""
     found = []
     for definition in source.definitions:
         extent = extent_of(source, definition)
@@ -99,7 +99,7 @@ def _taken(known: Counter[str], quote: str) -> bool:
 
 
 def _python(before: str, after: str) -> str | None:
-    """What Python's own parser says, if it took the text before: it knows more than the grammar."""
+    """Return the error of Python's own parser, which is stricter than the grammar, if the text parsed before."""
     if _syntax_error(before) is not None:
         return None
     error = _syntax_error(after)
@@ -117,9 +117,9 @@ def _syntax_error(text: str) -> SyntaxError | None:
 
 
 def _lost(source: SourceFile, after: SourceFile, splices: Sequence[Splice]) -> str | None:
-    """A definition that the edits do not name but that is no longer what it was.
+    """Return a message about a definition that no edit overlaps but that changed; None if there is none.
 
-    One that ends where something was inserted, as a class behind its last method, may have become longer.
+    A definition that ends where something was inserted, such as a class, may have become longer.
     """
     if not splices:
         return None

@@ -1,4 +1,4 @@
-"""Which definition a name like `Class.method` or `Class.method#2` means in one text.
+"""Resolution of a name like `Class.method` or `Class.method#2` to a definition in one text.
 
 Not here: what belongs to a definition (`extent.py`).
 """
@@ -18,9 +18,9 @@ _MOST_SHOWN = 20
 
 
 def matching(definitions: Sequence[Definition], name: str) -> tuple[Definition, ...]:
-    """The definitions a dotted name means: those called exactly so, else those whose dotted name ends with it.
+    """Return the definitions that a dotted name refers to: exact matches, else those whose dotted name ends with it.
 
-    What is called like what it stands in, as a constructor, has to be named with that.
+    A definition inside another match, such as a constructor with its class's name, must be named with its parent.
     """
     plain = normal(name)
     exact = tuple(each for each in definitions if each.qualified == plain)
@@ -30,12 +30,13 @@ def matching(definitions: Sequence[Definition], name: str) -> tuple[Definition, 
 
 
 def normal(name: str) -> str:
-    """A dotted name, whatever its language puts between the parts."""
+    """Return a name with dots as separators, whatever separators its language uses."""
     return _SEPARATORS.sub(".", name.strip().removesuffix("()")).strip(".").replace("$", "")
 
 
 def find_all(source: SourceFile, target: str) -> tuple[Definition, ...]:
-    """All definitions that `target` means, at least one. EditRefused if there is none, with similar names."""
+    """Return all definitions that `target` refers to, at least one. EditRefused, with similar names, if there is none.
+    """
     found = _ORDINAL.match(target.strip())
     name, number = (found[1], int(found[2])) if found else (target, 0)
     candidates = matching(source.definitions, name)
@@ -45,7 +46,8 @@ def find_all(source: SourceFile, target: str) -> tuple[Definition, ...]:
 
 
 def find_one(source: SourceFile, target: str) -> Definition:
-    """The one definition that `target` means. EditRefused if there is none or more than one, with all candidates."""
+    """Return the one definition that `target` refers to. EditRefused, with all candidates, if there is none or several.
+    """
     candidates = find_all(source, target)
     if len(candidates) == 1:
         return candidates[0]
@@ -53,7 +55,7 @@ def find_one(source: SourceFile, target: str) -> Definition:
 
 
 def ambiguous(path: str, target: str, candidates: Sequence[Definition]) -> str:
-    """A sentence that lists what `target` could mean, and how to say which."""
+    """Return a message that lists the candidates for `target` and how to name each."""
     shown = "\n".join(
         f"  {normal(target)}#{number}: line {each.symbol.line_start}: {each.symbol.signature}"
         for number, each in enumerate(candidates[:_MOST_SHOWN], 1)

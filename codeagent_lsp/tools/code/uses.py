@@ -1,4 +1,4 @@
-"""Every use of a name in one text: what it is syntactically, and whether something local has the name.
+"""Uses of names in one text, with their syntactic role and the scope that binds them.
 
 Not here: other files (`references.py`), changing names (`rename.py`).
 """
@@ -38,7 +38,7 @@ _MEMBERS: dict[tuple[str, str], str] = {
     ("scoped_call_expression", "name"): "scope",
     ("scoped_property_access_expression", "name"): "scope",
 }
-"""The parent of a name and its field in it, by the fields of what stands in front of the dot."""
+"""Maps the type of a name's parent and the name's field in it to the fields that may hold the object before the dot."""
 
 _KEYS = frozenset(
     (("keyword_argument", "name"), ("pair", "key"), ("field_initializer", "field"), ("name_colon", "name"),
@@ -48,11 +48,11 @@ _KEYS = frozenset(
 _LATER = frozenset(("generic_type", "generic_name", "template_function", "template_method", "template_type"))
 MEMBER_NAMES = frozenset(("property_identifier", "field_identifier", "private_property_identifier"))
 NAMES_APART = frozenset(("java", "php", "bash"))
-"""Languages in which what is called and what is a variable never have one namespace."""
+"""Languages in which callables and variables have separate namespaces."""
 
 
 class Use(NamedTuple):
-    """A use of a name. `receiver` is what stands in front of the dot, '' where nothing does."""
+    """A use of a name. `receiver` is the text in front of the dot, '' if there is none."""
 
     node: Node
     call: bool
@@ -63,7 +63,7 @@ class Use(NamedTuple):
 
 @dataclass(frozen=True)
 class Uses:
-    """The uses in one text."""
+    """The uses of names in one text."""
 
     source: SourceFile
 
@@ -73,16 +73,16 @@ class Uses:
         return Scopes(self.source)
 
     def named(self, name: str) -> Iterator[Use]:
-        """The uses of `name`, in order; where it is defined and names of parameters are none."""
+        """Yield the uses of `name` in order, without definitions and parameter names."""
         wanted = name.encode("utf-8", "replace")
         return self._uses(lambda node: node.text == wanted)
 
     def all(self) -> Iterator[Use]:
-        """Every use, in order."""
+        """Yield every use, in order."""
         return self._uses(lambda node: True)
 
     def binder(self, use: Use) -> Node | None:
-        """The scope that binds the name of a use; None where nothing in sight does."""
+        """Return the scope that binds the name of a use; None if no scope of this text does."""
         if use.access != "plain" or use.imported or (use.call and self.source.language in NAMES_APART):
             return None
         if self.source.language == "ruby" and use.node.parent is not None and use.node.parent.type == "call":
@@ -90,7 +90,7 @@ class Uses:
         return self.scopes.bound_at(use.node)
 
     def in_other_namespace(self, definition: Definition, use: Use) -> bool:
-        """Whether a use cannot mean a definition as one is called and the other is a variable."""
+        """Return whether a use cannot refer to a definition because one is callable and the other a variable."""
         if self.source.language not in NAMES_APART or use.imported:
             return False
         is_function = definition.symbol.kind in ("function", "method")
@@ -101,7 +101,7 @@ class Uses:
         return is_function and use.access == "plain" and not use.call
 
     def home(self, definition: Definition) -> Node | None:
-        """The scope in which a definition stands; None at the top of the file and for members."""
+        """Return the scope that contains a definition; None at the top of the file and for members."""
         return self.scopes.scope_of_name(definition.name) if definition.name is not None else None
 
     def _uses(self, fits: Callable[[Node], bool]) -> Iterator[Use]:
@@ -120,7 +120,7 @@ class Uses:
 
 
 def around(source: SourceFile, place: int) -> Definition | None:
-    """The innermost definition around a place that has an inside."""
+    """Return the innermost definition, other than a variable or constant, around a byte offset."""
     found = None
     for definition in source.definitions:
         node = definition.outer
@@ -160,7 +160,7 @@ def _access(node: Node) -> tuple[Access, str]:
 
 
 def _is_literal_key(parent: Node) -> bool:
-    """Whether a name is the key in a literal of Go: `T{name: 1}`."""
+    """Return whether a name is the key in a composite literal of Go: `T{name: 1}`."""
     around = parent.parent
     return (
         parent.type == "literal_element"

@@ -1,8 +1,7 @@
-"""What the user allowed beyond a single call: for the rest of a session, or always in this workspace.
+"""The user's approvals beyond a single call: for the rest of a session, or always in this workspace.
 
-An approval is bound to the exact call and to how commands are isolated. Standing ones live in a file of the user's
-state folder, never in the workspace, and can be revoked. Not here: asking (`executor.py`), deciding
-(`policy.py`).
+An approval is bound to the exact call and to how commands are isolated. Standing ones are in a file of the user's state
+folder, never in the workspace, and can be revoked. Not here: asking (`executor.py`), deciding (`policy.py`).
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ MAX_STANDING = 1000
 
 @dataclass(frozen=True, slots=True)
 class StandingApproval:
-    """One call that is always allowed. `approval_id` is the call's fingerprint, `since` in seconds of the epoch."""
+    """A call that is always allowed. `approval_id` is its fingerprint; `since` is in seconds since the Unix epoch."""
 
     approval_id: str
     tool: str
@@ -32,13 +31,13 @@ class StandingApproval:
 
 
 class StandingApprovals:
-    """The approvals of one workspace that outlive sessions; read anew at every question, since editors share them."""
+    """The approvals of one workspace that outlive sessions; read from disk each time, as several editors share them."""
 
     def __init__(self, file: Path) -> None:
         self._file = file
 
     def all(self) -> tuple[StandingApproval, ...]:
-        """Every approval, oldest first; a file that cannot be read holds none."""
+        """Return every approval, oldest first; none if the file cannot be read."""
         try:
             rows = json.loads(self._file.read_text("utf-8"))
         except (OSError, ValueError):
@@ -46,16 +45,16 @@ class StandingApprovals:
         return tuple(item for row in rows if (item := _approval(row))) if isinstance(rows, list) else ()
 
     def covers(self, approval_id: str) -> bool:
-        """Whether this exact call is always allowed."""
+        """Return whether this exact call is always allowed."""
         return any(item.approval_id == approval_id for item in self.all())
 
     def add(self, call: ToolCall, approval_id: str, shown: str) -> None:
-        """Allow this exact call from now on. OSError when it cannot be kept."""
+        """Allow this exact call from now on. OSError if it cannot be written."""
         others = [item for item in self.all() if item.approval_id != approval_id]
         self._write([*others, StandingApproval(approval_id, call.name, shown, round(time.time(), 3))][-MAX_STANDING:])
 
     def revoke(self, approval_id: str | None = None) -> int:
-        """Take one approval back, or all; how many there were."""
+        """Revoke one approval, or all of them without an id; return how many were revoked."""
         known = self.all()
         kept = [item for item in known if approval_id is not None and item.approval_id != approval_id]
         if len(kept) != len(known):
@@ -71,7 +70,7 @@ class StandingApprovals:
 
 
 class Approvals:
-    """What the user allowed in one session; `standing` is what holds beyond it."""
+    """The approvals of one session; `standing` holds those that outlive it."""
 
     def __init__(self, standing: StandingApprovals | None = None) -> None:
         self._allowed: set[str] = set()
@@ -82,12 +81,13 @@ class Approvals:
         self._allowed.add(approval_id)
 
     def covers(self, approval_id: str) -> bool:
-        """Whether this exact call was allowed."""
+        """Return whether this exact call was allowed."""
         return approval_id in self._allowed or (self.standing is not None and self.standing.covers(approval_id))
 
 
 def fingerprint(call: ToolCall, scope: str = "") -> str:
-    """A hash of the exact call: its name, its arguments, and `scope`, the conditions under which it would run."""
+    """Return the SHA-256 hash, in hex, of the call's name, arguments and `scope`, the conditions under which it runs.
+    """
     canonical = json.dumps([call.name, dict(call.arguments), scope], sort_keys=True, ensure_ascii=True, default=str)
     return hashlib.sha256(canonical.encode()).hexdigest()
 

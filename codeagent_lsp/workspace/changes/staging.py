@@ -114,7 +114,7 @@ class Staging:
             raise FileRefused(_MOVED_AWAY.format(path=target))
         staged = staged.without([source])
         replaced = staged.get(target)
-        if replaced is not None:  # deleted before in this run: its place is taken, not its identity
+        if replaced is not None:  # deleted before in this run: only its path is reused
             staged = staged.with_change(replace(replaced, text=read.text))
             if base.base is not None:
                 staged = staged.with_change(FileChange(origin, base.base, None, base.version))

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
-WORK = 3_000_000  # pairs of lines looked at: less than a second
+WORK = 3_000_000  # pairs of lines compared: less than a second
 
 
 class Stretch(NamedTuple):

@@ -17,7 +17,7 @@ from enum import IntEnum
 from codeagent_lsp.workspace.text.lines import content_of, shared_ends, split_lines
 
 BLANKS = " \t"
-MANY = 40  # so many places are ambiguous, however near one of them may be
+MANY = 40  # so many matches are ambiguous, even if one of them is closer
 
 
 class Tier(IntEnum):

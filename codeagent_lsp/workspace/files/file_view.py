@@ -303,11 +303,11 @@ class FileView:
             root = None if is_untitled(path) else self.roots.root_of(path)
             if root is not None:
                 _add(names, path, root)
-        return _Overlay(names, deleted - names.keys())  # a folder may take the place of a deleted file
+        return _Overlay(names, deleted - names.keys())  # a folder may replace a deleted file
 
 
 def _check_size(shown: str, text: str, limit: int) -> None:
-    # Four bytes are the most a character takes, so most texts need no encoding to be judged.
+    # A character has at most four bytes, so most texts need not be encoded to be checked.
     size = len(text) * 4 if len(text) * 4 <= limit else len(text.encode("utf-8", "surrogatepass"))
     if size > limit:
         raise FileRefused(f"{shown} has {size:,} bytes, more than the limit of {limit:,}.")

@@ -17,7 +17,7 @@ _MAX_LENGTH = 1000
 _PIECE = re.compile(r"\*+|\?|\[[!^]?\]?[^\]/]*\]|\\.|.", re.DOTALL)
 _BRACES = re.compile(r"\{([^{}]*,[^{}]*)\}")
 
-_END = re.compile("(?!)")  # fits no name
+_END = re.compile("(?!)")  # matches no name
 
 _Segment = re.Pattern[str] | None  # None stands for `**`
 
@@ -112,4 +112,4 @@ def _fits(parts: Sequence[str], segments: Sequence[_Segment]) -> bool:
             back = (at, seg)
         else:
             return False
-    return seg == len(segments)  # a closing `**` wants at least one name, so one still waiting does not fit
+    return seg == len(segments)  # a final `**` needs at least one name, so a remaining one does not match

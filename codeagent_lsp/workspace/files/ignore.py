@@ -34,7 +34,7 @@ _BELOW = re.compile(r"/\*\*/\s*$")
 _NAMED = re.compile(r"\(\?P<\w+>")
 _ANYWHERE = "^(?:.+/)?"
 
-_Rule = tuple[bool, re.Pattern[str]]  # whether it leaves out what it fits, and what it fits
+_Rule = tuple[bool, re.Pattern[str]]  # whether it ignores (or re-includes) what it matches, and the pattern
 
 
 class _Rules(NamedTuple):
@@ -92,7 +92,7 @@ class IgnoreRules:
         here = self._read(top._replace(git=(_Source(0, exclude),) if exclude.each else ()))
         names = Path(self._root).relative_to(self._top).parts
         for name in names:
-            if here.ignores(name, is_dir=True):  # the repository around is not about this folder
+            if here.ignores(name, is_dir=True):  # the repository ignores this folder: its rules do not apply
                 return self._read(top._replace(path="".join(f"{each}/" for each in names)))
             here = here.enter(name)
         return here
@@ -141,7 +141,7 @@ def _load(path: str) -> _Rules:
         return _Rules()
     try:
         text = os.read(fd, _MAX_BYTES).decode("utf-8", "replace").removeprefix("\ufeff")
-    except OSError:  # a folder of that name
+    except OSError:  # it is a folder
         return _Rules()
     finally:
         os.close(fd)
@@ -165,7 +165,7 @@ def _any(rules: tuple[_Rule, ...]) -> re.Pattern[str] | None:
         others.append(f"{_ANYWHERE[1:]}(?:{'|'.join(anywhere)})")
     try:
         return re.compile("|".join(others), flags.pop() & ~re.UNICODE)
-    except re.error:  # they do not go together
+    except re.error:  # the patterns cannot be combined
         return None
 
 
@@ -200,7 +200,7 @@ def _fits(pattern: re.Pattern[str], path: str) -> bool:
         if match.groupdict().get("ps_d") is not None:
             if match.end("ps_d") == len(path):
                 return True
-        elif not (pattern.pattern.endswith("/") and match.end() == len(path)):  # `x/**` is not about x
+        elif not (pattern.pattern.endswith("/") and match.end() == len(path)):  # `x/**` does not match x
             return True
     return False
 

@@ -202,7 +202,7 @@ class Roots:
 
     def _open_at(self, folder: int | None, name: str, flags: int, path: str) -> int:
         try:
-            # A device may act on being opened, so it is looked at first; O_NOFOLLOW guards what comes after.
+            # Opening a device may have effects, so its type is checked first; O_NOFOLLOW guards against a swap.
             if flags == _READ:
                 _refuse_special(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode, self.relative(path))
             return os.open(name, flags, dir_fd=folder)
@@ -220,7 +220,7 @@ def is_untitled(path: str) -> bool:
 def _real(path: str, named: str) -> str:
     try:
         return os.path.realpath(named)
-    except OSError:  # a link that was there a moment ago is something else now
+    except OSError:  # a link was replaced meanwhile
         raise PathRefused(f"{path!r} is being changed right now. Try again.") from None
 
 

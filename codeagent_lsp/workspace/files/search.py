@@ -35,11 +35,11 @@ _PIPE_LIMIT = 64 * 1024 * 1024
 _MAX_PATTERN = 2000
 _HOW = "Patterns are Python regular expressions and match within one line"
 
-# Where the two engines read the same pattern differently, ripgrep is not asked.
+# Where the two engines read the same pattern differently, ripgrep is not used.
 _PYTHON_ONLY = re.compile(r"\[[^\]]*\[|&&|~~|\[[^\]]*--|\\[<>AZ0-9]|\\b\{|\(\?(?!:)|\{,|[*+?}]\+")
 _PLAIN = re.compile(r"[\x20-\x7e]*")
 _META = re.compile(r"[.\\\[^$*+?{}()|]")
-# Bytes that are no UTF-8: such a file is read as Latin-1 here, of which ripgrep knows nothing.
+# Bytes that are not UTF-8: such a file is read as Latin-1 here, but not by ripgrep.
 _NOT_UTF8 = (
     r"(?-u:[\xC0\xC1\xF5-\xFF]|(?:^|[\x00-\x7F])[\x80-\xBF]|[\xC2-\xF4](?:[^\x80-\xBF]|$)"
     r"|[\xE0-\xF4][\x80-\xBF](?:[^\x80-\xBF]|$)|[\xF0-\xF4][\x80-\xBF]{2}(?:[^\x80-\xBF]|$)"
@@ -325,7 +325,7 @@ async def _process(*command: str, stdin: bool = False) -> AsyncIterator[asyncio.
         if process.returncode is None:
             try:
                 os.killpg(process.pid, signal.SIGKILL)
-            except ProcessLookupError:  # ended by itself just now
+            except ProcessLookupError:  # it has just ended
                 pass
         await asyncio.shield(process.wait())
 

@@ -95,7 +95,7 @@ def fold(part: str) -> str:
 
     For example, `.GIT.`, `.g<joiner>it` and `GIT~1` become `.git`.
     """
-    # Some file systems drop what is drawn as nothing.
+    # Some file systems ignore invisible characters.
     kept = "".join(char for char in part if char not in "\n\t" and not is_unseen(char))
     plain = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", kept).casefold())
     stem = plain.partition(":")[0].rstrip(". ")

@@ -20,7 +20,7 @@ _MARKS: tuple[tuple[bytes, Encoding, str], ...] = (
 )
 _LATIN_NOTE = "The file is not UTF-8; it was read as Latin-1 and will be written so."
 _TEXT_CONTROLS = frozenset(b"\t\n\v\f\r\b\x1b")
-_CONTROLS_ALLOWED = 0.02  # share of control bytes above which bytes that are no UTF-8 are taken for binary
+_CONTROLS_ALLOWED = 0.02  # share of control bytes above which data that is not UTF-8 counts as binary
 
 
 class Decoded(NamedTuple):

@@ -43,7 +43,7 @@ class LineIndex:
         else:
             lengths = (len(line) + 1 for line in text.split("\n"))
             starts = array("Q", accumulate(lengths, initial=0))
-            starts.pop()  # behind the last line stands no line end
+            starts.pop()  # the last line has no line end
         return cls(starts)
 
     def __len__(self) -> int:

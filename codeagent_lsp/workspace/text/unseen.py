@@ -21,17 +21,17 @@ _IGNORABLE = (
     (0xFE00, 0xFE0F),  # variation selectors
     (0xFFA0, 0xFFA0),  # halfwidth Hangul filler
     (0xFFF0, 0xFFF8),
-    (0xE0000, 0xE0FFF),  # tags, variation selectors, and all that is kept free beside them
+    (0xE0000, 0xE0FFF),  # tags, variation selectors, and the reserved code points beside them
 )
 _DRAWN_AS_NOTHING = "\u2800\U00016fe4\U0001d159"  # Braille blank, Khitan filler, null notehead
 _UNSEEN_KINDS = frozenset(("Cc", "Cf", "Cs", "Zl", "Zp"))
 _ODD_KINDS = frozenset(("Co", "Cn", "Zs"))
-# Of category Cf, and drawn: signs that stand before a number (Prepended_Concatenation_Mark).
+# Of category Cf, but visible: signs before a number (Prepended_Concatenation_Mark).
 _DRAWN = frozenset("\u0600\u0601\u0602\u0603\u0604\u0605\u06dd\u070f\u0890\u0891\u08e2\U000110bd\U000110cd")
 
 _NON_JOINER, _JOINER = "\u200c", "\u200d"
-_STYLES = frozenset("\ufe0e\ufe0f")  # as text, as a picture
-_PICTURE_KINDS = frozenset(("So", "Sk", "Sm"))  # signs, tones of skin, arrows
+_STYLES = frozenset("\ufe0e\ufe0f")  # text style, emoji style
+_PICTURE_KINDS = frozenset(("So", "Sk", "Sm"))  # signs, skin tones, arrows
 _OTHER_PICTURES = frozenset("\u203c\u2049\u2139\u3030")  # emoji that are punctuation or a letter
 _PLAIN = re.compile(r"[\n\t\x20-\x7e]*")
 
