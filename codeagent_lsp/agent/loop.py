@@ -2,7 +2,7 @@
 
 Ask the model; if it answers, we are done; if it calls tools, run them, tell it the results, ask again; until an
 answer, a limit, a stop or a failure. Everything else is elsewhere: what tools may do (`tools/executor.py`), what
-fits the window (`window.py`), going in circles (`guards.py`), what becomes of the changes (`session/run.py`).
+fits the window (`context/window.py`), going in circles (`guards.py`), what becomes of the changes (`session/run.py`).
 
 Cancelling is cancelling the task this runs in; however it ends, the history it leaves is well-formed.
 """

@@ -68,7 +68,9 @@ def spoken(records: Iterable[Mapping[str, Any]]) -> list[tuple[str, str]]:
     return [(who, words) for who, words in map(_said, records) if words.strip()]
 
 
-def parse(reply: str, session: str, date: str, is_clean: Callable[[str], bool] = lambda text: True) -> list[MemoryEntry]:
+def parse(
+    reply: str, session: str, date: str, is_clean: Callable[[str], bool] = lambda text: True
+) -> list[MemoryEntry]:
     """The entries of a model's answer; what is not one, or does not pass `is_clean` (a secret), is left out."""
     found = []
     for item in _items(reply)[:MOST_NEW]:

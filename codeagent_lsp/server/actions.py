@@ -1,7 +1,7 @@
 """Code actions on a selection, a diagnostic or a file: commands made from memory, well within 10 ms.
 
 No model, no parsing, no file is touched here: an empty range is widened to the symbol around it when the command
-runs. Not here: what the commands do (`commands.py`).
+runs. Not here: what the commands do (`commands/commands.py`).
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """One run from the user's request to the decision about its changes.
 
 However it ends, `run_completed` is the last event, what was staged stays for a decision, and the conversation
-is well-formed. Not here: the talk with the model (`conversation.py`), the steps of a plan (`plan/execution.py`), how
-changes reach the buffers (the editor).
+is well-formed. Not here: the talk with the model (`conversation/conversation.py`), the steps of a plan
+(`plan/execution.py`), how changes reach the buffers (the editor).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The code index as one run sees it: its staged texts over unsaved ones over the disk, and nothing it may not read.
 
 Waits for the index a bounded time. Not here: building it (`index/host.py`), answering (`index/answers.py`),
-the map in the prompts (`repo_maps.py`).
+the map in the prompts (`conversation/repo_maps.py`).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What a run is made of, and the small facts of it that all who do a part of its work need.
 
-Not here: the work itself (`conversation.py`, `direct_path.py`, `plan/execution.py`).
+Not here: the work itself (`conversation/conversation.py`, `solving/direct_path.py`, `plan/execution.py`).
 """
 
 from __future__ import annotations

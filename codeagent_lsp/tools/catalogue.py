@@ -1,7 +1,7 @@
 """The list of all features and their tools; tools are registered nowhere else.
 
 Importing it loads all tools and pydantic, so the modules of an idle server do not import it. Not here: which tools are
-on (`registry.py`), which of them a model is offered (`session/run/tool_selection.py`).
+on (`registry.py`), which of them a model is offered (`session/conversation/tool_selection.py`).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The groups of tools with their purposes, and the port through which a run enables one.
 
-Not here: which tools a model is offered (`session/run/tool_selection.py`).
+Not here: which tools a model is offered (`session/conversation/tool_selection.py`).
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from tests.tidy.source import ROOT
+from tests.tidy.source import PACKAGE, ROOT, modules
 
 TEXT = (ROOT / "docs" / "architecture.md").read_text("utf-8")
 SECTION = TEXT.partition("## Where to go\n")[2].partition("\n## ")[0]
@@ -30,4 +30,16 @@ def test_every_other_path_of_the_page_exists() -> None:
     named = PACKAGE_PATH.findall(TEXT)
     missing = [path for path in named if not (ROOT / path).exists() and not (ROOT / "codeagent_lsp" / path).exists()]
     assert len(named) > 20
+    assert missing == []
+
+
+def test_docstrings_name_files_that_exist() -> None:
+    """A path in a docstring is one from the package or from the folder of its module, or only a name in it."""
+    invented = {"a/b.py", "test_a.py", "copy.py"}
+    missing = []
+    for module in modules():
+        near = (PACKAGE, ROOT, module.path.parent, module.path.parent.parent)
+        for name in re.findall(r"`([\w./]+\.py)`", module.text):
+            if name not in invented and not any((folder / name).exists() for folder in near):
+                missing.append(f"{module.name}: {name}")
     assert missing == []

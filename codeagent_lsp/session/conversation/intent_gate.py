@@ -1,7 +1,7 @@
 """Tells questions from tasks before a request is planned: words first, the model only where they do not tell.
 
 It only ever switches planning off. What the user asked for in so many words (a planned run) stays as it is. Not here:
-the rules (`agent/intent.py`), when the mode is told (`output.py`).
+the rules (`agent/intent.py`), when the mode is told (`../run_output.py`).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What a conversation adds to the model's rules and tools: background, repo map, news, nested instructions, agents.
 
-Not here: which texts these are (`background.py`), the talk itself (`conversation.py`).
+Not here: which texts these are (`../memory/background.py`), the talk itself (`conversation.py`).
 """
 
 from __future__ import annotations

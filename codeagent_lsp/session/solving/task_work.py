@@ -1,8 +1,8 @@
 """How a run's task is worked on, tool loop or direct path, and that its end is told truthfully.
 
 A task that asks for a change is not completed while nothing has changed or the tests it speaks of fail: it is worked
-on once more in another way, and then stopped. Not here: the loop (`conversation.py`), the attempts of the direct path
-(`direct_path.py`), the steps of a plan (`plan/execution.py`).
+on once more in another way, and then stopped. Not here: the loop (`../conversation/conversation.py`), the attempts of
+the direct path (`direct_path.py`), the steps of a plan (`plan/execution.py`).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Reading, finding, editing, patching, moving files; changes are staged, never written."""
+"""The feature `files`: reading, finding, editing, patching and moving files; changes are staged, never written."""
 
 from codeagent_lsp.tools.feature import Feature
 

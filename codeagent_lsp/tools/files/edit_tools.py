@@ -1,4 +1,4 @@
-"""`edit_file`, `write_file`, `batch_edit` and `preview_edit`: staged changes by search and replace.
+"""The tools `edit_file`, `write_file`, `batch_edit` and `preview_edit`: staged changes by search and replace.
 
 Nothing here touches the disk: the changes join the run's changeset, which the user decides about.
 """
@@ -53,7 +53,7 @@ class EditFile(Tool[EditParameters]):
 
 
 class WriteFileParameters(Parameters):
-    """A whole file."""
+    """The path and the whole new text of a file."""
 
     path: str = Field(description="File, relative to the workspace")
     content: str = Field(description="The whole new text")
@@ -96,7 +96,7 @@ class BatchEditParameters(Parameters):
 
 
 class BatchEdit(Tool[BatchEditParameters]):
-    """Several edits in one step."""
+    """Make several edits in one step."""
 
     traits: ClassVar[ToolTraits] = ToolTraits(
         "batch_edit",
@@ -127,7 +127,7 @@ class BatchEdit(Tool[BatchEditParameters]):
 
 
 class PreviewEditParameters(Parameters):
-    """An edit to look at."""
+    """An edit to preview."""
 
     path: str
     old_str: str
@@ -135,7 +135,7 @@ class PreviewEditParameters(Parameters):
 
 
 class PreviewEdit(Tool[PreviewEditParameters]):
-    """What an edit would change, without making it."""
+    """Show what an edit would change, without making it."""
 
     traits: ClassVar[ToolTraits] = ToolTraits(
         "preview_edit",
@@ -147,7 +147,7 @@ class PreviewEdit(Tool[PreviewEditParameters]):
     parameters = PreviewEditParameters
 
     async def run(self, arguments: PreviewEditParameters, context: ToolContext) -> ToolOutput:
-        """The unified diff."""
+        """Return the unified diff."""
         path = context.view.roots.resolve(arguments.path)
         before = (await asyncio.to_thread(context.view.read, path)).text
         done = await asyncio.to_thread(replaced, before, EditParameters(**arguments.model_dump()))
@@ -155,7 +155,7 @@ class PreviewEdit(Tool[PreviewEditParameters]):
 
 
 def replaced(text: str, edit: EditParameters) -> str:
-    """`text` with one edit made; line numbers that a model copied from a read result are no part of it."""
+    """Return `text` with one edit made; line numbers copied from a read result are ignored."""
     old, new = edit.old_str, edit.new_str
     if old not in text and (plain := without_line_numbers(old)) != old:
         old, new = plain, without_line_numbers(new)
@@ -163,16 +163,16 @@ def replaced(text: str, edit: EditParameters) -> str:
 
 
 def rewritten(known: str, content: str) -> str:
-    """`content` as the new text of a file: its line ends kept, line numbers of a read result left out.
+    """Return `content` as the new text of a file: with its line ends, without line numbers copied from a read result.
 
-    Where the file has such numbers itself, they are data.
+    If the file itself begins its lines with such numbers, they are kept.
     """
     plain = without_line_numbers(content) if without_line_numbers(known) == known else content
     return merge.with_line_ends_of(known, plain)
 
 
 def refuse_below_file(context: ToolContext, path: str) -> None:
-    """A file cannot hold another one; found out now, not when the user applies."""
+    """Refuse a path below an existing file now rather than when the user applies the change (ToolRetry)."""
     for parent in Path(path).parents:
         if context.view.roots.kind(str(parent)) == "folder":
             return
@@ -181,7 +181,7 @@ def refuse_below_file(context: ToolContext, path: str) -> None:
 
 
 def existing_text(context: ToolContext, path: str, parameter: str = "path") -> FileText | None:
-    """What is at a path; None for nothing, ToolRetry for what is no text. `parameter` is where the path came from."""
+    """Return the file at a path; None if there is none. ToolRetry, naming `parameter`, if it is not a text."""
     if not context.view.exists(path):
         return None
     try:

@@ -1,4 +1,4 @@
-"""`glob_file_search` and `grep`: find files by name and lines by pattern, unsaved and staged text included."""
+"""The tools `glob_file_search` and `grep`: find files by name and lines by pattern, with unsaved and staged text."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ GLOB_LIMIT = 200
 
 
 class GlobParameters(Parameters):
-    """A glob pattern and where to start."""
+    """A glob pattern and the folder to search."""
 
     pattern: str = Field(description="Glob, for instance **/*.py")
     path: str | None = Field(None, description="Folder to search in")
 
 
 class GlobFileSearch(Tool[GlobParameters]):
-    """Paths that match, newest first."""
+    """Find files by pattern, the newest first."""
 
     traits: ClassVar[ToolTraits] = ToolTraits(
         "glob_file_search", "Find files by name pattern.", "read", path_parameters=("path",)
@@ -33,7 +33,7 @@ class GlobFileSearch(Tool[GlobParameters]):
     output = list[str]
 
     async def run(self, arguments: GlobParameters, context: ToolContext) -> ToolOutput:
-        """One path per line."""
+        """Return one path per line."""
         view = context.view
         where = view.roots.resolve(arguments.path) if arguments.path else None
         found = await search.glob(view, arguments.pattern, where, limit=GLOB_LIMIT)
@@ -43,7 +43,7 @@ class GlobFileSearch(Tool[GlobParameters]):
 
 
 class GrepParameters(Parameters):
-    """A regular expression and where to look for it."""
+    """A regular expression and where to search for it."""
 
     pattern: str = Field(description="Regular expression")
     path: str | None = Field(None, description="File or folder to search in")
@@ -54,7 +54,7 @@ class GrepParameters(Parameters):
 
 
 class Grep(Tool[GrepParameters]):
-    """Lines that match."""
+    """Find lines by regular expression."""
 
     traits: ClassVar[ToolTraits] = ToolTraits(
         "grep", "Search file contents by regular expression.", "read", path_parameters=("path",)
@@ -63,7 +63,7 @@ class Grep(Tool[GrepParameters]):
     output = list[tuple[str, int]]
 
     async def run(self, arguments: GrepParameters, context: ToolContext) -> ToolOutput:
-        """`path:line:text`, context lines with `-` instead of `:`."""
+        """Return `path:line:text`, with `-` instead of `:` for context lines."""
         view, asked = context.view, None
         if arguments.path:
             view, asked = located(view, context.get(OutputStore), arguments.path)
@@ -88,7 +88,7 @@ class Grep(Tool[GrepParameters]):
 
 
 def may_show(context: ToolContext, path: str, asked: str | None) -> bool:
-    """Whether the user lets this file be read: by the rules, or as a secret place that was named and approved."""
+    """Return whether the user's rules let this file be read, or it is a secret place that was named and approved."""
     roots = context.view.roots
     verdict = reading(path, context.settings.permissions, roots).verdict
     approved = asked is not None and roots.is_secret(asked) and (path == asked or path.startswith(f"{asked}/"))

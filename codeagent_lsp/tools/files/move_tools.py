@@ -1,4 +1,4 @@
-"""`move_file` and `delete_file`, staged like every other change."""
+"""The tools `move_file` and `delete_file`, staged like every other change."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from codeagent_lsp.tools.traits import ToolTraits
 
 
 class MoveFileParameters(Parameters):
-    """From where to where."""
+    """The old and the new path of a file."""
 
     path: str = Field(description="File to move")
     new_path: str = Field(description="Where it goes; must not exist")
@@ -30,7 +30,7 @@ class MoveFile(Tool[MoveFileParameters]):
     output = dict[str, str]
 
     async def run(self, arguments: MoveFileParameters, context: ToolContext) -> ToolOutput:
-        """Stage the move; refused when something is at the new place."""
+        """Stage the move. ToolFailed if the new path exists."""
         roots = context.view.roots
         source, target = roots.resolve(arguments.path), roots.resolve(arguments.new_path)
         file = await asyncio.to_thread(context.view.read, source)
@@ -42,7 +42,7 @@ class MoveFile(Tool[MoveFileParameters]):
 
 
 class DeleteFileParameters(Parameters):
-    """Which file."""
+    """The file to delete."""
 
     path: str = Field(description="File to delete")
 

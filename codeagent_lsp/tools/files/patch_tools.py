@@ -1,4 +1,4 @@
-"""`apply_patch` and `undo_patch`: whole patches, all files or none, and taking staged steps back."""
+"""The tools `apply_patch` and `undo_patch`: patches of several files, applied all or none, and their undo."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from codeagent_lsp.workspace.files.file_view import FileText
 
 
 class ApplyPatchParameters(Parameters):
-    """A patch."""
+    """A patch in one of the two formats."""
 
     patch: str = Field(description="A unified diff, or the '*** Begin Patch' format")
 
 
 class ApplyPatch(Tool[ApplyPatchParameters]):
-    """Several files in one patch."""
+    """Change several files by one patch."""
 
     traits: ClassVar[ToolTraits] = ToolTraits(
         "apply_patch",
@@ -36,7 +36,7 @@ class ApplyPatch(Tool[ApplyPatchParameters]):
     output = dict[str, str]
 
     async def run(self, arguments: ApplyPatchParameters, context: ToolContext) -> ToolOutput:
-        """Stage what the patch changes as one step."""
+        """Stage the changes of the patch as one step. PatchRefused if it does not apply, or changes nothing."""
         resolved = {name: context.view.roots.resolve(name) for name in paths_of(arguments.patch)}
         if not resolved:
             raise PatchRefused("The patch names no file.")
@@ -55,13 +55,13 @@ class ApplyPatch(Tool[ApplyPatchParameters]):
 
 
 class UndoPatchParameters(Parameters):
-    """Which staged step to take back."""
+    """The staged step to undo."""
 
     change_id: str | None = Field(None, description="Id of a staged change; the last one when left out")
 
 
 class UndoPatch(Tool[UndoPatchParameters]):
-    """Take back staged changes of this run."""
+    """Undo staged changes of this run."""
 
     traits: ClassVar[ToolTraits] = ToolTraits(
         "undo_patch", "Take back the last staged change of this run, or one by id and all after it.", "write"
@@ -69,14 +69,14 @@ class UndoPatch(Tool[UndoPatchParameters]):
     parameters = UndoPatchParameters
 
     async def run(self, arguments: UndoPatchParameters, context: ToolContext) -> ToolOutput:
-        """Undo in the changeset only; what the user has is not touched."""
+        """Undo the step in the changeset; the user's files are not touched."""
         step = context.staging.undo(arguments.change_id)
         names = ", ".join(context.view.roots.relative(path) for path in step.paths)
         return ToolOutput(f"Taken back {step.change_id}: {names}.")
 
 
 def _refuse_two_names(resolved: Mapping[str, str]) -> None:
-    """A file under two names would be patched twice from its old text, and one half lost."""
+    """Refuse a patch with two names for one file: it would be patched twice from its old text (PatchRefused)."""
     names: dict[str, str] = {}
     for name, path in resolved.items():
         if path in names:

@@ -1,4 +1,4 @@
-"""`list_dir` and `read_file`: what is there, and what a file says, unsaved and staged text included."""
+"""The tools `list_dir` and `read_file`: folder listings and file texts, with unsaved and staged text."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ LARGE_FILE_HEAD = 100
 
 
 class ListDirParameters(Parameters):
-    """Where to look and how deep."""
+    """The folder to list and how deep."""
 
     path: str = Field(".", description="Folder, relative to the workspace")
     depth: int = Field(1, ge=1, le=5, description="Levels to show")
 
 
 class ListDir(Tool[ListDirParameters]):
-    """Names of files and folders; ignored ones are left out."""
+    """List files and folders; ignored ones are left out."""
 
     traits: ClassVar[ToolTraits] = ToolTraits(
         "list_dir", "List a folder. Folders end with '/'.", "read", path_parameters=("path",)
@@ -37,7 +37,7 @@ class ListDir(Tool[ListDirParameters]):
     output = list[str]
 
     async def run(self, arguments: ListDirParameters, context: ToolContext) -> ToolOutput:
-        """One line per entry, indented by depth."""
+        """Return one line per entry."""
         path = context.view.roots.resolve(arguments.path or ".")
         listing = await asyncio.to_thread(context.view.list_dir, path, arguments.depth)
         roots = context.view.roots
@@ -47,7 +47,7 @@ class ListDir(Tool[ListDirParameters]):
 
 
 class ReadFileParameters(Parameters):
-    """Which file, and optionally which lines."""
+    """The file, and optionally the first and last line."""
 
     path: str = Field(description="File, relative to the workspace")
     start_line: int | None = Field(None, ge=1, description="First line, 1-based")
@@ -55,21 +55,21 @@ class ReadFileParameters(Parameters):
 
 
 class ReadFile(Tool[ReadFileParameters]):
-    """A file's text with line numbers."""
+    """Show a file's text with line numbers."""
 
     traits: ClassVar[ToolTraits] = READ_FILE
     parameters = ReadFileParameters
     output = dict[str, str]
 
     async def run(self, arguments: ReadFileParameters, context: ToolContext) -> ToolOutput:
-        """The lines asked for; of a very large file the head and a hint."""
+        """Return the requested lines; for a very large file its head and a hint."""
         view, path = located(context.view, context.get(OutputStore), arguments.path)
         file = await asyncio.to_thread(view.read, path)
         return ToolOutput(render(file, arguments.start_line, arguments.end_line), {"path": path})
 
 
 def render(file: FileText, start: int | None = None, end: int | None = None) -> str:
-    """Lines `start` to `end` (1-based, included) with numbers; a note where something is left out."""
+    """Return the lines `start` to `end` (1-based, included) with numbers, and a note if some are left out."""
     lines = split_lines(file.text)
     total = len(lines)
     if start is not None and end is not None and end < start:

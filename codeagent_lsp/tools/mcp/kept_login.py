@@ -2,7 +2,7 @@
 
 The library's port for it, and the parts that the library does not keep: when a token expires, and which server renews
 it. Without those a token that ran out while nobody looked would be a new login. What is secret in it is told before
-it is used or kept, so that it is masked everywhere. Not here: the vault (`os_keyring.py`).
+it is used or kept, so that it is masked everywhere. Not here: the vault (`../variables/os_keyring.py`).
 """
 
 from __future__ import annotations

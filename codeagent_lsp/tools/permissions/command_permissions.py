@@ -1,8 +1,8 @@
-"""Who may run what: the part of a decision that depends on where a command would run. Pure.
+"""Permission decisions for shell commands that depend on where a command would run. Pure functions.
 
-Names are no defence; isolation is. In a shadow that lets nothing out, a command needs no question unless a rule of the
-user's asks for one. Not here: the grammar of shell commands (`shell_policy.py`), rules about paths and modes
-(`policy.py`).
+Security rests on isolation, not on command names: in a shadow that lets nothing out, a command needs no question unless
+a rule of the user asks for one. Not here: the grammar of shell commands (`shell_policy.py`), rules about paths and
+modes (`policy.py`).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from codeagent_lsp.tools.permissions.decision import Decision, Mode
 
 @dataclass(frozen=True, slots=True)
 class CommandRules:
-    """The user's rules for one tool: patterns without its name. A rule that names the tool alone is `*`."""
+    """The user's rules for one tool: patterns without the tool's name. A rule that names the tool alone is `*`."""
 
     allow: tuple[str, ...] = ()
     ask: tuple[str, ...] = ()
@@ -27,9 +27,7 @@ class CommandRules:
 
 @dataclass(frozen=True, slots=True)
 class CommandEnvironment:
-    """Where commands run: the settings, and how they are isolated; None where nothing can run,
-    for a `reason`.
-    """
+    """Where commands run: the shell settings and the isolation; None, with a `reason`, if commands cannot run."""
 
     shell: ShellSettings
     isolation: Isolation | None
@@ -41,17 +39,17 @@ NOWHERE = CommandEnvironment(ShellSettings(), None, "Commands cannot run here.")
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """What is known of the files that a command's words may name."""
+    """Predicates about the files that a command's words may name: is it a secret, does it lead out of the workspace."""
 
     is_secret: Callable[[str], bool]
     leads_out: Callable[[str], bool]
 
 
 def judged_command(command: str, rules: CommandRules, places: Places) -> Decision:
-    """What can be said of a command line by its words alone, wherever it runs.
+    """Return the decision about a command line by its words alone, wherever it runs.
 
-    `deny`: it is never run. What is `firm` holds however it is isolated: a rule of the user's, or the name of a secret.
-    Otherwise `allow` means that it only looks, and `ask` that isolation may answer.
+    `deny`: it is never run. A `firm` decision (a rule of the user, or the name of a secret) holds under any isolation.
+    Otherwise `allow` means that the command only reads, and `ask` that isolation may decide instead.
     """
     from codeagent_lsp.tools.permissions.shell_policy import (  # late: its tables are large
         covered_by,
@@ -75,7 +73,9 @@ def judged_command(command: str, rules: CommandRules, places: Places) -> Decisio
 
 
 def placed(decision: Decision, arguments: Mapping[str, Any], place: CommandEnvironment, mode: Mode) -> Decision:
-    """The decision in view of where the call would run. A rule that allows a command does not allow it the network."""
+    """Return the decision in view of where the call would run. A rule that allows a command does not allow it the
+    network.
+    """
     shell, isolation = place.shell, place.isolation
     if isolation is None:
         return Decision("deny", place.reason)

@@ -1,4 +1,4 @@
-"""What a call gets: the value that all parts of the permission decision speak in."""
+"""The permission decision about a tool call, as a value."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ Mode = Literal["ask", "acceptEdits", "readOnly", "bypass"]
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """`remember`: whether an approval may be kept for later calls; `firm`: whether it holds however well the call is
-    isolated.
+    """The verdict about one call with its reason in English. `remember`: an approval may be kept for later calls;
+    `firm`: the verdict holds whatever the isolation.
     """
 
     verdict: Verdict

@@ -1,6 +1,6 @@
-"""What the model may read without asking: for one file the same answer wherever a text of it would be shown.
+"""The decision whether the model may read a file without asking; the same for every tool that shows its text.
 
-Light, as maps and searches ask it of every file. Not here: other calls (`policy.py`), reading
+Cheap, as maps and searches call it for every file. Not here: other calls (`policy.py`), reading
 (`files/read_tools.py`).
 """
 
@@ -23,10 +23,10 @@ READ_FILE = ToolTraits(
 
 
 def reading(path: str, settings: PermissionsSettings, roots: Roots) -> Decision:
-    """The decision for `read_file` on one file."""
+    """Return the decision for `read_file` on one file."""
     return decide(READ_FILE, {"path": path}, settings, roots)
 
 
 def may_read(settings: PermissionsSettings, roots: Roots) -> Callable[[str], bool]:
-    """Whether a file (absolute path) may be read without asking the user."""
+    """Return a predicate that tells whether a file (absolute path) may be read without asking the user."""
     return lambda path: reading(path, settings, roots).verdict == "allow"

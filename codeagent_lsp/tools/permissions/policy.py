@@ -1,6 +1,6 @@
-"""Who may do what: rules and modes become a decision for one exact call. Pure.
+"""Permission decisions: rules and modes applied to one exact call. Pure functions.
 
-Deny wins, then ask, then allow; what no rule names is decided by the mode and the tool's effect. Not here:
+Deny wins, then ask, then allow; calls that no rule covers are decided by the mode and the tool's effect. Not here:
 asking the user (`executor.py`), the grammar of shell commands.
 """
 
@@ -33,32 +33,32 @@ _RULE = re.compile(r"^(?P<tool>[\w.*-]+)(?:\((?P<pattern>.*)\))?$", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """`tool(pattern)`: a glob for the tool's name and one for what it works on."""
+    """A permission rule `tool(pattern)`: a glob for the tool's name and one for its subjects (paths, commands)."""
 
     tool: str
     pattern: str | None
 
     @staticmethod
     def parse(text: str) -> Rule | None:
-        """The rule, or None when the text is not one."""
+        """Parse a rule; None if the text is not one."""
         match = _RULE.match(text.strip())
         return Rule(match["tool"], match["pattern"]) if match else None
 
     def covers(self, tool: str, subjects: Iterable[str]) -> bool:
-        """Whether the rule speaks about this tool and any of these subjects."""
+        """Return whether the rule covers this tool and any of these subjects."""
         if not fnmatch.fnmatchcase(tool, self.tool):
             return False
         return self.pattern is None or any(_matches(self.pattern, subject) for subject in subjects)
 
     def covers_all(self, tool: str, subjects: Iterable[str]) -> bool:
-        """Whether the rule speaks about this tool and every one of these subjects."""
+        """Return whether the rule covers this tool and every one of these subjects."""
         if not fnmatch.fnmatchcase(tool, self.tool):
             return False
         return self.pattern is None or all(_matches(self.pattern, subject) for subject in subjects)
 
 
 def effects_of(mode: Mode) -> tuple[Effect, ...]:
-    """The effects whose tools are offered at all in a mode."""
+    """Return the effects whose tools are offered in a mode."""
     return ("read", "ask") if mode == "readOnly" else ("read", "write", "run", "net", "ask")
 
 
@@ -69,9 +69,9 @@ def decide(
     roots: Roots,
     place: CommandEnvironment = NOWHERE,
 ) -> Decision:
-    """The decision for one call, from the mode, the rules, what the call touches and where it would run.
+    """Return the decision for one call, from the mode, the rules, what the call touches and where it would run.
 
-    `arguments` are those the tool will get: judged before repair, a path could hide in a text that holds JSON.
+    `arguments` must be the validated ones: before repair, a path could hide in a text that holds JSON.
     """
     if traits.effect not in effects_of(settings.mode):
         return Decision("deny", f"The mode {settings.mode} allows no tool that changes or runs anything.")
@@ -114,13 +114,13 @@ def _by_rules(
 
 
 def subjects_of(traits: ToolTraits, arguments: Mapping[str, Any]) -> tuple[str, ...]:
-    """What a call works on, as the model wrote it: paths, then what else rules may speak of; never empty."""
+    """Return the subjects of a call as the model wrote them: paths, then other subjects; ('',) if there are none."""
     found = (*_paths_named(traits, arguments), *_named(traits.subject_parameter, arguments))
     return found or ("",)
 
 
 def resolved_paths(traits: ToolTraits, arguments: Mapping[str, Any], roots: Roots) -> tuple[str, ...]:
-    """The same as real paths; what leads outside is left to the tool, which refuses it."""
+    """Return the call's paths as real paths, without those outside of the workspace, which the tool itself refuses."""
     found = []
     for path in _paths_named(traits, arguments):
         try:
@@ -139,7 +139,7 @@ def _paths_named(traits: ToolTraits, arguments: Mapping[str, Any]) -> list[str]:
 
 
 def _named(parameter: str, arguments: Mapping[str, Any]) -> list[str]:
-    """The texts of a parameter: its own, those in its list, or with `list.key` those of the objects in it."""
+    """Return the texts of a parameter: its own, those in its list, or for `list.key` those of the objects in the list."""
     head, _, rest = parameter.partition(".")
     value = arguments.get(head)
     if rest:
@@ -177,7 +177,7 @@ def _places(roots: Roots) -> Places:
 
 
 def _rules(texts: Iterable[str], *, widen: bool = False) -> list[Rule]:
-    """The rules; with `widen` one that cannot be read covers its whole tool, so that a slip opens nothing."""
+    """Return the parsed rules; with `widen`, an invalid rule covers its whole tool, so that a typo allows nothing."""
     rules = []
     for text in texts:
         rule = Rule.parse(text)

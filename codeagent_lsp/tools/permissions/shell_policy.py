@@ -1,9 +1,9 @@
-"""May this command line run without a question? Judged by its words alone, wherever it would run. Pure.
+"""The judgement whether a command line may run without asking, by its words alone, wherever it runs. Pure functions.
 
-Denied: the built-in list and the user's deny rules, looked for everywhere, also in broken scripts, behind wrappers
-and in substitutions. Allowed: scripts read to the last character, of which each simple command is harmless or covered
-by the user. All else asks. Not here: isolation, which is what makes a command harmless, and where links lead; both
-are the caller's. An allowed command still needs `bash`, a fixed environment and PATH, and limits on time and output.
+Denied: the built-in list and the user's deny rules, searched everywhere, also in malformed scripts, behind wrappers and
+in substitutions. Allowed: fully understood scripts, of which each simple command is harmless or covered by a rule. All
+else asks. Not here: isolation, which is what makes a command harmless, and the targets of links; both are the caller's.
+An allowed command still needs `bash`, a fixed environment and PATH, and limits on time and output.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ MAX_BYTES = 131_071
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """The decision about a whole command line, and why, in English; reasons are never empty."""
+    """The decision about a whole command line with its reasons in English, at least one."""
 
     decision: Literal["allow", "ask", "deny"]
     reasons: tuple[str, ...]
 
 
 def judge(command: str, *, allow: Sequence[str] = (), ask: Sequence[str] = (), deny: Sequence[str] = ()) -> Judgement:
-    """The judgement of a bash script. Rules are globs over one simple command; deny wins, then ask, then allow.
+    """Return the judgement of a bash script. Rules are globs over one simple command; deny wins, then ask, then allow.
 
-    Takes under 2 ms for what people write and is bounded in time for anything.
+    Takes under 2 ms for typical commands; the time is bounded for any input.
     """
     if not command.strip(" \t\n"):
         return Judgement("deny", ("There is no command.",))
@@ -61,12 +61,12 @@ def judge(command: str, *, allow: Sequence[str] = (), ask: Sequence[str] = (), d
 
 
 def covering_rule(rules: Sequence[str], command: str) -> str | None:
-    """The first of the user's ask or deny rules that covers the whole text or any command in it; None for none."""
+    """Return the first ask or deny rule that covers the whole text or any command in it; None if there is none."""
     return _covered(rules, command, unwrap(read(command[:MAX_BYTES])))
 
 
 def covered_by(rules: Sequence[str], command: str) -> bool:
-    """Whether the user's allow rules cover every command of a script that can be read to the last character."""
+    """Return whether the user's allow rules cover every command of a plain script."""
     script = read(command[:MAX_BYTES])
     if not rules or script.tree is None:
         return False
@@ -78,16 +78,15 @@ def covered_by(rules: Sequence[str], command: str) -> bool:
 
 
 def simple_commands(command: str) -> tuple[str, ...]:
-    """The texts of all commands in a script, also of those behind wrappers and in substitutions, in no more order
-    than that the outer ones come first."""
+    """Return the texts of all commands in a script, also behind wrappers and in substitutions, outer ones first."""
     found = unwrap(read(command[:MAX_BYTES])).invocations
     return tuple(dict.fromkeys(invocation.text for invocation in found))
 
 
 def words(command: str) -> tuple[str, ...]:
-    """All words of all commands in a script, without quotes, and the files of its redirections: what may be paths.
+    """Return all words of all commands in a script, unquoted, and the files of its redirections: the possible paths.
 
-    An option's value comes a second time without the option (`--include=x` and `x`).
+    An option's value is repeated without the option (`--include=x` and `x`).
     """
     everything = unwrap(read(command[:MAX_BYTES]))
     found = [word for invocation in everything.invocations for word in invocation.words]
@@ -97,12 +96,12 @@ def words(command: str) -> tuple[str, ...]:
 
 
 def shown(command: str, limit: int = 2_000) -> str:
-    """The exact command for the user's eyes, at most about `limit` characters; see `characters.shown`."""
+    """Return the exact command for display, at most about `limit` characters; see `characters.shown`."""
     return characters.shown(command, limit)
 
 
 def _covered(rules: Sequence[str], command: str, everything: Everything) -> str | None:
-    """The rule that covers the whole text or any command in it."""
+    """Return the first rule that covers the whole text or any command in it."""
     if not rules:
         return None
     texts = [command.strip()]
@@ -112,7 +111,7 @@ def _covered(rules: Sequence[str], command: str, everything: Everything) -> str 
 
 
 def _doubts(command: str, everything: Everything, allow: Sequence[str]) -> Iterator[str]:
-    """Why a script is not allowed by itself."""
+    """Yield the reasons why a script is not allowed by itself."""
     if found := characters.hidden(command):
         yield f"It has characters that are not seen: {', '.join(map(numbered, found[:5]))}."
     elif len(command) > MAX_CHARS:

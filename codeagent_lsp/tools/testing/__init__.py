@@ -1,4 +1,4 @@
-"""Running, writing and measuring tests in the project's own framework."""
+"""The feature `testing`: running, writing and measuring tests in the project's own framework."""
 
 from codeagent_lsp.tools.feature import Feature
 

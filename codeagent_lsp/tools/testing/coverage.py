@@ -1,4 +1,4 @@
-"""Which lines no test reaches: the value, the four formats it is read from, and the text a model reads.
+"""Test coverage: the report as a value, the parsers of four formats, and the text for the model.
 
 Not here: the commands that measure it (`measuring.py`).
 """
@@ -22,9 +22,9 @@ _RANGES_SHOWN = 12
 
 @dataclass(frozen=True, slots=True)
 class FileCoverage:
-    """One file, relative to where the tests ran: covered and countable lines (statements in Go), uncovered ranges.
+    """The coverage of one file, relative to the tests' folder: covered and countable lines (for Go statements).
 
-    Ranges are 1-based and include both ends.
+    `missing` are the uncovered ranges of lines, 1-based, both ends included.
     """
 
     path: str
@@ -34,13 +34,13 @@ class FileCoverage:
 
     @property
     def percent(self) -> float:
-        """How much is covered; a file without anything to cover is."""
+        """Return the covered share in percent; 100 for a file without countable lines."""
         return 100 * self.covered / self.total if self.total else 100.0
 
 
 @dataclass(frozen=True, slots=True)
 class CoverageReport:
-    """All files, the worst first. With a `problem` the numbers are not the whole truth."""
+    """The coverage of all files, the lowest first. With a `problem`, the numbers are incomplete."""
 
     framework: Framework
     files: tuple[FileCoverage, ...] = ()
@@ -48,16 +48,16 @@ class CoverageReport:
 
     @property
     def total(self) -> int:
-        """How many lines could be covered."""
+        """Return the number of countable lines."""
         return sum(file.total for file in self.files)
 
     @property
     def percent(self) -> float:
-        """How much of them is."""
+        """Return the covered share of all lines in percent; 0 without files."""
         return 100 * sum(file.covered for file in self.files) / self.total if self.total else 0.0
 
     def as_dict(self) -> dict[str, Any]:
-        """For programs."""
+        """Return the report as a JSON-like object."""
         return {
             "framework": self.framework,
             "percent": round(self.percent, 2),
@@ -71,14 +71,15 @@ class CoverageReport:
 
 
 def worst_first(files: Iterable[FileCoverage]) -> tuple[FileCoverage, ...]:
-    """In the order in which they need tests."""
+    """Return the files sorted by coverage, lowest first."""
     return tuple(sorted(files, key=lambda file: (file.percent, file.covered - file.total, file.path)))
 
 
 def parse(form: str, data: bytes, folder: str, module: str = "") -> tuple[FileCoverage, ...]:
-    """The files of a report in the form `coverage.py`, `istanbul`, `go` or `lcov`. ReportBroken if it is not whole.
+    """Parse a report in the form `coverage.py`, `istanbul`, `go` or `lcov`. ReportBroken if it is too large or
+    malformed.
 
-    `folder` is where the tests ran, `module` the Go module's path.
+    `folder` is where the tests ran, `module` the path of the Go module.
     """
     if len(data) > MAX_REPORT_BYTES:
         raise ReportBroken("is too large")
@@ -95,7 +96,7 @@ def parse(form: str, data: bytes, folder: str, module: str = "") -> tuple[FileCo
 
 
 def ranges(missing: Iterable[int], covered: Iterable[int]) -> Ranges:
-    """Line numbers as ranges: what only empty lines and comments part stays together."""
+    """Return uncovered lines as ranges; lines that are neither covered nor uncovered do not split a range."""
     reached = frozenset(covered)
     found: list[tuple[int, int]] = []
     for line in sorted(frozenset(missing)):
@@ -107,7 +108,7 @@ def ranges(missing: Iterable[int], covered: Iterable[int]) -> Ranges:
 
 
 def told(report: CoverageReport, locate: Callable[[str], str], state: str, budget: int) -> str:
-    """What a model reads, about `budget` characters: the sum, then the files with uncovered lines."""
+    """Return the text for the model, about `budget` characters: the sum, then the files with uncovered lines."""
     lines = [_sum(report, state)]
     lines += [report.problem] if report.problem else []
     left = budget - sum(map(len, lines))
@@ -158,7 +159,7 @@ def _istanbul(report: Any, folder: str) -> Iterator[FileCoverage]:
 
 
 def _go(profile: str, module: str) -> Iterator[FileCoverage]:
-    """Blocks of statements; packages that test each other tell the same block several times."""
+    """Yield the files of a Go cover profile; a block that several packages report counts with its highest count."""
     head, *lines = profile.splitlines() or [""]
     if not head.startswith("mode: "):
         raise ValueError(head)

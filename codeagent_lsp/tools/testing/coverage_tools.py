@@ -1,4 +1,4 @@
-"""`analyze_coverage`: what the tests do not reach, on the unsaved buffers and the staged changes.
+"""The tool `analyze_coverage`: lines that no test reaches, with unsaved buffers and staged changes included.
 
 Not here: measuring and the formats (`testing/measuring.py`, `testing/coverage.py`).
 """
@@ -28,13 +28,13 @@ from codeagent_lsp.tools.traits import ToolTraits
 
 
 class AnalyzeCoverageParameters(Parameters):
-    """What to look at; nothing means everything."""
+    """The file or folder to report on; by default everything."""
 
     path: str | None = Field(None, description="File or folder to report on, or a test file to run alone")
 
 
 class AnalyzeCoverage(Tool[AnalyzeCoverageParameters]):
-    """Runs the tests and reports lines that none of them reaches, the worst files first."""
+    """Run the tests and report the lines that none of them reaches, the worst files first."""
 
     traits: ClassVar[ToolTraits] = ToolTraits(
         "analyze_coverage",
@@ -48,7 +48,7 @@ class AnalyzeCoverage(Tool[AnalyzeCoverageParameters]):
     output = dict[str, Any]  # reports: framework, percent, total, files
 
     async def run(self, arguments: AnalyzeCoverageParameters, context: ToolContext) -> ToolOutput:
-        """A summary for the model; `data["reports"]` has every file."""
+        """Return a summary for the model; `data["reports"]` has every file."""
         shell = Noted(shell_of(context))
         path = existing(arguments.path, context)
         found = await projects_at(path, context)
@@ -67,7 +67,7 @@ class AnalyzeCoverage(Tool[AnalyzeCoverageParameters]):
 async def _attempted(
     project: Project, path: str | None, context: ToolContext, shell: Shell, *, alone: bool
 ) -> CoverageReport:
-    """Of several projects, one that cannot be measured does not hide the others."""
+    """Measure one project; if there are several, a failure becomes the problem of its report."""
     try:
         if not project.program:
             raise ToolFailed(not_installed(project))
@@ -79,7 +79,7 @@ async def _attempted(
 
 
 async def _measured(project: Project, path: str | None, context: ToolContext, shell: Shell) -> CoverageReport:
-    """All tests run, since any may reach the path; unless it names the tests themselves."""
+    """Run all tests, since any may reach the path, unless the path is a test file; return the coverage of the path."""
     alone = path is not None and is_test_file(path)
     chosen = project if alone else replace(project, target="")
     command = measuring.command(chosen, context.view, offline=shell.isolation.offline)

@@ -1,4 +1,4 @@
-"""`generate_tests`: the model writes a test file, it is run in the shadow, and it stays staged only if it passes.
+"""The tool `generate_tests`: the model writes a test file, which stays staged only if it passes in the shadow.
 
 Not here: what the model is asked (`testing/writing.py`), how tests run (`testing_tools.py`).
 """
@@ -34,7 +34,7 @@ SAVED_ONLY = (
 
 
 class GenerateTestsParameters(Parameters):
-    """What shall be tested."""
+    """The code to write tests for."""
 
     path: str = Field(description="File with the code, relative to the workspace")
     function_name: str | None = Field(None, description="Only this: name or Class.method")
@@ -42,7 +42,7 @@ class GenerateTestsParameters(Parameters):
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """A test file that is staged and has run: the tests, their step, and what running them gave."""
+    """A staged test file that was run: its text, its staged step, and the output of the run."""
 
     tests: str
     step: Step
@@ -50,18 +50,18 @@ class Trial:
 
     @property
     def reports(self) -> Sequence[Mapping[str, Any]]:
-        """One for each framework that ran."""
+        """Return the reports, one for each framework that ran."""
         reports: Sequence[Mapping[str, Any]] = self.output.data["reports"]
         return reports
 
     @property
     def ok(self) -> bool:
-        """Whether something passed and nothing else happened."""
+        """Return whether some test passed and none failed, without any problem."""
         bad = any(report["failed"] or report["errors"] or report["problem"] for report in self.reports)
         return not bad and any(report["passed"] for report in self.reports)
 
     def tally(self) -> Tally:
-        """The numbers of the run."""
+        """Return the counts of the run."""
         return Tally(
             sum(report["passed"] for report in self.reports),
             sum(report["failed"] + report["errors"] for report in self.reports),
@@ -70,7 +70,7 @@ class Trial:
 
 
 class GenerateTests(Tool[GenerateTestsParameters]):
-    """One file of tests, with one chance to correct it."""
+    """Write one file of tests, with one correction if it fails."""
 
     traits: ClassVar[ToolTraits] = ToolTraits(
         "generate_tests",
@@ -84,7 +84,7 @@ class GenerateTests(Tool[GenerateTestsParameters]):
     output = dict[str, Any]  # path, rounds, reports as of run_tests
 
     async def run(self, arguments: GenerateTestsParameters, context: ToolContext) -> ToolOutput:
-        """What passes, as run_tests tells it; `data` has the path and the reports. ToolFailed when tests still fail."""
+        """Return the output of run_tests; `data` has the path and the reports. ToolFailed if tests still fail."""
         complete = context.need(Complete, NO_MODEL)
         if shell_of(context).isolation.level == "direct":
             raise ToolFailed(SAVED_ONLY)
@@ -104,7 +104,7 @@ class GenerateTests(Tool[GenerateTestsParameters]):
 
 
 def _order(arguments: GenerateTestsParameters, context: ToolContext) -> Order:
-    """In a thread: what the file says, and where its tests go."""
+    """Return the order for a test file: the code and the path of the tests. Blocks; call it in a thread."""
     path = context.view.roots.resolve(arguments.path)
     if is_test_file(path):
         raise ToolRetry(f"{arguments.path} holds tests itself. Give the file with the code.")
@@ -118,7 +118,7 @@ def _order(arguments: GenerateTestsParameters, context: ToolContext) -> Order:
 
 
 async def _repaired(trial: Trial, wanted: Order, context: ToolContext, complete: Complete) -> Trial:
-    """The second and last try; nothing of either stays staged unless it passes."""
+    """Ask the model for one correction and run it. ToolFailed, with nothing left staged, if it fails too."""
     _take_back(trial.step, context)
     tests = await _written(complete, wanted.asked_again(trial.tests, trial.output.text))
     trial = await _tried(tests, wanted, context)
@@ -133,7 +133,7 @@ async def _repaired(trial: Trial, wanted: Order, context: ToolContext, complete:
 
 
 async def _tried(tests: str, wanted: Order, context: ToolContext) -> Trial:
-    """Stage the tests and run them; when they cannot run, they are not left staged."""
+    """Stage the tests and run them; unstage them if the run raises."""
     revealed = str(context.redaction.reveal({"content": tests})["content"])
     step = context.staging.write({wanted.target: revealed})
     try:
@@ -154,6 +154,6 @@ async def _written(complete: Complete, asked: str) -> str:
 
 
 def _take_back(step: Step, context: ToolContext) -> None:
-    """Unstage the file and what running it staged after it."""
+    """Unstage the file and everything staged after it by its run."""
     with suppress(ToolFailed):  # somebody has decided about it meanwhile
         context.staging.undo(step.change_id)

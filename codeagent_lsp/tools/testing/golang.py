@@ -1,4 +1,4 @@
-"""Reads the events of `go test -json`, also when they end in the middle.
+"""Parser of the events of `go test -json`, also of truncated reports.
 
 Not here: coverage (`coverage.py`).
 """
@@ -30,8 +30,9 @@ _CHATTER = re.compile(r"^\s*(?:=== |--- (?:PASS|FAIL|SKIP))|^(?:PASS|FAIL|ok)\b"
 
 @dataclass(frozen=True, slots=True)
 class GoTestRun:
-    """What places in the report refer to: the module's path in go.mod, the folder the tests ran in; and what the
-    command printed beside the report."""
+    """A test run of Go: the module's path in go.mod, the folder in which the tests ran, and the output beside the
+    report.
+    """
 
     module: str
     folder: str
@@ -40,7 +41,7 @@ class GoTestRun:
 
 @dataclass
 class _Unit:
-    """A test, or a package when `test` is empty, while its events come."""
+    """The events so far of one test, or of a package if `test` is empty."""
 
     package: str
     test: str
@@ -50,7 +51,7 @@ class _Unit:
 
 
 def parse(data: bytes, place: GoTestRun) -> Parsed:
-    """The cases, as far as they got. A test that never ended is an error."""
+    """Parse the cases of a report, also of a truncated one. A test without an end event is an error."""
     if len(data) > MAX_REPORT_BYTES:
         raise ReportBroken("is too large")
     units: dict[tuple[str, str], _Unit] = {}
@@ -91,7 +92,7 @@ def _take(event: Mapping[str, Any], units: dict[tuple[str, str], _Unit], builds:
 def _test(
     key: tuple[str, str], unit: _Unit, tests: Mapping[tuple[str, str], _Unit], where: GoTestRun
 ) -> Iterator[TestCase]:
-    """The case of a test; none for one that only holds others and failed, if it did, through them."""
+    """Yield the case of a test; none for a parent of subtests unless it failed by itself."""
     inner = [other for name, other in tests.items() if name[0] == key[0] and name[1].startswith(f"{key[1]}/")]
     if inner and (unit.ended != "fail" or any(other.ended == "fail" for other in inner)):
         return
@@ -106,7 +107,7 @@ def _test(
 
 
 def _package(unit: _Unit, builds: Mapping[str, list[str]], where: GoTestRun) -> Iterator[TestCase]:
-    """A package that failed although none of its tests did: it did not build, or its set-up failed."""
+    """Yield an error case for a package that failed without a failing test: in its build or set-up."""
     if unit.ended == "skip":  # no test files
         return
     built = [text for path, output in builds.items() if path.split(" ")[0] == unit.package for text in output]
@@ -121,7 +122,7 @@ def _said(unit: _Unit) -> str:
 
 
 def _printed(package: str, printed: str) -> list[str]:
-    """What the compiler said about a package, from `# package` to the next such line."""
+    """Return the compiler's output about a package, from `# package` to the next such line."""
     lines = iter(printed.splitlines(keepends=True))
     found = dropwhile(lambda line: line.split()[:2] != ["#", package], lines)
     next(found, None)
@@ -129,7 +130,7 @@ def _printed(package: str, printed: str) -> list[str]:
 
 
 def _place(text: str, package: str, where: GoTestRun) -> tuple[str | None, int | None]:
-    """The last place that is told, since logs come before errors; of a panic, the first frame of the user's."""
+    """Return the file and line of a failure: the first frame in the user's code, else the last place in the text."""
     if frame := re.search(rf"{re.escape(where.folder)}/(\S+\.go):(\d+)", text):
         return frame[1], int(frame[2])
     matches = list(_PLACE.finditer(text))

@@ -1,4 +1,4 @@
-"""Reads the JSON that jest writes with `--json` and vitest with `--reporter=json`: they share one shape.
+"""Parser of the JSON reports of jest (`--json`) and vitest (`--reporter=json`), which share one format.
 
 Not here: coverage (`coverage.py`).
 """
@@ -34,7 +34,7 @@ _FRAME = re.compile(r"^\s*(?:at |❯ )(?:.*?\()?((?:file://)?[^\s():]+):(\d+):\d
 
 
 def parse(data: bytes, folder: str) -> Parsed:
-    """The cases of a report; `folder` is where the tests ran. ReportBroken when it is not such a report."""
+    """Parse the cases of a report; `folder` is where the tests ran. ReportBroken if it is malformed or too large."""
     if len(data) > MAX_REPORT_BYTES:
         raise ReportBroken("is too large")
     try:
@@ -69,13 +69,13 @@ def _case(item: Mapping[str, Any], file: str, folder: str) -> TestCase:
 
 
 def _line(text: str, file: str, folder: str) -> int | None:
-    """The line of the test file that the trace of a failure leads through, nearest to the failure."""
+    """Return the 1-based line in the test file from the stack frame nearest to the failure; None if there is none."""
     frames = ((relative(match[1], folder), int(match[2])) for match in _FRAME.finditer(plain(text)))
     return next((line for name, line in frames if name == file), None)
 
 
 def _focused(text: str) -> str:
-    """What was thrown, with the part of its trace that is the user's."""
+    """Return a failure's text without the stack frames of libraries."""
     lines = plain(text).splitlines()
     return "\n".join(
         line for line in lines if not re.match(r"\s+at .*(?:node_modules/|node:internal|file:///.*/node_modules)", line)

@@ -1,6 +1,6 @@
-"""Reads JUnit XML, as pytest and node write it, without trusting it: no DTD, no entities, bounded in size and depth.
+"""Parser of untrusted JUnit XML, as pytest and node write it: no DTD, no entities, bounded in size and depth.
 
-Not here: other dialects' extras; only what the values of `reports.py` hold is read.
+Not here: extras of other dialects; only the fields of `reports.py` are read. `expat` is imported late.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _FRAME = re.compile(r"^(?:.*\()?([^\s:()][^:\n()]*):(\d+)(?::|\)|$)", re.MULTILI
 
 
 def parse(data: bytes, folder: str) -> Parsed:
-    """The cases of a whole report; `folder` is where the tests ran. ReportBroken for anything unsound."""
+    """Parse the cases of a report; `folder` is where the tests ran. ReportBroken if it is malformed or too large."""
     if len(data) > MAX_REPORT_BYTES:
         raise ReportBroken("is too large")
     from xml.parsers import expat  # late: an idle server does without it
@@ -46,7 +46,7 @@ def parse(data: bytes, folder: str) -> Parsed:
 
 
 class _JUnitReader:
-    """Collects test cases while the parser goes through the file; keeps nothing else."""
+    """Collects the test cases while the parser reads the file."""
 
     def __init__(self, folder: str) -> None:
         self.cases: list[TestCase] = []
@@ -60,7 +60,7 @@ class _JUnitReader:
         self._text: list[str] = []
 
     def listen(self, parser: XMLParserType) -> None:
-        """Take part in what `parser` reads."""
+        """Register the handlers of this reader with `parser`."""
         parser.buffer_text = True
         parser.StartDoctypeDeclHandler = _refuse
         parser.StartElementHandler = self._start
@@ -118,7 +118,7 @@ def _case(
 
 
 def _place(text: str, file: str | None, line: int | None, folder: str) -> tuple[str | None, int | None]:
-    """Where it failed: the last line of the trace in the test's own file, else where the test is."""
+    """Return the place of a failure: the last frame in the test's own file, else the test's place."""
     places = [(relative(match[1], folder), int(match[2])) for match in _FRAME.finditer(text)]
     if file is None:
         return places[-1] if places else (None, None)
@@ -126,7 +126,7 @@ def _place(text: str, file: str | None, line: int | None, folder: str) -> tuple[
 
 
 def _identity(attributes: Mapping[str, str], file: str | None) -> str:
-    """As pytest names it where we can: `tests/test_a.py::TestB::test_c[1]`."""
+    """Return pytest's id of a test if possible: `tests/test_a.py::TestB::test_c[1]`."""
     name, owner = attributes.get("name", "?"), attributes.get("classname", "")
     declared = attributes.get("file", "")
     module = declared.removesuffix(".py").replace("/", ".")

@@ -1,6 +1,6 @@
-"""Reads what `cargo test` prints, since the stable test harness has no other report: strictly, or not at all.
+"""Strict parser of the output of `cargo test`, since the stable test harness has no other report format.
 
-Names count only between `running N tests` and the N-th of them, and only when the totals agree, so that a test that
+Test names count only between `running N tests` and the N-th of them, and only if the totals agree, so that a test that
 prints such lines itself cannot add or hide one. Not here: coverage (`coverage.py`).
 """
 
@@ -32,7 +32,7 @@ _OUTCOMES: dict[str, CaseOutcome] = {"ok": "passed", "FAILED": "failed", "ignore
 
 @dataclass
 class _Unit:
-    """One test program, or the doc tests of a crate, while its lines come."""
+    """The lines so far of one test program, or of the doc tests of a crate."""
 
     name: str
     file: str | None
@@ -43,7 +43,7 @@ class _Unit:
     whole: bool = False
 
     def agrees(self, total: re.Match[str]) -> bool:
-        """Whether a line with totals is about what was seen."""
+        """Return whether a line of totals agrees with the tests seen."""
         outcomes = [outcome for outcome, _ in self.seen.values()]
         return [outcomes.count("passed"), outcomes.count("failed"), outcomes.count("skipped")] == [
             int(number) for number in total.groups()
@@ -51,7 +51,7 @@ class _Unit:
 
 
 def parse(data: bytes) -> Parsed:
-    """The cases of all test programs. A program whose lines do not add up makes the report broken."""
+    """Parse the cases of all test programs. A program whose counts do not add up makes the report broken."""
     if len(data) > MAX_REPORT_BYTES:
         raise ReportBroken("is too large")
     units: list[_Unit] = []

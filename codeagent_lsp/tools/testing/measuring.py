@@ -1,4 +1,4 @@
-"""The command that measures a project's coverage, and what it says when a tool for that is missing.
+"""The commands that measure a project's coverage, and the messages about missing tools.
 
 Not here: the formats (`coverage.py`), plain test runs (`runners.py`).
 """
@@ -82,13 +82,13 @@ exit $code
 
 
 def command(project: Project, view: FileView, *, offline: bool) -> Command:
-    """The command that runs the tests and measures; ToolFailed where nothing is known that could."""
+    """Return the command that runs the tests and measures coverage. ToolFailed for a framework without support."""
     words, script = _command(project, view)
     return scripted(script, words, project.folder, offline=offline)
 
 
 def read(project: Project, finished: Finished) -> CoverageReport:
-    """What was measured; ToolFailed when a tool is missing, with how to install it."""
+    """Return the coverage of a finished command. ToolFailed, with how to install it, if a tool is missing."""
     _require_tool(project, finished)
     data = finished.reports.get(_REPORT)
     if data is None:
@@ -135,7 +135,7 @@ def _command(project: Project, view: FileView) -> tuple[tuple[str, ...], str]:
 
 
 def _sources(project: Project, view: FileView) -> str:
-    """Folders to measure, so that files no test imports count; nothing where the project says it itself."""
+    """Return the folders to measure, so that files that no test imports count; '' if the project configures them."""
     for name, section in _CONFIGURED:
         try:
             if section in view.read(os.path.join(project.folder, name)).text:
@@ -150,7 +150,7 @@ def _of_tests(path: str) -> bool:
 
 
 def _require_tool(project: Project, finished: Finished) -> None:
-    """ToolFailed that says what to install."""
+    """Raise ToolFailed with how to install it if a coverage tool was missing."""
     missing = ""
     if project.framework in ("pytest", "unittest") and finished.exit_code == _NO_TOOL:
         package = "pytest-cov" if project.framework == "pytest" else "coverage"

@@ -1,7 +1,8 @@
-"""Finds what can be tested and with which framework, as the run sees the files: unsaved and staged count.
+"""Detection of test projects and their frameworks from the files as the run sees them, unsaved and staged ones
+included.
 
-Reads only, and a bounded number of files; blocks. Not here: the commands (`runners.py`), whether a framework is
-really installed for a Python (only running it tells).
+It only reads, and a bounded number of files; all functions block. Not here: the commands (`runners.py`), whether a
+Python has a framework installed (only running it shows).
 """
 
 # ruff: noqa: PTH118, PTH119, PTH120, PTH122 - paths are plain strings, as everywhere below FileView
@@ -40,11 +41,11 @@ _SUFFIXES: Mapping[str, Ecosystem] = {
 
 @dataclass(frozen=True, slots=True)
 class Project:
-    """A folder with tests: how they run there, and which.
+    """A folder with tests: the framework, the program that runs them, and which of them.
 
     `folder` is absolute. `program` starts the framework; its first word is a name on PATH or relative to `folder`, so
-    that it is found in any copy of the workspace. Empty: it is not installed. `target` is relative to `folder`, empty
-    for all. `module` is the Go module's path.
+    that it is found in any copy of the workspace; empty if not installed. `target` is relative to `folder`, empty for
+    all tests. `module` is the path of the Go module.
     """
 
     framework: Framework
@@ -55,9 +56,9 @@ class Project:
 
 
 def find(view: FileView, path: str | None) -> tuple[Project, ...]:
-    """What to run for `path` (absolute, None: everything): the nearest projects around it, else those below it.
+    """Return the projects for `path` (absolute; None: everything): the nearest ones around it, else those below it.
 
-    A workspace may mix frameworks, so there can be several; at most MAX_PROJECTS. None is ().
+    A workspace may mix frameworks, so there can be several, at most MAX_PROJECTS; an empty tuple if there are none.
     """
     found: dict[tuple[str, str], Project] = {}
     for start in (path,) if path else view.roots.folders:
@@ -67,14 +68,14 @@ def find(view: FileView, path: str | None) -> tuple[Project, ...]:
 
 
 def in_an_image(project: Project) -> Project:
-    """The same with programs on PATH: an image has none of those that are installed in the workspace."""
+    """Return the project with programs on PATH, as a container image lacks those installed in the workspace."""
     if project.framework in ("vitest", "jest"):
         return replace(project, program=(project.framework,))
     return replace(project, program=("python3",)) if project.framework in ("pytest", "unittest") else project
 
 
 def is_test_file(path: str) -> bool:
-    """Whether a file holds tests, by the conventions of the frameworks."""
+    """Return whether a file contains tests, by the naming conventions of the frameworks."""
     stem, suffix = os.path.splitext(os.path.basename(path))
     if suffix == ".py":
         return stem.startswith("test") or stem.endswith(("_test", "_tests"))
@@ -96,7 +97,7 @@ def _find(view: FileView, start: str, *, below: bool) -> Iterator[Project]:
 
 
 def _below(view: FileView, folder: str, seen: set[Ecosystem]) -> Iterator[Project]:
-    """Projects in the folders below, of kinds that were not seen above; not inside one another."""
+    """Yield the projects in folders below, of ecosystems not yet seen, without nested ones."""
     taken: list[tuple[Ecosystem, str]] = [(ecosystem, folder) for ecosystem in seen]
     try:
         entries = view.list_dir(folder, _DEPTH).entries
@@ -130,7 +131,7 @@ def _python(view: FileView, folder: str, target: str) -> Project | None:
 
 
 def _python_framework(view: FileView, folder: str) -> Framework | None:
-    """pytest where anything speaks for it, since it runs unittest's tests too."""
+    """Return pytest if anything indicates it, since it also runs unittest's tests; None if there are no tests."""
     if any(view.exists(os.path.join(folder, name)) for name in ("pytest.ini", "conftest.py", "tests/conftest.py")):
         return "pytest"
     if any(section in _text(view, os.path.join(folder, name)) for name, section in _PYTEST_SECTIONS):
@@ -169,7 +170,7 @@ def _node(view: FileView, folder: str, target: str) -> Project | None:
 
 
 def _node_frameworks(packages: Mapping[str, Any], script: str) -> Iterator[Framework]:
-    """What the test script names comes before what is only installed."""
+    """Yield the frameworks in the test script; without a script, those among the dependencies."""
     names: tuple[Framework, ...] = ("vitest", "jest")
     yield from (name for name in names if re.search(rf"\b{name}\b", script))
     if not script or "no test specified" in script:
@@ -177,7 +178,7 @@ def _node_frameworks(packages: Mapping[str, Any], script: str) -> Iterator[Frame
 
 
 def _installed(view: FileView, folder: str, name: str) -> tuple[str, ...]:
-    """The program in the nearest node_modules: in a monorepo it may stand further up."""
+    """Return the program in the nearest node_modules upwards, as in monorepos; empty if not installed."""
     for around in _upwards(view, folder):
         program = os.path.join(around, "node_modules", ".bin", name)
         if view.exists(program):
@@ -206,7 +207,7 @@ def _text(view: FileView, path: str) -> str:
 
 
 def _upwards(view: FileView, folder: str) -> Iterator[str]:
-    """The folder and those around it, up to its workspace folder."""
+    """Yield the folder and its ancestors, up to its workspace folder."""
     root = view.roots.root_of(folder)
     while root is not None:
         yield folder

@@ -1,4 +1,4 @@
-"""What a test run gave, as values, and when a run must not be believed.
+"""The results of a test run as values, and the detection of unreliable ones.
 
 Not here: the formats in which frameworks report (`junit.py`, `jest.py`, `golang.py`, `libtest.py`, `unittests.py`), how
 a run is started (`runners.py`), the text a model reads (`summary.py`).
@@ -29,12 +29,14 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 
 
 class ReportBroken(Exception):
-    """A report that is not what it should be. The text is half an English sentence: `the report ...`."""
+    """Raised for a malformed report. The message completes the English sentence `the report ...`."""
 
 
 @dataclass(frozen=True, slots=True)
 class TestCase:
-    """One test. `file` is relative to the folder the tests ran in; `line`, 1-based, where it failed or is."""
+    """One test. `file` is relative to the folder in which the tests ran; `line` (1-based) is the failure's or the
+    test's.
+    """
 
     __test__: ClassVar[bool] = False  # the name is not meant for pytest
 
@@ -48,7 +50,7 @@ class TestCase:
 
 @dataclass(frozen=True, slots=True)
 class TestReport:
-    """One run of one framework. With a `problem` the numbers are not the whole truth; it is English, and says why."""
+    """One run of one framework. A `problem`, in English, is the reason why the numbers are incomplete."""
 
     __test__: ClassVar[bool] = False
 
@@ -60,35 +62,35 @@ class TestReport:
 
     @property
     def passed(self) -> int:
-        """How many tests passed."""
+        """Return the number of tests that passed."""
         return self.count("passed")
 
     @property
     def failed(self) -> int:
-        """How many tests failed."""
+        """Return the number of tests that failed."""
         return self.count("failed")
 
     @property
     def skipped(self) -> int:
-        """How many tests were skipped or failed as expected."""
+        """Return the number of tests that were skipped or failed as expected."""
         return self.count("skipped")
 
     @property
     def errors(self) -> int:
-        """How many tests, or files and classes of tests, could not run."""
+        """Return the number of tests, or files and classes of tests, that could not run."""
         return self.count("error")
 
     @property
     def ok(self) -> bool:
-        """Whether all is well, without any doubt."""
+        """Return whether tests ran and there were no failures, errors or problems."""
         return bool(self.cases) and not (self.problem or self.failed or self.errors)
 
     def count(self, outcome: CaseOutcome) -> int:
-        """How many cases ended so."""
+        """Return the number of cases with this outcome."""
         return sum(case.outcome == outcome for case in self.cases)
 
     def as_dict(self) -> dict[str, Any]:
-        """For programs: the fields and the counts."""
+        """Return the fields and the counts as a JSON-like object."""
         counts = Counter(case.outcome for case in self.cases)
         return {
             "framework": self.framework,
@@ -105,19 +107,19 @@ class TestReport:
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """What a report says. `broken` is half a sentence when it is cut short: what it holds still counts."""
+    """The cases of a report. `broken` says why it is incomplete, as the end of a sentence; its cases still count."""
 
     cases: tuple[TestCase, ...]
     broken: str = ""
 
 
 def judged(framework: Framework, finished: Finished, parsed: Parsed, *, note: str = "") -> TestReport:
-    """The report of a run that is over, with a problem wherever numbers alone would mislead."""
+    """Return the report of a finished run, with a problem if the numbers alone would mislead."""
     return TestReport(framework, parsed.cases, _problem(finished, parsed), round(finished.seconds, 3), note)
 
 
 def ended(finished: Finished) -> str:
-    """How a run ended, as the rest of an English sentence about it."""
+    """Return how a run ended, as the rest of an English sentence."""
     stops = {
         "timeout": f"was stopped at the time limit, after {finished.seconds:.0f} s",
         "output": "was stopped, because it printed more than the limit",
@@ -133,18 +135,18 @@ def ended(finished: Finished) -> str:
 
 
 def tail(output: str, limit: int = TAIL) -> str:
-    """The last lines of what was printed, without colours."""
+    """Return the last lines of an output, at most about `limit` characters, without terminal codes."""
     text = plain(output).rstrip()
     return text if len(text) <= limit else "[...]" + text[-limit:].partition("\n")[2]
 
 
 def plain(text: str) -> str:
-    """`text` without terminal codes and control characters."""
+    """Return `text` without terminal escape codes and control characters."""
     return _CONTROL.sub("", _TERMINAL.sub("", text.replace("\r\n", "\n")))
 
 
 def message(text: str, limit: int = MAX_MESSAGE) -> str:
-    """A failure's text, plain and at most about `limit` characters: its head and its tail."""
+    """Return a failure's text without terminal codes, at most about `limit` characters: its head and its tail."""
     clean = plain(text).strip("\n").rstrip()
     if len(clean) <= limit:
         return clean
@@ -152,7 +154,7 @@ def message(text: str, limit: int = MAX_MESSAGE) -> str:
 
 
 def relative(path: str, folder: str) -> str:
-    """`path` relative to `folder` when it is inside; else as it is."""
+    """Return `path` relative to `folder` if it is inside, else normalised."""
     if path.startswith("file://"):
         path = path[7:]
     inside = os.path.normpath(path)
@@ -160,7 +162,7 @@ def relative(path: str, folder: str) -> str:
 
 
 def bounded(cases: Iterable[TestCase]) -> tuple[TestCase, ...]:
-    """The cases; ReportBroken when there are more than anybody could want."""
+    """Return the cases as a tuple. ReportBroken if there are more than MAX_CASES."""
     found = tuple(cases)
     if len(found) > MAX_CASES:
         raise ReportBroken(f"has more than {MAX_CASES:,} tests")

@@ -1,7 +1,7 @@
-"""The command that runs a project's tests, and how its report is read.
+"""The commands that run a project's tests, and the reading of their reports.
 
-Words of the model (a path, a pattern) are only ever whole words of a program, never text of a script, and never look
-like an option. Not here: finding projects (`projects.py`), running commands (the shell of the run).
+Texts of the model (a path, a pattern) are only used as whole arguments of a program, never inside a script, and never
+look like an option. Not here: finding projects (`projects.py`), running commands (the shell of the run).
 """
 
 from __future__ import annotations
@@ -30,27 +30,27 @@ _ENVIRONMENT = {
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Which tests: a pattern of names, and below a pytest file the rest of a test's id (`::Class::test`)."""
+    """The tests to run: a pattern of names, and after a pytest file the rest of a test's id (`::Class::test`)."""
 
     pattern: str = ""
     node: str = ""
 
 
 def command(project: Project, selection: Selection, *, offline: bool) -> Command:
-    """The command that runs the tests of a project."""
+    """Return the command that runs the tests of a project."""
     words, script = _COMMANDS[project.framework](project, selection)
     return scripted(script, words, project.folder, offline=offline)
 
 
 def scripted(script: str, words: tuple[str, ...], folder: str, *, offline: bool) -> Command:
-    """A command that runs `script` in bash, with `words` as its arguments."""
+    """Return a command that runs `script` in bash, with `words` as its arguments."""
     noted = f'pwd -P > "{REPORTS}/{_FOLDER}"; {script}'
     environment = {**_ENVIRONMENT, **({"CARGO_NET_OFFLINE": "true", "GOPROXY": "off"} if offline else {})}
     return Command(("bash", "-c", noted, "tests", *words), folder, environment=environment)
 
 
 def read(project: Project, finished: Finished) -> TestReport:
-    """What the finished command says about the tests."""
+    """Return the test report of a finished command."""
     early = _EARLY.search(finished.output) if project.framework == "pytest" else None
     note = f"pytest stopped early ({early[1]}): not all tests ran." if early else ""
     report = judged(project.framework, finished, _parsed(project, finished), note=note)
@@ -60,12 +60,12 @@ def read(project: Project, finished: Finished) -> TestReport:
 
 
 def ran_in(project: Project, finished: Finished) -> str:
-    """The folder the command ran in, as it saw it itself."""
+    """Return the folder in which the command ran, as it reported itself."""
     return finished.reports.get(_FOLDER, b"").decode("utf-8", "replace").strip() or project.folder
 
 
 def lacks_pytest(finished: Finished) -> bool:
-    """Whether a run of pytest failed because the Python does not have it."""
+    """Return whether a run of pytest failed because the Python does not have it."""
     return finished.exit_code == 1 and finished.output.rstrip().endswith("No module named pytest")
 
 
@@ -103,7 +103,7 @@ PYTEST_REPORT = f'"--junitxml={REPORTS}/report.xml"'
 
 
 def pytest_words(project: Project, selection: Selection) -> CommandWords:
-    """What follows `-m pytest`: what we need for the report, and which tests."""
+    """Return the arguments after `-m pytest`: options for the report, and the tests to run."""
     chosen = (f"-k={selection.pattern}",) if selection.pattern else ()
     target = (f"{_word(project.target)}{selection.node}",) if project.target else ()
     options = ("--tb=short", "--color=no", "--continue-on-collection-errors", "-o", "junit_family=xunit1")
@@ -145,7 +145,7 @@ def _go(project: Project, selection: Selection) -> tuple[CommandWords, str]:
 
 
 def go_packages(project: Project) -> str:
-    """The packages of a project's target, as go names them."""
+    """Return the package pattern of a project's target, as go expects it."""
     if project.target.endswith(".go"):
         return f"./{os.path.dirname(project.target)}"  # noqa: PTH120 - a plain string
     return f"./{project.target}/..." if project.target else "./..."
@@ -157,7 +157,7 @@ def _cargo(project: Project, selection: Selection) -> tuple[CommandWords, str]:
 
 
 def cargo_words(project: Project, selection: Selection) -> CommandWords:
-    """Which tests: a file of integration tests by its name, one of the sources by its module."""
+    """Return the arguments that select tests: an integration test by its file's name, others by their module."""
     folder, _, name = project.target.rpartition("/")
     stem, suffix = os.path.splitext(name)  # noqa: PTH122 - a plain string
     pattern = (selection.pattern,) if selection.pattern else ()
@@ -177,7 +177,7 @@ def _targets(project: Project) -> CommandWords:
 
 
 def _word(target: str) -> str:
-    """A path that cannot be taken for an option."""
+    """Return a path that cannot be taken for an option."""
     return f"./{target}" if target.startswith("-") else target
 
 

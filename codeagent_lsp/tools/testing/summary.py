@@ -1,4 +1,4 @@
-"""What a model reads about a test run: one line that says it all, then what failed, within a budget.
+"""The text about a test run for the model: one line with the counts, then the failures, within a budget.
 
 Not here: the structured report for programs (`TestReport.as_dict`).
 """
@@ -19,11 +19,13 @@ _POINT = re.compile(
 )
 
 Locate = Callable[[str], str]
-"""A file of a report, relative to its folder, as the model names it."""
+"""Maps a file in a report, relative to the folder of the run, to the name that the model uses."""
 
 
 def headline(report: TestReport, scope: str = "", state: str = "") -> str:
-    """`tests: 41 passed, 2 failed, 1 skipped in 3.2 s (pytest), on the unsaved buffers`; `scope` says which tests."""
+    """Return the line `tests: 41 passed, 2 failed, 1 skipped in 3.2 s (pytest), on the unsaved buffers`; `scope` names
+    the tests.
+    """
     counts = [
         (report.passed, "passed"),
         (report.failed, "failed"),
@@ -36,7 +38,7 @@ def headline(report: TestReport, scope: str = "", state: str = "") -> str:
 
 
 def details(report: TestReport, locate: Locate, budget: int = BUDGET) -> str:
-    """What is doubtful, and the failed tests with what they say; about `budget` characters."""
+    """Return the problems and the failed tests with their messages, in about `budget` characters."""
     parts = [text for text in (report.note, report.problem) if text]
     bad = [case for case in report.cases if case.outcome in ("failed", "error")]
     left = budget - sum(map(len, parts))
@@ -44,7 +46,7 @@ def details(report: TestReport, locate: Locate, budget: int = BUDGET) -> str:
 
 
 def _failures(bad: Sequence[TestCase], locate: Locate, budget: int) -> list[str]:
-    """As many failures as fit, each with its share; the rest are named or at least counted."""
+    """Return as many failures as fit, each with its share of the budget; a last line counts the rest."""
     shown: list[str] = []
     for number, case in enumerate(bad):
         share = min(_LONGEST, budget // min(len(bad) - number, 8))
@@ -66,7 +68,7 @@ def _failure(case: TestCase, locate: Locate, limit: int) -> str:
 
 
 def shorten(text: str, limit: int) -> str:
-    """The most telling lines of a failure within `limit` characters, in their order: what was asserted first."""
+    """Return the most informative lines of a failure within `limit` characters, in their original order."""
     lines = [line.rstrip() for line in text.splitlines() if line.strip()]
     if sum(len(line) + 5 for line in lines) <= limit:
         return "\n".join(lines)

@@ -1,4 +1,4 @@
-"""`run_tests`: the workspace's own tests on the unsaved buffers and the staged changes, with a result for each test.
+"""The tool `run_tests`: runs the workspace's tests on unsaved buffers and staged changes, with a result for each.
 
 Not here: which framework (`testing/projects.py`), its commands and reports (`testing/`), the shell.
 """
@@ -34,14 +34,14 @@ NO_TESTS = (
 
 
 class RunTestsParameters(Parameters):
-    """Which tests; nothing means all."""
+    """The tests to run; by default all."""
 
     path: str | None = Field(None, description="File or folder; default: all tests")
     pattern: str | None = Field(None, description="Only tests whose name matches")
 
 
 class RunTests(Tool[RunTestsParameters]):
-    """Runs the tests of every project that is meant, one after the other."""
+    """Run the tests of every selected project, one after the other."""
 
     traits: ClassVar[ToolTraits] = ToolTraits(
         "run_tests",
@@ -54,7 +54,7 @@ class RunTests(Tool[RunTestsParameters]):
     output = dict[str, Any]  # reports: framework, the counts, seconds, cases
 
     async def run(self, arguments: RunTestsParameters, context: ToolContext) -> ToolOutput:
-        """A summary for the model; `data["reports"]` has every test."""
+        """Return a summary for the model; `data["reports"]` has every test."""
         shell = Noted(shell_of(context))
         path, node = _parted(arguments.path, context)
         selection = Selection(_pattern(arguments.pattern), node)
@@ -75,7 +75,7 @@ class RunTests(Tool[RunTestsParameters]):
 
 
 def tally(reports: Sequence[TestReport]) -> Tally:
-    """The numbers of several reports together."""
+    """Return the summed counts of several reports."""
     return Tally(
         sum(report.passed for report in reports),
         sum(report.failed + report.errors for report in reports),
@@ -84,7 +84,7 @@ def tally(reports: Sequence[TestReport]) -> Tally:
 
 
 def wrote(results: Sequence[CommandResult], context: ToolContext) -> str:
-    """What became of files that the tests wrote, as a line for the model; '' when they wrote none."""
+    """Return lines for the model about files that the tests wrote; '' if there are none."""
     names = sorted({context.view.roots.relative(path) for result in results for path in result.staged})
     left = sum(len(result.left_out) for result in results)
     shown = ", ".join(names[:MAX_NAMED]) + (f" and {len(names) - MAX_NAMED} more" if len(names) > MAX_NAMED else "")
@@ -94,7 +94,7 @@ def wrote(results: Sequence[CommandResult], context: ToolContext) -> str:
 
 
 class Noted:
-    """The shell, remembering what its commands left."""
+    """A shell that records the results of its commands."""
 
     def __init__(self, shell: Shell) -> None:
         self.results: list[CommandResult] = []
@@ -102,18 +102,18 @@ class Noted:
 
     @property
     def isolation(self) -> Isolation:
-        """As the shell's."""
+        """Return the isolation of the wrapped shell."""
         return self._shell.isolation
 
     async def run(self, command: Command, on_output: OnOutput = no_output) -> CommandResult:
-        """As the shell's."""
+        """Run a command in the wrapped shell and record its result."""
         result = await self._shell.run(command, on_output)
         self.results.append(result)
         return result
 
 
 async def projects_at(path: str | None, context: ToolContext) -> Sequence[Project]:
-    """What is to be tested; ToolFailed when there is nothing."""
+    """Return the projects to test. ToolFailed if there are none, or none is installed."""
     found = await asyncio.to_thread(projects.find, context.view, path)
     if context.shell is not None and context.shell.isolation.level == "container":
         found = tuple(map(projects.in_an_image, found))
@@ -126,7 +126,7 @@ async def projects_at(path: str | None, context: ToolContext) -> Sequence[Projec
 
 
 def not_installed(project: Project) -> str:
-    """What to do about a framework of Node that package.json names and node_modules does not have."""
+    """Return the advice about a Node framework that package.json names and node_modules lacks."""
     name = project.framework
     return (
         f"{name} is in package.json but not installed: there is no node_modules/.bin/{name}. "
@@ -135,7 +135,7 @@ def not_installed(project: Project) -> str:
 
 
 def existing(path: str | None, context: ToolContext) -> str | None:
-    """The absolute path; ToolRetry when nothing is there."""
+    """Return the absolute path, None for the workspace itself. ToolRetry if it does not exist."""
     if path is None or path in ("", "."):
         return None
     real = context.view.roots.resolve(path)
@@ -148,7 +148,7 @@ def existing(path: str | None, context: ToolContext) -> str | None:
 
 
 def state_of(context: ToolContext, isolation: Isolation) -> str:
-    """What the tests ran on, as the end of a sentence."""
+    """Return on which state the tests run, as the end of a sentence; '' for the saved files."""
     over = context.view.over_disk()
     if not over:
         return ""
@@ -160,7 +160,7 @@ def state_of(context: ToolContext, isolation: Isolation) -> str:
 
 
 def _parted(path: str | None, context: ToolContext) -> tuple[str | None, str]:
-    """The path, and the rest of a pytest id behind it."""
+    """Return the path, and the rest of a pytest id after it."""
     name, separator, rest = (path or "").partition("::")
     return existing(name or None, context), separator + rest
 
@@ -181,7 +181,7 @@ async def _tested(project: Project, selection: Selection, context: ToolContext, 
 
 
 async def _without_pytest(project: Project, selection: Selection, context: ToolContext, shell: Shell) -> TestReport:
-    """unittest's tests still run; if that is not enough, what is missing is the problem."""
+    """Run unittest's tests instead of pytest's; if none ran, report that pytest is missing."""
     python = project.program[0]
     advice = f"pytest is not installed for {python}. The user can install it: `{python} -m pip install pytest`."
     if selection.node:
@@ -199,7 +199,7 @@ async def _run(project: Project, selection: Selection, context: ToolContext, she
 
 
 def _scope(path: str | None, arguments: RunTestsParameters, context: ToolContext) -> str:
-    """Which tests ran, when not all: a part that passes says little about the rest."""
+    """Return which part of the tests ran, as the end of a phrase; '' for all."""
     where = f" of {context.view.roots.relative(path)}" if path else ""
     return f"{where} matching {arguments.pattern!r}" if arguments.pattern else where
 
@@ -208,7 +208,7 @@ def _told(head: str, report: TestReport, project: Project, context: ToolContext,
     roots = context.view.roots
 
     def locate(file: str) -> str:
-        """Cargo names files from the top of its workspace, others from the project's folder."""
+        """Return the shown path of a file: Cargo names files from the top of its workspace, others from the project."""
         folder = project.folder
         while not context.view.exists(os.path.join(folder, file)) and folder not in (*roots.folders, "/"):
             folder = os.path.dirname(folder)

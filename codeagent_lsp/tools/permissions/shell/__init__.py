@@ -1,1 +1,1 @@
-"""What a shell command line says by its words alone: grammar, harmless forms, denied forms, rules."""
+"""The analysis of shell command lines by their words: grammar, harmless forms, denied forms, rules."""

@@ -1,4 +1,4 @@
-"""Fork bombs, however they are spelled: what starts itself again, at least beside itself, without a condition. Pure.
+"""Detection of fork bombs in any spelling: code that unconditionally starts itself concurrently. Pure functions.
 
 An ordinary recursive function is none: it calls itself under a condition, and waits for it.
 """
@@ -36,7 +36,7 @@ _PROGRAM = re.compile(
 
 
 def is_bomb(script: Script) -> bool:
-    """Whether the script multiplies itself."""
+    """Return whether the script is a fork bomb."""
     text = script.text
     if "&" not in text and "|" not in text and "$(" not in text and "`" not in text and "(" not in text:
         return False
@@ -49,12 +49,12 @@ def is_bomb(script: Script) -> bool:
 
 
 def is_program_bomb(code: str) -> bool:
-    """Whether a program of another language, given on the command line, forks without end."""
+    """Return whether a program in another language, given on the command line, forks endlessly."""
     return bool(_PROGRAM.search(code))
 
 
 def _calls_itself(places: list[NodePlace]) -> bool:
-    """Whether a function reaches itself by calls beside itself that no condition guards."""
+    """Return whether a function reaches itself by concurrent calls that no condition guards."""
     calls: dict[str, set[str]] = {}
     for place in places:
         if place.node.type == "command_name" and (function := _free_in(place)) is not None:
@@ -75,7 +75,7 @@ def _reaches(calls: dict[str, set[str]], name: str) -> bool:
 
 
 def _free_in(place: NodePlace) -> Node | None:
-    """The function in which a command runs beside it and under no condition."""
+    """Return the function that runs a command concurrently and unconditionally; None if there is none."""
     above, beside = place.above, False
     for _ in range(MAX_DEPTH):
         if above is None or above.node.type in _CONDITIONS:
@@ -88,7 +88,7 @@ def _free_in(place: NodePlace) -> Node | None:
 
 
 def _endless_spawn(node: Node) -> bool:
-    """A loop without end that starts something in the background and never waits."""
+    """Return whether a node is an endless loop that starts background processes and never waits."""
     if node.type not in ("while_statement", "c_style_for_statement"):
         return False
     body = node.child_by_field_name("body") or next((part for part in node.children if part.type == "do_group"), None)

@@ -1,4 +1,4 @@
-"""A command line drawn so that every character of it shows, and which of them would not have been seen. Pure.
+"""Display of a command line with every character visible, and detection of invisible characters. Pure functions.
 
 Not here: which characters those are (`workspace/text/unseen.py`), what a terminal can bear (`terminal/safe.py`), file
 names that deceive (`workspace/files/sensitive.py`).
@@ -15,18 +15,19 @@ _LONG_RUN = re.compile(r" {17,}|\t{9,}|\n{4,}")
 
 
 def hidden(text: str) -> tuple[str, ...]:
-    """The distinct characters of `text` that are not seen: controls, direction marks, blanks other than space,
-    tab and newline, unassigned ones. In order of their first place."""
+    """Return the distinct invisible characters of `text` in order of their first occurrence: controls, direction marks,
+    blanks other than space, tab and newline, unassigned ones.
+    """
     if text.isascii():
         return tuple(dict.fromkeys(_HIDDEN_ASCII.findall(text)))
     return tuple(dict.fromkeys(filter(is_odd, text)))
 
 
 def shown(command: str, limit: int) -> str:
-    """`command` for the user's eyes, in about `limit` characters.
+    """Return `command` for display, in about `limit` characters.
 
-    Each hidden character stands by its number, a long run of blanks by its length, so that nothing is pushed out
-    of sight; what is still too long keeps its head and its tail.
+    Each hidden character is shown by its number and a long run of blanks by its length, so that nothing is pushed out
+    of sight; text that is still too long keeps its head and its tail.
     """
     text = _LONG_RUN.sub(_counted, shown_exactly(command))
     if len(text) <= limit:

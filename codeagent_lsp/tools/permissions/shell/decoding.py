@@ -1,7 +1,7 @@
-"""What the words of a script become, as far as its text tells: quotes, escapes, braces, variables set before. Pure.
+"""Expansion of the words of a script as far as its text determines it: quotes, escapes, braces, known variables. Pure.
 
-For denial and rules only, never for permission: a guess may be wrong. What cannot be known stands as `UNKNOWN`, the
-home folder as `~`. Not here: which words belong to which command (`reading.py`).
+For denial and rules only, never for permission: a guess may be wrong. Unknown values become `UNKNOWN`, the home folder
+`~`. Not here: which words belong to which command (`reading.py`).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Variables = Mapping[str, str]
 
 
 def fields(node: Node, variables: Variables) -> tuple[str, ...]:
-    """The words that the word at `node` becomes; none or several when an expansion says so."""
+    """Return the words that the word at `node` expands to; an expansion may yield none or several."""
     text = _decoded(node, variables, 0)
     found = [part for branch in _branches(text) for part in re.split(f"{_BREAK}+", branch)]
     quoted = node.type in ("string", "raw_string", "ansi_c_string")
@@ -42,12 +42,12 @@ def fields(node: Node, variables: Variables) -> tuple[str, ...]:
 
 
 def value(node: Node, variables: Variables) -> str:
-    """The word at `node` as one text."""
+    """Return the expansion of the word at `node` as one text."""
     return _decoded(node, variables, 0).translate(_LITERAL).replace(_BREAK, " ")
 
 
 def unquoted(text: str) -> str:
-    """A word without its quotes and backslashes, by characters alone."""
+    """Return a word without its quotes and backslashes, ignoring the grammar."""
     return _BACKSLASH.sub(r"\2", text).replace("'", "").replace('"', "").replace("${HOME}", "~").replace("$HOME", "~")
 
 
@@ -86,12 +86,12 @@ def _string(node: Node, variables: Variables, depth: int) -> str:
 
 
 def _bare(text: str) -> str:
-    """Braces and commas outside quotes are marked, as they may make several words."""
+    """Return an unquoted word with its braces and commas marked for brace expansion."""
     return _BACKSLASH.sub(r"\2", text.translate(_MARKS) if "{" in text or "," in text or "}" in text else text)
 
 
 def _ansi(text: str) -> str:
-    """The text of `$'…'`; an unknown escape stays as it is, as in bash."""
+    """Return the text of `$'…'` with its escapes decoded; an unknown escape is kept, as in bash."""
     return _ESCAPE.sub(_unescaped, text)
 
 
@@ -114,7 +114,7 @@ def _variable(text: str, variables: Variables) -> str:
 
 
 def _printed(node: Node, variables: Variables, depth: int) -> str:
-    """What `$(echo …)` or `$(printf …)` puts in its place."""
+    """Return the expansion of `$(echo …)` or `$(printf …)`; UNKNOWN for other commands."""
     inner = node.named_children
     if len(inner) != 1 or inner[0].type != "command":
         return UNKNOWN
@@ -124,7 +124,7 @@ def _printed(node: Node, variables: Variables, depth: int) -> str:
 
 
 def _branches(text: str) -> list[str]:
-    """Brace expansion: `{a,b}c` is `ac` and `bc`."""
+    """Return the results of brace expansion: `{a,b}c` gives `ac` and `bc`."""
     done: list[str] = []
     waiting = [text]
     while waiting and len(done) + len(waiting) < _MAX_BRANCHES:

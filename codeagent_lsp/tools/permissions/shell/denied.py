@@ -1,7 +1,7 @@
-"""The built-in deny list: what is never run, in no mode, through no wrapper. Pure.
+"""The built-in deny list: commands that are never run, in no mode and through no wrapper. Pure functions.
 
-By the words of a command and what its redirections write. A guard against accidents and plain malice, not the wall:
-that is the isolation. Not here: fork bombs (`bombs.py`), what a path stands for (`targets.py`).
+It judges the words of a command and the targets of its redirections. It guards against accidents and plain malice; the
+security boundary is the isolation. Not here: fork bombs (`bombs.py`), what a path stands for (`targets.py`).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _REMOVES_TREE = re.compile(r"(?:rmtree|rmSync|rm_rf|rm_r|remove_entry)\s{0,9}\(?
 
 
 def denial(everything: Everything) -> str | None:
-    """Why this is never run, in English; None when nothing speaks against asking."""
+    """Return the reason, in English, why the script is never run; None if it is not denied."""
     return next(_denials(everything), None)
 
 
@@ -80,7 +80,7 @@ def _catastrophe(command: Invocation, folder: str, reason: str) -> str | None:
 
 
 def _find(command: Invocation, folder: str) -> str | None:
-    """`find / -delete`, as far as no test narrows it."""
+    """Return the denial of `find / -delete` and the like; None if a test narrows the search."""
     words = command.words[1:]
     removes = "-delete" in words or any(
         word in ("-exec", "-execdir", "-ok") and words[place + 1 : place + 2] and words[place + 1].endswith("rm")
@@ -178,7 +178,7 @@ _CHECKS: dict[str, Check] = {
 
 
 def _written(target: str) -> str | None:
-    """Why nothing is written to `target` by a command."""
+    """Return the reason why a command may not write to `target`; None if it may."""
     if is_device(target):
         return "Writing to a device is never run."
     if is_critical(target):
@@ -189,7 +189,7 @@ def _written(target: str) -> str | None:
 
 
 def _targets(command: Invocation) -> tuple[str, ...]:
-    """The files that a command is told to write."""
+    """Return the files that a command's arguments tell it to write."""
     name, words = command.name, command.words
     operands = _operands(words)
     if name == "dd":

@@ -1,7 +1,7 @@
-"""The arguments that a command may have to be harmless, as data, and how words are read by it. Pure.
+"""The grammar of harmless command arguments, as data, and its check. Pure functions.
 
-Read strictly: an option that is not in the grammar, or that is shortened, is none of ours to know. Not here: the
-grammars (`harmless.py`).
+The check is strict: an option that is not in the grammar, or is abbreviated, is unknown. Not here: the grammars
+(`harmless.py`).
 """
 
 from __future__ import annotations
@@ -23,12 +23,13 @@ _NUMBER = re.compile(r"-\d+")
 
 @dataclass(frozen=True, slots=True)
 class Grammar:
-    """What may follow a command's name.
+    """The arguments that may follow a command's name.
 
-    `flags` and `values` are short options without and with a value; `long` and `long_values` long ones (a long flag
-    may have `=value`). `operands`: files to read, or any text, or one text and then files (unless an option in
-    `patterns` gave the text), at most `most`. `numbers`: `-5` is an option. `globs`: the names that a pattern may give.
-    `ordered`: an option behind an operand would be an operand. `attached`: a value may be glued to its letter.
+    `flags` and `values` are short options without and with a value; `long` and `long_values` long ones (a long flag may
+    have `=value`). `operands`: files to read, or any text, or one text and then files (unless an option in `patterns`
+    gave the text), at most `most`. `numbers`: `-5` is an option. `globs`: the names that a pattern may match.
+    `ordered`: an option after an operand would be an operand. `attached`: a value may directly follow its option
+    letter.
     """
 
     flags: str = ""
@@ -58,18 +59,18 @@ def grammar(
     ordered: bool = False,
     attached: bool = True,
 ) -> Grammar:
-    """A grammar from word lists."""
+    """Return a grammar from space-separated word lists."""
     sets = (frozenset(text.split()) for text in (long, long_values, patterns))
     named, valued, given = sets
     return Grammar(flags, values, named, valued, operands, most, given, numbers, globs, ordered, attached)
 
 
 class Unknown(Exception):
-    """The arguments are not what the grammar knows; the message says why, in English."""
+    """Raised for arguments that the grammar does not know; the message is the reason in English."""
 
 
 def check(rules: Grammar, arguments: Sequence[Word]) -> None:
-    """Raises Unknown unless the arguments are within the grammar and their files may be read."""
+    """Check that the arguments are within the grammar and their files may be read. Unknown if not."""
     operands, options = _divided(rules, arguments)
     if rules.operands == "pattern" and not options & rules.patterns:
         if not operands:
@@ -87,7 +88,7 @@ def check(rules: Grammar, arguments: Sequence[Word]) -> None:
 
 
 def check_path(word: Word, *, globs: Globs) -> None:
-    """Raises Unknown unless the file may be read unasked."""
+    """Check that a file may be read without asking. Unknown if not."""
     if (reason := unreadable(word, globs=globs)) is not None:
         raise Unknown(reason)
 
@@ -98,7 +99,7 @@ def _check_text(word: Word) -> None:
 
 
 def _divided(rules: Grammar, arguments: Sequence[Word]) -> tuple[list[Word], set[str]]:
-    """Operands and the names of the options. Options count wherever they stand, as programs let them."""
+    """Return the operands and the names of the options; options count at any position, as in GNU programs."""
     operands: list[Word] = []
     options: set[str] = set()
     place = 0
@@ -127,14 +128,14 @@ def _divided(rules: Grammar, arguments: Sequence[Word]) -> tuple[list[Word], set
 
 
 def _filtered(arguments: Sequence[Word], place: int) -> str:
-    """The file names that the option before `place` chooses."""
+    """Return the file names that the option before `place` selects."""
     option = arguments[place - 1].value
     given = option.partition("=")[2] if option.startswith("--") else option[2:]
     return given or (arguments[place].value if place < len(arguments) else "")
 
 
 def _long(rules: Grammar, word: str) -> tuple[set[str], bool]:
-    """The option's name, and whether the next word is its value."""
+    """Return the name of a long option, and whether the next word is its value."""
     name, equals, _ = word[2:].partition("=")
     if name in rules.long_values:
         return {name}, not equals
@@ -144,7 +145,7 @@ def _long(rules: Grammar, word: str) -> tuple[set[str], bool]:
 
 
 def _short(rules: Grammar, word: str) -> tuple[set[str], bool]:
-    """The same for a cluster: `-la`, `-n5`, `-rn`."""
+    """Return the names of a cluster of short options (`-la`, `-n5`), and whether the next word is a value."""
     found: set[str] = set()
     for place, letter in enumerate(word[1:], 1):
         found.add(letter)
@@ -156,7 +157,7 @@ def _short(rules: Grammar, word: str) -> tuple[set[str], bool]:
 
 
 def _check_value(arguments: Sequence[Word], place: int) -> None:
-    """A value that looks like an option may be one, should a program of another make take no value there."""
+    """Refuse a value that looks like an option: another implementation of the program may take no value there."""
     word = arguments[place] if place < len(arguments) else None
     if word is None or word.glob or (word.value.startswith("-") and not _NUMBER.fullmatch(word.value)):
         raise Unknown("The value of an option is missing.")

@@ -1,9 +1,8 @@
-"""The commands that only look, and the arguments with which they do. Data, and a few commands of their own grammar.
+"""The commands that only read, with the arguments with which they do: grammars, and checks for a few special commands.
 
-What is not here asks: above all what runs code of the workspace (compilers, test runners, git, which runs programs
-that a repository's settings name), what writes, what reaches the network, what follows links out of the workspace,
-and what shows the environment. Nothing here is a promise for a PATH or an environment that the workspace controls:
-both are set by who runs the command.
+Commands that are not here ask: above all those that run code of the workspace (compilers, test runners, git, which runs
+programs that a repository's settings name), that write, reach the network, follow links out of the workspace, or show
+the environment. The caller must fix PATH and the environment: nothing holds if the workspace controls them.
 """
 
 from __future__ import annotations
@@ -167,7 +166,7 @@ _DATE = grammar("uRI", "d", "utc universal iso-8601 rfc-email rfc-3339", "date",
 
 
 def check_harmless(command: Simple) -> None:
-    """Raises Unknown, with the reason, unless the command is known to do nothing but look."""
+    """Check that a command is known to do nothing but read. Unknown, with the reason, if it is not."""
     name, arguments = command.words[0], command.words[1:]
     for source in command.inputs:
         check_path(source, globs="none")
@@ -200,14 +199,14 @@ def _echo(arguments: Sequence[Word]) -> None:
 
 
 def _printf(arguments: Sequence[Word]) -> None:
-    """No `-v`, and no `%n`: both set a variable, whose name can hold a command."""
+    """Refuse `-v` and `%n`: both set a variable, whose subscript can run a command."""
     if not arguments or arguments[0].value.startswith("-") or not _PRINTF.fullmatch(arguments[0].value):
         raise Unknown("Its format is not known to be harmless.")
     _echo(arguments)
 
 
 def _sed(arguments: Sequence[Word]) -> None:
-    """Only printing lines by their numbers."""
+    """Allow only `sed` that prints or deletes lines by their numbers."""
     words = list(arguments)
     while words and words[0].value in ("-n", "-E", "-r", "-s"):
         words.pop(0)
@@ -219,7 +218,7 @@ def _sed(arguments: Sequence[Word]) -> None:
 
 
 def _xxd(arguments: Sequence[Word]) -> None:
-    """It reads options in its own way, none behind an operand, and writes its second operand."""
+    """Check `xxd`, which takes no option after an operand, and writes its second operand."""
     words = [word.value for word in arguments]
     while words and (words[0] in _XXD_FLAGS or _XXD_VALUE.fullmatch(words[0])):
         option = words.pop(0)
@@ -229,7 +228,7 @@ def _xxd(arguments: Sequence[Word]) -> None:
 
 
 def _date(arguments: Sequence[Word]) -> None:
-    """An operand that is no format sets the clock."""
+    """Refuse an operand that is no format: it sets the clock."""
     check(_DATE, arguments)
     values = ("-d", "--date")
     for before, word in zip(("", *(each.value for each in arguments)), arguments, strict=False):

@@ -1,6 +1,6 @@
-"""Which words, as paths, may be read unasked: inside the workspace by their name, and no secrets. Pure.
+"""The check whether a word, as a path, may be read without asking: inside the workspace and no secret. Pure functions.
 
-By name alone, as no folder is known here: where a link leads is for the caller to ask (`workspace/files/paths.py`).
+Judged by name alone, as no folder is known here: the caller resolves links (`workspace/files/paths.py`).
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ _DATA_NAME = re.compile(rf".*\.{_DATA}", re.IGNORECASE)
 
 
 def unreadable(word: Word, *, globs: Globs) -> str | None:
-    """Why a path is not read unasked, in English.
+    """Return the reason, in English, why a path may not be read without asking; None if it may.
 
-    `globs`: what names it may stand for, if it is a pattern: none, those of source files, or of any whose text is
-    not shown.
+    `globs`: the names that a pattern may match: none, those of source files, or any (for commands that do not show the
+    text).
     """
     path = word.value
     if path == "/dev/null":
@@ -40,14 +40,14 @@ def unreadable(word: Word, *, globs: Globs) -> str | None:
 
 
 def is_secret(path: str) -> bool:
-    """Whether the name alone says that the file, or its folder, is not for a model to read unasked."""
+    """Return whether the name of a file or its folder marks it as a secret."""
     parts = [part for part in path.split("/") if part not in ("", ".")]
     folded = [fold(part) for part in parts]
     return ".git" in folded or holds_secrets(parts) or any(map(_SECRET.fullmatch, folded[-1:]))
 
 
 def _is_open(path: str, globs: Globs) -> bool:
-    """Whether the pattern names files by their ending, in folders that are named in full."""
+    """Return whether a pattern selects files by their ending, in folders that are named in full."""
     example = path.replace("*", "x")
     if globs == "none" or not _GLOB.fullmatch(path) or is_secret(example):
         return False

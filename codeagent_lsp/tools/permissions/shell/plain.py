@@ -1,8 +1,8 @@
-"""The strict reading: a script of which every character is understood, or why it is not one. Pure.
+"""The strict parser of plain scripts, in which every character is understood; all others are refused. Pure functions.
 
-Plain is a list of simple commands in pipelines, made of literal words; nothing in it is expanded, assigned or
-written. Two readers must agree: the one here, of a small language without any rule that bash could read another
-way, and the whole grammar. Not here: scripts that are not plain (`reading.py`), what a command does (`harmless.py`).
+A plain script is a list of simple commands in pipelines, made of literal words, without expansions, assignments or
+writes. Two parsers must agree: the one here, of a small language that bash cannot read in another way, and the full
+grammar. Not here: scripts that are not plain (`reading.py`), what a command does (`harmless.py`).
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _ASSIGNMENT = re.compile(r"\w+\+?=")
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """A literal word: its value, how it was written, and whether bash matches it against file names."""
+    """A literal word: its value, its written form, and whether bash expands it as a pattern of file names."""
 
     value: str
     written: str
@@ -53,7 +53,7 @@ class Word:
 
 @dataclass(frozen=True, slots=True)
 class Simple:
-    """A simple command: its words, and the files it reads by `<`."""
+    """A simple command: its words, the files that it reads by `<`, and its text."""
 
     words: tuple[Word, ...]
     inputs: tuple[Word, ...]
@@ -61,11 +61,11 @@ class Simple:
 
 
 class NotPlain(Exception):
-    """The script is not plain; the message says why, in English."""
+    """Raised for a script that is not plain; the message is the reason in English."""
 
 
 def plain_commands(script: str, tree: Tree) -> tuple[Simple, ...]:
-    """The simple commands of a plain script, at least one; raises NotPlain."""
+    """Return the simple commands of a plain script, at least one. NotPlain if it is not plain."""
     commands = tuple(_commands(script))
     if not commands:
         raise NotPlain("It has no command.")
@@ -94,7 +94,7 @@ def _commands(script: str) -> Iterator[Simple]:
 
 
 def _command(script: str, place: int) -> tuple[Simple | None, int]:
-    """The command at `place`, and where it ends. A line may hold only blanks and a comment: None."""
+    """Return the command at `place`, None for an empty or comment line, and the offset of its end."""
     words: list[Word] = []
     inputs: list[Word] = []
     start, end = place, place
@@ -125,7 +125,7 @@ def _command(script: str, place: int) -> tuple[Simple | None, int]:
 
 
 def _word(script: str, place: int) -> tuple[Word, int]:
-    """The word at `place`. What it is glued to must be able to end a word."""
+    """Return the word at `place` and the offset of its end. NotPlain if the next character cannot end a word."""
     if alone := _ALONE.match(script, place):
         return Word(alone[0].lstrip("\\"), alone[0]), alone.end()
     start, value, glob = place, "", False
@@ -146,7 +146,7 @@ def _word(script: str, place: int) -> tuple[Word, int]:
 
 
 def _agree(script: str, tree: Tree, commands: tuple[Simple, ...]) -> None:
-    """Raises NotPlain unless the grammar sees the same words in the same commands, and nothing else."""
+    """Check that the grammar sees exactly the same words in the same commands. NotPlain if not."""
     if tree.root_node.has_error:
         raise NotPlain("It is not well-formed.")
     seen: list[list[str]] = []
@@ -164,8 +164,7 @@ def _agree(script: str, tree: Tree, commands: tuple[Simple, ...]) -> None:
 
 
 def _written(command: Simple) -> list[str]:
-    """Its words as they stand there. The grammar sees an expression between `[` and `]`, so only its text is held
-    against it."""
+    """Return the words of a command as written; for `[`, split at blanks, as the grammar parses the expression inside."""
     words = [word.written for word in command.words]
     return " ".join(words).split() if words[0] == "[" else words
 

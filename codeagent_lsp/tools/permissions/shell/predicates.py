@@ -1,4 +1,4 @@
-"""`find` and `test`, whose arguments are expressions: which of them only look. Pure."""
+"""The expressions of `find` and `test` that only read. Pure functions."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _INTEGER = re.compile(r"[+-]?\d+")
 
 
 def check_find(arguments: Sequence[Word]) -> None:
-    """Raises Unknown unless every predicate of `find` only looks."""
+    """Check that every predicate of `find` only reads. Unknown if not."""
     place = 0
     while place < len(arguments) and not _START.match(arguments[place].value):
         check_path(arguments[place], globs="none")
@@ -51,7 +51,9 @@ def check_find(arguments: Sequence[Word]) -> None:
 
 
 def check_test(arguments: Sequence[Word]) -> None:
-    """Raises Unknown unless it is one of the simple tests. None of `-v` and `-R`: what they name can be a command."""
+    """Check that the arguments are a simple test. Unknown if not, also for `-v` and `-R`, whose operand can run a
+    command.
+    """
     words = list(arguments[1:] if arguments and arguments[0].value == "!" else arguments)
     values = [word.value for word in words]
     if len(words) == 2 and values[0] in _OF_FILE | _OF_TEXT:

@@ -1,6 +1,6 @@
-"""What a few commands print, when the script itself holds all they print from. Pure.
+"""Prediction of what a few commands print, if the script itself holds their input. Pure functions.
 
-So that `echo … | base64 -d | sh` is read as the script it is. For denial only: None means that nothing is known.
+With it, `echo … | base64 -d | sh` is read as the script that it runs. For denial only: None means unknown.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ _PASSING = frozenset(("cat", "tee", "head", "tail", "sort", "uniq"))
 
 
 def printed(name: str, arguments: Sequence[str], stdin: str | None) -> str | None:
-    """The output of the command `name`, fed with `stdin`."""
+    """Return the output of the command `name` with the input `stdin`; None if unknown."""
     if name in ("echo", "printf"):
         words = [word for word in arguments if not word.startswith("-")]
         if name == "printf" and len(words) > 1 and "%" in words[0]:

@@ -1,7 +1,7 @@
-"""The loose reading: every command that a script names, wherever it stands, as far as its text tells. Pure.
+"""The lenient parser: every command in a script, wherever it occurs, as far as the text determines it. Pure functions.
 
-For denial, for ask and deny rules and for showing; it never gives permission (that is `plain.py`). It reads broken
-scripts too. Not here: what commands run other commands (`wrappers.py`), what is denied (`denied.py`).
+For denial, for ask and deny rules and for display; it never gives permission (that is `plain.py`). It also reads
+malformed scripts. Not here: what commands run other commands (`wrappers.py`), what is denied (`denied.py`).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _WRITE = re.compile(r">[>|&]?[ \t]{0,9}([^\s;|&<>()]+)")
 
 @dataclass(frozen=True, slots=True)
 class Invocation:
-    """A command with its decoded words. `stdin` is the text it is fed, where the script holds it."""
+    """A command with its decoded words. `stdin` is its input, if the script holds it."""
 
     words: tuple[str, ...]
     text: str
@@ -39,14 +39,15 @@ class Invocation:
 
     @property
     def name(self) -> str:
-        """The command's name without its folder, in lower case."""
+        """Return the command's name without its folder, in lower case."""
         return self.words[0].rsplit("/", 1)[-1].casefold() if self.words else ""
 
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """A script as it was read. `tree` is None when it could not be parsed in time; `cut`: it has more commands than
-    are looked at."""
+    """A parsed script. `tree` is None if parsing took too long; `cut` is True if commands beyond the limit were
+    dropped.
+    """
 
     text: str
     invocations: tuple[Invocation, ...]
@@ -57,7 +58,7 @@ class Script:
 
 
 def read(text: str) -> Script:
-    """Everything in the script, in the order of its text."""
+    """Parse a script and return its commands and redirections in the order of the text."""
     tree = parse(text.encode("utf-8", "replace"))
     found = _Found({})
     if tree is not None:
@@ -72,7 +73,7 @@ def read(text: str) -> Script:
 
 
 class _Found:
-    """Gathers what a walk over the tree meets."""
+    """Collects commands, redirections and variables during a walk over the tree."""
 
     def __init__(self, variables: dict[str, str]) -> None:
         self.invocations: list[Invocation] = []
@@ -118,13 +119,13 @@ class _Found:
             self._variables[_cut(name)] = value(given, self._variables) if given is not None else ""
 
     def _loop(self, node: Node) -> None:
-        """`for x in /; do rm -r $x; done`: one value is as good as set."""
+        """Assign the first value of a `for` loop to its variable, as in `for x in /; do rm -r $x; done`."""
         name, given = node.child_by_field_name("variable"), node.children_by_field_name("value")
         if name is not None and given:
             self._variables[_cut(name)] = value(given[0], self._variables)
 
     def _stdin(self, place: NodePlace) -> str | None:
-        """What a here-string, a here-document or an `echo` before the pipe feeds to the command."""
+        """Return the input from a here-string, a here-document or a command before the pipe; None if unknown."""
         above = place.above
         holder = above if above is not None and above.node.type == "redirected_statement" else None
         for child in (*place.node.named_children, *(holder.node.named_children if holder else ())):
@@ -135,7 +136,7 @@ class _Found:
         return self._piped(holder or place)
 
     def _piped(self, place: NodePlace) -> str | None:
-        """What comes through the pipe, where the command before it only passes a text of the script on."""
+        """Return the text that comes through the pipe, if the command before it only passes on a text of the script."""
         piped = place.above is not None and place.above.node.type == "pipeline" and place.later
         if not piped or not self.invocations:
             return None
@@ -144,14 +145,14 @@ class _Found:
 
 
 def _cut(node: Node) -> str:
-    """The text of a node. A long one is cut, as nested ones would be copied again and again."""
+    """Return the text of a node, shortened if long, since nested nodes would be copied repeatedly."""
     if node.end_byte - node.start_byte > MAX_TEXT:
         return _head(node)
     return (node.text or b"").decode(errors="replace")
 
 
 def _head(node: Node) -> str:
-    """The first words of a long node."""
+    """Return the first words of a long node."""
     parts: list[str] = []
     for child in node.named_children[:64]:
         if child.end_byte - child.start_byte < MAX_TEXT:
@@ -160,7 +161,7 @@ def _head(node: Node) -> str:
 
 
 def _rough(text: str) -> Iterator[Invocation]:
-    """The commands of a script that cannot be parsed: cut at every separator, quotes ignored."""
+    """Yield the commands of a script that cannot be parsed: split at every separator, ignoring quotes."""
     text = _IFS.sub(" ", _BRACED.sub(lambda match: match[1].replace(",", " "), text))
     for piece in _SPLIT.split(text):
         words = tuple(unquoted(word) for word in piece.split())

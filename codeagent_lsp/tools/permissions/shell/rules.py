@@ -1,4 +1,4 @@
-"""The user's rules about commands: globs over the text of one simple command. Pure.
+"""The user's rules about commands: globs over the text of one simple command. Pure functions.
 
 `pytest *` covers `pytest` and `pytest -q`, never `pytester`. Not here: rules about tools and paths (`policy.py` of
 permissions).
@@ -16,15 +16,16 @@ _BLANKS = re.compile(r"[ \t\n]+")
 
 
 def allows(rules: Iterable[str], written: str, words: Sequence[str]) -> bool:
-    """Whether an allow rule covers a plain command, as it is written or in its simplest spelling. A pattern that ends
-    in a folder covers no program that `..` leads out of it."""
+    """Return whether an allow rule covers a plain command, as written or with minimal quoting. A program path with `..`
+    is covered only by a rule with `..`.
+    """
     texts = {written, shlex.join(words)}
     climbs = ".." in words[0].split("/")
     return any(_covers(rule, text) for rule in rules for text in texts if ".." in rule or not climbs)
 
 
 def covering(rules: Iterable[str], texts: Sequence[str]) -> str | None:
-    """The first ask or deny rule that covers one of the spellings; a `*` at the end needs no blank before it."""
+    """Return the first ask or deny rule that covers one of the spellings; a final `*` needs no blank before it."""
     for rule in rules:
         loose = _pattern(_BLANKS.sub(" ", rule).strip())
         if any(loose.fullmatch(text) or _covers(rule, text) for text in texts):
@@ -33,7 +34,9 @@ def covering(rules: Iterable[str], texts: Sequence[str]) -> str | None:
 
 
 def spellings(written: str, words: Sequence[str]) -> tuple[str, ...]:
-    """The texts of one command that ask and deny rules are held against: without quotes, without its folder."""
+    """Return the spellings of a command to match ask and deny rules with: as written, without quotes, without its
+    folder.
+    """
     bare = " ".join(words)
     name, *rest = words or ("",)
     short = " ".join((name.rsplit("/", 1)[-1], *rest))

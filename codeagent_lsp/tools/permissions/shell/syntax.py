@@ -1,4 +1,4 @@
-"""The syntax tree of a bash script, in bounded time. Not here: what the tree means (`plain.py`, `reading.py`)."""
+"""Parsing of bash scripts into a syntax tree in bounded time. Not here: what the tree means (`plain.py`, `reading.py`)."""
 
 from __future__ import annotations
 
@@ -20,9 +20,10 @@ _CHUNK = 16_384
 
 @dataclass(frozen=True, slots=True)
 class NodePlace:
-    """A node and where it stands. (A tree finds a node's parent only by a search from its root.)
+    """A node with its position, since tree-sitter finds a node's parent only by a search from the root.
 
-    `above` is the place of its parent; `later`: it is not the first child; `following`: the kind of its next sibling.
+    `above` is the position of its parent; `later`: it is not the first child; `following`: the type of its next
+    sibling.
     """
 
     node: Node
@@ -32,9 +33,9 @@ class NodePlace:
 
 
 def parse(source: bytes, *, seconds: float = PARSE_SECONDS) -> Tree | None:
-    """The tree of `source`, or None when it cannot be had in `seconds` or is too large. It may hold errors.
+    """Return the tree of `source`; None if that takes longer than `seconds` or the tree is too large.
 
-    Thread-safe.
+    The tree may contain errors. Thread-safe.
     """
     # The grammar is not needed before the first command, so it costs nothing at start-up.
     from tree_sitter import Parser
@@ -53,7 +54,7 @@ def parse(source: bytes, *, seconds: float = PARSE_SECONDS) -> Tree | None:
 
 
 def walk(root: Node) -> Iterator[NodePlace]:
-    """The places of all nodes below and with `root`, in the order of the text, without recursion."""
+    """Yield the positions of `root` and all nodes below it, in the order of the text, without recursion."""
     waiting = [NodePlace(root)]
     while waiting:
         place = waiting.pop()

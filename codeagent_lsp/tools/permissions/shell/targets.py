@@ -1,6 +1,7 @@
-"""What a path stands for, as a thing to destroy or to overwrite: the system, a home, a device, a program's settings.
+"""Classification of paths as targets of deletion or writing: the system, a home folder, a device, settings of a
+program.
 
-Judged by its text alone. Not here: what workspace files run later (`workspace/files/sensitive.py`), confinement
+Judged by the text alone. Not here: what workspace files run later (`workspace/files/sensitive.py`), confinement
 (`workspace/files/paths.py`).
 """
 
@@ -46,23 +47,23 @@ _SETTINGS_PATH = re.compile(
 
 
 def is_catastrophic(path: str) -> bool:
-    """Whether to remove this with all below it is to remove the system or a home folder."""
+    """Return whether removing this path recursively would remove the system or a home folder."""
     whole = _whole(path)
     return whole in _SYSTEM or bool(_HOME.fullmatch(whole) or _GLOB_TOP.fullmatch(whole))
 
 
 def is_device(path: str) -> bool:
-    """Whether writing here writes to a disk, to memory or to another device that is no mere stream."""
+    """Return whether the path is a device other than a harmless stream, such as a disk or memory."""
     return bool(_DEVICE.fullmatch(_normal(path)))
 
 
 def is_critical(path: str) -> bool:
-    """Whether the system stands or falls with this file."""
+    """Return whether the path is a file that the system depends on."""
     return bool(_CRITICAL.fullmatch(_normal(path)))
 
 
 def is_settings(path: str) -> bool:
-    """Whether this file says what an editor, an agent, a shell or git runs."""
+    """Return whether the path is a settings file that determines what an editor, an agent, a shell or git runs."""
     normal = _normal(path)
     parts = normal.casefold().split("/")
     if not _SETTINGS_FOLDERS.isdisjoint(parts[:-1]) or _SETTINGS_PATH.search(normal.casefold()):
@@ -71,12 +72,12 @@ def is_settings(path: str) -> bool:
 
 
 def joined(folder: str, path: str) -> str:
-    """`path` as seen after `cd folder`."""
+    """Return `path` as seen after `cd folder`."""
     return path if path.startswith(("/", "~")) or not folder else f"{folder[:_LONGEST]}/{path}"
 
 
 def _whole(path: str) -> str:
-    """The folder that is meant when all that is in it is named: `/etc/*` is `/etc`."""
+    """Return the folder meant by a pattern for all its contents: `/etc/*` is `/etc`."""
     if len(path) > _LONGEST:
         return path
     path = _SLASHES.sub("/", path)

@@ -1,4 +1,4 @@
-"""All that a script runs, through every wrapper: the loose reading, repeated on what the commands themselves run.
+"""The commands of a script including those inside wrappers: the lenient parser, applied recursively.
 
 For denial and for ask and deny rules. Not here: how a wrapper is looked through (`wrappers.py`).
 """
@@ -16,7 +16,7 @@ MAX_WORDS = 20_000
 
 @dataclass(frozen=True, slots=True)
 class Everything:
-    """All scripts, the given one first, and all commands. `cut` says that there was more than is looked at."""
+    """All scripts, the given one first, and all commands. `cut` is True if some were dropped at a limit."""
 
     scripts: tuple[Script, ...]
     invocations: tuple[Invocation, ...]
@@ -24,12 +24,12 @@ class Everything:
 
     @property
     def writes(self) -> tuple[str, ...]:
-        """The targets of all redirections that write."""
+        """Return the targets of all redirections that write."""
         return tuple(target for script in self.scripts for target in script.writes)
 
 
 def unwrap(script: Script) -> Everything:
-    """`script` and everything in it that runs something."""
+    """Return `script` with every script and command that it runs, up to a depth and size limit."""
     scripts, invocations = [script], list(script.invocations)
     waiting = [(invocation, 0) for invocation in reversed(invocations)]
     added = 0

@@ -1,7 +1,7 @@
-"""What a command that runs another command runs: its words, or a script. Pure.
+"""The commands and scripts that wrapper commands (`sudo`, `xargs`, `bash -c`) run. Pure functions.
 
-For denial and for ask and deny rules: a wrapper is looked through, never trusted. The options of each are told so
-far that the inner command is found. Not here: reading an inner script (`reading.py`).
+For denial and for ask and deny rules: a wrapper is looked through, never trusted. Options are known only as far as
+needed to find the inner command. Not here: reading an inner script (`reading.py`).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _SPAWN = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Inner:
-    """What a wrapper runs: either the words of a command or the text of a script."""
+    """The target of a wrapper: either the words of a command or the text of a script."""
 
     words: tuple[str, ...] = ()
     script: str = ""
@@ -33,7 +33,7 @@ class Inner:
 
 @dataclass(frozen=True, slots=True)
 class _Prefix:
-    """A wrapper in front of a command: options that take the next word, words to skip, whether it sets variables."""
+    """A wrapper before a command: options that take the next word, operands to skip, whether it sets variables."""
 
     values: frozenset[str] = frozenset()
     skip: int = 0
@@ -90,7 +90,7 @@ _PREFIXES: dict[str, _Prefix] = {
 
 
 def inner(command: Invocation) -> tuple[Inner, ...]:
-    """What `command` runs besides itself, one step deep."""
+    """Return the commands and scripts that `command` runs besides itself, one level deep."""
     name, words = command.name, command.words
     found: list[Inner] = []
     if name in _PREFIXES:
@@ -107,7 +107,7 @@ def inner(command: Invocation) -> tuple[Inner, ...]:
 
 
 def _after_prefix(prefix: _Prefix, words: Sequence[str]) -> list[Inner]:
-    """The words behind the wrapper's own, and scripts given as an option's value (`env -S`, `flock -c`)."""
+    """Return the words after the wrapper's own, and scripts given as an option's value (`env -S`, `flock -c`)."""
     place, skip = 1, prefix.skip
     scripts = [Inner(script=script) for script in _valued(words, "-S", "-c", "--split-string", "--command")]
     while place < len(words):
@@ -128,7 +128,7 @@ def _after_prefix(prefix: _Prefix, words: Sequence[str]) -> list[Inner]:
 
 
 def _shell(command: Invocation) -> list[Inner]:
-    """`bash -c`, in clusters too (`-lc`), and what a shell is fed."""
+    """Return the script of `bash -c`, also in a cluster (`-lc`), and the shell's input."""
     words = command.words
     found = [Inner(script=command.stdin)] if command.stdin else []
     for place, word in enumerate(words[1:], 1):
@@ -151,7 +151,7 @@ def _find(words: Sequence[str]) -> list[Inner]:
 
 
 def _code(text: str) -> list[Inner]:
-    """Commands that a piece of a program starts, as far as they stand there as texts."""
+    """Return the commands that program code starts, as far as they occur in it as literal texts."""
     found = []
     for match in _SPAWN.finditer(text):
         rest = re.findall(r"['\"]([^'\"]*)['\"]", match["rest"])
@@ -177,7 +177,7 @@ def _joined(words: Sequence[str]) -> list[Inner]:
 
 
 def _option(words: Sequence[str]) -> list[Inner]:
-    """`su -c 'script'`, `script -qc 'script'`."""
+    """Return the script of `su -c 'script'` and `script -qc 'script'`."""
     for place, word in enumerate(words[1:-1], 1):
         if re.fullmatch(r"-\w*c", word) or word in ("--command", "--session-command"):
             return [Inner(script=words[place + 1])]
