@@ -32,15 +32,45 @@ ALONE = tuple(
         "clients",
         "environments",
         "index/test_semantic_real.py",
-        "llm/test_embedded.py",
+        "llm/providers/test_embedded.py",
         "records/test_speed.py",
-        "server/test_lifecycle.py",
-        "server/test_wire.py",
-        "server/test_wire_fuzz.py",
+        "server/wire/test_lifecycle.py",
+        "server/wire/test_channel.py",
+        "server/wire/test_fuzz.py",
         "session/test_embedded_task.py",
-        "workspace/test_match_refusals.py",
+        "workspace/edits/test_match_refusals.py",
     )
 )
+
+# Nearly every test of these starts a program, waits for one, or looks at all of Unicode: slow, like those with `start`.
+SLOW = tuple(
+    str(Path(__file__).parent / name)
+    for name in (
+        "environments/test_container_box.py",
+        "index/test_host.py",
+        "index/test_semantic.py",
+        "mcp_server/test_sampling.py",
+        "shadow/test_overlay.py",
+        "shadow/test_process.py",
+        "shadow/test_watchdog.py",
+        "shadow/test_workspace.py",
+        "terminal/test_connection.py",
+        "terminal/test_index.py",
+        "tools/git/test_diff.py",
+        "tools/mcp/test_clock.py",
+        "tools/mcp/test_oauth_callback.py",
+        "tools/mcp/test_servers.py",
+        "tools/mcp/test_websocket.py",
+        "tools/permissions/shell/test_executed.py",
+        "tools/skills/test_fetching.py",
+        "tools/testing/test_generating_tools.py",
+        "tools/testing/test_run_tests.py",
+        "tools/web/test_fetching.py",
+        "workspace/files/test_search.py",
+        "workspace/text/test_unseen.py",
+    )
+)
+STARTS_A_SERVER = "start"  # the fixture of tests/server
 
 # The same examples in every run: a change and not chance makes a test fail. Few while somebody waits, many in the slow
 # stage (HYPOTHESIS_PROFILE=many), and others with HYPOTHESIS_PROFILE=default.
@@ -84,7 +114,9 @@ def _no_wait_for_the_disk() -> Iterator[None]:
 
 
 def pytest_configure() -> None:
-    """The programs of the environment are found beside its Python, also where it was not activated."""
+    """Check the lists above. The programs of the environment are found beside its Python, also where it was not activated."""
+    gone = [name for name in (*ALONE, *SLOW) if not Path(name).exists()]
+    assert not gone, f"tests/conftest.py names what is not there: {gone}"
     beside = str(Path(sys.executable).parent)
     if os.environ.get("PATH", "").split(os.pathsep)[0] != beside:
         os.environ["PATH"] = os.pathsep.join([beside, os.environ.get("PATH", os.defpath)])
@@ -92,8 +124,10 @@ def pytest_configure() -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what needs the machine for itself, before `-m` looks."""
+    """Mark what is slow and what needs the machine for itself, before `-m` looks."""
     for item in items:
+        if str(item.path).startswith(SLOW) or STARTS_A_SERVER in getattr(item, "fixturenames", ()):
+            item.add_marker("slow")
         if str(item.path).startswith(ALONE) or item.get_closest_marker("model"):
             item.add_marker("alone")
 

@@ -1,8 +1,8 @@
-"""Environments in containers: commands run in one, on a private copy of the workspace that is carried in and out.
+"""Environments in containers: commands run in one, on a private copy of the workspace that is transferred in and out.
 
-The image has to bring what the commands need. A command that ends other than by itself takes its container with it;
-the next one gets a new one. A shell at a terminal, which somebody else serves, has a container of its own. Not here:
-one container (`container_box.py`), what is carried (`container_cargo.py`).
+The image has to provide what the commands need. A command that does not end by itself takes its container with it; the
+next one gets a new one. A terminal's shell has a container of its own. Not here: one container (`container_box.py`),
+what is carried (`container_cargo.py`).
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ _FRESH_REPORTS = 'rm -rf "$0" && mkdir -p "$0" && exec "$@"'
 
 
 class ContainerAdapter:
-    """Makes environments in containers of the image that is set. `state` is the folder of all our state."""
+    """Creates environments in containers of the configured image. `state` is the folder of all our state."""
 
     kind: EnvironmentKind = "container"
 
@@ -86,7 +86,8 @@ class ContainerAdapter:
     ) -> ContainerEnvironment:
         """See `Adapter`. The container itself starts with the first command.
 
-        With `serve` its one command is a shell at a terminal: `serve` runs what joins a terminal here with it.
+        With `serve` its only command is a terminal's shell: `serve` runs the program that connects a terminal here with
+        it.
         """
         image, socket = settings.container_image or "", find_socket(self._environ)
         if not socket:
@@ -111,7 +112,7 @@ class ContainerAdapter:
 
 
 class ContainerEnvironment:
-    """The `Environment` around a shadow workspace whose commands run in a container."""
+    """An `Environment`: a shadow workspace whose commands run in a container."""
 
     def __init__(
         self,
@@ -131,7 +132,7 @@ class ContainerEnvironment:
 
     @property
     def isolation(self) -> Isolation:
-        """Complete."""
+        """Return the isolation, which is complete."""
         return CONTAINER
 
     def bind(self, view: FileView, staging: Staging, approve: Approve) -> BoundShell:
@@ -163,7 +164,7 @@ class ContainerEnvironment:
                 await settled(self._vessel.end())
 
     async def _shown(self, launch: Launch, command: Command, on_output: OnOutput) -> Finished:
-        """A shell at a terminal that is served here, until it is stopped."""
+        """Serve a shell at a terminal until it is stopped."""
         assert self._serve is not None  # see `__init__`
         try:
             cargo, box = await self._loaded(command)
@@ -189,7 +190,7 @@ class ContainerEnvironment:
         return Finished(code, kept.text, output.size, ending, seconds, kept.whole, reports)
 
     async def _loaded(self, command: Command) -> tuple[Cargo, Box]:
-        """A container that runs, with the workspace in it as it is now."""
+        """Return a running container with the current workspace in it."""
         assert self._layer is not None  # it was prepared in this turn
         cargo = self._layer.cargo
         box = await self._vessel.ready(cargo, network=command.network)
@@ -205,7 +206,7 @@ class _ContainerLayer:
 
     @property
     def isolation(self) -> Isolation:
-        """Complete."""
+        """Return the isolation, which is complete."""
         return CONTAINER
 
     def prepare(self, wanted: Mapping[str, bytes | None]) -> None:
@@ -213,7 +214,7 @@ class _ContainerLayer:
         self.cargo.prepare(wanted)
 
     def launch(self, command: Command) -> Launch:
-        """See `Layer`; all of it is told of the container."""
+        """See `Layer`; the launch refers to paths in the container."""
         reports = f"{REPORTS}/now"
         argv = ("sh", "-c", _FRESH_REPORTS, reports, *shell_words(command.script))
         fixed = {**FIXED, "HOME": _TEMPORARY, "LC_CTYPE": "C.UTF-8"}
@@ -229,7 +230,7 @@ class _ContainerLayer:
 
 
 class _Vessel:
-    """The container of an environment: made when it is needed, and again when it is gone."""
+    """The container of an environment: created on demand, and again if it has ended."""
 
     def __init__(self, engine: Engine, plan: Plan, sleep: Sleep) -> None:
         self.plan = plan
@@ -240,11 +241,11 @@ class _Vessel:
 
     @property
     def socket(self) -> str:
-        """Where its engine is."""
+        """Return the path of its engine's socket."""
         return self._engine.socket
 
     async def ready(self, cargo: Cargo, *, network: bool) -> Box:
-        """A container that runs; a new one is empty, and the cargo is told."""
+        """Return a running container; a new one is empty, which is reported to the cargo."""
         if self._box is not None and (self._network != network or not await self._box.runs()):
             await self.end()
         if self._box is None:
@@ -273,18 +274,18 @@ class _Limits:
 
 
 def label_of(state: Path) -> str:
-    """What containers of all servers with this state folder are labelled with."""
+    """Return the label for the containers of all servers with this state folder."""
     return hashlib.sha256(os.fsencode(os.path.realpath(state))).hexdigest()[:32]
 
 
 def _joining(socket: str, path: str, folder: str) -> Launch:
-    """What joins the terminal that it is started in with a program in a container."""
+    """Return the launch of the program that connects its terminal with a program in a container."""
     environment = {"PATH": os.defpath, "LC_CTYPE": "C.UTF-8"}
     return Launch((sys.executable, "-I", "-S", _JOINS, socket, path), "/", environment, folder)
 
 
 async def _followed(box: Box, task: Task, limits: _Limits, output: Output, on_output: OnOutput) -> tuple[Ending, int]:
-    """Run to the end or to a limit; how it ended and its exit code."""
+    """Run a program to its end or to a limit and return how it ended and its exit code."""
     try:
         async with asyncio.timeout(limits.seconds):
             if await _kept(box.run(task), output, on_output, limits.output_bytes):
@@ -295,7 +296,7 @@ async def _followed(box: Box, task: Task, limits: _Limits, output: Output, on_ou
 
 
 async def _kept(pieces: Pieces, output: Output, on_output: OnOutput, most: int) -> bool:
-    """Pass on what is printed; False when it is too much."""
+    """Forward the output; return False if it exceeds the limit."""
     async with aclosing(pieces):
         async for stream, data in pieces:
             room = most - output.size
@@ -318,5 +319,5 @@ async def _has_image(engine: Engine, image: str) -> None:
 
 
 def _is_lost(owner: str) -> bool:
-    """Whether the server is gone whose copies are in the folder `owner`."""
+    """Return whether the server with its copies in the folder `owner` has ended."""
     return not Path(owner).exists() or abandoned(owner)

@@ -1,8 +1,8 @@
-"""One container: started with everything closed that can be, commands run in it, files carried in and out, ended.
+"""One container: started with the least privileges, runs commands, transfers files in and out.
 
-Its first process waits on a connection that we hold. When we end, however we end, the engine closes it, the process
-ends, and the container with everything in it is removed by the engine. Not here: which files travel
-(`container_files.py`), what becomes of what a command wrote (`container.py`).
+Its first process waits on a connection that this process holds. When this process ends, however it ends, the engine
+closes it, the process ends, and the engine removes the container. Not here: which files travel (`container_files.py`),
+what becomes of what a command wrote (`container.py`).
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ _HEADER = 8
 _AT_ONCE = 500
 
 Pieces = AsyncGenerator[tuple[Stream, bytes], None]
-"""What a program prints, in order, each piece with its stream."""
+"""The output of a program in order, in pieces with their stream."""
 
 
 @dataclass(frozen=True, slots=True)
 class BoxLimits:
-    """What one container may use: bytes of memory with swap, processes, processors; bytes of each writable folder."""
+    """Limits of one container: bytes of memory with swap, processes, processors; bytes of each writable folder."""
 
     memory: int = 2 << 30
     processes: int = 512
@@ -54,9 +54,10 @@ class BoxLimits:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a container is made for: its image, the folders that are writable in it, who owns it, what it may use.
+    """The specification of a container: its image, writable folders, labels, network and limits.
 
-    `owner` says whose it is, for whoever removes what a dead server has left; `state` is the state folder of both.
+    `owner` labels it for the removal of containers that a dead server has left; `state` is the label of the state
+    folder.
     """
 
     image: str
@@ -69,7 +70,7 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A program to run in a container. Both streams come as `stdout`, in order, unless they are to be `apart`."""
+    """A program to run in a container. Both streams are `stdout`, in order, unless `apart` is set."""
 
     argv: tuple[str, ...]
     cwd: str
@@ -78,7 +79,7 @@ class Task:
 
 
 class Box:
-    """A running container. Made by `started`; `remove` it."""
+    """A running container, created by `started`; the caller must `remove` it."""
 
     def __init__(self, engine: Engine, name: str) -> None:
         self._engine = engine
@@ -89,7 +90,7 @@ class Box:
 
     @staticmethod
     async def started(engine: Engine, plan: Plan) -> Box:
-        """A new container that runs. Nothing is left of it when that fails or is cancelled."""
+        """Create and start a container. Nothing is left of it if that fails or is cancelled."""
         making = asyncio.ensure_future(engine.post("/containers/create", _request(plan)))
         try:
             made = await asyncio.shield(making)
@@ -107,7 +108,7 @@ class Box:
         return box
 
     async def run(self, task: Task) -> Pieces:
-        """What a program prints, as it comes; afterwards `code` is how it ended."""
+        """Run a program and yield its output; afterwards `code` returns its exit code."""
         argv = task.argv if task.apart else ("sh", "-c", _MERGED, "sh", *task.argv)
         self._last = await self._made(argv, task)
         async with aclosing(self._pieces(self._last)) as pieces:
@@ -115,15 +116,15 @@ class Box:
                 yield found
 
     async def announced(self, task: Task) -> str:
-        """The path by which the engine knows a program that is to have a terminal; whoever joins it starts it."""
+        """Register a program with a terminal and return its path in the engine's API, by which a client starts it."""
         return f"/{VERSION}/exec/{await self._made(task.argv, task, stdin=True, terminal=True)}"
 
     async def code(self) -> int:
-        """The exit code of the program that ran last."""
+        """Return the exit code of the program that ran last."""
         return await self._ended(self._last)
 
     async def ran_out_of_memory(self) -> bool:
-        """Whether anything was killed for memory since this was asked last."""
+        """Return whether the kernel killed a process for memory since the last call."""
         said = b"".join([data async for _, data in self.run(Task(("sh", "-c", _OUT_OF_MEMORY), "/", {}, apart=True))])
         counts = [line.split() for line in said.decode("utf-8", "replace").splitlines()]
         kills = max((int(words[1]) for words in counts if len(words) == 2 and words[0] == "oom_kill"), default=0)
@@ -131,14 +132,14 @@ class Box:
         return kills > before
 
     async def send(self, archive: IO[bytes], folder: str, gone: Sequence[str] = ()) -> None:
-        """Unpack an archive in a folder there, by the tar of the image; before, `gone` below it is removed."""
+        """Remove the paths `gone` below a folder of the container, then unpack an archive there with the image's tar."""
         for start in range(0, len(gone), _AT_ONCE):
             script = ("sh", "-c", _REMOVED, folder, *gone[start : start + _AT_ONCE])
             await self._done(await self._made(script))
         await self._done(await self._made(("tar", "-x", "-p", "-o", "-f", "-", "-C", folder), stdin=True), archive)
 
     async def fetch(self, folders: Sequence[str], target: IO[bytes], limit: int) -> None:
-        """Archive what folders there hold, after everything that still runs was ended. At most `limit` bytes."""
+        """Kill all running programs, then archive folders of the container to `target`; at most `limit` bytes."""
         name = await self._made(("sh", "-c", _ARCHIVED, *(folder.lstrip("/") for folder in folders)))
         said, left = b"", limit
         async with aclosing(self._pieces(name)) as pieces:
@@ -153,7 +154,7 @@ class Box:
         await self._succeeded(name, said)
 
     async def runs(self) -> bool:
-        """Whether it is still there."""
+        """Return whether the container is running."""
         try:
             told = await self._engine.get(f"/containers/{self._name}/json")
         except EnvironmentProblem as problem:
@@ -163,7 +164,7 @@ class Box:
         return bool(told["State"]["Running"])
 
     async def remove(self) -> None:
-        """End it and all in it, and remove it. Nothing happens when it is gone."""
+        """Kill and remove the container; does nothing if it is gone."""
         with suppress(EnvironmentProblem):  # an engine that is gone has taken it along; else its end is the hold's
             await self._engine.delete(f"/containers/{self._name}", force="true", v="true")
         if self._hold is not None:
@@ -173,7 +174,7 @@ class Box:
     async def _made(
         self, argv: Sequence[str], task: Task | None = None, *, stdin: bool = False, terminal: bool = False
     ) -> str:
-        """Announce a program to the engine; the name by which it is started."""
+        """Register a program with the engine and return its id."""
         environment = task.environment if task else {}
         made = await self._engine.post(
             f"/containers/{self._name}/exec",
@@ -191,7 +192,7 @@ class Box:
         return str(made["Id"])
 
     async def _pieces(self, name: str, stdin: IO[bytes] | None = None) -> Pieces:
-        """Start a program; what it prints while it is given `stdin`."""
+        """Start a program and yield its output while `stdin` is sent to it."""
         pipes = await self._engine.hijacked(f"/exec/{name}/start", {"Detach": False, "Tty": False})
         feeding = None if stdin is None else asyncio.ensure_future(_fed(pipes.writer, stdin))
         try:
@@ -208,7 +209,7 @@ class Box:
             pipes.writer.close()
 
     async def _done(self, name: str, stdin: IO[bytes] | None = None) -> None:
-        """Run a program of ours; EnvironmentProblem with what it says when it fails."""
+        """Run a program of our own. EnvironmentProblem with its output if it fails."""
         said = b""
         async with aclosing(self._pieces(name, stdin)) as pieces:
             async for _, data in pieces:
@@ -222,7 +223,7 @@ class Box:
             raise EnvironmentProblem(message, ErrorCode.EXECUTION_ERROR)
 
     async def _ended(self, name: str) -> int:
-        """The exit code; an engine may learn of an end after its pipes do. Whoever asks limits the time."""
+        """Wait for the exit code, which the engine may learn after the pipes end; the caller limits the time."""
         wait = 0.01
         while True:
             told = await self._engine.get(f"/exec/{name}/json")
@@ -233,7 +234,7 @@ class Box:
 
 
 async def sweep(engine: Engine, state: str, abandoned: Callable[[str], bool]) -> int:
-    """Remove the containers of servers that are gone; how many. `abandoned` says it of an owner."""
+    """Remove the containers of servers that have ended and return how many; `abandoned` judges an owner label."""
     found = await engine.get("/containers/json", all="true", filters=f'{{"label":["{LABEL}={state}"]}}')
     lost = [item for item in found or () if abandoned((item.get("Labels") or {}).get(OWNER_LABEL, ""))]
     for item in lost:
@@ -242,7 +243,7 @@ async def sweep(engine: Engine, state: str, abandoned: Callable[[str], bool]) ->
 
 
 async def _fed(writer: asyncio.StreamWriter, stdin: IO[bytes]) -> None:
-    """Write all of it, and the end."""
+    """Write all of `stdin`, then the end of the stream."""
     while piece := await asyncio.to_thread(stdin.read, _CHUNK):
         writer.write(piece)
         await writer.drain()
@@ -250,7 +251,7 @@ async def _fed(writer: asyncio.StreamWriter, stdin: IO[bytes]) -> None:
 
 
 def shell_words(script: str | tuple[str, ...]) -> tuple[str, ...]:
-    """A command as words: a script for bash where the image has it, else for its sh."""
+    """Return a command as words: a script runs in bash if the image has it, else in sh."""
     return ("sh", "-c", _EITHER_SHELL, "sh", script) if isinstance(script, str) else script
 
 
@@ -297,7 +298,7 @@ def _request(plan: Plan) -> dict[str, Any]:
 
 
 async def _unframed(reader: asyncio.StreamReader) -> Pieces:
-    """The two streams that share one connection, in pieces with their names."""
+    """Yield the pieces of the two streams that share one connection (Docker's multiplexed format)."""
     try:
         while header := await reader.read(1):
             header += await reader.readexactly(_HEADER - 1)

@@ -1,4 +1,4 @@
-"""What is carried between the workspace and a container: private copies here, kept in step on both sides.
+"""The transfer of files between the workspace and a container: private copies here, kept in step on both sides.
 
 A copy has the disk with unsaved and staged text over it; ignored folders and version control data are not in it. Not
 here: how a copy is kept in step with the disk (`shadow/mirror.py`), the archives (`container_files.py`).
@@ -30,8 +30,7 @@ _OVERHEAD = 2  # an archive of many small files is larger than they are
 
 
 class Cargo:
-    """The copies of the workspace `folders`, in `folder`, which is ours to remove. `prepare`, `writings` and `close`
-    block."""
+    """The copies of the workspace `folders`, in `folder`, which it removes. `prepare`, `writings` and `close` block."""
 
     def __init__(self, folder: LayerFolder, folders: Sequence[str], limits: BoxLimits) -> None:
         self._folder = folder
@@ -44,27 +43,27 @@ class Cargo:
 
     @property
     def owner(self) -> str:
-        """The folder that is locked while we live."""
+        """Return the folder that is locked while this server lives, as the owner label."""
         return self._folder.path
 
     def prepare(self, wanted: Mapping[str, bytes | None]) -> None:
-        """Bring the copies in step with the disk and, over it, `wanted` by absolute path."""
+        """Update the copies to the disk and, over it, `wanted` by absolute path."""
         for mirror in self._mirrors:
             mirror.prepare(wanted)
 
     def writings(self) -> Writings:
-        """What is different from what was prepared."""
+        """Return the differences from the prepared state."""
         found = WrittenFiles(UpperLimits())
         for mirror in self._mirrors:
             mirror.collect(found)
         return Writings(tuple(found.files.values()), found.more)
 
     def unloaded(self) -> None:
-        """The container is another one, with nothing in it."""
+        """Record that the container is a new one, without files."""
         self._there.clear()
 
     async def carry_in(self, box: Box) -> None:
-        """Have the container hold what the copies hold."""
+        """Transfer changed files from the copies to the container."""
         async with self._archive() as archive:
             for mirror in self._mirrors:
                 now = await asyncio.to_thread(seen_in, mirror.place)
@@ -76,7 +75,7 @@ class Cargo:
                 self._there[mirror.root] = now
 
     async def carry_out(self, box: Box) -> Mapping[str, bytes]:
-        """Have the copies hold what the container holds; what the last command wrote into the folder for reports."""
+        """Transfer the container's files to the copies and return the reports of the last command."""
         reports = await asyncio.to_thread(self._folder.make, "reports")
         places = {mirror.root: mirror.place for mirror in self._mirrors} | {REPORTS: reports}
         limit = _OVERHEAD * (self._limits.disk * len(self._mirrors) + self._limits.reports)
@@ -94,7 +93,7 @@ class Cargo:
 
     @asynccontextmanager
     async def _archive(self) -> AsyncGenerator[IO[bytes], None]:
-        """A file for an archive, and a limit on the time of the journey."""
+        """Yield a file for an archive, with a time limit on the transfer."""
         with tempfile.TemporaryFile(dir=self._folder.path) as archive:
             try:
                 async with asyncio.timeout(SECONDS):

@@ -1,8 +1,7 @@
-"""Talks to an engine of containers, Docker or Podman, over its socket: the few calls of the Docker API that it takes.
+"""A client of a container engine, Docker or Podman, over its Unix socket: the few calls of the Docker API in use.
 
-Plain HTTP over a Unix socket, by the HTTP client that is here anyway; the engine's own library would bring another
-one, and threads. Only the streams of `hijacked` are ours: there the connection becomes a pair of pipes. Not here:
-what is asked for (`container_box.py`).
+Plain HTTP through httpx; the engine's own library would add another HTTP client, and threads. Only the streams of
+`hijacked` connections are handled here. Not here: what is asked for (`container_box.py`).
 """
 
 from __future__ import annotations
@@ -33,28 +32,28 @@ _NAMED = ("DOCKER_HOST", "CONTAINER_HOST")
 
 @dataclass(frozen=True, slots=True)
 class Piped:
-    """A connection that is a pair of pipes now. Close the writer."""
+    """A hijacked connection as a pair of streams. The caller closes the writer."""
 
     reader: asyncio.StreamReader
     writer: asyncio.StreamWriter
 
 
 class Engine:
-    """The engine that listens on a Unix socket. All methods raise EnvironmentProblem, with a code of sandboxes."""
+    """The engine that listens on a Unix socket. All methods raise EnvironmentProblem, with a sandbox error code."""
 
     def __init__(self, socket: str) -> None:
         self.socket = socket
 
     async def get(self, path: str, **query: str) -> Any:
-        """What a GET gives."""
+        """Send a GET request and return the decoded body."""
         return await self._asked("GET", path, query)
 
     async def post(self, path: str, body: Mapping[str, Any] | None = None, **query: str) -> Any:
-        """What a POST gives; None for nothing."""
+        """Send a POST request and return the decoded body; None if it is empty."""
         return await self._asked("POST", path, query, body)
 
     async def delete(self, path: str, **query: str) -> None:
-        """Remove something; that it is gone already is fine."""
+        """Send a DELETE request; a missing object is no error."""
         try:
             await self._asked("DELETE", path, query)
         except EnvironmentProblem as problem:
@@ -62,7 +61,7 @@ class Engine:
                 raise
 
     async def hijacked(self, path: str, body: Mapping[str, Any] | None = None) -> Piped:
-        """POST to where the connection becomes pipes. They end with the connection, so also when we are killed."""
+        """Send a POST request that turns the connection into a byte stream, which ends with the connection."""
         data = b"" if body is None else json.dumps(body).encode()
         head = (
             f"POST /{VERSION}{path} HTTP/1.1\r\nHost: engine\r\nConnection: Upgrade\r\nUpgrade: tcp\r\n"
@@ -114,7 +113,7 @@ class Engine:
 
 
 def find_socket(environ: Mapping[str, str]) -> str:
-    """Where the engine's socket is, by what the user's environment says, else where it usually is; '' for nowhere."""
+    """Return the path of the engine's socket, from the environment, else a usual one; '' if there is none."""
     for name in _NAMED:
         if environ.get(name):
             return environ[name].removeprefix("unix://") if environ[name].startswith(("unix://", "/")) else ""
@@ -124,7 +123,7 @@ def find_socket(environ: Mapping[str, str]) -> str:
 
 
 async def _agreed(reader: asyncio.StreamReader) -> None:
-    """Read the head of the reply to a request for pipes."""
+    """Read the response head of a request for a hijacked connection. EnvironmentProblem if it is refused."""
     head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
     status = int(head.split(" ", 2)[1]) if head.startswith("HTTP/1.") else 500
     if status not in (101, 200):

@@ -1,7 +1,7 @@
-"""Files between a private folder and a container, as tar archives; what comes from the container is trusted in nothing.
+"""Transfer of files between a private folder and a container as tar archives; those from the container are untrusted.
 
-Links are made and never followed, nothing special is made, no name leads out, and sizes are bounded. Everything
-blocks; call it in a thread. Not here: the streams the archives travel on (`container_box.py`).
+Links are created but never followed, special files are not created, no name leaves the folder, and sizes are bounded.
+Everything blocks; call it in a thread. Not here: the streams the archives travel on (`container_box.py`).
 """
 
 # ruff: noqa: PTH115, PTH118 - plain strings are several times faster in a walk
@@ -24,7 +24,7 @@ from codeagent_lsp.shadow.upper_walk import MAX_DEPTH, is_folder
 
 Stamp = tuple[int, ...]
 Seen = Mapping[str, Stamp]
-"""What a folder holds, by path below it: something that changes whenever anybody changes the thing."""
+"""The contents of a folder by relative path, each with a value that changes with every modification."""
 
 _SMALL = 1 << 20
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -33,14 +33,14 @@ _WRITE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """What has to travel: paths to send, and paths to remove there first."""
+    """The paths to send, and those to remove first."""
 
     send: tuple[str, ...]
     gone: tuple[str, ...]
 
 
 def seen_in(place: str) -> Seen:
-    """Everything in a folder now; links are not followed."""
+    """Return the contents of a folder; links are not followed."""
     found: dict[str, Stamp] = {}
     for name, info in _walked(place):
         folder = stat.S_ISDIR(info.st_mode)
@@ -51,7 +51,7 @@ def seen_in(place: str) -> Seen:
 
 
 def difference(before: Seen, now: Seen) -> Difference:
-    """What makes a copy that is as `before` a copy that is as `now`."""
+    """Return what to transfer to turn a copy in the state `before` into the state `now`."""
     changed = [name for name, stamp in now.items() if before.get(name) != stamp]
     retyped = [name for name in changed if name in before and _type(before[name]) != _type(now[name])]
     gone = [name for name in before if name not in now]
@@ -59,9 +59,9 @@ def difference(before: Seen, now: Seen) -> Difference:
 
 
 def pack(place: str, names: Iterable[str], target: IO[bytes], limit: int) -> None:
-    """Write an archive of these paths below `place` over `target`, to be read from its beginning.
+    """Write an archive of these paths below `place` to `target`, and rewind it.
 
-    EnvironmentProblem when they are more than `limit` bytes.
+    EnvironmentProblem if they are more than `limit` bytes.
     """
     target.truncate()
     with tarfile.open(fileobj=target, mode="w", format=tarfile.PAX_FORMAT, errorlevel=2) as archive:
@@ -71,9 +71,9 @@ def pack(place: str, names: Iterable[str], target: IO[bytes], limit: int) -> Non
 
 
 def unpack(source: IO[bytes], places: Mapping[str, str]) -> None:
-    """Make folders hold exactly what an archive holds of them; files that are the same are left untouched.
+    """Make folders contain exactly what an archive has of them; unchanged files are not touched.
 
-    `places` says by folder there, as the archive names it, where it is here.
+    `places` maps folders in the archive to folders here. EnvironmentProblem for a malformed archive.
     """
     kept: dict[str, set[str]] = {place: set() for place in places.values()}
     try:
@@ -94,7 +94,7 @@ def unpack(source: IO[bytes], places: Mapping[str, str]) -> None:
 
 
 def too_large() -> EnvironmentProblem:
-    """The workspace is more than a container holds."""
+    """Return the error about a workspace larger than a container holds."""
     message = "The workspace is larger than what a container holds. Have more of it ignored, such as data and output."
     return EnvironmentProblem(message, ErrorCode.PARAMETER_ERROR)
 
@@ -116,7 +116,7 @@ def _walked(place: str) -> Iterator[tuple[str, os.stat_result]]:
 
 
 def _add(archive: tarfile.TarFile, path: str, name: str, most: int) -> int:
-    """Add one path; its size, not over `most`. What is gone, or is neither file, folder nor link, is left out."""
+    """Add one path and return its size. Missing and special files are skipped; EnvironmentProblem above `most` bytes."""
     try:
         member = archive.gettarinfo(path, name)
     except OSError:
@@ -135,7 +135,7 @@ def _add(archive: tarfile.TarFile, path: str, name: str, most: int) -> int:
 
 
 def _located(name: str, places: Mapping[str, str]) -> tuple[str, str]:
-    """The folder here and the path below it; no path for the folder itself and for what leads anywhere else."""
+    """Return the folder here and the path below it; ('', '') for the folder itself and names that lead elsewhere."""
     parts = [part for part in name.split("/") if part not in ("", ".")]
     if ".." in parts or "\0" in name or len(parts) > MAX_DEPTH:
         return "", ""
@@ -147,7 +147,7 @@ def _located(name: str, places: Mapping[str, str]) -> tuple[str, str]:
 
 
 def _make_room(place: str, name: str) -> None:
-    """Make the folders above, real ones."""
+    """Create the real folders above a path."""
     above = place
     for part in name.split("/")[:-1]:
         above = f"{above}/{part}"
@@ -180,7 +180,7 @@ def _put(archive: tarfile.TarFile, member: tarfile.TarInfo, place: str, name: st
 
 
 def _write(path: str, data: bytes, mode: int) -> None:
-    """Write a file, unless it is as it is already."""
+    """Write a file, unless it is unchanged."""
     if _regular(path) and stat.S_IMODE(os.lstat(path).st_mode) == mode | 0o600 and _content(path) == data:
         return
     _remove(path)
@@ -197,7 +197,7 @@ def _write_large(path: str, content: IO[bytes], mode: int) -> None:
 
 
 def _content(path: str) -> bytes:
-    """The bytes of a small regular file, none of anything else."""
+    """Return the bytes of a small regular file; b'' for anything else."""
     try:
         descriptor = os.open(path, _READ)
     except OSError:

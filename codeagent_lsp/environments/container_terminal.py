@@ -1,7 +1,7 @@
-"""Joins the terminal that it is started in with a program in a container, as long as both last: a program of its own.
+"""A program that connects its own terminal with a program in a container, as long as both last.
 
-It takes the engine's socket and the path by which the engine knows the program, which it starts. Bytes go both ways
-unread, and the terminal's size one way. It imports the standard library alone, so that it starts at once. Not here: the
+Its arguments are the engine's socket and the API path of the program, which it starts. Bytes pass both ways unchanged,
+and the terminal's size is forwarded. It imports the standard library only, so that it starts fast. Not here: the
 container (`container_box.py`), the terminal (`serving_terminal.py`).
 """
 
@@ -25,7 +25,7 @@ _BEGUN = (b"101", b"200")
 
 
 def main() -> None:
-    """Last as long as the program, or as the terminal."""
+    """Connect until the program or the terminal ends."""
     engine, path = sys.argv[1:]
     with suppress(OSError):  # another session has it: then only its changes of size are not heard of
         fcntl.ioctl(0, termios.TIOCSCTTY, 0)
@@ -43,7 +43,7 @@ def main() -> None:
 
 
 def _begun(engine: str, path: str) -> tuple[socket.socket, bytes]:
-    """The connection that is the program's terminal now, and what has come of it already."""
+    """Start the program and return the connection to its terminal with the first bytes of output."""
     joined = _connected(engine)
     joined.sendall(_request(f"{path}/start", {"Detach": False, "Tty": True}, "Connection: Upgrade\r\nUpgrade: tcp\r\n"))
     said = b""
@@ -58,7 +58,7 @@ def _begun(engine: str, path: str) -> tuple[socket.socket, bytes]:
 
 
 def _resize(engine: str, path: str) -> None:
-    """Give the program the size of our terminal. One that has just ended has none."""
+    """Give the program the size of our terminal; ignored if it has ended."""
     with suppress(OSError):
         size = os.get_terminal_size(0)
         with _connected(engine) as asked:
@@ -67,7 +67,7 @@ def _resize(engine: str, path: str) -> None:
 
 
 def _type(joined: socket.socket) -> None:
-    """Pass on what is typed; the end of the terminal is the end of all."""
+    """Forward the input; the end of the terminal closes the connection."""
     with suppress(OSError):
         while data := os.read(0, _CHUNK):
             joined.sendall(data)

@@ -1,7 +1,7 @@
 """The desktop: an X server, a window manager and a terminal in the private view of the workspace, shown by noVNC.
 
-All of it runs without network; the X server is reached by a socket in a folder that is shared with the view. Not
-here: serving it (`serving_program.py`), its life (`serving_screen.py`).
+All of it runs without network; the X server is reached by a socket in a folder shared with the view. Not here: serving
+it (`serving_program.py`), its life (`serving_screen.py`).
 """
 
 from __future__ import annotations
@@ -45,14 +45,14 @@ wait $server
 
 @dataclass(frozen=True, slots=True)
 class Programs:
-    """What a desktop is made of: the folder of noVNC, and the name of a terminal."""
+    """The programs of a desktop: the folder of noVNC, and the name of a terminal."""
 
     novnc: Path
     terminal: str
 
 
 def desktop_recipe(cwd: str, wanted: ScreenRequest) -> Recipe:
-    """A desktop whose terminal is in `cwd`. ToolFailed when something has to be installed."""
+    """Return the recipe of a desktop whose terminal is in `cwd`. ToolFailed if something has to be installed."""
     need_library()
     programs = find_programs()
     script = _SCRIPT.format(
@@ -67,7 +67,7 @@ def desktop_recipe(cwd: str, wanted: ScreenRequest) -> Recipe:
 
 
 def find_programs(path: str = SYSTEM_PATH, places: Iterable[str] = NOVNC) -> Programs:
-    """What is installed. ToolFailed that names all that is missing."""
+    """Return the installed programs. ToolFailed with the names of all that are missing."""
     lacking = [name for name in ("Xvnc", "openbox") if shutil.which(name, path=path) is None]
     terminals = TERMINALS if os.geteuid() else TERMINALS[:1]  # xterm of the superuser needs rights that it lacks there
     terminal = next((name for name in terminals if shutil.which(name, path=path)), None)
@@ -80,6 +80,6 @@ def find_programs(path: str = SYSTEM_PATH, places: Iterable[str] = NOVNC) -> Pro
 
 
 def _library_files(folder: Path) -> dict[str, str]:
-    """The scripts of noVNC by their names, which they import each other by."""
+    """Return the scripts of noVNC by the relative paths by which they import each other."""
     found = (path for part in ("core", "vendor") for path in sorted((folder / part).rglob("*.js")))
     return {str(path.relative_to(folder)): str(path) for path in found}

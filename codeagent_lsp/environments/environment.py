@@ -1,4 +1,4 @@
-"""The values and ports of environments: where commands of a session run, apart from everything else.
+"""The values and ports of environments: where the commands of a session run, isolated from everything else.
 
 Not here: the two kinds (`local.py`, `container.py`), keeping track of them (`orchestrator.py`).
 """
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 EnvironmentKind = Literal["local", "container"]
 Status = Literal["ready", "running"]
-"""Whether a command runs in it now. One that was stopped is gone."""
+"""`running` while a command runs in it; a stopped environment no longer exists."""
 
 
 class EnvironmentProblem(ToolFailed):
-    """An environment that cannot be used, with the code that says what kind of problem it is."""
+    """Raised for an environment that cannot be used, with a code for the kind of problem."""
 
     def __init__(self, message: str, code: ErrorCode) -> None:
         super().__init__(message, code)
@@ -32,7 +32,7 @@ class EnvironmentProblem(ToolFailed):
 
 @dataclass(frozen=True, slots=True)
 class Info:
-    """What is known of an environment. `where` is the image of a container, '' for a local one."""
+    """The state of an environment. `where` is the image of a container, '' for a local one."""
 
     name: str
     kind: EnvironmentKind
@@ -43,36 +43,36 @@ class Info:
 
 
 class Environment(Protocol):
-    """A private view of the workspace in which commands run one at a time. It is opened by its first command."""
+    """Port: a private view of the workspace in which commands run one at a time, opened by its first command."""
 
     @property
     def isolation(self) -> Isolation: ...
 
     def bind(self, view: FileView, staging: Staging, approve: Approve) -> Shell:
-        """The commands of one run. They fail with an EnvironmentProblem where the environment does."""
+        """Return the shell of one run. Its commands raise EnvironmentProblem if the environment fails."""
 
     async def close(self) -> None:
-        """Stop it, with all that runs in it; nothing of it is left. Also when this is cancelled."""
+        """Stop it with everything that runs in it and remove it; also if this is cancelled."""
 
 
 class PrivateView(Protocol):
-    """A private view of its own, for one command that outlives the run that began it."""
+    """Port: a private view of its own, for one command that outlives the run that began it."""
 
     @property
     def isolation(self) -> Isolation: ...
 
     def bind(self, view: FileView, staging: Staging, approve: Approve) -> BoundShell:
-        """What runs the command; what comes of it can be handed over to another run."""
+        """Return the shell of the command, whose changes can be handed over to another run."""
 
     async def close(self) -> None:
-        """Remove it; nothing of it is left."""
+        """Remove the view."""
 
 
 class Adapter(Protocol):
-    """Makes environments of one kind."""
+    """Port: creates environments of one kind."""
 
     @property
     def kind(self) -> EnvironmentKind: ...
 
     async def create(self, settings: ShellSettings, folders: Sequence[str]) -> Environment:
-        """An environment over the workspace folders. SettingError or ToolFailed when there can be none here."""
+        """Return a new environment over the workspace folders. SettingError or ToolFailed if that is impossible here."""

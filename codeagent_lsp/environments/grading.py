@@ -1,6 +1,6 @@
-"""What can go wrong with an environment, graded: by the type of the exception and the status first, by text last. Pure.
+"""Classification of errors of environments: by exception type and HTTP status, by text only at last. Pure functions.
 
-Libraries are not imported: their exceptions are known by the names of their classes. Not here: what is tried again
+Libraries are not imported: their exceptions are recognised by their class names. Not here: what is tried again
 (`patience.py`).
 """
 
@@ -60,7 +60,7 @@ _BY_TEXT: tuple[tuple[re.Pattern[str], ErrorCode], ...] = (
 
 
 def grade(error: BaseException) -> ErrorCode:
-    """The code of an error between us and an environment."""
+    """Return the error code for an error in the communication with an environment."""
     first = first_error(error)
     if isinstance(first, CodeAgentError):
         return first.code if first.code in SANDBOX_CODES else ErrorCode.EXECUTION_ERROR
@@ -68,19 +68,19 @@ def grade(error: BaseException) -> ErrorCode:
 
 
 def grade_status(status: int, said: str) -> ErrorCode:
-    """The code of a refusal with an HTTP status; what is no status of ours is told by its words."""
+    """Return the error code for an HTTP error status; by the message if the status is unknown."""
     return _BY_STATUS.get(status) or _by_text(said)
 
 
 def first_error(error: BaseException) -> BaseException:
-    """The first error in a group of groups, or the error itself."""
+    """Return the first leaf of nested exception groups, or the error itself."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     return error
 
 
 def code_by_type(error: BaseException, known: Iterable[tuple[str, ErrorCode]]) -> ErrorCode | None:
-    """The code of the first name in `known` that a class of the error has; None for none."""
+    """Return the code of the first name in `known` among the error's class names; None if there is none."""
     names = {cls.__name__ for cls in type(error).__mro__}
     return next((code for name, code in known if name in names), None)
 

@@ -1,4 +1,4 @@
-"""Environments on this machine: the shadow workspaces, at the level of isolation that is set and works here.
+"""Environments on this machine: shadow workspaces at the configured level of isolation.
 
 Not here: the levels (`shadow/`).
 """
@@ -22,7 +22,7 @@ LOST_SECONDS = 3600  # no command prints nothing for so long and is still wanted
 
 
 class LocalAdapter:
-    """`state` is the folder of all our state, `spool` a folder of this workspace's for long outputs."""
+    """Creates local environments. `state` is the folder of all our state, `spool` this workspace's for long outputs."""
 
     kind: EnvironmentKind = "local"
 
@@ -35,9 +35,9 @@ class LocalAdapter:
     async def create(
         self, settings: ShellSettings, folders: Sequence[str], execute: Execute | None = None
     ) -> ShadowWorkspace:
-        """See `Adapter`. `execute` runs the commands in another way than to their end, within the limits that are set.
+        """See `Adapter`. `execute` replaces the default execution of commands.
 
-        The first time, what servers that died have left is removed.
+        The first call also removes what dead servers have left.
         """
         await self._swept()
         isolation = await asyncio.to_thread(self._isolator.isolation, settings, tuple(folders))

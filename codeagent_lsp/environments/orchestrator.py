@@ -1,4 +1,4 @@
-"""The environments of a server, by name: created by the adapter of their kind, listed, run commands, stopped.
+"""The environments of a server by name: created by the adapter of their kind, listed, used for commands, stopped.
 
 Not here: what an environment is (`local.py`, `container.py`), which kind a session gets (`session/shadows.py`).
 """
@@ -24,12 +24,12 @@ from codeagent_lsp.workspace.changes.staging import Staging
 from codeagent_lsp.workspace.files.file_view import FileView
 
 Load = Callable[[], Adapter]
-"""Makes an adapter; called once, in a thread, when its kind is first asked for."""
+"""Creates an adapter; called once, in a thread, when its kind is first requested."""
 
 
 @dataclass(slots=True)
 class _Known:
-    """One environment: what runs in it, and what it was made for."""
+    """One environment with its settings, folders and number of running commands."""
 
     kind: EnvironmentKind
     environment: Environment
@@ -39,7 +39,7 @@ class _Known:
 
 
 class Orchestrator:
-    """One service over adapters by kind."""
+    """The environments of all kinds, by name."""
 
     def __init__(self, adapters: Mapping[EnvironmentKind, Load]) -> None:
         self._load = adapters
@@ -48,7 +48,7 @@ class Orchestrator:
         self._turn = asyncio.Lock()
 
     async def create(self, name: str, kind: EnvironmentKind, settings: ShellSettings, folders: Sequence[str]) -> Info:
-        """Make an environment, in the place of one of this name. SettingError or ToolFailed when there can be none."""
+        """Create an environment, replacing one of the same name. SettingError or ToolFailed if that is impossible."""
         async with self._turn:
             await self._stop(name)
             environment = await (await self.adapter(kind)).create(settings, folders)
@@ -56,11 +56,11 @@ class Orchestrator:
             return self._info(name, self._known[name])
 
     def list(self) -> tuple[Info, ...]:
-        """All environments, the oldest first."""
+        """Return all environments, oldest first."""
         return tuple(self._info(name, known) for name, known in self._known.items())
 
     def shell(self, name: str, view: FileView, staging: Staging, approve: Approve) -> Shell:
-        """The commands of one run in an environment. EnvironmentProblem when there is none of this name."""
+        """Return the shell of one run in an environment. EnvironmentProblem if there is none of this name."""
         if name not in self._known:
             raise EnvironmentProblem(f"There is no environment {name}.", ErrorCode.SANDBOX_NOT_FOUND)
         return _Tracked(self, name, self._known[name].environment.bind(view, staging, approve))
@@ -68,7 +68,7 @@ class Orchestrator:
     async def execute(
         self, name: str, shell: Shell, command: Command, on_output: OnOutput = no_output
     ) -> CommandResult:
-        """Run a command to its end with a shell of the environment, after those before it."""
+        """Run a command to its end with a shell of the environment, after the previous ones."""
         known = self._known.get(name)
         if known is None:
             raise EnvironmentProblem(f"The environment {name} was stopped.", ErrorCode.SANDBOX_TERMINATED)
@@ -79,13 +79,13 @@ class Orchestrator:
             known.running -= 1
 
     async def stop(self, name: str | None = None) -> None:
-        """Stop an environment, or all, with everything in them. One that is not there is fine."""
+        """Stop an environment, or all, with everything in them; an unknown name is ignored."""
         async with self._turn:
             names = tuple(self._known) if name is None else (name,)
             await asyncio.gather(*map(self._stop, names))
 
     async def adapter(self, kind: EnvironmentKind) -> Adapter:
-        """What makes environments of a kind."""
+        """Return the adapter of a kind, created at the first call."""
         if kind not in self._adapters:
             made = await asyncio.to_thread(self._load[kind])
             self._adapters.setdefault(kind, made)
@@ -104,7 +104,7 @@ class Orchestrator:
 
 
 class _Tracked:
-    """The `Shell` of one run, by way of the orchestrator."""
+    """The `Shell` of one run, which counts its running commands in the orchestrator."""
 
     def __init__(self, orchestrator: Orchestrator, name: str, shell: Shell) -> None:
         self._orchestrator = orchestrator

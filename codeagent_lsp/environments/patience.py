@@ -1,7 +1,7 @@
-"""Tries again what may pass: a connection that failed three times at most, what took too long twice.
+"""Retries with exponential backoff: at most three for a failed connection, two for a timeout.
 
-Only for work that has no effect when it fails, such as connecting and listing: a call that was sent is never sent
-again. Not here: what counts as which failure.
+Only for work without side effects on failure, such as connecting and listing: a call is never sent twice. Not here:
+what counts as which failure.
 """
 
 from __future__ import annotations
@@ -40,7 +40,9 @@ async def patient(
     sleep: Sleep = asyncio.sleep,
     chance: Callable[[], float] = random.random,
 ) -> T:
-    """What `work` gives, at last; the last error when it keeps failing, the first that does not pass at once."""
+    """Return the result of `work`, retrying by its error's code; the last error if it keeps failing. `chance` gives
+    jitter.
+    """
 
     def hopeless(state: RetryCallState) -> bool:
         error = state.outcome.exception() if state.outcome else None
@@ -59,6 +61,6 @@ async def patient(
 
 
 def wait_before(retry: int, chance: float) -> float:
-    """Seconds before the `retry`-th retry, 1 the first; `chance` in 0 … 1 spreads them."""
+    """Return the seconds before the `retry`-th retry (1-based); `chance` in 0 … 1 adds jitter."""
     wait = min(LONGEST_WAIT, FIRST_WAIT * FACTOR ** (retry - 1))
     return wait * (1 + JITTER * (2 * chance - 1))

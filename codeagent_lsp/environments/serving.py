@@ -1,4 +1,4 @@
-"""Web terminal and desktop as values: what is asked for, how it is, and the port by which tools start and stop them.
+"""Web terminal and desktop as values: the request, the status, and the port by which tools start and stop them.
 
 Not here: running one (`serving_screen.py`), what is in it (`web_terminal.py`, `desktop.py`), which session has which.
 """
@@ -14,16 +14,16 @@ from codeagent_lsp.shadow.shell import Command
 ScreenKind = Literal["terminal", "desktop"]
 
 PORTS: Mapping[ScreenKind, int] = {"terminal": 7681, "desktop": 6080}
-"""Where each is found unless that port is taken."""
+"""The default port of each; if it is taken, the next free one is used."""
 RESOLUTION = "1280x800"
 DISPLAY = 1
 
 
 @dataclass(frozen=True, slots=True)
 class ScreenRequest:
-    """What is asked for. `port` None is the usual one or the next that is free; one that is named is taken or refused.
+    """The parameters of a screen. `port` None is the usual one or the next free one; a given one is taken or refused.
 
-    Of a desktop, `resolution` is its size in pixels and `display` the number of its X display.
+    For a desktop, `resolution` is its size in pixels and `display` the number of its X display.
     """
 
     port: int | None = None
@@ -33,10 +33,10 @@ class ScreenRequest:
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """How to make one: what runs in the private view, and what the serving program gives out.
+    """How to create a screen: the command in the private view, and the files of its page.
 
-    `files` are the files of the page by their names in it; `socket` is the name, in the folder of reports, of the
-    socket that is shown, '' for a terminal.
+    `files` maps the names in the page to paths; `socket` is the name, in the folder of reports, of the X server's
+    socket, '' for a terminal.
     """
 
     kind: ScreenKind
@@ -47,8 +47,8 @@ class Recipe:
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """How one is. `url` holds the token and so opens it; `pid` is the program that serves it; `seconds` since it
-    started; `why` says in English why it does not run any more.
+    """The state of a screen. `url` contains the token that opens it; `pid` is the program that it shows; `seconds`
+    since the start; `why` is the reason, in English, why it no longer runs.
     """
 
     kind: ScreenKind
@@ -64,13 +64,13 @@ class Status:
 
     @property
     def address(self) -> str:
-        """The address without the token, which opens nothing."""
+        """Return the address without the token, which opens nothing."""
         return f"http://127.0.0.1:{self.port}/" if self.running else ""
 
 
 @dataclass(frozen=True, slots=True)
 class Stopped:
-    """What became of what was written in the one that was stopped: paths that are staged, and why others are not."""
+    """The result of stopping a screen: the paths that are staged, and the reasons for others."""
 
     was_running: bool
     staged: tuple[str, ...] = ()
@@ -78,20 +78,20 @@ class Stopped:
 
 
 class Screens(Protocol):
-    """The web terminal and the desktop of a session, at most one of each, as one run sees them."""
+    """Port: the web terminal and the desktop of a session, at most one of each, as one run sees them."""
 
     @property
     def shows(self) -> bool:
-        """Whether there is a user whose browser can be asked to open an address."""
+        """Return whether there is a user whose browser can open an address."""
 
     def status(self, kind: ScreenKind) -> Status:
-        """How it is now."""
+        """Return its current state."""
 
     async def start(self, kind: ScreenKind, wanted: ScreenRequest) -> Status:
-        """Start it; one that runs is left as it is. ToolFailed or SettingError says what to do where it cannot be."""
+        """Start a screen, unless it runs. ToolFailed or SettingError with advice if that is impossible."""
 
     async def stop(self, kind: ScreenKind) -> Stopped:
-        """End it with all its processes; nothing happens where none runs."""
+        """Stop a screen with all its processes, if it runs."""
 
     async def show(self, url: str) -> bool:
-        """Open it in the user's browser, or tell the user its address; whether it was opened."""
+        """Open an address in the user's browser, or show it to the user; return whether it was opened."""

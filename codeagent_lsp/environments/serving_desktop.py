@@ -1,6 +1,6 @@
-"""An X server behind the page's socket: bytes go to and fro between the browser and its socket, as they are.
+"""A relay between the page's WebSocket and an X server's socket; bytes pass unchanged.
 
-Runs in the serving program alone. Not here: who is let in (`serving_guard.py`), what a desktop is made of
+Runs in the serving program only. Not here: who is let in (`serving_guard.py`), what a desktop is made of
 (`desktop.py`).
 """
 
@@ -24,20 +24,20 @@ _LAST_WORDS = 2000
 
 
 class Relay(Guarded, WebSocketHandler):
-    """One browser at the X server. `path` is the socket; `clients` are all browsers."""
+    """The connection of one browser to the X server. `path` is the socket; `clients` are all browsers."""
 
     def initialize(self, path: str, clients: set[Relay]) -> None:
-        """Not connected yet."""
+        """Set the state before the connection."""
         self._path, self._clients = path, clients
         self._writer: StreamWriter | None = None
         self._pumping: asyncio.Task[None] | None = None
 
     def select_subprotocol(self, subprotocols: list[str]) -> str | None:
-        """The one that older noVNC asks for."""
+        """Accept the subprotocol of older versions of noVNC."""
         return "binary" if "binary" in subprotocols else None
 
     async def open(self, *args: str, **kwargs: str) -> None:
-        """Connect, unless there are many."""
+        """Connect to the X server, unless MAX_CLIENTS are connected."""
         if len(self._clients) >= MAX_CLIENTS:
             self.close(1013)
             return
@@ -51,7 +51,7 @@ class Relay(Guarded, WebSocketHandler):
         self._pumping = asyncio.ensure_future(self._pump(reader))
 
     async def on_message(self, message: str | bytes) -> None:
-        """From the browser; the next message waits until this one is taken."""
+        """Forward a message from the browser, with backpressure."""
         if self._writer is not None and isinstance(message, bytes):
             try:
                 self._writer.write(message)
@@ -60,7 +60,7 @@ class Relay(Guarded, WebSocketHandler):
                 self.close()
 
     def on_close(self) -> None:
-        """The browser went away."""
+        """Clean up after the browser has disconnected."""
         self._clients.discard(self)
         if self._pumping is not None:
             self._pumping.cancel()
@@ -77,7 +77,7 @@ class Relay(Guarded, WebSocketHandler):
 
 
 async def connected(path: str) -> tuple[StreamReader, StreamWriter]:
-    """A connection to the socket at `path`; never to one that a link leads to. OSError when there is none."""
+    """Return a connection to the Unix socket at `path` without following links. OSError if there is none."""
     descriptor = os.open(path, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         if not stat.S_ISSOCK(os.fstat(descriptor).st_mode):
@@ -88,7 +88,9 @@ async def connected(path: str) -> tuple[StreamReader, StreamWriter]:
 
 
 async def made(spec: dict[str, Any], over: Callable[[], None]) -> tuple[type[Relay], dict[str, Any], int]:
-    """The handler of the page's socket, its settings, and the process of the desktop, which is started and answers."""
+    """Start the desktop and return the WebSocket handler, its settings and the process id. OSError if it does not
+    answer.
+    """
     path = f"{spec['folder']}/{spec['socket']}"
     process = await asyncio.create_subprocess_exec(
         *spec["argv"], cwd=spec["cwd"], env=spec["environment"], stdin=DEVNULL, stdout=PIPE, stderr=STDOUT
@@ -115,7 +117,7 @@ async def _answers(path: str) -> bool:
 
 
 async def _followed(process: Process, over: Callable[[], None]) -> str:
-    """What it said last, once it has ended."""
+    """Return the end of the desktop's output once it has ended."""
     assert process.stdout is not None
     said = b""
     while data := await process.stdout.read(_CHUNK):

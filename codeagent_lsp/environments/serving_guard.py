@@ -1,7 +1,7 @@
-"""Who gets something from the serving program: who knows the token, calls this machine by its name, is no other page.
+"""Access control of the serving program: the token in the path, the Host header, and the Origin header.
 
-Everything lies below the token in the path: there is no cookie, which browsers would show to every other port of
-this machine. Runs in the serving program alone. Not here: what is served besides files.
+Every path begins with the token: a cookie would be sent to every other port of this machine. Runs in the serving
+program only. Not here: what is served besides files.
 """
 
 from __future__ import annotations
@@ -34,31 +34,31 @@ _HEADERS = {
 
 
 class Guarded(RequestHandler):
-    """Refuses before anything else is done."""
+    """A request handler that refuses unauthorised requests first."""
 
     def prepare(self) -> None:
-        """Raise HTTPError for whoever may not ask."""
+        """Refuse an unauthorised request (HTTPError)."""
         status = refusal(self.request.path, self.request.headers, self.settings["token"])
         if status is not None:
             raise HTTPError(status)
 
     def set_default_headers(self) -> None:
-        """What browsers are told with everything."""
+        """Set the security headers of every response."""
         self.clear_header("Server")
         for name, value in _HEADERS.items():
             self.set_header(name, value)
 
     def write_error(self, status_code: int, **kwargs: Any) -> None:
-        """The number, and nothing of what is here."""
+        """Write the status code only, without details."""
         self.set_header("Content-Type", "text/plain")
         self.finish(f"{status_code}\n")
 
 
 class PageFiles(Guarded):
-    """The files of the page, those that were named and no others."""
+    """Serves the listed files of the page and no others."""
 
     def get(self, name: str = "") -> None:
-        """One file."""
+        """Send one file. HTTPError 404 if it is not listed."""
         path = self.settings["files"].get(name)
         if path is None:
             raise HTTPError(404)
@@ -67,7 +67,7 @@ class PageFiles(Guarded):
 
 
 def refusal(path: str, headers: Mapping[str, str], token: str) -> int | None:
-    """The HTTP status for a request that gets nothing; None for one that may go on."""
+    """Return the HTTP status for a refused request; None if it may proceed."""
     host = headers.get("Host", "")
     if _name(f"//{host}") not in NAMES:  # a name of the web that leads here
         return 421
@@ -81,7 +81,7 @@ def refusal(path: str, headers: Mapping[str, str], token: str) -> int | None:
 def serve(
     opened: socket.socket, token: str, files: Mapping[str, str], handler: Any, settings: Mapping[str, Any]
 ) -> HTTPServer:
-    """Serve on a socket that listens: `handler`, with its `settings`, is the page's socket."""
+    """Return a server on a listening socket; `handler`, with its `settings`, is the page's WebSocket."""
     application = Application(
         [(rf"/[^/]+/{SOCKET}", handler, dict(settings)), (r"/[^/]+/(.*)", PageFiles)],
         default_handler_class=Guarded,

@@ -1,9 +1,10 @@
-"""Serves one page and its socket on loopback, for whoever knows the token: a shell's terminal, or an X server.
+"""A program that serves one page and its WebSocket on loopback, protected by a token: a shell's terminal or an X
+server.
 
-A program of its own, below a watchdog: it takes `{"kind", "token", "ports", "files", "socket", "folder", "argv", "cwd",
-"environment"}` as one line of JSON on standard input, starts `argv`, and says `{"port", "pid"}` or `{"missing"}` or
-`{"problem"}` in one line. It ends with what it started, or when its input is closed. The only module that loads
-tornado, and never in the server. Not here: who may have what (`serving_guard.py`).
+It runs below a watchdog: it reads `{"kind", "token", "ports", "files", "socket", "folder", "argv", "cwd",
+"environment"}` as one line of JSON from standard input, starts `argv`, and writes `{"port", "pid"}`, `{"missing"}` or
+`{"problem"}` as one line. It ends with the started program, or when its input is closed. It is the only program that
+loads tornado (a late import). Not here: who may have what (`serving_guard.py`).
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ _TAKEN = "No port is free: {ports}."
 
 
 def main() -> None:
-    """Serve until it is over."""
+    """Serve until the program ends."""
     spec = json.loads(sys.stdin.readline())
     try:
         asyncio.run(_serve(spec))
@@ -31,13 +32,13 @@ def main() -> None:
 
 
 def say(answer: dict[str, Any]) -> None:
-    """One line for the server."""
+    """Write one line of JSON for the server."""
     sys.stdout.write(json.dumps(answer) + "\n")
     sys.stdout.flush()
 
 
 def listening(ports: Sequence[int]) -> socket.socket:
-    """A socket on the first of `ports` that is free. OSError when none is."""
+    """Return a socket listening on the first free one of `ports`. OSError if none is free."""
     for port in ports:
         opened = socket.socket()
         try:

@@ -1,7 +1,7 @@
-"""The life of one web terminal or desktop: what it shows, in a private view, and the program that serves it.
+"""The life cycle of one web terminal or desktop: its command in a private view, and the program that serves it.
 
-All processes are below one watchdog, so that none outlives the server, even one that is killed. Not here: which
-session has it, what it consists of (`web_terminal.py`, `desktop.py`), the serving program (`serving_program.py`).
+All processes are below one watchdog, so that none outlives the server, even if it is killed. Not here: which session
+has it, what it consists of (`web_terminal.py`, `desktop.py`), the serving program (`serving_program.py`).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from codeagent_lsp.shadow.shell import Command, CommandResult, Finished, Launch,
 from codeagent_lsp.workspace.process_group import read_head
 
 LONGEST_SECONDS = 8 * 3600.0
-"""After this a forgotten one ends."""
+"""Seconds after which a forgotten screen ends."""
 STARTING_SECONDS = 90.0
 PORTS_TRIED = 100
 
@@ -42,7 +42,7 @@ _ENDED = {
 
 
 class Screen:
-    """One web terminal or desktop. Its shell is to run by `execute`."""
+    """One web terminal or desktop. Its shell must run commands through `execute`."""
 
     def __init__(self, recipe: Recipe, wanted: ScreenRequest) -> None:
         self._recipe = recipe
@@ -58,7 +58,7 @@ class Screen:
 
     @property
     def status(self) -> Status:
-        """How it is now."""
+        """Return its current state."""
         kind, task = self._recipe.kind, self._running
         if task is None or not self._said.done() or self._said.cancelled():
             return Status(kind)
@@ -79,11 +79,11 @@ class Screen:
 
     @property
     def over(self) -> bool:
-        """Whether nothing of it is left, what was written in it included."""
+        """Return whether it has ended completely, including the collection of written files."""
         return self._running is not None and self._running.done()
 
     async def start(self, shell: Shell) -> None:
-        """Start it and wait until it answers. ToolFailed when it does not; nothing is left then."""
+        """Start it and wait until it answers. ToolFailed, with nothing left, if it does not."""
         self._started, self._isolation = time.monotonic(), shell.isolation.level
         self._running = asyncio.create_task(shell.run(self._recipe.command))
         try:
@@ -100,7 +100,7 @@ class Screen:
             raise
 
     async def stop(self) -> CommandResult | None:
-        """End all its processes; what came of what was written in it. None when that is not known."""
+        """End all its processes and return the result of what was written; None if that is unknown."""
         self._collected.set()
         if self._guarded is not None:
             self._guarded.stop()
@@ -112,7 +112,7 @@ class Screen:
         return self._running.result()
 
     async def close(self) -> None:
-        """End it, whatever it came to; no process is left."""
+        """End it in any state; no process is left."""
         if self._running is not None:
             self._running.cancel()
             await asyncio.wait([self._running])
@@ -120,7 +120,7 @@ class Screen:
                 self._running.exception()  # it was told, or nobody waits for it
 
     async def execute(self, launch: Launch, command: Command, on_output: OnOutput) -> Finished:
-        """Serve what `launch` starts, until it ends; what was written in it then waits for `stop`."""
+        """Serve the program of `launch` until it ends, then wait for `stop` before its files are collected."""
         finished = await self._served(launch)
         self._ended = _ENDED.get(finished.ending, _OVER)
         await self._collected.wait()
@@ -169,7 +169,7 @@ class Screen:
             pass
 
     async def _hear(self, stdout: StreamReader) -> None:
-        """The first line, which says where it is; what comes after it is dropped."""
+        """Read the first line, which has the port; later output is dropped."""
         line = await stdout.readline()
         try:
             answer = json.loads(line)

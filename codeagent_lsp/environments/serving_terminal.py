@@ -1,6 +1,6 @@
-"""A shell behind the page's socket, by terminado. One shell: every browser that is let in sees the same.
+"""A shell behind the page's WebSocket, through terminado. All browsers see the same shell.
 
-Runs in the serving program alone. Not here: who is let in (`serving_guard.py`).
+Runs in the serving program only. Not here: who is let in (`serving_guard.py`).
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ os.execvp(sys.argv[1], sys.argv[1:])
 
 
 class Terminal(Guarded, TermSocket):
-    """One browser at the shell."""
+    """The connection of one browser to the shell."""
 
     def open(self, url_component: Any = None) -> None:
-        """Join, unless there are many."""
+        """Join, unless MAX_CLIENTS are connected."""
         if len(self.term_manager.get_terminal().clients) >= MAX_CLIENTS:
             self.close(1013)
             return
@@ -40,14 +40,14 @@ class Terminal(Guarded, TermSocket):
         super().open(None)
 
     def waiting(self) -> int:
-        """How many bytes its browser has not taken yet."""
+        """Return the number of bytes waiting to be sent to its browser."""
         connection = self.ws_connection
         stream = getattr(connection, "stream", None)
         return len(stream._write_buffer) if stream is not None and not stream.closed() else 0
 
 
 class OneShell(SingleTermManager):
-    """The shell; `over` hears of its end. It waits for browsers that are slow, so that nothing piles up here."""
+    """The shell; `over` is called at its end. It pauses for slow browsers, so that no output accumulates."""
 
     def __init__(self, argv: Sequence[str], cwd: str, environment: Mapping[str, str], over: Callable[[], None]) -> None:
         words = [sys.executable, "-I", "-S", "-c", _LET_GO, *argv]
@@ -55,11 +55,11 @@ class OneShell(SingleTermManager):
         self._cwd, self._environment, self._over = cwd, dict(environment), over
 
     def new_terminal(self, **kwargs: Any) -> PtyWithClients:
-        """Start the shell with the environment that it is given and no other."""
+        """Start the shell with exactly the given environment."""
         return PtyWithClients(self.shell_command, self._environment, self._cwd)
 
     def pty_read(self, fd: int, events: Any = None) -> None:
-        """Pass on what it says."""
+        """Forward the output."""
         clients = self.ptys_by_fd[fd].clients
         if any(client.waiting() > MAX_WAITING for client in clients):
             loop = IOLoop.current()
@@ -69,7 +69,7 @@ class OneShell(SingleTermManager):
         super().pty_read(fd, events)
 
     def on_eof(self, ptywclients: PtyWithClients) -> None:
-        """It ended."""
+        """Handle the end of the shell."""
         super().on_eof(ptywclients)
         self._over()
 
@@ -81,6 +81,6 @@ class OneShell(SingleTermManager):
 def made(
     argv: Sequence[str], cwd: str, environment: Mapping[str, str], over: Callable[[], None]
 ) -> tuple[type[Terminal], dict[str, Any], int]:
-    """The handler of the socket, its settings, and the process of the shell, which is started."""
+    """Start the shell and return the WebSocket handler, its settings and the process id."""
     shell = OneShell(argv, cwd, environment, over)
     return Terminal, {"term_manager": shell}, shell.get_terminal().ptyproc.pid

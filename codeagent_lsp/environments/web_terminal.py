@@ -1,8 +1,8 @@
 """The web terminal: a shell in the private view of the workspace, or in a container, for a browser on this machine.
 
-The page is ours. The emulator in it is xterm.js: npm's where that is installed globally, else the one that the package
-webssh of PyPI brings along, of which only these files are used. Nothing of it is loaded from the web. Not here: serving
-it (`serving_program.py`), its life (`serving_screen.py`).
+The page's emulator is xterm.js: npm's if that is installed globally, else the copy in PyPI's package webssh, of which
+only these files are used. Nothing is loaded from the web. Not here: serving it (`serving_program.py`), its life
+(`serving_screen.py`).
 """
 
 from __future__ import annotations
@@ -27,7 +27,9 @@ _MODULES = ("/usr/local/lib/node_modules", "/usr/lib/node_modules", "/opt/homebr
 
 
 def terminal_recipe(cwd: str, where: EnvironmentKind = "local") -> Recipe:
-    """A shell in `cwd`, an absolute path in the workspace. ToolFailed when something has to be installed."""
+    """Return the recipe of a shell in `cwd`, an absolute path in the workspace. ToolFailed if something is not
+    installed.
+    """
     need_library()
     # bubblewrap starts a new session, so the shell has to take the terminal for its own; an engine sees to that itself
     words = ("setsid", "--ctty", "--wait", "bash", "-i") if where == "local" else IN_CONTAINER
@@ -36,13 +38,13 @@ def terminal_recipe(cwd: str, where: EnvironmentKind = "local") -> Recipe:
 
 
 def page_files(kind: str) -> dict[str, str]:
-    """The files of a page of ours; the one that is shown first has the name ''."""
+    """Return the files of one of our pages; its first file has the name ''."""
     found = {path.name: str(path) for path in sorted((PAGES / kind).iterdir())}
     return {"" if name == "index.html" else name: path for name, path in found.items()}
 
 
 def emulator(modules: Iterable[str] = _MODULES) -> dict[str, str]:
-    """The files of xterm.js. ToolFailed when this machine has none."""
+    """Return the files of xterm.js. ToolFailed if there are none on this machine."""
     places = [(f"{folder}/@xterm", _NPM) for folder in modules]
     if (package := find_spec("webssh")) is not None and package.origin is not None:
         places.append((str(Path(package.origin).with_name("static")), _PYPI))
@@ -54,11 +56,11 @@ def emulator(modules: Iterable[str] = _MODULES) -> dict[str, str]:
 
 
 def need_library() -> None:
-    """ToolFailed when what serves pages is not installed; it is not loaded here."""
+    """Check, without importing it, that the library that serves pages is installed (ToolFailed)."""
     if find_spec("terminado") is None:
         raise missing("terminado", EXTRA)
 
 
 def missing(what: str, remedy: str) -> ToolFailed:
-    """Something that the user has to install."""
+    """Return the error about something that the user has to install."""
     return ToolFailed(f"{what} is not installed here. The user can add it: {remedy}", ErrorCode.NOT_FOUND)

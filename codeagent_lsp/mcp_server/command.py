@@ -1,7 +1,7 @@
-"""`codeagent-lsp sandbox-mcp`: opens a sandbox, serves it, and ends with everything in it.
+"""The command `codeagent-lsp sandbox-mcp`: opens a sandbox, serves it over MCP, and ends with everything in it.
 
-It ends when its client closes standard input (served there), and on SIGTERM, SIGINT and SIGHUP. Nothing but MCP goes
-to stdout; addresses and the token go to stderr. Not here: the parts.
+It ends when its client closes standard input (if that is served), and on SIGTERM, SIGINT and SIGHUP. Only MCP messages
+go to stdout; addresses and the token go to stderr. Not here: the parts. Heavy modules are imported late.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
 def sandbox_command(workspace: str, language: str, *, http: Address | None, ws: Address | None, stdio: bool) -> int:
-    """Serve until the end; the exit code. Without an address, or with `stdio`, standard streams are served."""
+    """Serve until the end and return the exit code. Without an address, or with `stdio`, standard streams are served."""
     try:
         folder = _folder(workspace)
         for address in filter(None, (http, ws)):
@@ -78,7 +78,7 @@ async def _served(folder: str, http: Address | None, ws: Address | None, languag
 
 
 async def _until_one_ends(ways: list[Coroutine[Any, Any, None]]) -> None:
-    """Serve all of them until the first ends or a signal comes; then none is left."""
+    """Serve until the first transport ends or a signal arrives; then end all others."""
     stopped = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in _SIGNALS:
@@ -99,7 +99,7 @@ async def _waited(event: asyncio.Event) -> None:
 
 
 def _announced(address: Address, scheme: str, path: str, token: str, language: str) -> socket.socket:
-    """Listen, and say where on stderr."""
+    """Open a listening socket and print its URL and token on stderr. UsageError if the port cannot be used."""
     from codeagent_lsp.mcp_server.transports import address_of, listening  # late: heavy
 
     host, port = address

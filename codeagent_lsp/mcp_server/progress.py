@@ -1,6 +1,6 @@
-"""What a call prints and says while it works, told to a client that gave a progress token.
+"""Progress notifications of a call, with its output, for a client that gave a progress token (MCP).
 
-Text comes in pieces of whole lines, a few times a second; a client that does not read loses the oldest, and delays
+Text is sent in pieces of whole lines, a few times a second; a client that does not read loses the oldest, and delays
 nothing. Not here: what prints (`sandbox.py`).
 """
 
@@ -17,14 +17,14 @@ from codeagent_lsp.shadow.shell import OnOutput, no_output
 
 MOST_WAITING = 64
 DRAIN_SECONDS = 2.0
-"""How long the end of a call waits for a client to take what is left."""
+"""Most seconds that the end of a call waits for a client to take the rest."""
 
 Report = Callable[[float, float | None, str | None], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)
 class Listener:
-    """Whoever hears of a call at work: what it prints, and lines about what it does."""
+    """Callbacks of a running call: for its output, and for status lines."""
 
     output: OnOutput = no_output
     note: Callable[[str], None] = lambda line: None
@@ -35,7 +35,7 @@ SILENCE = Listener()
 
 @asynccontextmanager
 async def telling(report: Report | None) -> AsyncGenerator[Listener, None]:
-    """A listener that reports, each time with a larger number; one that does not without `report`."""
+    """Yield a listener that reports with increasing numbers; one that ignores everything without `report`."""
     if report is None:
         yield SILENCE
         return

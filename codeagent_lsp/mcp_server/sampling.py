@@ -1,8 +1,8 @@
-"""The client's model as our tools ask one, in both eras of the protocol.
+"""MCP sampling: requests to the client's model, in both versions of the protocol.
 
-With a handshake (2025 and before) it is a request to the client. Without (2026) a call ends with the question, and the
-client calls again with the answer: the tool starts anew, and each question that was answered gets its answer at once.
-Not here: what is asked (the tools).
+With a handshake (2025 and before) it is a request to the client. Without (2026) the call returns the question as its
+result, and the client calls again with the answer: the tool starts anew, and each answered question gets its answer at
+once. Not here: what is asked (the tools).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ Context = ServerRequestContext[Any, Any]
 
 
 class SamplingNeeded(Exception):
-    """A call cannot go on before the client has answered; `result` is what it is told."""
+    """Raised if a call cannot continue before the client has answered; `result` is the call's result with the question."""
 
     def __init__(self, result: InputRequiredResult) -> None:
         super().__init__("the client's model is asked")
@@ -45,7 +45,9 @@ class SamplingNeeded(Exception):
 
 
 def model_of(context: Context, params: CallToolRequestParams) -> Complete | None:
-    """The client's model; None when the client offers none. Where it is asked between two calls, Question is raised."""
+    """Return the client's model; None if the client offers none. Without requests to the client, SamplingNeeded is
+    raised.
+    """
     capabilities = context.session.client_capabilities
     if capabilities is None or capabilities.sampling is None:
         return None
@@ -94,7 +96,7 @@ def _replayed(params: CallToolRequestParams) -> Complete:
 
 
 def _answers(state: str | None) -> Mapping[str, str]:
-    """The answers of earlier rounds. They are the client's own words, so it matters to nobody else if they are not."""
+    """Return the answers of earlier rounds from the client's own state, which need not be trusted."""
     try:
         known = json.loads(state or "{}")
     except ValueError:

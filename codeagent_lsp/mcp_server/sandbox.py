@@ -1,7 +1,7 @@
-"""One sandbox: a workspace, what was changed over it, and the tools on both. It ends with its process.
+"""One sandbox: a workspace, the changes over it, and the tools on both. It ends with its process.
 
-Nothing it does reaches the files on disk: tools stage, and commands run in a shadow that lets nothing out, or not at
-all. There is no user to ask, so whatever needs a question is refused. Not here: the names (`table.py`), the protocol
+It never changes the files on disk: tools stage, and commands run in a shadow that lets nothing out, or not at all.
+There is no user to ask, so whatever needs approval is refused. Not here: the names (`table.py`), the protocol
 (`serving.py`).
 """
 
@@ -42,7 +42,7 @@ from codeagent_lsp.workspace.files.paths import Roots
 SESSION = "sandbox"
 ENDED = "The sandbox has ended."
 MAX_CALLS = 32
-"""Calls at once; more are refused, so that nobody waits without an end."""
+"""Most concurrent calls; more are refused, so that none waits without end."""
 
 _CODES: Mapping[str, ErrorCode] = {
     **dict.fromkeys(("INVALID_PARAM", "NOT_FOUND", "EDIT_REFUSED", "PARSE_ERROR"), ErrorCode.PARAMETER_ERROR),
@@ -60,14 +60,14 @@ _OPEN = (
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a call came to: the text, data for programs (None: none), and for a failure its sandbox code."""
+    """The result of a call: the text, data for programs (None: none), and the error code of a failure."""
 
     text: str
     data: Any = None
     code: ErrorCode | None = None
 
     def error(self) -> dict[str, Any] | None:
-        """The failure for programs; None for a success."""
+        """Return the failure as a JSON-like object; None for a success."""
         if self.code is None:
             return None
         advice = self.code.advice
@@ -75,7 +75,7 @@ class Answer:
 
 
 class Sandbox:
-    """The sandbox over `folder` (absolute, real). All clients of a process share it."""
+    """The sandbox over `folder` (absolute, real), shared by all clients of a process."""
 
     def __init__(self, folder: str, settings: Settings) -> None:
         self._folder = Path(folder)
@@ -101,8 +101,8 @@ class Sandbox:
         complete: Complete | None = None,
         listener: Listener = SILENCE,
     ) -> Answer:
-        """Run a tool by its name here, a known one. Only cancellation is raised. `complete` asks the client's model,
-        `listener` hears of the work.
+        """Run a tool of the sandbox by its name, which must be known. Raises only cancellation. `complete` asks the
+        client's model, `listener` receives output and status lines.
         """
         problem = self._unfit(name, arguments)
         if problem is not None:
@@ -114,7 +114,7 @@ class Sandbox:
             self._running -= 1
 
     def changes(self) -> str:
-        """All that was changed over the disk, as a unified diff; '' for nothing."""
+        """Return all changes over the disk as a unified diff; '' if there are none."""
         return self._staging.changeset.diff(self._view.roots.relative)
 
     async def close(self) -> None:
@@ -123,7 +123,7 @@ class Sandbox:
         await asyncio.gather(self._screens.close(), self._shadows.close(), self._index.close())
 
     def _unfit(self, name: str, arguments: Mapping[str, Any]) -> Answer | None:
-        """Why a call cannot run at all; None where it can."""
+        """Return why a call cannot run at all; None if it can."""
         entry = BY_NAME[name]
         if self._closed:
             return Answer(ENDED, code=ErrorCode.SANDBOX_TERMINATED)
@@ -171,7 +171,7 @@ class Sandbox:
         )
 
     async def _shell(self) -> tuple[Shell | None, str]:
-        """What runs commands; none unless it lets nothing out."""
+        """Return the shell, or None with the reason if its isolation is not complete."""
         try:
             shell = await self._shadows.shell(SESSION, self._view, self._staging, _never)
         except (ToolFailed, SettingError) as problem:
@@ -189,7 +189,7 @@ class Sandbox:
 
 
 def sandbox_settings(settings: Settings) -> Settings:
-    """The user's settings with what a sandbox does not leave open: no network, no rule that widens anything."""
+    """Return the user's settings restricted for a sandbox: no network, no allow rules."""
     permissions = replace(settings.permissions, allow=())
     shell = replace(settings.shell, allow_network=False, confirm="unisolated")
     return replace(settings, permissions=permissions, shell=shell)
@@ -202,13 +202,13 @@ def _answer(result: ToolResult) -> Answer:
 
 
 def _small(data: Any, limit: int = 200_000) -> Any:
-    """The data as JSON-like values; None when it is more than `limit` characters."""
+    """Return the data as JSON values; None if they are more than `limit` characters."""
     value = plain(data)
     return None if value is None or len(json.dumps(value)) > limit else value
 
 
 async def _never(paths: tuple[str, ...]) -> bool:
-    """Files that can run code later stay out: nobody is here to say yes."""
+    """Refuse changes of files that can run code later, as there is no user to approve them."""
     return False
 
 
@@ -223,7 +223,7 @@ class _NobodyToAsk:
 
 
 class _Late:
-    """The view needs the staging and the staging the view."""
+    """Forwards to a staging that is set later, since the view and the staging need each other."""
 
     staging: Staging
 

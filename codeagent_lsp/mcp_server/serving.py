@@ -1,4 +1,4 @@
-"""The sandbox as a server of MCP: lists its tools, runs calls, gives out the changes.
+"""The sandbox as an MCP server: lists its tools, runs calls, serves the changes as a resource.
 
 Not here: the transports (`transports.py`), what a call does (`sandbox.py`), asking the client's model (`sampling.py`).
 """
@@ -46,7 +46,7 @@ _CHANGES = Resource(uri=CHANGES, name="changes", description="All changes, as a 
 
 
 def make_server(sandbox: Sandbox) -> Server[Any]:
-    """A server over one sandbox; it can serve many connections."""
+    """Return a server for one sandbox; it can serve many connections."""
 
     async def list_tools(context: Context, params: PaginatedRequestParams | None) -> ListToolsResult:
         return ListToolsResult(tools=[_listed(entry) for entry in TABLE])
@@ -84,7 +84,7 @@ def make_server(sandbox: Sandbox) -> Server[Any]:
 
 
 def _report(context: Context) -> Report | None:
-    """What tells the client of progress; None where it did not ask for that."""
+    """Return the function that reports progress; None if the client did not give a progress token."""
     wanted = context.meta is not None and "progress_token" in context.meta
     return context.session.report_progress if wanted else None
 

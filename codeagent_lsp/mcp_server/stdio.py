@@ -1,7 +1,7 @@
-"""Standard streams as messages of MCP, one a line of bounded length.
+"""The stdio transport (MCP) of the server: one message per line of bounded length.
 
-Reading and writing block in threads of their own that nobody waits for: the server can end while its client neither
-writes nor reads. Not here: what is said (`serving.py`).
+Reading and writing block in daemon threads: the server can end while its client neither writes nor reads. Not here:
+what is said (`serving.py`).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Send = Callable[[Item], Any]
 
 @asynccontextmanager
 async def stdio_streams(read_fd: int, write_fd: int) -> AsyncGenerator[tuple[Any, Any], None]:
-    """The messages from and to whoever is at these descriptors, as the library's server takes them."""
+    """Yield the message streams from and to the peer at these descriptors, in the form of the library's server."""
     came, inbox = anyio.create_memory_object_stream[Item](0)
     outbox, go = anyio.create_memory_object_stream[SessionMessage](0)
     loop = asyncio.get_running_loop()
@@ -45,7 +45,7 @@ async def stdio_streams(read_fd: int, write_fd: int) -> AsyncGenerator[tuple[Any
 
 
 def claimed() -> tuple[int, int]:
-    """Our standard input and output under other numbers; what prints by accident goes to stderr from now on."""
+    """Return duplicates of standard input and output; accidental prints go to stderr from now on."""
     streams = os.dup(0), os.dup(1)
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
@@ -56,7 +56,7 @@ def claimed() -> tuple[int, int]:
 
 
 def _read(descriptor: int, loop: asyncio.AbstractEventLoop, came: Any) -> None:
-    """In a thread: hand over each message and wait until it is taken."""
+    """Read messages in a thread and hand over each, waiting until it is taken."""
 
     def hand_over(item: Item) -> None:
         asyncio.run_coroutine_threadsafe(came.send(item), loop).result()
@@ -81,7 +81,7 @@ def _item(line: bytes | TooLong) -> Item:
 
 
 async def _pass_on(go: Any, written: queue.SimpleQueue[tuple[bytes, asyncio.Future[None]]]) -> None:
-    """One message after the other, each when the one before is written."""
+    """Pass messages to the writer, each after the previous one is written."""
     loop = asyncio.get_running_loop()
     async for item in go:
         done: asyncio.Future[None] = loop.create_future()
@@ -94,7 +94,7 @@ def _write(
     loop: asyncio.AbstractEventLoop,
     written: queue.SimpleQueue[tuple[bytes, asyncio.Future[None]]],
 ) -> None:
-    """In a thread: write all that comes; what nobody reads any more is dropped."""
+    """Write messages in a thread; dropped once the peer does not read any more."""
     gone = False
     while True:
         data, done = written.get()

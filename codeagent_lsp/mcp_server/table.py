@@ -1,6 +1,6 @@
-"""The tools of the sandbox server: their names there, the tools behind them, and what a client is told.
+"""The tools of the sandbox server: their names, the tools behind them, and the descriptions for clients.
 
-The one place that knows the names. Not here: running a call (`sandbox.py`), the protocol (`serving.py`).
+The only module that knows the names. Not here: running a call (`sandbox.py`), the protocol (`serving.py`).
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ _SAMPLING = " Needs a client that offers sampling."
 
 @dataclass(frozen=True, slots=True)
 class SandboxTool:
-    """A name of the sandbox and the tool behind it. `more` is added to the tool's description, or with `words` takes
-    its place; parameters in `hidden` are neither told nor taken, those in `fixed` have one value.
+    """A tool of the sandbox under its name. `more` is appended to the tool's description, which `words` replaces;
+    parameters in `hidden` are neither listed nor accepted, those in `fixed` have a fixed value.
     """
 
     name: str
@@ -52,29 +52,29 @@ class SandboxTool:
 
     @property
     def description(self) -> str:
-        """What a client is told."""
+        """Return the description for clients."""
         return (self.words or self.tool.traits.description) + self.more
 
     def made(self) -> Tool[Any]:
-        """The tool under its name here, which its own messages use too."""
+        """Return the tool under its sandbox name, which its own messages use too."""
         traits = replace(self.tool.traits, name=self.name, description=self.description)
         cls = type(f"Sandbox{self.tool.__name__}", (self.tool,), {"traits": traits})
         tool: Tool[Any] = cls()
         return tool
 
     def hides(self, parameter: str) -> bool:
-        """Whether nobody can give this parameter."""
+        """Return whether clients cannot pass this parameter."""
         return parameter in self.hidden or parameter in self.fixed
 
     def schema(self) -> dict[str, Any]:
-        """The JSON Schema of its arguments."""
+        """Return the JSON Schema of its arguments."""
         schema = self.made().input_schema()
         kept = {name: value for name, value in schema.get("properties", {}).items() if not self.hides(name)}
         return {**schema, "type": "object", "properties": kept}
 
 
 def _screen(name: str, tool: type[Tool[Any]], what: str, parameters: tuple[str, ...]) -> Iterable[SandboxTool]:
-    """The four names of a terminal or a desktop."""
+    """Yield the four tools of a terminal or a desktop."""
     stays = " Text files written in it stay in the sandbox."
     start, stop, status, restart = ({"action": action} for action in ("start", "stop", "status", "restart"))
     yield SandboxTool(f"start_{name}", tool, words=f"Start {what}. The answer has the address.", fixed=start)
@@ -144,5 +144,5 @@ BY_NAME: Mapping[str, SandboxTool] = MappingProxyType({entry.name: entry for ent
 
 
 def tools() -> Iterable[Tool[Any]]:
-    """All tools of the sandbox, made anew."""
+    """Return new instances of all tools of the sandbox."""
     return [entry.made() for entry in TABLE]

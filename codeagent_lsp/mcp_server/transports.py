@@ -1,6 +1,6 @@
-"""The ways to the sandbox server: standard streams, streamable HTTP and WebSocket, the last two on loopback only.
+"""The transports of the sandbox server: stdio, Streamable HTTP and WebSocket, the last two on loopback only.
 
-Both ask for a bearer token in every request, and look at Host and Origin, so that no web page reaches them. Not here:
+Both require a bearer token in every request, and check Host and Origin, so that no web page can reach them. Not here:
 what is said (`serving.py`).
 """
 
@@ -42,13 +42,13 @@ _ORIGINS = [f"http://{host}" for host in _HOSTS]
 
 
 async def over_stdio(server: Server[Any]) -> None:
-    """Serve whoever started this process, until it closes our standard input."""
+    """Serve the parent process until it closes our standard input."""
     async with stdio_streams(*claimed()) as (read, write):
         await server.run(read, write, server.create_initialization_options())
 
 
 def listening(host: str, port: int) -> socket.socket:
-    """A socket that listens on loopback; port 0 takes a free one. OSError when that is impossible."""
+    """Return a listening socket on a loopback host; port 0 takes a free one. OSError if that is impossible."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     opened = socket.socket(family, socket.SOCK_STREAM)
     try:
@@ -62,13 +62,13 @@ def listening(host: str, port: int) -> socket.socket:
 
 
 def address_of(opened: socket.socket) -> str:
-    """`host:port` of a listening socket, as it stands in a URL."""
+    """Return `host:port` of a listening socket, as in a URL."""
     host, port = opened.getsockname()[:2]
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 async def over_http(server: Server[Any], opened: socket.socket, token: str) -> None:
-    """Serve streamable HTTP at `PATH` until cancelled."""
+    """Serve Streamable HTTP at `PATH` until cancelled."""
     security = TransportSecuritySettings(allowed_hosts=_HOSTS, allowed_origins=_ORIGINS)
     app = server.streamable_http_app(
         streamable_http_path=PATH, max_request_body_size=MAX_MESSAGE, transport_security=security
@@ -116,7 +116,7 @@ async def over_websocket(server: Server[Any], opened: socket.socket, token: str)
 
 
 class _Uvicorn(uvicorn.Server):
-    """Signals are the command's, not its."""
+    """A uvicorn server without signal handlers, which the command has."""
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -124,7 +124,7 @@ class _Uvicorn(uvicorn.Server):
 
 
 class _Guarded:
-    """Lets only requests with the token through."""
+    """An ASGI wrapper that refuses requests without the token or from other hosts or origins."""
 
     def __init__(self, app: ASGIApp, token: str) -> None:
         self._app = app
@@ -145,7 +145,7 @@ class _Guarded:
 
 
 def _refused(host: str | None, origin: str | None) -> HTTPStatus | None:
-    """Why a request does not come from this machine; None when it does. A name that leads here is not enough."""
+    """Return the status for a request whose Host or Origin is not loopback; None if it is. Prevents DNS rebinding."""
     if _name(f"//{host}") not in LOOPBACK:
         return HTTPStatus.MISDIRECTED_REQUEST
     if origin is not None and _name(origin) not in LOOPBACK:
@@ -171,7 +171,7 @@ _Streams = tuple[Any, Any]
 
 @asynccontextmanager
 async def _streams(connection: ServerConnection) -> AsyncGenerator[_Streams, None]:
-    """The messages from and to one WebSocket client, as the library's server takes them."""
+    """Yield the message streams from and to one WebSocket client, in the form of the library's server."""
     came, inbox = anyio.create_memory_object_stream[_Item](0)
     outbox, go = anyio.create_memory_object_stream[SessionMessage](0)
     async with came, inbox, outbox, go, anyio.create_task_group() as group:
@@ -184,7 +184,7 @@ async def _streams(connection: ServerConnection) -> AsyncGenerator[_Streams, Non
 async def _read(
     connection: ServerConnection, send: Callable[[_Item], Awaitable[None]], close: Callable[[], Awaitable[None]]
 ) -> None:
-    """Pass on what comes until the client is gone."""
+    """Forward messages until the client disconnects."""
     try:
         async for data in connection:
             await send(_item(data))

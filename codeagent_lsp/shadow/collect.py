@@ -1,8 +1,8 @@
-"""What a command wrote becomes new texts, deletions and moves, under the same rules as the agent's own edits.
+"""Conversion of the files that a command wrote into new texts, deletions and moves, by the rules for the agent's edits.
 
-All or nothing where there is too much; what cannot be an edit is told, never dropped in silence. Reads the disk and
-changes nothing; call it in a thread. Not here: finding out what was written (the layers), asking the user and
-staging (`workspace.py`).
+Too many changes are refused as a whole; every file that cannot be an edit is reported. Reads the disk and changes
+nothing; call it in a thread. Not here: finding out what was written (the layers), asking the user and staging
+(`workspace.py`).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _REFUSED = "The user did not approve a change to this file, which can run code l
 
 @dataclass(frozen=True, slots=True)
 class CollectLimits:
-    """Most files, and most bytes over all files, of one command; more is no change that anybody reviews."""
+    """Most files, and most bytes over all files, of one command, so that its changes can be reviewed."""
 
     files: int = 1000
     total_bytes: int = 32 << 20
@@ -43,10 +43,10 @@ class CollectLimits:
 
 @dataclass(frozen=True, slots=True)
 class Collected:
-    """What can be staged.
+    """The changes that can be staged.
 
-    `texts` are new texts (None deletes), `moves` pairs of old and new path, `read` what both were made from.
-    `protected` are the paths among them that only the user can allow; `left_out` says why of everything else.
+    `texts` are new texts (None deletes), `moves` pairs of old and new path, `read` the texts that both are based on.
+    `protected` are the paths among them that only the user can allow; `left_out` are all others with the reasons.
     """
 
     texts: Mapping[str, str | None] = field(default_factory=dict)
@@ -57,15 +57,15 @@ class Collected:
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """All paths that would be staged, those that are moved away included."""
+        """Return all paths that would be staged, including the old paths of moves."""
         return (*self.texts, *(path for move in self.moves for path in move))
 
     def without_protected(self) -> Collected:
-        """The rest, when the user said no."""
+        """Return the changes without the protected paths, which the user did not approve."""
         return self.without(self.protected, _REFUSED)
 
     def without(self, paths: Iterable[str], reason: str) -> Collected:
-        """The rest without `paths`, which are told with `reason`; a move goes only as a whole."""
+        """Return the changes without `paths`, which are reported with `reason`; a move is dropped as a whole."""
         gone = set(paths)
         gone.update(path for move in self.moves if not gone.isdisjoint(move) for path in move)
         return replace(
@@ -78,7 +78,7 @@ class Collected:
 
 
 def collect(writings: Writings, view: FileView, seen: UnsavedState, limits: CollectLimits | None = None) -> Collected:
-    """Judge everything a command wrote in the view that `seen` was laid over."""
+    """Convert everything a command wrote in the view whose unsaved state is `seen`."""
     files = [file for file in writings.files if not _hidden(view, file)]
     proposed = [file for file in files if file.kind in ("text", "deleted")]
     told = [(file.path, _WHY[file.kind]) for file in files if file.kind not in ("text", "deleted")]
@@ -94,7 +94,7 @@ def collect(writings: Writings, view: FileView, seen: UnsavedState, limits: Coll
 
 
 class _Sorting:
-    """The files of one command, on their way into a `Collected`."""
+    """Collects the files of one command into a `Collected`."""
 
     def __init__(self, view: FileView, seen: UnsavedState) -> None:
         self._view = view
@@ -104,7 +104,7 @@ class _Sorting:
         self._left_out: list[tuple[str, str]] = []
 
     def add(self, file: Written) -> None:
-        """Judge one file."""
+        """Add one file to the changes, or report why it is left out."""
         try:
             text = self._text(file)
             before = self._before(file.path)
@@ -122,7 +122,7 @@ class _Sorting:
             self._read[file.path] = before
 
     def done(self) -> Collected:
-        """All of it, the moves found."""
+        """Return the collected changes, with moves detected."""
         old = {path: self._read[path].text for path, text in self._texts.items() if text is None}
         new = {path: text for path, text in self._texts.items() if text is not None and path not in self._read}
         moves = tuple(pairs(old, new))
@@ -132,7 +132,7 @@ class _Sorting:
         return Collected(texts, moves, self._read, protected, tuple(self._left_out))
 
     def _text(self, file: Written) -> str | None:
-        """The new text, by the rules for edits: an ordinary place, text, and not too large."""
+        """Return the new text; None for a deletion. PathRefused or FileRefused by the rules for edits."""
         if self._view.roots.resolve(file.path) != file.path:
             raise PathRefused("It is behind a symbolic link, so it stays in the private copy.")
         if file.kind == "deleted":
@@ -142,7 +142,7 @@ class _Sorting:
         return decode(file.data).text
 
     def _before(self, path: str) -> FileText | None:
-        """What the command found at `path`; None for nothing."""
+        """Return the file that the command found at `path`; None if there was none."""
         if path in self._seen.read:
             return self._seen.read[path]
         if path in self._seen.files:  # staged as deleted
@@ -150,9 +150,9 @@ class _Sorting:
         return self._view.saved(path)
 
     def _touched(self, path: str) -> bool:
-        """Whether the user made or changed the file since, so that what the command found is not known any more.
+        """Return whether the user changed the file since, so that the base of the command's text is unknown.
 
-        A file that was open is known; the change time of any other tells.
+        The text of an open or staged file is known; for all others the change time (ctime) decides.
         """
         if path in self._seen.read or path in self._seen.files:
             return False
@@ -163,10 +163,10 @@ class _Sorting:
 
 
 def pairs(old: Mapping[str, str], new: Mapping[str, str]) -> Iterable[tuple[str, str]]:
-    """Which of the files that are gone became which new ones: the same text, and no second candidate.
+    """Yield the moves among deleted and new files: pairs with the same text and no second candidate.
 
-    Among equals those pair that share the longest end of their paths, as in a folder that was renamed. Empty
-    files say nothing, so they need at least the same name.
+    Among files with equal texts, those that share the longest suffix of their paths are paired, as in a renamed folder.
+    Empty files need at least the same name.
     """
     groups: dict[str, tuple[list[str], list[str]]] = defaultdict(lambda: ([], []))
     for path, text in old.items():
@@ -198,7 +198,7 @@ def _by_end(paths: Iterable[str], count: int) -> dict[tuple[str, ...], list[str]
 
 
 def _hidden(view: FileView, file: Written) -> bool:
-    """Whether a file is of no interest: outside, or left out by an ignore rule."""
+    """Return whether a file is outside of the workspace, or ignored."""
     if view.roots.root_of(file.path) is None:
         return True
     return file.kind != "git" and view.is_ignored(file.path)
@@ -218,7 +218,7 @@ _NARROW = "Let the command write less, or have its output ignored."
 
 
 def _shortened(told: Iterable[tuple[str, str]]) -> LeftOut:
-    """At most so many paths per reason; the last one says how many more there are."""
+    """Return at most _TOLD_PER_REASON paths for each reason; the last one counts the rest."""
     by_reason: dict[str, list[str]] = defaultdict(list)
     for path, reason in told:
         by_reason[reason].append(path)

@@ -1,9 +1,9 @@
-"""Level `copy`: commands run in a private copy of the workspace folders, inside the sandbox where there is one.
+"""Level `copy`: commands run in a private copy of the workspace folders, in the sandbox if there is one.
 
-In the sandbox the copy stands at the place of the real folder, and what is not copied (ignored folders such as
-`node_modules`, repositories) is there to be read: commands are confined and git can look but not commit. Without it
-a command runs in the copy as the user, ignored folders are links to the real ones, and there is no repository.
-Not here: keeping a copy in step (`mirror.py`), the arguments of the sandbox (`sandbox.py`).
+In the sandbox the copy is mounted at the place of the real folder, and what is not copied (ignored folders such as
+`node_modules`, repositories) is readable there: commands are confined and git can read but not commit. Without it a
+command runs in the copy as the user, ignored folders are links to the real ones, and there is no repository. Not here:
+keeping a copy in step (`mirror.py`), the arguments of the sandbox (`sandbox.py`).
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from codeagent_lsp.workspace.files.ignore import IgnoreRules
 
 
 def copy_isolation(*, sandboxed: bool, reason: str = "") -> Isolation:
-    """What this level promises with and without a sandbox; `reason` says why it is no better one."""
+    """Return the guarantees of this level with or without a sandbox; `reason` is why it is not a better level."""
     return Isolation("copy", confined=sandboxed, offline=sandboxed, hidden=sandboxed, reason=reason)
 
 
 class CopyLayer:
-    """The private copy of the workspace `folders`, absolute real paths, kept in `folder`.
+    """The private copy of the workspace `folders`, absolute real paths, stored in `folder`.
 
-    `environment` is what commands get (None: ours, scrubbed), `reason` goes into the isolation, `rules` makes the
+    `environment` is that of commands (None: ours, scrubbed), `reason` goes into the isolation, `rules` returns the
     ignore rules of a folder.
     """
 
@@ -62,7 +62,7 @@ class CopyLayer:
             Path(path).mkdir(mode=0o700, parents=True, exist_ok=True)
 
     def prepare(self, wanted: Mapping[str, bytes | None]) -> None:
-        """See `Layer`. Paths outside the workspace folders and in linked folders are left out."""
+        """See `Layer`. Paths outside the workspace folders and in linked folders are ignored."""
         for mirror in self._mirrors:
             mirror.prepare(wanted)
             for name in (*mirror.linked, *(mirror.repositories if self._sandbox else ())):
@@ -73,7 +73,7 @@ class CopyLayer:
         return self._outside(command) if self._sandbox is None else self._inside(self._sandbox, command)
 
     def writings(self) -> Writings:
-        """See `Layer`. Looks at every file of the copy."""
+        """See `Layer`. Checks every file of the copy."""
         found = WrittenFiles(self._limits)
         for mirror in self._mirrors:
             mirror.collect(found)
@@ -110,7 +110,7 @@ class CopyLayer:
                     yield Bind(path, path, writable=False)
 
     def _stand_in(self, mirror: Mirror, name: str) -> None:
-        """What is in the copy for something that is not copied: a place to show it at, or a link to it."""
+        """Create a mount point in the copy for something that is not copied, or a link to it without a sandbox."""
         source, target = f"{mirror.root}/{name}", Path(mirror.place, name)
         if os.path.lexists(target) or not is_folder(str(target.parent)):
             return

@@ -1,6 +1,6 @@
-"""Level `direct`: commands run in the real folders. Nothing is kept from the disk and nothing becomes a proposal.
+"""Level `direct`: commands run in the real folders, so nothing is isolated and nothing becomes a proposal.
 
-Only when it was chosen or nothing else works. Not here: that it is asked first and told (`tools/`, `workspace.py`).
+Used only if it was chosen or nothing else works. Not here: that it is asked first and told (`tools/`, `workspace.py`).
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ _REASON = (
 
 
 def direct_isolation(reason: str = "") -> Isolation:
-    """What this level is; `reason` says why it is no better one."""
+    """Return the isolation of this level; `reason` is why it is not a better level."""
     text = f"{_REASON} {reason}".strip()
     return Isolation("direct", confined=False, offline=False, hidden=False, reason=text)
 
 
 class DirectLayer:
-    """No private view at all; `folder` holds the reports and is removed at the end."""
+    """A layer without a private view; `folder` holds the reports and is removed at the end."""
 
     def __init__(self, folder: LayerFolder, reason: str = "") -> None:
         self._folder = folder
@@ -33,18 +33,18 @@ class DirectLayer:
 
     @property
     def isolation(self) -> Isolation:
-        """None at all."""
+        """Return the isolation, which guarantees nothing."""
         return self._isolation
 
     def prepare(self, wanted: Mapping[str, bytes | None]) -> None:
-        """Nothing: the command sees what is saved."""
+        """Do nothing: commands see the saved files."""
 
     def launch(self, command: Command) -> Launch:
-        """The command itself, where the user's files are."""
+        """Return the command itself, run in the user's folders."""
         return plain_launch(command, command.cwd, self._folder, scrubbed(os.environ))
 
     def writings(self) -> Writings:
-        """Nothing that could be proposed: it is on the disk already."""
+        """Return no writings: they are on the disk already."""
         return Writings()
 
     def close(self) -> None:
@@ -53,7 +53,7 @@ class DirectLayer:
 
 
 def plain_launch(command: Command, cwd: str, folder: LayerFolder, environment: Mapping[str, str]) -> Launch:
-    """A command as a plain process of the user, with an empty folder for its reports in `folder`."""
+    """Return a launch of a command as a plain process of the user, with an empty folder for its reports in `folder`."""
     remove_tree(f"{folder.path}/reports")
     reports = folder.make("reports")
     argv = ("bash", "-c", command.script) if isinstance(command.script, str) else command.script

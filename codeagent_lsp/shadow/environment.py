@@ -1,4 +1,5 @@
-"""Which environment variables a command sees: what it needs to work, no secret, no way out, no question. Pure.
+"""The environment variables of commands: what tools need, no secrets, no access to services, no prompts. Pure
+functions.
 
 Not here: which folders it sees (`hiding.py`).
 """
@@ -88,7 +89,7 @@ _SECRET_VALUE = re.compile(
 
 
 def with_own_programs_last(environment: Mapping[str, str], folders: Iterable[str]) -> dict[str, str]:
-    """The same, but programs in these folders are found only where the system has none of that name."""
+    """Return the environment with PATH entries inside these folders moved to the end, after those of the system."""
     inside = [f"{folder}/" for folder in folders]
     entries = environment.get("PATH", "").split(os.pathsep)
     own = [entry for entry in entries if not entry.startswith("/") or f"{entry}/".startswith(tuple(inside))]
@@ -97,11 +98,11 @@ def with_own_programs_last(environment: Mapping[str, str], folders: Iterable[str
 
 
 def scrubbed(environ: Mapping[str, str], extra: Mapping[str, str] = MappingProxyType({})) -> dict[str, str]:
-    """The environment of a command, from ours.
+    """Return the environment of a command, derived from `environ`.
 
-    Only names that tools are known to need pass, and of these none that holds a secret. Nothing passes that leads
-    to a socket or makes programs load code (`LD_*`, `BASH_ENV`, `NODE_OPTIONS`, `GIT_*`, ...): it is not in the list.
-    `extra` comes from us, not from the user's environment, and passes as it is.
+    Only variables that tools are known to need pass, and of these none that looks secret. Variables that lead to a
+    socket or make programs load code (`LD_*`, `BASH_ENV`, `NODE_OPTIONS`, `GIT_*`, ...) are not in the list. `extra`
+    comes from this program, not from the user's environment, and passes unchanged.
     """
     passed = {name: value for name, value in environ.items() if _passes(name, value)}
     passed["PATH"] = _absolute(passed.get("PATH", "")) or DEFAULT_PATH
@@ -109,7 +110,7 @@ def scrubbed(environ: Mapping[str, str], extra: Mapping[str, str] = MappingProxy
 
 
 def is_secret(name: str, value: str) -> bool:
-    """Whether a variable looks like one that holds a secret, by its name or by its value."""
+    """Return whether a variable looks secret, by its name or its value."""
     if _SECRET_NAME.search(name) or _URL_WITH_USER.search(value):
         return True
     return not value.startswith("/") and bool(_SECRET_VALUE.search(value))  # folders may have any name
@@ -120,12 +121,12 @@ def _passes(name: str, value: str) -> bool:
 
 
 def _absolute(path: str) -> str:
-    """Without relative and empty entries: with one, a file of the workspace could stand in for any program."""
+    """Return PATH without relative and empty entries, by which a file of the workspace could replace any program."""
     return ":".join(entry for entry in path.split(":") if entry.startswith("/"))
 
 
 def _locale(passed: Mapping[str, str]) -> dict[str, str]:
-    """Text is UTF-8, whatever the editor was started with."""
+    """Return variables that make the locale UTF-8; none if it is already."""
     chosen = passed.get("LC_ALL") or passed.get("LC_CTYPE") or passed.get("LANG") or ""
     if re.search(r"utf-?8", chosen, re.IGNORECASE):
         return {}

@@ -1,4 +1,4 @@
-"""The private folder that holds a session's layer: made, locked while its server lives, and removed.
+"""The private folder of a session's layer: created, locked while its server lives, and removed.
 
 Not here: what is in it (`overlay.py`, `copying.py`) and which place is good enough for it (`probe.py`).
 """
@@ -21,23 +21,23 @@ _REMOVE_SECONDS = 120
 
 
 class LayerFolder:
-    """One folder, `path`, for the user alone. Whoever dies without `close` leaves it to the next `sweep`."""
+    """A folder, `path`, accessible to the user only. One that was not closed is removed by the next `sweep`."""
 
     def __init__(self, parent: str) -> None:
-        """Make one in `parent`, which is made too. OSError where that is impossible or not safe."""
+        """Create a folder in `parent`, which is created too. OSError if that is impossible or not safe."""
         private_folder(parent)
         self.path = tempfile.mkdtemp(prefix=_PREFIX, dir=parent)
         self._lock = os.open(Path(self.path, _LOCK), os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
         fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
     def make(self, *names: str) -> str:
-        """A folder below, made when it is missing."""
+        """Create a folder below if it is missing, and return its path."""
         path = Path(self.path, *names)
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
         return str(path)
 
     def close(self) -> None:
-        """Remove it and all it holds. May be called again."""
+        """Remove the folder with its contents; idempotent."""
         if self._lock >= 0:
             remove_tree(self.path)
             os.close(self._lock)
@@ -45,7 +45,7 @@ class LayerFolder:
 
 
 def private_folder(path: str) -> None:
-    """Make `path` a folder that is the user's and nobody else's, or raise OSError."""
+    """Create `path` as a folder that only the user can access. OSError if that is impossible."""
     Path(path).mkdir(mode=0o700, parents=True, exist_ok=True)
     info = os.lstat(path)
     if not stat.S_ISDIR(info.st_mode) or info.st_uid != os.geteuid():
@@ -55,7 +55,7 @@ def private_folder(path: str) -> None:
 
 
 def sweep(parent: str) -> int:
-    """Remove the layers in `parent` whose servers are gone; how many there were."""
+    """Remove the layers in `parent` whose servers have ended and return how many there were."""
     try:
         found = [entry.path for entry in os.scandir(parent) if entry.name.startswith(_PREFIX)]
     except OSError:
@@ -64,7 +64,7 @@ def sweep(parent: str) -> int:
 
 
 def remove_tree(path: str) -> bool:
-    """Remove a folder of ours with all below, however deep, and whatever a command took from its own rights."""
+    """Remove a folder of ours recursively, also without access rights; return whether it is gone."""
     if _is_small(path):
         shutil.rmtree(path, ignore_errors=True)
     for command in (("rm", "-rf"), ("chmod", "-R", "u+rwx"), ("rm", "-rf")):
@@ -75,7 +75,7 @@ def remove_tree(path: str) -> bool:
 
 
 def abandoned(path: str) -> bool:
-    """Whether the server that made a layer's folder is gone. One made within the last minute is not looked at."""
+    """Return whether the server that owns a layer's folder has ended; False for one created within the last minute."""
     try:
         if time.time() - os.lstat(path).st_mtime < _YOUNG_SECONDS:
             return False  # perhaps made just now, and not locked yet
@@ -92,7 +92,7 @@ def abandoned(path: str) -> bool:
 
 
 def _is_small(path: str) -> bool:
-    """Whether there is nothing nested below, so that no program is needed to remove it."""
+    """Return whether a folder has no subfolders, so that no external program is needed to remove it."""
     try:
         with os.scandir(path) as entries:
             return all(not entry.is_dir(follow_symlinks=False) for entry in entries)

@@ -1,6 +1,6 @@
-"""What of the home folders and the system a command may read: workspace and toolchains yes, credentials never.
+"""Selection of what commands may read of the home folders and the system: toolchains, but no credentials.
 
-Looks at names and links only, and changes nothing. Not here: how a path is hidden (`sandbox.py`).
+Reads names and links only, and changes nothing. Not here: how a path is hidden (`sandbox.py`).
 """
 
 # ruff: noqa: SIM905 - word lists read better as text
@@ -23,7 +23,7 @@ _TOOLCHAINS = """
     .local/share/virtualenvs .local/share/rtx .local/share/pypoetry .poetry .linuxbrew .gem .nix-profile .proto
     .config/gem .yarn/bin .npm-global .local/state/nix .mix .hex .composer/vendor .config/composer/vendor
 """.split()
-"""Folders of the home that belong to languages. Tokens that some of them hold are among the credentials."""
+"""Folders of toolchains in the home folder. Tokens in some of them are listed among the credentials."""
 
 _CREDENTIALS = """
     .ssh .aws .azure .gnupg .netrc _netrc .git-credentials .config/git/credentials .npmrc .yarnrc .yarnrc.yml
@@ -46,7 +46,7 @@ _CREDENTIALS = """
     .ipython/profile_default/history.sqlite .local/share/nvim/shada .local/state/nvim .julia/prefs .config/codeagent
     .config/rustup/credentials .config/cargo/credentials.toml .local/state/codeagent-lsp .local/share/codeagent-lsp
 """.split()
-"""Files and folders of the home that are never shown, even when a folder around them is."""
+"""Files and folders of the home folder that are never shown, even inside a visible folder."""
 
 _CREDENTIAL_NAMES = ("*_history", "*.kdbx", ".*history", ".*_token", ".*-token", ".*credentials*")
 
@@ -74,9 +74,9 @@ _MAX_LINKS = 16
 
 @dataclass(frozen=True, slots=True)
 class Hidden:
-    """What a command does not see, all absolute paths.
+    """The paths hidden from a command, all absolute.
 
-    `areas` are shown empty; of them `visible` is shown read-only; `masked` is never shown, wherever it shows up.
+    `areas` are shown empty, except for `visible`, which is shown read-only; `masked` is never shown.
     """
 
     areas: tuple[str, ...] = ()
@@ -87,10 +87,10 @@ class Hidden:
 def hide(
     home: str, *, environ: Mapping[str, str], folders: Sequence[str], readable: Sequence[str], private: Sequence[str]
 ) -> Hidden:
-    """What to hide from commands in the workspace `folders` of the user whose home is `home`.
+    """Return what to hide from commands in the workspace `folders` of the user with the home folder `home`.
 
-    `environ` is where the toolchains are found (`PATH` and some more); `readable` is the setting; `private` are
-    folders that nobody sees, our own state among them.
+    `environ` determines the toolchains (`PATH` and more); `readable` is the setting; `private` are folders that no
+    command sees, such as our own state.
     """
     home = os.path.realpath(home)
     areas = tuple(dict.fromkeys(_real(path) for path in (*_HOMES, home) if path != "/" and Path(path).is_dir()))
@@ -107,7 +107,7 @@ def hide(
 
 
 def within(path: str, folders: Iterable[str]) -> bool:
-    """Whether `path` is one of `folders` or below one; by whole parts."""
+    """Return whether `path` is one of `folders` or below one, compared by path components."""
     return any(path == folder or path.startswith(folder.rstrip("/") + "/") for folder in folders)
 
 
@@ -140,7 +140,7 @@ def _readable(home: str, readable: Sequence[str]) -> Iterator[str]:
 
 
 def _toolchains(home: str, areas: Sequence[str], environ: Mapping[str, str]) -> Iterator[str]:
-    """What languages need to run: their known folders, and what `PATH` and some variables reach."""
+    """Yield the folders that toolchains need: known ones, and those in `PATH` and some variables."""
     yield from (f"{home}/{name}" for name in _TOOLCHAINS)
     for name in _ROOTS_IN_ENVIRONMENT:
         for path in environ.get(name, "").split(os.pathsep):
@@ -152,7 +152,7 @@ def _toolchains(home: str, areas: Sequence[str], environ: Mapping[str, str]) -> 
 
 
 def _reached(folder: str, areas: Sequence[str], home: str) -> Iterator[str]:
-    """The folders that one folder of programs needs: its own root and those of the programs it links to."""
+    """Yield the folders that one folder of programs needs: its own root and those of the programs it links to."""
     for path in (folder, _real(folder)):
         if within(path, areas) and not _is_home(path, areas, home):
             yield _root_of(path, areas, home)
@@ -164,7 +164,7 @@ def _reached(folder: str, areas: Sequence[str], home: str) -> Iterator[str]:
 
 
 def _hops(link: str, areas: Sequence[str], home: str) -> Iterator[str]:
-    """The roots of every place a chain of links to a program passes."""
+    """Yield the roots of all places in a chain of links to a program."""
     for _ in range(_MAX_LINKS):
         if within(link, areas) and not _is_home(str(Path(link).parent), areas, home):
             yield _root_of(str(Path(link).parent), areas, home)
@@ -175,7 +175,7 @@ def _hops(link: str, areas: Sequence[str], home: str) -> Iterator[str]:
 
 
 def _root_of(folder: str, areas: Sequence[str], home: str) -> str:
-    """The installation that a folder of programs belongs to, as far as it is safe to tell."""
+    """Return the installation root of a folder of programs; the folder itself if that is not safe to tell."""
     for name in _TOOLCHAINS:
         if within(folder, [f"{home}/{name}"]):
             return f"{home}/{name}"
@@ -185,13 +185,13 @@ def _root_of(folder: str, areas: Sequence[str], home: str) -> str:
 
 
 def _is_home(path: str, areas: Sequence[str], home: str) -> bool:
-    """Whether a folder is a home or holds homes, so that it must not be shown as a whole."""
+    """Return whether a folder is a home folder or contains some, so that it must not be shown as a whole."""
     path = os.path.normpath(path)
     return within(home, [path]) or path in areas or str(Path(path).parent) in set(areas) & set(_HOMES) - {"/root", home}
 
 
 def _behind_environments(folders: Sequence[str], areas: Sequence[str], home: str) -> Iterator[str]:
-    """The interpreters behind the virtual environments of the workspace."""
+    """Yield the roots of the interpreters behind the virtual environments of the workspace."""
     for folder in folders:
         for name in _ENVIRONMENTS:
             if Path(folder, name, "pyvenv.cfg").is_file():
@@ -207,7 +207,7 @@ def _names(folder: str) -> list[str]:
 
 
 def _outermost(paths: Iterable[str]) -> list[str]:
-    """`paths` without those inside another one; parents first."""
+    """Return `paths` without those inside another one; parents first."""
     kept: list[str] = []
     for path in sorted(set(paths), key=lambda path: path.split("/")):
         if not within(path, kept):

@@ -1,8 +1,8 @@
-"""A private copy of one workspace folder, kept in step with it: only files that changed are copied again.
+"""A private copy of one workspace folder, kept in step with it: only changed files are copied again.
 
-Ignored folders are not copied but told as `linked`, except those that programs fill anew (`OUTPUTS`): these start
-empty and are kept. No link is ever followed. Not here: how commands run in the copy (`copying.py`), walking and
-copying itself (`mirror_files.py`).
+Ignored folders are not copied but listed as `linked`, except those that programs recreate (`OUTPUTS`), which start
+empty and are kept. Links are never followed. Not here: how commands run in the copy (`copying.py`), walking and copying
+itself (`mirror_files.py`).
 """
 
 # ruff: noqa: PTH119 - plain strings are several times faster in a walk
@@ -26,14 +26,14 @@ from codeagent_lsp.workspace.files.ignore import FolderRules
 _LARGE_IGNORED = 64 << 20
 
 Origin = Stamp | bytes
-"""What a file of the copy was made from: a state of the disk, or the bytes that were wanted."""
+"""The origin of a file in the copy: a state of the disk, or given bytes."""
 
 
 class Mirror:
-    """The copy in `place` of the folder `root`, absolute real paths. `rules` gives the ignore rules as they are now.
+    """The copy in `place` of the folder `root`, absolute real paths. `rules` returns the current ignore rules.
 
-    By path below the folder, `linked` are the ignored folders and large ignored files that are not in the copy, and
-    `repositories` what belongs to version control.
+    `linked` are the ignored folders and large ignored files that are not in the copy, and `repositories` the version
+    control data, both by path relative to the folder.
     """
 
     def __init__(self, root: str, place: str, rules: Rules, limits: UpperLimits | None = None) -> None:
@@ -50,9 +50,9 @@ class Mirror:
         Path(place).mkdir(mode=0o700, parents=True, exist_ok=True)
 
     def prepare(self, wanted: Mapping[str, bytes | None]) -> None:
-        """Bring the copy in step with the disk and, over it, `wanted` by absolute path.
+        """Update the copy to the state of the disk and, over it, `wanted` by absolute path.
 
-        Text that a command wrote is taken back; what is ignored or could not become an edit stays.
+        Text that a command wrote is reverted; ignored files and those that could not become an edit stay.
         """
         rules = self._rules()
         disk, here = walk(self.root, rules), self._here(rules)
@@ -74,7 +74,7 @@ class Mirror:
         self._prepared = self._here(rules).files
 
     def collect(self, found: WrittenFiles) -> None:
-        """Add to `found` what is different from what was prepared."""
+        """Add to `found` the differences from the prepared state."""
         now = self._here(self._rules())
         for name in now.version_control:
             if not os.path.lexists(f"{self.root}/{name}"):
@@ -89,7 +89,7 @@ class Mirror:
                 found.add(f"{self.root}/{name}", kind, data)
 
     def _here(self, rules: FolderRules | None) -> Tree:
-        """What is in the copy, without what stands for the linked."""
+        """Return the tree of the copy, without the placeholders of linked folders."""
         tree = walk(self.place, rules, ours=True)
         for name in self.linked:
             tree.files.pop(name, None)
@@ -112,13 +112,13 @@ class Mirror:
         return desired
 
     def _goes(self, name: str, item: Item) -> bool:
-        """Whether a file that is not wanted is removed: one that came from us, or text that a command made."""
+        """Return whether an unwanted file is removed: one that we made, or text that a command made."""
         if name in self._origins or self._wanted.get(name, b"") is None:
             return True
         return not item.ignored and self._is_text(name, item)
 
     def _stays(self, name: str, origin: Origin, item: Item | None) -> bool:
-        """Whether a file is left as it is: nothing happened to it, or nothing that could become an edit."""
+        """Return whether a file is left as it is: unchanged, or changed in a way that cannot become an edit."""
         known = self._origins.get(name)
         if known is None or known[0] != origin:
             return False
@@ -140,7 +140,7 @@ class Mirror:
         return not is_binary(f"{self.place}/{name}")
 
     def _has(self, name: str, origin: Origin) -> bool:
-        """Whether the file in the copy has the bytes of `origin`."""
+        """Return whether the file in the copy has the bytes of `origin`."""
         path = f"{self.place}/{name}"
         return read(path) == origin if isinstance(origin, bytes) else same_bytes(path, f"{self.root}/{name}")
 
@@ -160,7 +160,7 @@ class Mirror:
         self._origins[name] = (origin, Item(os.lstat(target), False).stamp)
 
     def _remove(self, name: str) -> None:
-        """Remove what is at a path of the copy; a link above it is not followed."""
+        """Remove a path from the copy without following links above it."""
         self._origins.pop(name, None)
         path = f"{self.place}/{name}"
         if not all(is_folder(f"{self.place}/{folder}") for folder in _above(name)):
@@ -171,7 +171,7 @@ class Mirror:
             Path(path).unlink()
 
     def _make_folders(self, name: str) -> bool:
-        """Make the folders above a file; False where a wanted file is in the way."""
+        """Create the folders above a file; return False if a wanted file is in the way."""
         for folder in _above(name):
             if self._wanted.get(folder) is not None:
                 return False
@@ -186,7 +186,7 @@ class Mirror:
                 Path(self.place, name).chmod(stat.S_IMODE(mode) & 0o777 | 0o700)
 
     def _remove_empty(self, here: Tree, disk: Tree) -> None:
-        """Folders that are gone from the disk, and those only a taken-back file needed."""
+        """Remove empty folders that are not on the disk."""
         for name in sorted(here.folders, reverse=True):
             if name not in disk.folders:
                 try:
@@ -195,7 +195,7 @@ class Mirror:
                     pass  # something is still in it
 
     def _kind(self, name: str, before: Item | None, after: Item | None) -> WrittenKind | None:
-        """What became of a file; None when it is as it was."""
+        """Return how a file has changed; None if it has not."""
         if after is None:
             return "deleted" if before is not None and stat.S_ISREG(before.info.st_mode) else "symlink"
         if stat.S_ISLNK(after.info.st_mode):
@@ -210,11 +210,11 @@ class Mirror:
         return "binary" if is_binary(f"{self.place}/{name}") else "text"
 
     def _name(self, path: str) -> str:
-        """The path below the folder."""
+        """Return the path relative to the folder."""
         return path.removeprefix(self.root.rstrip("/") + "/")
 
     def _keeps(self, path: str) -> bool:
-        """Whether the copy has a place for an absolute path."""
+        """Return whether an absolute path belongs into the copy."""
         if not within(path, [self.root]) or path == self.root or within(self._name(path), self.linked):
             return False
         return VERSION_CONTROL.isdisjoint(self._name(path).split("/"))
@@ -224,6 +224,6 @@ _NOTHING = Item(os.stat_result((0,) * 10), ignored=False)
 
 
 def _above(name: str) -> list[str]:
-    """The folders between the top and `name`, outermost first."""
+    """Return the folders between the top and `name`, outermost first."""
     parts = name.split("/")[:-1]
     return ["/".join(parts[: end + 1]) for end in range(len(parts))]

@@ -1,4 +1,4 @@
-"""Walking a folder and copying single files for a private copy: no link is followed, nothing special is opened.
+"""Walking a folder and copying single files for a private copy, without following links or opening special files.
 
 Not here: what is copied when (`mirror.py`).
 """
@@ -24,7 +24,7 @@ OUTPUTS = frozenset(
     .svelte-kit .gradle target build dist out coverage htmlcov
     """.split()  # noqa: SIM905
 )
-"""Ignored folders that programs fill anew: they need not be copied, and must be writable."""
+"""Ignored folders that programs recreate: they need not be copied, and must be writable."""
 
 _FICLONE = 0x40049409
 _CHUNK = 1 << 20
@@ -33,7 +33,7 @@ _WRITE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class Item(NamedTuple):
-    """A file, a link with its target, or something special."""
+    """A file, a link with its target, or a special file."""
 
     info: os.stat_result
     ignored: bool
@@ -41,21 +41,21 @@ class Item(NamedTuple):
 
     @property
     def stamp(self) -> Stamp:
-        """What changes when anybody changes it."""
+        """Return a value that changes with every modification of the file."""
         info = self.info
         return (info.st_ino, info.st_size, info.st_mtime_ns, info.st_ctime_ns, info.st_mode)
 
     @property
     def special(self) -> bool:
-        """Whether it is neither a file nor a link."""
+        """Return whether it is neither a regular file nor a link."""
         return not (stat.S_ISREG(self.info.st_mode) or stat.S_ISLNK(self.info.st_mode))
 
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """All in a folder, by path below it; folders with their modes.
+    """The contents of a folder by relative path; folders with their modes.
 
-    Not entered: ignored folders (`closed`) and `version_control`.
+    Not entered are ignored folders (`closed`) and `version_control`.
     """
 
     files: dict[str, Item] = field(default_factory=dict)
@@ -65,14 +65,14 @@ class Tree:
 
 
 def is_output(name: str) -> bool:
-    """Whether an ignored folder of this name starts empty in a copy."""
+    """Return whether an ignored folder of this name starts empty in a copy."""
     return name in OUTPUTS or name.startswith("cmake-build-")
 
 
 def walk(top: str, rules: FolderRules | None, *, ours: bool = False) -> Tree:
-    """All below `top`, without what is in ignored folders; nothing where all is ignored.
+    """Return everything below `top`, without the contents of ignored folders; an empty tree if `rules` is None.
 
-    Of a folder that cannot be read, nothing; but one that is `ours` gets back the rights that a command took.
+    Unreadable folders are skipped, but if the tree is `ours`, their access rights are restored.
     """
     tree = Tree()
     pending: list[tuple[str, FolderRules]] = [("", rules)] if rules is not None else []
@@ -96,7 +96,7 @@ def _entries(folder: str, *, ours: bool) -> list[os.DirEntry[str]]:
 
 
 def _sort_in(tree: Tree, entry: os.DirEntry[str], folder: str, rules: FolderRules) -> tuple[str, FolderRules] | None:
-    """Put one entry where it belongs; a folder to walk comes back."""
+    """Add one entry to the tree; return a folder that is to be walked."""
     name = os.path.join(folder, entry.name)
     try:
         info = entry.stat(follow_symlinks=False)
@@ -117,7 +117,7 @@ def _sort_in(tree: Tree, entry: os.DirEntry[str], folder: str, rules: FolderRule
 
 
 def copy_file(source: str, target: str) -> bool:
-    """Copy a file with its mode and times, or a link as a link; False when it is gone or cannot be read."""
+    """Copy a file with its mode and times, or a link as a link; return False if it cannot be read."""
     try:
         mode = os.lstat(source).st_mode
         if stat.S_ISLNK(mode):
@@ -138,14 +138,14 @@ def copy_file(source: str, target: str) -> bool:
 
 
 def write_file(target: str, data: bytes, like: os.stat_result | None) -> None:
-    """Write a new file, with the mode of another."""
+    """Write a new file, with the mode of `like`."""
     with os.fdopen(os.open(target, _WRITE, 0o600), "wb") as file:
         file.write(data)
         os.fchmod(file.fileno(), stat.S_IMODE(like.st_mode) & 0o777 if like is not None else 0o644)
 
 
 def same_bytes(one: str, other: str) -> bool:
-    """Whether two regular files hold the same."""
+    """Return whether two regular files have the same contents."""
     try:
         sizes = [os.lstat(path).st_size for path in (one, other)]
         if sizes[0] != sizes[1]:
@@ -160,7 +160,7 @@ def same_bytes(one: str, other: str) -> bool:
 
 
 def _copy_bytes(source: int, target: int) -> None:
-    """Share the blocks where the file system can, else copy them."""
+    """Share the blocks if the file system can (FICLONE), else copy them."""
     try:
         fcntl.ioctl(target, _FICLONE, source)
     except OSError:

@@ -1,4 +1,4 @@
-"""Mounting overlays in a mount namespace of a command's own, and what is mounted inside the workspace already.
+"""Mounting of overlays in a command's own mount namespace, and detection of mounts inside the workspace.
 
 Not here: what lies in the layers (`upper.py`), the sandbox around the command (`sandbox.py`).
 """
@@ -15,7 +15,7 @@ from pathlib import Path
 from codeagent_lsp.shadow.hiding import within
 
 OUTER_ENVIRONMENT = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C"}
-"""What runs outside the sandbox sees nothing that a command could have chosen."""
+"""The environment of programs outside of the sandbox, which a command cannot influence."""
 
 OPTIONS = "options"
 
@@ -43,7 +43,7 @@ _ESCAPED = re.compile(rb"\\([0-7]{3})")
 
 @dataclass(frozen=True, slots=True)
 class Programs:
-    """Absolute paths of the programs that isolation is made of; `locks`: bwrap can forbid more user namespaces."""
+    """Absolute paths of the programs for isolation; `locks`: bwrap supports `--disable-userns`."""
 
     bwrap: str
     unshare: str
@@ -53,18 +53,18 @@ class Programs:
 
 @dataclass(frozen=True, slots=True)
 class Over:
-    """The folder `root`, an absolute real path, laid over by the folders in `name` of the private folder."""
+    """An overlay over the folder `root`, an absolute real path; its layers are in `name` of the private folder."""
 
     name: str
     root: str
 
 
 def mounting(programs: Programs, private: str, overlays: Sequence[Over], start: Sequence[str]) -> tuple[str, ...]:
-    """The command line that mounts `overlays` and then becomes `start`, which sees them at `<name>/view`.
+    """Return the command line that mounts `overlays` at `<name>/view` and then executes `start`.
 
-    A mount inside a folder keeps an ordinary user from laying anything over it; only root, without a user namespace,
-    can. `start` finds the file `options` of the private folder open as descriptor 9, and gone from the disk: what it
-    says may be secret.
+    A mount inside a folder prevents an ordinary user from overlaying it; only root without a user namespace can. The
+    file `options` of the private folder is open for `start` as descriptor 9, and already deleted, as it may hold
+    secrets.
     """
     names = ("--mount",) if is_privileged() else ("--user", "--map-root-user", "--mount")
     words = (word for overlay in overlays for word in (overlay.name, overlay.root))
@@ -72,7 +72,7 @@ def mounting(programs: Programs, private: str, overlays: Sequence[Over], start: 
 
 
 def fails(argv: Sequence[str], seconds: float) -> str | None:
-    """Run a command outside of everything: None when it succeeds, else the last line that says why not."""
+    """Run a command outside of the sandbox and return None if it succeeds, else an error message."""
     try:
         done = subprocess.run(
             argv, stdin=subprocess.DEVNULL, capture_output=True, timeout=seconds, env=OUTER_ENVIRONMENT, cwd="/"
@@ -86,7 +86,7 @@ def fails(argv: Sequence[str], seconds: float) -> str | None:
 
 
 def is_privileged() -> bool:
-    """Whether this process may mount without a user namespace."""
+    """Return whether this process may mount without a user namespace (root with CAP_SYS_ADMIN)."""
     if os.geteuid() != 0:
         return False
     try:
@@ -98,7 +98,7 @@ def is_privileged() -> bool:
 
 
 def nested_mounts(folders: Sequence[str], table: bytes | None = None) -> tuple[str, ...]:
-    """What is mounted below workspace folders, outermost first. `table` is the text of `/proc/self/mountinfo`."""
+    """Return the mount points below workspace folders, outermost first. `table` is the text of `/proc/self/mountinfo`."""
     if table is None:
         try:
             table = Path("/proc/self/mountinfo").read_bytes()

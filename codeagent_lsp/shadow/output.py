@@ -1,4 +1,4 @@
-"""What a command prints, as text: decoded, without terminal controls, in order, and never more than a little in memory.
+"""The output of a command as text: decoded, in order, without terminal controls, and with bounded memory.
 
 Not here: reading the pipes and the limit at which a command is stopped (`process.py`), what of it the model gets
 (`tools/`).
@@ -31,17 +31,17 @@ _CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 
 @dataclass(frozen=True, slots=True)
 class KeptOutput:
-    """All that was printed, or its head and tail; then `whole` is the file with all of it."""
+    """The complete output, or its head and tail; then `whole` is the path of the file with all of it."""
 
     text: str
     whole: str | None = None
 
 
 class Output:
-    """Keeps what both streams of one command print, in the order it is fed.
+    """Collects both streams of one command, in the order they are fed.
 
-    `kept_bytes` of UTF-8 stay in memory. More than that goes to a new file in `folder`, for whoever has it then;
-    without a folder its middle is lost. `flush` and `finish` write to the file and may block.
+    `kept_bytes` of UTF-8 stay in memory. A longer output goes to a new file in `folder`, which then belongs to the
+    caller; without a folder its middle is lost. `flush` and `finish` write to the file and may block.
     """
 
     def __init__(self, folder: Path | None, *, kept_bytes: int = KEPT_BYTES) -> None:
@@ -52,21 +52,21 @@ class Output:
         self._spool = _Spool(folder)
 
     def feed(self, stream: Stream, data: bytes) -> str:
-        """Take bytes of one stream; the new text for the user's eyes, in which a carriage return is a line end."""
+        """Take bytes of one stream and return the new text for display, with carriage returns as line ends."""
         self.size += len(data)
         return self._take(self._readers[stream].feed(data))
 
     @property
     def wants_flush(self) -> bool:
-        """Whether enough waits to be written; look after each `feed`, or memory grows."""
+        """Return whether enough data waits to be written; call it after each `feed` to bound the memory."""
         return self._ends.over and len(self._spool.waiting) >= _WRITE_BYTES
 
     def flush(self) -> None:
-        """Write what waits. A disk that is full ends the file, not the command."""
+        """Write the waiting data. A full disk ends the file, not the command."""
         self._spool.write()
 
     def finish(self) -> KeptOutput:
-        """The text; what was cut in the middle of a character, sequence or line is part of it."""
+        """Return the text, including an unfinished character, sequence or line at its end."""
         for reader in self._readers.values():
             self._take(reader.finish())
         self._keep(_overwritten(self._line))
@@ -77,7 +77,7 @@ class Output:
         return KeptOutput(self._ends.text(), self._spool.path if self._ends.over else None)
 
     def discard(self) -> None:
-        """Forget it all, and remove the file."""
+        """Discard the output and remove the file."""
         self._spool.close()
         self._spool.remove()
 
@@ -100,7 +100,7 @@ class Output:
 
 @dataclass
 class _StreamReader:
-    """Bytes of one stream to text without escape sequences and control characters, across any chunking."""
+    """Decodes the bytes of one stream to text without escape sequences and control characters, across any chunking."""
 
     decoder: codecs.IncrementalDecoder = field(default_factory=lambda: codecs.getincrementaldecoder("utf-8")("replace"))
     held: str = ""
@@ -118,7 +118,7 @@ class _StreamReader:
 
 @dataclass
 class _Ends:
-    """The first and the last bytes of something long; `over` when there is more between them."""
+    """The first and the last bytes of a long output; `over` is True if bytes between them were dropped."""
 
     head_bytes: int
     tail_bytes: int
@@ -151,7 +151,7 @@ class _Ends:
 
 @dataclass
 class _Spool:
-    """A file that comes into being with the first write, readable by its owner alone; none without a folder."""
+    """A file created at the first write, readable by its owner only; none without a folder."""
 
     folder: Path | None
     waiting: bytearray = field(default_factory=bytearray)
@@ -190,7 +190,7 @@ class _Spool:
 
 
 def _harmless(text: str) -> str:
-    """Line ends as `\\n`; lone carriage returns stay."""
+    """Return the text with LF line ends and without escape sequences; lone carriage returns stay."""
     if "\x1b" in text or "\x9b" in text or "\x9d" in text or "\x90" in text:
         text = _ESCAPES.sub("", text)
     if "\x08" in text:
@@ -199,7 +199,7 @@ def _harmless(text: str) -> str:
 
 
 def _overwritten(line: str, *, finished: bool = True) -> str:
-    """What a terminal shows of a line that was written over: the last version. A return may still be followed."""
+    """Return a line as a terminal shows it after carriage returns; an unfinished line keeps one at its end."""
     if "\r" not in line:
         return line
     last = line.rstrip("\r").rpartition("\r")[2]

@@ -1,8 +1,8 @@
-"""The level `overlay`: commands see each workspace folder through a private overlay, inside a closed sandbox.
+"""Level `overlay`: commands see each workspace folder through a private overlay, inside a closed sandbox.
 
-The mounts live in a mount namespace of the command's own and end with it; the disk below is never written.
-Not here: what lies in the private folders (`upper.py`), how they are mounted (`mounts.py`), what the sandbox shows
-(`sandbox.py`), whether the machine can do it (`probe.py`).
+The mounts are in the command's own mount namespace and end with it; the disk below is never written. Not here: what
+lies in the private folders (`upper.py`), how they are mounted (`mounts.py`), what the sandbox shows (`sandbox.py`),
+whether the machine can do it (`probe.py`).
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ _CHECK_SECONDS = 5.0
 
 
 class OverlayLayer:
-    """The private view of the workspace `folders`, absolute real paths, kept in `folder`, which it closes.
+    """The private view of the workspace `folders`, absolute real paths, stored in `folder`, which it closes.
 
-    `environment` is what commands get; `rules` makes the ignore rules of a workspace folder.
+    `environment` is that of commands; `rules` returns the ignore rules of a workspace folder.
     """
 
     def __init__(
@@ -66,13 +66,13 @@ class OverlayLayer:
 
     @property
     def isolation(self) -> Isolation:
-        """The best there is. `reason` names mounts that commands can read only."""
+        """Return the isolation, the best there is. `reason` names mounts that are read-only for commands."""
         fixed = [path for path, made in self._known.items() if made is None]
         why = f"Mounted inside the workspace, and read-only for commands: {', '.join(fixed)}."
         return replace(OVERLAY, reason=why) if fixed else OVERLAY
 
     def check(self) -> str | None:
-        """Really run a command in the view; None when that works, else why not."""
+        """Run a command in the view and return None if that works, else the reason."""
         try:
             self.prepare({})
             return fails(self.launch(Command(("true",), self._folders[0])).argv, _CHECK_SECONDS)
@@ -80,7 +80,7 @@ class OverlayLayer:
             return str(error)
 
     def prepare(self, wanted: Mapping[str, bytes | None]) -> None:
-        """See `Layer`. Paths outside the workspace folders are left out."""
+        """See `Layer`. Paths outside the workspace folders are ignored."""
         nested = nested_mounts(self._folders)
         if nested and not is_privileged():
             raise ToolFailed(
@@ -95,7 +95,7 @@ class OverlayLayer:
                 made[1].prepare({path: data for path, data in wanted.items() if self._root_of(path) == root})
 
     def launch(self, command: Command) -> Launch:
-        """See `Layer`. Killing the process that this starts ends all others of the command."""
+        """See `Layer`. Killing the started process ends all others of the command."""
         overlays = []
         binds = []
         for root in self._shown:
@@ -130,7 +130,7 @@ class OverlayLayer:
         self._folder.close()
 
     def _made(self, root: str) -> tuple[Over, Upper] | None:
-        """The private folders over `root`; None where nothing can be laid over it."""
+        """Create the private folders over `root`; None if it cannot be overlaid."""
         over = Over(str(len(self._known)), root)
         for name in ("low", "up", "work", "view"):
             self._folder.make(over.name, name)
@@ -145,11 +145,13 @@ class OverlayLayer:
         return over, Upper(root, str(upper), lambda: self._rules_at(root), self._limits)
 
     def _root_of(self, path: str) -> str | None:
-        """The innermost root that holds `path`."""
+        """Return the innermost root that contains `path`."""
         return next((root for root in reversed(self._shown) if within(path, [root])), None)
 
     def _rules_at(self, root: str) -> FolderRules | None:
-        """The ignore rules at the top of a root, which may be a mount deep in a workspace folder."""
+        """Return the ignore rules at the top of a root, which may be a mount inside a workspace folder; None if
+        ignored.
+        """
         folder = max((path for path in self._folders if within(root, [path])), key=len)
         here = self._rules[folder].at_root()
         for name in Path(root).relative_to(folder).parts:
@@ -160,6 +162,6 @@ class OverlayLayer:
 
 
 def _renew(folder: str) -> None:
-    """An empty folder in place of one."""
+    """Replace a folder by an empty one."""
     remove_tree(folder)
     Path(folder).mkdir(mode=0o700)

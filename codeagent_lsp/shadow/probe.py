@@ -1,7 +1,7 @@
-"""Chooses the level at which commands are isolated, and opens the layer of a session at that level.
+"""The choice of the isolation level of commands, and the opening of a session's layer at that level.
 
-What the machine can do is tried once (`trying.py`). Weaker than asked for is an error, never a silent change.
-Not here: the levels themselves.
+The capabilities of the machine are tried once (`trying.py`). A weaker level than the setting asks for is an error,
+never a silent change. Not here: the levels themselves.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from codeagent_lsp.shadow.trying import explained, find_programs, overlay_fails,
 
 
 class Isolator:
-    """Knows this machine. One for the process; safe to use from any thread, and everything blocks.
+    """The isolation that this machine supports. One per process; thread-safe, and all methods block.
 
     `state` is the folder of all our state, which no command may see; `environ` is the user's environment.
     """
@@ -41,7 +41,7 @@ class Isolator:
         self._sandboxed: bool | None = None
 
     def isolation(self, settings: ShellSettings, folders: Sequence[str] = ()) -> Isolation:
-        """The level for these workspace folders. SettingError when the one asked for does not work here."""
+        """Return the level for these workspace folders. SettingError if the level of the settings does not work here."""
         with self._lock:
             if settings.isolation == "direct":
                 return direct_isolation()
@@ -55,7 +55,9 @@ class Isolator:
             return copy_isolation(sandboxed=self._can_sandbox(), reason=reason)
 
     def open(self, settings: ShellSettings, folders: Sequence[str]) -> Layer:
-        """The layer of a session over these folders, absolute real paths. SettingError as above, and OSError."""
+        """Return the layer of a session over these folders, absolute real paths. SettingError as `isolation`, and
+        OSError.
+        """
         with self._lock:
             level = self.isolation(settings, folders)
             place = self._overlay_place(folders)[0] if level.level == "overlay" else self._any_place(folders)
@@ -77,7 +79,7 @@ class Isolator:
         return CopyLayer(folders, folder, sandbox, environment=environment, reason=level.reason)
 
     def sweep(self) -> int:
-        """Remove what servers that died have left; how many layers."""
+        """Remove the layers of servers that have ended and return how many there were."""
         return sum(map(sweep, places(self._state, self._environ)))
 
     def _overlay(self, place: str, settings: ShellSettings, folders: Sequence[str]) -> OverlayLayer:
@@ -95,7 +97,7 @@ class Isolator:
         return Sandbox(self._programs.bwrap, folder.path, self._home, hidden, locked=self._programs.locks)
 
     def _overlay_place(self, folders: Sequence[str]) -> tuple[str | None, str]:
-        """Where the overlays of these folders can lie, or why nowhere."""
+        """Return the place for the overlays of these folders; None and the reason if there is none."""
         programs = self._find()
         if isinstance(programs, str):
             return None, programs
@@ -113,7 +115,7 @@ class Isolator:
         return None, explained(problems)
 
     def _can_sandbox(self) -> bool:
-        """Whether bubblewrap works without an overlay."""
+        """Return whether bubblewrap works without an overlay."""
         if self._sandboxed is None:
             programs = self._find()
             place = self._any_place(())
@@ -129,6 +131,6 @@ class Isolator:
         return self._places(folders)[0]
 
     def _places(self, folders: Sequence[str]) -> list[str]:
-        """Places for a layer that are not inside what it is laid over, and do not hold it."""
+        """Return the places for a layer that are neither inside the folders nor contain one."""
         found = map(os.path.realpath, places(self._state, self._environ))
         return [place for place in found if not within(place, folders) and not any(within(f, [place]) for f in folders)]

@@ -1,7 +1,7 @@
-"""Runs one command to its end: output as it comes, limits, and the whole tree dead afterwards, however it ends.
+"""Execution of one command to its end: streaming output, limits, and no process left, however it ends.
 
-The tree is in the care of a small program between us and the command (`watchdog.py`), which also ends it when we
-are killed. Not here: how the command is kept from the disk (`Launch` says how it is started), what its output
+A small program between the server and the command guards its process tree (`watchdog.py`), which also ends it if the
+server is killed. Not here: how the command is kept from the disk (`Launch` says how it is started), what its output
 becomes (`output.py`), what it wrote.
 """
 
@@ -45,16 +45,17 @@ T = TypeVar("T")
 
 
 def half_of_memory() -> int:
-    """Bytes of half of the machine's memory."""
+    """Return half of the machine's memory in bytes."""
     return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
 
 
 @dataclass(frozen=True, slots=True)
 class ProcessLimits:
-    """What one command may use; the first limit that is broken ends it.
+    """The limits of one command; the first that is exceeded ends it.
 
-    `memory_bytes` is all processes together. `disk_bytes` is what the file system of `disk_folder` (default: that of
-    the reports) may lose while the command runs, by whomever. `look_seconds` is how often they are looked at.
+    `memory_bytes` is for all processes together. `disk_bytes` is how much the free space of `disk_folder`'s file system
+    (default: that of the reports) may shrink while the command runs, whatever the cause. `look_seconds` is the interval
+    of the checks.
     """
 
     seconds: float = 300.0
@@ -74,12 +75,12 @@ async def run_process(
     spool_folder: Path | None,
     apart: bool = False,
 ) -> Finished:
-    """Run to the end. When this returns or raises, also by cancelling, no process of the command is left.
+    """Run a command to its end. When this returns or raises, also by cancelling, no process of it is left.
 
-    Both streams share one pipe, so that their order is exact, and all is told as `stdout`; with `apart` each has its
-    own, and the order between them is nearly that of writing. Output too long for `Finished.output` goes to a file
-    in `spool_folder`, which belongs to the caller; without a folder its middle is lost. ToolFailed when the command
-    cannot be started.
+    Both streams share one pipe, so that their order is exact, and all output is `stdout`; with `apart` each has its
+    own, and their relative order is approximate. Output too long for `Finished.output` goes to a file in
+    `spool_folder`, which belongs to the caller; without a folder its middle is lost. ToolFailed if the command cannot
+    be started.
     """
     output = Output(spool_folder)
     guarded = Guarded()
@@ -100,9 +101,9 @@ async def run_process(
 
 
 def read_reports(folder: str) -> dict[str, bytes]:
-    """The regular files directly in `folder`, by name: at most `MAX_REPORTS` of together `MAX_REPORT_BYTES`.
+    """Return the regular files directly in `folder` by name: at most `MAX_REPORTS` of together `MAX_REPORT_BYTES`.
 
-    What does not fit is left out; links are not followed.
+    Others are left out; links are not followed.
     """
     found: dict[str, bytes] = {}
     room = MAX_REPORT_BYTES
@@ -117,7 +118,7 @@ def read_reports(folder: str) -> dict[str, bytes]:
 
 
 async def settled(work: Coroutine[Any, Any, T]) -> T:
-    """Do bounded work to its end even when cancelled, and be cancelled then."""
+    """Run bounded work to its end even when cancelled, and raise CancelledError afterwards."""
     task = asyncio.ensure_future(work)
     cancelled: asyncio.CancelledError | None = None
     while not task.done():
@@ -133,7 +134,7 @@ async def settled(work: Coroutine[Any, Any, T]) -> T:
 class Guarded:
     """A watchdog with its command, and our ends of its socket and pipes.
 
-    For those who talk with a command while it runs; whoever only wants its result takes `run_process`.
+    For talking with a command while it runs; `run_process` is for its result only.
     """
 
     def __init__(self) -> None:
@@ -146,9 +147,10 @@ class Guarded:
         self._transports: list[asyncio.BaseTransport] = []
 
     async def start(self, launch: Launch, limits: ProcessLimits, *, apart: bool, talk: bool = False) -> None:
-        """Start the watchdog and tell it what to start. To be closed, however this ends.
+        """Start the watchdog and send it the command. `close` must be called, however this ends.
 
-        With `talk` what is written to `stdin` reaches the command; else its standard input is empty.
+        With `talk`, data written to `stdin` reaches the command; else its standard input is empty. ToolFailed if it
+        does not start.
         """
         with ExitStack() as writers:
             stdout = await self._pipe("stdout", writers)
@@ -171,19 +173,19 @@ class Guarded:
                 raise ToolFailed(f"The process that watches over commands did not start: {error}") from error
 
     async def ended(self) -> None:
-        """Wait until the watchdog, and with it the whole tree, is gone."""
+        """Wait until the watchdog, and with it the whole process tree, has ended."""
         if self._process is not None and await self._process.wait():  # killed: its children have other parents now
             await asyncio.to_thread(_kill_marked, self.mark)
 
     def stop(self) -> None:
-        """Have the whole tree killed."""
+        """Have the watchdog kill the whole process tree."""
         try:
             self._control.shutdown(socket.SHUT_WR)
         except OSError:  # it has ended
             pass
 
     def answer(self, launch: Launch) -> dict[str, Any]:
-        """What the watchdog said before it ended: `code` and `ending`. ToolFailed when nothing was started."""
+        """Return the watchdog's last message: `code` and `ending`. ToolFailed if no command was started."""
         try:
             answer = watchdog.told(self._control.recv(_CHUNK))
         except (OSError, ValueError, EOFError, TypeError) as error:
@@ -196,7 +198,7 @@ class Guarded:
         return answer
 
     async def close(self) -> None:
-        """End what still runs, within seconds, and give back every descriptor."""
+        """End what still runs, within seconds, and close every descriptor."""
         self.stop()
         try:
             async with asyncio.timeout(_ENDING_SECONDS):
@@ -215,7 +217,7 @@ class Guarded:
             await self.ended()
 
     async def _pipe(self, stream: Stream, writers: ExitStack) -> int:
-        """The writing end of a new pipe, closed by `writers`; the other is read with backpressure."""
+        """Return the writing end of a new pipe, closed by `writers`; the other end is read with backpressure."""
         reading, writing = os.pipe()
         writers.callback(os.close, writing)
         reader = asyncio.StreamReader(limit=_CHUNK)
@@ -227,7 +229,7 @@ class Guarded:
         return writing
 
     async def _inlet(self, readers: ExitStack) -> int:
-        """The reading end of a new pipe, closed by `readers`; `stdin` writes to the other."""
+        """Return the reading end of a new pipe, closed by `readers`; `stdin` writes to the other end."""
         reading, writing = os.pipe()
         readers.callback(os.close, reading)
         loop = asyncio.get_running_loop()
@@ -245,7 +247,7 @@ class Guarded:
 
 @dataclass(slots=True)
 class _Pump:
-    """Moves what comes out of one pipe, as fast as it is taken and no faster. `over`: beyond the limit."""
+    """Moves data from one pipe to the output, with backpressure. `over`: the limit was exceeded."""
 
     stream: Stream
     reader: asyncio.StreamReader
@@ -271,7 +273,7 @@ class _Pump:
 
 
 async def _followed(guarded: Guarded, output: Output, on_output: OnOutput, most: int) -> bool:
-    """Until the watchdog has ended and what is in the pipes is read. Whether there was too much."""
+    """Wait until the watchdog has ended and the pipes are read; return whether there was too much output."""
     pumps = [_Pump(stream, reader, output, on_output, most, guarded.stop) for stream, reader in guarded.streams]
     async with asyncio.TaskGroup() as group:
         tasks = [group.create_task(pump.run()) for pump in pumps]
@@ -297,7 +299,7 @@ def _spec(launch: Launch, limits: ProcessLimits, mark: str) -> dict[str, Any]:
 
 
 async def _reader(descriptor: int) -> tuple[asyncio.StreamReader, asyncio.ReadTransport]:
-    """Reads a pipe with backpressure; owns the descriptor."""
+    """Return a reader of a pipe with backpressure; it owns the descriptor."""
     reader = asyncio.StreamReader(limit=_CHUNK)
     pipe = os.fdopen(descriptor, "rb", buffering=0)
     loop = asyncio.get_running_loop()
@@ -318,7 +320,7 @@ def _names(folder: str) -> list[str]:
 
 
 def _regular(path: str, room: int) -> bytes | None:
-    """The bytes of a regular file of at most `room` bytes."""
+    """Return the bytes of a regular file of at most `room` bytes; None for any other."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
@@ -334,7 +336,7 @@ def _regular(path: str, room: int) -> bytes | None:
 
 
 def _kill_marked(mark: str) -> None:
-    """Kill whatever runs with our mark in its environment, until nothing does; bounded."""
+    """Kill the processes with our mark in their environment until there are none left; bounded."""
     wanted = f"{MARK_VARIABLE}={mark}".encode()
     for _ in range(50):
         pids = [pid for pid in map(int, filter(str.isdigit, _proc())) if wanted in _environment(pid)]

@@ -1,7 +1,7 @@
 """The arguments of bubblewrap: what a command sees of the system, and what it can do there.
 
-Pure but for looks at what kind of file a path is. Not here: which parts of the home are hidden (`hiding.py`) and
-where the workspace it sees comes from (`overlay.py`, `copying.py`).
+Pure, except that it checks the types of files. Not here: which parts of the home are hidden (`hiding.py`) and where the
+workspace it sees comes from (`overlay.py`, `copying.py`).
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ _RUN_KEPT_ONLINE = ("/run/systemd/resolve", "/run/resolvconf", "/run/NetworkMana
 _PROC_COVERED = tuple(
     f"/proc/{name}" for name in ("sys", "sysrq-trigger", "irq", "bus", "fs", "acpi", "scsi", "driver", "asound", "mtrr")
 )
-"""What root may write there without any capability; the file modes alone decide."""
+"""Parts of /proc that root can write without any capability, as only their file modes protect them."""
 _DROPPED = frozenset(
     """
     XDG_RUNTIME_DIR DBUS_SESSION_BUS_ADDRESS SSH_AUTH_SOCK SSH_AGENT_PID GPG_AGENT_INFO DOCKER_HOST CONTAINER_HOST
     DISPLAY WAYLAND_DISPLAY XAUTHORITY BASH_ENV ENV TMPDIR TMP TEMP
     """.split()  # noqa: SIM905
 )
-"""What leads to services outside, or would run before the command."""
+"""Variables that lead to services outside of the sandbox, or run code before the command."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bind:
-    """The folder or file `source` shown at `target`, both absolute real paths."""
+    """A bind mount of the folder or file `source` at `target`, both absolute real paths."""
 
     source: str
     target: str
@@ -47,11 +47,11 @@ class Bind:
 
 @dataclass(frozen=True, slots=True)
 class Sandbox:
-    """A closed room for commands of one session.
+    """The sandbox of one session's commands.
 
-    `private` is the session's folder on the disk, with `home`, `tmp`, `vartmp` and `reports` in it; `home` the real
-    path of the user's home. `uid` and `gid` are who the command seems to be, and in truth is. `locked`: it cannot make
-    user namespaces of its own, in which it would be root; needs bubblewrap 0.8.
+    `private` is the session's folder on the disk, with `home`, `tmp`, `vartmp` and `reports` in it; `home` is the real
+    path of the user's home. `uid` and `gid` are the command's, inside and outside. `locked`: it cannot create user
+    namespaces, in which it would be root; needs bubblewrap 0.8.
     """
 
     bwrap: str
@@ -64,7 +64,7 @@ class Sandbox:
 
     @property
     def folders(self) -> tuple[str, ...]:
-        """The folders that must be there before a command starts."""
+        """Return the folders that must exist before a command starts."""
         return tuple(f"{self.private}/{name}" for name in ("home", "tmp", "vartmp", "reports"))
 
     def options(
@@ -76,7 +76,7 @@ class Sandbox:
         environment: Mapping[str, str],
         sockets: Iterable[str] = (),
     ) -> tuple[str, ...]:
-        """All options but the program; for a file, so that no secret stands in a command line."""
+        """Return all options except the program; they go into a file, so that no secret is in a command line."""
         ordered = sorted(binds, key=lambda bind: bind.target.split("/"))
         return (
             *_namespaces(self.uid, self.gid, network=network),
@@ -92,7 +92,7 @@ class Sandbox:
         )
 
     def argv(self, options_file: str, command: Command) -> tuple[str, ...]:
-        """The command line, for a shell that has put the options into `options_file`; it removes the file."""
+        """Return the command line for options that are in `options_file`, which it removes."""
         return (
             "/bin/sh",
             "-c",
@@ -103,14 +103,16 @@ class Sandbox:
         )
 
     def start(self, command: Command) -> tuple[str, ...]:
-        """The words that start bubblewrap where the options can be read from descriptor 9."""
+        """Return the words that start bubblewrap with the options on descriptor 9. ToolFailed if the command is too
+        long.
+        """
         words = ("bash", "-c", command.script) if isinstance(command.script, str) else command.script
         if any(len(os.fsencode(word)) > _ARGUMENT_LIMIT for word in words):
             raise ToolFailed("The command is too long. Write the long part to a file and run that.")
         return (self.bwrap, "--args", "9", "--", *words)
 
     def _homes(self) -> Iterator[str]:
-        """Empty private folders where the real ones were, and what may be seen of those."""
+        """Yield mounts of empty private folders over the home folders, and of what is visible in those."""
         yield from ("--bind", f"{self.private}/tmp", "/tmp", "--bind", f"{self.private}/vartmp", "/var/tmp")  # noqa: S108
         for area in self.hidden.areas:
             yield from ("--bind", f"{self.private}/home", area) if area == self.home else ("--tmpfs", area)
@@ -118,7 +120,7 @@ class Sandbox:
             yield from ("--ro-bind-try", path, path)
 
     def _masked(self, binds: Sequence[Bind], sockets: Iterable[str]) -> Iterator[str]:
-        """What must not be seen and would be, given what is shown."""
+        """Yield the visible paths that must be masked."""
         yield from self.hidden.masked
         empty = ("/tmp", "/var/tmp", "/run", "/dev", "/proc", *self.hidden.areas, *self.hidden.masked)  # noqa: S108
         shown = [*self.hidden.visible]
@@ -134,13 +136,13 @@ class Sandbox:
 
 
 def write_options(path: str, options: Sequence[str]) -> None:
-    """Write options as bubblewrap reads them from a file, for nobody else to see."""
+    """Write options in bubblewrap's file format, readable by the user only."""
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600), "wb") as file:
         file.write(b"".join(os.fsencode(word) + b"\0" for word in options))
 
 
 def listening(table: str | None = None) -> tuple[str, ...]:
-    """The named sockets of the system that exist; `table` is the text of `/proc/net/unix`."""
+    """Return the paths of the Unix sockets that exist; `table` is the text of `/proc/net/unix`."""
     if table is None:
         try:
             table = Path("/proc/net/unix").read_text("utf-8", "surrogateescape")
@@ -166,7 +168,7 @@ def _namespaces(uid: int, gid: int, *, network: bool) -> Iterator[str]:
 
 
 def _runtime(*, network: bool) -> Iterator[str]:
-    """No sockets of services: `/run` is empty but for what names and programs need."""
+    """Yield an empty `/run`, without the sockets of services, except for what name resolution and programs need."""
     yield from ("--tmpfs", "/run")
     if os.path.isdir("/var/run") and not os.path.islink("/var/run"):  # noqa: PTH112, PTH114 - a look, no more
         yield from ("--tmpfs", "/var/run")

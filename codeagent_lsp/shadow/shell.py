@@ -1,6 +1,6 @@
-"""The values and ports of the shadow workspace: a command, what came of it, and what it wrote.
+"""The values and ports of the shadow workspace: a command, its result, and what it wrote.
 
-Not here: how a command is kept from the disk (`overlay.py`, `copy.py`, `direct.py`), how a process is run
+Not here: how a command is kept from the disk (`overlay.py`, `copying.py`, `direct.py`), how a process is run
 (`process.py`), how what it wrote becomes staged changes (`workspace.py`).
 """
 
@@ -18,15 +18,15 @@ REPORT_VARIABLE = "CODEAGENT_REPORTS"
 
 
 def no_output(stream: Stream, text: str) -> None:
-    """The default of everything that passes output on."""
+    """Ignore output: the default of all output callbacks."""
 
 
 @dataclass(frozen=True, slots=True)
 class Isolation:
-    """What a level promises. `reason` says in English why it is not a better one, and what to do about it.
+    """The guarantees of a level. `reason` is, in English, why it is not a better level, and what to do about it.
 
-    `confined`: nothing outside the private view can be written; `offline`: no network unless a command is allowed
-    it; `hidden`: credentials and the rest of the home folder cannot be read.
+    `confined`: nothing outside the private view can be written; `offline`: no network unless a command is allowed it;
+    `hidden`: credentials and the rest of the home folder cannot be read.
     """
 
     level: Level
@@ -37,7 +37,7 @@ class Isolation:
 
     @property
     def complete(self) -> bool:
-        """Whether a command can do no harm, so that it needs no question."""
+        """Return whether a command can do no harm, so that it need not be approved."""
         return self.confined and self.offline and self.hidden
 
 
@@ -45,14 +45,10 @@ class Isolation:
 class Command:
     """A command to run: a bash script or the words of a program; `cwd` is an absolute path in the workspace.
 
-    `seconds` and `output_bytes` None mean the settings. A program that writes reports for us finds the folder for
-    them in the environment variable `REPORT_VARIABLE`; they come back in `Finished.reports`.
-
-    With `proposes` False nothing it writes becomes a staged change: for a command that only looks. With `whole` a long
-    output is kept in a file of its own, unmasked, which belongs to the caller, who has to remove it.
-
-    Both streams come as `stdout`, in exact order; `apart` tells them apart, and then the order between them is nearly
-    that of writing.
+    `seconds` and `output_bytes` default to the settings. A program can write reports into the folder in the environment
+    variable `REPORT_VARIABLE`; they are returned in `Finished.reports`. With `proposes` False nothing that it writes
+    becomes a staged change. With `whole` a long output is kept, unmasked, in a file that the caller has to remove. All
+    output is `stdout`, in exact order; with `apart` the streams are separate, and their relative order is approximate.
     """
 
     script: str | tuple[str, ...]
@@ -71,11 +67,11 @@ Ending = Literal["exited", "timeout", "output", "memory", "processes", "disk"]
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """How a command ended: by itself, or stopped at one of the limits.
+    """The end of a command: by itself, or stopped at a limit.
 
-    `exit_code` is 128 + signal for a process that a signal ended, as in a shell. `output` is both streams in the
-    order they came, as text, head and tail when it is long; `size` counts all bytes, `whole` is the file that holds
-    all of them when `output` does not and that was wanted. `reports` are the files the command wrote into its report
+    `exit_code` is 128 + signal number for a process ended by a signal, as in POSIX shells. `output` is the text of both
+    streams in order, only head and tail if long; `size` counts all bytes, `whole` is the file with the complete output
+    if that was requested and `output` is not complete. `reports` are the files that the command wrote into its report
     folder.
     """
 
@@ -93,10 +89,10 @@ WrittenKind = Literal["text", "deleted", "mode", "symlink", "binary", "large", "
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """One file that a command left changed, by absolute path in the workspace. `data` is there for `text` only.
+    """One file that a command changed, by absolute path in the workspace. `data` is set for `text` only.
 
-    Kinds other than `text` and `deleted` cannot become edits: a changed mode, a symbolic link, a binary or too large
-    file, a device, socket or pipe, anything in a version control folder. They are told, not proposed.
+    Kinds other than `text` and `deleted` cannot become edits and are only reported: a changed mode, a symbolic link, a
+    binary or too large file, a device, socket or pipe, anything in a version control folder.
     """
 
     path: str
@@ -106,7 +102,7 @@ class Written:
 
 @dataclass(frozen=True, slots=True)
 class Writings:
-    """All that a command wrote and that no ignore rule hides; `more` counts files beyond the limit."""
+    """All files that a command changed and that are not ignored; `more` counts files beyond the limit."""
 
     files: tuple[Written, ...] = ()
     more: int = 0
@@ -114,7 +110,7 @@ class Writings:
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """How to start a command at some level: program and arguments, where, and its whole environment.
+    """How to start a command at some level: program and arguments, working folder, and its complete environment.
 
     `reports` is the real folder behind `REPORT_VARIABLE`.
     """
@@ -126,7 +122,7 @@ class Launch:
 
 
 class Layer(Protocol):
-    """The private view of the workspace at one level, for one session; commands in it run one at a time.
+    """Port: the private view of the workspace at one level, for one session; its commands run one at a time.
 
     All methods block and are called from a worker thread.
     """
@@ -135,27 +131,27 @@ class Layer(Protocol):
     def isolation(self) -> Isolation: ...
 
     def prepare(self, wanted: Mapping[str, bytes | None]) -> None:
-        """Bring the view in step: the disk, and over it `wanted` (None: no such file) by absolute real path.
+        """Update the view: the disk, and over it `wanted` (None: no such file) by absolute real path.
 
-        Text that an earlier command wrote and that is not wanted any more is taken back; ignored output and what
-        could not become an edit stays.
+        Text that an earlier command wrote and that is not wanted any more is reverted; ignored output and files that
+        could not become an edit stay.
         """
 
     def launch(self, command: Command) -> Launch:
-        """How to start `command` in the view as it was prepared."""
+        """Return how to start `command` in the prepared view."""
 
     def writings(self) -> Writings:
-        """What is different from what was prepared. Costs by what changed, where the level allows it."""
+        """Return the differences from the prepared view. The cost depends on the changes only, if the level allows it."""
 
     def close(self) -> None:
-        """Remove the view and all it holds."""
+        """Remove the view with its contents."""
 
 
 @dataclass(frozen=True, slots=True)
 class CommandResult:
     """A command that has run: how it ended, and what became of what it wrote, by absolute path.
 
-    `staged` became staged changes; `left_out` says for each other file, in English, why it did not.
+    `staged` became staged changes; `left_out` gives for each other file, in English, the reason.
     """
 
     finished: Finished
@@ -165,13 +161,13 @@ class CommandResult:
 
 
 class Shell(Protocol):
-    """Runs commands for one run, on its staged changes and the user's buffers. What tools use."""
+    """Port: runs commands for one run, on its staged changes and the user's buffers."""
 
     @property
     def isolation(self) -> Isolation: ...
 
     async def run(self, command: Command, on_output: OnOutput = no_output) -> CommandResult:
-        """Run to the end. Cancelling kills the whole process tree. ToolFailed when it could not be started."""
+        """Run a command to its end. Cancelling kills its whole process tree. ToolFailed if it cannot be started."""
 
 
 Approve = Callable[[tuple[str, ...]], Awaitable[bool]]

@@ -1,7 +1,7 @@
-"""When a text that is laid into a private view was last changed: in a second of its own for every version of it.
+"""Modification times of texts in a private view: a different second for every version of a file.
 
-Python, make and others take a file for unchanged while its size and the second of its time are the same, and would go
-on with what they made of the version before. Not here: copies of files on the disk, which keep the time they have.
+Python, make and others take a file for unchanged if its size and the second of its modification time are equal, and
+would use stale results of the previous version. Not here: copies of files on the disk, which keep the time they have.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 
 class TextTimes:
-    """The seconds that were given. They never go back, and run ahead of the clock only where it is too slow."""
+    """The seconds given so far; they never decrease, and are ahead of the clock only if that is too slow."""
 
     def __init__(self, clock: Callable[[], float] = time.time) -> None:
         self._clock = clock
@@ -20,11 +20,11 @@ class TextTimes:
         self._now: int | None = None
 
     def begin(self) -> None:
-        """The next texts are laid together: one second will do for all of them."""
+        """Begin a batch of texts, which share one second."""
         self._now = None
 
     def give(self, place: str, *others: os.stat_result | None) -> None:
-        """Date the file at `place`, and never as `others`: that on the disk, and what a command left in its place."""
+        """Set the modification time of the file at `place`, different from that of `others`, its earlier versions."""
         if self._now is None:
             self._now = max(int(self._clock()), self._given + 1)
         second, taken = self._now, {int(other.st_mtime) for other in others if other is not None}

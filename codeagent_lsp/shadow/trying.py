@@ -1,6 +1,6 @@
-"""What this machine can do for isolation, found out by doing it, and in words why it cannot do more.
+"""The isolation that this machine supports, determined by trying it, with the reasons for what fails.
 
-Asked once and remembered by whoever asks. Not here: which level is chosen (`probe.py`).
+Callers remember the results. Not here: which level is chosen (`probe.py`).
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _SYSCTLS = (
 
 
 def find_programs(path: str = _SYSTEM_PATH) -> Programs | str:
-    """The programs of the system, never of the workspace, or which one is missing and how to get it."""
+    """Return the system's programs for isolation, or which one is missing and how to install it."""
     found = {name: shutil.which(name, path=path) for name in ("bwrap", "unshare", "sh", "mount")}
     packages = {"bwrap": "bubblewrap"}
     for name, where in found.items():
@@ -51,14 +51,14 @@ def find_programs(path: str = _SYSTEM_PATH) -> Programs | str:
 
 
 def switched_off(environ: Mapping[str, str]) -> str | None:
-    """Why nothing is even tried: another system, or the switch for machines on which it must not be."""
+    """Return why isolation is not even tried: another system, or the switch `CODEAGENT_NO_NAMESPACES`; None if it is."""
     if sys.platform != "linux":
         return "Overlays and bubblewrap exist only on Linux."
     return f"{SWITCH} is set." if environ.get(SWITCH) else None
 
 
 def places(state: str, environ: Mapping[str, str]) -> tuple[str, ...]:
-    """Where a layer may lie, best first: the state folder, and file systems that hardly ever refuse."""
+    """Return the places for a layer, best first: the state folder, then file systems that rarely refuse overlays."""
     name = f"codeagent-lsp-{os.geteuid()}"
     runtime = environ.get("XDG_RUNTIME_DIR", "")
     others = (runtime, "/dev/shm", tempfile.gettempdir(), "/var/tmp")  # noqa: S108 - a folder of our own is made there
@@ -66,7 +66,7 @@ def places(state: str, environ: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def overlay_fails(place: str, programs: Programs, home: str) -> str | None:
-    """Run a command over an overlay in `place`: None when the file it writes lands there, else why not."""
+    """Try a command over an overlay in `place`; return None if the file it writes is in the overlay, else the reason."""
     try:
         folder = LayerFolder(place)
     except OSError as error:
@@ -87,7 +87,7 @@ def overlay_fails(place: str, programs: Programs, home: str) -> str | None:
 
 
 def sandbox_fails(place: str, programs: Programs, home: str) -> str | None:
-    """Run a command in bubblewrap alone: None when it succeeds, else why not."""
+    """Try a command in bubblewrap alone; return None if it succeeds, else the reason."""
     try:
         private_folder(place)
         folder = LayerFolder(place)
@@ -107,7 +107,7 @@ def sandbox_fails(place: str, programs: Programs, home: str) -> str | None:
 
 
 def explained(problems: Sequence[str], proc: str = "/proc/sys") -> str:
-    """Why isolation does not work, with the setting of the system that forbids it where there is one."""
+    """Return why isolation does not work, with the system setting that forbids it if there is one."""
     said = "; ".join(dict.fromkeys(problems))
     for name, forbids, remedy in _SYSCTLS:
         if not is_privileged() and _value(f"{proc}/{name}") == forbids:

@@ -1,8 +1,8 @@
-"""The upper folder of one overlay: what is laid into it before a command, and what a command left in it.
+"""The upper folder of one overlay: what is put into it before a command, and what a command left in it.
 
-It holds only what differs from the disk: files, whiteouts (character devices 0/0) for what is deleted, and folders
-marked opaque that hide all below them. Works on the folder while nothing is mounted on it.
-Not here: mounting (`overlay.py`), walking (`upper_walk.py`).
+It holds only differences from the disk, in the format of overlayfs: files, whiteouts (character devices 0/0) for
+deleted ones, and opaque folders that hide all below them. It is used while nothing is mounted on it. Not here: mounting
+(`overlay.py`), walking (`upper_walk.py`).
 """
 
 # ruff: noqa: PTH119, PTH208 - plain strings are several times faster in a walk
@@ -38,12 +38,12 @@ from codeagent_lsp.shadow.upper_walk import (
 from codeagent_lsp.workspace.files.ignore import FolderRules
 
 Rules = Callable[[], FolderRules | None]
-"""The ignore rules at the top of a folder as they are now; None where all of it is ignored."""
+"""Returns the current ignore rules at the top of a folder; None if all of it is ignored."""
 
 
 @dataclass(frozen=True, slots=True)
 class UpperLimits:
-    """Most bytes of one text, and most files and bytes of all that one command wrote; beyond it is only counted."""
+    """Most bytes of one text, and most files and bytes of all that one command wrote; more is only counted."""
 
     file_bytes: int = 1 << 20
     files: int = 500
@@ -52,7 +52,7 @@ class UpperLimits:
 
 @dataclass
 class WrittenFiles:
-    """What was found so far, by path, within the limits."""
+    """The changed files found so far, by path, within the limits."""
 
     limits: UpperLimits
     files: dict[str, Written] = field(default_factory=dict)
@@ -60,7 +60,7 @@ class WrittenFiles:
     size: int = 0
 
     def add(self, path: str, kind: WrittenKind, data: bytes = b"") -> None:
-        """Take one file, or count it where there are too many."""
+        """Add one file, or only count it beyond the limits."""
         if path in self.files:
             return
         if len(self.files) >= self.limits.files or self.size + len(data) > self.limits.total_bytes:
@@ -83,7 +83,7 @@ class Upper:
         self._times = TextTimes()
 
     def prepare(self, wanted: Mapping[str, bytes | None]) -> None:
-        """Bring it in step with `wanted`, by absolute path. What is ignored or cannot become an edit stays."""
+        """Update the folder to `wanted`, by absolute path. Ignored files and those that cannot become an edit stay."""
         wanted = {path: data for path, data in wanted.items() if not self._is_version_control(path)}
         for path in [path for path, data in wanted.items() if data is not None]:
             wanted.update({folder: None for folder in self._above(path) if _is_in_the_way(folder, wanted)})
@@ -102,7 +102,7 @@ class Upper:
         self._stamps = {entry.path: entry.stamp for entry in self._walk()}
 
     def collect(self, found: WrittenFiles) -> None:
-        """Add to `found` what is different from what was prepared."""
+        """Add to `found` the differences from the prepared state."""
         met = set()
         for entry in self._walk():
             met.add(entry.path)
@@ -129,7 +129,7 @@ class Upper:
                 found.add(written.path, written.kind, written.data)
 
     def _hidden_by(self, entry: UpperEntry, found: WrittenFiles) -> None:
-        """The files on the disk that a folder in the upper hides."""
+        """Collect the files on the disk that a folder in the upper hides."""
         if entry.lower is None or entry.inner is None or not os.path.lexists(entry.lower):
             return
         if not is_folder(entry.lower):
@@ -141,7 +141,7 @@ class Upper:
                     self._deleted(f"{entry.path}/{name}", f"{entry.lower}/{name}", entry.inner, found)
 
     def _deleted(self, path: str, lower: str | None, rules: FolderRules, found: WrittenFiles) -> None:
-        """All that was deleted with `path`: itself, or every file below a folder. `rules` are of the folder above."""
+        """Collect the deletion of `path`, or of every file below a folder. `rules` are those of the folder above."""
         if lower is None or not os.path.lexists(lower):
             return
         name, folder = os.path.basename(path), is_folder(lower)
@@ -158,7 +158,7 @@ class Upper:
                 self._deleted(f"{path}/{child}", f"{lower}/{child}", inner, found)
 
     def _gone(self, path: str, found: WrittenFiles) -> None:
-        """A wanted file that is no more, and left no trace because the disk has none."""
+        """Collect the deletion of a wanted file that is not on the disk, which leaves no whiteout."""
         rules = self._rules()
         for folder in self._above(path):
             if rules is None or rules.ignores(os.path.basename(folder), is_dir=True):
@@ -168,7 +168,7 @@ class Upper:
             found.add(path, "deleted")
 
     def _changed(self, entry: UpperEntry) -> Written | None:
-        """What became of a file that is in the upper; None when it is as it was."""
+        """Return how a file in the upper has changed; None if it has not."""
         mode = entry.info.st_mode
         if stat.S_ISLNK(mode):
             return None if same_link(entry) else Written(entry.path, "symlink")
@@ -183,7 +183,7 @@ class Upper:
         return Written(entry.path, "text", read(entry.upper))
 
     def _mode_before(self, entry: UpperEntry) -> int | None:
-        """The mode of the file before the command; None when there was no such file."""
+        """Return the mode of the file before the command; None if there was no such file."""
         if entry.path in self._wanted:
             stamp = self._stamps.get(entry.path)
             return stamp[4] if stamp is not None and self._wanted[entry.path] is not None else None
@@ -191,14 +191,14 @@ class Upper:
         return info.st_mode if info is not None and stat.S_ISREG(info.st_mode) else None
 
     def _same_bytes(self, entry: UpperEntry) -> bool:
-        """Whether the file has the bytes it had: those that were wanted, else those on the disk."""
+        """Return whether the file has its prepared bytes: the wanted ones, else those on the disk."""
         if entry.path in self._wanted:
             wanted = self._wanted[entry.path]
             return wanted is not None and len(wanted) == entry.info.st_size and wanted == read(entry.upper)
         return same_as_disk(entry)
 
     def _take_back(self, entry: UpperEntry, emptied: set[str]) -> None:
-        """Remove what must not stay for the next command. Contents come before their folder."""
+        """Remove an entry that must not stay for the next command. Contents come before their folder."""
         if entry.is_folder and not entry.ignored and not entry.is_version_control:
             _clear_mark(entry.upper)
             is_merged = entry.lower is not None and is_folder(entry.lower)
@@ -211,7 +211,7 @@ class Upper:
             emptied.update(self._above(entry.path))
 
     def _is_stale(self, entry: UpperEntry) -> bool:
-        """Whether a file is text that nobody wants any more, or a plain copy of what the disk has."""
+        """Return whether a file is text that is no longer wanted, or a plain copy of the file on the disk."""
         mode = entry.info.st_mode
         if stat.S_ISLNK(mode):
             return same_link(entry)
@@ -223,7 +223,7 @@ class Upper:
         return entry.info.st_size <= self._limits.file_bytes and not is_binary(entry.upper)
 
     def _lay(self, path: str, data: bytes | None) -> None:
-        """Make `path` a file with these bytes, or hide what the disk has there."""
+        """Write a file with these bytes at `path`, or a whiteout for None."""
         place = self._place(path)
         info, below = lstat(place), self._on_disk(path)
         is_file = info is not None and stat.S_ISREG(info.st_mode)
@@ -243,7 +243,7 @@ class Upper:
         self._times.give(place, below, info)
 
     def _make_folders(self, path: str) -> bool:
-        """Make the folders above `path`, each a real one; False where a wanted file is in the way."""
+        """Create the folders above `path`; return False if a wanted file is in the way."""
         for folder in self._above(path):
             if self._wanted.get(folder) is not None:
                 return False
@@ -256,12 +256,12 @@ class Upper:
         return True
 
     def _on_disk(self, path: str) -> os.stat_result | None:
-        """What a file is on the disk; None when there is none, when it is a folder, or is only behind a link."""
+        """Return the status of a file on the disk; None if there is none, it is a folder, or it is behind a link."""
         info = lstat(path) if all(map(is_folder, self._above(path))) else None
         return None if info is None or stat.S_ISDIR(info.st_mode) else info
 
     def _drop(self, path: str) -> None:
-        """Remove what the upper has at a path; a link above it is never followed."""
+        """Remove a path from the upper without following links above it."""
         place = self._place(path)
         if not all(is_folder(self._place(folder)) for folder in self._above(path)):
             return
@@ -275,11 +275,11 @@ class Upper:
         return iter(()) if rules is None else walk(self.root, self._upper, rules)
 
     def _place(self, path: str) -> str:
-        """Where a path lies in the upper."""
+        """Return the place of a path in the upper."""
         return self._upper + path.removeprefix(self.root)
 
     def _above(self, path: str) -> list[str]:
-        """The folders between the root and `path`, outermost first."""
+        """Return the folders between the root and `path`, outermost first."""
         parts = path.removeprefix(self.root + "/").split("/")[:-1]
         return [f"{self.root}/{'/'.join(parts[: end + 1])}" for end in range(len(parts))]
 
@@ -288,7 +288,7 @@ class Upper:
 
 
 def _is_in_the_way(folder: str, wanted: Mapping[str, bytes | None]) -> bool:
-    """Whether the disk has something else where a wanted file needs a folder."""
+    """Return whether the disk has something other than a folder where a wanted file needs one."""
     return folder not in wanted and os.path.lexists(folder) and not is_folder(folder)
 
 

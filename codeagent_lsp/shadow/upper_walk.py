@@ -1,7 +1,7 @@
-"""Walking the upper folder of an overlay beside the disk below it, and looking at single files of both.
+"""Walking the upper folder of an overlay together with the disk below it, and comparing single files of both.
 
-Never follows a link, and reads a command's files even when it took away their rights. Changes nothing else.
-Not here: what the differences mean (`upper.py`).
+Never follows a link, and reads a command's files even without access rights. Changes nothing else. Not here: what the
+differences mean (`upper.py`).
 """
 
 # ruff: noqa: PTH101, PTH115, PTH123, PTH208 - plain strings are several times faster in a walk
@@ -31,11 +31,11 @@ Stamp = tuple[int, int, int, int, int]
 
 
 class UpperEntry(NamedTuple):
-    """One thing in the upper.
+    """One entry of the upper.
 
-    `path` is where the command sees it, `upper` where it lies, `lower` its place on the disk, None where a folder
-    above is not one there. `rules` are those of the folder it is in, `inner` its own when it is a folder that is
-    walked. `hides`: a folder that hides what the disk has in it.
+    `path` is where the command sees it, `upper` its place in the upper, `lower` that on the disk, None if a parent is
+    no folder there. `rules` are those of its folder, `inner` its own for a folder that is walked. `hides`: a folder
+    that hides the contents on the disk.
     """
 
     path: str
@@ -49,28 +49,28 @@ class UpperEntry(NamedTuple):
 
     @property
     def is_folder(self) -> bool:
-        """Whether it is a folder in the upper."""
+        """Return whether it is a folder in the upper."""
         return stat.S_ISDIR(self.info.st_mode)
 
     @property
     def is_whiteout(self) -> bool:
-        """Whether it says that the disk's file or folder is deleted."""
+        """Return whether it is a whiteout: it marks the disk's file or folder as deleted."""
         return stat.S_ISCHR(self.info.st_mode) and self.info.st_rdev == 0
 
     @property
     def is_version_control(self) -> bool:
-        """Whether it is the folder of a repository, or the file that stands for one."""
+        """Return whether it is the folder of a repository, or a file that refers to one, such as `.git`."""
         return self.path.rpartition("/")[2] in VERSION_CONTROL
 
     @property
     def stamp(self) -> Stamp:
-        """What changes when anybody changes it."""
+        """Return a value that changes with every modification of the file."""
         info = self.info
         return (info.st_ino, info.st_size, info.st_mtime_ns, info.st_ctime_ns, info.st_mode)
 
 
 class _Place(NamedTuple):
-    """A folder on the way: as the command sees it, in the upper, and on the disk if it is one there."""
+    """A folder during the walk: as the command sees it, in the upper, and on the disk if it is one there."""
 
     path: str
     upper: str
@@ -81,15 +81,15 @@ class _Place(NamedTuple):
 
 
 def walk(root: str, upper: str, rules: FolderRules) -> Iterator[UpperEntry]:
-    """All in `upper` over the folder `root`, folders before what is in them, sorted.
+    """Yield all entries in `upper` over the folder `root`, sorted, folders before their contents.
 
-    Folders that are ignored or belong to version control are told and not entered.
+    Folders that are ignored or belong to version control are yielded but not entered.
     """
     yield from _walk(_Place(root, upper, root if is_folder(root) else None, rules))
 
 
 def lstat(path: str | None) -> os.stat_result | None:
-    """What is at a path itself, or None."""
+    """Return the status of a path without following links; None if there is none."""
     try:
         return None if path is None else os.lstat(path)
     except OSError:
@@ -97,13 +97,13 @@ def lstat(path: str | None) -> os.stat_result | None:
 
 
 def is_folder(path: str) -> bool:
-    """Whether a path is a real folder, not a link to one."""
+    """Return whether a path is a real folder, not a link to one."""
     info = lstat(path)
     return info is not None and stat.S_ISDIR(info.st_mode)
 
 
 def listed(folder: str) -> list[str]:
-    """The names in a folder of the disk, sorted; none where it cannot be read."""
+    """Return the names in a folder of the disk, sorted; none if it cannot be read."""
     try:
         return sorted(os.listdir(folder))
     except OSError:
@@ -111,19 +111,19 @@ def listed(folder: str) -> list[str]:
 
 
 def read(path: str, size: int = -1) -> bytes:
-    """A regular file of the upper, also where a command took away its rights. `size` in bytes, -1 all."""
+    """Return the contents of a regular file of the upper, also without access rights. `size` in bytes, -1 for all."""
     with _reader(path) as file:
         return file.read(size)
 
 
 def is_binary(path: str) -> bool:
-    """Whether a file looks like no text in any encoding."""
+    """Return whether a file is no text in any encoding: a NUL in its first bytes without a UTF-16 mark."""
     head = read(path, _BINARY_HEAD)
     return b"\0" in head and not head.startswith(_WIDE_MARKS)
 
 
 def same_link(entry: UpperEntry) -> bool:
-    """Whether the disk has the same symbolic link."""
+    """Return whether the disk has the same symbolic link."""
     try:
         return entry.lower is not None and os.readlink(entry.lower) == os.readlink(entry.upper)
     except OSError:
@@ -131,7 +131,7 @@ def same_link(entry: UpperEntry) -> bool:
 
 
 def same_as_disk(entry: UpperEntry) -> bool:
-    """Whether a file in the upper has the bytes that the disk has."""
+    """Return whether a file in the upper has the bytes that the disk has."""
     info = lstat(entry.lower)
     if entry.lower is None or info is None or not stat.S_ISREG(info.st_mode) or info.st_size != entry.info.st_size:
         return False
@@ -146,15 +146,16 @@ def same_as_disk(entry: UpperEntry) -> bool:
 
 
 def forget_origin(entry: UpperEntry) -> None:
-    """Make a file of the upper one of its own. Two names with the mark of one origin, left by `ln` or half a `mv`,
-    would be one file to the kernel, and one of them would not be listed."""
+    """Remove the origin mark of overlayfs from a file. Two names with the same mark, left by `ln` or half a `mv`, would
+    be one file to the kernel, and one of them would not be listed.
+    """
     if stat.S_ISREG(entry.info.st_mode):
         with suppress(OSError):  # most have no mark
             os.removexattr(entry.upper, _ORIGIN, follow_symlinks=False)
 
 
 def is_opaque(folder: str) -> bool:
-    """Whether a folder of the upper hides the one on the disk."""
+    """Return whether a folder of the upper is opaque: it hides the one on the disk."""
     try:
         return os.getxattr(folder, OPAQUE, follow_symlinks=False) == b"y"
     except OSError:
@@ -162,7 +163,7 @@ def is_opaque(folder: str) -> bool:
 
 
 def has_files(folder: str) -> bool:
-    """Whether anything but folders is below."""
+    """Return whether there are files anywhere below a folder."""
     return any(files for _, _, files in os.walk(folder))
 
 
@@ -185,12 +186,12 @@ def _walk(place: _Place) -> Iterator[UpperEntry]:
 
 
 def _counts_as_folder(entry: UpperEntry) -> bool:
-    """Whether ignore rules for folders are about it: it is one, or it hides one."""
+    """Return whether ignore rules for folders apply to an entry: it is a folder, or deletes one."""
     return entry.is_folder or (entry.is_whiteout and entry.lower is not None and is_folder(entry.lower))
 
 
 def _reader(path: str) -> BinaryIO:
-    """A file opened; if need be, and it is ours, with its rights given back for a moment."""
+    """Open a file; if that is not permitted, with its read permission restored for a moment."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
     except PermissionError:
@@ -202,7 +203,7 @@ def _reader(path: str) -> BinaryIO:
 
 
 def _opened(folder: str) -> list[str]:
-    """The names in a folder of the upper, also where a command took away its rights."""
+    """Return the names in a folder of the upper, also without access rights."""
     try:
         return sorted(os.listdir(folder))
     except PermissionError:

@@ -1,7 +1,7 @@
-"""What a command must see that is not on the disk: unsaved buffers and staged changes, as the bytes of their files.
+"""The state that a command must see and that is not on the disk: unsaved buffers and staged changes, as bytes.
 
-Reads, and changes nothing; call it in a thread. Not here: how it is laid over the disk (the layers) and what a
-command makes of it (`collect.py`).
+Reads, and changes nothing; call it in a thread. Not here: how it is laid over the disk (the layers) and what a command
+makes of it (`collect.py`).
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from codeagent_lsp.workspace.files.paths import is_untitled
 from codeagent_lsp.workspace.text.encoding import encode
 
 LeftOut = tuple[tuple[str, str], ...]
-"""Paths, and for each in English why it was left out."""
+"""Pairs of a path and the reason, in English, why it was left out."""
 
 
 @dataclass(frozen=True, slots=True)
 class UnsavedState:
-    """What differs from the disk, by absolute real path (None: no such file).
+    """The differences from the disk, by absolute real path (None: no such file).
 
-    `read` has the text of every file that is open or staged, whether it differs or not: the base of what a command
-    makes of it. `moment` is when it was looked at, in nanoseconds since 1970; `left_out` could not be brought along.
+    `read` has the text of every open or staged file, whether it differs or not, as the base of a command's changes.
+    `moment` is when it was read, in nanoseconds since 1970; `left_out` could not be included.
     """
 
     files: Mapping[str, bytes | None] = field(default_factory=dict)
@@ -34,7 +34,7 @@ class UnsavedState:
 
 
 def wanted(view: FileView) -> UnsavedState:
-    """What of the workspace folders a run sees in another state than the disk has."""
+    """Return the state of the workspace folders that a run sees and the disk does not have."""
     moment = time.time_ns()
     files: dict[str, bytes | None] = {}
     read: dict[str, FileText] = {}
@@ -56,7 +56,7 @@ def wanted(view: FileView) -> UnsavedState:
 
 
 def _on_disk(view: FileView, path: str) -> bytes | None:
-    """The bytes of the file; None when there is none, or nothing that a text could be equal to."""
+    """Return the bytes of the file; None if there is none, or it cannot equal a text."""
     try:
         return view.roots.read_bytes(path, view.max_bytes)
     except (FileRefused, PathRefused):

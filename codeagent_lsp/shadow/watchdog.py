@@ -1,10 +1,11 @@
-"""A small program between the server and one command: it starts the command, watches its tree, and ends all of it.
+"""A small program between the server and one command: it starts the command, guards its process tree, and ends all of
+it.
 
-It is a process of its own so that the tree also ends when the server is killed: the socket that is its standard
-input then closes. It is the reaper of everything below it, so no child escapes by a new session or a dead parent,
-and the server's event loop is not what polls. Uses the standard library only and starts in some ten milliseconds.
-Where there is no /proc and no prctl, the command's process group is all that is known of it. Not here: reading the
-output and the reports (`process.py`), what the command may see (`environment.py`).
+It is a separate process so that the tree also ends if the server is killed: the socket on its standard input then
+closes. It is the child subreaper (prctl) of everything below it, so no child escapes by a new session or a dead parent,
+and the server's event loop need not poll. It imports the standard library only and starts in about ten milliseconds.
+Without /proc and prctl, only the command's process group is known. Not here: reading the output and the reports
+(`process.py`), what the command may see (`environment.py`).
 """
 
 # ruff: noqa: PTH123, PTH208 - pathlib would double the time this program takes to start
@@ -40,9 +41,9 @@ _PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
 def main() -> None:
-    """Serve one command, told by `sent` bytes on the socket at descriptor 0 and answered in the same form.
+    """Run one command, received as `sent` bytes on the socket at descriptor 0, and answer in the same format.
 
-    The answer is `{"code": 128 + signal or exit code, "ending": ...}`, or `{"error": errno}` when it cannot start.
+    The answer is `{"code": 128 + signal or exit code, "ending": ...}`, or `{"error": errno}` if it cannot start.
     """
     spec = _received(CONTROL)
     if spec is None:  # the server went away, or changed its mind, before anything was started
@@ -55,20 +56,21 @@ def main() -> None:
 
 
 def sent(value: dict[str, Any]) -> bytes:
-    """Plain values as bytes: their length, then themselves. Both ends are the same Python, so `marshal` serves; it is
-    built in, where JSON would have to be loaded."""
+    """Return plain values as bytes: an 8-byte length, then `marshal` data. Both ends run the same Python, and `marshal`
+    is built in, whereas JSON would have to be imported.
+    """
     data = marshal.dumps(value)
     return len(data).to_bytes(HEAD, "big") + data
 
 
 def told(data: bytes | bytearray) -> dict[str, Any]:
-    """What `sent` made bytes of. ValueError or EOFError when it is not whole."""
+    """Return the value from the result of `sent`. ValueError or EOFError if it is incomplete."""
     value: dict[str, Any] = marshal.loads(data[HEAD:])  # noqa: S302 - from our own process, by a private socket
     return value
 
 
 def guard(spec: dict[str, Any], control: int) -> dict[str, Any]:
-    """Start the command, follow it until it ends or must end, and leave nothing of it."""
+    """Start the command, follow it until it ends or must end, and kill everything that is left of it."""
     _prctl(_SUBREAPER, 1)
     wake = _wake_on_signals()
     try:
@@ -82,14 +84,14 @@ def guard(spec: dict[str, Any], control: int) -> dict[str, Any]:
 
 
 class Tree:
-    """A command and all that it started. `code` is its exit code as in a shell, None while it runs."""
+    """A command and its descendants. `code` is its exit code as in a shell, None while it runs."""
 
     def __init__(self, main: int) -> None:
         self.code: int | None = None
         self._main = main
 
     def reap(self) -> bool:
-        """Collect what has ended; whether any child is left."""
+        """Reap ended children and return whether any child is left."""
         while True:
             try:
                 pid, status = os.waitpid(-1, os.WNOHANG)
@@ -102,7 +104,7 @@ class Tree:
                 self.code = code if code >= 0 else 128 - code
 
     def end(self, seconds: float = ENDING_SECONDS) -> int:
-        """Kill everything, again and again, until nothing is left; how many would not die in time."""
+        """Kill everything repeatedly until nothing is left; return how many survived the time limit."""
         deadline, pause = time.monotonic() + seconds, 0.0005
         while self.reap():
             self._kill()
@@ -113,7 +115,7 @@ class Tree:
         return 0
 
     def _kill(self) -> None:
-        """One pass. A group is killed in one step of the kernel, so that forking does not outrun it."""
+        """Kill once. A process group is killed in one step of the kernel, so that forking does not outrun it."""
         pids = descendants(os.getpid())
         groups = {_group(pid) for pid in pids} | ({self._main} if self.code is None else set())
         for group in groups - {None, 0, os.getpgrp()}:
@@ -123,7 +125,7 @@ class Tree:
 
 
 class TreeLimits:
-    """What the tree may use. `spec` has `seconds`, `processes`, `memory_bytes`, `disk_bytes`, `disk_folder`."""
+    """The limits of the tree. `spec` has `seconds`, `processes`, `memory_bytes`, `disk_bytes`, `disk_folder`."""
 
     def __init__(self, spec: dict[str, Any]) -> None:
         self.deadline = time.monotonic() + spec["seconds"]
@@ -132,7 +134,7 @@ class TreeLimits:
         self._free = free_bytes(spec["disk_folder"])
 
     def broken(self) -> str | None:
-        """The name of a limit that is broken. Stops counting at the first process too many."""
+        """Return the name of an exceeded limit; None if there is none."""
         if time.monotonic() >= self.deadline:
             return "timeout"
         pids = descendants(os.getpid(), self._spec["processes"] + 1)
@@ -147,7 +149,7 @@ class TreeLimits:
 
 
 def start(spec: dict[str, Any]) -> int:
-    """The process id of the started command; OSError says why it could not be started."""
+    """Start the command and return its process id. OSError if it cannot be started."""
     reader, writer = os.pipe()
     parent = os.getpid()
     pid = os.fork()
@@ -170,7 +172,7 @@ def start(spec: dict[str, Any]) -> int:
 
 
 def descendants(pid: int, at_most: int | None = None) -> list[int]:
-    """The processes below `pid`, parents first; counting ends at `at_most`. Those that come and go may be missed."""
+    """Return the processes below `pid`, parents first, stopping at `at_most`. Short-lived ones may be missed."""
     of = _children if _has_children_files(pid) else _children_by_scan()
     found: list[int] = []
     waiting = [pid]
@@ -182,7 +184,7 @@ def descendants(pid: int, at_most: int | None = None) -> list[int]:
 
 
 def resident_bytes(pid: int) -> int:
-    """The memory a process has in RAM, shared pages included; 0 when it is gone."""
+    """Return the resident memory of a process in bytes, shared pages included; 0 if it has ended."""
     try:
         return int(_read(f"/proc/{pid}/statm").split()[1]) * _PAGE
     except (OSError, IndexError):
@@ -190,7 +192,7 @@ def resident_bytes(pid: int) -> int:
 
 
 def proportional_bytes(pid: int) -> int:
-    """The same with shared pages divided among those who share them, where the kernel tells."""
+    """Return the proportional memory (PSS) of a process in bytes, if the kernel reports it, else the resident one."""
     try:
         lines = _read(f"/proc/{pid}/smaps_rollup").splitlines()
     except OSError:
@@ -199,7 +201,7 @@ def proportional_bytes(pid: int) -> int:
 
 
 def free_bytes(folder: str) -> int | None:
-    """The free space of the file system of `folder`; None where nobody knows."""
+    """Return the free bytes of the file system of `folder`; None if unknown."""
     try:
         status = os.statvfs(folder)
     except OSError:
@@ -208,7 +210,7 @@ def free_bytes(folder: str) -> int | None:
 
 
 def _followed(tree: Tree, limits: TreeLimits, control: int, wake: int) -> str:
-    """Wait until the command ended by itself ("exited"), broke a limit, or shall end ("stopped")."""
+    """Wait until the command has ended ("exited"), exceeded a limit (its name), or is to end ("stopped")."""
     look = time.monotonic() + limits.look_seconds
     while True:
         tree.reap()
@@ -225,7 +227,7 @@ def _followed(tree: Tree, limits: TreeLimits, control: int, wake: int) -> str:
 
 
 def _become(spec: dict[str, Any], parent: int) -> None:
-    """In the new process: take its place and never come back, or raise."""
+    """Replace the forked process by the command; never returns, but may raise OSError or ValueError."""
     os.setsid()
     _prctl(_DEATH_SIGNAL, signal.SIGKILL)
     if os.getppid() != parent:
@@ -245,7 +247,7 @@ def _become(spec: dict[str, Any], parent: int) -> None:
 
 
 def _limit(processes: int) -> None:
-    """No core dumps, a common number of open files, and a ceiling over the forks between two looks."""
+    """Disable core dumps, limit open files, and limit processes as a ceiling between two checks."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     files = OPEN_FILES if hard == resource.RLIM_INFINITY else min(hard, OPEN_FILES)
@@ -261,7 +263,7 @@ def _limit(processes: int) -> None:
 
 
 def _uses_more(pids: Iterable[int], allowed: int) -> bool:
-    """Whether they have more memory; the exact number is dear, and asked for only when the cheap one is over."""
+    """Return whether the processes use more memory; the expensive exact value is read only if the cheap one exceeds."""
     listed = list(pids)
     return sum(map(resident_bytes, listed)) > allowed and sum(map(proportional_bytes, listed)) > allowed
 
@@ -277,7 +279,7 @@ def _children(pid: int) -> list[int]:
 
 
 def _children_by_scan() -> Callable[[int], list[int]]:
-    """For kernels that do not list children: everybody's parent, read once."""
+    """Return a function that lists children, from one scan of /proc, for kernels without `children` files."""
     below: dict[int, list[int]] = {}
     for name in os.listdir("/proc") if os.path.isdir("/proc") else ():  # noqa: PTH112 - see above
         if name.isdigit():
@@ -294,7 +296,7 @@ def _has_children_files(pid: int) -> bool:
 
 
 def _wake_on_signals() -> int:
-    """A descriptor on which the number of each signal arrives as a byte."""
+    """Return a descriptor on which the number of each signal arrives as a byte."""
     here, there = os.pipe()
     os.set_blocking(there, False)
     signal.set_wakeup_fd(there, warn_on_full_buffer=False)

@@ -1,8 +1,7 @@
 """The shadow workspace of a session: commands run in it one at a time, and what they write becomes staged changes.
 
-What a command wrote is staged as one step or not at all: nothing when it was cancelled or stopped at a limit. Not
-here: how the disk is kept from it (the layers), how the process runs (`process.py`), what may be staged
-(`collect.py`).
+What a command wrote is staged as one step or not at all: nothing if it was cancelled or stopped at a limit. Not here:
+how the disk is kept from it (the layers), how the process runs (`process.py`), what may be staged (`collect.py`).
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ from codeagent_lsp.workspace.changes.staging import Staging
 from codeagent_lsp.workspace.files.file_view import FileText, FileView
 
 OpenLayer = Callable[[tuple[str, ...]], Layer]
-"""Makes the private view of the workspace folders; blocks. OSError or ToolFailed when that is impossible."""
+"""Opens the private view of the workspace folders; blocks. OSError or ToolFailed if that is impossible."""
 
 Execute = Callable[[Launch, Command, OnOutput], Awaitable[Finished]]
 """Runs a process to its end or to a limit; cancelling kills its whole tree."""
@@ -50,7 +49,7 @@ _SAVED_ONLY = "The command saw the saved file: at the isolation level direct, un
 
 @dataclass(frozen=True, slots=True)
 class _Owner:
-    """What one run brings along."""
+    """The run that owns a command's changes: its view, its staging and its approval."""
 
     view: FileView
     staging: Staging
@@ -58,8 +57,8 @@ class _Owner:
 
 
 class _Binding:
-    """Whose what commands write is going to be. Only a command that outlives its run comes to another one; meanwhile it
-    may be nobody's.
+    """The owner of the changes of a command. Only a command that outlives its run changes owners; meanwhile it may have
+    none.
     """
 
     def __init__(self, owner: _Owner) -> None:
@@ -68,19 +67,19 @@ class _Binding:
         self._changed = asyncio.Event()
 
     def give(self, owner: _Owner | None) -> None:
-        """From now on it is this one's; what the last one was asked does not count."""
+        """Set the owner; a pending question to the previous owner no longer counts."""
         self.owner = owner
         self._changed.set()
         self._changed = asyncio.Event()
 
     async def taken(self) -> _Owner:
-        """Whose it is, as soon as it is somebody's."""
+        """Wait for an owner and return it."""
         while self.owner is None:
             await self._changed.wait()
         return self.owner
 
     async def approved(self, owner: _Owner, paths: tuple[str, ...]) -> bool:
-        """Whether the owner agrees; no when it comes to another one meanwhile, who then is asked."""
+        """Return whether the owner approves these paths; False if the owner changes meanwhile."""
         asking, changed = asyncio.ensure_future(owner.approve(paths)), asyncio.ensure_future(self._changed.wait())
         try:
             await asyncio.wait((asking, changed), return_when=asyncio.FIRST_COMPLETED)
@@ -92,9 +91,9 @@ class _Binding:
 
 
 class ShadowWorkspace:
-    """The private view of one session, opened when the first command comes.
+    """The private view of one session, opened by its first command.
 
-    `isolation` is what `open_layer` is going to give. `wait_seconds` is how long a command waits for the one before.
+    `isolation` is what `open_layer` is going to give. `wait_seconds` is how long a command waits for the previous one.
     """
 
     def __init__(
@@ -119,11 +118,11 @@ class ShadowWorkspace:
         self._closed = self._shut = False
 
     def bind(self, view: FileView, staging: Staging, approve: Approve) -> BoundShell:
-        """The commands of one run."""
+        """Return the shell of one run."""
         return BoundShell(self, _Binding(_Owner(view, staging, approve)))
 
     async def run(self, binding: _Binding, command: Command, on_output: OnOutput) -> CommandResult:
-        """Run one command in the view of `binding`, when its turn has come."""
+        """Run one command in the view of `binding`, after the previous ones have ended."""
         async with self._in_turn():
             seen = await asyncio.to_thread(wanted, binding.view)
             launch = await self._in_thread(lambda: self._prepared(binding.view.roots.folders, seen, command))
@@ -135,7 +134,7 @@ class ShadowWorkspace:
                 raise
 
     async def close(self) -> None:
-        """Remove the private view, after the command that may still be using it. Also when this is cancelled."""
+        """Remove the private view, after the command that may still be using it; also if this is cancelled."""
         if self._closed:
             return
         self._closed = True
@@ -197,7 +196,7 @@ class ShadowWorkspace:
             ) from error
 
     def _prepared(self, folders: tuple[str, ...], seen: UnsavedState, command: Command) -> Launch:
-        """In the thread: bring the view in step, and open it before if need be."""
+        """Update the view, opening it first if necessary, and return the launch. Blocks; runs in the layer's thread."""
         if self._layer is None or self._folders != folders:
             self._close_layer()
             self._layer, self._folders = self._open_layer(folders), folders
@@ -234,16 +233,16 @@ class BoundShell:
         return await self._workspace.run(self._binding, command, on_output)
 
     def hand_over(self, view: FileView, staging: Staging, approve: Approve) -> None:
-        """What the command that runs has written is going to be another run's."""
+        """Give the changes of the running command to another run."""
         self._binding.give(_Owner(view, staging, approve))
 
     def let_go(self) -> None:
-        """What the command that runs has written waits until it is handed over; it is nobody's meanwhile."""
+        """Leave the running command without an owner; its changes wait until it is handed over."""
         self._binding.give(None)
 
 
 def executing(settings: Callable[[], ShellSettings], spool_folder: Path) -> Execute:
-    """Runs processes within the limits of the settings, or of a command that has its own."""
+    """Return a function that runs processes within the limits of the settings, or of the command."""
 
     async def execute(launch: Launch, command: Command, on_output: OnOutput) -> Finished:
         now = settings()
@@ -258,7 +257,7 @@ def executing(settings: Callable[[], ShellSettings], spool_folder: Path) -> Exec
 
 
 def _stage(collected: Collected, staging: Staging) -> tuple[str, ...]:
-    """Stage all of it as one step; the paths."""
+    """Stage all changes as one step and return their paths."""
     if not collected.paths:
         return ()
     read = {path: _base(file, staging) for path, file in collected.read.items()}
@@ -268,13 +267,13 @@ def _stage(collected: Collected, staging: Staging) -> tuple[str, ...]:
 
 
 def _base(file: FileText, staging: Staging) -> FileText:
-    """What was read, as `Staging` takes it: a staged text that was applied meanwhile is what the user has."""
+    """Return a file as `Staging` expects it: a staged text that was applied meanwhile is a buffer now."""
     applied = file.source == "staged" and staging.lookup(file.path) is None
     return replace(file, source="buffer") if applied else file
 
 
 def _forget(finished: Finished) -> None:
-    """Remove the file with all of a long output: nobody is going to get it."""
+    """Remove the file with the complete output, which no caller will get."""
     if finished.whole is not None:
         Path(finished.whole).unlink(missing_ok=True)
 

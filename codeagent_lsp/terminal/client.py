@@ -1,7 +1,7 @@
 """A small LSP client for one task: starts the run, shows its events, answers its prompts, writes accepted edits.
 
-It is an editor without buffers: the files on disk are what the user has. Not here: how things look (`screen.py`),
-the wire (`connection.py`).
+It is an editor without buffers: its documents are the files on disk. Not here: how things look (`screen.py`), the wire
+(`connection.py`).
 """
 
 from __future__ import annotations
@@ -42,23 +42,23 @@ CAPABILITIES: dict[str, Any] = {
 
 
 class Face(Protocol):
-    """Whoever the client shows things to and asks."""
+    """Port: shows a run and asks the user."""
 
     def event(self, event: Mapping[str, Any]) -> None:
-        """Something happened in the run."""
+        """Show an event of the run."""
 
     def message(self, words: str) -> None:
-        """A warning or an error outside the run."""
+        """Show a warning or an error outside the run."""
 
     async def choose(self, title: str, choices: tuple[str, ...]) -> str | None:
-        """One of the choices, None for none."""
+        """Return the chosen title; None for none."""
 
     async def ask(self, title: str, detail: str, *, secret: bool) -> str | None:
-        """Free text, None for none."""
+        """Return the entered text; None for none."""
 
 
 class Client:
-    """One server, one run. `interrupted` ends it early."""
+    """One server and one run. `interrupted` ends it early."""
 
     def __init__(self, options: RunOptions, face: Face, interrupted: asyncio.Event, disk: Disk | None = None) -> None:
         self._options = options
@@ -69,9 +69,9 @@ class Client:
         self._connection = Connection(server_command(), os.environ)
 
     async def run(self) -> Mapping[str, Any] | None:
-        """The run's `run_completed` event; None when interrupted before there was one.
+        """Return the run's `run_completed` event; None if interrupted before there was one.
 
-        ConnectionLost when the server ends early, Refused when it does not take the task.
+        ConnectionLost if the server ends early, Refused if it does not accept the task.
         """
         self._listen()
         try:
@@ -112,7 +112,7 @@ class Client:
         return completed
 
     async def _cancel(self, work: asyncio.Task[Mapping[str, Any]]) -> None:
-        """Ask the server to stop; do not wait for it longer than `CANCEL_SECONDS`."""
+        """Ask the server to stop; wait at most `CANCEL_SECONDS`."""
         request = {"command": "codeagent.cancel", "arguments": [{}]}
         cancel = asyncio.ensure_future(self._connection.request("workspace/executeCommand", request, CANCEL_SECONDS))
         await asyncio.wait([work], timeout=CANCEL_SECONDS)
@@ -144,7 +144,7 @@ class Client:
             self._completed.set_result(event)
 
     def _message(self, params: Mapping[str, Any]) -> None:
-        """Answers and outcomes come as events; what else is worth a warning is shown."""
+        """Show warnings and errors; answers and outcomes arrive as events."""
         if params["type"] <= WARNING and not self._completed.done():
             self._face.message(params["message"])
 
@@ -158,7 +158,7 @@ class Client:
         return {"value": await self._face.ask(params["title"], params.get("prompt") or "", secret=secret)}
 
     async def _apply(self, params: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Write an edit, all or nothing. Done in one go, so that a cancel never leaves a part of it."""
+        """Write an edit, all or nothing, without awaiting, so that a cancel never leaves a part of it."""
         try:
             writes = plan(params["edit"], self._disk.read)
             commit(writes, self._disk)
@@ -170,7 +170,7 @@ class Client:
 
 
 def server_command() -> list[str]:
-    """The server with this interpreter; -P keeps modules in the current folder from being loaded."""
+    """Return the command of the server in this interpreter; -P prevents imports from the current folder."""
     return [sys.executable, "-P", "-m", "codeagent_lsp.cli", "serve"]
 
 

@@ -1,4 +1,4 @@
-"""JSON-RPC with a language server in a child process: requests both ways, notifications, and a clean end.
+"""A JSON-RPC connection to a language server in a child process: requests both ways, notifications, and shutdown.
 
 Not here: what the messages mean (`client.py`).
 """
@@ -23,15 +23,15 @@ NotificationHandler = Callable[[Any], None]
 
 
 class ConnectionLost(Exception):
-    """The server is gone; the message holds the last lines it wrote to its log."""
+    """Raised if the server has ended or does not answer; the message has the last line of its log."""
 
 
 class Refused(Exception):
-    """The server answered a request with an error; the message is its sentence."""
+    """Raised if the server answered a request with an error, with its message."""
 
 
 class Connection:
-    """A server at work. Fill `requests` and `notifications` (by method) before `start`."""
+    """A connection to a server. `requests` and `notifications` map methods to handlers and are set before `start`."""
 
     def __init__(self, command: Sequence[str], environ: Mapping[str, str]) -> None:
         self.requests: dict[str, RequestHandler] = {}
@@ -47,7 +47,7 @@ class Connection:
         self.lost: asyncio.Event = asyncio.Event()
 
     async def start(self) -> None:
-        """Start the server, out of reach of the terminal's signals. OSError when it cannot be started."""
+        """Start the server in a session of its own, without the terminal's signals. OSError if it cannot be started."""
         self._process = await asyncio.create_subprocess_exec(
             *self._command,
             stdin=asyncio.subprocess.PIPE,
@@ -59,7 +59,7 @@ class Connection:
         self._readers = [asyncio.ensure_future(self._read()), asyncio.ensure_future(self._keep_log())]
 
     async def request(self, method: str, params: Any = None, seconds: float = 30.0) -> Any:
-        """The result. Refused for an error, ConnectionLost when the server ends or does not answer in time."""
+        """Send a request and return the result. Refused for an error, ConnectionLost if there is no answer in time."""
         self._next += 1
         identity, future = self._next, asyncio.get_running_loop().create_future()
         self._waiting[identity] = future
@@ -73,11 +73,11 @@ class Connection:
             self._waiting.pop(identity, None)
 
     def notify(self, method: str, params: Any = None) -> None:
-        """Send a notification; nothing happens when the server is gone."""
+        """Send a notification; ignored if the server has ended."""
         self._send({"method": method, "params": params})
 
     async def close(self, seconds: float = LEAVE_SECONDS) -> None:
-        """Say goodbye, wait `seconds` at most for each answer, then end the process. Nothing is left behind."""
+        """Send `shutdown` and `exit`, wait at most `seconds` for each, then kill the process."""
         process = self._process
         if process is None:
             return
@@ -137,14 +137,14 @@ class Connection:
             pass  # the end of the stream, or nothing that a server sends
 
     def _lose(self) -> None:
-        """Let everybody who waits know, with what the log says."""
+        """Fail all waiting requests with the end of the log."""
         self.lost.set()
         for future in self._waiting.values():
             if not future.done():
                 future.set_exception(ConnectionLost(self.last_words()))
 
     def last_words(self) -> str:
-        """The last line the server wrote to its log."""
+        """Return the last line that the server wrote to its log."""
         return next((line for line in reversed(self._log) if line.strip()), "")
 
     def _take(self, message: dict[str, Any]) -> None:
@@ -182,7 +182,7 @@ class Connection:
             self._send({"id": identity, "error": {"code": INTERNAL_ERROR, "message": str(error)}})
 
     def _answered(self, identity: Any, task: asyncio.Task[None]) -> None:
-        """Even a request that is cancelled before its handler began has an answer."""
+        """Remove a finished request; answer one that was cancelled before its handler began."""
         self._answering.pop(identity, None)
         if task.cancelled():
             self._send({"id": identity, "error": {"code": REQUEST_CANCELLED, "message": "cancelled"}})

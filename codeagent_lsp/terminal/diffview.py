@@ -1,4 +1,4 @@
-"""A unified diff as coloured lines for a terminal: a heading per file, line numbers, added and removed. Pure."""
+"""Rendering of a unified diff for a terminal: coloured lines with a heading per file and line numbers."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _DEV_NULL = "/dev/null"
 
 
 def is_diff(detail: str) -> bool:
-    """Whether this is a diff rather than words."""
+    """Return whether a text is a unified diff."""
     return detail.startswith("--- ") and "\n+++ " in detail
 
 
 def diff_lines(diff: str, language: str = "en") -> Iterator[Text]:
-    """The lines to print, `MAX_LINES` at most and then how many were left out."""
+    """Yield the lines to print, at most `MAX_LINES`, then a line that counts the rest."""
     lines = list(_rendered(diff.split("\n")))
     yield from lines[:MAX_LINES]
     if len(lines) > MAX_LINES:

@@ -1,7 +1,7 @@
-"""Writes several files as one: all of them or none, each by a temporary file that is renamed into place.
+"""Atomic writing of several files, all of them or none, each by a temporary file that is renamed into place.
 
-A failure takes back what was already done, but only where a file still has the bytes written here: what somebody
-else wrote meanwhile is never overwritten. Not here: what is written (`edits.py`).
+A failure undoes what was already done, but only for files that still have the bytes written here: concurrent changes of
+others are never overwritten. Not here: what is written (`edits.py`).
 """
 
 from __future__ import annotations
@@ -19,29 +19,29 @@ NEW_FILE_MODE = 0o666
 
 
 class ChangedMeanwhile(OSError):
-    """A file is not what it was when the change was worked out."""
+    """Raised if a file is not what it was when the change was computed."""
 
 
 class Disk:
-    """The operations on disk, one method each. Every one may raise OSError and then has done nothing."""
+    """The operations on disk, one method each. Each may raise OSError and then has done nothing."""
 
     def read(self, path: Path) -> bytes | None:
-        """The bytes of a file; None when there is none."""
+        """Return the bytes of a file; None if there is none."""
         try:
             return path.read_bytes()
         except FileNotFoundError:
             return None
 
     def make_folder(self, path: Path) -> None:
-        """One new folder, whose parent exists."""
+        """Create a folder, whose parent exists."""
         path.mkdir()
 
     def remove_folder(self, path: Path) -> None:
-        """An empty folder."""
+        """Remove an empty folder."""
         path.rmdir()
 
     def stage(self, folder: Path, data: bytes, mode: int) -> Path:
-        """A temporary file with `data`, safely on disk."""
+        """Write a temporary file with `data`, synced to disk, and return its path."""
         descriptor, name = tempfile.mkstemp(prefix=".codeagent-", suffix=".tmp", dir=folder)
         try:
             with os.fdopen(descriptor, "wb") as file:
@@ -64,7 +64,7 @@ class Disk:
 
 
 def commit(writes: Sequence[FileWrite], disk: Disk | None = None) -> None:
-    """Carry out `writes`, all or none. OSError says what failed; the disk is then as it was."""
+    """Carry out `writes`, all or none. OSError if one fails; the disk is then unchanged."""
     _Commit(disk or Disk()).run(writes)
 
 
@@ -90,7 +90,7 @@ class _Commit:
         self._clean()
 
     def _prepare(self, write: FileWrite) -> None:
-        """Everything that can fail for want of space or rights is done before the first file changes."""
+        """Write the new and the backup files: all that can fail for space or rights, before the first file changes."""
         self._check(write)
         if write.after is not None:
             self._make_folders(write.path.parent)
@@ -146,14 +146,14 @@ class _Commit:
 
 
 def _resolved(write: FileWrite) -> FileWrite:
-    """A link stays a link: what it points to is written. A deletion takes the link itself."""
+    """Return the write with a link resolved, so that its target is written; a deletion removes the link itself."""
     if write.after is None or not write.path.is_symlink():
         return write
     return FileWrite(write.path.resolve(), write.before, write.after, write.like)
 
 
 def _mode(write: FileWrite) -> int:
-    """The permissions of the new file: those of the one it replaces or continues, else what is usual here."""
+    """Return the mode of the new file: that of the file it replaces or continues, else by the umask."""
     for path in (write.path, write.like):
         if path is not None and path.exists():
             return stat.S_IMODE(path.stat().st_mode)

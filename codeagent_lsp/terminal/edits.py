@@ -1,4 +1,4 @@
-"""What a WorkspaceEdit makes of the files on disk, worked out before anything is written.
+"""The effect of an LSP WorkspaceEdit on the files on disk, computed before anything is written.
 
 Not here: the writing (`disk.py`) and who accepted the edit.
 """
@@ -22,14 +22,14 @@ ReadBytes = Callable[[Path], bytes | None]
 
 
 class EditImpossible(Exception):
-    """The edit does not fit what is on disk; the message says why. Nothing was changed."""
+    """Raised if the edit does not fit the files on disk; the message is the reason. Nothing was changed."""
 
 
 @dataclass(frozen=True, slots=True)
 class FileWrite:
-    """What becomes of one file: `before` and `after` are its bytes, None where there is no such file.
+    """The change of one file: `before` and `after` are its bytes, None if there is no such file.
 
-    `like` is the file whose permissions the new one takes over.
+    `like` is the file whose mode the new one gets.
     """
 
     path: Path
@@ -39,7 +39,7 @@ class FileWrite:
 
 
 def plan(edit: Mapping[str, Any], read: ReadBytes, encoding: PositionEncoding = "utf-32") -> tuple[FileWrite, ...]:
-    """The files a WorkspaceEdit changes. `read` gives a file's bytes, None when it does not exist."""
+    """Return the changes of a WorkspaceEdit. `read` returns a file's bytes, None if it does not exist. EditImpossible."""
     draft = _Draft(read, encoding)
     for operation in _operations(edit):
         draft.take(operation)
@@ -47,7 +47,7 @@ def plan(edit: Mapping[str, Any], read: ReadBytes, encoding: PositionEncoding = 
 
 
 class _Draft:
-    """The state of all touched files, as it would be after the operations so far."""
+    """The state of all files concerned, after the operations so far."""
 
     def __init__(self, read: ReadBytes, encoding: PositionEncoding) -> None:
         self._read = read
@@ -122,7 +122,7 @@ class _Draft:
 
 
 def _applied(path: Path, text: str, edits: list[Mapping[str, Any]], encoding: PositionEncoding) -> str:
-    """`text` after edits whose ranges are all in `text`; where every line ends with CRLF, new ones do too."""
+    """Return `text` with edits applied, whose ranges all refer to `text`; new lines end with CRLF if all old ones do."""
     newline = "\r\n" if 0 < text.count("\r\n") == text.count("\n") else None
     document = Document("", text)
     lines = len(LineIndex.of(text))

@@ -1,4 +1,4 @@
-"""`codeagent-lsp index`: the code index of a folder, built or brought up to date, and what is in it."""
+"""The command `codeagent-lsp index`: builds or updates the code index of a folder, and shows what is in it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _NOTES = "SELECT note, count(*) FROM indexed WHERE note != '' GROUP BY note ORDE
 
 
 def index_command(workspace: str, *, stats: bool) -> int:
-    """Build or refresh; 0 done, 1 failed, 2 usage."""
+    """Build or update the index and return the exit code: 0 done, 1 failed, 2 usage."""
 
     def action(place: IndexLocation) -> int:
         begun = time.perf_counter()
@@ -36,7 +36,7 @@ def index_command(workspace: str, *, stats: bool) -> int:
 
 
 def statistics(place: IndexLocation) -> str:
-    """What is in the index, one thing a line."""
+    """Return the statistics of the index, one per line."""
     languages = place.store.query(_LANGUAGES)
     (files, definitions, references), *_ = place.store.query(_COUNTS)
     notes = ", ".join(f"{note} {count:,}" for note, count in place.store.query(_NOTES))
@@ -52,6 +52,6 @@ def statistics(place: IndexLocation) -> str:
 
 
 def _size(place: IndexLocation) -> int:
-    """Bytes of the file with its log."""
+    """Return the size in bytes of the database file and its journal files."""
     parts = place.store.path.parent.glob(f"{place.store.path.name}*")
     return sum(part.stat().st_size for part in parts)

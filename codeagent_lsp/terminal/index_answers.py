@@ -1,4 +1,4 @@
-"""`codeagent-lsp map` and `codeagent-lsp search`: what the index answers, as the model gets it.
+"""The commands `codeagent-lsp map` and `codeagent-lsp search`: the index's answers, as the model gets them.
 
 Not here: bringing the index up to date (`index_place.py`), finding the answers (`index/answers.py`).
 """
@@ -22,7 +22,7 @@ from codeagent_lsp.workspace.files.paths import Roots
 
 
 def map_command(workspace: str, query: str, tokens: int, *, as_json: bool) -> int:
-    """Print the map for a task, or the overview; 1 when there is nothing to show."""
+    """Print the map for a task, or the overview, and return the exit code; 1 if there is nothing to show."""
 
     def action(place: IndexLocation) -> int:
         brought_up(place)
@@ -43,7 +43,7 @@ def map_command(workspace: str, query: str, tokens: int, *, as_json: bool) -> in
 
 
 def search_command(workspace: str, query: str, limit: int, *, as_json: bool) -> int:
-    """Print the pieces of code that answer best: path, lines, score; 1 when there are none."""
+    """Print the best matching pieces of code with path, lines and score, and return the exit code; 1 if there are none."""
 
     def action(place: IndexLocation) -> int:
         if not query.strip():
@@ -67,7 +67,7 @@ def _on_disk(place: IndexLocation) -> FileView:
 
 
 def _as_the_model(roots: Roots) -> Callable[[str], bool]:
-    """What the model may read without asking: of other files a map has no more than the name."""
+    """Return a predicate of what the model may read without asking; a map shows only the names of other files."""
     from codeagent_lsp.tools.permissions.may_read import may_read  # late: a search does without it
 
     settings, _ = load(environment_layer())

@@ -1,4 +1,4 @@
-"""A build of the index under a progress bar, on stderr: stdout is for answers. Not here: when to build."""
+"""Building of the index with a progress bar on stderr, as stdout is for answers. Not here: when to build."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Tell = Callable[[Status], None]
 
 
 class Index(NamedTuple):
-    """The index of a folder: where it is kept, and the user's language."""
+    """The index of a folder: its path, and the user's language."""
 
     folder: str
     store: Path
@@ -28,9 +28,10 @@ class Index(NamedTuple):
 
 
 def build(index: Index, found: Scan, out: Console | None = None) -> None:
-    """Look into what a scan found with worker processes; `out`, or stderr if it is a terminal, shows how far they are.
+    """Index the changed files of a scan with worker processes; `out`, or stderr if it is a terminal, shows the
+    progress.
 
-    OSError when it cannot be written. KeyboardInterrupt ends the processes and leaves what is done.
+    OSError if the index cannot be written. KeyboardInterrupt ends the processes and keeps what is done.
     """
     if out is None and not sys.stderr.isatty():
         status = asyncio.run(_built(index, found, lambda status: None))

@@ -1,7 +1,7 @@
-"""The index of a folder on the command line: where it is, and brought up to the disk before it is asked.
+"""The index of a folder on the command line: its location, and its update before it is used.
 
-The same file as the server's; both may work on it at once. Where little has changed, nothing heavy is loaded.
-Not here: what is asked (`index.py`, `index_answers.py`), the bar (`index_bar.py`).
+It is the server's file; both may use it at once. If little has changed, no heavy module is imported. Not here: what is
+asked (`index.py`, `index_answers.py`), the bar (`index_bar.py`).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ DONE, FAILED, USAGE = 0, 1, 2  # exit codes
 
 
 class IndexLocation(NamedTuple):
-    """A folder, absolute and without links, its store and the user's language."""
+    """A folder, absolute and without links, its index store and the user's language."""
 
     folder: str
     folders: Folders
@@ -36,7 +36,7 @@ class IndexLocation(NamedTuple):
 
 
 class Pass(NamedTuple):
-    """What bringing an index up to the disk did: `files` in all, those looked into, those forgotten."""
+    """The numbers of files after an update: `files` in all, those indexed again, those removed."""
 
     files: int
     changed: int
@@ -44,7 +44,7 @@ class Pass(NamedTuple):
 
 
 def with_index(workspace: str, action: Callable[[IndexLocation], int]) -> int:
-    """The exit code of `action` on the index of a folder; 2 for a bad argument, 1 where no index can be kept."""
+    """Run `action` on the index of a folder and return the exit code; 2 for a bad argument, 1 if there can be no index."""
     language = choose_language("auto", user_locale())
     try:
         place = _opened(workspace, language)
@@ -63,9 +63,9 @@ def with_index(workspace: str, action: Callable[[IndexLocation], int]) -> int:
 
 
 def brought_up(place: IndexLocation) -> Pass:
-    """Look at the whole folder and bring the index up to it, with a bar on stderr where that takes a while.
+    """Scan the whole folder and update the index, with a bar on stderr if that takes a while.
 
-    OSError and sqlite3.Error where that is impossible. Interrupted: what is written stays, and is right.
+    OSError or sqlite3.Error if that is impossible. An interruption keeps what is written, which is valid.
     """
     found = scan(place.folders, place.store.known(), threading.Event())
     if not found.is_small:
@@ -81,7 +81,7 @@ def brought_up(place: IndexLocation) -> Pass:
 
 
 def say(words: str) -> None:
-    """Lines on stdout, now: what does not fit its encoding becomes a question mark."""
+    """Print lines on stdout and flush; characters outside its encoding become question marks."""
     encoding = sys.stdout.encoding or "utf-8"
     sys.stdout.write(words.encode(encoding, "replace").decode(encoding) + "\n")
     sys.stdout.flush()

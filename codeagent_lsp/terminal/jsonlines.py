@@ -1,6 +1,6 @@
-"""Prints a run as one JSON event per line, for programs. Nothing else goes to stdout; words go to stderr.
+"""Output of a run as one JSON event per line, for programs; messages go to stderr.
 
-Nobody is asked: without `accept_all` every prompt is a no.
+There is no user to ask: without `accept_all` every prompt is denied.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from codeagent_lsp.texts import text
 
 
 class JsonLines:
-    """The `Face` of a program."""
+    """The `Face` for programs."""
 
     def __init__(self, language: str, *, accept_all: bool = False, out: TextIO | None = None) -> None:
         self.summary = Summary()
@@ -26,10 +26,10 @@ class JsonLines:
         self._out = out or sys.stdout
 
     def open(self, title: str, place: str) -> None:
-        """Nothing: `response_start` is the first line."""
+        """Do nothing: `response_start` is the first line."""
 
     def close(self, note: str = "") -> None:
-        """Nothing, unless there was no proper end."""
+        """Print `note` if the run had no proper end."""
         if note:
             self.message(note)
 

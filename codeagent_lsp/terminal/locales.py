@@ -1,4 +1,4 @@
-"""The user's language, as the environment tells it. Not here: what is said in it (`texts.py`)."""
+"""The user's language from the environment. Not here: what is said in it (`texts.py`)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 
 
 def user_locale() -> str:
-    """The user's language, from the environment; `en` when it says nothing."""
+    """Return the user's locale from the environment (LC_ALL, LC_MESSAGES, LANG), such as `de_DE`; `en` by default."""
     for name in ("LC_ALL", "LC_MESSAGES", "LANG"):
         if value := os.environ.get(name):
             return value.partition(".")[0]

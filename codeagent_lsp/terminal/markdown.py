@@ -1,4 +1,4 @@
-"""A model's answer as it streams: cut into blocks of Markdown that are complete, and how a block looks. Pure."""
+"""Markdown answers as they stream: splitting into complete blocks, and the rendering of a block."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ _FENCE = re.compile(r"[ ]{0,3}(`{3,}|~{3,})")
 
 
 class Blocks:
-    """Feed it the pieces; it gives back complete blocks. `rest` is the block that is still being written."""
+    """Splits streamed Markdown into complete blocks. `rest` is the unfinished block."""
 
     def __init__(self) -> None:
         self.rest = ""
 
     def feed(self, piece: str) -> list[str]:
-        """The blocks that `piece` completes."""
+        """Return the blocks that `piece` completes."""
         self.rest += piece
         blocks = []
         while (end := _end_of_block(self.rest)) is not None:
@@ -32,20 +32,20 @@ class Blocks:
         return blocks
 
     def close(self) -> list[str]:
-        """What is left."""
+        """Return the rest as the last block, if there is any."""
         block, self.rest = self.rest, ""
         return [block] if block.strip() else []
 
 
 class _LeftHeading(Heading):
-    """A heading at the left, as text is read in a terminal."""
+    """A left-aligned heading."""
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         yield Text.assemble(self.text, style="bold cyan")
 
 
 class _BareCode(CodeBlock):
-    """Code in the terminal's own colours, two columns in, without a frame."""
+    """A code block in the terminal's own colours, indented by two columns, without a frame."""
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         code = str(self.text).rstrip()
@@ -53,7 +53,7 @@ class _BareCode(CodeBlock):
 
 
 class PlainMarkdown(Markdown):
-    """Markdown for a stream of text: nothing centred, no boxes."""
+    """Markdown for streamed text: nothing centred, no boxes."""
 
     elements: ClassVar[dict[str, Any]] = {
         **Markdown.elements,
@@ -71,7 +71,7 @@ class PlainMarkdown(Markdown):
 
 
 def _end_of_block(text: str) -> int | None:
-    """Where the first block ends: behind an empty line, or behind the fence that closes one. None while open."""
+    """Return the end of the first block, after an empty line or a closing fence; None if it is unfinished."""
     fence, place = "", 0
     while (end := text.find("\n", place)) >= 0:
         line = text[place:end]

@@ -1,4 +1,4 @@
-"""`codeagent-lsp model list|probe|pull|serve`: models from the terminal. Not here: fetching, serving, probing."""
+"""The command `codeagent-lsp model list|probe|pull|serve`. Not here: fetching, serving, probing."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Pull = Callable[..., Path]
 
 
 def model_command(action: str, port: int, assignments: Iterable[str] = ()) -> int:
-    """Do one action; 0 done, 1 failed, 130 interrupted."""
+    """Perform one action and return the exit code: 0 done, 1 failed, 130 interrupted."""
     language = choose_language("auto", user_locale())
     out = console()
     logging.basicConfig(handlers=[logging.NullHandler()])  # what is tried again is no line for the user
@@ -54,7 +54,7 @@ def model_command(action: str, port: int, assignments: Iterable[str] = ()) -> in
 
 
 def list_models(out: Console, language: str) -> None:
-    """The model, whether it is here, and what is missing."""
+    """Print the model, whether it is installed, and what is missing."""
     here = weights.installed()
     size = f"{weights.CODER.size / 2**30:.1f} GiB"
     line = text("model.line", language, name=weights.CODER.name, size=size)
@@ -68,13 +68,13 @@ def list_models(out: Console, language: str) -> None:
 
 
 def told_forms(name: str, proof: Proof, language: str) -> str:
-    """One line: how a model gives edits, by what it has proved."""
+    """Return a line about the answer forms that a model has proved."""
     source = text(f"forms.{proof.source}", language)
     return text("forms.line", language, name=name, forms=proof.told(), source=source)
 
 
 async def probe_model(out: Console, language: str, settings: ModelSettings) -> int:
-    """Try the model of the settings on tiny edits in each answer form, print how it did, and remember it."""
+    """Try the configured model on tiny edits in each answer form, print the results and store them. Returns 0."""
     from codeagent_lsp.agent.forms.form_probe import probe  # late: it loads the loop, the tools and the parsers
     from codeagent_lsp.llm.factory import open_model  # late: it loads what opens models
 
@@ -97,13 +97,13 @@ async def probe_model(out: Console, language: str, settings: ModelSettings) -> i
 
 
 def _model_settings(assignments: Iterable[str]) -> ModelSettings:
-    """The model's settings from the environment and from `--set KEY=VALUE`. UsageError for a bad one."""
+    """Return the model's settings from the environment and from `--set KEY=VALUE`. UsageError if one is invalid."""
     settings, _ = load(environment_layer(), dict(settings_of(assignments)))
     return settings.model
 
 
 def pull_model(out: Console, language: str, pull: Pull = weights.pull) -> int:
-    """Fetch the weights under a bar; Ctrl-C keeps what has arrived."""
+    """Download the weights with a progress bar; Ctrl-C keeps the downloaded part. Returns 0 or 130."""
     stopped = threading.Event()
 
     def stop(_number: int, _frame: FrameType | None) -> None:

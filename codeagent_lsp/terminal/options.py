@@ -1,4 +1,4 @@
-"""What `codeagent-lsp run` was asked to do, checked, as a value. Not here: doing it (`run.py`)."""
+"""The validated options of `codeagent-lsp run`. Not here: doing it (`run.py`)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ from codeagent_lsp.errors import UsageError
 
 @dataclass(frozen=True, slots=True)
 class RunOptions:
-    """`settings` has flat keys as in the section `codeagent`; `width` is None for the terminal's own."""
+    """The options of one run. `settings` has flat keys as in the section `codeagent`; `width` None means the
+    terminal's.
+    """
 
     task: str
     workspace: Path
@@ -27,7 +29,7 @@ class RunOptions:
 
 
 def from_namespace(options: Namespace) -> RunOptions:
-    """The options of a command line. UsageError names what is wrong."""
+    """Return the options of a command line. UsageError if one is invalid."""
     workspace = Path(options.workspace).absolute()
     if not workspace.is_dir():
         raise UsageError("terminal.folder", folder=options.workspace)
@@ -47,12 +49,12 @@ def from_namespace(options: Namespace) -> RunOptions:
 
 
 def settings_of(assignments: Iterable[str]) -> Iterable[tuple[str, Any]]:
-    """The settings of `KEY=VALUE` words, by flat keys. UsageError names what is wrong."""
+    """Return the settings in `KEY=VALUE` arguments, by flat keys. UsageError if one is invalid."""
     return map(_setting, assignments)
 
 
 def _setting(assignment: str) -> tuple[str, Any]:
-    """`key=value`; the value is read as JSON where the setting takes that, else as text."""
+    """Parse `key=value`; the value is JSON if the setting accepts that, else text. UsageError if it is invalid."""
     key, equals, value = assignment.partition("=")
     key = key.strip().removeprefix("codeagent.")
     if not equals or not key:

@@ -1,6 +1,6 @@
-"""Answers prompts: by the user at the keyboard, by `--yes`, or not at all when there is nobody.
+"""Answers to prompts: from the keyboard, by `--yes`, or a denial if there is no user.
 
-Nobody there means no: nothing is allowed and nothing applied. Not here: how a question looks (`screen.py`).
+Not here: how a question looks (`screen.py`).
 """
 
 from __future__ import annotations
@@ -20,10 +20,9 @@ _CHUNK = 4096
 
 
 def accepted(choices: Sequence[str]) -> str | None:
-    """The choice that says yes the most; the second one when none is known, since the safe one stands first.
+    """Return the choice that approves most; the second one if none is known, since the safe one is first.
 
-    Where one is recommended it is that; of choices with risks it is one that has none, for who says yes to
-    everything has not weighed them.
+    A recommended choice is preferred, and one without risks to those with risks, since `--yes` has not weighed them.
     """
     marked = [title for title in choices if any(word in title for word in pair("decision.recommended"))]
     safe = [title for title in choices if RISKY not in title and title not in pair("choice.neither")]
@@ -39,12 +38,12 @@ def accepted(choices: Sequence[str]) -> str | None:
 
 
 def without_review(choices: Sequence[str]) -> tuple[str, ...]:
-    """The choices for somebody who sees the changes already."""
+    """Return the choices without the review, for a user who sees the changes already."""
     return tuple(choice for choice in choices if choice not in pair(_REVIEW_KEY))
 
 
 def picked(line: str, choices: Sequence[str]) -> str | None:
-    """What a typed line means: a number, or the beginning of exactly one choice."""
+    """Return the choice that an entered line means: by its 1-based number, or its unique prefix; None if it is unclear."""
     words = line.strip().casefold()
     if words.isdecimal():
         return choices[int(words) - 1] if 1 <= int(words) <= len(choices) else None
@@ -53,7 +52,7 @@ def picked(line: str, choices: Sequence[str]) -> str | None:
 
 
 class Keyboard:
-    """Lines from a terminal, read without blocking, so that Ctrl-C and the server are heard meanwhile."""
+    """Reads lines from a terminal without blocking, so that Ctrl-C and the server are handled meanwhile."""
 
     def __init__(self, descriptor: int = 0) -> None:
         self._descriptor = descriptor
@@ -61,11 +60,11 @@ class Keyboard:
 
     @property
     def present(self) -> bool:
-        """Whether somebody can type."""
+        """Return whether the input is a terminal."""
         return os.isatty(self._descriptor)
 
     async def line(self) -> str | None:
-        """The next line without its end; None at the end of input."""
+        """Return the next line without its end; None at the end of input."""
         while b"\n" not in self._rest:
             chunk = await self._chunk()
             if not chunk:
@@ -75,7 +74,7 @@ class Keyboard:
         return line.decode(sys.stdin.encoding or "utf-8", "replace")
 
     async def secret_line(self) -> str | None:
-        """The next line, not shown while it is typed."""
+        """Return the next line, without echo."""
         shown = termios.tcgetattr(self._descriptor)
         hidden = [*shown[:3], shown[3] & ~termios.ECHO, *shown[4:]]
         termios.tcsetattr(self._descriptor, termios.TCSADRAIN, hidden)

@@ -1,4 +1,4 @@
-"""`codeagent-lsp doctor`: what works here and what to do about what does not, as a list with marks or as JSON."""
+"""The command `codeagent-lsp doctor`: the checks of this installation with advice, as a list or as JSON."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _MARKS = {"ok": ("✓", "green"), "warning": ("!", "yellow"), "failed": ("✗", 
 
 
 def print_doctor(workspace: str, *, as_json: bool) -> int:
-    """Look at everything and print it; 1 when something that is needed does not work, 2 for a bad folder."""
+    """Run all checks, print them and return the exit code: 1 if something required fails, 2 for a bad folder."""
     settings, problems = load(environment_layer())
     language = choose_language(settings.language, user_locale())
     folder = Path(workspace).absolute()
@@ -44,7 +44,7 @@ def print_doctor(workspace: str, *, as_json: bool) -> int:
 
 
 def show_checks(checks: Sequence[Check], out: Console) -> None:
-    """One line a check, and below it what to do where it is not well."""
+    """Print one line for each check, with advice below if it is not ok."""
     table = Table.grid(padding=(0, 1))
     table.add_column(no_wrap=True)
     table.add_column(no_wrap=True)

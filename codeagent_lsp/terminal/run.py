@@ -1,4 +1,4 @@
-"""`codeagent-lsp run`: one task from the terminal, from the options to the exit code."""
+"""The command `codeagent-lsp run`: one task from the terminal, from the options to the exit code."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from codeagent_lsp.texts import choose_language, text
 
 
 def run_task(namespace: Namespace) -> int:
-    """Do the task; 0 done, 1 failed, 2 usage, 3 rejected, 130 interrupted."""
+    """Run the task and return the exit code: 0 done, 1 failed, 2 usage, 3 rejected, 130 interrupted."""
     try:
         options = from_namespace(namespace)
     except UsageError as error:
@@ -68,7 +68,7 @@ def _face(options: RunOptions, language: str) -> Screen | JsonLines:
 
 
 def _let_go_of_stdout() -> None:
-    """What is left to write when nobody reads any more must not fail at exit."""
+    """Redirect stdout to nowhere if it cannot be flushed, so that the exit does not fail."""
     try:
         sys.stdout.flush()
     except OSError:
@@ -76,7 +76,7 @@ def _let_go_of_stdout() -> None:
 
 
 def _short(path: Path) -> str:
-    """A path as a person writes it."""
+    """Return a path with `~` for the home folder."""
     try:
         return str(Path("~") / path.relative_to(Path.home()))
     except (ValueError, RuntimeError):

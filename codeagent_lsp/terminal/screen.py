@@ -1,4 +1,4 @@
-"""The terminal as a person sees it: the head, the story of the run, prompts with a diff, the outcome.
+"""The output of a run for a person: the head, the events, prompts with a diff, the outcome.
 
 Not here: how events become lines (`story.py`), what a typed answer means (`questions.py`).
 """
@@ -26,7 +26,7 @@ _ASKING = ("approval_requested", "question_asked")
 
 
 class Screen:
-    """The `Face` of a person. `accept_all` answers every prompt with yes."""
+    """The `Face` for a person. `accept_all` approves every prompt."""
 
     def __init__(self, stage: Stage, keyboard: Keyboard, language: str, *, accept_all: bool = False) -> None:
         self.summary = Summary()
@@ -38,14 +38,14 @@ class Screen:
         self._about: tuple[str, str] = ("", "")
 
     def open(self, title: str, place: str) -> None:
-        """The head of a run."""
+        """Print the head of a run."""
         self._stage.print(Text.assemble(("● ", "cyan"), (one_line(title), "bold")))
         self._stage.print(Text(f"  {visible(place)}\n", style="dim"))
         self._stage.activity = text("progress.thinking", self._language)
         self._stage.resume()
 
     def close(self, note: str = "") -> None:
-        """The last lines: what came of it. `note` says why there was no proper end."""
+        """Print the outcome. `note` is the reason if there was no proper end."""
         self._stage.pause()
         for line in ending(self.summary, note, self._stage.seconds, self._language):
             self._stage.print(line)
@@ -93,7 +93,7 @@ class Screen:
             self._stage.resume()
 
     def _show_question(self, title: str, choices: tuple[str, ...]) -> tuple[str, ...]:
-        """Print a question with what it is about; the choices that are left to offer."""
+        """Print a question with its detail and return the choices to offer."""
         subject, detail = self._about
         if one_line(subject)[:100] != one_line(title)[:100]:
             detail = ""

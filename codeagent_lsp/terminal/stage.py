@@ -1,6 +1,6 @@
-"""Where a run is shown: lines that stay, the block that is still being written, and one line of what is going on.
+"""The terminal output of a run: permanent lines, the unfinished block of an answer, and an activity line.
 
-The last two exist only on a terminal; elsewhere lines come without them. Not here: what the lines say.
+The last two exist only on a terminal. Not here: what the lines say.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ INTERVAL = 0.1
 
 
 class Stage:
-    """One console. `activity` is shown at the bottom while the stage is open and not paused."""
+    """The output on one console. `activity` is shown at the bottom while the stage is not paused."""
 
     def __init__(self, console: Console) -> None:
         self.console = console
@@ -36,26 +36,26 @@ class Stage:
 
     @property
     def seconds(self) -> float:
-        """Since the stage was made."""
+        """Return the seconds since the stage was created."""
         return time.monotonic() - self._began
 
     def print(self, what: RenderableType) -> None:
-        """Lines that stay; an answer that is being written is finished first."""
+        """Print permanent lines, after finishing an answer in progress."""
         self.flush()
         self._print(what)
 
     def write(self, piece: str) -> None:
-        """A piece of a Markdown answer."""
+        """Add a piece of a Markdown answer."""
         for block in self._blocks.feed(visible(piece)):
             self._print_block(block)
 
     def flush(self) -> None:
-        """Print what is left of the answer."""
+        """Print the rest of the answer."""
         for block in self._blocks.close():
             self._print_block(block)
 
     def resume(self) -> None:
-        """Show the bottom line."""
+        """Show the activity line."""
         if self.console.is_terminal and not self.console.is_dumb_terminal and self._live is None:
             self._live = Live(
                 get_renderable=self._bottom,
@@ -69,7 +69,7 @@ class Stage:
             self._ticking = asyncio.get_running_loop().create_task(self._tick(self._live))
 
     def pause(self) -> None:
-        """Take the bottom line away, so that the user can type."""
+        """Hide the activity line, so that the user can type."""
         self.flush()
         live, self._live = self._live, None
         if live is not None:
@@ -84,7 +84,7 @@ class Stage:
             live.refresh()
 
     def _print_block(self, block: str) -> None:
-        """Rendered for a terminal; as it was written, for a file or a pipe."""
+        """Print a block, rendered for a terminal, unchanged for a file or a pipe."""
         if self.console.is_terminal:
             self._print(Padding(PlainMarkdown(block), (0, 0, 1, 0)))
         else:
@@ -103,7 +103,7 @@ class Stage:
 
 
 def console(width: int | None = None) -> Console:
-    """The console on stdout, whatever it can show: a character it cannot becomes a question mark."""
+    """Return a console on stdout; characters outside its encoding become question marks."""
     for stream in (sys.stdout, sys.stderr):
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:

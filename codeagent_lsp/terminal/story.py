@@ -1,4 +1,4 @@
-"""Tells a run's events as lines: plan, steps, tool calls, the answer, what went wrong.
+"""Presentation of a run's events as lines: plan, steps, tool calls, the answer, problems.
 
 Not here: prompts (`screen.py`) and the outcome (`summary.py`).
 """
@@ -22,7 +22,7 @@ Event = Mapping[str, Any]
 
 
 class Story:
-    """The teller of one run."""
+    """Prints the events of one run."""
 
     def __init__(self, stage: Stage, language: str) -> None:
         self._stage = stage
@@ -48,7 +48,7 @@ class Story:
         }
 
     def tell(self, event: Event) -> None:
-        """Show an event; one that is not known here shows nothing."""
+        """Show an event; unknown ones are ignored."""
         teller = self._tellers.get(event["type"])
         if teller is not None:
             teller(event)

@@ -1,4 +1,4 @@
-"""What came of a run so far, as a value: for the last line and the exit code. Pure."""
+"""The result of a run so far, as a value, for the last line and the exit code."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ SUBJECT_KEYS = ("pattern", "query", "path", "file_path", "command", "question", 
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """`status` is the run's, '' before its end; `declined` counts prompts nobody was there to answer.
+    """The result of a run. `status` is '' before its end; `declined` counts prompts without a user to answer them.
 
-    `refused` is why accepted changes were not all written, None when they were.
+    `refused` is the reason why accepted changes were not all written, None if they were.
     """
 
     status: str = ""
@@ -34,7 +34,7 @@ class Summary:
     told: str = ""
 
     def after(self, event: Mapping[str, Any]) -> Summary:
-        """The summary once this event has happened."""
+        """Return the summary after an event."""
         match event["type"]:
             case "usage":
                 return replace(
@@ -58,12 +58,12 @@ class Summary:
         return self
 
     def unasked(self) -> Summary:
-        """The summary once a prompt found nobody."""
+        """Return the summary after a prompt without a user."""
         return replace(self, declined=self.declined + 1)
 
     @property
     def exit_code(self) -> int:
-        """0 done, 1 failed, 3 rejected, 130 interrupted."""
+        """Return the exit code: 0 done, 1 failed, 3 rejected, 130 interrupted."""
         match self.status:
             case "rejected":
                 return EXIT_REJECTED
@@ -77,14 +77,14 @@ class Summary:
 
 
 def tool_line(call: Mapping[str, Any]) -> str:
-    """A tool call in a few words: its name and what it is about."""
+    """Return a tool call as a short text: its name and its subject."""
     arguments = call.get("arguments") or {}
     subject = next((str(arguments[key]) for key in SUBJECT_KEYS if arguments.get(key)), "")
     return f"{call.get('name', '')} {subject}".strip()
 
 
 def ending(summary: Summary, note: str, seconds: float, language: str) -> Iterator[Text]:
-    """The lines after a run. `note` replaces the outcome when there was no proper end."""
+    """Yield the lines after a run. `note` replaces the outcome if there was no proper end."""
     good = summary.exit_code == EXIT_DONE and not note
     mark = ("✓ ", "green") if good else ("✗ ", "red" if summary.exit_code == EXIT_FAILED else "yellow")
     said = visible(note or _outcome(summary, language))

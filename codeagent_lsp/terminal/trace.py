@@ -1,7 +1,7 @@
-"""`codeagent-lsp trace show|tail [SESSION]`: a recorded session as lines a person can read.
+"""The commands `codeagent-lsp trace show|tail [SESSION]`: a recorded session as readable lines.
 
-Everything is cleaned once more before it is shown: an old record may have been written with sanitizing switched off.
-Not here: reading and writing the file (`records/trace.py`).
+Everything is sanitised again before it is shown, since an old record may have been written without it. Not here:
+reading and writing the file (`records/trace.py`).
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _STAMPED = ("type", "session_id", "run_id", "seq", "ts")
 def show_trace(
     workspace: str, *, session: str = "", run: str = "", last: int | None = None, follow: bool = False
 ) -> int:
-    """Print a workspace's trace, or a part of it; 1 when there is none. `follow` goes on until interrupted."""
+    """Print a workspace's trace, or a part of it, and return the exit code; 1 if there is none. `follow` never returns."""
     folder = workspace_state([str(Path(workspace).resolve())])
     out = console()
     found = 0
@@ -56,7 +56,7 @@ def show_trace(
 
 
 def print_record(record: Mapping[str, Any], out: Console, sanitizer: Sanitizer | None = None) -> None:
-    """One record on one line: when, whose run, what kind, what about."""
+    """Print one record on one line: time, run, kind, contents."""
     clean = (sanitizer or Sanitizer()).sanitize(record)
     kind = str(clean.get("type", "?"))
     data = clean.get("data")
@@ -74,7 +74,7 @@ def print_record(record: Mapping[str, Any], out: Console, sanitizer: Sanitizer |
 
 
 def followed(path: Path, wait: Callable[[float], None] = time.sleep) -> Iterator[dict[str, Any]]:
-    """Records that are added to a file from now on, also after it was put aside. Never ends by itself."""
+    """Yield the records appended to a file from now on, also after a rotation. Never ends by itself."""
     position, inode, rest = _size(path), _inode(path), b""
     while True:
         if _inode(path) != inode or _size(path) < position:

@@ -1,4 +1,4 @@
-"""Files handed to the user or taken from them, beside the workspace."""
+"""The feature `artifacts`: files exported to the user or imported, beside the workspace."""
 
 from codeagent_lsp.tools.feature import Feature
 

@@ -1,7 +1,7 @@
-"""The artifacts of a session: files it was asked to keep, in a folder of the user's state. Bounded in size and number.
+"""The artifacts of a session: exported files, in a folder of the user's state, bounded in size and number.
 
-A name is one plain file name; a later export under the same name takes its place. Not here: what is exported and
-imported (`artifact_tools.py`).
+A name is one plain file name; a later export under the same name replaces it. Not here: what is exported and imported
+(`artifact_tools.py`).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _PART = ".part-"
 
 @dataclass(frozen=True, slots=True)
 class Artifact:
-    """One of them: its name, bytes, when it was exported (seconds since 1970), and where it is."""
+    """One artifact: its name, size in bytes, export time (seconds since 1970) and absolute path."""
 
     name: str
     size: int
@@ -38,7 +38,7 @@ class Artifact:
 
 
 class ArtifactStore:
-    """The artifacts in `folder`, made when the first comes. All methods block; they may be called from any thread."""
+    """The artifacts in `folder`, which is created for the first. All methods block; they are thread-safe."""
 
     def __init__(
         self,
@@ -55,7 +55,7 @@ class ArtifactStore:
         self._lock = Lock()
 
     def put(self, name: str, data: bytes) -> Artifact:
-        """Keep `data` under a name. ToolRetry for a name that cannot be, ToolFailed where there is no room."""
+        """Store `data` under a name. ToolRetry for an invalid name, ToolFailed if there is no room."""
         named = checked_name(name)
         with self._lock:
             self._make_sure_of_room(named, len(data))
@@ -71,7 +71,7 @@ class ArtifactStore:
             return Artifact(named, info.st_size, info.st_mtime, str(path))
 
     def list(self) -> tuple[Artifact, ...]:
-        """All of them, by name."""
+        """Return all artifacts, sorted by name."""
         found = []
         try:
             entries = list(os.scandir(self._folder))
@@ -89,7 +89,7 @@ class ArtifactStore:
         return tuple(sorted(found, key=lambda item: item.name))
 
     def read(self, name: str) -> bytes:
-        """The bytes of one. FileRefused when there is none of this name."""
+        """Return the bytes of an artifact. FileRefused if there is none of this name."""
         path = self._folder / checked_name(name)
         try:
             descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
@@ -100,12 +100,12 @@ class ArtifactStore:
             return file.read(self.file_bytes + 1)
 
     def named(self, path: str) -> str:
-        """The name of the artifact at an absolute path; '' when it is none of ours."""
+        """Return the name of the artifact at an absolute path; '' if there is none."""
         folder, _, name = os.path.realpath(path).rpartition("/")
         return name if folder == os.path.realpath(self._folder) else ""
 
     def remove(self) -> None:
-        """Forget all of them, with their folder."""
+        """Delete all artifacts with their folder."""
         with self._lock:
             shutil.rmtree(self._folder, ignore_errors=True)
 
@@ -120,7 +120,7 @@ class ArtifactStore:
 
 
 def checked_name(name: str) -> str:
-    """The name as it is kept; ToolRetry when a file anywhere could not be called so."""
+    """Return the normalised name. ToolRetry if it is no portable file name."""
     known = unicodedata.normalize("NFC", name)
     if len(os.fsencode(known)) > MAX_NAME or known.endswith((" ", ".")) or not _NAME.fullmatch(known):
         raise ToolRetry(

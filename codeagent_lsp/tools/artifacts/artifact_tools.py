@@ -1,6 +1,6 @@
-"""`export_artifact`, `list_artifacts`, `batch_export_artifacts`, `import_file`, `import_files_batch`.
+"""The tools `export_artifact`, `list_artifacts`, `batch_export_artifacts`, `import_file`, `import_files_batch`.
 
-Exporting keeps a copy of a file as the run's environment has it, built files included, in the user's state. Importing
+Exporting stores a copy of a file as the run's environment has it, built files included, in the user's state. Importing
 stages a text: from the web by checked addresses, from an artifact, or from a file of the workspace. Not here: where
 artifacts are kept (`tools/artifacts/artifact_store.py`), connecting (`web/dialing.py`).
 """
@@ -47,14 +47,14 @@ _FILE, _ARTIFACT = "file:", "artifact:"
 
 
 class ExportParameters(Parameters):
-    """Which file, and the name it is kept under."""
+    """The file, and the name of its copy."""
 
     file_path: str = Field(min_length=1, max_length=4096, description="File, relative to the workspace")
     artifact_name: str | None = Field(None, min_length=1, max_length=200, description="Default: the file's own name")
 
 
 class ExportArtifact(Tool[ExportParameters]):
-    """Keep a copy of one file."""
+    """Export a copy of one file."""
 
     traits: ClassVar[ToolTraits] = ToolTraits(
         "export_artifact",
@@ -68,17 +68,17 @@ class ExportArtifact(Tool[ExportParameters]):
     output = dict[str, Any]  # name, size, path, sha256
 
     async def run(self, arguments: ExportParameters, context: ToolContext) -> ToolOutput:
-        """Where it is now."""
+        """Return the name, size, path and SHA-256 hash of the copy."""
         artifact, digest = await _exported(arguments.file_path, arguments.artifact_name, context)
         return ToolOutput(f"Exported {_told(artifact)}", _data(artifact) | {"sha256": digest})
 
 
 class NoArguments(Parameters):
-    """Nothing."""
+    """The parameters of a tool that takes none."""
 
 
 class ListArtifacts(Tool[NoArguments]):
-    """What was exported."""
+    """List the artifacts of the session."""
 
     traits: ClassVar[ToolTraits] = ToolTraits(
         "list_artifacts", "List the artifacts of this session: name, size, place.", "read", "artifacts"
@@ -87,14 +87,14 @@ class ListArtifacts(Tool[NoArguments]):
     output = list[dict[str, Any]]  # name, size, path
 
     async def run(self, arguments: NoArguments, context: ToolContext) -> ToolOutput:
-        """By name."""
+        """Return the artifacts sorted by name."""
         found = await asyncio.to_thread(_store(context).list)
         text = "\n".join(map(_told, found)) or "There are no artifacts."
         return ToolOutput(text, [_data(item) for item in found])
 
 
 class BatchExportParameters(Parameters):
-    """Which files."""
+    """The files to export."""
 
     file_paths: list[str] = Field(min_length=1, max_length=MAX_AT_ONCE)
 
@@ -108,7 +108,7 @@ class BatchExportParameters(Parameters):
 
 
 class BatchExportArtifacts(Tool[BatchExportParameters]):
-    """Keep copies of several files, each by itself."""
+    """Export copies of several files, each by itself."""
 
     traits: ClassVar[ToolTraits] = ToolTraits(
         "batch_export_artifacts",
@@ -122,7 +122,7 @@ class BatchExportArtifacts(Tool[BatchExportParameters]):
     output = list[dict[str, Any]]  # name, size, path; or file_path, error
 
     async def run(self, arguments: BatchExportParameters, context: ToolContext) -> ToolOutput:
-        """What became of each; ToolFailed when nothing could be exported."""
+        """Return the result for each file. ToolFailed if none could be exported."""
         lines, data = [], []
         for path in arguments.file_paths:
             try:
@@ -138,7 +138,7 @@ class BatchExportArtifacts(Tool[BatchExportParameters]):
 
 
 class ImportParameters(Parameters):
-    """From where to where. An address of the web becomes its one spelling, so that what is approved is fetched."""
+    """The source and the destination. A web address is normalised, so that what is approved is what is fetched."""
 
     source_url: str = Field(
         min_length=1, max_length=4096, description="https://…, artifact:NAME, or file:PATH in the workspace"
@@ -152,7 +152,7 @@ class ImportParameters(Parameters):
 
 
 class ImportFile(Tool[ImportParameters]):
-    """Stage a text from elsewhere."""
+    """Stage a text from another place."""
 
     traits: ClassVar[ToolTraits] = ToolTraits(
         "import_file",
@@ -171,11 +171,11 @@ class ImportFile(Tool[ImportParameters]):
         self._web = web
 
     def approves(self, arguments: ImportParameters, settings: Settings) -> bool:
-        """Whether nothing leaves this machine, or the user's settings allow the host."""
+        """Return whether nothing leaves this machine, or the user's settings allow the host."""
         return _allowed(arguments.source_url, settings)
 
     async def run(self, arguments: ImportParameters, context: ToolContext) -> ToolOutput:
-        """What was staged."""
+        """Return what was staged."""
         (staged,) = await _imported([arguments], context, self._web)
         return staged
 
@@ -187,7 +187,7 @@ class BatchImportParameters(Parameters):
 
 
 class ImportFilesBatch(Tool[BatchImportParameters]):
-    """Stage several texts from elsewhere in one step."""
+    """Stage several texts from other places in one step."""
 
     traits: ClassVar[ToolTraits] = ToolTraits(
         "import_files_batch",
@@ -205,17 +205,17 @@ class ImportFilesBatch(Tool[BatchImportParameters]):
         self._web = web
 
     def approves(self, arguments: BatchImportParameters, settings: Settings) -> bool:
-        """Whether that holds for each of them."""
+        """Return whether the settings allow each of the sources."""
         return all(_allowed(item.source_url, settings) for item in arguments.files)
 
     async def run(self, arguments: BatchImportParameters, context: ToolContext) -> ToolOutput:
-        """What was staged."""
+        """Return what was staged."""
         staged = await _imported(arguments.files, context, self._web)
         return ToolOutput("\n".join(item.text for item in staged), [item.data for item in staged])
 
 
 def is_local(source: str) -> bool:
-    """Whether a source is a file of the workspace or an artifact."""
+    """Return whether a source is a file of the workspace or an artifact."""
     return source.startswith((_FILE, _ARTIFACT))
 
 
@@ -229,7 +229,7 @@ async def _exported(file_path: str, name: str | None, context: ToolContext) -> t
 
 
 async def _content(path: str, context: ToolContext) -> bytes:
-    """The bytes of a file: as it is staged or open, else as commands see it, else as it is on the disk."""
+    """Return the bytes of a file: as staged or open, else as commands see it, else as on the disk."""
     view = context.view
     if path in view.over_disk():
         file = await asyncio.to_thread(view.read, path)
@@ -240,7 +240,7 @@ async def _content(path: str, context: ToolContext) -> bytes:
 
 
 async def _copied(path: str, shell: Shell, context: ToolContext) -> bytes:
-    """A file of the private view, which may be one that only commands made."""
+    """Return the bytes of a file in the private view, which may be one that only commands made."""
     folder = context.view.roots.folders[0]
     command = Command(_COPY, folder, COPY_SECONDS, environment={_PATH_VARIABLE: path}, proposes=False)
     finished = (await shell.run(command)).finished
@@ -255,7 +255,7 @@ async def _copied(path: str, shell: Shell, context: ToolContext) -> bytes:
 
 
 async def _imported(items: list[ImportParameters], context: ToolContext, web: Web | None) -> list[ToolOutput]:
-    """Fetch all, then stage all as one step."""
+    """Fetch all sources, then stage them as one step."""
     texts: dict[str, str] = {}
     known: list[FileText] = []
     told = []
@@ -288,7 +288,7 @@ async def _fetched(source: str, context: ToolContext, web: Web | None) -> bytes:
 
 
 async def _of_this_machine(source: str, context: ToolContext) -> bytes:
-    """A file of the workspace as it is now, or an artifact."""
+    """Return the current bytes of a file of the workspace, or of an artifact."""
     if source.startswith(_ARTIFACT):
         return await asyncio.to_thread(_store(context).read, source.removeprefix(_ARTIFACT))
     path = uris.to_path(source) or unquote(source.removeprefix(_FILE))

@@ -1,4 +1,4 @@
-"""Shell commands in the shadow of the workspace."""
+"""The feature `commands`: shell commands in the shadow of the workspace."""
 
 from codeagent_lsp.tools.feature import Feature
 

@@ -1,4 +1,4 @@
-"""Runs shell commands in the shadow workspace. What they write becomes staged changes."""
+"""The tool `run_cmd`: shell commands in the shadow workspace, whose written files become staged changes."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ _STOPPED = {
 
 
 class RunCmdParameters(Parameters):
-    """Parameters of `run_cmd`; `timeout` in seconds, `working_dir` relative to the workspace, `env_vars` are names of
-    variables that the user keeps.
+    """Parameters of `run_cmd`. `timeout` is in seconds, `working_dir` relative to the workspace, `env_vars` are names
+    of the user's variables.
     """
 
     command: str = Field(min_length=1, max_length=100_000)
@@ -41,7 +41,7 @@ class RunCmdParameters(Parameters):
 
 
 class RunCmd(Tool[RunCmdParameters]):
-    """`run_cmd`."""
+    """The tool `run_cmd`."""
 
     traits = ToolTraits(
         "run_cmd",
@@ -55,7 +55,7 @@ class RunCmd(Tool[RunCmdParameters]):
     output = CommandResult
 
     async def run(self, arguments: RunCmdParameters, context: ToolContext) -> ToolOutput:
-        """The output and how it ended, then what became of what it wrote."""
+        """Return the output, how the command ended, and what became of the files that it wrote."""
         shell = shell_of(context)
         network = arguments.allow_network or context.settings.shell.allow_network
         command = Command(
@@ -71,14 +71,14 @@ class RunCmd(Tool[RunCmdParameters]):
 
 
 def shell_of(context: ToolContext) -> Shell:
-    """The shell of this run, or ToolFailed."""
+    """Return the shell of this run. ToolFailed if there is none."""
     if context.shell is None:
         raise ToolFailed(context.no_shell, ErrorCode.EXECUTION_ERROR)
     return context.shell
 
 
 def folder_of(roots: Roots, path: str | None) -> str:
-    """The folder a command runs in: `path`, or the first workspace folder. ToolRetry when it is no folder."""
+    """Return the folder in which a command runs: `path`, or the first workspace folder. ToolRetry if it is no folder."""
     if path is None:
         if not roots.folders:
             raise ToolFailed("No folder is open, so there is nowhere to run a command.")
@@ -90,7 +90,7 @@ def folder_of(roots: Roots, path: str | None) -> str:
 
 
 def told(result: CommandResult, roots: Roots) -> str:
-    """What the model is told: the output, the exit code, the files."""
+    """Return the text for the model: the output, the exit code, the written files."""
     finished = result.finished
     parts = [finished.output.rstrip("\n")] if finished.output.strip() else ["(no output)"]
     ending = _STOPPED.get(finished.ending, f"exit code {finished.exit_code}")
@@ -105,7 +105,7 @@ def told(result: CommandResult, roots: Roots) -> str:
 
 
 async def _run(shell: Shell, command: Command, context: ToolContext) -> CommandResult:
-    """Run it; what it prints is masked before anybody sees it, where there is something to mask."""
+    """Run a command; its output is masked before anybody sees it, if there are values to mask."""
     variables = context.get(Variables)
     if variables is None or not variables.longest:
         return await shell.run(command, context.output)
@@ -128,7 +128,7 @@ def _pass_on(output: OnOutput, stream: Stream, text: str) -> None:
 
 
 async def _kept(result: CommandResult, context: ToolContext) -> str:
-    """Where all of a long output is, as a line for the model."""
+    """Return a line for the model that names the stored complete output; '' if it was short."""
     if result.finished.whole is None:
         return ""
     name = await keep_whole(result.finished.whole, context)

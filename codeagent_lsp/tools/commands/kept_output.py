@@ -1,6 +1,6 @@
-"""All of a command's long output, for the model to read on in: masked piece by piece on its way to where it is kept.
+"""Storage of a command's long output, masked piece by piece, for the model to read on.
 
-The raw file is gone afterwards, however this ends. Not here: where results are kept and for how long (`outputs.py`),
+The raw file is removed afterwards, however this ends. Not here: where results are kept and for how long (`outputs.py`),
 what a secret is (`records/`).
 """
 
@@ -21,9 +21,9 @@ PIECE = 256 * 1024
 
 
 async def keep_whole(file: str, context: ToolContext) -> str:
-    """The name, for the model, of what is kept of the raw output in `file`; '' where nothing can be kept.
+    """Store the raw output in `file`, masked, and return its name for the model; '' if it cannot be stored.
 
-    One piece at a time is in memory. Cancelling stops after the piece at work.
+    Only one piece at a time is in memory. Cancelling takes effect after the current piece.
     """
     raw = Path(file)
     clean = raw.with_name(f"{raw.name}.masked")
@@ -40,7 +40,7 @@ async def keep_whole(file: str, context: ToolContext) -> str:
 
 
 async def _masked(raw: Path, clean: Path, context: ToolContext) -> None:
-    """Write what `raw` holds, without secrets, to the new file `clean`."""
+    """Write the contents of `raw`, with secrets masked, to the new file `clean`."""
     masks = _Masks(context)
     with raw.open("rb") as source, os.fdopen(os.open(clean, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as into:
         while await asyncio.to_thread(_copy, source, into, masks):
@@ -53,14 +53,14 @@ def _remove(*files: Path) -> None:
 
 
 def _copy(source: BinaryIO, into: BinaryIO, masks: _Masks) -> bool:
-    """Mask one piece; whether more may follow."""
+    """Mask one piece and return whether more may follow."""
     data = source.read(PIECE)
     into.write(masks.feed(data).encode("utf-8", "replace"))
     return bool(data)
 
 
 class _Masks:
-    """Both masks of a run, one after the other, over bytes in pieces."""
+    """Both masks of a run, for variables and for secrets, applied to bytes in pieces."""
 
     def __init__(self, context: ToolContext) -> None:
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
@@ -68,7 +68,7 @@ class _Masks:
         self._secrets = StreamSanitizer(context.redaction.hide)
 
     def feed(self, data: bytes) -> str:
-        """Take a piece, an empty one at the end; what is safe to write."""
+        """Take a piece, an empty one at the end, and return the masked text that is safe to write."""
         if data:
             return self._secrets.feed(self._values.feed(self._decoder.decode(data)))
         rest = self._values.feed(self._decoder.decode(b"", final=True)) + self._values.close()

@@ -1,4 +1,4 @@
-"""Problems that the editor shows, or that linters find in the shadow."""
+"""The feature `diagnostics`: problems from the editor, or from linters in the shadow."""
 
 from codeagent_lsp.tools.feature import Feature
 

@@ -1,7 +1,7 @@
-"""Runs linters in the shadow, one after the other, and says of each what it found or why it could not.
+"""Execution of linters in the shadow, one after the other, with their findings or the reasons of their failure.
 
-Linters run the code of the workspace (settings that are programs, plugins, build scripts), so they run only where a
-command can do no harm. Not here: which linters (`linters.py`).
+Linters run code of the workspace (settings that are programs, plugins, build scripts), so they run only where a command
+can do no harm. Not here: which linters (`linters.py`).
 """
 
 from __future__ import annotations
@@ -20,9 +20,10 @@ _MAX_REASON = 200
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """What linters said. `used` are the names of those that worked, `failed` a reason by name for all others.
+    """The results of linters. `used` are the names of those that worked, `failed` pairs of name and reason for the
+    others.
 
-    `files` are those that some linter has looked at.
+    `files` are those that at least one linter has checked.
     """
 
     found: tuple[Diagnostic, ...] = ()
@@ -32,7 +33,7 @@ class Checked:
 
 
 async def check(shell: Shell, jobs: Iterable[Job]) -> Checked:
-    """Run the jobs while there is time."""
+    """Run the jobs until TOTAL_SECONDS have passed; later ones are reported as failed."""
     found: list[Diagnostic] = []
     used: list[str] = []
     failed: list[tuple[str, str]] = []
@@ -54,14 +55,14 @@ async def check(shell: Shell, jobs: Iterable[Job]) -> Checked:
 
 
 def _said(job: Job, finished: Finished) -> tuple[Diagnostic, ...]:
-    """What it found on either stream: programs differ in where they tell it."""
+    """Return the findings from the first stream that has any: programs differ in which they use."""
     folder = _text(finished, "folder").rstrip("\n")
     streams = (_text(finished, stream) for stream in ("stdout", "stderr"))
     return next((found for text in streams if (found := tuple(job.read(text, folder)))), ())
 
 
 def _reason(finished: Finished) -> str:
-    """Why a linter that found nothing has not checked anything; '' when it has."""
+    """Return why a linter without findings has not checked anything; '' if it has."""
     if finished.ending != "exited":
         return f"stopped at a limit ({finished.ending})"
     if finished.exit_code == 0:

@@ -1,7 +1,7 @@
-"""`get_diagnostics`: what is wrong with files as they are now, unsaved and staged text included.
+"""The tool `get_diagnostics`: problems of files in their current state, with unsaved and staged text.
 
-The client's own diagnostics count for an open file that the run has not changed; for all others linters run in the
-shadow, and where they cannot, the syntax is checked. Not here: tests (`../testing/testing_tools.py`).
+The client's own diagnostics are used for open files that the run has not changed; all others are checked by linters in
+the shadow, or only for syntax if those cannot run. Not here: tests (`../testing/testing_tools.py`).
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ _NAMED = 5
 
 
 class GetDiagnosticsParameters(Parameters):
-    """Where to look."""
+    """The file or folder to check."""
 
     path: str | None = Field(None, description="File or folder; default: what is open or changed")
 
 
 class GetDiagnostics(Tool[GetDiagnosticsParameters]):
-    """Problems by file, the worst first."""
+    """List problems, the worst first."""
 
     traits: ClassVar[ToolTraits] = ToolTraits(
         "get_diagnostics",
@@ -51,7 +51,7 @@ class GetDiagnostics(Tool[GetDiagnosticsParameters]):
     output = list[Diagnostic]
 
     async def run(self, arguments: GetDiagnosticsParameters, context: ToolContext) -> ToolOutput:
-        """`path:line:column severity code message (source)`, and who was asked."""
+        """Return `path:line:column severity code message (source)` lines, and which sources were used."""
         view = context.view
         path = view.roots.resolve(arguments.path) if arguments.path else None
         files, more = await asyncio.to_thread(_targets, view, path)
@@ -71,7 +71,7 @@ class GetDiagnostics(Tool[GetDiagnosticsParameters]):
 
 
 def _targets(view: FileView, path: str | None) -> tuple[tuple[str, ...], bool]:
-    """The files to look at, and whether there are more. FileRefused when nothing is at `path`."""
+    """Return the files to check, and whether there are more. FileRefused if there is nothing at `path`."""
     if path is not None and not view.exists(path):
         view.read(path)
     starts = [path] if path else [file for file in sorted(view.over_disk()) if _is_file(view, file)]
@@ -89,7 +89,7 @@ def _is_file(view: FileView, file: str) -> bool:
 
 
 async def _from_client(context: ToolContext, files: Iterable[str]) -> dict[str, tuple[Diagnostic, ...]]:
-    """What the client shows for open files whose buffer is what the run sees."""
+    """Return the client's diagnostics of open files whose buffer is what the run sees."""
     port = context.get(Diagnostics)
     if port is None:
         return {}
@@ -100,7 +100,7 @@ async def _from_client(context: ToolContext, files: Iterable[str]) -> dict[str, 
 
 
 async def _by_linters(context: ToolContext, files: Sequence[str]) -> Checked:
-    """What linters say, where they can do no harm."""
+    """Return the results of linters, if the isolation is complete."""
     if context.shell is None or not context.shell.isolation.complete or not files:
         return Checked()
     jobs = await asyncio.to_thread(jobs_for, context.view, files)
@@ -135,7 +135,7 @@ def _subject(view: FileView, path: str | None, files: Sequence[str]) -> str:
 
 
 def _others(elsewhere: Sequence[Diagnostic], view: FileView) -> list[str]:
-    """A word about errors in files that were not asked for: a change may have broken them."""
+    """Return a line about errors in other files, which a change may have broken."""
     errors = [item for item in elsewhere if item.severity == "error"]
     if not errors:
         return []
@@ -151,7 +151,7 @@ def _remarks(
     parsed: dict[str, tuple[Diagnostic, ...]],
     left: Sequence[str],
 ) -> list[str]:
-    """Who was asked, who could not answer, and what nobody could check: silence is no proof."""
+    """Return lines that name the sources used, those that failed, and the files that nothing could check."""
     used = [*(["the editor"] if shown else []), *checked.used, *(["the syntax only"] if parsed else [])]
     lines = [f"(checked by: {', '.join(used)})"] if used else []
     lines += [f"({name} could not check: {reason})" for name, reason in checked.failed]

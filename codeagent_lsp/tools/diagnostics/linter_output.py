@@ -1,6 +1,6 @@
-"""What linters print, read into diagnostics. Pure; odd lines are passed over, as any program may print anything.
+"""Parsers of the output of linters. Pure functions; unknown lines are skipped, as programs may print anything.
 
-Paths come as the linter wrote them, relative to its folder or absolute; `linters.py` makes them whole.
+Paths are returned as the linter wrote them, relative to its folder or absolute; `linters.py` makes them absolute.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _LEVELS: dict[str, Severity] = {
 
 
 def read_ruff(output: str) -> Iterator[Diagnostic]:
-    """`ruff check --output-format json`; what cannot work is an error, all else a warning."""
+    """Parse `ruff check --output-format json`; syntax errors and undefined names are errors, all else warnings."""
     for item in _items(_json(output)):
         place, code = _dict(item.get("location")), _text(item.get("code"))
         severity: Severity = "error" if code.startswith(_RUFF_ERRORS) or not code else "warning"
@@ -48,7 +48,7 @@ def read_ruff(output: str) -> Iterator[Diagnostic]:
 
 
 def read_mypy(output: str) -> Iterator[Diagnostic]:
-    """`mypy --show-column-numbers`; notes belong to the error before them and are left out."""
+    """Parse `mypy --show-column-numbers`; notes, which belong to the error before them, are skipped."""
     for match in filter(None, map(_MYPY.match, output.splitlines())):
         if match["severity"] != "note":
             yield from _made(match["path"], match["line"], match["column"] or 1, _LEVELS[match["severity"]],
@@ -56,7 +56,7 @@ def read_mypy(output: str) -> Iterator[Diagnostic]:
 
 
 def read_pyright(output: str) -> Iterator[Diagnostic]:
-    """`pyright --outputjson`, which counts from 0."""
+    """Parse `pyright --outputjson`, whose lines and columns are 0-based."""
     for item in _items(_dict(_json(output)).get("generalDiagnostics")):
         start = _dict(_dict(item.get("range")).get("start"))
         yield from _made(item.get("file"), _plus_one(start.get("line")), _plus_one(start.get("character")),
@@ -65,7 +65,7 @@ def read_pyright(output: str) -> Iterator[Diagnostic]:
 
 
 def read_tsc(output: str) -> Iterator[Diagnostic]:
-    """`tsc --pretty false`."""
+    """Parse `tsc --pretty false`."""
     for match in filter(None, map(_TSC.match, output.splitlines())):
         severity = _LEVELS[match["severity"]]
         yield from _made(
@@ -74,7 +74,7 @@ def read_tsc(output: str) -> Iterator[Diagnostic]:
 
 
 def read_eslint(output: str) -> Iterator[Diagnostic]:
-    """`eslint -f json`."""
+    """Parse `eslint -f json`."""
     for file in _items(_json(output)):
         for item in _items(file.get("messages")):
             severity: Severity = "error" if item.get("severity") == 2 else "warning"
@@ -83,7 +83,7 @@ def read_eslint(output: str) -> Iterator[Diagnostic]:
 
 
 def read_cargo(output: str) -> Iterator[Diagnostic]:
-    """`cargo check --message-format json`: one JSON object a line."""
+    """Parse `cargo check --message-format json`: one JSON object per line."""
     for line in output.splitlines():
         row = _dict(_json(line))
         message = _dict(row.get("message"))
@@ -96,7 +96,7 @@ def read_cargo(output: str) -> Iterator[Diagnostic]:
 
 
 def read_go(output: str) -> Iterator[Diagnostic]:
-    """`go vet -json`: objects by package and analyzer between lines of other kinds; what does not compile is plain."""
+    """Parse `go vet -json`: objects by package and analyzer between other lines; compile errors are plain text."""
     for match in filter(None, map(_GO.match, output.splitlines())):
         yield from _made(match["path"], match["line"], match["column"], "error", match["message"], "go vet", "")
     for package in _objects(output):
@@ -110,7 +110,7 @@ def read_go(output: str) -> Iterator[Diagnostic]:
 
 
 def read_python(output: str) -> Iterator[Diagnostic]:
-    """Our own check by the workspace's Python: one JSON array a line."""
+    """Parse our own syntax check by the workspace's Python: one JSON array per line."""
     for line in output.splitlines():
         row = _json(line)
         if isinstance(row, list) and len(row) == 4:
@@ -120,7 +120,7 @@ def read_python(output: str) -> Iterator[Diagnostic]:
 def _made(
     path: Any, line: Any, column: Any, severity: Severity, message: Any, source: str, code: Any
 ) -> Iterator[Diagnostic]:
-    """A diagnostic, or none when something is not what it should be."""
+    """Yield a diagnostic; none if a value has the wrong type."""
     numbers = [int(number) for number in (line, column) if str(number).isdecimal()]
     if isinstance(path, str) and path and len(numbers) == 2 and isinstance(message, str):
         yield Diagnostic(path, max(numbers[0], 1), max(numbers[1], 1), severity, message, source, _text(code))

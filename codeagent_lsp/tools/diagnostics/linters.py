@@ -1,7 +1,7 @@
-"""Which linters a workspace has for some files, and the commands that run them in the shadow.
+"""Selection of the linters that a workspace has for some files, and the commands that run them in the shadow.
 
-A linter is used where it is installed, in the workspace or on PATH, and where the workspace means it: by a file of
-settings, but for those that are good without one. Reads only; blocks. Not here: running (`checking.py`).
+A linter is used if it is installed, in the workspace or on PATH, and the workspace has a settings file for it, unless
+it works well without one. Reads only; blocks. Not here: running (`checking.py`).
 """
 
 # ruff: noqa: PTH118, PTH120 - paths are plain strings, as everywhere below FileView
@@ -37,15 +37,15 @@ for name in sys.argv[1:]:
 """
 
 Markers = tuple[tuple[str, str], ...]
-"""Files of settings, each with a text that must stand in it ('' for any)."""
+"""Settings files, each with a text that it must contain ('' for any)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Linter:
-    """A program, the files it is for, and how it is asked.
+    """A linter: its program, its files, its arguments and the parser of its output.
 
-    `markers` are where its project begins; `needs_marker` says that it is not used without one. `whole` linters check
-    their project and are given no files. `instead_of` names one that makes this one needless.
+    `markers` are files at the top of its project; with `needs_marker` it is not used without one. `whole` linters check
+    their project and get no files. `instead_of` names a linter that makes this one redundant.
     """
 
     name: str
@@ -84,13 +84,13 @@ LINTERS: tuple[Linter, ...] = (
 
 
 def is_for_linters(name: str) -> bool:
-    """Whether any linter is for files of this name."""
+    """Return whether any linter is for files of this name."""
     return any(name.endswith(linter.suffixes) for linter in LINTERS)
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One linter in one folder, absolute, for these files."""
+    """One linter run in one folder, absolute, for these files."""
 
     linter: Linter
     folder: str
@@ -99,7 +99,7 @@ class Job:
 
     @property
     def command(self) -> Command:
-        """The command for the shell; what it prints comes back as reports, whole and each stream for itself."""
+        """Return the shell command; both streams come back separately, as reports."""
         names = () if self.linter.whole else tuple(f"./{os.path.relpath(file, self.folder)}" for file in self.files)
         words = shlex.join((self.program, *self.linter.words[1:], *names))
         reports = f'"${REPORT_VARIABLE}'
@@ -108,7 +108,7 @@ class Job:
         return Command(script, self.folder, SECONDS, environment=environment, proposes=False)
 
     def read(self, output: str, seen_as: str = "") -> Iterable[Diagnostic]:
-        """The diagnostics in what it printed, with absolute paths; `seen_as` is what the folder is called in there."""
+        """Return the diagnostics in an output, with absolute paths; `seen_as` is the folder's path in that output."""
         for item in self.linter.read(output):
             inner = item.path.removeprefix(f"{seen_as}/") if seen_as else item.path
             yield replace(item, path=os.path.normpath(os.path.join(self.folder, inner)))
@@ -117,7 +117,7 @@ class Job:
 def jobs_for(
     view: FileView, files: Iterable[str], which: Callable[[str], str | None] = shutil.which
 ) -> tuple[Job, ...]:
-    """What to run for these files, absolute paths; `which` finds programs on PATH."""
+    """Return the jobs for these files, absolute paths; `which` finds programs on PATH."""
     groups: dict[tuple[str, str, str], list[str]] = {}
     for file in files:
         present: set[str] = set()
@@ -131,7 +131,7 @@ def jobs_for(
 
 
 def _place(view: FileView, linter: Linter, file: str, which: Callable[[str], str | None]) -> tuple[str, str] | None:
-    """The folder and the program, or None where this linter is not used."""
+    """Return the folder and the program of a linter for a file; None if the linter is not used."""
     if not file.endswith(linter.suffixes):
         return None
     above = _above(view, file)
@@ -144,7 +144,7 @@ def _place(view: FileView, linter: Linter, file: str, which: Callable[[str], str
 
 
 def _above(view: FileView, file: str) -> list[str]:
-    """The folders that hold `file`, innermost first, up to its workspace folder."""
+    """Return the folders that contain `file`, innermost first, up to its workspace folder."""
     root = view.roots.root_of(file)
     folders: list[str] = []
     folder = os.path.dirname(file)
@@ -170,7 +170,7 @@ def _text(view: FileView, path: str) -> str:
 
 
 def _program(view: FileView, name: str, folder: str, above: list[str], which: Callable[[str], str | None]) -> str:
-    """How the program is named in a command that starts in `folder`; '' when it is not installed."""
+    """Return the program as named in a command that starts in `folder`; '' if it is not installed."""
     for place in above:
         for binaries in _BINARIES:
             path = os.path.join(place, binaries, name)

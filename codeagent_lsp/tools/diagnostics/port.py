@@ -1,4 +1,4 @@
-"""A diagnostic as a value, and the port by which the client's own are asked for.
+"""A diagnostic as a value, and the port of the client's own diagnostics.
 
 Not here: where diagnostics come from (`linters.py`, `syntax.py`, the client), how they are shown (`showing.py`).
 """
@@ -15,8 +15,8 @@ Severity = Literal["error", "warning", "info", "hint"]
 class Diagnostic:
     """One problem in a file.
 
-    `path` is absolute; `line` and `column` count from 1, `column` in characters. `source` names who says so; `code`
-    may be ''.
+    `path` is absolute; `line` and `column` are 1-based, `column` in characters. `source` names the linter; `code` may
+    be ''.
     """
 
     path: str
@@ -29,7 +29,9 @@ class Diagnostic:
 
 
 class Diagnostics(Protocol):
-    """What the client shows."""
+    """Port: the diagnostics that the client shows."""
 
     async def of(self, path: str) -> tuple[Diagnostic, ...] | None:
-        """The diagnostics of an open file as its buffer stands; None when the client cannot say. Never raises."""
+        """Return the diagnostics of an open file for its current buffer; None if the client has none to give. Never
+        raises.
+        """

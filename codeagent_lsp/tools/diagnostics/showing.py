@@ -1,4 +1,4 @@
-"""Diagnostics as lines for the model: errors first, then by place, a bounded number. Pure."""
+"""Presentation of diagnostics to the model: errors first, then by place, a bounded number. Pure functions."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ _RANK = {"error": 0, "warning": 1, "info": 2, "hint": 3}
 
 
 def ordered(found: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
-    """Without doubles, the worst first, then by file, line and column."""
+    """Return the diagnostics without duplicates, the worst first, then by file, line and column."""
     return tuple(
         sorted(dict.fromkeys(found), key=lambda item: (_RANK[item.severity], item.path, item.line, item.column))
     )
 
 
 def show(found: tuple[Diagnostic, ...], name: Callable[[str], str]) -> str:
-    """One line each, at most `MAX_SHOWN`, and how many there are in all; '' for none."""
+    """Return one line each, at most `MAX_SHOWN`, and the total if there are more; '' for none."""
     lines = [_line(item, name) for item in found[:MAX_SHOWN]]
     if len(found) > MAX_SHOWN:
         errors = sum(item.severity == "error" for item in found)

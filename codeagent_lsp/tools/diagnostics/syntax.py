@@ -1,6 +1,6 @@
-"""Syntax errors by the syntax tree: little, but it needs no program and works on any text.
+"""Syntax errors from the syntax tree: simple, but without a program and for any text.
 
-Not here: anything that needs to know types or other files. C and C++ are left out, as their macros look like errors.
+Not here: anything that needs types or other files. C and C++ are left out, as their macros look like errors.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _MAX_QUOTE = 40
 
 
 def syntax_errors(path: str, text: str) -> tuple[Diagnostic, ...] | None:
-    """What does not parse, at most `MAX_PER_FILE`; None when the language is not known here."""
+    """Return the syntax errors, at most `MAX_PER_FILE`; None if the language is not known."""
     if not is_for_syntax(path):
         return None
     tree = syntax_tree(path, text)
@@ -35,13 +35,13 @@ def syntax_errors(path: str, text: str) -> tuple[Diagnostic, ...] | None:
 
 
 def is_for_syntax(name: str) -> bool:
-    """Whether texts of this name can be checked here."""
+    """Return whether the syntax of files of this name can be checked."""
     grammar = grammar_of(name)
     return grammar is not None and grammar.name not in _MACROS
 
 
 def _faults(root: Node) -> Iterator[Node]:
-    """Nodes that are errors or missing, in order, none inside another; follows only branches with an error."""
+    """Yield the error and missing nodes in order, none inside another."""
     pending = [root]
     for _ in range(_MAX_NODES):
         if not pending:

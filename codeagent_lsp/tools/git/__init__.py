@@ -1,4 +1,4 @@
-"""The history and the differences of a repository, read only."""
+"""The feature `git`: the history and the differences of a repository, read only."""
 
 from codeagent_lsp.tools.feature import Feature
 

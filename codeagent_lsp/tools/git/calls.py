@@ -1,7 +1,7 @@
-"""Runs git to read a repository, in a way that nothing the repository holds can run a program.
+"""Execution of git to read a repository such that nothing in the repository can run a program.
 
-Only commands that read names and raw objects are called: none looks at the contents of the work tree, as that
-would run the filters a repository can name. What else its settings could start is switched off one by one, and
+Only commands that read names and raw objects are used: none reads the contents of the work tree, as that would run the
+filters that a repository can configure. Other settings that could start programs are switched off one by one, and
 nothing is fetched. Not here: git as the user's command, which runs in the shadow like any other.
 """
 
@@ -58,9 +58,9 @@ _KEPT = ("PATH", "HOME", "XDG_CONFIG_HOME", "TMPDIR")
 
 
 async def call(repository: Repository, *arguments: str, stdin: bytes = b"", limit: int = MAX_BYTES) -> bytes:
-    """What `git ARGUMENTS` prints, run at the top of `repository`.
+    """Return the output of `git ARGUMENTS`, run at the top of `repository`.
 
-    ToolFailed when there is no git, it takes longer than 20 s, prints more than `limit` bytes, or says no.
+    ToolFailed if there is no git, it takes longer than 20 s, prints more than `limit` bytes, or fails.
     """
     command = (_program(), "-C", repository.top, f"--work-tree={repository.top}", "--no-pager", *_options(), *arguments)
     try:
@@ -74,7 +74,7 @@ async def call(repository: Repository, *arguments: str, stdin: bytes = b"", limi
 
 
 def environment(repository: Repository, inherited: Mapping[str, str]) -> dict[str, str]:
-    """The whole environment of a call: little of ours, and none of what steers git."""
+    """Return the complete environment of a call: a few inherited variables, none of which controls git."""
     kept = {name: inherited[name] for name in _KEPT if name in inherited}
     return {**kept, **_ENVIRONMENT, "GIT_CEILING_DIRECTORIES": str(Path(repository.top).parent)}
 
@@ -84,7 +84,9 @@ def _options() -> list[str]:
 
 
 def _program() -> str:
-    """git by PATH, of which relative folders do not count: they could be the repository's own."""
+    """Return the path of git by PATH, ignoring relative entries, which could be the repository's. ToolFailed if
+    missing.
+    """
     folders = [folder for folder in os.environ.get("PATH", os.defpath).split(os.pathsep) if folder.startswith("/")]
     program = shutil.which("git", path=os.pathsep.join(folders))
     if program is None:
@@ -133,7 +135,7 @@ async def _collect(source: asyncio.StreamReader, limit: int) -> bytes:
 
 
 def _reason(complaint: str, repository: Repository) -> str:
-    """What git's complaint means here; the words of git when nothing better is known."""
+    """Return an explanation of git's error message, or git's own words."""
     top = repository.top
     if "dubious ownership" in complaint:
         return (

@@ -14,7 +14,7 @@ _FORMAT = "%h%x1f%as%x1f%an%x1f%s"
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """One commit: short name, date of the author (YYYY-MM-DD), author, first line of the message."""
+    """One commit: abbreviated hash, author date (YYYY-MM-DD), author, first line of the message."""
 
     name: str
     date: str
@@ -23,7 +23,7 @@ class Commit:
 
 
 async def history_of(repository: Repository, inner: str, limit: int) -> tuple[Commit, ...]:
-    """The last `limit` commits that touch `inner` ('' for all); none before the first commit."""
+    """Return the last `limit` commits that touch `inner` ('' for all); none before the first commit."""
     if not await has_commits(repository):
         return ()
     only = ("--", inner) if inner else ()
@@ -41,5 +41,5 @@ async def history_of(repository: Repository, inner: str, limit: int) -> tuple[Co
 
 
 def _plain(text: str) -> str:
-    """Without what could move a terminal's cursor or hide text, and not too long."""
+    """Return the text cut and with unprintable characters, which could control a terminal, replaced by blanks."""
     return "".join(char if char.isprintable() else " " for char in text)[:_MAX_SUBJECT]

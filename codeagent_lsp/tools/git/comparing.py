@@ -1,8 +1,8 @@
-"""What is different from the last commit: in the index, or in the files as the user and the run have them now.
+"""The differences from the last commit: of the index, or of the files as the user and the run have them now.
 
-The present is the file view, that is staged text over buffers over the disk, so that unsaved text counts, too.
-Contents are compared here and not by git, whose look at the work tree can run programs that a repository names.
-Not here: how it is shown (`git_output.py`).
+The current state is the file view: staged text over buffers over the disk, so that unsaved text counts, too. Contents
+are compared here and not by git, whose look at the work tree can run programs that a repository names. Not here: how it
+is shown (`git_output.py`).
 """
 
 # ruff: noqa: PTH115, PTH118, PTH120 - paths of the workspace are plain strings and may be any bytes
@@ -45,9 +45,10 @@ _LFS = "version https://git-lfs.github.com/spec/"
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One file that differs, by absolute path: its texts, None on a side without the file or without a text.
+    """One changed file by absolute path, with its texts, None on a side without the file or without a text.
 
-    `status` is A (added), D (deleted) or M (modified); `textual` says whether the texts tell it all, else `note` does.
+    `status` is A (added), D (deleted) or M (modified); if `textual` is False, the texts are incomplete and `note`
+    explains.
     """
 
     path: str
@@ -60,9 +61,9 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """All that differs, in the order of the names; `more` counts files beyond the limit.
+    """All changes, sorted by name; `more` counts files beyond the limit.
 
-    `untracked` are files that neither the last commit nor the index nor the run knows, by absolute path.
+    `untracked` are files, by absolute path, that neither the last commit nor the index nor the run knows.
     """
 
     items: tuple[Change, ...] = ()
@@ -72,7 +73,7 @@ class Changes:
 
 @dataclass(frozen=True, slots=True)
 class _Side:
-    """A file on one side: an object of git, a text, or a reason why neither."""
+    """One side of a comparison: an object of git (`oid`), else a text or the reason why there is none (`blob`)."""
 
     oid: str = ""
     blob: Blob = Blob(None)
@@ -83,7 +84,7 @@ _ABSENT = _Side()
 
 
 async def in_index(repository: Repository, path: str) -> Changes:
-    """The last commit against the index, at or below `path`: what `git commit` would record now."""
+    """Return the index's changes since the last commit at or below `path`: what `git commit` would record now."""
     inner = repository.inner(path)
     head, index = await head_of(repository, inner), await index_of(repository, inner)
     names = sorted({*head, *index}, key=os.fsencode)
@@ -92,7 +93,7 @@ async def in_index(repository: Repository, path: str) -> Changes:
 
 
 async def in_view(repository: Repository, view: FileView, path: str) -> Changes:
-    """The last commit against the files as they are now, at or below `path`."""
+    """Return the changes of the current files since the last commit at or below `path`."""
     inner = repository.inner(path)
     head, index = await head_of(repository, inner), await index_of(repository, inner)
     present = _Present(repository, view, head, index, await index_time(repository))
@@ -102,7 +103,7 @@ async def in_view(repository: Repository, view: FileView, path: str) -> Changes:
 
 
 class _Present:
-    """The files as they are now, beside the last commit and the index. Blocks."""
+    """The current files, compared with the last commit and the index. Methods block."""
 
     def __init__(self, repository: Repository, view: FileView, head: Entries, index: Entries, written: int) -> None:
         self._repository = repository
@@ -114,7 +115,7 @@ class _Present:
         self._tops: dict[str, bool] = {}
 
     def compare(self, start: str) -> tuple[dict[str, tuple[_Side, _Side]], tuple[str, ...]]:
-        """Both sides of every file that may differ, by name; and the untracked files."""
+        """Return both sides of every file that may differ, by name, and the untracked files."""
         tracked = {*self._head, *self._index}
         fresh, untracked = self._others(start, tracked)
         pairs = {}
@@ -140,7 +141,9 @@ class _Present:
         return self._from_disk(path, info, before)
 
     def _is_untouched(self, known: GitEntry, info: os.stat_result) -> bool:
-        """Whether the file is as the index saw it, by its size and times, as git itself judges."""
+        """Return whether the file is unchanged since the index was written, by its size and times, as git itself
+        judges.
+        """
         same = info.st_mtime_ns == known.mtime_ns and info.st_size & 0xFFFFFFFF == known.size
         return same and info.st_mtime_ns < self._written and not known.unmerged
 
@@ -166,7 +169,7 @@ class _Present:
             return _Side(blob=Blob(None, "binary or too large"))
 
     def _others(self, start: str, tracked: set[str]) -> tuple[set[str], tuple[str, ...]]:
-        """Files that are not tracked: the names of those the run made, and the paths of all others."""
+        """Return the untracked files: the names of those that the run staged, and the paths of all others."""
         fresh: set[str] = set()
         rest: list[str] = []
         for path in self._untracked(start, tracked):
@@ -181,7 +184,7 @@ class _Present:
         return (path for path in inner if self._is_ours(path) and self._repository.inner(path) not in tracked)
 
     def _is_ours(self, path: str) -> bool:
-        """Whether no repository inside this one holds `path`."""
+        """Return whether `path` is in no repository nested in this one."""
         folder = os.path.dirname(path)
         if folder not in self._tops:
             self._tops[folder] = top_of(folder) == self._repository.top
@@ -195,7 +198,7 @@ def _committed(entry: GitEntry | None) -> _Side:
 
 
 async def _resolved(repository: Repository, pairs: dict[str, tuple[_Side, _Side]]) -> Changes:
-    """The changes with their texts, those that are none left out."""
+    """Return the changes with their texts, without those whose texts are equal."""
     different = {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}
     kept = dict(list(different.items())[:MAX_CHANGES])
     blobs = await texts_of(repository, (side.oid for pair in kept.values() for side in pair if side.oid))
@@ -219,5 +222,5 @@ def _change(path: str, before: _Side, after: _Side, blobs: dict[str, Blob]) -> C
 
 
 def _with_ends_of(old: str | None, new: str | None) -> str | None:
-    """`new` with LF where the repository has nothing else: how line ends stand on disk is a setting, no change."""
+    """Return `new` with LF if the repository has only LF: line ends on disk depend on a setting and are no change."""
     return new.replace("\r\n", "\n") if old is not None and new is not None and "\r" not in old else new

@@ -1,4 +1,4 @@
-"""Changes as text: a list of the files with their counts, then a diff of each, as many as fit. Pure."""
+"""Presentation of changes as text: a list of the files with their counts, then the diffs that fit. Pure functions."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ Name = Callable[[str], str]
 
 @dataclass(frozen=True, slots=True)
 class _Shown:
-    """One line of the list, and the diff, '' where there is no text."""
+    """The line of a file in the list, and its diff, '' if there is no text."""
 
     line: str
     diff: str
 
 
 def show(changes: Changes, name: Name, limit: int, order: Callable[[Change], int] = lambda change: 0) -> str:
-    """At most about `limit` characters: the list, then the diffs by `order`, then what was left out.
+    """Return at most about `limit` characters: the list, then the diffs sorted by `order`, then what was left out.
 
-    `name` shortens paths. '' when nothing differs.
+    `name` shortens paths. '' if nothing differs.
     """
     shown = [_shown(item, name) for item in sorted(_with_renames(changes.items), key=lambda pair: order(pair[0]))]
     parts = [item.line for item in shown[:MAX_LISTED]]
@@ -39,7 +39,7 @@ def show(changes: Changes, name: Name, limit: int, order: Callable[[Change], int
 
 
 def quoted(name: str) -> str:
-    """A name as git shows it: one with control characters or undecodable bytes in quotes, escaped."""
+    """Return a name as git shows it: in quotes and escaped if it has control characters or undecodable bytes."""
     if name.isprintable() and '"' not in name:
         return name
     escaped = "".join(chr(byte) if 32 <= byte < 127 and byte not in b'"\\' else f"\\{byte:03o}"
@@ -48,7 +48,7 @@ def quoted(name: str) -> str:
 
 
 def _with_renames(items: Sequence[Change]) -> list[tuple[Change, str | None]]:
-    """The changes; a file that is gone and one that is new with the same text are one, with its former path."""
+    """Return the changes with their former paths: a deleted and an added file with the same text are a rename."""
     gone = {item.before: item.path for item in items if item.status == "D" and item.before}
     moved: dict[str, str] = {}
     for item in items:
@@ -78,7 +78,7 @@ def _diff(item: Change, label: str) -> str:
 
 
 def _diffs(shown: Sequence[_Shown], room: int) -> list[str]:
-    """The diffs that fit into `room` characters, and a word about the others."""
+    """Return the diffs that fit into `room` characters, and a line that counts the others."""
     parts: list[str] = []
     left_out = 0
     for item in shown:

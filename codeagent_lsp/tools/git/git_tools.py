@@ -1,4 +1,4 @@
-"""`git_diff`, `git_log` and `generate_commit`: what has changed since the last commit, and before it. Only reads.
+"""The tools `git_diff`, `git_log` and `generate_commit`: changes since the last commit, and the history. Read only.
 
 Not here: git as a command of the user or the model, which runs in the shadow (`run_cmd`).
 """
@@ -34,7 +34,7 @@ class GitDiffParameters(Parameters):
 
 
 class GitDiff(Tool[GitDiffParameters]):
-    """The last commit against the files as they are now, or against the index."""
+    """Show the changes since the last commit, of the current files or of the index."""
 
     traits: ClassVar[ToolTraits] = ToolTraits(
         "git_diff",
@@ -47,7 +47,7 @@ class GitDiff(Tool[GitDiffParameters]):
     output = list[str]
 
     async def run(self, arguments: GitDiffParameters, context: ToolContext) -> ToolOutput:
-        """A list of the files, then their diffs; one repository after the other."""
+        """Return a list of the files, then their diffs, one repository after the other."""
         parts = []
         for place, repository in await _repositories(arguments.path, context):
             changes = await _changes(context, repository, place, arguments.staged, arguments.path)
@@ -60,14 +60,14 @@ class GitDiff(Tool[GitDiffParameters]):
 
 
 class GitLogParameters(Parameters):
-    """How many commits, and about what."""
+    """The number of commits and the path that they touch."""
 
     limit: int = Field(20, ge=1, le=200, description="Most commits")
     path: str | None = Field(None, description="Only commits that touch this file or folder")
 
 
 class GitLog(Tool[GitLogParameters]):
-    """Commits, newest first."""
+    """List commits, newest first."""
 
     traits: ClassVar[ToolTraits] = ToolTraits(
         "git_log", "List the last commits: hash, date, author, subject.", "read", "git", path_parameters=("path",)
@@ -76,7 +76,7 @@ class GitLog(Tool[GitLogParameters]):
     output = list[str]
 
     async def run(self, arguments: GitLogParameters, context: ToolContext) -> ToolOutput:
-        """One line per commit."""
+        """Return one line per commit."""
         commits: list[Commit] = []
         for place, repository in await _repositories(arguments.path, context):
             commits += await history_of(repository, repository.inner(place), arguments.limit)
@@ -85,13 +85,13 @@ class GitLog(Tool[GitLogParameters]):
 
 
 class GenerateCommitParameters(Parameters):
-    """What the commit would hold."""
+    """The changes to describe."""
 
     staged_only: bool = Field(False, description="Only what is in git's index")
 
 
 class GenerateCommit(Tool[GenerateCommitParameters]):
-    """A message for the changes; committing is the user's."""
+    """Write a message for the changes; the user commits."""
 
     traits: ClassVar[ToolTraits] = ToolTraits(
         "generate_commit", "Write a commit message for the current changes. Does not commit.", "read", "git", None
@@ -100,7 +100,7 @@ class GenerateCommit(Tool[GenerateCommitParameters]):
     output = dict[str, str]
 
     async def run(self, arguments: GenerateCommitParameters, context: ToolContext) -> ToolOutput:
-        """The message."""
+        """Return the message. ToolFailed if nothing has changed or the model gives no usable one."""
         complete = context.need(Complete, "No model can be asked here, so no message can be written.")
         name = context.view.roots.relative
         for place, repository in await _repositories(None, context):
@@ -116,7 +116,7 @@ class GenerateCommit(Tool[GenerateCommitParameters]):
 
 
 async def _repositories(path: str | None, context: ToolContext) -> Sequence[tuple[str, Repository]]:
-    """The place asked for with its repository, or each workspace folder that is in one."""
+    """Return the given path with its repository, or each workspace folder that is in one. ToolFailed if there is none."""
     roots = context.view.roots
     if path is not None:
         place = roots.resolve(path)
@@ -138,7 +138,7 @@ async def _repositories(path: str | None, context: ToolContext) -> Sequence[tupl
 async def _changes(
     context: ToolContext, repository: Repository, place: str, staged: bool, path: str | None
 ) -> tuple[Changes, str]:
-    """The changes that the user lets the model read, and a word about the others."""
+    """Return the changes that the model may read, and a note that lists the others."""
     view = context.view
     found = await (in_index(repository, place) if staged else in_view(repository, view, place))
     asked = place if path is not None else None

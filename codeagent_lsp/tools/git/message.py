@@ -1,4 +1,4 @@
-"""A commit message from a diff: what the model is asked, and whether its answer is one.
+"""A commit message from a diff: the request to the model and the check of its answer.
 
 Not here: committing, which nothing in this program does.
 """
@@ -30,7 +30,7 @@ _QUOTES = ('""', "''", "“”", "``")
 
 
 async def write_message(complete: Complete, diff: str, subjects: Sequence[str]) -> str:
-    """A message for `diff` in the style of `subjects`. ToolFailed when two answers were no such message."""
+    """Return a message for `diff` in the style of `subjects`. ToolFailed after two unusable answers."""
     style = "\n".join(f"- {subject}" for subject in subjects) or "(this is the first commit)"
     asked = f"Earlier subjects:\n{style}\n\nChanges:\n{diff}"
     message = await _answer(complete, asked)
@@ -45,12 +45,12 @@ async def write_message(complete: Complete, diff: str, subjects: Sequence[str]) 
 
 
 def tidy(answer: str) -> str:
-    """The answer without blanks at the ends of lines and text."""
+    """Return the answer without trailing blanks and surrounding empty lines."""
     return "\n".join(line.rstrip() for line in answer.strip().splitlines())
 
 
 def fault_of(message: str) -> str:
-    """What is wrong with a message, as a sentence; '' for a good one."""
+    """Return the fault of a message as a sentence; '' if it is good."""
     subject, _, rest = message.partition("\n")
     if not subject:
         return "It is empty."
@@ -68,7 +68,7 @@ def fault_of(message: str) -> str:
 
 
 def relevance(change: Change) -> int:
-    """Where a change stands in what the model reads: code first, what is generated from something else last."""
+    """Return the sort key of a change for the model: code first (0), deletions, then generated and binary files (2)."""
     if not change.textual or _LOCKS.search(change.path):
         return 2
     return 1 if change.status == "D" else 0

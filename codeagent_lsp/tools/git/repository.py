@@ -1,6 +1,6 @@
-"""Which git repository holds a path, and whether its parts are where a repository of this workspace may have them.
+"""Location of the git repository around a path, and the check that its data is where it may be for this workspace.
 
-Looks at names and small files only. Not here: running git (`calls.py`).
+Reads names and small files only. Not here: running git (`calls.py`).
 """
 
 # ruff: noqa: PTH118 - paths of the workspace are plain strings and may be any bytes
@@ -25,13 +25,13 @@ class Repository:
     top: str
 
     def inner(self, path: str) -> str:
-        """`path` below the top, as git names it; '' for the top itself."""
+        """Return `path` relative to the top, as git names it; '' for the top itself."""
         name = os.path.relpath(path, self.top)
         return "" if name == "." else name
 
 
 def repository_of(path: str, roots: Roots) -> Repository:
-    """The innermost repository around `path`, absolute and resolved; ToolFailed when there is none to be used."""
+    """Return the innermost repository around `path` (absolute, real). ToolFailed if there is none that may be used."""
     top = top_of(path)
     if top is None:
         raise ToolFailed(f"{roots.relative(path)} is not in a git repository.", ErrorCode.NOT_FOUND)
@@ -44,7 +44,7 @@ def repository_of(path: str, roots: Roots) -> Repository:
 
 
 def top_of(path: str) -> str | None:
-    """The innermost folder at or above `path` that is the top of a repository; None when there is none."""
+    """Return the innermost folder at or above `path` that is the top of a repository; None if there is none."""
     here = Path(path)
     for folder in (here, *here.parents):
         marker = folder / ".git"
@@ -54,10 +54,10 @@ def top_of(path: str) -> str | None:
 
 
 def _is_at_home(top: str, root: str) -> bool:
-    """Whether the data is below the top or the workspace folder, or in a place that says it belongs to this top.
+    """Return whether the data is below the top or the workspace folder, or provably belongs to this top.
 
-    Anybody can write a `.git` that leads to another repository of the user; a real worktree or submodule is known
-    to the repository that it belongs to.
+    A `.git` file can point to any repository of the user; a real worktree or submodule is known to the repository that
+    it belongs to.
     """
     data = _data_folder(top)
     if data is None:
@@ -74,7 +74,7 @@ def _is_at_home(top: str, root: str) -> bool:
 
 
 def _data_folder(top: str) -> str | None:
-    """The real folder behind `.git`, which may be a folder, a link or a file that names one."""
+    """Return the real folder behind `.git`, which may be a folder, a link or a file that names one; None if invalid."""
     marker = os.path.join(top, ".git")
     if Path(marker).is_dir():
         return os.path.realpath(marker)
@@ -85,7 +85,7 @@ def _data_folder(top: str) -> str | None:
 
 
 def _belongs(data: str, top: str) -> bool:
-    """Whether a folder elsewhere is that of a worktree at `top`, or of a submodule of a repository around it."""
+    """Return whether a data folder elsewhere belongs to a worktree at `top`, or to a submodule of an outer repository."""
     back = _first_line(os.path.join(data, "gitdir"))
     if back and os.path.realpath(os.path.join(data, back)) == os.path.realpath(os.path.join(top, ".git")):
         return True
@@ -98,7 +98,7 @@ def _below_any(path: str, folders: tuple[str, ...]) -> bool:
 
 
 def _first_line(path: str) -> str:
-    """The first line of a small file; '' when it is none, without ever waiting for a pipe."""
+    """Return the first line of a small file, '' if it cannot be read; never blocks on a pipe."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:

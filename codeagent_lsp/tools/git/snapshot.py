@@ -1,7 +1,6 @@
-"""What the last commit and the index of a repository hold, as values: names, objects, texts of objects.
+"""The contents of the last commit and the index of a repository: names, objects, texts of objects.
 
-Names are relative to the top, with '/', as `os.fsdecode` gives them. Not here: what the user has now
-(`comparing.py`).
+Names are relative to the top, with '/', as `os.fsdecode` gives them. Not here: what the user has now (`comparing.py`).
 """
 
 from __future__ import annotations
@@ -30,10 +29,10 @@ _INDEX_FACTS = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class GitEntry:
-    """A file as the last commit or the index has it: its mode, six octal digits, and the name of its object.
+    """A file in the last commit or the index: its mode, six octal digits, and the hash of its object.
 
-    For the index, `size` (bytes) and `mtime_ns` are those of the file when it was last looked at (-1: not known);
-    `away` marks a file that is left out of the work tree on purpose, `unmerged` one with a conflict.
+    For the index, `size` (bytes) and `mtime_ns` are those of the file when git last read it (-1: unknown); `away` marks
+    a file with the skip-worktree flag, `unmerged` one with a conflict.
     """
 
     mode: str
@@ -49,14 +48,14 @@ Entries = dict[str, GitEntry]
 
 @dataclass(frozen=True, slots=True)
 class Blob:
-    """An object's text; None with a `note` for one that is binary, too large or missing."""
+    """The text of an object; None, with a `note`, if it is binary, too large or missing."""
 
     text: str | None
     note: str = ""
 
 
 async def head_of(repository: Repository, inner: str) -> Entries:
-    """The files of the last commit at or below `inner` ('' is everything); none before the first commit."""
+    """Return the files of the last commit at or below `inner` ('' for all); none before the first commit."""
     if not await has_commits(repository):
         return {}
     output = await call(repository, "ls-tree", "-r", "-z", "--full-tree", "HEAD", *_only(inner))
@@ -70,7 +69,7 @@ async def head_of(repository: Repository, inner: str) -> Entries:
 
 
 async def index_of(repository: Repository, inner: str) -> Entries:
-    """The files of the index at or below `inner`; of a file with a conflict, our side where there is one."""
+    """Return the files of the index at or below `inner`; for a conflict, our side if there is one."""
     output = await call(
         repository, "ls-files", "-z", "-t", "--stage", "--debug", "--no-recurse-submodules", *_only(inner)
     )
@@ -89,7 +88,7 @@ async def index_of(repository: Repository, inner: str) -> Entries:
 
 
 async def index_time(repository: Repository) -> int:
-    """When the index was written, in nanoseconds; a file changed since, or at that moment, may differ from it."""
+    """Return the modification time of the index in nanoseconds; a file changed then or later may differ from it."""
     name = (await call(repository, "rev-parse", "--git-path", "index")).decode("utf-8", "surrogateescape")
     try:
         return (Path(repository.top) / name.rstrip("\n")).stat().st_mtime_ns
@@ -98,7 +97,7 @@ async def index_time(repository: Repository) -> int:
 
 
 async def has_commits(repository: Repository) -> bool:
-    """Whether there is a commit that HEAD names; ToolFailed when git cannot read the repository at all."""
+    """Return whether HEAD names a commit. ToolFailed if git cannot read the repository at all."""
     await call(repository, "rev-parse", "--git-dir")
     try:
         await call(repository, "rev-parse", "--quiet", "--verify", "HEAD^{commit}")
@@ -108,7 +107,7 @@ async def has_commits(repository: Repository) -> bool:
 
 
 async def texts_of(repository: Repository, oids: Iterable[str]) -> dict[str, Blob]:
-    """The texts of objects, by name. Those over `MAX_TEXT` bytes are not read."""
+    """Return the texts of objects by hash. Objects larger than `MAX_TEXT` bytes are not read."""
     wanted = sorted(set(oids))
     sizes = await _sizes(repository, wanted)
     small = [oid for oid in wanted if 0 <= sizes.get(oid, -1) <= MAX_TEXT]
@@ -124,7 +123,7 @@ async def texts_of(repository: Repository, oids: Iterable[str]) -> dict[str, Blo
 
 
 def object_name(data: bytes, like: str) -> str:
-    """The name git gives to a file with these bytes, in the kind of hash that `like` is."""
+    """Return git's hash of a file with these bytes: SHA-256 if `like` has 64 digits, else SHA-1."""
     content = b"blob %d\0" % len(data) + data
     if len(like) == 64:
         return hashlib.sha256(content).hexdigest()

@@ -1,6 +1,6 @@
-"""A tool of a server as one of the agent's: `mcp.<server>.<tool>`, with permission to ask for at every call.
+"""An MCP server's tool as a tool of the agent, `mcp.<server>.<tool>`; every call needs permission.
 
-What the server says of it is foreign: it is bounded, marked, and lowers no permission, whatever its annotations
+The server's description is untrusted: it is bounded, marked, and lowers no permission, whatever its annotations
 promise. Not here: the server (`server.py`), the result (`content.py`).
 """
 
@@ -35,22 +35,22 @@ _CHANGED = (
 
 
 class Open(Parameters):
-    """Takes whatever its server's schema takes."""
+    """Parameters of any name; the server's own schema decides."""
 
     model_config = ConfigDict(extra="allow", defer_build=True, protected_namespaces=())
 
 
 class Callee(Protocol):
-    """Whoever does the calls of a server's tools."""
+    """Port: performs the calls of a server's tools."""
 
     settings: ServerSettings
 
     async def call(self, tool: RemoteTool, arguments: dict[str, Any], calling: Calling) -> dict[str, Any]:
-        """What the tool gave, as the protocol writes it."""
+        """Return the tool's result as defined by MCP (`CallToolResult`)."""
 
 
 class McpTool(Tool[Open]):
-    """`changed` tells whether it is not what it was when the user first met it; `accept` takes that as seen."""
+    """A server's tool. `changed` returns whether its description differs from the approved one; `accept` approves it."""
 
     def __init__(
         self, server: Callee, remote: RemoteTool, *, changed: Callable[[], bool], accept: Callable[[], None]
@@ -63,23 +63,23 @@ class McpTool(Tool[Open]):
 
     @property
     def caution(self) -> str:
-        """Why it is asked about whatever is allowed."""
+        """Return the warning, for the user, that the tool's description has changed; '' if it has not."""
         return _CHANGED.format(words=one_line(self.remote.description, MAX_WORDS)) if self._changed() else ""
 
     def accepted(self) -> None:
-        """The user allowed a call of it."""
+        """Record the user's approval of the tool's current description."""
         self._accept()
 
     def input_schema(self) -> dict[str, Any]:
-        """The server's schema, as far as a model needs it."""
+        """Return the server's schema, reduced to what a model needs."""
         return self._schema
 
     def output_schema(self) -> dict[str, Any] | None:
-        """The same for what it gives, where the server says."""
+        """Return the server's reduced schema of the output; None if it gives none."""
         return None if self.remote.output is None else bounded_schema(self.remote.output)
 
     async def run(self, arguments: Open, context: ToolContext) -> ToolOutput:
-        """Have the server do it."""
+        """Call the tool on its server and return the rendered result."""
         name = self.traits.name
         calling = Calling(context, name, self.server.settings.seconds)
         result = await self.server.call(self.remote, arguments.model_dump(), calling)
@@ -87,7 +87,9 @@ class McpTool(Tool[Open]):
 
 
 def full_name(server: str, tool: str) -> str:
-    """`mcp.<server>.<tool>`, with only what every model server takes in a name; a long one is cut, and stays unique."""
+    """Return `mcp.<server>.<tool>` in characters that all model APIs accept; a changed or cut name gets a hash to be
+    unique.
+    """
     plain = _ODD.sub("_", tool) or "_"
     name = f"{PREFIX}{server}.{plain}"
     if plain == tool and len(name) <= MAX_NAME:
@@ -96,7 +98,9 @@ def full_name(server: str, tool: str) -> str:
 
 
 def adapted(server: Callee, remote: RemoteTool, *, changed: Callable[[], bool], accept: Callable[[], None]) -> McpTool:
-    """The agent's tool for one of a server's. Its parameters refuse what is plainly wrong, before anybody is asked."""
+    """Return the agent's tool for a server's tool. Its parameters reject clearly wrong arguments before the user is
+    asked.
+    """
     settings = server.settings
 
     class Given(Open):

@@ -1,8 +1,8 @@
-"""What a server asks the user in the middle of a call: a small form, or nothing at all.
+"""MCP elicitation: a server's question to the user in the middle of a call, as a small form.
 
-The user sees who asks and can always decline, which is also what no answer means. A form that asks for a secret is
-declined unasked, and an address is never opened: such things belong into the server's settings. Not here: how a
-question is shown (`server/prompts.py`).
+The user sees which server asks and can always decline, as does no answer. A form that asks for a secret is declined
+without asking, and URLs are never opened: such things belong into the server's settings. Not here: how a question is
+shown (`server/prompts.py`).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _SECRET = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """The fields of a request, by name, each a flat JSON Schema; `required` names those that must be answered."""
+    """The fields of an elicitation by name, each a flat JSON Schema; `required` are the names that need an answer."""
 
     message: str
     fields: Mapping[str, Mapping[str, Any]]
@@ -36,13 +36,13 @@ class Form:
 
     @property
     def usual(self) -> dict[str, Any] | None:
-        """The values that the server suggests; None where it leaves a required one open."""
+        """Return the values that the server suggests; None if a required one has no default."""
         values = {name: field["default"] for name, field in self.fields.items() if field.get("default") is not None}
         return values if self.required <= values.keys() else None
 
     @property
     def wants_secret(self) -> bool:
-        """Whether any of its words speak of a secret."""
+        """Return whether any of its texts or formats indicates a secret."""
         told = [(name, field.get("title"), field.get("description")) for name, field in self.fields.items()]
         words = [self.message, *(str(part) for parts in told for part in parts if part)]
         return any(field.get("format") == "password" for field in self.fields.values()) or any(
@@ -51,7 +51,7 @@ class Form:
 
 
 def read_form(message: str, schema: Any) -> Form | None:
-    """The form of a request; None when it is none that can be asked: too large, nested, or without a shape."""
+    """Parse an elicitation request; None if it cannot be asked: too large, nested, or malformed."""
     fields = schema.get("properties") if isinstance(schema, Mapping) else None
     if not isinstance(fields, Mapping) or len(fields) > MAX_FIELDS:
         return None
@@ -63,7 +63,7 @@ def read_form(message: str, schema: Any) -> Form | None:
 
 
 async def ask_form(form: Form, server: str, asker: Asker, words: Callable[..., str]) -> dict[str, Any] | None:
-    """The user's answers by field; None when the user declines, says nothing, or writes what does not fit."""
+    """Return the user's answers by field; None if the user declines, does not answer, or leaves a required field open."""
     decline, usual, answer = words("mcp.decline"), words("mcp.usual"), words("mcp.answer")
     title = words("mcp.asks", server=server, message=one_line(form.message, TITLE))
     suggested = form.usual
@@ -86,7 +86,7 @@ async def ask_form(form: Form, server: str, asker: Asker, words: Callable[..., s
 
 
 async def _ask_field(name: str, field: Mapping[str, Any], server: str, asker: Asker, words: Callable[..., str]) -> Any:
-    """The value of one field; None for none."""
+    """Ask for the value of one field and return it; None without a valid answer."""
     label = one_line(str(field.get("description") or field.get("title") or name), TITLE)
     options = _options(field, words)
     multiple = field.get("type") == "array"
@@ -101,7 +101,7 @@ async def _ask_field(name: str, field: Mapping[str, Any], server: str, asker: As
 
 
 def _options(field: Mapping[str, Any], words: Callable[..., str]) -> dict[str, Any]:
-    """The values to choose from, by short unique titles; empty for free text."""
+    """Return the values to choose from by short titles; empty for free text."""
     if field.get("type") == "boolean":
         return {words("mcp.no"): False, words("mcp.yes"): True}
     source = field.get("items") if field.get("type") == "array" else field

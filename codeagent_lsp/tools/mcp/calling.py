@@ -1,4 +1,4 @@
-"""One call at work: who can be asked, who hears of progress, and how long it may take.
+"""The state of one MCP call: the context for questions to the user, progress notes, and the time limit.
 
 Not here: sending it (`connection.py`).
 """
@@ -20,7 +20,7 @@ NOTE = 160
 
 @dataclass(slots=True)
 class Calling:
-    """`label` is the tool's full name, `seconds` what the server may take; `forms` counts what it asked the user."""
+    """One running call. `label` is the tool's full name, `seconds` its time limit; `forms` counts the elicitations."""
 
     context: ToolContext
     label: str
@@ -29,7 +29,7 @@ class Calling:
     _told: float = field(default=-NOTE_SECONDS)
 
     async def progress(self, progress: float, total: float | None, message: str | None) -> None:
-        """The server says how far it is; the user is told now and then."""
+        """Show the server's progress as a status line, at most every NOTE_SECONDS."""
         now = time.monotonic()
         if now - self._told < NOTE_SECONDS:
             return

@@ -1,4 +1,4 @@
-"""Limits of time that stand while a person is asked: a server's seconds are its own, not the user's.
+"""Time limits that are suspended while the user is asked.
 
 Not here: what is limited (`connection.py`).
 """
@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager
 
 
 class Clock:
-    """One for a connection. Everything that is limited by it stands while anything of it is paused."""
+    """The time limits of one connection; all of them are suspended while any pause lasts."""
 
     def __init__(self) -> None:
         self._left: dict[asyncio.Timeout, float] = {}
@@ -19,7 +19,7 @@ class Clock:
 
     @asynccontextmanager
     async def limited(self, seconds: float) -> AsyncGenerator[None, None]:
-        """TimeoutError when what is done within takes longer."""
+        """Limit the body to `seconds`, not counting pauses. TimeoutError if it takes longer."""
         async with asyncio.timeout(None if self._pauses else seconds) as scope:
             self._left[scope] = seconds
             try:
@@ -29,7 +29,7 @@ class Clock:
 
     @asynccontextmanager
     async def paused(self) -> AsyncGenerator[None, None]:
-        """The clock stands."""
+        """Suspend all time limits during the body."""
         now = asyncio.get_running_loop().time
         self._pauses += 1
         if self._pauses == 1:

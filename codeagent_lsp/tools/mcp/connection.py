@@ -1,7 +1,7 @@
-"""One live connection to a server, on the official library: both eras of the protocol, every transport.
+"""A live connection to an MCP server through the official library: current and older protocol, every transport.
 
-Heavy to import; who needs it imports it late, in a thread. Whatever goes wrong is a McpProblem that names the server,
-or an AgentError for the model. Not here: when there is a connection (`server.py`).
+Heavy to import, so callers import it late, in a thread. Errors become a McpProblem that names the server, or an
+AgentError for the model. Not here: when there is a connection (`server.py`).
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ MAX_DESCRIPTION = 16 << 10
 LISTEN_SECONDS = 15.0
 LISTENS = 4
 MAX_FORMS = 5
-"""How often a server may ask the user in one call."""
+"""Most elicitations of a server in one call."""
 
 _TROUBLE = (
     MCPError,
@@ -72,8 +72,9 @@ _TROUBLE = (
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """What servers may know of us: the workspace's folders; and who hears that a list of tools has changed, or that
-    the user is (not) waited for. `logins` is None where nobody can log in.
+    """The client's side as servers may see it: the workspace's folders and the environment. `changed` is called when a
+    list of tools changes, `waits` when waiting for the user begins (True) or ends; `logins` is None where no login is
+    possible.
     """
 
     folders: Callable[[], Sequence[str]]
@@ -85,7 +86,7 @@ class Host:
 
 @asynccontextmanager
 async def connected(settings: ServerSettings, host: Host) -> AsyncGenerator[Connection, None]:
-    """A connection that lasts as long as this context. McpProblem when there is none, or when it breaks."""
+    """Open a connection that lasts as long as this context. McpProblem if it cannot be opened, or breaks."""
     connection = Connection(settings, host)
     try:
         async with AsyncExitStack() as stack:
@@ -98,7 +99,7 @@ async def connected(settings: ServerSettings, host: Host) -> AsyncGenerator[Conn
 
 
 class Connection:
-    """Talk with a server. `gone` is set when it ended."""
+    """An open connection to a server; `gone` is set when it has ended."""
 
     def __init__(self, settings: ServerSettings, host: Host) -> None:
         self._settings = settings
@@ -110,22 +111,24 @@ class Connection:
 
     @property
     def gone(self) -> asyncio.Event:
-        """Set when nothing more can come."""
+        """Return the event that is set when the connection has ended."""
         return self._health.gone
 
     @property
     def version(self) -> str:
-        """The version of the protocol that is spoken."""
+        """Return the negotiated protocol version."""
         return self._opened.protocol_version
 
     @property
     def tells(self) -> bool:
-        """Whether it says when its tools have changed."""
+        """Return whether the server announces changes of its tool list."""
         offered = self._opened.server_capabilities.tools
         return offered is None or bool(offered.list_changed)
 
     async def open(self, stack: AsyncExitStack) -> None:
-        """Shake hands, within the server's limit. A child that ends at the newer greeting gets the older one."""
+        """Initialize the connection within the server's time limit; a child process that exits at the current handshake
+        is tried once more with the older one. McpProblem if it fails.
+        """
         try:
             async with self._clock.limited(self._settings.seconds):
                 try:
@@ -139,7 +142,7 @@ class Connection:
             raise self.named(error) from error
 
     async def tools(self) -> tuple[RemoteTool, ...]:
-        """What it offers now. McpProblem when it does not say."""
+        """Return the tools that the server lists now. McpProblem if it fails."""
         if self._opened.server_capabilities.tools is None:
             return ()
         found: dict[str, RemoteTool] = {}
@@ -159,9 +162,9 @@ class Connection:
         return tuple(found.values())[:MAX_TOOLS]
 
     async def call(self, name: str, arguments: Mapping[str, Any], calling: Calling) -> dict[str, Any]:
-        """What a tool gave, as the protocol writes it. McpRefused or ToolFailed, with a code of the protocol's grades.
+        """Call a tool and return its result as defined by MCP. McpRefused or ToolFailed with a graded code.
 
-        Cancelling tells the server.
+        Cancelling the coroutine sends a cancellation to the server.
         """
         garbled, self._health.status, self._health.login = self._health.garbled, 0, None
         self._calls.append(calling)
@@ -175,7 +178,7 @@ class Connection:
             self._calls.remove(calling)
 
     async def listen(self) -> None:
-        """Hear of changed lists, where the protocol wants a subscription for that; else wait for ever."""
+        """Subscribe to changes of the tool list, a few times if it fails; then wait for ever."""
         for attempt in range(1, LISTENS):
             try:
                 async with AsyncExitStack() as stack:
@@ -189,7 +192,7 @@ class Connection:
         await asyncio.Event().wait()
 
     def named(self, error: BaseException) -> McpProblem:
-        """What went wrong, as a problem of this server."""
+        """Return an error as a problem of this server."""
         health, name, where = self._health, self._settings.name, self._settings.where
         if isinstance(health.login, McpProblem):
             return health.login
@@ -216,7 +219,7 @@ class Connection:
         return McpProblem("mcp.failed", code, name=name, reason=said(cause))
 
     def _failed(self, error: BaseException, tool: str, calling: Calling, *, noisy: bool) -> AgentError:
-        """What went wrong in a call, for the model."""
+        """Return an error of a call, for the model."""
         code = protocol_code(error)
         if code == CONNECTION_CLOSED or self._health.problem is not None:
             self._health.gone.set()
@@ -241,7 +244,7 @@ class Connection:
         return self._client
 
     def _may_be_older(self, error: BaseException) -> bool:
-        """Whether a child ended when it was greeted, and did not print garbage or fail to start."""
+        """Return whether a child process exited at the handshake, without garbage output or a failed start."""
         ended = protocol_code(error) == CONNECTION_CLOSED and self._health.problem is None
         return ended and self._settings.transport == "stdio"
 
@@ -270,7 +273,7 @@ class Connection:
 
     @asynccontextmanager
     async def _over_http(self) -> AsyncGenerator[Any, None]:
-        """With a login where the server wants one and the settings have nothing for it."""
+        """Open an HTTP transport, with a login if the settings have no authorization for the server."""
         settings, health, auth = self._settings, self._health, None
         async with AsyncExitStack() as stack:
             if self._host.logins is not None and not settings.authorized:
@@ -281,7 +284,7 @@ class Connection:
 
     @asynccontextmanager
     async def _waiting(self) -> AsyncGenerator[None, None]:
-        """The user is waited for."""
+        """Suspend the time limits and report that the user is waited for."""
         self._host.waits(True)
         try:
             async with self._clock.paused():
@@ -298,7 +301,7 @@ class Connection:
         return ListRootsResult(roots=[Root.model_validate(row) for row in rows])
 
     async def _elicit(self, context: ClientRequestContext, params: ElicitRequestParams) -> ElicitResult | ErrorData:
-        """Ask the user in the name of the call at work; where there is none, or for anything but a form: no."""
+        """Ask the user on behalf of the last call; decline without a call, or for anything but a valid form."""
         calling = self._calls[-1] if self._calls else None
         schema = params.requested_schema if isinstance(params, ElicitRequestFormParams) else None
         form = read_form(params.message, schema)

@@ -1,6 +1,6 @@
-"""What a tool of a server gave, as a result for the model: words bounded and marked as foreign, the rest as files.
+"""Rendering of an MCP tool result for the model: text bounded and marked as foreign, other content as files.
 
-Not here: cutting long words to what a model is shown (`tools/executor.py`).
+Not here: cutting long text to what a model is shown (`tools/executor.py`).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _SUFFIX = re.compile(r"\.[A-Za-z0-9]{1,8}")
 
 
 async def rendered(result: Mapping[str, Any], tool: str, outputs: OutputStore | None) -> ToolOutput:
-    """A result, as the protocol writes it, of the tool with this full name. McpRefused when it says it failed."""
+    """Render an MCP result of the tool with this full name. McpRefused if the result is marked as an error."""
     content = result.get("content")
     parts = content if isinstance(content, list) else []
     words = [await _told(part, outputs) for part in parts[:MAX_PARTS]]
@@ -48,7 +48,7 @@ async def rendered(result: Mapping[str, Any], tool: str, outputs: OutputStore | 
 
 
 async def _told(part: Any, outputs: OutputStore | None) -> str:
-    """One part as words; what is none becomes a file."""
+    """Return one content part as text; binary content is stored as a file."""
     if not isinstance(part, Mapping):
         return ""
     kind = part.get("type")
@@ -68,7 +68,7 @@ async def _told(part: Any, outputs: OutputStore | None) -> str:
 
 
 async def _filed(kind: str, encoded: Any, media: Any, outputs: OutputStore | None) -> str:
-    """Bytes as a file for the user, and the words that say so."""
+    """Store base64 data as a file for the user and return a line about it."""
     media = one_line(str(media or "application/octet-stream"), 80)
     if not isinstance(encoded, str):
         return f"[{kind}: empty]"

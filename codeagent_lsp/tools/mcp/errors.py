@@ -1,7 +1,7 @@
-"""What can go wrong with a server, graded: by the type of the exception and the protocol's code first, by text last.
+"""Errors of MCP servers and their classification: by exception type and protocol code, by text only at last.
 
-The library is not imported here: its exceptions are known by the code they carry, so that this can be loaded without
-it. Not here: what is tried again (`environments/patience.py`).
+The library is not imported here: its exceptions are recognised by the code that they carry, so that this module loads
+without it. Not here: what is tried again (`environments/patience.py`).
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ _BY_TEXT: tuple[tuple[re.Pattern[str], ErrorCode], ...] = (
 
 
 class McpProblem(UserError):
-    """A server that cannot be used, in a sentence for the user; `str` gives it in English for the model."""
+    """A server that cannot be used, as a sentence for the user; `str` returns it in English for the model."""
 
     def __init__(self, key: str, /, code: ErrorCode = ErrorCode.MCP_PARAM_ERROR, **values: object) -> None:
         super().__init__(key, **values)
@@ -75,7 +75,7 @@ class McpProblem(UserError):
 
 
 class McpRefused(ToolRetry):
-    """A call that the server refuses, or that ran and says that it failed: the model can correct it."""
+    """A call that the server rejected, or whose result is marked as an error: the model can correct it."""
 
     def __init__(self, message: str, code: ErrorCode = ErrorCode.MCP_EXECUTION_ERROR) -> None:
         super().__init__(message)
@@ -83,7 +83,7 @@ class McpRefused(ToolRetry):
 
 
 def grade(error: BaseException) -> ErrorCode:
-    """The code of an error between us and a server."""
+    """Return the error code for an error in the communication with a server."""
     first = first_error(error)
     code = protocol_code(first)
     if code is not None and code in _BY_CODE:
@@ -95,13 +95,13 @@ def grade(error: BaseException) -> ErrorCode:
 
 
 def protocol_code(error: BaseException) -> int | None:
-    """The code of the protocol that an error carries; None when it is not from the protocol."""
+    """Return the JSON-RPC error code that an error carries; None if it carries none."""
     code = getattr(getattr(first_error(error), "error", None), "code", None)
     return code if isinstance(code, int) else None
 
 
 def said(error: BaseException) -> str:
-    """What an error says, on one line, with nothing unseen in it."""
+    """Return the message of an error on one line, without invisible characters."""
     first = first_error(error)
     words = str(first) or type(first).__name__
     return one_line(words, REASON)

@@ -1,6 +1,6 @@
-"""What a transport learns about a server besides its messages: noise, the end of its line, its last words.
+"""Facts that a transport collects about a server besides its messages: noise, exit, stderr.
 
-Written by transports, read when a failure must be named. Not here: the failures (`errors.py`).
+Written by transports, read to explain a failure. Not here: the failures (`errors.py`).
 """
 
 from __future__ import annotations
@@ -12,25 +12,25 @@ from codeagent_lsp.errors import UserError
 from codeagent_lsp.workspace.text.visible import one_line
 
 MAX_MESSAGE = 8 << 20
-"""Bytes of one message; larger ones are not read."""
+"""Most bytes of one message; larger ones are not read."""
 MAX_SKIPPED = 256 << 20
-"""Bytes of a message that is passed over before its server is given up."""
+"""Most bytes of an oversized message to skip before the server is given up."""
 MAX_NOISE = 100
-"""Messages in a row that are none before a server is given up."""
+"""Number of consecutive invalid messages after which a server is given up."""
 
 SAMPLE = 200
 TAIL = 4096
 
 
 class Unreadable(ValueError):
-    """A server whose messages cannot be told apart any more."""
+    """Raised when a server's messages can no longer be separated."""
 
 
 @dataclass(slots=True)
 class Health:
-    """`noise` counts what was no message since the last good one, `garbled` in all; `status` is the last HTTP status
-    that was a refusal, 0 for none; `login` is why a login did not work; `ending` says how its process ended; `gone` is
-    set when nothing more can come.
+    """Facts about one connection. `noise` counts invalid messages since the last valid one, `garbled` all of them;
+    `status` is the last HTTP error status, 0 for none; `login` is the reason why a login failed; `ending` is how its
+    process ended; `gone` is set when nothing more can arrive.
     """
 
     noise: int = 0
@@ -44,11 +44,11 @@ class Health:
     stderr: bytes = b""
 
     def good(self) -> None:
-        """A message came."""
+        """Record a valid message."""
         self.noise = 0
 
     def garbage(self, data: bytes) -> None:
-        """Something else came. Unreadable when that is all that comes."""
+        """Record an invalid message. Unreadable after MAX_NOISE in a row."""
         self.noise += 1
         self.garbled += 1
         if data.strip():
@@ -57,11 +57,11 @@ class Health:
             raise Unreadable(f"{self.noise} lines in a row that are no messages, such as: {self.sample}")
 
     def printed(self, data: bytes) -> None:
-        """It wrote to its standard error."""
+        """Record output on standard error; the last TAIL bytes are kept."""
         self.stderr = (self.stderr + data)[-TAIL:]
 
     @property
     def last_words(self) -> str:
-        """The last lines of its standard error, on one line."""
+        """Return the last lines of its standard error, on one line."""
         lines = [line for line in self.stderr.decode("utf-8", "replace").splitlines() if line.strip()]
         return one_line(" | ".join(lines[-3:]), 2 * SAMPLE)

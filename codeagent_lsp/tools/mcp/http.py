@@ -1,6 +1,6 @@
-"""The transports over HTTP, of the library, with what it lacks: a limit on replies, and the status of refusals.
+"""The HTTP transports of the library, with a size limit on replies and a record of error statuses added.
 
-The library follows redirects within the server's origin only. Not here: what is said.
+The library follows redirects within the server's origin only. Not here: the messages.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from codeagent_lsp.tools.mcp.settings import ServerSettings
 
 CONNECT_SECONDS = 10.0
 SILENCE_SECONDS = 900.0
-"""How long a stream of events may say nothing, in seconds."""
+"""Most seconds without data on an event stream."""
 
 
 class TooMuch(httpx2.StreamError):
-    """A reply that is longer than what is read, or packed though nobody asked for it."""
+    """Raised for a reply that is too long, or compressed without being asked for."""
 
     def __init__(self, words: str) -> None:
         super().__init__(words)
@@ -34,7 +34,7 @@ class TooMuch(httpx2.StreamError):
 async def http_transport(
     settings: ServerSettings, health: Health, auth: httpx2.Auth | None = None
 ) -> AsyncGenerator[Any, None]:
-    """Streamable HTTP: the streams of messages from and to a server."""
+    """Open a Streamable HTTP transport (MCP) and yield its message streams."""
     async with (
         _client(settings, health, auth) as client,
         streamable_http_client(settings.url, http_client=client, max_sse_event_size=MAX_MESSAGE) as streams,
@@ -46,7 +46,7 @@ async def http_transport(
 async def sse_transport(
     settings: ServerSettings, health: Health, auth: httpx2.Auth | None = None
 ) -> AsyncGenerator[Any, None]:
-    """The older transport: one stream of events, and requests beside it."""
+    """Open the older HTTP+SSE transport (MCP 2024-11-05) and yield its message streams."""
 
     def factory(headers: Any = None, timeout: Any = None, auth: httpx2.Auth | None = None) -> httpx2.AsyncClient:
         return _client(settings, health, auth)
@@ -71,7 +71,7 @@ def _client(settings: ServerSettings, health: Health, auth: httpx2.Auth | None) 
 
 
 def _is_local(url: str) -> bool:
-    """Whether no proxy can be meant for it."""
+    """Return whether the host is local, so that no proxy applies."""
     host = urlsplit(url).hostname or ""
     try:
         return ipaddress.ip_address(host).is_loopback
@@ -80,7 +80,7 @@ def _is_local(url: str) -> bool:
 
 
 class _Bounded(httpx2.AsyncByteStream):
-    """The body of a response up to the limit. A stream of events has limits of its own, for each event."""
+    """A response body with a size limit. Event streams are exempt: each event has a limit of its own."""
 
     def __init__(self, response: httpx2.Response) -> None:
         stream = response.stream

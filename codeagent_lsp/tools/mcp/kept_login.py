@@ -1,8 +1,8 @@
-"""What a login gave, kept in a vault under the server's name: tokens, who we are there, and where to renew them.
+"""The stored result of an OAuth login, in a vault under the server's name: tokens, client registration, metadata.
 
-The library's port for it, and the parts that the library does not keep: when a token expires, and which server renews
-it. Without those a token that ran out while nobody looked would be a new login. What is secret in it is told before
-it is used or kept, so that it is masked everywhere. Not here: the vault (`../variables/os_keyring.py`).
+It implements the library's storage port and adds what the library does not store: the expiry of a token and the server
+that renews it, without which an expired token would need a new login. Secrets are reported before they are used or
+stored, so that they are masked everywhere. Not here: the vault (`tools/variables/os_keyring.py`).
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ SECRET = ("access_token", "refresh_token", "client_secret")
 
 
 async def _nobody(secrets: Iterable[str]) -> None:
-    """Nobody masks anything."""
+    """Ignore secrets: the default for `learn`."""
 
 
 async def _silence() -> None:
-    """Nobody asks."""
+    """Ignore new tokens: the default for `granted`."""
 
 
 class KeptLogin:
-    """The library's `TokenStorage`. Its names tell servers apart; what cannot be read counts as nothing.
+    """The library's `TokenStorage` for one server. Stored values that cannot be read count as missing.
 
-    `learn` hears of everything secret, `granted` of new tokens.
+    `learn` is called with every secret, `granted` when new tokens arrive.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class KeptLogin:
         self._tokens: Mapping[str, Any] = {}
 
     async def load(self) -> int:
-        """Read what is kept; the port that we were registered with, 0 for none."""
+        """Load the stored values and return the port of the registered redirect address, 0 if there is none."""
         self._registered, self._tokens = await self._read("client"), await self._read("tokens")
         told = self._given.get("clientSecret", "")
         await self._learn((told, *_secrets(self._registered), *_secrets(self._tokens.get("tokens"))))
@@ -71,7 +71,7 @@ class KeptLogin:
         return int(port) if re.fullmatch(r"[1-9][0-9]{0,4}", port) else 0
 
     def restore(self, context: OAuthContext, redirect: str) -> None:
-        """Give a new login what an older one knew."""
+        """Set the state of a new flow to that of the stored login."""
         self._context = context
         if self._given:
             self._registered = _told(self._given, redirect)
@@ -82,11 +82,11 @@ class KeptLogin:
         context.token_expiry_time = float(expires) if isinstance(expires, int | float) else None
 
     async def get_tokens(self) -> OAuthToken | None:
-        """The tokens of the last login."""
+        """Return the tokens of the last login; None if there are none."""
         return _as(OAuthToken, self._tokens.get("tokens"))
 
     async def set_tokens(self, tokens: OAuthToken) -> None:
-        """Keep these, and what renewing them needs."""
+        """Store the tokens with what their renewal needs."""
         given = tokens.model_dump(mode="json", exclude_none=True)
         await self._learn(_secrets(given))
         context = self._context
@@ -102,11 +102,11 @@ class KeptLogin:
         await self._write("tokens", self._tokens)
 
     async def get_client_info(self) -> OAuthClientInformationFull | None:
-        """Who we are at the server."""
+        """Return the client registration at the server; None if there is none."""
         return _as(OAuthClientInformationFull, self._registered)
 
     async def set_client_info(self, client_info: OAuthClientInformationFull) -> None:
-        """Keep who we are, with the address that we registered, which the server may leave out of its answer."""
+        """Store the client registration with the redirect address, which servers may omit from their answer."""
         ours = self._context.client_metadata.redirect_uris if self._context else None
         given = client_info.model_dump(mode="json", exclude_none=True)
         await self._learn(_secrets(given))
@@ -122,7 +122,7 @@ class KeptLogin:
         return value if isinstance(value, dict) else {}
 
     async def _write(self, part: str, value: Mapping[str, Any]) -> None:
-        """Where the vault fails, what was learnt holds as long as we run."""
+        """Store a value; if the vault fails, it is kept in memory only."""
         try:
             await in_thread(lambda: self._vault.set(f"{self._name}.{part}", json.dumps(value)))
         except ToolFailed:
@@ -130,7 +130,7 @@ class KeptLogin:
 
 
 def _secrets(given: Any) -> tuple[str, ...]:
-    """What nobody may see of tokens or of a registration."""
+    """Return the secret values of tokens or of a registration."""
     found = (given.get(key) for key in SECRET) if isinstance(given, Mapping) else ()
     return tuple(value for value in found if isinstance(value, str))
 
@@ -143,7 +143,7 @@ def _as(model: type[M], value: Any) -> M | None:
 
 
 def _told(given: Mapping[str, str], redirect: str) -> Mapping[str, Any]:
-    """Who we are by the user's settings."""
+    """Return the client registration from the user's settings."""
     secret = given.get("clientSecret")
     method = "client_secret_basic" if secret else "none"
     told = {"client_id": given["clientId"], "client_secret": secret, "token_endpoint_auth_method": method}

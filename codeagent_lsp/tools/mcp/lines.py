@@ -1,4 +1,4 @@
-"""Cuts bytes into lines of bounded length; of a line that is too long only its ends are kept. Pure.
+"""Splitting of bytes into lines of bounded length; only the ends of a line that is too long are kept. Pure.
 
 Not here: what a line means (`stdio.py`).
 """
@@ -18,7 +18,7 @@ _AT_TAIL = re.compile(_ID + rb'(?:\s*,\s*"jsonrpc"\s*:\s*"2\.0")?\s*\}\s*$')
 
 @dataclass(frozen=True, slots=True)
 class TooLong:
-    """A line that was not kept: its ends and how many bytes it had."""
+    """A line that exceeded the limit: its first and last bytes and its size in bytes."""
 
     head: bytes
     tail: bytes
@@ -26,7 +26,7 @@ class TooLong:
 
     @property
     def answers(self) -> int | str | None:
-        """The id of the request that it seems to answer; None when that cannot be seen."""
+        """Return the id of the request that the line seems to answer; None if it cannot be determined."""
         match = _AT_HEAD.match(self.head) or _AT_TAIL.search(self.tail)
         if match is None:
             return None
@@ -34,7 +34,7 @@ class TooLong:
 
 
 class Lines:
-    """Feed it what comes."""
+    """An incremental splitter of bytes into lines."""
 
     def __init__(self, limit: int = MAX_MESSAGE, most: int = MAX_SKIPPED) -> None:
         self._limit = limit
@@ -44,7 +44,7 @@ class Lines:
         self._size = 0
 
     def feed(self, data: bytes) -> list[bytes | TooLong]:
-        """The lines that are complete now, without their ends. Unreadable when one never ends."""
+        """Return the lines completed by `data`, without LF. Unreadable if a line exceeds the hard limit."""
         *ended, rest = data.split(b"\n")
         found: list[bytes | TooLong] = []
         for piece in ended:

@@ -1,4 +1,4 @@
-"""What a server says of its tools, as values. Pure. Not here: what becomes of them here (`adapter.py`)."""
+"""The tools listed by an MCP server, as values. Not here: what becomes of them here (`adapter.py`)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MAX_TOOLS = 128
 
 @dataclass(frozen=True, slots=True)
 class RemoteTool:
-    """A tool as its server lists it; `schema` and `output` are JSON Schemas, word for word."""
+    """A tool as its server lists it; `schema` and `output` are its unchanged JSON Schemas."""
 
     name: str
     description: str
@@ -22,17 +22,17 @@ class RemoteTool:
 
     @property
     def pin(self) -> str:
-        """A hash of all that a model and a user decide by: name, description, parameters."""
+        """Return the SHA-256 hash of what model and user decide by: name, description, parameters."""
         told = json.dumps([self.name, self.description, self.schema], sort_keys=True, ensure_ascii=True, default=str)
         return hashlib.sha256(told.encode()).hexdigest()
 
     def to_dict(self) -> dict[str, Any]:
-        """For a file."""
+        """Return the tool as a JSON-like object."""
         return asdict(self)
 
 
 def remote_tool(row: Any) -> RemoteTool | None:
-    """A tool from `to_dict`; None when it is not one."""
+    """Return the tool from the result of `to_dict`; None if it is malformed."""
     if not isinstance(row, Mapping):
         return None
     name, description, schema, output = (row.get(key) for key in ("name", "description", "schema", "output"))

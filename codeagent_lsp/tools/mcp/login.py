@@ -1,10 +1,9 @@
-"""A login by the browser (OAuth) with a server over HTTP: the library's own flow, with a user who agrees to it.
+"""OAuth login in the browser at an MCP server over HTTP: the library's flow with the user's consent.
 
-Begins when the server answers 401, and not before: neither a keyring nor a port is touched for servers that ask for
-no login. The library discovers where, registers us, and makes an address for the browser; the user is asked before it
-is opened, and comes back to a port of ours. Every address that the server names on the way is checked before it is
-used, what it becomes is written down, and what is secret in it is masked from then on. Heavy to import. Not here: what
-is kept of it (`kept_login.py`).
+It begins when the server answers 401: servers without a login cause no access to the keyring and no port. The library
+discovers the authorization server, registers the client and builds the URL; the user is asked before it is opened, and
+is redirected to a local port. Every URL that the server names is checked before use, each step is recorded, and secrets
+are masked from then on. Heavy to import. Not here: what is stored of it (`kept_login.py`).
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ from codeagent_lsp.tools.mcp.oauth_callback import OAuthCallback
 from codeagent_lsp.tools.mcp.settings import ServerSettings
 
 SECONDS = 300.0
-"""How long a user may take in the browser."""
+"""Most seconds that a user may take in the browser."""
 CLIENT = "codeagent-lsp"
 UNAUTHORIZED = 401
 REFUSED = (UNAUTHORIZED, 403)
@@ -43,7 +42,7 @@ Waiting = Callable[[], AbstractAsyncContextManager[None]]
 async def login_for(
     settings: ServerSettings, logins: Logins, health: Health, waiting: Waiting = nullcontext
 ) -> AsyncGenerator[httpx2.Auth, None]:
-    """What logs the requests to a server in. Within `waiting` a person is waited for."""
+    """Yield the authentication for a server's requests. The user is waited for within the context `waiting`."""
     logging.getLogger("mcp.client.auth").setLevel(logging.CRITICAL)  # it logs what servers answer
     login = Login(settings, logins, health, waiting)
     try:
@@ -53,7 +52,7 @@ async def login_for(
 
 
 class Login(httpx2.Auth):
-    """What goes wrong in it is a McpProblem, which `health.login` has too."""
+    """OAuth authentication for httpx. Its errors are a McpProblem, which is also stored in `health.login`."""
 
     def __init__(self, settings: ServerSettings, logins: Logins, health: Health, waiting: Waiting) -> None:
         self._settings = settings
@@ -68,7 +67,7 @@ class Login(httpx2.Auth):
         self._under_way = False
 
     async def async_auth_flow(self, request: httpx2.Request) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
-        """Plain requests until one is refused for want of a login."""
+        """Send plain requests until one is answered with 401, then run the library's OAuth flow."""
         if self._flow is None:
             response = yield request
             if response.status_code != UNAUTHORIZED:
@@ -98,7 +97,7 @@ class Login(httpx2.Auth):
             await flow.aclose()
 
     async def close(self) -> None:
-        """Wait for nobody any more, and let the port go."""
+        """End a login in progress and release the port."""
         try:
             await self._stack.aclose()
             await self._over("abandoned")
@@ -107,7 +106,7 @@ class Login(httpx2.Auth):
                 self._door.close()
 
     async def _begun(self) -> OAuthClientProvider:
-        """The library's flow, with what an earlier login left."""
+        """Return the library's flow, created at the first call with the stored state of an earlier login."""
         async with self._turn:
             if self._flow is None:
                 logins, vault = self._logins, await self._logins.vault()
@@ -125,14 +124,14 @@ class Login(httpx2.Auth):
             return self._flow
 
     def _renew_registration(self, provider: OAuthClientProvider) -> None:
-        """Whoever registered us for another port would not send a browser to this one."""
+        """Forget a registration for another redirect address: its server would not redirect the browser to this port."""
         context = provider.context
         known = context.client_info.redirect_uris if context.client_info is not None else None
         if not set(context.client_metadata.redirect_uris or ()) & set(known or ()):
             context.client_info = None
 
     async def _opened(self, url: str) -> None:
-        """Ask the user, and open the page."""
+        """Ask the user for consent and open the login page. McpProblem if the user declines or it fails."""
         assert self._door is not None
         self._check(url)
         self._under_way = True
@@ -151,7 +150,7 @@ class Login(httpx2.Auth):
             raise
 
     async def _answered(self) -> AuthorizationCodeResult:
-        """What the browser brings back."""
+        """Wait for the browser's redirect and return the authorization code. McpProblem if it is late or refused."""
         assert self._answer is not None
         try:
             async with asyncio.timeout(SECONDS):
@@ -167,14 +166,14 @@ class Login(httpx2.Auth):
         return AuthorizationCodeResult(code=given["code"], state=given.get("state"), iss=given.get("iss"))
 
     async def _granted(self) -> None:
-        """New tokens came."""
+        """Record that new tokens arrived."""
         if self._under_way:
             await self._over("granted")
         else:
             await self._record("renewed")
 
     async def _over(self, step: Step, reason: str = "") -> None:
-        """What became of the login that is under way, if one is."""
+        """Record the outcome of the login in progress, if there is one."""
         if self._under_way:
             self._under_way = False
             await self._record(step, reason)
@@ -183,7 +182,9 @@ class Login(httpx2.Auth):
         await self._logins.record(self._settings.name, self._settings.where, step, reason)
 
     def _check(self, url: str) -> None:
-        """A server on the net may name addresses of the net, encrypted; one on this machine also such of it."""
+        """Check a URL that the server names: https on the net; for a server on this machine, also local addresses.
+        McpProblem.
+        """
         parts, own = urlsplit(url), urlsplit(self._settings.url)
         if (parts.scheme, parts.netloc) == (own.scheme, own.netloc):
             return
@@ -193,7 +194,7 @@ class Login(httpx2.Auth):
             raise self._problem("mcp.login.address", address=said(ValueError(f"{parts.scheme}://{parts.netloc}")))
 
     def _failed(self, provider: OAuthClientProvider, error: Exception) -> McpProblem:
-        """A server that says nothing of logins wants a token of the settings."""
+        """Return the problem of a failed login; a server without OAuth metadata needs a token in the settings."""
         context, unregistered = provider.context, isinstance(error, OAuthRegistrationError)
         if unregistered and context.protected_resource_metadata is None and context.oauth_metadata is None:
             return self._problem("mcp.unauthorized", where=self._settings.where, status=UNAUTHORIZED)
@@ -206,7 +207,7 @@ class Login(httpx2.Auth):
 
 
 def is_local(host: str | None) -> bool:
-    """Whether a name or an address is this machine, or only its neighbours see it."""
+    """Return whether a host is this machine or link-local."""
     try:
         address = ipaddress.ip_address(host or "")
     except ValueError:

@@ -1,4 +1,4 @@
-"""The port behind logins: a person who agrees to one, a browser that opens it, a place for what it gives.
+"""The port of logins: consent of the user, a browser, and storage.
 
 Not here: the login itself (`login.py`, which is heavy), asking and opening (`server/mcp_logins.py`).
 """
@@ -11,24 +11,25 @@ from typing import Literal, Protocol
 from codeagent_lsp.tools.variables.variables import Vault
 
 Step = Literal["started", "granted", "refused", "abandoned", "renewed"]
-"""What a login has come to. `refused` by the user or by whom they log in with, or late; `abandoned` when the server was
-stopped meanwhile; `renewed` without the user, by what an earlier login gave."""
+"""The steps of a login. `refused`: by the user or the authorization server, or too late; `abandoned`: the server was
+stopped meanwhile; `renewed`: without the user, by a stored refresh token.
+"""
 
 
 class Logins(Protocol):
-    """What a server's login needs of the outside."""
+    """Port: the parts outside of this package that a login needs."""
 
     async def browse(self, server: str, where: str, url: str) -> bool:
-        """Ask whether the login page at `url` of a server at `where` may be opened, and open it; False for no."""
+        """Ask whether the login page at `url` of a server at `where` may be opened, and open it; False if not."""
 
     async def vault(self) -> Vault:
-        """Where tokens are kept. Its methods block; ToolFailed when it fails."""
+        """Return the vault for tokens. Its methods block; ToolFailed if it fails."""
 
     async def learn(self, secrets: Iterable[str]) -> None:
-        """These are keys of ours from now on, which nobody may see."""
+        """Mask these secrets everywhere from now on."""
 
     async def record(self, server: str, where: str, step: Step, reason: str = "") -> None:
-        """Write down what a login has come to."""
+        """Record a step of a login."""
 
     def words(self, key: str, /, **values: object) -> str:
-        """A sentence in the user's language."""
+        """Return a sentence in the user's language."""

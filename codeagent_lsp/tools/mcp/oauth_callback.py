@@ -1,7 +1,7 @@
-"""The address on loopback to which a browser comes back from a login. Open only while one is under way.
+"""The loopback address to which a browser returns from an OAuth login (RFC 8252); it listens only during a login.
 
-A port is kept from the start, for whoever registers us has to be told it. Who comes without the expected `state` is
-sent away and changes nothing. Not here: the login (`login.py`).
+The port is reserved from the start, since it is part of the registration. Requests without the expected `state` are
+answered with 404 and change nothing. Not here: the login (`login.py`).
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ MAX_VISITORS = 16
 
 
 class OAuthCallback:
-    """`port` is kept where it is free, else another one. `said` is what the user reads in the browser at the end.
+    """The callback address on `port` if that is free, else on another. `said` is the final text in the browser.
 
-    OSError when there is no port at all.
+    OSError if there is no port at all.
     """
 
     def __init__(self, port: int = 0, said: str = "Done.") -> None:
@@ -32,12 +32,14 @@ class OAuthCallback:
 
     @property
     def address(self) -> str:
-        """Where the browser is sent back to."""
+        """Return the redirect address."""
         return f"http://127.0.0.1:{self.port}{PATH}"
 
     @asynccontextmanager
     async def opened(self, state: str) -> AsyncGenerator[asyncio.Future[Mapping[str, str]], None]:
-        """While this is open, whoever comes with `state` brings the answer. OSError when the port was lost."""
+        """Listen while this context is open; the future gets the query of the request with `state`. OSError if the port
+        is lost.
+        """
         answer: asyncio.Future[Mapping[str, str]] = asyncio.get_running_loop().create_future()
         visitors: set[asyncio.Task[None]] = set()
 
@@ -61,11 +63,11 @@ class OAuthCallback:
                 self._socket = _kept(self.port, again=True)
 
     def close(self) -> None:
-        """Let the port go."""
+        """Release the port."""
         self._socket.close()
 
     async def _over(self, visitors: set[asyncio.Task[None]]) -> None:
-        """Whoever was let in reads our answer to its end, within a moment."""
+        """Wait up to a second for the responses in progress, then cancel them."""
         if not visitors:
             return
         _, late = await asyncio.wait(tuple(visitors), timeout=1.0)
@@ -96,7 +98,7 @@ class OAuthCallback:
 
 
 def _brought(head: bytes, state: str) -> Mapping[str, str] | None:
-    """What a browser that was sent back brings; None for anybody else."""
+    """Return the query of a valid callback request; None for any other."""
     method, _, rest = head.partition(b"\r\n")[0].decode("latin-1").partition(" ")
     try:
         target = urlsplit(rest.rpartition(" ")[0])
@@ -128,7 +130,9 @@ def _first_kept(port: int) -> socket.socket:
 
 
 def _kept(port: int, *, again: bool = False) -> socket.socket:
-    """A socket that holds a port of loopback and lets nobody in; `again` also where its last visitor has just gone."""
+    """Return a socket that reserves a loopback port without listening; `again` allows a port that was used a moment
+    ago.
+    """
     held = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     try:
         held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, int(again))

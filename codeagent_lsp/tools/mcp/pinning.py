@@ -1,7 +1,7 @@
-"""What the tools of each server said when they were first met here; what has changed since needs a new approval.
+"""The descriptions of each server's tools when they were first seen; a changed one needs a new approval.
 
-One file in the workspace's state folder, which also lets tools be offered before their server runs. A tool that was
-never seen is pinned as it is: its calls ask anyway. Not here: asking (`tools/executor.py`).
+Stored in one file in the workspace's state folder, which also lets tools be offered before their server runs. A tool
+that was never seen is pinned as it is: its calls ask anyway. Not here: asking (`tools/executor.py`).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from codeagent_lsp.tools.mcp.settings import ServerSettings
 
 MAX_FILE = 4 << 20
 MAX_SERVER = 512 << 10
-"""Characters of one server's listing that are kept; of a longer one, only the pins."""
+"""Most characters of one server's stored listing; of a longer one, only the pins are stored."""
 
 
 @dataclass(slots=True)
@@ -34,18 +34,20 @@ class _Known:
 
 
 class Pins:
-    """The file. One that cannot be read holds nothing, one that cannot be written is forgotten with the server."""
+    """The pins of all servers in one file. An unreadable file counts as empty; if it cannot be written, pins live in
+    memory.
+    """
 
     def __init__(self, file: Path) -> None:
         self._file = file
         self._servers: dict[str, _Known] | None = None
 
     def listed(self, server: ServerSettings) -> tuple[RemoteTool, ...]:
-        """What this server listed last time."""
+        """Return the tools that this server listed last time."""
         return self._of(server).tools
 
     def keep(self, server: ServerSettings, tools: Iterable[RemoteTool]) -> None:
-        """This is what it lists now; tools that are new are pinned."""
+        """Store the tools that the server lists now and pin the new ones."""
         known = self._of(server)
         known.tools = tuple(tools)
         for tool in known.tools:
@@ -53,18 +55,18 @@ class Pins:
         self._write()
 
     def changed(self, server: ServerSettings, tool: RemoteTool) -> bool:
-        """Whether a tool is not what it was when it was pinned."""
+        """Return whether a tool differs from its pin."""
         return self._of(server).pins.get(tool.name, tool.pin) != tool.pin
 
     def accept(self, server: ServerSettings, tool: RemoteTool) -> None:
-        """The user saw it as it is now."""
+        """Pin a tool as it is now, after the user approved it."""
         known = self._of(server)
         if known.pins.get(tool.name) != tool.pin:
             known.pins[tool.name] = tool.pin
             self._write()
 
     def _of(self, server: ServerSettings) -> _Known:
-        """What is known of a server; nothing when it is another one of the same name."""
+        """Return the record of a server; a new one if the name now means another server."""
         if self._servers is None:
             self._servers = _read(self._file)
         known = self._servers.get(server.name)

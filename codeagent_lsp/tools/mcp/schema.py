@@ -1,7 +1,8 @@
-"""A foreign JSON Schema as a model is told it: small, without references, with nothing unseen in its words. Pure.
+"""Reduction of an untrusted JSON Schema for the model: small, without references or invisible characters. Pure
+functions.
 
-Foreign schemas are never run: their patterns and references could keep us busy for ever. Not here: fitting a call's
-arguments as far as that is safe (`llm/calls/schema.py`); the server has the last word about them.
+Foreign schemas are never evaluated: their patterns and references could take unbounded time. Not here: fitting a call's
+arguments as far as that is safe (`llm/calls/schema.py`); the server decides about them in the end.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Any
 from codeagent_lsp.workspace.text.visible import one_line
 
 MAX_SCHEMA = 6000
-"""Characters of a schema, as JSON, that a model is told."""
+"""Most characters of a schema, as JSON, that a model gets."""
 WORDS = 400
 SHORT_WORDS = 80
 DEPTH = 8
@@ -31,7 +32,7 @@ _TYPES: Mapping[str, type | tuple[type, ...]] = {
 
 
 def bounded_schema(schema: Mapping[str, Any], limit: int = MAX_SCHEMA) -> dict[str, Any]:
-    """The schema of an object within `limit`: first long words go, then all words, then what lies deep."""
+    """Return the schema of an object within `limit` characters: long texts go first, then all texts, then deep levels."""
     for words, depth in ((WORDS, DEPTH), (SHORT_WORDS, DEPTH), (0, DEPTH), (0, 4), (0, 2)):
         told = _as_object(_Cleaner(schema, words).clean(schema, depth))
         if len(json.dumps(told, default=str)) <= limit:
@@ -41,7 +42,7 @@ def bounded_schema(schema: Mapping[str, Any], limit: int = MAX_SCHEMA) -> dict[s
 
 
 def misfit(schema: Mapping[str, Any], arguments: Mapping[str, Any]) -> str:
-    """What is plainly wrong with arguments, '' for nothing: a missing one, an unknown one, one of another type."""
+    """Return a clear fault of arguments, '' if there is none: a missing or unknown one, or one of another type."""
     properties = schema.get("properties")
     properties = properties if isinstance(properties, Mapping) else {}
     if missing := [name for name in _names(schema.get("required")) if name not in arguments]:
@@ -56,7 +57,7 @@ def misfit(schema: Mapping[str, Any], arguments: Mapping[str, Any]) -> str:
 
 
 class _Cleaner:
-    """Copies a schema without what a model does not need; references within it are resolved."""
+    """Copies a schema without the parts that a model does not need, with internal references resolved."""
 
     def __init__(self, root: Mapping[str, Any], words: int) -> None:
         self._root = root
@@ -64,7 +65,7 @@ class _Cleaner:
         self._nodes = 0
 
     def clean(self, node: Any, depth: int) -> Any:
-        """A copy of a schema, or of a value in one. Beyond `depth` and in the size of it all, anything goes."""
+        """Return a copy of a schema, or of a value in one; {} beyond `depth` or the limit of nodes."""
         self._nodes += 1
         if depth <= 0 or self._nodes > NODES:
             return {}
@@ -86,7 +87,7 @@ class _Cleaner:
         return self.clean(value, depth - 1 if isinstance(value, Mapping | list) else depth)
 
     def _resolved(self, reference: str) -> Any:
-        """What a reference within the document leads to; anything, when it leads elsewhere."""
+        """Return the target of a reference within the document; {} for any other."""
         if not reference.startswith("#"):
             return {}
         node: Any = self._root

@@ -1,7 +1,7 @@
-"""One configured server: started at first need, in the background, and again when it ended; off when it does not start.
+"""One configured MCP server: started on demand, in the background, and restarted when it ends; off if it cannot start.
 
-Its life is one task, which owns the connection. Not here: talking with it (`connection.py`), its tools as the agent's
-(`adapter.py`), all servers together (`servers.py`).
+One task owns its connection. Not here: talking with it (`connection.py`), its tools as the agent's (`adapter.py`), all
+servers together (`servers.py`).
 """
 
 from __future__ import annotations
@@ -27,17 +27,19 @@ Connect = Callable[[ServerSettings, "Host"], Any]
 Started = Callable[[Callable[[], None], Callable[[bool], None]], "Host"]
 
 DEATHS = 3
-"""Ends in a row, with no call that worked between them, after which a server is off."""
+"""Number of consecutive ends, without a successful call between them, after which a server is off."""
 SETTLE_SECONDS = 0.2
 LONGEST_SETTLE = 30.0
-"""How long changes of a list may gather, in seconds; for a server that never stops telling of them, more and more."""
+"""Most seconds to collect changes of a list; the pause doubles up to this for a server that keeps announcing them."""
 CLOSE_SECONDS = 4.0
 
 _MODULE = "codeagent_lsp.tools.mcp.connection"
 
 
 class Server:
-    """`told` hears of every change of state or of tools. `host` makes what the server may know of us."""
+    """One server. `told` is called at every change of state or tools; `host` creates the client's side for a
+    connection.
+    """
 
     def __init__(
         self, settings: ServerSettings, known: tuple[RemoteTool, ...], host: Started, told: Callable[[Server], None]
@@ -56,14 +58,14 @@ class Server:
         self._deaths = 0
 
     def begin(self) -> None:
-        """Start it, unless it runs, is off, or did not start before."""
+        """Start the server, unless it runs, is off, or failed before."""
         if self.state in ("idle", "stopped") and (self._task is None or self._task.done()):
             self._settled.clear()
             self._become("starting")
             self._task = asyncio.create_task(self._live(), name=f"mcp {self.settings.name}")
 
     async def call(self, tool: RemoteTool, arguments: Mapping[str, Any], calling: Calling) -> dict[str, Any]:
-        """What a tool gave. ToolFailed or McpRefused; also when the tool is not any more what it was."""
+        """Call a tool and return its result. ToolFailed or McpRefused, also if the tool has changed or vanished."""
         connection = await self._ready()
         current = next((item for item in self.listed if item.name == tool.name), None)
         if current is None:
@@ -75,7 +77,7 @@ class Server:
         return result
 
     async def ask_anew(self) -> None:
-        """List the tools again of one that does not say when they change. ToolFailed or McpProblem."""
+        """List the tools again, if the server does not announce changes. ToolFailed or McpProblem."""
         connection = self._connection
         if connection is None:
             raise ToolFailed(f"The server {self.settings.name} is {self.state}.", ErrorCode.MCP_NETWORK_ERROR)
@@ -87,14 +89,14 @@ class Server:
             self._told(self)
 
     async def close(self) -> None:
-        """Stop it, within seconds."""
+        """Stop the server, within seconds."""
         task, self._task = self._task, None
         if task is not None:
             task.cancel()
             await asyncio.wait([task], timeout=CLOSE_SECONDS)
 
     async def settled(self) -> None:
-        """Wait until it is known whether it works."""
+        """Wait until the start has succeeded or failed."""
         if self.state == "starting":
             await self._settled.wait()
 
@@ -117,7 +119,7 @@ class Server:
         return self._connection
 
     async def _live(self) -> None:
-        """From the start to the end of one connection."""
+        """Run one connection from its start to its end."""
         try:
             connect = await asyncio.to_thread(_connector)
             async with AsyncExitStack() as stack:
@@ -149,7 +151,7 @@ class Server:
         return await patient(once, grade_of)
 
     async def _attend(self, connection: Connection) -> None:
-        """List its tools again whenever it says so, until it ends."""
+        """List the tools again at each announced change, until the connection ends."""
         listening = asyncio.create_task(connection.listen())
         pause, now = SETTLE_SECONDS, asyncio.get_running_loop().time
         try:
@@ -167,7 +169,7 @@ class Server:
             await asyncio.wait([listening])
 
     def _ended(self, problem: McpProblem) -> None:
-        """It worked and ended, or it did not work at all."""
+        """Record the end of a connection, or a failed start."""
         worked = self._connection is not None
         self._connection = None
         self._deaths += 1
@@ -175,7 +177,7 @@ class Server:
         self._become("stopped" if worked and self._deaths < DEATHS else "failed")
 
     def _waits(self, waiting: bool) -> None:
-        """The user is asked to log in, or no more."""
+        """Record that the user is asked to log in, or no longer."""
         if self.state in ("starting", "login"):
             self._become("login" if waiting else "starting")
 
@@ -189,12 +191,12 @@ class Server:
 
 
 def grade_of(error: BaseException) -> ErrorCode:
-    """The code that a named problem carries, or that of an error."""
+    """Return the code of a problem or error."""
     return error.code if isinstance(error, McpProblem) else grade(error)
 
 
 def _connector() -> Connect:
-    """The heavy part, imported at first need. McpProblem when the library is not installed."""
+    """Import the connection module late, as it is heavy. McpProblem if the library is not installed."""
     try:
         connect: Connect = import_module(_MODULE).connected
     except ImportError as error:

@@ -1,7 +1,6 @@
-"""All configured servers: brought in step with the settings, their tools with the registry, their states for the user.
+"""All configured MCP servers: kept in step with the settings, their tools with the registry, their states for the user.
 
-Nothing is started before it is needed, which is when a run begins or somebody asks. Not here: one server
-(`server.py`).
+A server is started when a run begins or its status is requested. Not here: one server (`server.py`).
 """
 
 from __future__ import annotations
@@ -26,12 +25,12 @@ if TYPE_CHECKING:
     from codeagent_lsp.tools.mcp.logins import Logins
 
 LOOK_SECONDS = 300.0
-"""How old the list of a server may be, when a run begins, that does not say when its tools change."""
+"""Most age in seconds, at the start of a run, of the tool list of a server that does not announce changes."""
 
 
 class McpServers:
-    """`settings` is the setting `mcp.servers` of now; `told` hears once of each server that cannot be used; `disabled`
-    names tools that the user switched off; without `logins` nobody can log in.
+    """The servers of one workspace. `settings` returns the current `mcp.servers`; `told` gets each server's problem
+    once; `disabled` returns the tools that the user switched off; without `logins` no login is possible.
     """
 
     def __init__(
@@ -61,7 +60,7 @@ class McpServers:
         self._tasks: set[asyncio.Task[Any]] = set()
 
     def begin(self) -> None:
-        """Start what the settings name and does not run; stop what they do not name any more."""
+        """Start the servers of the settings that do not run, and stop those that are no longer in the settings."""
         if not self._settings() and not self._servers:
             return
         self._in_step()
@@ -69,13 +68,13 @@ class McpServers:
             server.begin()
 
     def observe(self, event: events.Event) -> None:
-        """A run that may use tools begins."""
+        """Start the servers when a run that may use tools begins."""
         if isinstance(event, events.RunStarted) and event.kind != "runFile":
             self.begin()
             self._later(self._look())
 
     async def status(self) -> list[dict[str, Any]]:
-        """Each server with its state, and entries that cannot be used. Waits for nothing."""
+        """Return each server with its state, and invalid entries, without waiting for a start."""
         self.begin()
         await self._refresh()
         broken = [
@@ -84,12 +83,12 @@ class McpServers:
         return [*map(self._row, self._servers.values()), *broken]
 
     async def reload(self) -> None:
-        """Stop everything, read the settings again and start what they name, also what did not start before."""
+        """Stop all servers, read the settings again and start them, also those that failed before."""
         await self._stop(list(self._servers))
         self.begin()
 
     async def close(self) -> None:
-        """Stop everything for good, within seconds."""
+        """Stop all servers for good, within seconds."""
         await self._stop(list(self._servers))
         if self._tasks:
             _, late = await asyncio.wait(list(self._tasks), timeout=CLOSE_SECONDS)
@@ -97,7 +96,7 @@ class McpServers:
                 task.cancel()
 
     def tools_of(self, server: Server) -> Tools:
-        """Its tools here; the same objects as long as they are the same. The first of a name has it."""
+        """Return the agent's tools for a server; unchanged tools are the same objects. The first tool of a name wins."""
         if server.state in ("failed", "disabled"):
             return ()
         from codeagent_lsp.tools.mcp.adapter import full_name  # late: tools are heavy; who has no server has none
@@ -113,7 +112,7 @@ class McpServers:
 
     @property
     def servers(self) -> tuple[Server, ...]:
-        """Those that the settings name, as far as they can be used."""
+        """Return the servers in the settings with valid entries."""
         return tuple(self._servers.values())
 
     def _adapted(self, server: Server, remote: RemoteTool) -> McpTool:
@@ -153,7 +152,7 @@ class McpServers:
         return Host(self._folders, self._environ, changed, self._logins, waits)
 
     def _changed(self, server: Server) -> None:
-        """A server started, ended, failed or has other tools."""
+        """Handle a change of state or tools of a server."""
         name = server.settings.name
         if self._servers.get(name) is not server:
             return
@@ -180,11 +179,11 @@ class McpServers:
         await self._refresh()
 
     async def _look(self) -> None:
-        """Ask the servers for what they have not said; one that fails keeps what it had."""
+        """List the tools of servers that do not announce changes; one that fails keeps its list."""
         await CompositeProvider("mcp", tuple(self._asked.values())).tools()
 
     async def _refresh(self) -> None:
-        """Bring the registry in step."""
+        """Update the registry."""
         plugged = await self._plug.refresh()
         for name in set(plugged.added) & set(self._disabled()):
             self._registry.disable(name, "switched off in the settings")
@@ -217,13 +216,13 @@ class _All:
         self._servers = servers
 
     async def tools(self) -> Tools:
-        """What there is now."""
+        """Return the current tools."""
         parts = [_Of(self._servers, server) for server in self._servers.servers]
         return await CompositeProvider(self.name, parts).tools()
 
 
 class _Of:
-    """The tools of one server, as a provider; `anew` asks the server, where else what is known is enough."""
+    """The tools of one server, as a provider; with `anew` they are listed again, else the known ones are used."""
 
     def __init__(self, servers: McpServers, server: Server, *, anew: bool = False) -> None:
         self._anew = anew
@@ -232,7 +231,7 @@ class _Of:
         self._server = server
 
     async def tools(self) -> Tools:
-        """What there is now; nothing from a server that does not work."""
+        """Return the current tools; none for a server that is off or failed."""
         if self._anew:
             await self._server.ask_anew()
         return self._servers.tools_of(self._server)

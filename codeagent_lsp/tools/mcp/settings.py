@@ -1,6 +1,6 @@
-"""The setting `mcp.servers` as values: which server is started or reached how, and what is wrong with an entry.
+"""The setting `mcp.servers` as values, with the problems of invalid entries. Pure functions.
 
-Pure. Not here: starting and reaching them (`connection.py`), which tools they have (`server.py`).
+Not here: starting and reaching servers (`connection.py`), which tools they have (`server.py`).
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class ServerSettings:
     """One server. `command` with `args` for stdio, else `url`; `seconds` is the limit of a start and of a call.
 
     `env`, `headers` and `oauth` may hold secrets: they are never shown. `auto_approve` names tools, or all of them by
-    `*`; `oauth` is who we are for a login, where a server does not register us: `clientId` and perhaps `clientSecret`.
+    `*`; `oauth` is a fixed client registration: `clientId` and perhaps `clientSecret`.
     """
 
     name: str
@@ -72,7 +72,7 @@ class ServerSettings:
 
     @property
     def where(self) -> str:
-        """How it is reached, for the user's eyes: a program's name, or an address without what may be secret."""
+        """Return its address for display: the program's name, or the URL without its query."""
         if self.transport == "stdio":
             return self.command
         parts = urlsplit(self.url)
@@ -80,29 +80,29 @@ class ServerSettings:
 
     @property
     def authorized(self) -> bool:
-        """Whether the settings say who we are."""
+        """Return whether the settings contain an Authorization header."""
         return any(name.lower() == "authorization" for name in self.headers)
 
     @property
     def identity(self) -> str:
-        """A hash of what makes it this server: not its limits or approvals, and nothing secret can be read from it."""
+        """Return a SHA-256 hash of what identifies the server: without limits, approvals and secrets."""
         told = [self.transport, self.command, self.args, self.cwd, self.where if self.url else ""]
         told += [self.oauth["clientId"]] if self.oauth else []
         return hashlib.sha256(json.dumps(told).encode()).hexdigest()
 
     def approves(self, tool: str) -> bool:
-        """Whether the user's settings allow this tool without a question."""
+        """Return whether the settings approve this tool without asking."""
         return tool in self.auto_approve or "*" in self.auto_approve
 
     def same(self, other: ServerSettings) -> bool:
-        """Whether nothing at all is different."""
+        """Return whether all settings are equal."""
         return asdict(self) == asdict(other)
 
 
 def read_servers(
     given: Mapping[str, Any], environ: Mapping[str, str]
 ) -> tuple[tuple[ServerSettings, ...], dict[str, McpProblem]]:
-    """The servers of the setting, and by name what is wrong with entries that cannot be used."""
+    """Return the servers of the setting, and the problems of invalid entries by name."""
     servers: list[ServerSettings] = []
     problems: dict[str, McpProblem] = {}
     for name, entry in list(given.items())[:MAX_SERVERS]:
@@ -114,7 +114,7 @@ def read_servers(
 
 
 def secrets_in(given: Mapping[str, Any], environ: Mapping[str, str]) -> tuple[str, ...]:
-    """The values of the setting that nobody may see: headers, secrets of clients, what looks secret in environments."""
+    """Return the secret values of the setting: headers, client secrets, and variables that look secret."""
     servers, _ = read_servers(given, environ)
     found = [value for server in servers for name, value in server.env.items() if is_secret(name, value)]
     for server in servers:
@@ -125,7 +125,7 @@ def secrets_in(given: Mapping[str, Any], environ: Mapping[str, str]) -> tuple[st
 
 
 def names_server(tool: str) -> bool:
-    """Whether a name that stands where names of tools do means a whole server: `mcp.<server>`."""
+    """Return whether a name in a list of tools means a whole server: `mcp.<server>`."""
     return tool.startswith(PREFIX) and "." not in tool.removeprefix(PREFIX)
 
 
@@ -158,7 +158,7 @@ def _server(name: str, entry: Any, environ: Mapping[str, str]) -> ServerSettings
 
 @dataclass(frozen=True, slots=True)
 class _ServerEntryReader:
-    """The values of one entry by key; McpProblem names the key that has another type."""
+    """Typed access to the values of one entry; McpProblem names the key whose value is invalid."""
 
     name: str
     entry: Mapping[str, Any]
@@ -232,7 +232,7 @@ class _ServerEntryReader:
 
 
 def _scheme(url: str) -> str:
-    """The scheme of an address that can be used; '' when it cannot, or when it carries a user."""
+    """Return the scheme of a usable address; '' if it is malformed or contains a user."""
     if re.search(r"[\s\\\0]", url):
         return ""
     try:

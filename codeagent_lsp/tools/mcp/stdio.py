@@ -1,7 +1,7 @@
-"""The transport to a server that is a child process: one JSON message a line.
+"""The stdio transport (MCP) to a server as a child process: one JSON message per line.
 
-The process is in the care of the watchdog of the shadow, so that its whole tree ends with us, however we end. Of the
-user's environment it sees what commands see, and what its settings add. Not here: what is said.
+The shadow's watchdog guards the process, so that its whole tree ends with ours. It sees the environment that commands
+see, and what its settings add. Not here: the messages.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ Streams = tuple[MemoryObjectReceiveStream[Item], MemoryObjectSendStream[SessionM
 
 
 def launch_of(settings: ServerSettings, folder: str, environ: Mapping[str, str]) -> Launch:
-    """How its process is started; `folder` is where, unless its settings say."""
+    """Return how the server's process is started; `folder` is its default working folder."""
     environment = with_own_programs_last(scrubbed(environ, settings.env), [folder])
     cwd = os.path.join(folder, os.path.expanduser(settings.cwd))  # noqa: PTH111, PTH118 - what the user wrote
     command = os.path.expanduser(settings.command)  # noqa: PTH111
@@ -46,7 +46,7 @@ def launch_of(settings: ServerSettings, folder: str, environ: Mapping[str, str])
 
 @asynccontextmanager
 async def stdio_transport(launch: Launch, health: Health) -> AsyncGenerator[Streams, None]:
-    """The streams of messages from and to a new process. ToolFailed when there is none; it ends with this context."""
+    """Start the process and yield its message streams; it ends with this context. ToolFailed if it cannot be started."""
     child = _Child(launch, health)
     try:
         await settled(child.guarded.start(launch, _LIMITS, apart=True, talk=True))
@@ -66,7 +66,7 @@ async def stdio_transport(launch: Launch, health: Health) -> AsyncGenerator[Stre
 
 
 class _Child:
-    """The process and the two queues of messages."""
+    """The process and its two message queues."""
 
     def __init__(self, launch: Launch, health: Health) -> None:
         self.guarded = Guarded()
@@ -77,7 +77,7 @@ class _Child:
         self.outbox, self._go = anyio.create_memory_object_stream[SessionMessage](OUTBOX)
 
     async def read(self) -> None:
-        """Pass on its messages until it says nothing more."""
+        """Forward its messages until its output ends."""
         reader = dict(self.guarded.streams)["stdout"]
         lines = Lines()
         try:
@@ -98,13 +98,13 @@ class _Child:
             pass
 
     async def keep_last_words(self) -> None:
-        """Its standard error, the end of it."""
+        """Record the end of its standard error."""
         reader = dict(self.guarded.streams)["stderr"]
         while data := await reader.read(_CHUNK):
             self._health.printed(data)
 
     async def write(self) -> None:
-        """Send our messages as fast as it takes them."""
+        """Write our messages to its standard input."""
         stdin = self.guarded.stdin
         if stdin is None:
             return
@@ -117,13 +117,13 @@ class _Child:
             self._health.problem = self._health.problem or error
 
     def hang_up(self) -> None:
-        """Nothing more is sent or heard."""
+        """Close both queues."""
         self._leaving = True
         self.inbox.close()
         self.outbox.close()
 
     async def leave(self) -> None:
-        """Give it a moment to end by itself: its standard input is at its end."""
+        """Close its standard input and wait up to GRACE_SECONDS for its exit."""
         if self.guarded.stdin is not None:
             self.guarded.stdin.close()
         try:
@@ -133,7 +133,7 @@ class _Child:
             pass
 
     def close(self) -> None:
-        """Give back the queues."""
+        """Close all streams."""
         for stream in (self._came, self.inbox, self.outbox, self._go):
             stream.close()
 
@@ -158,7 +158,7 @@ class _Child:
         return SessionMessage(JSONRPCError(jsonrpc="2.0", id=line.answers, error=error))
 
     async def _ended(self) -> None:
-        """It closed its output, and not because we left: note how it ended, when it does so soon."""
+        """Record how the process ended, if it closed its output before we left."""
         if self._leaving:
             return
         try:

@@ -1,6 +1,6 @@
-"""The transport over a WebSocket: one JSON message in each text frame. The library has none.
+"""A transport over WebSocket, one JSON message in each text frame, which the library lacks.
 
-Redirects are not followed: headers may hold secrets. Not here: what is said.
+Redirects are not followed, as headers may hold secrets. Not here: the messages.
 """
 
 from __future__ import annotations
@@ -25,23 +25,23 @@ _CLOSING_SECONDS = 1.0
 
 
 class _Ended(asyncio.Transport):
-    """In place of a transport that has ended."""
+    """A replacement for a transport that has ended."""
 
     def abort(self) -> None:
-        """Nothing is left to do. asyncio's own fails here when it ended while much was still to be written."""
+        """Do nothing; asyncio's own method fails here if it ended with much data unwritten."""
 
 
 class Socket(ClientConnection):
-    """May be written to and closed when the other side has closed it: ConnectionClosed, and nothing else, is told."""
+    """A connection that can be written to and closed after the peer closed it; it then raises only ConnectionClosed."""
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Called by asyncio, once."""
+        """Handle the end of the connection (called once by asyncio)."""
         super().connection_lost(exc)
         self.transport = _Ended()
 
 
 class _Straight(connect):
-    """Connects to the address that it was given and to no other."""
+    """A connector that does not follow redirects."""
 
     def process_redirect(self, exc: Exception) -> Exception | str:
         return exc
@@ -49,7 +49,7 @@ class _Straight(connect):
 
 @asynccontextmanager
 async def websocket_transport(settings: ServerSettings, health: Health) -> AsyncGenerator[Streams, None]:
-    """The streams of messages from and to a server. OSError or a WebSocket error when it cannot be reached."""
+    """Open the connection and yield its message streams. OSError or a WebSocket error if it cannot be reached."""
     opened = _Straight(
         settings.url,
         create_connection=Socket,
@@ -82,7 +82,7 @@ async def websocket_transport(settings: ServerSettings, health: Health) -> Async
 
 
 async def _read(socket: ClientConnection, send: Callable[[Item], Awaitable[None]], health: Health) -> None:
-    """Pass on what comes until the connection ends."""
+    """Forward messages until the connection ends."""
     try:
         async for data in socket:
             await send(_item(data, health))

@@ -1,4 +1,4 @@
-"""Tools that work with other tools: subagents, groups of tools, chains of calls."""
+"""The feature `orchestration`: tools that work with other tools, namely subagents, tool groups, chains of calls."""
 
 from codeagent_lsp.tools.feature import Feature
 

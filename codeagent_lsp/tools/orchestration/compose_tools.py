@@ -1,6 +1,6 @@
-"""`compose`: a chain of tools in one call, each step judged, limited and counted like a call of its own.
+"""The tool `compose`: a chain of tools in one call; each step is judged, limited and counted like a call of its own.
 
-Not here: what becomes of an output on its way (`composition.py`).
+Not here: how an output becomes arguments (`composition.py`).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ MOST_STEPS = 10
 
 
 class ComposeStep(Parameters):
-    """One call; from the second on it gets something of the result before it."""
+    """One call; from the second on it may take arguments from the previous result."""
 
     tool: str
     arguments: dict[str, Any] = Field(default_factory=dict)
@@ -28,13 +28,15 @@ class ComposeStep(Parameters):
 
 
 class ComposeParameters(Parameters):
-    """The chain."""
+    """The steps of the chain."""
 
     steps: list[ComposeStep] = Field(min_length=2, max_length=MOST_STEPS)
 
 
 class Compose(Tool[ComposeParameters]):
-    """Run a chain. The effect `ask` keeps it from running beside other calls; what its steps do is judged there."""
+    """Run a chain of tools. The effect `ask` prevents it from running concurrently; each step is judged by its own
+    effect.
+    """
 
     traits: ClassVar[ToolTraits] = ToolTraits(
         "compose",
@@ -46,7 +48,7 @@ class Compose(Tool[ComposeParameters]):
     parameters = ComposeParameters
 
     async def run(self, arguments: ComposeParameters, context: ToolContext) -> ToolOutput:
-        """The last result, and a line for each step before it."""
+        """Return the last result, after a line for each step before it. ToolRetry or PermissionDenied if a step fails."""
         calls = context.need(Calls, "Tools cannot be chained here.")
         done: list[str] = []
         result: ToolResult | None = None
@@ -68,7 +70,7 @@ class Compose(Tool[ComposeParameters]):
 
 
 def _taken(output: ToolOutput, tool: Tool[Any], target: Tool[Any], step: ComposeStep) -> dict[str, Any]:
-    """What a step takes; nothing when it says nothing and is told everything."""
+    """Return the arguments from the previous result; none if the step has no `take` and all required arguments."""
     if step.take is None:
         required = target.input_schema().get("required", [])
         if all(name in step.arguments for name in required):

@@ -1,4 +1,4 @@
-"""`delegate`: a part of the task for an agent with a conversation of its own. Not here: the agents."""
+"""The tool `delegate`: a part of the task for an agent with a conversation of its own. Not here: the agents."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from codeagent_lsp.tools.traits import ToolTraits
 
 
 class DelegateParameters(Parameters):
-    """Who does what."""
+    """The agent and its task."""
 
     agent: str = Field(min_length=1, max_length=100, description="planner, coder, reviewer, or one you were told of")
     task: str = Field(min_length=1, max_length=20_000, description="All it must know; it sees nothing else")
 
 
 class Delegate(Tool[DelegateParameters]):
-    """Hand a task on and wait for the report."""
+    """Delegate a task and wait for the report."""
 
     traits: ClassVar[ToolTraits] = ToolTraits(
         "delegate",
@@ -32,6 +32,6 @@ class Delegate(Tool[DelegateParameters]):
     parameters = DelegateParameters
 
     async def run(self, arguments: DelegateParameters, context: ToolContext) -> ToolOutput:
-        """The report."""
+        """Return the agent's report."""
         delegates = context.need(Delegates, "Nothing can be delegated here. Do it yourself.")
         return ToolOutput(await delegates.delegate(arguments.agent, arguments.task))

@@ -1,4 +1,4 @@
-"""`enable_tools`: more tools for a model that needs them. Not here: which ones are offered
+"""The tool `enable_tools`: more tools for a model that needs them. Not here: which ones are offered
 (`session/conversation/tool_selection.py`).
 """
 
@@ -15,20 +15,20 @@ from codeagent_lsp.tools.traits import ToolTraits
 
 
 class EnableToolsParameters(Parameters):
-    """Which group."""
+    """The group to enable."""
 
     group: str = Field(min_length=1, max_length=100)
 
 
 class EnableTools(Tool[EnableToolsParameters]):
-    """Switch a group on."""
+    """Enable a group of tools."""
 
     traits: ClassVar[ToolTraits] = ToolTraits("enable_tools", "Get more tools. Groups:", "read")
     parameters = EnableToolsParameters
     output = list[str]
 
     async def run(self, arguments: EnableToolsParameters, context: ToolContext) -> ToolOutput:
-        """The names of its tools."""
+        """Return the names of its tools."""
         groups = context.need(ToolGroups, "All tools there are are switched on.")
         names = groups.enable(arguments.group.strip())
         return ToolOutput(f"You have these tools now: {', '.join(names)}.", list(names))

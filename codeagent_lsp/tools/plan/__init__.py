@@ -1,5 +1,6 @@
-"""Plans: steps for long work, and the plan document that the user approves. How a run works on the steps is in
-`session/plan`."""
+"""The feature `plan`: steps for long work, and the plan document that the user approves. How a run works on the steps
+is in `session/plan`.
+"""
 
 from codeagent_lsp.tools.feature import Feature
 

@@ -1,7 +1,7 @@
-"""A plan: a goal and ordered steps with their states, as a value. Pure.
+"""A plan: a goal and ordered steps with their states, as an immutable value. Pure functions.
 
-Every change gives a new plan; a change that makes no sense raises SessionError with a sentence for the user. Not
-here: running the steps (`session/plan/execution.py`), telling of a change (`session/plan/plan_state.py`).
+Every change returns a new plan; an invalid change raises SessionError with a sentence for the user. Not here: running
+the steps (`session/plan/execution.py`), telling of a change (`session/plan/plan_state.py`).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ MARKS: Mapping[StepState, str] = {
 
 @dataclass(frozen=True, slots=True)
 class PlanStep:
-    """One step. `error` says why it failed, or why it was skipped."""
+    """One step. `error` is the reason why it failed, or was skipped."""
 
     step_id: str
     title: str
@@ -39,7 +39,7 @@ class PlanStep:
     error: str = ""
 
     def to_data(self) -> dict[str, Any]:
-        """As events carry it; an empty error is left out."""
+        """Return the step as in events; an empty error is left out."""
         data: dict[str, Any] = {
             "step_id": self.step_id,
             "title": self.title,
@@ -51,7 +51,7 @@ class PlanStep:
 
     @staticmethod
     def from_data(data: Mapping[str, Any]) -> PlanStep:
-        """The step that `to_data` wrote. KeyError or ValueError for anything else."""
+        """Return the step from the result of `to_data`. KeyError or ValueError if it is malformed."""
         state = data.get("state", "pending")
         if state not in MARKS:
             raise ValueError(f"no state of a step: {state!r}")
@@ -62,7 +62,7 @@ class PlanStep:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The steps in order. `replans` counts how often the model has changed them after a failure."""
+    """The goal and its steps in order. `replans` counts the changes by the model after failures."""
 
     goal: str
     steps: tuple[PlanStep, ...]
@@ -71,11 +71,11 @@ class Plan:
 
     @staticmethod
     def create(goal: str, drafts: Iterable[StepDraft], complexity: str = "") -> Plan:
-        """A new plan; its steps are named "1", "2" and so on."""
+        """Return a new plan; its steps are named "1", "2" and so on."""
         return Plan(goal, _numbered(drafts, 1), complexity)
 
     def step(self, step_id: str) -> PlanStep:
-        """The step of that id. SessionError when there is none."""
+        """Return the step with that id. SessionError if there is none."""
         found = next((step for step in self.steps if step.step_id == step_id), None)
         if found is None:
             known = ", ".join(step.step_id for step in self.steps)
@@ -83,66 +83,68 @@ class Plan:
         return found
 
     def number(self, step_id: str) -> int:
-        """Which step it is, from 1."""
+        """Return the 1-based number of a step."""
         return self.steps.index(self.step(step_id)) + 1
 
     def label(self, step_id: str) -> str:
-        """For people: "2/5 title"."""
+        """Return the label of a step for people: "2/5 title"."""
         return f"{self.number(step_id)}/{len(self.steps)} {self.step(step_id).title}"
 
     @property
     def next(self) -> PlanStep | None:
-        """The first step that is neither completed nor skipped; None when the plan has ended."""
+        """Return the first step that is neither completed nor skipped; None if there is none left."""
         return next((step for step in self.steps if step.state not in ENDED), None)
 
     @property
     def running(self) -> PlanStep | None:
-        """The step at work."""
+        """Return the running step; None if there is none."""
         return next((step for step in self.steps if step.state == "running"), None)
 
     @property
     def progress(self) -> int:
-        """How much has ended, 0 to 100."""
+        """Return the share of ended steps in percent, 0 to 100."""
         ended = sum(step.state in ENDED for step in self.steps)
         return 100 * ended // len(self.steps) if self.steps else 100
 
     @property
     def may_replan(self) -> bool:
-        """Whether the model may change the plan once more."""
+        """Return whether the model may change the plan once more."""
         return self.replans < MOST_REPLANS
 
     def started(self, step_id: str) -> Plan:
-        """With a step at work; one step at a time, the earlier ones ended."""
+        """Return the plan with a step running. SessionError if it is not the next one, or one is running already."""
         self._must_be_next(step_id)
         return self._with(step_id, "running")
 
     def completed(self, step_id: str) -> Plan:
-        """With a step that went well."""
+        """Return the plan with a step completed."""
         return self._with(step_id, "completed")
 
     def failed(self, step_id: str, error: str) -> Plan:
-        """With a step that went wrong."""
+        """Return the plan with a step failed."""
         return self._with(step_id, "failed", error)
 
     def cancelled(self) -> Plan:
-        """With the step at work stopped; the same when none is."""
+        """Return the plan with the running step cancelled; unchanged if none is running."""
         running = self.running
         return self if running is None else self._with(running.step_id, "cancelled")
 
     def retried(self, step_id: str) -> Plan:
-        """With a step that did not go well open again. SessionError for one that is completed or at work."""
+        """Return the plan with a step pending again. SessionError if it is completed or running, or not the next one."""
         self._must_be_open(step_id, "completed", "running")
         opened = self._with(step_id, "pending", self.step(step_id).error)
         opened._must_be_next(step_id)
         return opened
 
     def skipped(self, step_id: str, reason: str = "") -> Plan:
-        """With a step that is left out. SessionError for one that is completed."""
+        """Return the plan with a step skipped. SessionError if it is completed."""
         self._must_be_open(step_id, "completed")
         return self._with(step_id, "skipped", reason or self.step(step_id).error)
 
     def replanned(self, drafts: Iterable[StepDraft]) -> Plan:
-        """With other steps in place of those to come; what was tried stays, what failed counts as left out."""
+        """Return the plan with the pending steps replaced; steps already tried stay, failed and cancelled ones as
+        skipped.
+        """
         kept = tuple(
             replace(step, state="skipped") if step.state in ("failed", "cancelled", "running") else step
             for step in self.steps
@@ -152,11 +154,11 @@ class Plan:
         return replace(self, steps=(*kept, *_numbered(drafts, first)), replans=self.replans + 1)
 
     def steps_data(self) -> tuple[dict[str, Any], ...]:
-        """The steps as events carry them."""
+        """Return the steps as in events."""
         return tuple(step.to_data() for step in self.steps)
 
     def text(self) -> str:
-        """For the model: the goal and a line for each step."""
+        """Return the plan for the model: the goal and a line for each step."""
         lines = [f"{MARKS[step.state]} {step.step_id}. {step.title}{_why(step)}" for step in self.steps]
         return "\n".join([f"Goal: {self.goal}", *lines])
 

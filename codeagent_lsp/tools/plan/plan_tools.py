@@ -1,4 +1,4 @@
-"""`create_plan`: steps for long work. `plan_enter`, `plan_update`, `plan_exit`: a document that the user approves."""
+"""The tool `create_plan` for steps of long work, and `plan_enter`, `plan_update`, `plan_exit` for the plan document."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MOST_STEPS = 30
 
 
 class PlannedStep(Parameters):
-    """One step: small enough to be checked on its own."""
+    """One step, small enough to be checked by itself."""
 
     title: str = Field(min_length=1, max_length=200)
     description: str = Field("", max_length=4000)
@@ -32,7 +32,7 @@ class CreatePlanParameters(Parameters):
 
 
 class CreatePlan(Tool[CreatePlanParameters]):
-    """Work in steps from now on."""
+    """Split the task into steps and work on them one by one."""
 
     traits: ClassVar[ToolTraits] = ToolTraits(
         "create_plan",
@@ -43,7 +43,7 @@ class CreatePlan(Tool[CreatePlanParameters]):
     parameters = CreatePlanParameters
 
     async def run(self, arguments: CreatePlanParameters, context: ToolContext) -> ToolOutput:
-        """What happens next, for the model."""
+        """Return what happens next, for the model."""
         steps = tuple(
             StepDraft(step.title.strip() or step.title, step.description, tuple(step.expected_tools))
             for step in arguments.steps
@@ -52,7 +52,7 @@ class CreatePlan(Tool[CreatePlanParameters]):
 
 
 class PlanEnterParameters(Parameters):
-    """What the plan is about."""
+    """The title of the plan."""
 
     title: str = Field(min_length=1, max_length=200)
 
@@ -70,12 +70,12 @@ class PlanEnter(Tool[PlanEnterParameters]):
     parameters = PlanEnterParameters
 
     async def run(self, arguments: PlanEnterParameters, context: ToolContext) -> ToolOutput:
-        """What to do now, for the model."""
+        """Return what to do now, for the model."""
         return ToolOutput(_planner(context).enter(arguments.title))
 
 
 class PlanUpdateParameters(Parameters):
-    """`replace` the whole text, `append` to it, or write one `section`."""
+    """The change: `replace` the whole text, `append` to it, or write one `section`."""
 
     action: UpdateAction
     content: str = Field(max_length=40_000)
@@ -94,12 +94,12 @@ class PlanUpdate(Tool[PlanUpdateParameters]):
     parameters = PlanUpdateParameters
 
     async def run(self, arguments: PlanUpdateParameters, context: ToolContext) -> ToolOutput:
-        """The size of the document now."""
+        """Return the size of the document, for the model."""
         return ToolOutput(_planner(context).update(arguments.action, arguments.content, arguments.section))
 
 
 class PlanExit(Tool[NoParameters]):
-    """Ask for the user's approval."""
+    """Ask for the user's approval of the plan document."""
 
     traits: ClassVar[ToolTraits] = ToolTraits(
         "plan_exit", "Ask the user to approve the written plan. Work begins when they do.", "ask",
@@ -108,7 +108,7 @@ class PlanExit(Tool[NoParameters]):
     parameters = NoParameters
 
     async def run(self, arguments: NoParameters, context: ToolContext) -> ToolOutput:
-        """What the user decided, for the model."""
+        """Return the user's decision, for the model."""
         return ToolOutput(await _planner(context).exit())
 
 

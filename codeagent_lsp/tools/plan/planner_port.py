@@ -1,4 +1,4 @@
-"""The port of planning: what the planning tools ask for, without knowing what becomes of it.
+"""The port between the planning tools and the plan of a run.
 
 Not here: what a plan is (`tools/plan/plan.py`), running its steps (`session/plan/execution.py`).
 """
@@ -13,7 +13,7 @@ UpdateAction = Literal["replace", "append", "section"]
 
 @dataclass(frozen=True, slots=True)
 class StepDraft:
-    """A step as the model proposes it; `expected_tools` are names of tools it thinks it will need."""
+    """A step as the model proposes it; `expected_tools` are the names of tools it expects to need."""
 
     title: str
     description: str = ""
@@ -21,13 +21,13 @@ class StepDraft:
 
 
 class Planner(Protocol):
-    """Takes the plans of one run. Every answer is a sentence for the model; ToolRetry says what to correct."""
+    """Port: the plans of one run. Every method returns a sentence for the model; ToolRetry says what to correct."""
 
     def create(self, goal: str, steps: tuple[StepDraft, ...], complexity: str) -> str:
-        """The work shall go on in these steps."""
+        """Work in these steps from now on."""
 
     def enter(self, title: str) -> str:
-        """Begin a plan document; until it is approved only reading is allowed."""
+        """Begin a plan document; only reading is allowed until it is approved."""
 
     def update(self, action: UpdateAction, content: str, section: str) -> str:
         """Change the plan document."""

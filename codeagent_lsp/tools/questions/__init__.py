@@ -1,4 +1,4 @@
-"""Questions to the user."""
+"""The feature `questions`: questions to the user."""
 
 from codeagent_lsp.tools.feature import Feature
 

@@ -1,4 +1,4 @@
-"""`AskUser`: one to three questions to the user, asked one at a time."""
+"""The tool `AskUser`: one to three questions to the user, asked one at a time."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from codeagent_lsp.tools.traits import ToolTraits
 
 
 class UserQuestion(Parameters):
-    """One question; without options the user types."""
+    """One question; without options the user enters text."""
 
     text: str = Field(min_length=1, max_length=2000)
     options: list[str] | None = Field(None, max_length=10)
@@ -27,7 +27,7 @@ class AskUserParameters(Parameters):
 
 
 class AskUser(Tool[AskUserParameters]):
-    """Ask when only the user can know."""
+    """Ask the user what only the user can know."""
 
     traits: ClassVar[ToolTraits] = ToolTraits(
         "AskUser", "Ask the user up to three questions. Use it only when you cannot find out yourself.", "ask",
@@ -37,7 +37,7 @@ class AskUser(Tool[AskUserParameters]):
     output = list[list[str] | None]
 
     async def run(self, arguments: AskUserParameters, context: ToolContext) -> ToolOutput:
-        """Question and answer, line by line; an unanswered one says so."""
+        """Return questions and answers line by line; an unanswered one is marked."""
         answers: list[list[str] | None] = []
         for question in arguments.questions:
             choices = tuple(dict.fromkeys(option.strip() for option in question.options or [] if option.strip()))

@@ -1,7 +1,7 @@
-"""`ask_clarification` and `request_decision`: one question with options that say what they mean.
+"""The tools `ask_clarification` and `request_decision`: one question with explained options.
 
-A choice with risks is never the first one, and never taken for granted: its risks stand in the question itself, for
-clients that show nothing else. Not here: plain questions (`asking_tools.py`), how they are shown (`server/prompts.py`).
+An option with risks is never the first one, and never assumed: its risks are part of the question itself, for clients
+that show nothing else. Not here: plain questions (`asking_tools.py`), how they are shown (`server/prompts.py`).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ NO_DECISION = "No answer, so nothing is decided. Take no way that has risks; say
 
 
 class Option(Parameters):
-    """One way to answer."""
+    """One possible answer."""
 
     id: str = Field(min_length=1)
     label: str = Field(min_length=1)
@@ -38,7 +38,7 @@ class Option(Parameters):
 
 
 class WeighedOption(Option):
-    """One way to go on, with what it takes and what may go wrong."""
+    """One way to proceed, with its time, cost and risks."""
 
     estimated_time: str = ""
     estimated_cost: str = ""
@@ -46,7 +46,7 @@ class WeighedOption(Option):
 
 
 class AskClarificationParameters(Parameters):
-    """What is unclear."""
+    """The question about what is unclear."""
 
     question: str = Field(min_length=1, max_length=2000)
     clarification_type: Literal["scope", "approach", "prerequisite", "priority", "custom"] = "custom"
@@ -55,7 +55,7 @@ class AskClarificationParameters(Parameters):
 
 
 class RequestDecisionParameters(Parameters):
-    """What is to be decided; `default_option` is an id."""
+    """The decision to make; `default_option` is an id."""
 
     question: str = Field(min_length=1, max_length=2000)
     decision_type: Literal["branch", "method", "confirmation", "risk", "custom"] = "custom"
@@ -65,7 +65,7 @@ class RequestDecisionParameters(Parameters):
 
 
 class AskClarification(Tool[AskClarificationParameters]):
-    """Let the user say what they mean."""
+    """Ask the user to clarify the task."""
 
     traits: ClassVar[ToolTraits] = ToolTraits(
         "ask_clarification",
@@ -78,7 +78,7 @@ class AskClarification(Tool[AskClarificationParameters]):
     output = dict[str, Any]  # answered, and id and label or custom
 
     async def run(self, arguments: AskClarificationParameters, context: ToolContext) -> ToolOutput:
-        """What the user chose or wrote."""
+        """Return the option that the user chose, or the entered text."""
         if not arguments.options and not arguments.allow_custom:
             raise ToolRetry("Give options, or allow a custom answer.")
         _need_unique(arguments.options)
@@ -88,7 +88,7 @@ class AskClarification(Tool[AskClarificationParameters]):
 
 
 class RequestDecision(Tool[RequestDecisionParameters]):
-    """Let the user decide. `seconds` is how long they have."""
+    """Ask the user to decide within `seconds`."""
 
     traits: ClassVar[ToolTraits] = ToolTraits(
         "request_decision",
@@ -105,7 +105,7 @@ class RequestDecision(Tool[RequestDecisionParameters]):
         self._seconds = seconds
 
     async def run(self, arguments: RequestDecisionParameters, context: ToolContext) -> ToolOutput:
-        """What was decided, and whether by the user or by time."""
+        """Return the decision, by the user or, after the time limit, by default."""
         _need_unique(arguments.options)
         default = _default(arguments)
         asked = _Asked(arguments.question, arguments.decision_type, arguments.options, arguments.allow_custom)
@@ -126,7 +126,7 @@ class _Asked:
 
 
 async def _ask(asked: _Asked, context: ToolContext) -> Option | str | None:
-    """The option, the user's own words, or None."""
+    """Ask the question and return the option, the user's own text, or None without a decision."""
     words = context.words
     ordered = sorted(asked.options, key=lambda option: (bool(_risks(option)), not option.recommended))
     other, neither = words("choice.other"), words("choice.neither")
@@ -158,7 +158,7 @@ def _told(answer: Option | str) -> ToolOutput:
 
 
 def _by_time(default: Option | None, context: ToolContext) -> ToolOutput:
-    """Nobody answered in time; model and user are told what that means."""
+    """Return the result after the time limit, and show it to the user."""
     if default is None:
         context.note(context.words("decision.nothing"))
         return ToolOutput(NO_DECISION, {"answered": False})
@@ -187,7 +187,7 @@ def _need_unique(options: Iterable[Option]) -> None:
 
 
 def _titles(options: Iterable[Option], taken: Iterable[str], recommended: str) -> dict[str, Option]:
-    """A short title of its own for each option: clients answer with the title alone."""
+    """Map a short unique title to each option, since clients answer with the title alone."""
     used, titles = {name.casefold() for name in taken}, {}
     for option in options:
         mark = (f" ({recommended})" if option.recommended else "") + (RISKY if _risks(option) else "")
@@ -205,14 +205,14 @@ def _risks(option: Option) -> list[str]:
 
 
 def _with_risks(question: str, titles: Mapping[str, Option], word: str) -> str:
-    """The question with its risks in front of it: a client may show only the first 200 characters."""
+    """Return the question with its risks near the front: a client may show only the first 200 characters."""
     risky = [(title, _risks(option)) for title, option in titles.items() if _risks(option)]
     told = "; ".join(f"{one_line(title, 30)}: {one_line(', '.join(risks), 60)}" for title, risks in risky[:3])
     return f"{one_line(question, 90)} [{word}: {told}]"
 
 
 def _detail(asked: _Asked, titles: Mapping[str, Option], context: ToolContext) -> str:
-    """The whole question as Markdown."""
+    """Return the whole question as Markdown."""
     words = context.words
     lines = [visible(asked.question), ""]
     for title, option in titles.items():

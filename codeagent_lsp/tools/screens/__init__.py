@@ -1,4 +1,4 @@
-"""A terminal and a desktop of the environment, shown to the user in a browser."""
+"""The feature `screens`: a terminal and a desktop of the environment, shown to the user in a browser."""
 
 from codeagent_lsp.tools.feature import Feature
 

@@ -1,7 +1,7 @@
-"""`terminal` and `desktop`: start, stop and look after what the user opens in a browser.
+"""The tools `terminal` and `desktop`: start, stop and check what the user opens in a browser.
 
-What is written in one becomes staged changes when it is stopped. The address that opens it holds a token and goes to
-the user alone; where there is no user, to whoever asked. Not here: running them (`environments/`), variables
+Files written in one become staged changes when it is stopped. The URL that opens it contains a token and is given only
+to the user; without a user, to the caller. Not here: running them (`environments/`), variables
 (`../variables/variable_tools.py`).
 """
 
@@ -25,14 +25,14 @@ _NAMES = {"terminal": "web terminal", "desktop": "desktop"}
 
 
 class TerminalParameters(Parameters):
-    """What to do; `port` is the usual one, or the next that is free, unless it is named."""
+    """The action; `port` is by default the usual one, or the next that is free."""
 
     action: Action = "start"
     port: int | None = Field(None, ge=1024, le=65535)
 
 
 class DesktopParameters(TerminalParameters):
-    """The same, and how large it is in pixels, on which X display."""
+    """The action, and the size in pixels and X display of the desktop."""
 
     resolution: str = Field(RESOLUTION, pattern=r"^\d{3,4}x\d{3,4}$")
     display: int = Field(DISPLAY, ge=0, le=99)
@@ -44,7 +44,7 @@ class DesktopParameters(TerminalParameters):
 
 
 class Terminal(Tool[TerminalParameters]):
-    """`terminal`."""
+    """The tool `terminal`."""
 
     traits: ClassVar[ToolTraits] = ToolTraits(
         "terminal",
@@ -59,12 +59,12 @@ class Terminal(Tool[TerminalParameters]):
     output = dict[str, Any]
 
     async def run(self, arguments: TerminalParameters, context: ToolContext) -> ToolOutput:
-        """How it is then."""
+        """Perform the action and return the state afterwards."""
         return await _done("terminal", arguments.action, ScreenRequest(arguments.port), context)
 
 
 class Desktop(Tool[DesktopParameters]):
-    """`desktop`."""
+    """The tool `desktop`."""
 
     traits: ClassVar[ToolTraits] = ToolTraits(
         "desktop",
@@ -79,7 +79,7 @@ class Desktop(Tool[DesktopParameters]):
     output = dict[str, Any]
 
     async def run(self, arguments: DesktopParameters, context: ToolContext) -> ToolOutput:
-        """How it is then."""
+        """Perform the action and return the state afterwards."""
         wanted = ScreenRequest(arguments.port, arguments.resolution, arguments.display)
         return await _done("desktop", arguments.action, wanted, context)
 
@@ -101,7 +101,7 @@ async def _done(kind: ScreenKind, action: Action, wanted: ScreenRequest, context
 
 
 async def _started(kind: ScreenKind, wanted: ScreenRequest, screens: Screens, context: ToolContext) -> Status:
-    """What the user has set and does not work is told to the user, too."""
+    """Start a screen; a wrong setting is also shown to the user. ToolFailed."""
     try:
         return await screens.start(kind, wanted)
     except SettingError as problem:
@@ -110,7 +110,7 @@ async def _started(kind: ScreenKind, wanted: ScreenRequest, screens: Screens, co
 
 
 async def _opened(status: Status, screens: Screens, context: ToolContext) -> str:
-    """Open it when the user wants that; in words for the model."""
+    """Ask whether to open the screen, do so, and return the result in words for the model."""
     words = context.words
     later, now = words("screen.later"), words("screen.open")
     title = words(f"screen.ask.{status.kind}", address=status.address)

@@ -1,4 +1,4 @@
-"""Skills: instructions in files that the model loads when it needs them."""
+"""The feature `skills`: instructions in files that the model loads when it needs them."""
 
 from codeagent_lsp.tools.feature import Feature
 

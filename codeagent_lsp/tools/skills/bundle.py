@@ -1,4 +1,4 @@
-"""What would be installed: the skills in a folder, and one of them as a list of files that the user can judge.
+"""Skills to install: those in a folder, and one of them as a list of files for the user to review.
 
 Not here: fetching (`fetching.py`), asking and writing (`tools/skills/skill_tools.py`).
 """
@@ -25,18 +25,18 @@ _FILE_NAME = re.compile(r"(?!\.{1,2}$)[\w.+@()-](?:[\w.+@() -]{0,118}[\w+@()-])?
 
 @dataclass(frozen=True, slots=True)
 class Bundle:
-    """A skill with all of its files, `SKILL.md` among them, by name."""
+    """A skill with all of its files by name, `SKILL.md` included."""
 
     skill: Skill
     files: Mapping[str, bytes]
 
     @property
     def scripts(self) -> tuple[str, ...]:
-        """The files that are programs, by their endings or their first bytes."""
+        """Return the names of the files that are programs, by their endings or first bytes."""
         return tuple(name for name, data in self.files.items() if is_script(name, data))
 
     def listing(self) -> str:
-        """Every file with its size, and the whole text of the skill: what the user decides upon."""
+        """Return the text for the user's decision: every file with its size, and the whole text of the skill."""
         scripts = frozenset(self.scripts)
         lines = [
             f"- {name}, {len(data):,} bytes" + (" (a script)" if name in scripts else "")
@@ -47,12 +47,12 @@ class Bundle:
 
 
 def is_script(name: str, data: bytes) -> bool:
-    """Whether a file is a program."""
+    """Return whether a file is a program."""
     return bool(_SCRIPTS.fullmatch(Path(name).suffix)) or data[:2] in (b"#!", b"MZ") or data[:4] == b"\x7fELF"
 
 
 def bundle_in(folder: Path, wanted: str = "") -> Bundle:
-    """The skill `wanted` of a folder, or its only one. ToolRetry naming those there are, ToolFailed for a bad one."""
+    """Return the skill `wanted` in a folder, or its only one. ToolRetry with the names of all, ToolFailed if invalid."""
     folders = skill_folders(folder)
     if not folders:
         raise ToolFailed(f"There is no {FILE_NAME} in it.")
@@ -65,7 +65,7 @@ def bundle_in(folder: Path, wanted: str = "") -> Bundle:
 
 
 def skill_folders(folder: Path) -> list[Path]:
-    """The folders below `folder`, itself included, that hold a skill."""
+    """Return the folders at or below `folder` that hold a skill."""
     found: list[Path] = []
     for seen, (above, folders, names) in enumerate(os.walk(folder)):
         place = Path(above)

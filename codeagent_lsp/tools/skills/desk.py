@@ -1,6 +1,6 @@
-"""What tools need to hand out skills in one run: the shelf, the user's language, and the question of trust.
+"""The parts that tools need to hand out skills in one run: the shelf, the user's language, and the question of trust.
 
-Not here: what stands on the shelf (`shelf.py`), which texts are trusted already (`trust.py`).
+Not here: which skills there are (`shelf.py`), which texts are trusted already (`trust.py`).
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from codeagent_lsp.tools.skills.trust import Trust
 
 
 class Translator(Protocol):
-    """Sentences of the catalogue in the user's language."""
+    """Port: returns sentences of the catalogue in the user's language."""
 
     def __call__(self, key: str, /, **values: object) -> str: ...
 
 
 @dataclass(frozen=True, slots=True)
 class SkillDesk:
-    """`mode` is that of the agent it serves: `direct`, `plan`, `ask`, or the name of a subagent."""
+    """The skills of one run. `mode` is that of the agent: `direct`, `plan`, `ask`, or the name of a subagent."""
 
     shelf: SkillShelf
     words: Translator
@@ -31,7 +31,7 @@ class SkillDesk:
 async def vouched(
     trust: Trust, asker: Asker, words: Translator, title: str, digest: str, name: str, detail: str
 ) -> bool:
-    """Whether the user vouches for this exact content: as kept, or asked now. No answer is no."""
+    """Return whether the user trusts this exact content, by an earlier answer or by asking now. No answer means no."""
     if trust.covers(digest):
         return True
     deny, once, always = (words(f"choice.{key}") for key in ("deny", "once", "trust"))

@@ -1,7 +1,7 @@
-"""Fetches a repository into an empty folder, in a way that nothing it holds can run, lead out or fill the disk.
+"""Cloning of a repository into an empty folder such that its contents cannot run, escape the folder or fill the disk.
 
-No hooks, filters, submodules, credentials or settings of anybody; links become small text files; one commit deep;
-bounded in time and size; no process left. Not here: which source is allowed (`sources.py`), what is taken of it.
+No hooks, filters, submodules, credentials or user settings; links become small text files; depth one; bounded in time
+and size; no process is left. Not here: which source is allowed (`sources.py`), what is taken of it.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ _KEPT = ("PATH", "TMPDIR", "SSL_CERT_FILE", "SSL_CERT_DIR", "GIT_SSL_CAINFO", "n
 
 
 async def fetch(source: SkillSource, into: Path, *, seconds: float = SECONDS, max_bytes: int = MAX_BYTES) -> None:
-    """Put the files of a repository into the empty folder `into`. ToolFailed, with what can be done about it."""
+    """Clone a repository into the empty folder `into`. ToolFailed, with advice, if that fails."""
     scheme = urlsplit(source.url).scheme
     if scheme == "https":
         await _require_public(source.url)
@@ -81,7 +81,7 @@ def _options(scheme: str) -> list[str]:
 
 
 def _git() -> str:
-    """git by PATH, of which relative folders do not count: they could be the workspace's own."""
+    """Return the path of git by PATH, ignoring relative entries, which could be the workspace's. ToolFailed if missing."""
     folders = [folder for folder in os.environ.get("PATH", os.defpath).split(os.pathsep) if folder.startswith("/")]
     program = shutil.which("git", path=os.pathsep.join(folders))
     if program is None:
@@ -90,7 +90,7 @@ def _git() -> str:
 
 
 async def _require_public(url: str) -> None:
-    """ToolFailed unless every address of the host is a public one; a proxy sees to that itself."""
+    """Check that every address of the host is public (ToolFailed if not), unless a proxy is configured, which decides."""
     if any(os.environ.get(name) for name in _PROXIES):
         return
     parts = urlsplit(url)
@@ -140,7 +140,7 @@ async def _run(command: list[str], into: Path, max_bytes: int) -> tuple[int, str
 
 
 async def _outgrown(folder: Path, limit: int) -> None:
-    """Returns once the folder holds more than `limit` bytes."""
+    """Wait until the folder holds more than `limit` bytes."""
     while await asyncio.to_thread(_size, folder) <= limit:  # noqa: ASYNC110 - nobody tells when a folder grows
         await asyncio.sleep(_LOOK_SECONDS)
 

@@ -1,8 +1,8 @@
-"""Front matter: the head of a Markdown file between two lines of `---`, as names with texts or lists of texts.
+"""Parser of front matter: the head of a Markdown file between two lines of `---`, as names with texts or lists.
 
-The head is YAML, read by PyYAML without any of its types: every value is a text. A plain value with a colon in it,
-which YAML does not allow and people write all the time, is taken as it is meant. What is nested is an error that names
-the line. Not here: which keys there are.
+The head is YAML, read by PyYAML (a late import) without types: every value is a text. A plain value with a colon in it,
+which YAML does not allow but people often write, is accepted. Nested values are an error that names the line. Not here:
+which keys there are.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _PLAIN_PAIR = re.compile(r"([A-Za-z_][\w-]*):[ \t]+([^\s\"'\[\]{}|>&*!%@`#-].*)$
 
 
 class FrontMatterError(ValueError):
-    """A head that cannot be understood; `line` is 1-based."""
+    """Raised for an invalid head; `line` is 1-based."""
 
     def __init__(self, line: int, problem: str) -> None:
         super().__init__(f"line {line}: {problem}")
@@ -30,24 +30,24 @@ class FrontMatterError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A file taken apart: what its head says, and the text after it."""
+    """A parsed file: the values of its head, and the text after it."""
 
     head: Mapping[str, Value]
     body: str
 
     def one(self, name: str) -> str:
-        """A value as one text; '' when it is not there."""
+        """Return a value as one text; '' if it is missing."""
         value = self.head.get(name, "")
         return value if isinstance(value, str) else ", ".join(value)
 
     def many(self, name: str) -> tuple[str, ...]:
-        """A value as a list: a single text is split at its commas."""
+        """Return a value as a tuple; a single text is split at its commas."""
         value = self.head.get(name, ())
         return value if isinstance(value, tuple) else tuple(filter(None, map(str.strip, value.split(","))))
 
 
 def parse(source: str) -> Document:
-    """The head and the body of `source`; without a head, the head is empty. FrontMatterError."""
+    """Parse `source` into head and body; the head may be missing. FrontMatterError if it is malformed."""
     lines = source.removeprefix("\ufeff").splitlines()
     if not lines or lines[0].rstrip() != "---":
         return Document({}, source)
@@ -73,7 +73,7 @@ def _head(lines: Sequence[str]) -> dict[str, Value]:
 
 
 def _mapping(lines: Sequence[str]) -> Any:
-    """The head as a node of YAML's; None for an empty one."""
+    """Return the head as a YAML node; None if it is empty."""
     from yaml import YAMLError  # late: only who reads skills and agents needs it
 
     try:
@@ -98,7 +98,7 @@ def _composed(lines: Sequence[str]) -> Any:
 
 
 def _quoted(line: str) -> str:
-    """A line whose plain value has a colon or a tab in it, with quotes around the value."""
+    """Return a line with its value in quotes if the plain value has a colon or a tab in it."""
     match = _PLAIN_PAIR.fullmatch(line.rstrip())
     if match is None or not re.search(r":(?:\s|$)|\t", match[2]):
         return line

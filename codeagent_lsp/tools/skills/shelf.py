@@ -1,6 +1,6 @@
-"""All skills there are right now: the user's first, then those of the workspace that take no name of theirs.
+"""The catalogue of all skills: the user's first, then those of the workspace whose names are not taken.
 
-Broken ones are told of, never raised. Not here: what the model is told of them (`agent/skills.py`), installing.
+Broken skills become problems, not errors. Not here: what the model is told of them (`agent/skills.py`), installing.
 """
 
 # ruff: noqa: PTH119 - paths of the workspace are plain strings
@@ -24,7 +24,7 @@ PROJECT_FOLDER = ".codeagent/skills"
 
 @dataclass(frozen=True, slots=True)
 class SkillProblem:
-    """A skill that cannot be used, and why; one English sentence."""
+    """A skill that cannot be used, with the reason as one English sentence."""
 
     folder: str
     reason: str
@@ -32,13 +32,13 @@ class SkillProblem:
 
 @dataclass(frozen=True, slots=True)
 class Catalogue:
-    """What was found. Names are unique."""
+    """The skills, with unique names, and the problems found."""
 
     skills: tuple[Skill, ...] = ()
     problems: tuple[SkillProblem, ...] = ()
 
     def get(self, name: str) -> Skill:
-        """The skill of that name, or ToolFailed that says what there is and what is broken."""
+        """Return the skill of that name. ToolFailed, with the known names or the problem, if there is none."""
         for skill in self.skills:
             if skill.name == name:
                 return skill
@@ -50,7 +50,8 @@ class Catalogue:
 
 
 class SkillShelf:
-    """Where skills live. `own` is the user's folder, which installing writes to; `more` are the setting's folders.
+    """The places of skills. `own` is the user's folder, which installing writes to; `more` returns the folders of a
+    setting.
 
     All methods block.
     """
@@ -61,7 +62,7 @@ class SkillShelf:
         self._more = more
 
     def catalogue(self, view: FileView) -> Catalogue:
-        """Every skill as it is now."""
+        """Return every skill as it is now."""
         skills: dict[str, Skill] = {}
         problems: list[SkillProblem] = []
         for found in (*self._of_user(), *self._of_project(view)):
@@ -76,7 +77,7 @@ class SkillShelf:
         return Catalogue(tuple(sorted(skills.values(), key=lambda skill: skill.name)), tuple(problems))
 
     def content(self, view: FileView, skill: Skill, name: str) -> str:
-        """The text of another file of a skill. ToolFailed: no such file, or no text."""
+        """Return the text of another file of a skill. ToolFailed if there is no such file, or it is no text."""
         if name not in skill.files:
             names = ", ".join(skill.files) or "none"
             raise ToolFailed(f"The skill {skill.name} has no file {name!r}. Files: {names}.", ErrorCode.NOT_FOUND)

@@ -1,6 +1,6 @@
-"""A skill as a value: what the head of its `SKILL.md` says, its text, and which other files stand beside it.
+"""A skill as a value: the head of its `SKILL.md`, its text, and the names of its other files.
 
-Not here: where skills are looked for (`shelf.py`) and who vouches for them (`trust.py`).
+Not here: where skills are looked for (`shelf.py`) and which are trusted (`trust.py`).
 """
 
 from __future__ import annotations
@@ -25,14 +25,15 @@ _NAME = re.compile(r"[a-z0-9](?:[a-z0-9._-]{0,62}[a-z0-9])?")
 
 
 class SkillInvalid(ValueError):
-    """A skill that cannot be used; the message is one English sentence for users and models."""
+    """Raised for a skill that cannot be used; the message is one English sentence for users and models."""
 
 
 @dataclass(frozen=True, slots=True)
 class Skill:
-    """One skill. `files` are the sizes of the other files of its folder by name, in bytes.
+    """One skill. `files` maps the other files of its folder to their sizes in bytes.
 
-    `digest` stands for the whole content; `approved` is False for one of a workspace nobody vouched for yet.
+    `digest` is a hash of the whole content; `approved` is False for a skill of the workspace that the user does not
+    trust yet.
     """
 
     name: str
@@ -48,14 +49,14 @@ class Skill:
     approved: bool = True
 
     def serves(self, mode: str) -> bool:
-        """Whether it is meant for an agent in this mode (`direct`, `plan`, `ask`, or the name of a subagent)."""
+        """Return whether it is meant for an agent in this mode (`direct`, `plan`, `ask`, or the name of a subagent)."""
         return not self.agent_modes or mode in self.agent_modes
 
 
 def skill_of(source: str, folder: str, place: SkillPlace, files: Mapping[str, bytes], fallback: str) -> Skill:
-    """The skill that `source`, the text of a `SKILL.md`, describes; `fallback` is its name if it has none.
+    """Parse the text of a `SKILL.md`; `fallback` is the skill's name if the head has none.
 
-    `files` are the others of its folder. SkillInvalid.
+    `files` are the other files of its folder. SkillInvalid with the reason.
     """
     document = _document(source)
     name = document.one("name").strip() or fallback
@@ -81,7 +82,7 @@ def skill_of(source: str, folder: str, place: SkillPlace, files: Mapping[str, by
 
 
 def digest_of(files: Mapping[str, bytes]) -> str:
-    """A hash of names and contents; equal only where all of both is."""
+    """Return the SHA-256 hash, in hex, of the names and contents of the files."""
     whole = hashlib.sha256()
     for name, data in sorted(files.items()):
         for part in (name.encode("utf-8", "surrogatepass"), data):

@@ -1,7 +1,7 @@
-"""The folders that hold skills and agents, read with care: bounded, no link followed out, open buffers first.
+"""Safe reading of folders with skills and agents: bounded, without following links, open buffers before the disk.
 
-Two kinds: the workspace's own folders, which nobody vouches for and which are read through the file view, and the
-user's folders, which are read from the disk. Not here: what the files mean (`skill.py`).
+There are two kinds: folders of the workspace, which are untrusted and read through the file view, and folders of the
+user, which are read from the disk. Not here: what the files mean (`skill.py`).
 """
 
 # ruff: noqa: PTH118 - paths of the workspace are plain strings and may be any bytes
@@ -22,11 +22,11 @@ MAX_DEPTH = 6
 
 
 class TooMuch(ValueError):
-    """A folder with more in it than we read, or with a link in it; the message is one English sentence."""
+    """Raised for a folder with too many files, or with a link; the message is one English sentence."""
 
 
 def project_entries(view: FileView, inner: str) -> Iterator[str]:
-    """The absolute paths of what stands in `inner` (`.codeagent/skills`) of each workspace folder."""
+    """Yield the absolute paths of the entries in `inner` (such as `.codeagent/skills`) of each workspace folder."""
     for root in view.roots.folders:
         names = (name for name in _names(view, os.path.join(root, inner)) if not name.startswith("."))
         for name in sorted(names)[:MAX_ENTRIES]:
@@ -34,7 +34,7 @@ def project_entries(view: FileView, inner: str) -> Iterator[str]:
 
 
 def project_file(view: FileView, path: str) -> bytes | None:
-    """What the user has at `path` (not what a run has staged), as bytes; None when there is no such file."""
+    """Return the user's version of a file (not a staged one) as bytes; None if there is no such file."""
     try:
         found = view.base(path)
     except AgentError:
@@ -43,7 +43,7 @@ def project_file(view: FileView, path: str) -> bytes | None:
 
 
 def project_tree(view: FileView, folder: str, depth: int = MAX_DEPTH) -> dict[str, bytes]:
-    """Every file below a folder of the workspace, ignored ones too, by its name there. TooMuch."""
+    """Return every file below a folder of the workspace, also ignored ones, by its name relative to it. TooMuch."""
     found: dict[str, bytes] = {}
     pending = [("", folder)]
     while pending:
@@ -66,7 +66,7 @@ def project_tree(view: FileView, folder: str, depth: int = MAX_DEPTH) -> dict[st
 
 
 def user_tree(folder: Path) -> dict[str, bytes]:
-    """Every file below a folder of the user's disk by its name there; links are not followed. TooMuch, OSError."""
+    """Return every file below a folder of the user by its name relative to it. TooMuch, also for a link; OSError."""
     found: dict[str, bytes] = {}
     for above, folders, names in os.walk(folder):
         folders[:] = sorted(name for name in folders if name != ".git")
@@ -84,7 +84,7 @@ def user_tree(folder: Path) -> dict[str, bytes]:
 
 
 def user_folders(folder: Path) -> list[Path]:
-    """The folders in `folder`, sorted; none when it cannot be read."""
+    """Return the folders in `folder`, sorted; none if it cannot be read."""
     try:
         folders = (path for path in folder.iterdir() if path.is_dir() and not path.name.startswith("."))
         return sorted(folders)[:MAX_ENTRIES]
@@ -93,7 +93,7 @@ def user_folders(folder: Path) -> list[Path]:
 
 
 def _names(view: FileView, folder: str) -> set[str]:
-    """What stands in a folder: on the disk, and open without a file."""
+    """Return the names in a folder: on the disk, and of open buffers without a file."""
     try:
         names = {child.name for child in view.roots.scan(folder)}
     except AgentError:

@@ -1,7 +1,7 @@
-"""`skill_loader` and `skill_installer`: the whole text of a skill, and new skills, each with the user's yes.
+"""The tools `skill_loader` and `skill_installer`: read a skill, and install new ones, each with the user's approval.
 
-A skill of the workspace is read only after the user vouched for its exact content. An installed one is shown with
-all of its files first; in a project it becomes staged changes. Not here: fetching and judging (`tools/skills/`).
+A skill of the workspace is read only after the user trusted its exact content. One to install is first shown with all
+of its files; in a project it becomes staged changes. Not here: fetching and judging (`tools/skills/`).
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ Location = Literal["project", "global"]
 
 
 class SkillLoaderParameters(Parameters):
-    """Which skill; `name/file` means another file of it."""
+    """The skill to read; `name/file` means another file of it."""
 
     skill_name: str = Field(min_length=1, max_length=300, description="A skill, or skill/file for a file of it")
 
 
 class SkillLoader(Tool[SkillLoaderParameters]):
-    """The third tier: a skill's text."""
+    """Read a skill's full text."""
 
     traits: ClassVar[ToolTraits] = ToolTraits(
         "skill_loader", "Read a skill: instructions for a kind of task. Do it before such a task.", "read", "skills",
@@ -48,7 +48,7 @@ class SkillLoader(Tool[SkillLoaderParameters]):
     output = dict[str, str]
 
     async def run(self, arguments: SkillLoaderParameters, context: ToolContext) -> ToolOutput:
-        """The text, and which other files and tools it speaks of."""
+        """Return the text, with the other files and the tools that it names."""
         desk = _desk(context)
         name, _, file = arguments.skill_name.strip().partition("/")
         catalogue = await asyncio.to_thread(desk.shelf.catalogue, context.view)
@@ -66,7 +66,7 @@ class SkillLoader(Tool[SkillLoaderParameters]):
 
 
 class SkillInstallerParameters(Parameters):
-    """From where, which one, and whereto."""
+    """The source, the skill, and the destination."""
 
     skill_source: str = Field(
         min_length=1, max_length=500, description="owner/repo, URL of a repository or of skills.sh, or local folder"
@@ -77,7 +77,7 @@ class SkillInstallerParameters(Parameters):
 
 
 class SkillInstaller(Tool[SkillInstallerParameters]):
-    """Fetch, show, ask, install."""
+    """Fetch a skill, show it to the user, and install it on approval."""
 
     traits: ClassVar[ToolTraits] = ToolTraits(
         "skill_installer", "Install a skill, after the user has seen it and agreed.", "net", "skills", timeout=None
@@ -86,7 +86,7 @@ class SkillInstaller(Tool[SkillInstallerParameters]):
     output = dict[str, str]
 
     async def run(self, arguments: SkillInstallerParameters, context: ToolContext) -> ToolOutput:
-        """Which files were installed, and where."""
+        """Return the files installed, and where."""
         desk = _desk(context)
         source = parse(arguments.skill_source, arguments.branch or "")
         with tempfile.TemporaryDirectory(prefix="skill-") as place:
@@ -102,7 +102,7 @@ class SkillInstaller(Tool[SkillInstallerParameters]):
 
 
 def told(skill: Skill, context: ToolContext) -> str:
-    """A skill for the model: where it is, its text, its files."""
+    """Return a skill as text for the model: its place, its text, its files."""
     place = context.view.roots.relative(skill.folder) if skill.place == "project" else "the user's own skills"
     parts = [f"Skill {skill.name} ({place}):\n\n{skill.body.strip()}"]
     if skill.files:
@@ -125,7 +125,7 @@ async def _vouched(skill: Skill, desk: SkillDesk, context: ToolContext) -> bool:
 
 
 async def _fetched(source: SkillSource, place: Path, context: ToolContext) -> Path:
-    """The folder that holds the skills of a source."""
+    """Return the folder that holds the skills of a source."""
     if source.folder:
         return await asyncio.to_thread(_local, source.folder, context)
     into = place / "repository"
@@ -146,7 +146,7 @@ def _local(words: str, context: ToolContext) -> Path:
 
 
 def _target(name: str, location: Location, context: ToolContext) -> str:
-    """The folder to install into. ToolFailed where it cannot be written."""
+    """Return the folder to install into. ToolFailed if no workspace is open for a project skill."""
     if location == "global":
         return str(_desk(context).shelf.own / name)
     roots = context.view.roots
@@ -168,7 +168,7 @@ async def _ask(bundle: Bundle, source: SkillSource, target: str, desk: SkillDesk
 
 
 async def _stage(bundle: Bundle, target: str, desk: SkillDesk, context: ToolContext) -> str:
-    """The files as changes that the user reviews; their content counts as trusted from now on."""
+    """Stage the files as changes for the user to review; their content is trusted from now on."""
     roots, texts = context.view.roots, {}
     for name, data in bundle.files.items():
         path = roots.resolve(os.path.join(target, *name.split("/")))  # noqa: PTH118 - plain strings here
@@ -183,7 +183,7 @@ async def _stage(bundle: Bundle, target: str, desk: SkillDesk, context: ToolCont
 
 
 def _write(bundle: Bundle, target: Path) -> str:
-    """The files in the user's own folder, all or none."""
+    """Write the files to the user's own folder, all or none."""
     target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     draft = Path(tempfile.mkdtemp(prefix=".new-", dir=target.parent))
     old = draft.with_name(f".old{draft.name}")

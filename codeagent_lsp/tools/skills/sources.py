@@ -1,6 +1,6 @@
-"""What a skill can be installed from: the words of a user or a model become one source, or a refusal. Pure.
+"""Parsing of the sources from which a skill can be installed. Pure functions.
 
-Only `https` repositories, `file` URLs of repositories on this machine, and folders. Not here: fetching.
+Allowed are `https` repositories, `file` URLs of repositories on this machine, and folders. Not here: fetching.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _BRANCH = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]{0,199}")
 
 @dataclass(frozen=True, slots=True)
 class SkillSource:
-    """Where skills come from. Exactly one of `url` (a repository) and `folder` (on this machine) is set.
+    """A source of skills. Exactly one of `url` (a repository) and `folder` (on this machine) is set.
 
     `inner` is a folder in it, `skill` the name that the source itself asks for, `branch` '' for the default.
     """
@@ -36,14 +36,14 @@ class SkillSource:
 
     @property
     def shown(self) -> str:
-        """The source for the user's eyes."""
+        """Return the source for display."""
         place = self.url or self.folder
         details = "".join(f" {part}" for part in (self.inner, self.branch and f"({self.branch})") if part)
         return one_line(place + details, 200)
 
 
 def parse(words: str, branch: str = "") -> SkillSource:
-    """The source that `words` name. ToolRetry with what is allowed."""
+    """Parse a source. ToolRetry, with the allowed forms, if it is none of them."""
     words = words.strip()
     if not words or visible(words) != words or "\n" in words:
         raise ToolRetry(f"The source is empty or holds characters that cannot be seen. {HELP}")
@@ -85,7 +85,7 @@ def _from_url(words: str) -> SkillSource:
 
 
 def _from_index(parts: list[str]) -> SkillSource:
-    """`skills.sh/owner/repo` or `skills.sh/owner/repo/skill`: the index lists repositories of one host."""
+    """Return the source for `skills.sh/owner/repo` or `skills.sh/owner/repo/skill`, which lists GitHub repositories."""
     if len(parts) not in (2, 3):
         raise ToolRetry("A skills.sh URL names an owner, a repository and maybe a skill.")
     return SkillSource(f"{GITHUB}/{parts[0]}/{parts[1]}", skill=parts[2] if len(parts) == 3 else "")

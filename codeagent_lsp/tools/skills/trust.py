@@ -1,6 +1,6 @@
-"""Which texts of a workspace the user vouches for: skills and agents, by a hash of their whole content.
+"""The user's trust in texts of a workspace: skills and agents, by a hash of their whole content.
 
-Kept in the user's state folder, never in the workspace; a change of the content asks again. Not here: asking.
+Stored in the user's state folder, never in the workspace; changed content needs a new approval. Not here: asking.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ MAX_KEPT = 500
 
 @dataclass(frozen=True, slots=True)
 class Vouched:
-    """Content that is trusted: its hash, the name it had, and since when, in seconds of the epoch."""
+    """Trusted content: its hash, its name at the time, and since when, in seconds since the Unix epoch."""
 
     digest: str
     name: str
@@ -25,18 +25,18 @@ class Vouched:
 
 
 class Trust:
-    """The approved hashes of one workspace, read anew at every question, since editors share them."""
+    """The approved hashes of one workspace; read from disk each time, as several editors share them."""
 
     def __init__(self, file: Path) -> None:
         self._file = file
         self._kept_here: set[str] = set()
 
     def covers(self, digest: str) -> bool:
-        """Whether exactly this content was approved."""
+        """Return whether exactly this content was approved."""
         return digest in self._kept_here or digest in self._read()
 
     def add(self, digest: str, name: str) -> None:
-        """Approve this content; where the disk refuses, as long as this process lives."""
+        """Approve this content; if it cannot be written, for the life of this process."""
         self._kept_here.add(digest)
         known = {**self._read(), digest: {"name": name, "since": round(time.time(), 3)}}
         try:
@@ -45,11 +45,11 @@ class Trust:
             return
 
     def all(self) -> tuple[Vouched, ...]:
-        """Everything that is kept, the oldest first."""
+        """Return all approvals, oldest first."""
         return tuple(_vouched(digest, row) for digest, row in self._read().items())
 
     def revoke(self, digest: str | None = None) -> int:
-        """Take one approval back, or all, so that the content is asked for again; how many there were. OSError."""
+        """Revoke one approval, or all of them without a digest; return how many were revoked. OSError if not writable."""
         known = self._read()
         kept = {name: row for name, row in known.items() if digest is not None and name != digest}
         if len(kept) != len(known):

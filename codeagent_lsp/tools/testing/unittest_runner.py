@@ -1,7 +1,7 @@
-"""Runs unittest in the user's own Python and writes one line of JSON per result. Passed as text to `python -c`.
+"""A program that runs unittest in the user's own Python and writes one line of JSON per result.
 
-Arguments: a file or folder, and a pattern of names or nothing. It needs Python 3.8 and imports nothing of ours. Not
-here: reading what it wrote (`unittests.py`).
+It is passed as text to `python -c` with two arguments: a file or folder, and a pattern of names or ''. It needs Python
+3.8 and imports nothing of this package. Not here: reading its report (`unittests.py`).
 """
 
 from __future__ import annotations
@@ -19,48 +19,48 @@ _PASSED_OVER = frozenset({"node_modules", "site-packages", "__pycache__", "build
 
 
 class Reporter(unittest.TextTestResult):
-    """The usual text result that also writes each outcome down at once, so that a crash loses nothing."""
+    """A text test result that also writes each outcome to the report at once, so that a crash loses nothing."""
 
     report: Any = None
     started: float = 0.0
 
     def startTest(self, test: unittest.TestCase) -> None:  # noqa: N802 - unittest's name
-        """Note the time."""
+        """Record the start time of a test."""
         self.started = time.monotonic()
         super().startTest(test)
 
     def addSuccess(self, test: unittest.TestCase) -> None:  # noqa: N802
-        """A test passed."""
+        """Record a test that passed."""
         super().addSuccess(test)
         self._write(test, "passed")
 
     def addError(self, test: unittest.TestCase, err: Any) -> None:  # noqa: N802
-        """A test, a class or a module raised."""
+        """Record an error in a test, a class or a module."""
         super().addError(test, err)
         self._write(test, "error", self.errors[-1][1], err)
 
     def addFailure(self, test: unittest.TestCase, err: Any) -> None:  # noqa: N802
-        """An assertion failed."""
+        """Record a failed assertion."""
         super().addFailure(test, err)
         self._write(test, "failed", self.failures[-1][1], err)
 
     def addSkip(self, test: unittest.TestCase, reason: str) -> None:  # noqa: N802
-        """A test was skipped."""
+        """Record a skipped test."""
         super().addSkip(test, reason)
         self._write(test, "skipped", reason)
 
     def addExpectedFailure(self, test: unittest.TestCase, err: Any) -> None:  # noqa: N802
-        """A test failed as it should."""
+        """Record a test that failed as expected."""
         super().addExpectedFailure(test, err)
         self._write(test, "skipped", "expected failure")
 
     def addUnexpectedSuccess(self, test: unittest.TestCase) -> None:  # noqa: N802
-        """A test that should fail did not."""
+        """Record a test that passed although it should fail."""
         super().addUnexpectedSuccess(test)
         self._write(test, "failed", "It passed, but is marked as an expected failure.")
 
     def addSubTest(self, test: unittest.TestCase, subtest: unittest.TestCase, err: Any) -> None:  # noqa: N802
-        """A part of a test ended; only failures are told one by one."""
+        """Record a failed subtest; subtests that pass are not recorded."""
         super().addSubTest(test, subtest, err)
         if err is not None:
             failed = issubclass(err[0], test.failureException)
@@ -84,7 +84,7 @@ class Reporter(unittest.TextTestResult):
 
 
 def main(start: str, pattern: str) -> int:
-    """Run the tests; the exit code is 0 only when there were some and all went well."""
+    """Run the tests and return the exit code: 0 only if there were some and all succeeded."""
     here = str(Path.cwd())
     sys.path[:] = [here, str(Path(here, "src")), *(entry for entry in sys.path if entry)]
     loader = unittest.TestLoader()
@@ -118,7 +118,7 @@ def _is_test(name: str) -> bool:
 
 
 def _load(loader: unittest.TestLoader, file: Path) -> unittest.TestSuite:
-    """The tests of one file, imported by its full name in its package; a failed import is a test that fails."""
+    """Return the tests of one file, imported by its full module name; a failed import becomes a failing test."""
     top = file.resolve().parent
     while (top / "__init__.py").exists():
         top = top.parent
@@ -131,14 +131,14 @@ def _load(loader: unittest.TestLoader, file: Path) -> unittest.TestSuite:
 
 
 def _declared(test: unittest.TestCase) -> tuple[str | None, int | None]:
-    """Where a test is written; nothing for what stands for a class or a module that failed."""
+    """Return the file and line of a test's method; None for the placeholder of a class or module that failed."""
     method = inspect.unwrap(getattr(type(test), test.id().rsplit(".", 1)[-1], None) or _declared)
     code = getattr(method, "__code__", None)
     return (code.co_filename, code.co_firstlineno) if code and method is not _declared else (None, None)
 
 
 def _place(trace: Any) -> tuple[str | None, int | None]:
-    """The last line of the user's in a traceback: not of the library, not of installed packages."""
+    """Return the last place in a traceback that is in the user's code, not in a library."""
     place: tuple[str | None, int | None] = (None, None)
     while trace is not None:
         name = trace.tb_frame.f_code.co_filename

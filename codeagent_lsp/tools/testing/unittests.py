@@ -1,4 +1,4 @@
-"""Reads the lines that `unittest_runner.py` wrote, also when it was killed in the middle.
+"""Parser of the report that `unittest_runner.py` writes, also of truncated ones.
 
 Not here: running the tests.
 """
@@ -20,12 +20,14 @@ from codeagent_lsp.tools.testing.reports import (
 
 
 def source() -> str:
-    """The runner's program text, for `python -c`."""
+    """Return the source text of the runner program, for `python -c`."""
     return files(__package__).joinpath("unittest_runner.py").read_text("utf-8")
 
 
 def parse(data: bytes, folder: str) -> Parsed:
-    """The cases, `folder` being where the tests ran. Without its last line the report is broken, but counts."""
+    """Parse the cases of a report; `folder` is where the tests ran. Without its end mark the report is marked as
+    broken.
+    """
     if len(data) > MAX_REPORT_BYTES:
         raise ReportBroken("is too large")
     cases: list[TestCase] = []

@@ -1,4 +1,4 @@
-"""A test file that a model shall write: where it goes, what the model is asked, and whether its answer is a file.
+"""Orders for a test file that a model writes: its path, the request to the model, and the check of the answer.
 
 Not here: staging and running it (`generating_tools.py`), which framework a project has (`projects.py`).
 """
@@ -51,9 +51,9 @@ _SUFFIXES = {
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What tests are wanted: the absolute paths of the code and of the file to write, and the code itself.
+    """An order for tests: the absolute paths of the code and of the file to write, and the code itself.
 
-    `focus` is the text of one function, '' for the whole file; `example` is a test file that the project has.
+    `focus` is the text of one function, '' for the whole file; `example` is an existing test file of the project.
     """
 
     project: Project
@@ -64,7 +64,7 @@ class Order:
     example: str = ""
 
     def asked(self) -> str:
-        """What the model reads."""
+        """Return the request to the model."""
         folder = self.project.folder
         code = os.path.relpath(self.source, folder)
         parts = [
@@ -77,7 +77,7 @@ class Order:
         return "\n\n".join(parts)
 
     def asked_again(self, tests: str, failure: str) -> str:
-        """What the model reads when its tests did not pass."""
+        """Return the request to the model after its tests failed."""
         return (
             f"{self.asked()}\n\nYour last answer was:\n{_fence(tests)}\n\nRunning it gave:\n"
             f"{_fence(failure[:MAX_FAILURE])}\n\nCorrect the tests. The code stays as it is."
@@ -85,9 +85,9 @@ class Order:
 
 
 def order(view: FileView, source: str, code: str, focus: str = "", name: str = "") -> Order:
-    """The order for a source file (absolute). `name` of a function goes into the file's name. Blocks.
+    """Return the order for a source file (absolute path); `name` is a function for the file's name. Blocks.
 
-    ToolFailed where no framework is known that could run the tests.
+    ToolFailed if no framework for the tests is known.
     """
     project = _project(view, source)
     target = _free(view, _target(view, project, source, name))
@@ -95,7 +95,7 @@ def order(view: FileView, source: str, code: str, focus: str = "", name: str = "
 
 
 def file_in(answer: str) -> str:
-    """The file in a model's answer. ToolFailed when there is none."""
+    """Return the file's text in a model's answer. ToolFailed if there is none."""
     fenced = _FENCED.findall(answer)
     text = max(fenced, key=len) if fenced else answer
     if not text.strip() or len(text) > MAX_TESTS:
@@ -105,7 +105,9 @@ def file_in(answer: str) -> str:
 
 
 def _project(view: FileView, source: str) -> Project:
-    """How tests of this file run. A Python project without any tests gets unittest, which is always there."""
+    """Return the project that runs tests of a file; a Python file without a project gets unittest. ToolFailed if
+    unknown.
+    """
     found = projects.find(view, source)
     if not found and source.endswith(".py") and (root := view.roots.root_of(source)):
         return Project("unittest", root, ("python3",))
@@ -121,7 +123,7 @@ def _project(view: FileView, source: str) -> Project:
 
 
 def _target(view: FileView, project: Project, source: str, name: str) -> str:
-    """Where such a test stands by the conventions of its framework."""
+    """Return the path of a new test file by the conventions of its framework."""
     folder, file = os.path.split(source)
     stem, suffix = os.path.splitext(file)
     words = "_".join(filter(None, (stem, re.sub(r"\W+", "_", name).strip("_"))))
@@ -135,7 +137,7 @@ def _target(view: FileView, project: Project, source: str, name: str) -> str:
 
 
 def _has_tests(view: FileView, framework: str, folder: str) -> bool:
-    """Whether tests are found in this folder; unittest looks into packages only."""
+    """Return whether the framework finds tests in a folder; unittest looks only into packages."""
     if framework == "unittest":
         return view.exists(os.path.join(folder, "__init__.py"))
     try:
@@ -145,7 +147,7 @@ def _has_tests(view: FileView, framework: str, folder: str) -> bool:
 
 
 def _free(view: FileView, path: str) -> str:
-    """The path, or one with a number: what is there already is not overwritten."""
+    """Return the path, or one with a number if it exists."""
     folder, file = os.path.split(path)
     stem, dot, rest = file.partition(".")
     kind = "_test" if stem.endswith("_test") else ""
@@ -157,7 +159,7 @@ def _free(view: FileView, path: str) -> str:
 
 
 def _example(view: FileView, project: Project, source: str) -> str:
-    """A test file of the same language, to be like it; '' when there is none."""
+    """Return the text of an existing test file in the same language, as a model for style; '' if there is none."""
     suffix = os.path.splitext(source)[1]
     for path in view.walk(project.folder, limit=_LOOKED_AT):
         if path.endswith(suffix) and path != source and is_test_file(path):

@@ -1,4 +1,4 @@
-"""The list of things to do that the user sees."""
+"""The feature `todos`: the todo list that the user sees."""
 
 from codeagent_lsp.tools.feature import Feature
 

@@ -1,4 +1,4 @@
-"""The todo list of a session: the model's own memory of what is left. A value with pure changes."""
+"""The todo list of a session, in which the model keeps track of its work."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Todo:
 
 
 class TodoList:
-    """The list, shared by the runs of a session; replaced as a whole at every change, which `on_change` is told."""
+    """The list, shared by the runs of a session; it is replaced as a whole at every change, and `on_change` is called."""
 
     def __init__(self, todos: Iterable[Todo] = (), on_change: Callable[[], None] = lambda: None) -> None:
         self._todos = tuple(todos)
@@ -29,11 +29,11 @@ class TodoList:
 
     @property
     def items(self) -> tuple[Todo, ...]:
-        """All todos in order."""
+        """Return all todos in order."""
         return self._todos
 
     def select(self, status: str | None, priority: str | None) -> tuple[Todo, ...]:
-        """Those with the given status and priority; None means any."""
+        """Return the todos with the given status and priority; None means any."""
         return tuple(
             todo
             for todo in self._todos
@@ -41,17 +41,17 @@ class TodoList:
         )
 
     def replace_all(self, todos: Iterable[Todo]) -> None:
-        """A new list."""
+        """Replace the whole list."""
         self._change(tuple(todos))
 
     def add(self, todos: Iterable[Todo]) -> None:
-        """More at the end; one with a known id takes that one's place."""
+        """Append todos; one with a known id replaces the old one in its place."""
         fresh = {todo.id: todo for todo in todos}
         kept = tuple(fresh.pop(todo.id, todo) for todo in self._todos)
         self._change((*kept, *fresh.values()))
 
     def update(self, changes: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
-        """Change fields by id; ids that are not in the list are returned, and then nothing has changed."""
+        """Change fields by id; if some ids are unknown, return them and change nothing."""
         by_id = {str(change["id"]): change for change in changes}
         known = {todo.id for todo in self._todos}
         if unknown := tuple(name for name in by_id if name not in known):
@@ -67,11 +67,11 @@ class TodoList:
         return ()
 
     def to_data(self) -> list[dict[str, Any]]:
-        """Plain data."""
+        """Return the list as JSON-like data."""
         return [asdict(todo) for todo in self._todos]
 
     def restore(self, data: Iterable[Mapping[str, Any]]) -> None:
-        """What `to_data` gave; nobody is told. TypeError when it is something else."""
+        """Restore the list from `to_data` without calling `on_change`. TypeError if the data is malformed."""
         self._todos = tuple(Todo(**item) for item in data)
 
     def _change(self, todos: tuple[Todo, ...]) -> None:
@@ -80,7 +80,7 @@ class TodoList:
 
 
 def render(todos: Iterable[Todo]) -> str:
-    """The list as the model reads it."""
+    """Return the list as text for the model."""
     marks = {"pending": "[ ]", "in_progress": "[>]", "completed": "[x]", "cancelled": "[-]"}
     lines = [f"{marks[todo.status]} {todo.id}: {todo.content} ({todo.priority})" for todo in todos]
     return "\n".join(lines) or "The todo list is empty."

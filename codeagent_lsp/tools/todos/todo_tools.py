@@ -1,4 +1,4 @@
-"""`todoread` and `todowrite`: the session's todo list."""
+"""The tools `todoread` and `todowrite`: the session's todo list."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from codeagent_lsp.tools.traits import ToolTraits
 
 
 class TodoReadParameters(Parameters):
-    """Which todos."""
+    """Which todos to show."""
 
     status: TodoStatus | None = None
     priority: Priority | None = None
@@ -28,14 +28,14 @@ class TodoRead(Tool[TodoReadParameters]):
     output = list[dict[str, str]]
 
     async def run(self, arguments: TodoReadParameters, context: ToolContext) -> ToolOutput:
-        """One line per todo."""
+        """Return one line per todo."""
         todos = context.need(TodoList, "There is no todo list here.")
         chosen = todos.select(arguments.status, arguments.priority)
         return ToolOutput(render(chosen), todos.to_data())
 
 
 class TodoItem(Parameters):
-    """A todo; for `update` only the id and what changes."""
+    """A todo; for `update` only the id and the changed fields."""
 
     id: str = Field(min_length=1)
     content: str | None = Field(None, min_length=1)
@@ -44,7 +44,7 @@ class TodoItem(Parameters):
 
 
 class TodoWriteParameters(Parameters):
-    """What to do with which todos."""
+    """The action and its todos."""
 
     action: Literal["replace", "add", "update"] = "replace"
     todos: list[TodoItem] = Field(max_length=100)
@@ -62,7 +62,7 @@ class TodoWrite(Tool[TodoWriteParameters]):
     output = list[dict[str, str]]
 
     async def run(self, arguments: TodoWriteParameters, context: ToolContext) -> ToolOutput:
-        """The new list."""
+        """Return the new list."""
         known = context.need(TodoList, "There is no todo list here.")
         ids = [item.id for item in arguments.todos]
         if twice := sorted({name for name in ids if ids.count(name) > 1}):

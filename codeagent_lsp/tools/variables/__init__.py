@@ -1,4 +1,4 @@
-"""Environment variables for commands, and values that the user enters and nobody else sees."""
+"""The feature `variables`: environment variables for commands, with values that the user enters and no model sees."""
 
 from codeagent_lsp.tools.feature import Feature
 

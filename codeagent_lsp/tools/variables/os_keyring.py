@@ -1,4 +1,4 @@
-"""The system's keyring as a vault, by the optional library `keyring`. Not here: what is kept in it, and when."""
+"""The system's keyring as a vault, through the optional library `keyring`. Not here: what is kept in it, and when."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ RECOMMENDED = 1  # the library gives less to backends that keep values in plain 
 
 
 class KeyringVault:
-    """The values of one workspace: no other one can ask for them."""
+    """The values of one workspace, separate from those of others."""
 
     def __init__(self, workspace: str) -> None:
         self._service = f"codeagent-lsp:{workspace}"
 
     def get(self, name: str) -> str | None:
-        """The value, None when there is none."""
+        """Return the value; None if there is none. ToolFailed if the keyring fails."""
         import keyring  # late: it may be missing, and loads much
         from keyring.errors import KeyringError  # late: likewise
 
@@ -25,7 +25,7 @@ class KeyringVault:
             raise ToolFailed(_said(error)) from None
 
     def set(self, name: str, value: str) -> None:
-        """Keep a value."""
+        """Store a value. ToolFailed if the keyring fails."""
         import keyring  # late: it may be missing, and loads much
         from keyring.errors import KeyringError  # late: likewise
 
@@ -36,7 +36,7 @@ class KeyringVault:
 
 
 def open_keyring(workspace: str) -> Vault | None:
-    """The keyring, None where the library is missing or nothing here keeps secrets well. Blocks."""
+    """Return the keyring; None if the library is missing or no backend is safe enough. Blocks."""
     try:
         import keyring  # late: it may be missing, and loads much
     except ImportError:

@@ -1,4 +1,4 @@
-"""`request_env_var`, `get_env_var`, `check_env_vars`: values that only commands get to see.
+"""The tools `request_env_var`, `get_env_var`, `check_env_vars`: values that only commands get to see.
 
 Not here: where values are kept (`variables.py`), running commands (`commands/command_tools.py`).
 """
@@ -24,7 +24,7 @@ HOW = "Commands get it by run_cmd with env_vars; you never see the value."
 
 
 class RequestEnvVarParameters(Parameters):
-    """Which variable, and what for."""
+    """The variable and the reason for it."""
 
     name: Name
     reason: str = Field("", max_length=500, description="What it is needed for; the user reads it")
@@ -56,7 +56,7 @@ class RequestEnvVar(Tool[RequestEnvVarParameters]):
     output = dict[str, Any]  # name, set, length
 
     async def run(self, arguments: RequestEnvVarParameters, context: ToolContext) -> ToolOutput:
-        """That it is there now, and for how long; never the value."""
+        """Return that it is set now, for how long, and its length; never the value."""
         variables, name = _variables(context), _own(arguments.name)
         answer = await context.asker.ask(_asked(arguments, context))
         value = answer[0] if answer else ""
@@ -73,7 +73,7 @@ class RequestEnvVar(Tool[RequestEnvVarParameters]):
 
 
 class GetEnvVar(Tool[NameParameters]):
-    """Whether one has a value."""
+    """Show whether a variable has a value."""
 
     traits: ClassVar[ToolTraits] = ToolTraits(
         "get_env_var", "Whether an environment variable has a value, and its length; never the value.", "read", "env",
@@ -83,7 +83,7 @@ class GetEnvVar(Tool[NameParameters]):
     output = dict[str, Any]  # name, set, and length and source where it is set
 
     async def run(self, arguments: NameParameters, context: ToolContext) -> ToolOutput:
-        """Presence and length."""
+        """Return whether it is set, its length and source."""
         name = _own(arguments.name)
         found = await _variables(context).find(name)
         if found is None:
@@ -94,7 +94,7 @@ class GetEnvVar(Tool[NameParameters]):
 
 
 class CheckEnvVars(Tool[NamesParameters]):
-    """Which of several have a value."""
+    """Show which of several variables have a value."""
 
     traits: ClassVar[ToolTraits] = ToolTraits(
         "check_env_vars", "Which of these environment variables have a value.", "read", "env", timeout=None
@@ -103,7 +103,7 @@ class CheckEnvVars(Tool[NamesParameters]):
     output = dict[str, bool]
 
     async def run(self, arguments: NamesParameters, context: ToolContext) -> ToolOutput:
-        """A line for each."""
+        """Return a line for each variable."""
         variables = _variables(context)
         found = {name: await variables.find(_own(name)) for name in dict.fromkeys(arguments.names)}
         lines = [f"{name}: {f'set ({item.source})' if item else 'missing'}" for name, item in found.items()]
@@ -111,7 +111,7 @@ class CheckEnvVars(Tool[NamesParameters]):
 
 
 async def values_for(names: Sequence[str], context: ToolContext, *, network: bool) -> dict[str, str]:
-    """The values a command asks for, each allowed by the user once in a session. ToolRetry, PermissionDenied."""
+    """Return the values for a command, each allowed by the user once per session. ToolRetry, PermissionDenied."""
     if not names:
         return {}
     variables, found = _variables(context), []
@@ -144,7 +144,7 @@ def _asked(arguments: RequestEnvVarParameters, context: ToolContext) -> Question
 
 
 async def _stored(name: str, value: str, variables: Variables, context: ToolContext) -> str:
-    """Keep it as long as the user wants; says how long, in words for the model."""
+    """Store a value as long as the user wants, and return how long, in words for the model."""
     if not await variables.has_vault():
         return "for this session"
     words = context.words

@@ -1,7 +1,7 @@
 """Environment variables of the user for commands: kept in memory or in the system's keyring, used by name alone.
 
-No value ever goes into a prompt, a record, a log or a tool result: what commands print is masked. Not here: asking
-the user (`variable_tools.py`), the keyring of the system (`os_keyring.py`).
+Values never enter a prompt, a record, a log or a tool result: the output of commands is masked. Not here: asking the
+user (`variable_tools.py`), the keyring of the system (`os_keyring.py`).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """A variable that has a value. Its `repr` does not show it."""
+    """A variable that has a value, which its `repr` does not show."""
 
     name: str
     source: VariableSource
@@ -41,7 +41,7 @@ class Variable:
 
 
 class Vault(Protocol):
-    """Keeps values for longer than a session. Methods block; ToolFailed when the vault fails."""
+    """Port: stores values beyond a session. Methods block; ToolFailed if the vault fails."""
 
     def get(self, name: str) -> str | None: ...
 
@@ -49,9 +49,9 @@ class Vault(Protocol):
 
 
 class Variables:
-    """The variables of one session. `open_vault` gives the vault or None; it is called once, in a thread.
+    """The variables of one session. `open_vault` returns the vault or None; it is called once, in a thread.
 
-    A value is looked for in the session, the vault and the environment our own process was started with.
+    A value is searched in the session, the vault and the environment of this process, in that order.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class Variables:
         self._masks: list[tuple[str, OwnSecrets]] = []
 
     async def find(self, name: str) -> Variable | None:
-        """The variable, or None when it has no value anywhere."""
+        """Return the variable; None if it has no value anywhere."""
         if name.startswith(OURS):  # our own settings and keys are not for commands
             return None
         if name in self._values:
@@ -81,7 +81,7 @@ class Variables:
         return Variable(name, "environment", self._environ[name]) if self._environ.get(name) else None
 
     async def has_vault(self) -> bool:
-        """Whether values can be kept for longer than the session."""
+        """Return whether values can be stored beyond the session."""
         return await self._opened_vault() is not None
 
     def keep(self, name: str, value: str) -> None:
@@ -90,7 +90,7 @@ class Variables:
         self._remask()
 
     async def store(self, name: str, value: str) -> None:
-        """Keep a value in the vault, or ToolFailed."""
+        """Store a value in the vault. ToolFailed if that fails."""
         vault = await self._opened_vault()
         if vault is None:
             raise ToolFailed("There is no keyring here.")
@@ -98,17 +98,19 @@ class Variables:
         self.keep(name, value)
 
     def allow(self, variable: Variable, *, network: bool) -> None:
-        """The user lets commands of this session use it, with or without network."""
+        """Allow commands of this session to use a variable, with or without network."""
         self._allowed.add((variable.name, network))
         self._seen[variable.name] = variable.value
         self._remask()
 
     def allowed(self, name: str, *, network: bool) -> bool:
-        """Whether commands may use it; who may with network may without."""
+        """Return whether commands may use it; an approval with network includes use without it."""
         return (name, network) in self._allowed or (name, True) in self._allowed
 
     def masked(self, text: str) -> str:
-        """`text` with every value that commands may know replaced by its name, however it is written."""
+        """Return `text` with every value that commands may know, in any encoding known to OwnSecrets, replaced by its
+        name.
+        """
         for name, secrets in self._masks:
             text = secrets.mask(text, lambda value, name=name: f"[${name}]")  # type: ignore[misc]
             value = self._known().get(name, "")
@@ -118,7 +120,7 @@ class Variables:
 
     @property
     def longest(self) -> int:
-        """The length of the longest writing of a value; what a stream has to hold back."""
+        """Return the length of the longest form of a value, which a stream must hold back."""
         return max((max(secrets.longest, LEAST_WRITTEN) for _, secrets in self._masks), default=0)
 
     def _known(self) -> dict[str, str]:
@@ -136,32 +138,34 @@ class Variables:
 
 
 class MaskedStream:
-    """Masks a text that comes in pieces. What `feed` and `close` give, put together, is the masked text."""
+    """Masks a text that arrives in pieces: the results of `feed` and `close`, joined, are the masked text."""
 
     def __init__(self, variables: Variables) -> None:
         self._variables = variables
         self._held = ""
 
     def feed(self, piece: str) -> str:
-        """Take a piece; what can be given out. A value that is split between pieces stays here until it is whole."""
+        """Take a piece and return the part that can be output; a value split between pieces is held back until
+        complete.
+        """
         text = self._variables.masked(self._held + piece)
         until = max(0, len(text) - max(0, self._variables.longest - 1))
         self._held = text[until:]
         return text[:until]
 
     def close(self) -> str:
-        """The rest."""
+        """Return the rest."""
         rest, self._held = self._held, ""
         return rest
 
 
 def is_name(name: str) -> bool:
-    """Whether this can be the name of a variable of the user."""
+    """Return whether this can be the name of a user's variable."""
     return re.match(NAME, name) is not None and not name.startswith(OURS)
 
 
 async def in_thread(work: Callable[[], T], seconds: float = VAULT_SECONDS) -> T:
-    """Run what may block for ever, as a locked keyring does, and wait so long at most. ToolFailed after that."""
+    """Run a function that may block for ever, such as a locked keyring, in a thread. ToolFailed after `seconds`."""
     loop = asyncio.get_running_loop()
     done: asyncio.Future[T] = loop.create_future()
 
@@ -193,5 +197,5 @@ async def in_thread(work: Callable[[], T], seconds: float = VAULT_SECONDS) -> T:
 
 
 def _parts(value: str) -> Iterable[str]:
-    """A value and its long lines: a program may print them one by one."""
+    """Return a value and its long lines, which a program may print one by one."""
     return (value, *(line.strip() for line in value.splitlines() if len(line.strip()) >= _LINE))

@@ -1,4 +1,4 @@
-"""Searching and reading the web, by checked addresses only."""
+"""The feature `web`: searching and reading the web, through checked addresses only."""
 
 from codeagent_lsp.tools.feature import Feature
 

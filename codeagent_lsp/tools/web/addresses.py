@@ -1,8 +1,8 @@
-"""Which addresses of the network are public, so that the web tools may connect to them. Pure.
+"""The check whether an IP address is public, so that the web tools may connect to it. Pure functions.
 
-An address counts as public when it is in the list of what is given out to everybody, not when it is missing in one of
-what is private: tunnels and translations (IPv4-mapped, NAT64, 6to4, Teredo, ISATAP) lead back to any IPv4 address and
-are refused whole. Not here: names and how they are resolved (`dialing.py`).
+It builds on Python's `is_global` (the IANA special-purpose registries) and refuses more: tunnels and translations
+(IPv4-mapped, NAT64, 6to4, Teredo, ISATAP) could reach any IPv4 address and are refused entirely. Not here: names and
+how they are resolved (`dialing.py`).
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _ISATAP = (0x00005EFE, 0x02005EFE)
 
 
 def is_public(address: str) -> bool:
-    """Whether `address`, in its usual spelling, is one that everybody may connect to."""
+    """Return whether `address` is a valid and publicly reachable IP address."""
     try:
         found = ip_address(address)
     except ValueError:

@@ -1,4 +1,4 @@
-"""A page as a real browser shows it, for pages that scripts write. The browser lives for one page.
+"""Rendering of a page in a real browser, for pages built by scripts; each page gets a browser of its own.
 
 It runs below a watchdog, in a folder of its own, and reaches the network only through the checking proxy. Not here:
 what it does with the page (`programs/browse.py`), when it is worth it (`scraping.py`).
@@ -22,7 +22,7 @@ PAGE_SECONDS = 20.0
 
 
 def browser_of(path: str, folders: Iterable[str] = ()) -> str | None:
-    """The browser of the system by `PATH`; relative entries and those in `folders`, the workspace, do not count."""
+    """Return the system's browser by `PATH`, ignoring relative entries and those inside `folders` (the workspace)."""
     inside = tuple(f"{folder}/" for folder in folders)
     entries = [entry for entry in path.split(os.pathsep) if entry.startswith("/")]
     outside = os.pathsep.join(entry for entry in entries if not f"{entry}/".startswith(inside))
@@ -30,7 +30,7 @@ def browser_of(path: str, folders: Iterable[str] = ()) -> str | None:
 
 
 async def browsed(program: str | None, target: Target, selector: str | None, dialer: Dialer) -> str:
-    """The HTML of the page once its scripts have run. ToolFailed when there is no browser or it fails."""
+    """Return the HTML of the page after its scripts have run. ToolFailed if there is no browser or it fails."""
     if program is None:
         raise ToolFailed("no Chromium is installed here", ErrorCode.NOT_FOUND)
     async with CheckingProxy(dialer) as proxy:

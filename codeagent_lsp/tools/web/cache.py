@@ -1,7 +1,7 @@
-"""Results of the web for a while: in a small SQLite file of ours, or in a Redis of the user's.
+"""The cache of web results: a small SQLite file of this program, or a Redis server of the user.
 
-A cache that does not work is no reason to fail: whoever asks gets nothing and goes to the network. Keys are hashes,
-so that what was asked does not stand in the cache. Not here: what is worth keeping (`web_tools.py`).
+A broken cache is no failure: callers use the network instead. Keys are hashes, so that queries are not stored. Not
+here: what is worth keeping (`web_tools.py`).
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ _SCHEMA = "CREATE TABLE IF NOT EXISTS entries (key TEXT PRIMARY KEY, value TEXT 
 
 
 class CacheOff(Exception):
-    """A cache that cannot be used; the message says why, without its address."""
+    """Raised for a cache that cannot be used; the message is the reason, without the cache's address."""
 
 
 class Cache(Protocol):
-    """Texts by key, each with a time to live. Both raise CacheOff."""
+    """Port: texts by key, each with a time to live in seconds. Both methods raise CacheOff."""
 
     async def get(self, key: str) -> str | None: ...
 
@@ -39,17 +39,17 @@ class Cache(Protocol):
 
 
 def key_of(*parts: object) -> str:
-    """The key of what was asked."""
+    """Return the cache key of a request: the SHA-256 hash of its parts."""
     return hashlib.sha256(json.dumps(parts, default=str).encode()).hexdigest()
 
 
 def cache_of(url: str | None, file: Path) -> Cache:
-    """The cache that the settings name."""
+    """Return the cache of the settings: Redis for a URL, else SQLite."""
     return RedisCache(url) if url else SqliteCache(file)
 
 
 class SqliteCache:
-    """A file, opened for each question, so that nothing is left open. Beyond `total` bytes what ends first goes."""
+    """A cache file, opened for each request only. Beyond `total` bytes the entries that expire first are deleted."""
 
     def __init__(self, file: Path, *, total: int = MAX_TOTAL, clock: Callable[[], float] = time.time) -> None:
         self._file = file
@@ -57,11 +57,11 @@ class SqliteCache:
         self._clock = clock
 
     async def get(self, key: str) -> str | None:
-        """The value, None when there is none or its time is over."""
+        """Return the value; None if there is none or it has expired."""
         return await asyncio.to_thread(self._safely, lambda base: self._read(base, key))
 
     async def put(self, key: str, value: str, seconds: float) -> None:
-        """Keep a value; one that is too large is not kept."""
+        """Store a value, unless it is larger than MAX_ENTRY bytes."""
         if len(value.encode("utf-8", "replace")) <= MAX_ENTRY:
             await asyncio.to_thread(self._safely, lambda base: self._write(base, key, value, seconds))
 
@@ -102,17 +102,17 @@ class SqliteCache:
 
 
 class RedisCache:
-    """A server of the user's, which bounds itself; connected for each question."""
+    """A Redis server of the user, connected for each request; it limits its own size."""
 
     def __init__(self, url: str) -> None:
         self._url = url
 
     async def get(self, key: str) -> str | None:
-        """The value, None when there is none."""
+        """Return the value; None if there is none."""
         return await self._asked(lambda server: server.get(_PREFIX + key))
 
     async def put(self, key: str, value: str, seconds: float) -> None:
-        """Keep a value; one that is too large is not kept."""
+        """Store a value, unless it is larger than MAX_ENTRY bytes."""
         if len(value.encode("utf-8", "replace")) <= MAX_ENTRY:
             await self._asked(lambda server: server.set(_PREFIX + key, value, ex=max(1, int(seconds))))
 

@@ -1,8 +1,7 @@
-"""Runs one of our small programs in a process of its own: a question as JSON in, an answer as JSON out.
+"""Execution of a small helper program in a process of its own: a request as JSON in, an answer as JSON out.
 
-Libraries that read what strangers wrote run there, so that a page can cost a process but no more: it is bounded in
-time and memory, ends with its whole tree however we end, and sees neither our environment nor our folders. Not here:
-the programs (`programs/`).
+Libraries that parse untrusted pages run there: the process is bounded in time and memory, its whole process tree ends
+with ours, and it sees neither our environment nor our folders. Not here: the programs (`programs/`).
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ _MAX_COMPLAINT = 4096
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """One of our programs and what a run of it may take; `what` names its work in words."""
+    """A helper program and the limits of one run; `what` names its work for error messages."""
 
     name: str
     what: str
@@ -44,7 +43,7 @@ class Program:
 
 
 async def answer_of(program: Program, question: Mapping[str, Any]) -> dict[str, Any]:
-    """What the program answers. ToolFailed when it does not, or says why it cannot."""
+    """Return the program's answer. ToolFailed if it gives none, or reports a problem."""
     folder = await asyncio.to_thread(tempfile.mkdtemp, prefix="codeagent-web-")
     try:
         answer = _understood(program, await _run(program, json.dumps(question).encode(), folder))

@@ -1,7 +1,7 @@
-"""Connects to a host by an address that was checked: what is checked and what is connected to is one value.
+"""Connections to hosts by checked addresses: the address that is checked is the one that is connected to.
 
-A name is resolved once for each connection. When any of its addresses is not public nothing is connected to at all,
-so a name that answers differently the next time gains nothing. Not here: what is a public address (`addresses.py`).
+A name is resolved once for each connection. If any of its addresses is not public, no connection is made, so DNS
+rebinding gains nothing. Not here: what is a public address (`addresses.py`).
 """
 
 from __future__ import annotations
@@ -20,40 +20,42 @@ MAX_ADDRESSES = 4
 
 SocketAddress = tuple[str, int]
 Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
-"""The addresses of a host, for a port. OSError when there are none."""
+"""Returns the addresses of a host and port. OSError if there are none."""
 
 Route = Callable[[SocketAddress], SocketAddress]
-"""Where a connection to a checked address and port really goes; tests have their own public network."""
+"""Maps a checked address and port to the actual target; tests use it for a simulated public network."""
 
 
 async def system_resolve(host: str, port: int) -> Sequence[str]:
-    """The addresses by the system's resolver."""
+    """Return the addresses from the system's resolver."""
     loop = asyncio.get_running_loop()
     found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP)
     return tuple(dict.fromkeys(str(entry[4][0]) for entry in found))
 
 
 def direct(place: SocketAddress) -> SocketAddress:
-    """The route of real life."""
+    """Return the address unchanged: the route in production."""
     return place
 
 
 class Dialer:
-    """Gives out places that may be connected to."""
+    """Resolves hosts to checked addresses and connects to them."""
 
     def __init__(self, resolve: Resolve = system_resolve, route: Route = direct) -> None:
         self._resolve = resolve
         self._route = route
 
     async def places(self, host: str, port: int) -> tuple[SocketAddress, ...]:
-        """The checked numeric places of a host, best first. WebRefused, or ToolFailed when it has none."""
+        """Return the checked addresses and ports of a host, best first. WebRefused if one is not public, ToolFailed if
+        none.
+        """
         addresses = (host,) if _is_number(host) else await self._addresses(host, port)
         if not all(map(is_public, addresses)):
             raise WebRefused(f"{host} leads to an address that is not public, so nothing is fetched from it.")
         return tuple(self._route((address, port)) for address in addresses[:MAX_ADDRESSES])
 
     async def connect(self, host: str, port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        """A connection to the first of its places that takes one. As `places`."""
+        """Return a connection to the first address that accepts one. Errors as in `places`; ToolFailed if none accepts."""
         for place in await self.places(host, port):
             try:
                 async with asyncio.timeout(CONNECT_SECONDS):

@@ -1,7 +1,7 @@
-"""Fetches one page: every hop by a checked address, with limits on time, size and hops, and nothing remembered.
+"""The HTTP client for pages: checked addresses at every hop, limits on time, size and redirects, and no state.
 
-No cookies, no referrer, no proxy of the environment, no redirect to another site. Not here: what is read out of a
-page (`reading.py`), pages that need a browser (`browser.py`).
+It uses no cookies, no referrer, no proxy of the environment, and follows no redirect to another site. Not here: what is
+read out of a page (`reading.py`), pages that need a browser (`browser.py`).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _PACKED = {"gzip": 31, "x-gzip": 31, "deflate": 15}
 
 @dataclass(frozen=True, slots=True)
 class PageLimits:
-    """What one page may take: seconds in all, seconds of silence, bytes after unpacking, redirects."""
+    """Limits of one page: total seconds, seconds without data, bytes after decompression, redirects."""
 
     seconds: float = 30.0
     silence_seconds: float = 10.0
@@ -44,7 +44,7 @@ class PageLimits:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """What a server gave. `target` is where it came from in the end; `cut`: there was more than is taken."""
+    """A response. `target` is the final address; `cut` is True if the body is longer than the limit."""
 
     target: Target
     media: str
@@ -54,7 +54,7 @@ class Page:
 
 
 class Fetcher:
-    """Gets pages. `trust` says which certificates count, None for the usual ones."""
+    """Fetches pages. `trust` determines the accepted certificates, None for the defaults of httpx."""
 
     def __init__(self, dialer: Dialer, limits: PageLimits | None = None, trust: ssl.SSLContext | None = None) -> None:
         self.dialer = dialer
@@ -62,11 +62,11 @@ class Fetcher:
         self._trust = trust
 
     async def get(self, target: Target) -> Page:
-        """The page, after redirects within its site. WebRefused, ToolRetry or ToolFailed with what to do."""
+        """Return the page, after redirects within its site. WebRefused, ToolRetry or ToolFailed, with advice."""
         return await self._bounded(target, self._hops(target))
 
     async def post(self, target: Target, body: bytes, headers: Mapping[str, str]) -> Page:
-        """What a server answers to a request with a body; a redirect is a failure."""
+        """Send a request with a body and return the response. ToolFailed for a redirect."""
         return await self._bounded(target, self._posted(target, body, headers))
 
     async def _bounded(self, target: Target, work: Awaitable[Page]) -> Page:
@@ -95,7 +95,7 @@ class Fetcher:
         raise ToolFailed(f"{target.url} redirects more than {self._limits.redirects} times.", ErrorCode.NOT_FOUND)
 
     async def _exchange(self, method: str, target: Target, headers: Mapping[str, str], body: bytes) -> Page | str:
-        """One request on a connection of its own: the page, or where it says to go instead."""
+        """Send one request on a new connection and return the page, or the location of a redirect."""
         if self._trust is None:
             self._trust = await asyncio.to_thread(_usual_trust)
         async with (
@@ -117,7 +117,7 @@ class Fetcher:
 
 
 class _Checked(httpx.AsyncBaseTransport):
-    """The transport of httpx over a pool whose connections go to checked addresses only."""
+    """A transport for httpx over a connection pool that connects to checked addresses only."""
 
     def __init__(self, dialer: Dialer, trust: ssl.SSLContext) -> None:
         self._pool = httpcore.AsyncConnectionPool(
@@ -159,7 +159,7 @@ class _Body(httpx.AsyncByteStream):
 
 
 class _CheckedBackend(httpcore.AsyncNetworkBackend):
-    """Connects to a place that the dialer gives out; the name of the host stays what TLS and `Host` speak of."""
+    """Connects to an address from the dialer; TLS and the `Host` header keep the host's name."""
 
     def __init__(self, dialer: Dialer) -> None:
         self._dialer = dialer
@@ -205,7 +205,7 @@ def _refused_by(target: Target, status: int) -> ToolFailed:
 
 
 async def _unpacked(response: httpx.Response, most: int) -> tuple[bytes, bool]:
-    """The body and whether it was cut. Never more than `most` bytes are unpacked, however small they were packed."""
+    """Return the body and whether it was cut; never more than `most` bytes are decompressed."""
     packing = response.headers.get("content-encoding", "").strip().lower()
     if packing not in ("", "identity", *_PACKED):
         raise ToolFailed(f"The page is packed in a way that was not asked for: {one_line(packing, 40)}.")

@@ -1,6 +1,6 @@
-"""Results of the web tools in the cache. A cache that does not work is told once and does without.
+"""Use of the cache by the web tools. A broken cache is reported once and then ignored.
 
-Not here: where they are kept (`cache.py`).
+Not here: where results are stored (`cache.py`).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _CACHE = "web.sqlite"
 
 
 class CachedOutput:
-    """One result, by its key."""
+    """The cache entry of one tool result, by its key."""
 
     def __init__(self, context: ToolContext, key: str) -> None:
         self._context = context
@@ -29,7 +29,7 @@ class CachedOutput:
         self._cache = cache_of(context.settings.web.cache_url, folder / _CACHE)
 
     async def get(self) -> ToolOutput | None:
-        """The result as it was, with how old it is."""
+        """Return the cached result with its age in minutes; None if there is none."""
         try:
             value = await self._cache.get(self._key)
         except CacheOff as error:
@@ -42,7 +42,7 @@ class CachedOutput:
         return ToolOutput(f"[kept from {minutes} minutes ago]\n{known['text']}", known.get("data"))
 
     async def put(self, output: ToolOutput, seconds: float) -> None:
-        """Keep it, without secrets."""
+        """Store the result, with secrets masked."""
         hide = self._context.redaction.hide
         value = {"text": hide(output.text), "data": _without(output.data, hide), "at": time.time()}
         if self._on:
@@ -65,7 +65,7 @@ def _object(value: str | None) -> dict[str, Any]:
 
 
 def _without(data: Any, hide: Any) -> Any:
-    """The data with every text of it through `hide`."""
+    """Return the data with `hide` applied to every text in it."""
     if isinstance(data, Mapping):
         return {key: _without(value, hide) for key, value in data.items()}
     if isinstance(data, list):

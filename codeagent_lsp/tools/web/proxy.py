@@ -1,8 +1,8 @@
-"""A proxy on loopback, with a token, through which programs of others reach public addresses and nothing else.
+"""An HTTP proxy on the loopback interface, with a token, through which helper programs reach public addresses only.
 
-It resolves and checks each host itself and connects to the address that it checked, so whoever goes through it is
-held to the same rule as we are, however a name answers the next time. It lives as long as its one user. Not here:
-which address is public (`dialing.py`).
+It resolves and checks each host itself and connects to the checked address, so its clients are bound by the same rules
+as our own requests, even if a name later resolves differently. It lives as long as its one client. Not here: which
+address is public (`dialing.py`).
 """
 
 from __future__ import annotations
@@ -29,7 +29,9 @@ _OWN_HEADERS = (b"proxy-authorization", b"proxy-connection", b"connection", b"ke
 
 
 class CheckingProxy:
-    """`async with` it; `address` and `token` are for whoever is sent through. It takes no more than `MAX_BYTES`."""
+    """The running proxy, as an async context manager; its client needs `address` and `token`. Passes at most
+    `MAX_BYTES`.
+    """
 
     def __init__(self, dialer: Dialer, *, max_bytes: int = MAX_BYTES) -> None:
         self.token = secrets.token_urlsafe(24)
@@ -41,7 +43,7 @@ class CheckingProxy:
 
     @property
     def address(self) -> str:
-        """Where it listens, as `http://127.0.0.1:PORT`."""
+        """Return the address on which it listens, as `http://127.0.0.1:PORT`."""
         assert self._server is not None
         return f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
 
@@ -116,7 +118,7 @@ class CheckingProxy:
         here: tuple[asyncio.StreamReader, asyncio.StreamWriter],
         there: tuple[asyncio.StreamReader, asyncio.StreamWriter],
     ) -> None:
-        """Pass on both ways until one side ends or the limit is reached."""
+        """Copy data in both directions until one side ends or the limit is reached."""
         await until_first(self._passed(here[0], there[1]), self._passed(there[0], here[1]))
 
     async def _passed(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -131,7 +133,7 @@ class CheckingProxy:
 
 
 def _origin_form(method: bytes, target: Target, headers: list[bytes]) -> bytes:
-    """The head as the server wants it: without what was for us, and for one request only."""
+    """Return the request head in origin form (RFC 9112), without proxy headers and with `Connection: close`."""
     kept = [
         header
         for header in headers

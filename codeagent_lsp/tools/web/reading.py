@@ -1,4 +1,4 @@
-"""What of a page a model gets: its words, read in a process of its own, and whether scripts would have to write them.
+"""Extraction of a page's text for the model, in a process of its own.
 
 Not here: fetching (`http.py`), showing (`showing.py`).
 """
@@ -28,8 +28,9 @@ _HEAD = 4096
 
 @dataclass(frozen=True, slots=True)
 class PageText:
-    """What a page says, as Markdown. `hidden` counts parts that people do not see and that are left out; `thin`:
-    scripts probably write the page; `found` is how many parts the selector names."""
+    """A page's text as Markdown. `hidden` counts omitted parts that people do not see; `thin`: scripts probably build
+    the page; `found` counts the parts that match the selector.
+    """
 
     title: str
     text: str
@@ -39,12 +40,12 @@ class PageText:
 
 
 def is_html(page: Page) -> bool:
-    """Whether the page has parts that a selector could name."""
+    """Return whether the page is HTML, so that a selector can be applied."""
     return page.media in _HTML
 
 
 async def words_of(page: Page, selector: str | None) -> PageText:
-    """The words of a page. ToolRetry or ToolFailed when it has none that could be read."""
+    """Return the text of a page. ToolRetry or ToolFailed if it has none that can be read."""
     if is_html(page):
         return await words_of_html(decoded(page), page.target.url, selector)
     if not _PLAIN.fullmatch(page.media):
@@ -56,13 +57,13 @@ async def words_of(page: Page, selector: str | None) -> PageText:
 
 
 async def words_of_html(html: str, url: str, selector: str | None) -> PageText:
-    """The same for text that is known to be HTML."""
+    """Return the text of an HTML document."""
     answer = await answer_of(EXTRACT, {"html": html, "url": url, "selector": selector})
     return PageText(str(answer["title"]), str(answer["text"]), answer["hidden"], answer["thin"], answer["found"])
 
 
 def decoded(page: Page) -> str:
-    """The text of a page, by what its server says, else by what it says itself, else as UTF-8."""
+    """Return the text of a page, decoded by the charset of its server, else of its `<meta>` element, else as UTF-8."""
     declared = _META.search(page.body[:_HEAD]) if is_html(page) else None
     named = page.charset or (declared[1].decode("ascii") if declared else "")
     charset = named if _CHARSETS.fullmatch(named) else "utf-8"

@@ -1,4 +1,4 @@
-"""Reads one page of the web for a model: fetched, and opened in a browser when scripts write it.
+"""Reading of one web page for a model: fetched, and opened in a browser if scripts build it.
 
 Not here: permission (`tools/permissions/policy.py`), the cache (`cache.py`).
 """
@@ -20,7 +20,7 @@ from codeagent_lsp.tools.web.urls import Target, covers, on_usual_port
 
 @dataclass(frozen=True, slots=True)
 class Web:
-    """The network as the tools reach it. `path` is where a browser is looked for."""
+    """The network access of the tools. `path` is the PATH on which a browser is searched."""
 
     fetcher: Fetcher = field(default_factory=lambda: Fetcher(Dialer()))
     path: str = field(default_factory=lambda: os.environ.get("PATH", ""))
@@ -28,7 +28,7 @@ class Web:
 
 @dataclass(frozen=True, slots=True)
 class Scraped:
-    """A page that was read. `notes` say what a reader should know of how."""
+    """A page that was read. `notes` tell the reader how."""
 
     url: str
     words: PageText
@@ -44,7 +44,9 @@ async def scraped(
     folders: Iterable[str] = (),
     opening: Callable[[], None] = lambda: None,
 ) -> Scraped:
-    """The page. `opening` hears when a browser is opened, which takes seconds. ToolFailed or ToolRetry."""
+    """Return the page's text. `opening` is called before a browser is opened, which takes seconds. ToolFailed,
+    ToolRetry.
+    """
     if not on_usual_port(target) and not covers(allowed_hosts, target):
         raise WebRefused(f"{target.authority} is not on a usual port; the user can add it to web.allowedHosts.")
     page = await web.fetcher.get(target)
@@ -64,7 +66,7 @@ async def scraped(
 async def _with_scripts(
     web: Web, page: Page, selector: str | None, words: PageText, folders: Iterable[str]
 ) -> tuple[PageText, str]:
-    """The words after scripts have run, or those there are, and a note that says which."""
+    """Return the text after scripts have run, else the given one, and a note about which it is."""
     try:
         html = await browsed(browser_of(web.path, folders), page.target, selector, web.fetcher.dialer)
         return await words_of_html(html, page.target.url, selector), "read in a browser, its scripts have run"

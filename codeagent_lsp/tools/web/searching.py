@@ -1,6 +1,6 @@
-"""Searches the web: a search service with a key, else several engines at once without one.
+"""Web search: by a search service with a key, else by several engines without one.
 
-The key goes to its service in a header and nowhere else. Not here: permission, the cache, how results are shown.
+The key is sent to its service in a header and nowhere else. Not here: permission, the cache, how results are shown.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _MAX_TITLE, _MAX_TEXT = 200, 2000
 
 @dataclass(frozen=True, slots=True)
 class SearchRequest:
-    """What is looked for; `most` results, 1 to 50."""
+    """A search request; `most` is the number of results, 1 to 50."""
 
     query: str
     most: int
@@ -38,7 +38,7 @@ class SearchRequest:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """One result, in words of strangers, made visible and cut."""
+    """One result; untrusted text, with invisible characters escaped, and cut."""
 
     title: str
     url: str
@@ -46,7 +46,7 @@ class Result:
 
 
 def provider_of(settings: WebSettings) -> Literal["tavily", "metasearch"]:
-    """Who is asked. ToolFailed when the settings name a service and give no key."""
+    """Return the search provider to use. ToolFailed if the settings name a service without a key."""
     if settings.search_provider == "metasearch":
         return "metasearch"
     if settings.search_api_key:
@@ -58,7 +58,7 @@ def provider_of(settings: WebSettings) -> Literal["tavily", "metasearch"]:
 
 
 async def found(wanted: SearchRequest, settings: WebSettings, fetcher: Fetcher) -> tuple[Result, ...]:
-    """The results, best first. ToolFailed when nobody answers."""
+    """Return the results, best first. ToolFailed if no provider answers."""
     if provider_of(settings) == "tavily":
         rows = await _by_tavily(wanted, settings.search_api_key or "", fetcher)
     else:
@@ -98,7 +98,7 @@ async def _by_metasearch(wanted: SearchRequest, fetcher: Fetcher) -> Iterable[Ma
 
 
 def _results(rows: Iterable[Mapping[str, Any]]) -> Iterable[Result]:
-    """The rows whose address could be fetched, in its one spelling."""
+    """Yield the results with a valid address, normalised."""
     for row in rows:
         try:
             url = parsed(str(row.get("url", ""))).url

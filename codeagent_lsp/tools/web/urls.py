@@ -1,8 +1,8 @@
-"""Reads an address of the web once, strictly, so that nobody after us can read it in another way. Pure.
+"""Strict parsing of web addresses, so that no later program can interpret an address differently. Pure functions.
 
-What two programs could take for two hosts is refused: user names, backslashes, blanks and percent signs in the host,
-numbers that are odd spellings of an IPv4 address. Names of other scripts become what the network calls them (`xn--`),
-so that a look-alike shows. Not here: what a name resolves to (`dialing.py`).
+Ambiguous forms are refused: user names, backslashes, blanks and percent signs in the host, odd spellings of IPv4
+addresses. International names become their ASCII form (`xn--`, IDNA), so that look-alikes are visible. Not here: what a
+name resolves to (`dialing.py`).
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ _IN_PATH = "/?#[]@!$&'()*+,;=:%-._~|"
 
 
 class BadUrl(ValueError):
-    """An address that is not fetched, with the reason in words."""
+    """Raised for an address that is not fetched; the message is the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Where a request goes. `host` is a name in ASCII or a public address, without brackets; `rest` begins with `/`."""
+    """The target of a request. `host` is an ASCII name or a public address without brackets; `rest` begins with `/`."""
 
     scheme: str
     host: str
@@ -43,18 +43,18 @@ class Target:
 
     @property
     def authority(self) -> str:
-        """Host and port as they stand in an address; the usual port is left out."""
+        """Return host and port as in an address; the default port is left out."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return host if self.port == PORTS[self.scheme] else f"{host}:{self.port}"
 
     @property
     def url(self) -> str:
-        """The one spelling of it."""
+        """Return the normalised address."""
         return f"{self.scheme}://{self.authority}{self.rest}"
 
 
 def parsed(url: str, base: Target | None = None) -> Target:
-    """Where `url` leads; with `base` it may be relative, as in a redirect. BadUrl with the reason."""
+    """Parse `url`, which may be relative to `base`, as in a redirect. BadUrl with the reason."""
     url = url.strip(" ")
     if len(url) > MAX_LENGTH:
         raise BadUrl(f"the address is longer than {MAX_LENGTH} characters")
@@ -70,7 +70,7 @@ def parsed(url: str, base: Target | None = None) -> Target:
 
 
 def split_authority(authority: str) -> tuple[str, int | None]:
-    """The host, in its one spelling, and the port when it is told. BadUrl when it is no public one by its looks."""
+    """Return the normalised host and the port, None if not given. BadUrl if the host cannot be public by its form."""
     if "@" in authority:
         raise BadUrl("an address with a user name before the host is not fetched")
     parts = _AUTHORITY.fullmatch(authority)
@@ -84,21 +84,22 @@ def split_authority(authority: str) -> tuple[str, int | None]:
 
 
 def on_usual_port(target: Target) -> bool:
-    """Whether the port is one that web servers have."""
+    """Return whether the port is a default port of web servers (80, 443)."""
     return target.port in PORTS.values()
 
 
 def covers(hosts: Iterable[str], target: Target) -> bool:
-    """Whether one of `hosts` is the target's host: `docs.example.org`, `*.example.org`, `example.org:8443`.
+    """Return whether one of `hosts` covers the target's host: `docs.example.org`, `*.example.org`, `example.org:8443`.
 
-    One without a port means the usual ones; one with `*.` every name below it, not the name itself.
+    An entry without a port covers the default ports; one with `*.` covers every name below it, not the name itself.
     """
     return any(_covers(entry.strip().lower(), target) for entry in hosts)
 
 
 def same_site(one: Target, other: Target) -> bool:
-    """Whether going from one to the other stays where the user allowed to go: the host, with or without `www.`, and
-    no step back from https."""
+    """Return whether a redirect stays within what the user allowed: the same host, with or without `www.`, and no step
+    from https to http.
+    """
     if one.scheme == "https" and other.scheme != "https":
         return False
     if one.host.removeprefix("www.") != other.host.removeprefix("www."):

@@ -1,7 +1,7 @@
-"""`web_search` and `web_scrape`: look something up on the web, and read a page of it.
+"""The tools `web_search` and `web_scrape`: search the web, and read a page of it.
 
-Both ask before anything leaves this machine. What comes back is foreign, and marked so. Not here: connecting
-(`web/dialing.py`), searching (`web/searching.py`), reading pages (`web/scraping.py`).
+Both ask before anything leaves this machine, and mark results as foreign. Not here: connecting (`web/dialing.py`),
+searching (`web/searching.py`), reading pages (`web/scraping.py`).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ PAGE_KEPT = 900.0
 
 
 class WebSearchParameters(Parameters):
-    """What to look for."""
+    """The query and the number and depth of results."""
 
     query: str = Field(min_length=1, max_length=400, description="A few words; they are sent to a search service")
     max_results: int = Field(10, ge=1, le=50)
@@ -35,7 +35,7 @@ class WebSearchParameters(Parameters):
 
 
 class WebScrapeParameters(Parameters):
-    """Which page. The address becomes its one spelling, so that what is approved is what is fetched."""
+    """The page to read. Its address is normalised, so that what is approved is what is fetched."""
 
     url: str = Field(min_length=1, max_length=4096, description="https:// or http://, a public host")
     selector: str | None = Field(None, min_length=1, max_length=300, description="CSS, for parts of the page only")
@@ -47,7 +47,7 @@ class WebScrapeParameters(Parameters):
 
 
 class WebSearch(Tool[WebSearchParameters]):
-    """Titles, addresses and a few words of pages."""
+    """Search the web for titles, addresses and short extracts of pages."""
 
     traits: ClassVar[ToolTraits] = ToolTraits(
         "web_search",
@@ -64,7 +64,7 @@ class WebSearch(Tool[WebSearchParameters]):
         self._web = web
 
     async def run(self, arguments: WebSearchParameters, context: ToolContext) -> ToolOutput:
-        """From the cache when it was asked within the hour."""
+        """Return the results, from the cache if it has the same query from the last hour."""
         from codeagent_lsp.tools.web.cache import key_of  # late: an HTTP client and more
         from codeagent_lsp.tools.web.keeping import CachedOutput  # late: likewise
         from codeagent_lsp.tools.web.scraping import Web  # late: likewise
@@ -84,7 +84,7 @@ class WebSearch(Tool[WebSearchParameters]):
 
 
 class WebScrape(Tool[WebScrapeParameters]):
-    """The words of one page, as Markdown."""
+    """Read one page as Markdown."""
 
     traits: ClassVar[ToolTraits] = ToolTraits(
         "web_scrape",
@@ -101,11 +101,11 @@ class WebScrape(Tool[WebScrapeParameters]):
         self._web = web
 
     def approves(self, arguments: WebScrapeParameters, settings: Settings) -> bool:
-        """Whether the user's settings allow this page unasked, by its host."""
+        """Return whether the user's settings allow this page without asking, by its host."""
         return covers(settings.web.allowed_hosts, parsed(arguments.url))
 
     async def run(self, arguments: WebScrapeParameters, context: ToolContext) -> ToolOutput:
-        """From the cache when it was read a few minutes ago."""
+        """Return the page, from the cache if it was read within the last minutes."""
         from codeagent_lsp.tools.web.cache import key_of  # late: an HTTP client and more
         from codeagent_lsp.tools.web.keeping import CachedOutput  # late: likewise
         from codeagent_lsp.tools.web.scraping import Web, scraped  # late: likewise

@@ -1,8 +1,8 @@
-"""Opens one page in a real browser and gives what its scripts made of it.
+"""A program that renders one page in a real browser and returns the resulting HTML.
 
-A program of its own: it takes `{"url", "host", "browser", "proxy", "user", "token", "seconds", "selector"?, "sandbox"}`
-as JSON on standard input and answers `{"html", "url"}`. The browser resolves no name and opens no connection of its
-own: all it asks for goes through the proxy. It imports nothing of ours.
+It reads `{"url", "host", "browser", "proxy", "user", "token", "seconds", "selector"?, "sandbox"}` as JSON from standard
+input and writes `{"html", "url"}`. The browser resolves no name and opens no connection itself: all requests go through
+the proxy. It imports nothing of this package; playwright is imported late.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _ARGUMENTS = (
 
 
 def main() -> None:
-    """Answer one question."""
+    """Answer one request."""
     question = json.load(sys.stdin)
     try:
         answer = browse(question)
@@ -44,7 +44,7 @@ def main() -> None:
 
 
 def browse(question: dict[str, Any]) -> dict[str, Any]:
-    """The page once its scripts have rested, or why there is none."""
+    """Return the page after its scripts have finished, or a problem."""
     from playwright.sync_api import Error, sync_playwright  # late: a missing library is an answer, not a crash
 
     try:
@@ -73,7 +73,7 @@ def browse(question: dict[str, Any]) -> dict[str, Any]:
 
 
 def _settle(page: Any, selector: str | None) -> None:
-    """Wait for what was asked for, or until nothing more comes; a page that never rests is taken as it is."""
+    """Wait for the selector or for network silence, each with a time limit after which the page is taken as it is."""
     from playwright.sync_api import Error  # late, see above
 
     patience = _QUIET_SECONDS * 1000
@@ -87,7 +87,7 @@ def _settle(page: Any, selector: str | None) -> None:
 
 
 def _routed(route: Any, host: str) -> None:
-    """Nothing heavy, and no going away to another site."""
+    """Abort requests for heavy resources and navigation to another site; let all others pass."""
     request = route.request
     leaving = request.is_navigation_request() and request.frame.parent_frame is None and _host(request.url) != host
     if leaving or request.resource_type in _HEAVY:

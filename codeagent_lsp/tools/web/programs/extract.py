@@ -1,8 +1,8 @@
-"""Reads a page: its title, and what a person would read of it, as Markdown that loads and runs nothing.
+"""A program that extracts a page's title and readable text, as Markdown without scripts or embedded content.
 
-A program of its own: it takes `{"html", "url", "selector"?}` as JSON on standard input and answers
-`{"title", "text", "hidden", "thin", "found"}`. `hidden` counts parts that are there but not shown to people, `thin`
-says that scripts probably write the page, `found` how many parts the selector names. It imports nothing of ours.
+It reads `{"html", "url", "selector"?}` as JSON from standard input and writes `{"title", "text", "hidden", "thin",
+"found"}`. `hidden` counts parts that are not shown to people, `thin` is true if scripts probably build the page,
+`found` counts the parts that match the selector. It imports nothing of this package.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _BLANKS = re.compile(r"\n{3,}")
 
 
 def main() -> None:
-    """Answer one question."""
+    """Answer one request."""
     question = json.load(sys.stdin)
     try:
         answer = read(question["html"], question["url"], question.get("selector"))
@@ -52,7 +52,7 @@ def main() -> None:
 
 
 def read(html: str, url: str, selector: str | None) -> dict[str, Any]:
-    """The answer for one page."""
+    """Return the answer for one page."""
     import soupsieve  # late, as all here: a missing library is an answer, not a crash
     from bs4 import BeautifulSoup
 
@@ -72,7 +72,7 @@ def read(html: str, url: str, selector: str | None) -> dict[str, Any]:
 
 
 def _cleaned(soup: Any) -> int:
-    """Take out what is not for readers; how many parts were hidden from people on purpose."""
+    """Remove parts that are not for readers and return how many hidden parts with text there were."""
     from bs4 import Comment  # late, see above
 
     for part in soup.find_all(string=lambda text: isinstance(text, Comment)):
@@ -92,7 +92,7 @@ def _is_hidden(part: Any) -> bool:
 
 
 def _resolved(soup: Any, url: str) -> None:
-    """Links lead to whole addresses of the web or nowhere; pictures are their words."""
+    """Make links absolute web addresses or remove them; replace pictures by their alternative text."""
     for link in soup.find_all("a"):
         there = _whole(url, str(link.get("href", "")))
         link.attrs = {"href": there} if there else {}
@@ -110,7 +110,7 @@ def _whole(url: str, link: str) -> str:
 
 
 def _main_text(soup: Any) -> str:
-    """What the page is about; all of it where that seems to be too little."""
+    """Return the main text of the page; the whole text if that looks too short."""
     from readability import Document  # late, see above
     from readability.readability import Unparseable
 

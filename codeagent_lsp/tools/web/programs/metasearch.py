@@ -1,7 +1,7 @@
-"""Asks several search engines at once, with a library that needs no key.
+"""A program that queries several search engines at once, with a library that needs no key.
 
-A program of its own: it takes `{"query", "most", "pages", "seconds", "proxy"}` as JSON on standard input and answers
-`{"results": [{"title", "url", "text"}]}`. All requests go through the proxy. It imports nothing of ours.
+It reads `{"query", "most", "pages", "seconds", "proxy"}` as JSON from standard input and writes `{"results": [{"title",
+"url", "text"}]}`. All requests go through the proxy. It imports nothing of this package.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 
 def main() -> None:
-    """Answer one question."""
+    """Answer one request."""
     question = json.load(sys.stdin)
     try:
         answer = search(question)
@@ -22,7 +22,7 @@ def main() -> None:
 
 
 def search(question: dict[str, Any]) -> dict[str, Any]:
-    """The results of all pages, each address once."""
+    """Return the results of all pages, each address once."""
     from ddgs import DDGS  # late: a missing library is an answer, not a crash
     from ddgs.exceptions import DDGSException
 
