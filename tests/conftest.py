@@ -42,7 +42,7 @@ ALONE = tuple(
     )
 )
 
-# Nearly every test of these starts a program, waits for one, or looks at all of Unicode: slow, like those with `start`.
+# Nearly every test of these starts a program, waits for one, or looks at all of Unicode.
 SLOW = tuple(
     str(Path(__file__).parent / name)
     for name in (

@@ -132,7 +132,9 @@ class Box:
         return kills > before
 
     async def send(self, archive: IO[bytes], folder: str, gone: Sequence[str] = ()) -> None:
-        """Remove the paths `gone` below a folder of the container, then unpack an archive there with the image's tar."""
+        """Remove the paths `gone` below a folder of the container, then unpack an archive there
+        with the image's tar.
+        """
         for start in range(0, len(gone), _AT_ONCE):
             script = ("sh", "-c", _REMOVED, folder, *gone[start : start + _AT_ONCE])
             await self._done(await self._made(script))

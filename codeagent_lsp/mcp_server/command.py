@@ -32,7 +32,9 @@ _SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
 def sandbox_command(workspace: str, language: str, *, http: Address | None, ws: Address | None, stdio: bool) -> int:
-    """Serve until the end and return the exit code. Without an address, or with `stdio`, standard streams are served."""
+    """Serve until the end and return the exit code. Without an address, or with `stdio`, standard
+    streams are served.
+    """
     try:
         folder = _folder(workspace)
         for address in filter(None, (http, ws)):

@@ -37,7 +37,9 @@ Context = ServerRequestContext[Any, Any]
 
 
 class SamplingNeeded(Exception):
-    """Raised if a call cannot continue before the client has answered; `result` is the call's result with the question."""
+    """Raised if a call cannot continue before the client has answered; `result` is the call's
+    result with the question.
+    """
 
     def __init__(self, result: InputRequiredResult) -> None:
         super().__init__("the client's model is asked")

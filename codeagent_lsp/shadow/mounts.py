@@ -98,7 +98,9 @@ def is_privileged() -> bool:
 
 
 def nested_mounts(folders: Sequence[str], table: bytes | None = None) -> tuple[str, ...]:
-    """Return the mount points below workspace folders, outermost first. `table` is the text of `/proc/self/mountinfo`."""
+    """Return the mount points below workspace folders, outermost first. `table` is the text of
+    `/proc/self/mountinfo`.
+    """
     if table is None:
         try:
             table = Path("/proc/self/mountinfo").read_bytes()

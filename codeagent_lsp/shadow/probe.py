@@ -41,7 +41,9 @@ class Isolator:
         self._sandboxed: bool | None = None
 
     def isolation(self, settings: ShellSettings, folders: Sequence[str] = ()) -> Isolation:
-        """Return the level for these workspace folders. SettingError if the level of the settings does not work here."""
+        """Return the level for these workspace folders. SettingError if the level of the settings
+        does not work here.
+        """
         with self._lock:
             if settings.isolation == "direct":
                 return direct_isolation()

@@ -141,7 +141,9 @@ class Layer(Protocol):
         """Return how to start `command` in the prepared view."""
 
     def writings(self) -> Writings:
-        """Return the differences from the prepared view. The cost depends on the changes only, if the level allows it."""
+        """Return the differences from the prepared view. The cost depends on the changes only, if
+        the level allows it.
+        """
 
     def close(self) -> None:
         """Remove the view with its contents."""

@@ -51,7 +51,9 @@ def find_programs(path: str = _SYSTEM_PATH) -> Programs | str:
 
 
 def switched_off(environ: Mapping[str, str]) -> str | None:
-    """Return why isolation is not even tried: another system, or the switch `CODEAGENT_NO_NAMESPACES`; None if it is."""
+    """Return why isolation is not even tried: another system, or the switch
+    `CODEAGENT_NO_NAMESPACES`; None if it is.
+    """
     if sys.platform != "linux":
         return "Overlays and bubblewrap exist only on Linux."
     return f"{SWITCH} is set." if environ.get(SWITCH) else None
@@ -66,7 +68,9 @@ def places(state: str, environ: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def overlay_fails(place: str, programs: Programs, home: str) -> str | None:
-    """Try a command over an overlay in `place`; return None if the file it writes is in the overlay, else the reason."""
+    """Try a command over an overlay in `place`; return None if the file it writes is in the
+    overlay, else the reason.
+    """
     try:
         folder = LayerFolder(place)
     except OSError as error:

@@ -39,7 +39,9 @@ class FileWrite:
 
 
 def plan(edit: Mapping[str, Any], read: ReadBytes, encoding: PositionEncoding = "utf-32") -> tuple[FileWrite, ...]:
-    """Return the changes of a WorkspaceEdit. `read` returns a file's bytes, None if it does not exist. EditImpossible."""
+    """Return the changes of a WorkspaceEdit. `read` returns a file's bytes, None if it does not
+    exist. EditImpossible.
+    """
     draft = _Draft(read, encoding)
     for operation in _operations(edit):
         draft.take(operation)
@@ -122,7 +124,9 @@ class _Draft:
 
 
 def _applied(path: Path, text: str, edits: list[Mapping[str, Any]], encoding: PositionEncoding) -> str:
-    """Return `text` with edits applied, whose ranges all refer to `text`; new lines end with CRLF if all old ones do."""
+    """Return `text` with edits applied, whose ranges all refer to `text`; new lines end with CRLF
+    if all old ones do.
+    """
     newline = "\r\n" if 0 < text.count("\r\n") == text.count("\n") else None
     document = Document("", text)
     lines = len(LineIndex.of(text))

@@ -43,7 +43,9 @@ def map_command(workspace: str, query: str, tokens: int, *, as_json: bool) -> in
 
 
 def search_command(workspace: str, query: str, limit: int, *, as_json: bool) -> int:
-    """Print the best matching pieces of code with path, lines and score, and return the exit code; 1 if there are none."""
+    """Print the best matching pieces of code with path, lines and score, and return the exit code;
+    1 if there are none.
+    """
 
     def action(place: IndexLocation) -> int:
         if not query.strip():

@@ -44,7 +44,9 @@ class Pass(NamedTuple):
 
 
 def with_index(workspace: str, action: Callable[[IndexLocation], int]) -> int:
-    """Run `action` on the index of a folder and return the exit code; 2 for a bad argument, 1 if there can be no index."""
+    """Run `action` on the index of a folder and return the exit code; 2 for a bad argument, 1 if
+    there can be no index.
+    """
     language = choose_language("auto", user_locale())
     try:
         place = _opened(workspace, language)

@@ -38,7 +38,9 @@ _STAMPED = ("type", "session_id", "run_id", "seq", "ts")
 def show_trace(
     workspace: str, *, session: str = "", run: str = "", last: int | None = None, follow: bool = False
 ) -> int:
-    """Print a workspace's trace, or a part of it, and return the exit code; 1 if there is none. `follow` never returns."""
+    """Print a workspace's trace, or a part of it, and return the exit code; 1 if there is none.
+    `follow` never returns.
+    """
     folder = workspace_state([str(Path(workspace).resolve())])
     out = console()
     found = 0

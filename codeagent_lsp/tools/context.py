@@ -27,7 +27,9 @@ NO_SHELL = "Commands cannot run here."
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """The counts of a test run. `failed` includes tests that could not run; `whole` is True if every result is known."""
+    """The counts of a test run. `failed` includes tests that could not run; `whole` is True if
+    every result is known.
+    """
 
     passed: int
     failed: int

@@ -237,7 +237,9 @@ def understood(call: ToolCall, tool: Tool[Any]) -> Invocation:
 
 
 def validated(tool: Tool[Any], arguments: Mapping[str, Any]) -> Any:
-    """Return the tool's parameters object. ToolRetry lists each wrong argument; texts that hold JSON are unpacked once."""
+    """Return the tool's parameters object. ToolRetry lists each wrong argument; texts that hold
+    JSON are unpacked once.
+    """
     try:
         return tool.parameters.model_validate(dict(arguments))
     except ValidationError as first:

@@ -73,7 +73,9 @@ class OutputStore:
         return f"{_FOLDER}/{path.name}"
 
     def keep_file(self, data: bytes, suffix: str) -> str:
-        """Store binary data, such as a picture, and return its path for the user. OSError if too large or not writable."""
+        """Store binary data, such as a picture, and return its path for the user. OSError if too
+        large or not writable.
+        """
         if len(data) > self._file_bytes:
             raise OSError(errno.EFBIG, os.strerror(errno.EFBIG))
         with self._lock:
@@ -118,7 +120,9 @@ def name_of(path: object) -> str:
 
 
 def located(view: FileView, outputs: OutputStore | None, path: str) -> tuple[FileView, str]:
-    """Return the file view to read `path` in and its absolute path there: a stored result, or a file of the workspace."""
+    """Return the file view to read `path` in and its absolute path there: a stored result, or a
+    file of the workspace.
+    """
     if outputs is None or not name_of(path):
         return view, view.roots.resolve(path)
     outputs.check(path)

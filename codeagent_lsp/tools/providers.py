@@ -127,7 +127,9 @@ class Plug:
         self._turn = asyncio.Lock()
 
     async def refresh(self) -> Plugged:
-        """Update the registry and return the changes. CodeAgentError or OSError, with no change, if the provider fails."""
+        """Update the registry and return the changes. CodeAgentError or OSError, with no change, if
+        the provider fails.
+        """
         async with self._turn:
             wanted = {tool.traits.name: tool for tool in await self._provider.tools()}
             removed = self._remove([name for name, tool in self._mine.items() if wanted.get(name) is not tool])

@@ -90,7 +90,9 @@ def _with_body(source: SourceFile, target: str) -> Definition:
 
 
 def _of_one_name(source: SourceFile, target: str) -> tuple[Definition, ...]:
-    """Return the definitions to rename together: overloads, whose uses look alike, but not a variable and a function."""
+    """Return the definitions to rename together: overloads, whose uses look alike, but not a
+    variable and a function.
+    """
     found = find_all(source, target)
     apart = source.language in NAMES_APART
     if len({(each.qualified, apart and _is_called(each)) for each in found}) > 1:

@@ -56,7 +56,9 @@ def surely_means(source: SourceFile, uses: Uses, definitions: Sequence[Definitio
 
 
 def cannot_mean(source: SourceFile, uses: Uses, targets: Sequence[Definition], elsewhere: Elsewhere, use: Use) -> bool:
-    """Return whether the syntax shows that a use refers neither to `targets`, all in this text, nor to those elsewhere."""
+    """Return whether the syntax shows that a use refers neither to `targets`, all in this text, nor
+    to those elsewhere.
+    """
     name = (use.node.text or b"").decode("utf-8", "replace")
     if targets and not elsewhere.known and all(uses.in_other_namespace(each, use) for each in targets):
         return True

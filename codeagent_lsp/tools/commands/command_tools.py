@@ -78,7 +78,9 @@ def shell_of(context: ToolContext) -> Shell:
 
 
 def folder_of(roots: Roots, path: str | None) -> str:
-    """Return the folder in which a command runs: `path`, or the first workspace folder. ToolRetry if it is no folder."""
+    """Return the folder in which a command runs: `path`, or the first workspace folder. ToolRetry
+    if it is no folder.
+    """
     if path is None:
         if not roots.folders:
             raise ToolFailed("No folder is open, so there is nowhere to run a command.")

@@ -85,7 +85,9 @@ def _data_folder(top: str) -> str | None:
 
 
 def _belongs(data: str, top: str) -> bool:
-    """Return whether a data folder elsewhere belongs to a worktree at `top`, or to a submodule of an outer repository."""
+    """Return whether a data folder elsewhere belongs to a worktree at `top`, or to a submodule of
+    an outer repository.
+    """
     back = _first_line(os.path.join(data, "gitdir"))
     if back and os.path.realpath(os.path.join(data, back)) == os.path.realpath(os.path.join(top, ".git")):
         return True

@@ -50,7 +50,9 @@ class Callee(Protocol):
 
 
 class McpTool(Tool[Open]):
-    """A server's tool. `changed` returns whether its description differs from the approved one; `accept` approves it."""
+    """A server's tool. `changed` returns whether its description differs from the approved one;
+    `accept` approves it.
+    """
 
     def __init__(
         self, server: Callee, remote: RemoteTool, *, changed: Callable[[], bool], accept: Callable[[], None]

@@ -32,7 +32,9 @@ _TYPES: Mapping[str, type | tuple[type, ...]] = {
 
 
 def bounded_schema(schema: Mapping[str, Any], limit: int = MAX_SCHEMA) -> dict[str, Any]:
-    """Return the schema of an object within `limit` characters: long texts go first, then all texts, then deep levels."""
+    """Return the schema of an object within `limit` characters: long texts go first, then all
+    texts, then deep levels.
+    """
     for words, depth in ((WORDS, DEPTH), (SHORT_WORDS, DEPTH), (0, DEPTH), (0, 4), (0, 2)):
         told = _as_object(_Cleaner(schema, words).clean(schema, depth))
         if len(json.dumps(told, default=str)) <= limit:

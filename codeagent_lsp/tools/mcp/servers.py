@@ -96,7 +96,9 @@ class McpServers:
                 task.cancel()
 
     def tools_of(self, server: Server) -> Tools:
-        """Return the agent's tools for a server; unchanged tools are the same objects. The first tool of a name wins."""
+        """Return the agent's tools for a server; unchanged tools are the same objects. The first
+        tool of a name wins.
+        """
         if server.state in ("failed", "disabled"):
             return ()
         from codeagent_lsp.tools.mcp.adapter import full_name  # late: tools are heavy; who has no server has none

@@ -48,7 +48,9 @@ class Compose(Tool[ComposeParameters]):
     parameters = ComposeParameters
 
     async def run(self, arguments: ComposeParameters, context: ToolContext) -> ToolOutput:
-        """Return the last result, after a line for each step before it. ToolRetry or PermissionDenied if a step fails."""
+        """Return the last result, after a line for each step before it. ToolRetry or
+        PermissionDenied if a step fails.
+        """
         calls = context.need(Calls, "Tools cannot be chained here.")
         done: list[str] = []
         result: ToolResult | None = None

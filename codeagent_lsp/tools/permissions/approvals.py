@@ -86,7 +86,9 @@ class Approvals:
 
 
 def fingerprint(call: ToolCall, scope: str = "") -> str:
-    """Return the SHA-256 hash, in hex, of the call's name, arguments and `scope`, the conditions under which it runs."""
+    """Return the SHA-256 hash, in hex, of the call's name, arguments and `scope`, the conditions
+    under which it runs.
+    """
     canonical = json.dumps([call.name, dict(call.arguments), scope], sort_keys=True, ensure_ascii=True, default=str)
     return hashlib.sha256(canonical.encode()).hexdigest()
 

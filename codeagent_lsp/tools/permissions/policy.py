@@ -139,7 +139,9 @@ def _paths_named(traits: ToolTraits, arguments: Mapping[str, Any]) -> list[str]:
 
 
 def _named(parameter: str, arguments: Mapping[str, Any]) -> list[str]:
-    """Return the texts of a parameter: its own, those in its list, or for `list.key` those of the objects in the list."""
+    """Return the texts of a parameter: its own, those in its list, or for `list.key` those of the
+    objects in the list.
+    """
     head, _, rest = parameter.partition(".")
     value = arguments.get(head)
     if rest:

@@ -81,7 +81,9 @@ def _options(scheme: str) -> list[str]:
 
 
 def _git() -> str:
-    """Return the path of git by PATH, ignoring relative entries, which could be the workspace's. ToolFailed if missing."""
+    """Return the path of git by PATH, ignoring relative entries, which could be the workspace's.
+    ToolFailed if missing.
+    """
     folders = [folder for folder in os.environ.get("PATH", os.defpath).split(os.pathsep) if folder.startswith("/")]
     program = shutil.which("git", path=os.pathsep.join(folders))
     if program is None:
@@ -90,7 +92,9 @@ def _git() -> str:
 
 
 async def _require_public(url: str) -> None:
-    """Check that every address of the host is public (ToolFailed if not), unless a proxy is configured, which decides."""
+    """Check that every address of the host is public (ToolFailed if not), unless a proxy is
+    configured, which decides.
+    """
     if any(os.environ.get(name) for name in _PROXIES):
         return
     parts = urlsplit(url)

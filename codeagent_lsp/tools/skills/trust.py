@@ -49,7 +49,9 @@ class Trust:
         return tuple(_vouched(digest, row) for digest, row in self._read().items())
 
     def revoke(self, digest: str | None = None) -> int:
-        """Revoke one approval, or all of them without a digest; return how many were revoked. OSError if not writable."""
+        """Revoke one approval, or all of them without a digest; return how many were revoked.
+        OSError if not writable.
+        """
         known = self._read()
         kept = {name: row for name, row in known.items() if digest is not None and name != digest}
         if len(kept) != len(known):

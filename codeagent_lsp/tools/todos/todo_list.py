@@ -21,7 +21,9 @@ class Todo:
 
 
 class TodoList:
-    """The list, shared by the runs of a session; it is replaced as a whole at every change, and `on_change` is called."""
+    """The list, shared by the runs of a session; it is replaced as a whole at every change, and
+    `on_change` is called.
+    """
 
     def __init__(self, todos: Iterable[Todo] = (), on_change: Callable[[], None] = lambda: None) -> None:
         self._todos = tuple(todos)

@@ -55,7 +55,9 @@ class Dialer:
         return tuple(self._route((address, port)) for address in addresses[:MAX_ADDRESSES])
 
     async def connect(self, host: str, port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        """Return a connection to the first address that accepts one. Errors as in `places`; ToolFailed if none accepts."""
+        """Return a connection to the first address that accepts one. Errors as in `places`;
+        ToolFailed if none accepts.
+        """
         for place in await self.places(host, port):
             try:
                 async with asyncio.timeout(CONNECT_SECONDS):

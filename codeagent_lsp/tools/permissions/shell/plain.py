@@ -164,7 +164,9 @@ def _agree(script: str, tree: Tree, commands: tuple[Simple, ...]) -> None:
 
 
 def _written(command: Simple) -> list[str]:
-    """Return the words of a command as written; for `[`, split at blanks, as the grammar parses the expression inside."""
+    """Return the words of a command as written; for `[`, split at blanks, as the grammar parses the
+    expression inside.
+    """
     words = [word.written for word in command.words]
     return " ".join(words).split() if words[0] == "[" else words
 

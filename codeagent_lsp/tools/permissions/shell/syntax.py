@@ -1,4 +1,6 @@
-"""Parsing of bash scripts into a syntax tree in bounded time. Not here: what the tree means (`plain.py`, `reading.py`)."""
+"""Parsing of bash scripts into a syntax tree in bounded time. Not here: what the tree means
+(`plain.py`, `reading.py`).
+"""
 
 from __future__ import annotations
 
