@@ -29,7 +29,7 @@ _WAITS = "exec 3<&0; while :; do cat <&3 > /dev/null & wait $!; [ $? -gt 128 ] |
 _MERGED = 'exec "$@" 2>&1'
 _EITHER_SHELL = 'if command -v bash > /dev/null; then exec bash -c "$1"; else exec sh -c "$1"; fi'
 _REMOVED = 'cd "$0" && exec rm -rf -- "$@"'
-# Before, everybody is ended but the first process and the shell itself.
+# First, all processes are killed except the first one and the shell itself.
 _ARCHIVED = 'kill -9 -1 2> /dev/null; exec tar -c -f - -C / "$0" "$@"'
 _OUT_OF_MEMORY = "cat /sys/fs/cgroup/memory.events /sys/fs/cgroup/memory/memory.oom_control 2> /dev/null"
 _CHUNK = 1 << 16
@@ -259,7 +259,7 @@ def shell_words(script: str | tuple[str, ...]) -> tuple[str, ...]:
 
 def _request(plan: Plan) -> dict[str, Any]:
     limits = plan.limits
-    own = "mode=0777,nosuid,nodev,exec"  # Podman knows no owner here, and nobody else is in it
+    own = "mode=0777,nosuid,nodev,exec"  # Podman knows no owner here, and the container has no other user
     tmpfs = dict.fromkeys(plan.folders, f"rw,size={limits.disk},{own}")
     tmpfs |= {"/tmp": f"rw,size={limits.temporary},mode=1777,nosuid,nodev,exec"}  # noqa: S108 - the container's
     if any(folder.startswith("/root/") for folder in plan.folders):  # images keep their own to root

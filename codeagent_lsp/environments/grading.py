@@ -26,7 +26,7 @@ SANDBOX_CODES = frozenset(
 )
 
 _BY_TYPE: tuple[tuple[str, ErrorCode], ...] = (
-    # the first that fits; names of classes, for some of them stand in libraries that may not be loaded
+    # the first that fits; class names, as some are in libraries that may not be imported
     ("PermissionError", ErrorCode.PERMISSION_ERROR),
     ("ProcessLookupError", ErrorCode.SANDBOX_TERMINATED),
     ("TimeoutError", ErrorCode.TIMEOUT_ERROR),

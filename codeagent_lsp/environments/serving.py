@@ -33,7 +33,7 @@ class ScreenRequest:
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """How to create a screen: the command in the private view, and the files of its page.
+    """The recipe of a screen: the command in the private view, and the files of its page.
 
     `files` maps the names in the page to paths; `socket` is the name, in the folder of reports, of the X server's
     socket, '' for a terminal.

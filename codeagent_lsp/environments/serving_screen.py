@@ -117,7 +117,7 @@ class Screen:
             self._running.cancel()
             await asyncio.wait([self._running])
             if not self._running.cancelled():
-                self._running.exception()  # it was told, or nobody waits for it
+                self._running.exception()  # it was reported, or no caller waits for it
 
     async def execute(self, launch: Launch, command: Command, on_output: OnOutput) -> Finished:
         """Serve the program of `launch` until it ends, then wait for `stop` before its files are collected."""
@@ -165,7 +165,7 @@ class Screen:
         try:
             guarded.stdin.write(json.dumps(spec).encode() + b"\n")
             await guarded.stdin.drain()
-        except OSError:  # it ended early; what it said tells why
+        except OSError:  # it ended early; its output says why
             pass
 
     async def _hear(self, stdout: StreamReader) -> None:

@@ -18,7 +18,7 @@ from codeagent_lsp.environments.serving_guard import MAX_CLIENTS, Guarded
 MAX_WAITING = 1 << 20
 _PAUSE_SECONDS = 0.05
 
-# The shell takes the terminal in a session of its own, which works only while the terminal is nobody's.
+# The shell takes the terminal in a session of its own, which works only while no session has the terminal.
 _LET_GO = """
 import fcntl, os, signal, sys, termios
 signal.signal(signal.SIGHUP, signal.SIG_IGN)

@@ -17,7 +17,7 @@ DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 FIXED: Mapping[str, str] = MappingProxyType(
     {
-        # nobody reads page by page, sees colours, or answers
+        # no user pages, sees colours, or answers
         "TERM": "dumb",
         "NO_COLOR": "1",
         "PAGER": "cat",

@@ -64,7 +64,7 @@ def sweep(parent: str) -> int:
 
 
 def remove_tree(path: str) -> bool:
-    """Remove a folder of ours recursively, also without access rights; return whether it is gone."""
+    """Remove a private folder recursively, also without access rights; return whether it is gone."""
     if _is_small(path):
         shutil.rmtree(path, ignore_errors=True)
     for command in (("rm", "-rf"), ("chmod", "-R", "u+rwx"), ("rm", "-rf")):

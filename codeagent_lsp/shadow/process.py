@@ -279,7 +279,7 @@ async def _followed(guarded: Guarded, output: Output, on_output: OnOutput, most:
         tasks = [group.create_task(pump.run()) for pump in pumps]
         await guarded.ended()
         _, open_still = await asyncio.wait(tasks, timeout=_DRAINING_SECONDS)
-        for task in open_still:  # a stranger was given the pipe
+        for task in open_still:  # a process outside of the tree has the pipe
             task.cancel()
     return any(pump.over for pump in pumps)
 

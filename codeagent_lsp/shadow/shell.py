@@ -69,7 +69,7 @@ Ending = Literal["exited", "timeout", "output", "memory", "processes", "disk"]
 class Finished:
     """The end of a command: by itself, or stopped at a limit.
 
-    `exit_code` is 128 + signal number for a process ended by a signal, as in POSIX shells. `output` is the text of both
+    `exit_code` is 128 + signal number for a process ended by a signal, as in bash. `output` is the text of both
     streams in order, only head and tail if long; `size` counts all bytes, `whole` is the file with the complete output
     if that was requested and `output` is not complete. `reports` are the files that the command wrote into its report
     folder.
@@ -110,7 +110,7 @@ class Writings:
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """How to start a command at some level: program and arguments, working folder, and its complete environment.
+    """The process that runs a command at some level: arguments, working folder, and complete environment.
 
     `reports` is the real folder behind `REPORT_VARIABLE`.
     """

@@ -51,7 +51,7 @@ def main() -> None:
     answer = guard(spec, CONTROL)
     try:
         os.write(CONTROL, sent(answer))
-    except OSError:  # nobody is left to hear it
+    except OSError:  # the server has ended
         pass
 
 
@@ -253,7 +253,7 @@ def _limit(processes: int) -> None:
     files = OPEN_FILES if hard == resource.RLIM_INFINITY else min(hard, OPEN_FILES)
     resource.setrlimit(resource.RLIMIT_NOFILE, (files, hard))
     try:
-        threads = int(_read("/proc/loadavg").split()[3].partition("/")[2])  # of everybody: the limit is per user
+        threads = int(_read("/proc/loadavg").split()[3].partition("/")[2])  # of all users: the limit is per user
     except (OSError, ValueError, IndexError):
         return
     _, hard = resource.getrlimit(resource.RLIMIT_NPROC)
@@ -326,7 +326,7 @@ def _signal(send: Callable[[int, int], None], target: int | None) -> None:
     try:
         if target is not None:
             send(target, signal.SIGKILL)
-    except OSError:  # gone, or somebody else's: a set-user-id program
+    except OSError:  # gone, or of another user: a set-user-id program
         pass
 
 

@@ -142,7 +142,7 @@ class ShadowWorkspace:
             async with asyncio.timeout(_CLOSE_SECONDS), self._turn:
                 pass
         except TimeoutError:
-            pass  # whoever runs it ends with an error when its view is gone
+            pass  # its run ends with an error when its view is gone
         finally:
             self._shut = True
             done = self._thread.submit(self._close_layer)

@@ -138,7 +138,7 @@ class Client:
             return
         try:
             self._face.event(event)
-        except OSError:  # nobody reads what is shown any more
+        except OSError:  # the output was closed
             self._interrupted.set()
         if event["type"] == "run_completed":
             self._completed.set_result(event)

@@ -50,7 +50,7 @@ class Disk:
                 os.fchmod(descriptor, mode)
                 os.fsync(descriptor)
         except BaseException:
-            os.unlink(name)  # noqa: PTH108 - nothing may stand between the failure and this
+            os.unlink(name)  # noqa: PTH108 - nothing may happen between the failure and this
             raise
         return Path(name)
 
@@ -127,7 +127,7 @@ class _Commit:
                 )
         self._clean()
         for folder in reversed(self._folders):
-            with contextlib.suppress(OSError):  # not empty: somebody uses it
+            with contextlib.suppress(OSError):  # not empty: another process uses it
                 self._disk.remove_folder(folder)
 
     def _take_back_one(self, write: FileWrite) -> None:

@@ -42,7 +42,7 @@ def build(index: Index, found: Scan, out: Console | None = None) -> None:
 
 
 def _under_a_bar(index: Index, found: Scan, out: Console | None) -> Status:
-    from rich.console import Console  # late: many builds have nobody who watches
+    from rich.console import Console  # late: many builds have no terminal
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn  # late: as above
 
     console = out or Console(stderr=True, highlight=False, markup=False, emoji=False)

@@ -32,7 +32,7 @@ def run_task(namespace: Namespace) -> int:
         return EXIT_USAGE
     try:
         return asyncio.run(_run(options))
-    except BrokenPipeError:  # whoever read our output is gone
+    except BrokenPipeError:  # the reader of our output is gone
         return EXIT_FAILED
     finally:
         _let_go_of_stdout()

@@ -72,7 +72,7 @@ class Summary:
             case "completed" if self.outcome in ("", "full"):
                 return EXIT_DONE
             case "completed" if self.outcome == "none" and self.refused is None:
-                return EXIT_REJECTED  # nobody accepted them, or the user closed the question
+                return EXIT_REJECTED  # no user accepted them, or the question was closed
         return EXIT_FAILED
 
 

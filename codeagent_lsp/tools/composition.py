@@ -42,7 +42,7 @@ class Aggregate(BaseModel):
 class Transformation(BaseModel):
     """The steps applied to an output, in the order of these fields. A path looks like `items[0].name` or `[*].path`.
 
-    `field_mapping` maps each parameter of the next tool to a path in the value; '' stands for the whole value.
+    `field_mapping` maps each parameter of the next tool to a path in the value; '' means the whole value.
     """
 
     model_config = ConfigDict(extra="forbid", defer_build=True)

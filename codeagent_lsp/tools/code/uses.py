@@ -69,7 +69,7 @@ class Uses:
 
     @cached_property
     def scopes(self) -> Scopes:
-        """The scopes of the text."""
+        """Return the scopes of the text, computed once."""
         return Scopes(self.source)
 
     def named(self, name: str) -> Iterator[Use]:

@@ -107,7 +107,7 @@ def told(result: CommandResult, roots: Roots) -> str:
 
 
 async def _run(shell: Shell, command: Command, context: ToolContext) -> CommandResult:
-    """Run a command; its output is masked before anybody sees it, if there are values to mask."""
+    """Run a command and return its result; its output is masked if there are values to mask."""
     variables = context.get(Variables)
     if variables is None or not variables.longest:
         return await shell.run(command, context.output)

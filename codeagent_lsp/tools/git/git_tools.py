@@ -27,7 +27,7 @@ _ROOM_LEFT = 200
 
 
 class GitDiffParameters(Parameters):
-    """What to compare, and where."""
+    """The file or folder to compare, and the index instead of the files."""
 
     path: str | None = Field(None, description="File or folder")
     staged: bool = Field(False, description="Only what is in git's index")

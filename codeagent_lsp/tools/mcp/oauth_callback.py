@@ -91,7 +91,7 @@ class OAuthCallback:
                 await writer.drain()
             if brought is not None and not answer.done():
                 answer.set_result(brought)
-        except (OSError, EOFError, asyncio.LimitOverrunError):  # TimeoutError too: nobody to answer
+        except (OSError, EOFError, asyncio.LimitOverrunError):  # TimeoutError too: the visitor is gone
             pass
         finally:
             writer.close()
@@ -137,7 +137,7 @@ def _kept(port: int, *, again: bool = False) -> socket.socket:
     try:
         held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, int(again))
         held.bind(("127.0.0.1", port))
-        held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 0)  # nobody shares it while it is held
+        held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 0)  # no other process shares it while it is held
     except OSError:
         held.close()
         raise

@@ -160,7 +160,7 @@ class Server:
                 await until_first(connection.gone.wait(), self._stale.wait())
                 if self._stale.is_set() and not connection.gone.is_set():
                     pause = SETTLE_SECONDS if now() - began > LONGEST_SETTLE else min(2 * pause, LONGEST_SETTLE)
-                    await asyncio.sleep(pause)  # several changes are often told one by one
+                    await asyncio.sleep(pause)  # several changes are often announced one by one
                     self._stale.clear()
                     self.listed = await connection.tools()
                     self._told(self)

@@ -120,7 +120,7 @@ def secrets_in(given: Mapping[str, Any], environ: Mapping[str, str]) -> tuple[st
     for server in servers:
         found += [server.oauth.get("clientSecret", "")]
         for value in server.headers.values():
-            found += [value, value.rpartition(" ")[2]]  # what stands behind `Bearer`
+            found += [value, value.rpartition(" ")[2]]  # the token after `Bearer`
     return tuple(dict.fromkeys(value for value in found if len(value) >= LEAST_SECRET))
 
 

@@ -92,7 +92,7 @@ class _Child:
                 await self._ended()
         except Unreadable as error:
             self._health.problem = error
-        except (anyio.ClosedResourceError, anyio.BrokenResourceError):  # nobody listens any more
+        except (anyio.ClosedResourceError, anyio.BrokenResourceError):  # the reader is closed
             pass
         finally:
             self._health.gone.set()

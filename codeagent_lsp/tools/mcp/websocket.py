@@ -92,7 +92,7 @@ async def _read(socket: ClientConnection, send: Callable[[Item], Awaitable[None]
         health.problem = Unreadable(words) if too_big else error
     except Unreadable as error:
         health.problem = error
-    except (anyio.ClosedResourceError, anyio.BrokenResourceError):  # nobody listens any more
+    except (anyio.ClosedResourceError, anyio.BrokenResourceError):  # the reader is closed
         pass
     finally:
         health.gone.set()

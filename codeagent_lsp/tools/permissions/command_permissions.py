@@ -27,7 +27,7 @@ class CommandRules:
 
 @dataclass(frozen=True, slots=True)
 class CommandEnvironment:
-    """Where commands run: the shell settings and the isolation; None, with a `reason`, if commands cannot run."""
+    """The shell settings and the isolation of commands; None, with a `reason`, if commands cannot run."""
 
     shell: ShellSettings
     isolation: Isolation | None

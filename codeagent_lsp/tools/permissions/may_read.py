@@ -28,5 +28,5 @@ def reading(path: str, settings: PermissionsSettings, roots: Roots) -> Decision:
 
 
 def may_read(settings: PermissionsSettings, roots: Roots) -> Callable[[str], bool]:
-    """Return a predicate that tells whether a file (absolute path) may be read without asking the user."""
+    """Return a predicate for whether a file (absolute path) may be read without asking the user."""
     return lambda path: reading(path, settings, roots).verdict == "allow"

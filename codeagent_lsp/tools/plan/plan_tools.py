@@ -24,7 +24,7 @@ class PlannedStep(Parameters):
 
 
 class CreatePlanParameters(Parameters):
-    """A goal and its steps in order."""
+    """The goal, its steps in order, and the estimated complexity."""
 
     goal: str = Field(min_length=1, max_length=2000)
     steps: list[PlannedStep] = Field(min_length=1, max_length=MOST_STEPS)

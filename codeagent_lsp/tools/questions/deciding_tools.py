@@ -20,7 +20,7 @@ from codeagent_lsp.tools.tool import Parameters, Tool, ToolOutput
 from codeagent_lsp.tools.traits import ToolTraits
 from codeagent_lsp.workspace.text.visible import one_line, visible
 
-DECISION_SECONDS = 540.0  # before the question itself is given up, so that a time-out is told from a closed window
+DECISION_SECONDS = 540.0  # shorter than the question's own limit, so that a time-out differs from a closed window
 LABEL = 60
 RISKY = " ⚠"
 MOST_OPTIONS = 10

@@ -145,7 +145,7 @@ async def _run(command: list[str], into: Path, max_bytes: int) -> tuple[int, str
 
 async def _outgrown(folder: Path, limit: int) -> None:
     """Wait until the folder holds more than `limit` bytes."""
-    while await asyncio.to_thread(_size, folder) <= limit:  # noqa: ASYNC110 - nobody tells when a folder grows
+    while await asyncio.to_thread(_size, folder) <= limit:  # noqa: ASYNC110 - no event reports that a folder grows
         await asyncio.sleep(_LOOK_SECONDS)
 
 

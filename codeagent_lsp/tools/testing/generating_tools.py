@@ -155,5 +155,5 @@ async def _written(complete: Complete, asked: str) -> str:
 
 def _take_back(step: Step, context: ToolContext) -> None:
     """Unstage the file and everything staged after it by its run."""
-    with suppress(ToolFailed):  # somebody has decided about it meanwhile
+    with suppress(ToolFailed):  # the user has decided about it meanwhile
         context.staging.undo(step.change_id)

@@ -58,7 +58,7 @@ def parse(data: bytes, place: GoTestRun) -> Parsed:
     builds: dict[str, list[str]] = {}
     broken = ""
     for line in data.decode("utf-8", "replace").splitlines():
-        if failed := _NOT_BUILT.match(line):  # told in words before Go 1.24
+        if failed := _NOT_BUILT.match(line):  # plain text before Go 1.24
             units[failed[1], ""] = _Unit(failed[1], "", "fail")
             continue
         try:

@@ -54,7 +54,7 @@ def read(project: Project, finished: Finished) -> TestReport:
     early = _EARLY.search(finished.output) if project.framework == "pytest" else None
     note = f"pytest stopped early ({early[1]}): not all tests ran." if early else ""
     report = judged(project.framework, finished, _parsed(project, finished), note=note)
-    prefix = f"{ran_in(project, finished)}/"  # of no meaning to anybody where the tests ran in a copy
+    prefix = f"{ran_in(project, finished)}/"  # meaningless where the tests ran in a copy
     cases = tuple(replace(case, message=case.message.replace(prefix, "")) for case in report.cases)
     return replace(report, cases=cases, problem=report.problem.replace(prefix, ""))
 

@@ -186,7 +186,7 @@ async def in_thread(work: Callable[[], T], seconds: float = VAULT_SECONDS) -> T:
         try:
             loop.call_soon_threadsafe(settle, result, failure)
         except RuntimeError:
-            return  # the loop is closed: nobody waits
+            return  # the loop is closed: no caller waits
 
     threading.Thread(target=run, name="keyring", daemon=True).start()
     try:

@@ -83,7 +83,7 @@ async def _run(program: Program, question: bytes, folder: str) -> bytes:
 
 async def _told(guarded: Guarded, question: bytes) -> None:
     assert guarded.stdin is not None
-    with suppress(OSError):  # it ended early; what it said tells why
+    with suppress(OSError):  # it ended early; its output says why
         guarded.stdin.write(question)
         await guarded.stdin.drain()
         guarded.stdin.close()

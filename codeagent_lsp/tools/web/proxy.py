@@ -71,7 +71,7 @@ class CheckingProxy:
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             await self._served(reader, writer)
-        except (OSError, EOFError, asyncio.LimitOverrunError):  # TimeoutError too: whoever talks has lost its turn
+        except (OSError, EOFError, asyncio.LimitOverrunError):  # TimeoutError too: the connection is dropped
             pass
         finally:
             writer.close()
