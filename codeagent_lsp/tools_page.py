@@ -1,6 +1,6 @@
 """The page `docs/tools.md`: every built-in tool with parameters, effect, permission, errors and an example.
 
-All of it is read from the tools. Not here: writing the file (`generate.py`), the examples (`tools/examples.py`).
+All of it is read from the tools. Not here: writing the file (`generate.py`), the examples (`tools/error_codes.py`).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 
 from codeagent_lsp.errors import ErrorCode
 from codeagent_lsp.tools.catalogue import BUILTIN, SMALL_SET
-from codeagent_lsp.tools.examples import ERRORS, EXAMPLES
+from codeagent_lsp.tools.error_codes import ERRORS
 from codeagent_lsp.tools.groups import CORE, EXTENDED
 from codeagent_lsp.tools.permissions.policy import effects_of
 from codeagent_lsp.tools.tool import Tool
@@ -127,7 +127,7 @@ def _section(tool: Tool[Any]) -> Iterable[str]:
     yield f"- Permission: {_SPECIAL.get(traits.name, _PERMISSIONS[traits.effect])}"
     yield f"- Time limit: {_time(traits.timeout)}"
     yield f"- Errors: {errors}"
-    example = json.dumps(dict(EXAMPLES[traits.name]), ensure_ascii=False)
+    example = json.dumps(dict(tool.example), ensure_ascii=False)
     yield from ("", "```json", example, "```", "")
 
 

@@ -114,7 +114,7 @@ def _no_wait_for_the_disk() -> Iterator[None]:
 
 
 def pytest_configure() -> None:
-    """Check the lists above. The programs of the environment are found beside its Python, also where it was not activated."""
+    """Check the lists above, and find the programs of the environment beside its Python, activated or not."""
     gone = [name for name in (*ALONE, *SLOW) if not Path(name).exists()]
     assert not gone, f"tests/conftest.py names what is not there: {gone}"
     beside = str(Path(sys.executable).parent)

@@ -1,7 +1,7 @@
-"""The agents there are: three of ours, and those that users write as Markdown files with a head.
+"""Definitions of agents: three built-in ones, and those that users write as Markdown files with YAML-like front matter.
 
-The user's own files first, then `.codeagent/agents/*.md` of the workspace, which nobody vouches for: they can only
-narrow what an agent may do, and the user is asked before one is used. Not here: running them (`subagents.py`).
+The user's own files come first, then `.codeagent/agents/*.md` of the workspace. Workspace files are untrusted: they can
+only narrow what an agent may do, and the user is asked before one is used. Not here: running them (`subagents.py`).
 """
 
 from __future__ import annotations
@@ -31,7 +31,9 @@ _NAME = re.compile(r"[a-z0-9](?:[a-z0-9_-]{0,62}[a-z0-9])?")
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """One agent. No `tools`: all of the run's, of those it may; `model` '' is the run's own."""
+    """The definition of one agent. Empty `tools` means all tools of the run that the agent may use; an empty `model`
+    means the model of the run.
+    """
 
     name: str
     description: str
@@ -47,25 +49,29 @@ class Profile:
 
 @dataclass(frozen=True, slots=True)
 class AgentProblem:
-    """A file that describes no agent, and why; one English sentence."""
+    """A file that does not define an agent, with the reason as one English sentence."""
 
     path: str
     reason: str
 
 
 class AgentShelf:
-    """`own` is the user's folder of agents. All methods block."""
+    """Reads the definitions of agents: built-in, from `own` (the user's folder) and from a workspace. All methods
+    block.
+    """
 
     def __init__(self, own: Path, trust: Trust) -> None:
         self.own = own
         self.trust = trust
 
     def profiles(self, view: FileView) -> tuple[Profile, ...]:
-        """Every agent that can be called."""
+        """Return all agents that can be called."""
         return self.look(view)[0]
 
     def look(self, view: FileView) -> tuple[tuple[Profile, ...], tuple[AgentProblem, ...]]:
-        """Every agent, and every file that is none. A name is taken by whom it belonged to first."""
+        """Return all agents, and the files that define none. When two have the same name, the first one wins: built-in,
+        then the user's, then the workspace's.
+        """
         found = {profile.name: profile for profile in builtin()}
         problems = []
         for path, place, data in (*self._of_user(), *_of_project(view)):
@@ -92,7 +98,7 @@ class AgentShelf:
 
 
 def builtin() -> tuple[Profile, ...]:
-    """The agents that are always there."""
+    """Return the agents that ship with the product."""
     return (
         Profile("planner", "looks into the code and writes a plan; only reads", load("planner")),
         Profile("coder", "makes one change, checks it, reports", load("coder"), reads_only=False),
@@ -101,7 +107,8 @@ def builtin() -> tuple[Profile, ...]:
 
 
 def listed(profiles: tuple[Profile, ...], limit: int) -> str:
-    """The users' agents for a system prompt, at most `limit` characters; '' for none."""
+    """Return the list of agents that are not built in, for a system prompt, in at most `limit` characters; '' for none.
+    """
     lines = [
         f"- {item.name}: {item.description}" if item.approved else f"- {item.name} (the user is asked before its use)"
         for item in profiles

@@ -1,4 +1,4 @@
-"""Asks the model one thing: instructions and a text in, plain text out. No tools, no history."""
+"""One request to the model without tools and without history: instructions and a text in, plain text out."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ async def complete(
     reply_tokens: int,
     schema: dict[str, Any] | None = None,
 ) -> str:
-    """The model's answer, JSON where there is a `schema` for it. Its usage is told, its tokens are not: nobody waits
-    for them.
+    """Return the model's answer, as JSON where a `schema` is given. Its token usage is emitted as an event, its text is
+    not streamed. ModelStreamBroken when the stream ends before the reply is complete.
     """
     messages = (Message("system", instructions), Message("user", text))
     request = ModelRequest(messages, max_tokens=reply_tokens, response_schema=schema)

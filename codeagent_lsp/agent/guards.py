@@ -1,8 +1,8 @@
-"""Sees when a model goes in circles: the same calls with the same results, or text that repeats itself.
+"""Detects when a model is in a loop: the same tool calls with the same results, or text that repeats itself.
 
-Pure bookkeeping: it only tells; the loop nudges once and then stops. Different arguments or different results
-are progress and never count, so batch work over many files goes through; nor do rows that share a part and
-differ in the rest. Code, tables and rules (lines of dashes) repeat by nature and are given more room.
+It only reports; the agent loop nudges the model once and then stops. Calls with different arguments or different
+results are progress and never count, so batch work over many files is not stopped; nor are rows that share a part and
+differ in the rest. Code, tables and rules (lines of dashes) repeat by nature, so their thresholds are higher.
 """
 
 from __future__ import annotations
@@ -35,14 +35,16 @@ _FENCE = re.compile(r"[ \t]*(```|~~~)")
 
 @dataclass(frozen=True, slots=True)
 class Anomaly:
-    """What was seen: `kind` is `repeated_call`, `call_cycle`, `repeated_text` or `bracket_run`."""
+    """One detected repetition; `kind` is `repeated_call`, `call_cycle`, `repeated_text` or `bracket_run`."""
 
     kind: str
     detail: str
 
 
 class LoopGuard:
-    """Watches one run. Feed it every finished call and every piece of streamed text, reasoning included."""
+    """Watches one run for repetition. It must get every finished call and every piece of streamed text, reasoning
+    included.
+    """
 
     def __init__(self) -> None:
         self._calls: deque[str] = deque(maxlen=REPEATS * LONGEST_CYCLE)
@@ -52,7 +54,7 @@ class LoopGuard:
         self._unchecked = 0
 
     def observe_call(self, name: str, arguments: Mapping[str, Any], result: str) -> Anomaly | None:
-        """Note a finished call; an anomaly when it completes a cycle for the third time."""
+        """Record a finished call; return an anomaly when it completes a cycle of at most 5 calls for the third time."""
         self._calls.append(_signature(name, arguments, result))
         for length in range(1, LONGEST_CYCLE + 1):
             if self._cycles(length):
@@ -63,7 +65,7 @@ class LoopGuard:
         return None
 
     def observe_text(self, chunk: str) -> Anomaly | None:
-        """Note streamed text; an anomaly when it repeats itself."""
+        """Record streamed text; return an anomaly when the text repeats itself."""
         for start in range(0, len(chunk), PIECE):
             anomaly = self._observe_piece(chunk[start : start + PIECE])
             if anomaly is not None:
@@ -71,7 +73,7 @@ class LoopGuard:
         return None
 
     def new_reply(self) -> None:
-        """A new reply begins; text of earlier ones does not count for it."""
+        """Forget the text of earlier replies, because a new reply begins."""
         self._text = self._line = ""
         self._in_code = False
         self._unchecked = 0
@@ -90,7 +92,7 @@ class LoopGuard:
         return self._repetition()
 
     def _note_lines(self, piece: str) -> None:
-        """Follow fences, which begin and end code."""
+        """Record whether the text is inside a fenced code block."""
         *ended, self._line = (self._line + piece).split("\n")
         for line in ended:
             self._in_code ^= _FENCE.match(line) is not None
@@ -131,7 +133,7 @@ def _signature(name: str, arguments: Mapping[str, Any], result: str) -> str:
 
 
 def _occurrences(text: str, chunk: str) -> list[int]:
-    """Where `chunk` stands, counted from the end, without overlaps."""
+    """Return the offsets of `chunk` in the last 8,000 characters of `text`, found from the end, without overlaps."""
     places: list[int] = []
     start = max(0, len(text) - TEXT_WINDOW)
     position = text.rfind(chunk, start)

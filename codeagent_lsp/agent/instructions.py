@@ -1,7 +1,8 @@
-"""What a project tells agents about itself: `AGENTS.md`, in the workspace folders and nested below them.
+"""Reads the instructions of a project for agents: `AGENTS.md`, in the workspace folders and in folders below them.
 
-Read as the user has it, unsaved text first, never as a run has staged it. Text of a workspace is not to be trusted:
-what cannot be seen in it is written out, and it is bounded. Not here: when it is told (`session/memory/background.py`).
+The text is read with unsaved changes from the editor, never with changes that a run has staged. Text of a workspace is
+untrusted: invisible characters are written out and its size is bounded. Not here: when it is sent to the model
+(`session/memory/background.py`).
 """
 
 # ruff: noqa: PTH118, PTH120 - paths of the workspace are plain strings and may be any bytes
@@ -24,7 +25,7 @@ INSTRUCTIONS_LIMIT = 32 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Instructions:
-    """One file with instructions; `unseen`: whether it holds characters that its reader would not see."""
+    """One instruction file; `unseen` is true when it holds characters that a reader would not see."""
 
     path: str
     name: str
@@ -33,27 +34,27 @@ class Instructions:
 
 
 def root_instructions(view: FileView, limit: int = INSTRUCTIONS_LIMIT) -> tuple[Instructions, ...]:
-    """Those of the workspace folders, in their order, `limit` bytes together at most."""
+    """Return the instruction files of the workspace folders, in their order, together at most `limit` bytes."""
     return _bounded(view, (os.path.join(folder, INSTRUCTIONS_FILE) for folder in view.roots.folders), limit)
 
 
 def nested_instructions(
     view: FileView, paths: Iterable[str], limit: int = INSTRUCTIONS_LIMIT
 ) -> tuple[Instructions, ...]:
-    """Those that stand between the workspace folders and these files, the nearest of each first, without the
-    workspace folders' own; `limit` bytes together at most.
+    """Return the instruction files of the folders between the workspace folders and `paths`, the nearest folder first;
+    the workspace folders' own are left out. Together at most `limit` bytes.
     """
     places = dict.fromkeys(place for path in paths for place in _between(view, path))
     return _bounded(view, (os.path.join(place, INSTRUCTIONS_FILE) for place in places), limit)
 
 
 def rendered(found: Iterable[Instructions]) -> str:
-    """The instructions for the model, each with the name of its file."""
+    """Format the instructions for the model, each with the name of its file."""
     return "\n\n".join(f"Project instructions ({item.name}):\n{item.text}" for item in found)
 
 
 def _between(view: FileView, path: str) -> list[str]:
-    """The folders around a file, the nearest first, up to the workspace folder, which is left out."""
+    """Return the folders that contain `path`, the nearest first, up to but without the workspace folder."""
     if is_untitled(path) or (root := view.roots.root_of(path)) is None:
         return []
     found, folder = [], os.path.dirname(path) if path != root else path
@@ -85,7 +86,7 @@ def _read(view: FileView, path: str, limit: int) -> Instructions | None:
 
 
 def _cut(text: str, limit: int) -> str:
-    """The first whole lines within `limit` bytes, or a part of the first."""
+    """Return the first whole lines within `limit` bytes, or a part of the first line."""
     if len(text.encode("utf-8", "replace")) <= limit:
         return text
     kept = text.encode("utf-8", "replace")[:limit].decode("utf-8", "ignore")

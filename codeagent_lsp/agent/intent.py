@@ -1,8 +1,9 @@
-"""What a request wants: work on the code, an answer about it, an answer about us, or a chat.
+"""Classifies what a request asks for: work on the code, an answer about the code, an answer about this agent, or a
+chat.
 
-Rules over the words, in English and Chinese; where they are unsure they say so, and in other languages they always
-are. Then, and only then, one short question to the model may help (`classify_with_model`). Not here: what is done
-about it (planning on or off). No word list decides about safety: permissions do not depend on the intent.
+Rules over the words decide, in English and Chinese; where they are unsure, and in all other languages, the result is
+UNCERTAIN. Only then one short question to the model may help (`classify_with_model`). Not here: what follows from the
+intent (planning on or off). No word list decides about safety: permissions do not depend on the intent.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ INSTRUCTIONS = (
 
 @dataclass(frozen=True, slots=True)
 class Intent:
-    """What a request wants, how sure that is (0 to 1), and by which reason, in plain English."""
+    """The class of a request, the confidence in it (0 to 1), and the reason in plain English."""
 
     label: Label
     confidence: float
@@ -49,12 +50,14 @@ class Intent:
 
     @property
     def sure(self) -> bool:
-        """Whether the model need not be asked."""
+        """Return whether the class is known, so that the model need not be asked."""
         return self.label != "UNCERTAIN"
 
 
 def classify(text: str, *, has_selection: bool = False) -> Intent:
-    """The intent by the words alone; UNCERTAIN where they do not tell. Reads the first 2,000 characters."""
+    """Classify a request by its words alone, of which the first 2,000 characters are read; UNCERTAIN where no rule
+    applies.
+    """
     asked = _normal(text)
     if not any(map(str.isalpha, asked)):
         return Intent("UNCERTAIN", 0.0, "there are no words in it")
@@ -67,8 +70,8 @@ def classify(text: str, *, has_selection: bool = False) -> Intent:
 
 
 async def classify_with_model(model: Model, text: str, emit: Callable[[events.Event], None]) -> Intent:
-    """What the model takes the request for: one call of a few tokens, which `emit` is told; UNCERTAIN when it fails in
-    any way.
+    """Classify a request with one call of a few tokens to the model; usage events go to `emit`. UNCERTAIN when the call
+    fails or takes longer than 15 seconds.
     """
     try:
         async with asyncio.timeout(PATIENCE):
@@ -82,13 +85,15 @@ async def classify_with_model(model: Model, text: str, emit: Callable[[events.Ev
 
 
 def _normal(text: str) -> str:
-    """One line in lower case, full-width signs made plain."""
+    """Return the text as one line in lower case, with full-width characters replaced (Unicode NFKC)."""
     plain = unicodedata.normalize("NFKC", text[:READ]).casefold().replace("\u2019", "'")
     return re.sub(r"\s+", " ", plain).strip()
 
 
 def _by_words(asked: str, text: str) -> Intent | None:
-    """What the rules of the request's language say; `text` is the request as it was written."""
+    """Classify by the rules of the request's language; `text` is the request as it was written. None where no rule
+    applies.
+    """
     chinese = words.HAN.search(asked) is not None
     spoken = words.CHINESE if chinese else words.ENGLISH
     bare = spoken.polite.sub("", asked)
@@ -138,7 +143,7 @@ def _look(*, named: bool) -> Intent | None:
 
 
 def _question(bare: str, spoken: words.IntentWords, *, named: bool) -> Intent | None:
-    """A question: about this code when it names code or points at it, general when it asks for knowledge."""
+    """Classify a question: about this code when it names code or refers to it, general when it asks for knowledge."""
     if spoken.why_trouble.search(bare):
         return None  # "why does the test fail?" may want an answer or a repair
     if named:

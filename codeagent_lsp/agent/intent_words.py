@@ -1,7 +1,7 @@
-"""The words by which `intent.py` tells requests apart, in English and Chinese. Patterns only, no rules.
+"""The regular expressions that `intent.py` classifies requests with, in English and Chinese. Patterns only, no rules.
 
-All but `NAME_OF_CODE` are matched against one line of normalised lower-case text. `ENGLISH` and `CHINESE` hold those
-that both languages are asked for in the same way.
+All but `NAME_OF_CODE` are matched against one line of normalised lower-case text. `ENGLISH` and `CHINESE` hold the
+patterns that both languages have.
 """
 
 from __future__ import annotations
@@ -12,7 +12,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class IntentWords:
-    """The patterns of one language. `polite` is what a request is told without; `here` points at this code."""
+    """The patterns of one language. `polite` matches openings that are removed before classification; `here` matches
+    words that refer to the workspace's code.
+    """
 
     chat: re.Pattern[str]
     polite: re.Pattern[str]
@@ -28,7 +30,7 @@ class IntentWords:
 
 
 def _any(source: str) -> str:
-    """The words of `source` as alternatives; underscores stand for spaces."""
+    """Return a pattern that matches any word of `source`; underscores in a word match spaces."""
     return "(?:" + "|".join(word.replace("_", " ") for word in source.split()) + ")"
 
 
@@ -39,7 +41,7 @@ NAME_OF_CODE = re.compile(
     r"|\w\(\)|\b[a-z]+[A-Z]\w*|\b[A-Z][a-z]+[A-Z]\w*"
 )
 
-# possessive, or a long row of such words would be tried in every way there is to cut it up
+# possessive: otherwise a long row of such words backtracks exponentially
 _EN_CHAT = re.compile(
     r"(?:(?>hi(?:ya)?|hey|hello|thanks|thank you|thx|cheers|bye|goodbye|see you"
     r"|good (?:morning|evening|night|afternoon|day|job|work)|how are you(?: doing)?|what's up"

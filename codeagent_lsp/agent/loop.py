@@ -1,10 +1,10 @@
-"""The page to read first: how a model with tools does a task.
+"""The agent loop, the module to read first: how a model with tools does a task.
 
-Ask the model; if it answers, we are done; if it calls tools, run them, tell it the results, ask again; until an
-answer, a limit, a stop or a failure. Everything else is elsewhere: what tools may do (`tools/executor.py`), what
-fits the window (`context/window.py`), going in circles (`guards.py`), what becomes of the changes (`session/run.py`).
+Ask the model; when it calls tools, run them, append the results and ask again; end at an answer, a limit, a
+cancellation or a failure. Everything else is elsewhere: what tools may do (`tools/executor.py`), what fits the window
+(`context/window.py`), detecting repetition (`guards.py`), what becomes of the changes (`session/run.py`).
 
-Cancelling is cancelling the task this runs in; however it ends, the history it leaves is well-formed.
+To cancel, cancel the asyncio task that runs the loop; however it ends, the history it leaves is well-formed.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from codeagent_lsp.errors import ContextOverflow, ModelError, ModelReplyInvalid,
 from codeagent_lsp.llm.model import Model, ModelRequest, Reply, TextChunk
 from codeagent_lsp.messages import Message, ToolCall, ToolResult, ToolSpec
 
-if TYPE_CHECKING:  # heavy, and others need no more of this page than its numbers
+if TYPE_CHECKING:  # heavy to import, and most importers of this module need only its constants
     from codeagent_lsp.tools.executor import ToolExecutor
 
 Ending = Literal["answered", "limit", "anomaly", "handed_over", "unsolved"]
@@ -37,13 +37,13 @@ CUT = "Your last reply was cut at its length limit. Go on right where it stopped
 DEFAULT_WINDOW = 8192
 KEPT_OF_REPETITION = 500
 ANOTHER_TRY = 0.3
-"""The least temperature after a spoilt reply: without any, a small model writes the same thing again."""
+"""The lowest temperature after an unusable reply: at 0, a small model writes the same reply again."""
 
 
 @dataclass(frozen=True, slots=True)
 class LoopLimits:
-    """`iterations` are model calls; `messages` and `window` bound what is sent (window in tokens), `compact_at` is the
-    share of the window at which old turns are summarised.
+    """Limits of one run. `iterations` counts model calls; `messages` and `window` (tokens) bound what is sent;
+    `compact_at` is the share of the window at which old turns are summarised.
     """
 
     iterations: int = 20
@@ -56,7 +56,7 @@ class LoopLimits:
 
 @dataclass(frozen=True, slots=True)
 class LoopResult:
-    """How it ended, and the model's last words. After `handed_over` the turn is not over: somebody goes on with it.
+    """How a run of the loop ended, and the model's last text. After `handed_over` the turn goes on elsewhere.
 
     `unsolved` never comes from the loop: it is a step on the direct path that was not done (`agent/solving`).
     """
@@ -66,15 +66,15 @@ class LoopResult:
 
 
 async def nothing() -> str:
-    """The default of `after_tools`."""
+    """Return '', the default of `after_tools`."""
     return ""
 
 
 class AgentLoop:
-    """One run of the loop. `after_tools` is awaited when the calls of one reply are done; its text, if any, is told
-    to the model. `kept` gives what stays word for word when the conversation is summarised. `handed_over` is asked
-    after tools: whether they gave the work to somebody else. `allowed` are the tools that may be called now, None for
-    all: the model is told of the others too, so that its prompts begin the same.
+    """One run of the loop. `after_tools` is awaited after the calls of one reply; the text that it returns is sent to
+    the model. `kept` gives the facts that a compaction keeps word for word. `handed_over` returns whether a tool passed
+    the work on, which ends the loop. `allowed` names the tools that may be called now, None for all: the others are
+    described to the model too, so that all prompts begin with the same bytes (prompt cache).
     """
 
     def __init__(
@@ -108,7 +108,7 @@ class AgentLoop:
         self._repeated = ""
 
     async def run(self) -> LoopResult:
-        """Work until an answer, the limit, or the second time the model goes in circles."""
+        """Run until an answer, the limit of model calls, or the second detected repetition."""
         result: LoopResult | None = None
         try:
             result = await self._iterate()
@@ -140,7 +140,8 @@ class AgentLoop:
         return LoopResult("limit", text)
 
     async def _ask(self) -> tuple[Reply, Anomaly | None]:
-        """One model call; when the server finds it too long, once more for every time that it can be made shorter."""
+        """Make one model call, and repeat it as long as the server finds the prompt too long and it can be shortened.
+        """
         tools = self._tools()
         await self._window.fit(tools)
         while True:
@@ -154,7 +155,7 @@ class AgentLoop:
             return reply, anomaly
 
     async def _stream(self, request: ModelRequest) -> tuple[Reply, Anomaly | None]:
-        """The reply, its text passed on as it comes; cut short when it repeats itself."""
+        """Return the reply, emitting its text as it comes; stop early when it repeats itself."""
         self._guard.new_reply()
         shown: list[str] = []
         async with aclosing(self._model.stream(request)) as stream:
@@ -181,14 +182,17 @@ class AgentLoop:
         )
 
     def _callable(self, tools: tuple[ToolSpec, ...]) -> tuple[str, ...] | None:
-        """What may be called now: not the tool that the model repeated, until it has called another one."""
+        """Return the names of the tools that may be called now; a tool that was repeated is blocked until another was
+        called.
+        """
         if not self._repeated:
             return self._allowed
         names = self._allowed if self._allowed is not None else tuple(tool["name"] for tool in tools)
         return tuple(name for name in names if name != self._repeated)
 
     async def _summarise(self, messages: tuple[Message, ...], tokens: int) -> str:
-        """What the model says to `messages`, which begin like its last prompt; '' when it fails or calls a tool."""
+        """Return the model's reply to `messages`, which begin like its last prompt; '' when it fails or calls a tool.
+        """
         request = ModelRequest(messages, self._tools(), temperature=self._limits.temperature, max_tokens=tokens)
         try:
             async with aclosing(self._model.stream(request)) as stream:
@@ -196,7 +200,7 @@ class AgentLoop:
                     if isinstance(item, Reply):
                         self._emit(usage_event(item))
                         return "" if item.tool_calls or item.problem else item.text
-        except ModelError:  # the plain list of what was done takes its place
+        except ModelError:  # the compaction then lists the steps without a model
             return ""
         return ""
 
@@ -214,7 +218,7 @@ class AgentLoop:
         return anomaly
 
     def _stop_after(self, anomaly: Anomaly) -> bool:
-        """Nudge the first time; the second time it is over."""
+        """Report an anomaly; nudge the model the first time, return True (stop) the second time."""
         stop, self._nudged = self._nudged, True
         action: Literal["nudge", "stop"] = "stop" if stop else "nudge"
         self._emit(events.AnomalyDetected(kind=anomaly.kind, detail=anomaly.detail, action=action))
@@ -223,7 +227,9 @@ class AgentLoop:
         return stop
 
     def _is_answer(self, reply: Reply) -> bool:
-        """Whether a reply without calls is complete; if not, the model is told. Empty twice is an error."""
+        """Return whether a reply without calls is complete; if not, append a note for the model. ModelReplyInvalid when
+        a reply is empty for the second time.
+        """
         if reply.finish_reason == "length":
             self._tell(CUT)
             return False
@@ -240,7 +246,7 @@ class AgentLoop:
             self._history.append(note(text))
 
     def _with_ids(self, calls: tuple[ToolCall, ...]) -> tuple[ToolCall, ...]:
-        """The calls with an id each that no other call of this conversation has, nor had before a compaction."""
+        """Return the calls, each with an id that no other call of this conversation has or had before a compaction."""
         taken = set(self._history.call_ids)
         unique = []
         for call in calls:
@@ -253,23 +259,23 @@ class AgentLoop:
 
 
 def _says_something(reply: Reply) -> bool:
-    """Small models repeat what stands where an answer of theirs was cut off."""
+    """Return whether a reply has text of its own; small models copy the placeholder of an earlier unfinished answer."""
     return reply.text.strip() not in ("", UNFINISHED)
 
 
 def call_data(call: ToolCall) -> dict[str, object]:
-    """A tool call as the events carry it."""
+    """Return a tool call as plain data for events."""
     return {"id": call.id, "name": call.name, "arguments": dict(call.arguments)}
 
 
 def result_event(call: ToolCall, result: ToolResult) -> events.ToolFinished:
-    """A tool result as the events carry it."""
+    """Return the event for a tool result."""
     error = None if result.error is None else result.error.message
     return events.ToolFinished(tool=call.name, success=result.ok, output=result.text, error=error, call_id=call.id)
 
 
 def usage_event(reply: Reply) -> events.UsageReported:
-    """The tokens of a reply as the events carry them."""
+    """Return the event for the token usage of a reply."""
     usage = reply.usage
     return events.UsageReported(
         prompt_tokens=usage.prompt_tokens,

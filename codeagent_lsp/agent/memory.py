@@ -1,6 +1,7 @@
-"""What is worth remembering of a session: how the model is asked, how its answer is read and joined with the old.
+"""Extracts what later sessions should remember: builds the question to the model, parses its answer, merges the
+entries.
 
-Pure. An entry is one line with its reason; nothing that came from files or tools is shown to the model here, so that
+Pure functions. An entry is one line with its reason. The model sees no text that came from files or tools here, so that
 a text in a workspace cannot plant a memory. Not here: when that is done and where it is kept
 (`session/memory/memory_store.py`).
 """
@@ -23,7 +24,7 @@ MOST_ENTRIES = 60
 LONGEST = 240
 MOST_NEW = 8
 ALIKE = 0.75
-MOST_TRIES = 50  # places of a reply at which a list may begin
+MOST_TRIES = 50  # positions in a reply at which a JSON list is tried
 
 _LIST = re.compile(r"\[\s*[{\]]")
 
@@ -37,7 +38,9 @@ Answer with a JSON list alone, at most 8 items, [] for none:
 
 @dataclass(frozen=True, slots=True)
 class MemoryEntry:
-    """One thing remembered. `entry_id` follows from the text, `session` is where it came from, `date` a day."""
+    """One remembered fact. `entry_id` is a hash of the text, `session` the id of the session it came from, `date` a
+    day.
+    """
 
     entry_id: str
     kind: Kind
@@ -48,7 +51,9 @@ class MemoryEntry:
 
 
 def conversation(said: Iterable[tuple[str, str]], known: Sequence[MemoryEntry], limit: int) -> str:
-    """What the model reads: notes there are, then who said what, as much of the end as fits into `limit` characters."""
+    """Return the model's input: the last 20 known notes, then the conversation, cut at its beginning to `limit`
+    characters.
+    """
     kept: list[str] = []
     left = limit
     for who, words in reversed([(who, " ".join(words.split())) for who, words in said]):
@@ -62,8 +67,8 @@ def conversation(said: Iterable[tuple[str, str]], known: Sequence[MemoryEntry], 
 
 
 def spoken(records: Iterable[Mapping[str, Any]]) -> list[tuple[str, str]]:
-    """Who said what in a session, from its stored events: the user's requests, decisions and answers, and the
-    assistant's words. Nothing else.
+    """Return (speaker, text) pairs of a session from its stored events: the user's requests, decisions and answers, and
+    the assistant's text. Everything else is left out.
     """
     return [(who, words) for who, words in map(_said, records) if words.strip()]
 
@@ -71,7 +76,8 @@ def spoken(records: Iterable[Mapping[str, Any]]) -> list[tuple[str, str]]:
 def parse(
     reply: str, session: str, date: str, is_clean: Callable[[str], bool] = lambda text: True
 ) -> list[MemoryEntry]:
-    """The entries of a model's answer; what is not one, or does not pass `is_clean` (a secret), is left out."""
+    """Return the entries of a model's answer; invalid items and those that `is_clean` rejects (secrets) are left out.
+    """
     found = []
     for item in _items(reply)[:MOST_NEW]:
         text, reason = one_line(str(item.get("text") or ""), LONGEST), one_line(str(item.get("reason") or ""), LONGEST)
@@ -82,7 +88,9 @@ def parse(
 
 
 def merged(known: Iterable[MemoryEntry], new: Iterable[MemoryEntry]) -> tuple[MemoryEntry, ...]:
-    """Both, without doubles: the newer words stand for what says the same; the oldest give way."""
+    """Return both lists without duplicates: a new entry replaces a known one with nearly the same words. Of more than
+    60 entries the oldest are dropped.
+    """
     entries = list(known)
     for entry in new:
         same = next((old for old in entries if _alike(old.text, entry.text)), None)
@@ -94,7 +102,7 @@ def merged(known: Iterable[MemoryEntry], new: Iterable[MemoryEntry]) -> tuple[Me
 
 
 def background(entries: Sequence[MemoryEntry], limit: int) -> str:
-    """The entries for a system prompt, the newest kept, at most `limit` characters; '' for none."""
+    """Return the newest entries for a system prompt, in at most `limit` characters, oldest first; '' for none."""
     lines: list[str] = []
     left = limit
     for entry in reversed(entries):
@@ -110,12 +118,12 @@ def background(entries: Sequence[MemoryEntry], limit: int) -> str:
 
 
 def id_of(text: str) -> str:
-    """A short name for an entry, the same for the same text."""
+    """Return a short id for an entry's text: the first 8 hexadecimal digits of its SHA-256."""
     return hashlib.sha256(" ".join(text.split()).encode("utf-8", "replace")).hexdigest()[:8]
 
 
 def entry_of(row: object) -> MemoryEntry | None:
-    """An entry as it was stored; None for what is none."""
+    """Return an entry from its stored form; None when it is invalid."""
     if not isinstance(row, Mapping) or not isinstance(row.get("text"), str) or not row["text"].strip():
         return None
     text = one_line(row["text"], LONGEST)
@@ -125,7 +133,7 @@ def entry_of(row: object) -> MemoryEntry | None:
 
 
 def _items(reply: str) -> list[Mapping[str, Any]]:
-    """The objects of the first JSON list of objects in a text. Only what begins like one is tried, and not for ever."""
+    """Return the objects of the first JSON list of objects in a text. At most 50 positions are tried."""
     for match in islice(_LIST.finditer(reply), MOST_TRIES):
         try:
             found, _ = json.JSONDecoder().raw_decode(reply, match.start())

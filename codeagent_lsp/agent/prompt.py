@@ -1,6 +1,6 @@
-"""The system prompt and the first words of a task: short, stable, the same bytes for the same workspace.
+"""The system prompt and the first message of a task: short, and the same bytes for the same workspace.
 
-What changes during a session is told in the latest user message, never here, so that a prompt cache holds.
+What changes during a session goes into the latest user message, never here, so that a prompt cache holds.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ TASK_MAP = "Files that may matter to the task, found by its words and by how the
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """Where the agent works: stable for a session. `commands` says where commands run."""
+    """Where the agent works; constant during a session. `commands` says where commands run."""
 
     folders: tuple[str, ...]
     editor: str = ""
@@ -30,7 +30,7 @@ class Environment:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """What the user points at: lines are 1-based and included; `text` is the selected text."""
+    """What the user has selected: lines are 1-based and inclusive; `text` is the selected text."""
 
     name: str
     start_line: int
@@ -39,12 +39,12 @@ class Selection:
 
 
 def system_prompt(kind: str, environment: Environment, background: str = "") -> str:
-    """The system message for `kind` (`system`, `ask` or `rewrite`) with what is known of the project."""
+    """Return the system message for `kind` (`system`, `ask` or `rewrite`) with what is known of the project."""
     return agent_prompt(load(kind), environment if kind == "system" else replace(environment, commands=""), background)
 
 
 def agent_prompt(instructions: str, environment: Environment, background: str = "") -> str:
-    """The system message of an agent with these instructions."""
+    """Return the system message of an agent with these instructions."""
     parts = [
         instructions,
         f"Environment: {platform.system()}, workspace {', '.join(environment.folders) or '-'}",
@@ -56,12 +56,12 @@ def agent_prompt(instructions: str, environment: Environment, background: str = 
 
 
 def load(name: str) -> str:
-    """The text of `prompts/<name>.md`."""
+    """Return the text of `prompts/<name>.md`."""
     return resources.files("codeagent_lsp.agent").joinpath("prompts", f"{name}.md").read_text("utf-8").strip()
 
 
 def task_message(task: str, selection: Selection | None = None, diagnostics: Sequence[str] = ()) -> str:
-    """The user's request with what it is about."""
+    """Return the user's request with the selection and the diagnostics that it is about."""
     parts = [task.strip()]
     if selection is not None:
         where = f"{selection.name}, lines {selection.start_line}-{selection.end_line}"
@@ -72,24 +72,24 @@ def task_message(task: str, selection: Selection | None = None, diagnostics: Seq
 
 
 def overview_part(text: str) -> str:
-    """The repo map in the system prompt."""
+    """Return the repo map with its heading, for the system prompt."""
     return f"{OVERVIEW}\n{text}"
 
 
 def task_map_part(text: str) -> str:
-    """The repo map before a task."""
+    """Return the repo map with its heading, to be put before a task."""
     return f"{TASK_MAP}\n{text}"
 
 
 def map_changes(new: Sequence[str], gone: Sequence[str]) -> str:
-    """What the repo map in the system prompt does not say or says no more; '' when it still holds."""
+    """Return a note on what is new or gone since the repo map in the system prompt was made; '' when nothing is."""
     parts = [f"new: {', '.join(new)}"] if new else []
     parts += [f"gone: {', '.join(gone)}"] if gone else []
     return f"Since the repo map above was made: {'; '.join(parts)}." if parts else ""
 
 
 def shorten(text: str, limit: int = SELECTION_LIMIT) -> str:
-    """`text`, or its first whole lines that fit into `limit` characters and a hint."""
+    """Return `text`, or its first whole lines that fit into `limit` characters and a note on how much is missing."""
     if len(text) <= limit:
         return text
     kept: list[str] = []

@@ -1,7 +1,7 @@
-"""From a model's reply to the text that replaces a selection: which part is code, and how it fits in. Pure.
+"""Turns a model's reply into the text that replaces a selection: finds the code in it and fits it in. Pure functions.
 
-Models wrap code in fences and sentences, repeat what stands around it, and shift its indentation; all of that is
-taken back here, and a reply that was cut is refused. Not here: asking the model (`rewrite.py`).
+Models wrap code in fences and sentences, repeat the lines around it, and shift its indentation; all of that is undone
+here, and a reply that was cut off is refused. Not here: asking the model (`rewrite.py`).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _LEAST_LETTERS = 5
 
 
 def replaced(text: str, start: int, end: int, reply: str) -> str:
-    """`text` with `start:end` replaced by the code of `reply`. ModelReplyInvalid when there is none to use."""
+    """Return `text` with `start:end` replaced by the code of `reply`. ModelReplyInvalid when it has no usable code."""
     selected = text[start:end]
     line_start = max(text.rfind("\n", 0, start), text.rfind("\r", 0, start)) + 1
     prefix = text[line_start:start]
@@ -45,9 +45,10 @@ def replaced(text: str, start: int, end: int, reply: str) -> str:
 
 
 def extract(reply: str, *, nested: bool = False) -> str:
-    """The code of a reply: its largest fenced block, or all of it when there is no fence.
+    """Return the code of a reply: its largest fenced block, or all of it when there is no fence.
 
-    `nested` code holds fences itself, so that only the outermost ones are the reply's own.
+    With `nested` the code contains fences itself, so that only the outermost ones are the reply's own.
+    ModelReplyInvalid when a fence is not closed or there is no code.
     """
     unified = with_newlines(reply, "\n")
     pattern = _OUTER_FENCE if nested else _FENCE
@@ -62,7 +63,7 @@ def extract(reply: str, *, nested: bool = False) -> str:
 
 
 def without_surroundings(code: str, selected: str, before: str, after: str) -> str:
-    """`code` without the lines around the selection that the reply repeats at its beginning and its end."""
+    """Return `code` without the lines around the selection that the reply repeats at its beginning and its end."""
     lines = code.strip("\n").split("\n")
     own = _filled(selected)
     first = _repeated(lines, own, _filled(before)[::-1])
@@ -72,9 +73,9 @@ def without_surroundings(code: str, selected: str, before: str, after: str) -> s
 
 
 def fitted(code: str, selected: str, newline: str, prefix: str = "") -> str:
-    """`code` with the indentation, the line ends and the blank lines at both ends of what it replaces.
+    """Return `code` with the indentation, the line ends and the blank lines at both ends of the text it replaces.
 
-    `prefix` are the blanks that stand before the selection on its first line.
+    `prefix` is the white space before the selection on its first line.
     """
     lead = selected[: len(selected) - len(selected.lstrip("\r\n"))] if selected.strip() else ""
     ending = selected[len(selected.rstrip("\r\n")) :] if selected.strip() else selected
@@ -88,7 +89,7 @@ def fitted(code: str, selected: str, newline: str, prefix: str = "") -> str:
 
 
 def in_style(code: str, text: str) -> str:
-    """`code` indented with tabs or with blanks, whichever alone `text` uses."""
+    """Return `code` indented with tabs or with spaces, whichever `text` uses exclusively."""
     tabs, blanks = re.search(r"^\t+\S", text, re.MULTILINE), re.search(r"^ {2,}\S", text, re.MULTILINE)
     if tabs and not blanks:
         unit = min((len(found) for found in re.findall(r"^( {2,8})\S", code, re.MULTILINE)), default=4)
@@ -104,7 +105,7 @@ def _filled(text: str) -> list[str]:
 
 
 def _repeated(lines: list[str], own: list[str], around: list[str]) -> int:
-    """How many of the first `lines` only repeat what stands `around`, nearest first; none that are `own`."""
+    """Return how many of the first `lines` only repeat the lines `around` (nearest first) and are not part of `own`."""
     filled = [(index, line.strip()) for index, line in enumerate(lines) if line.strip()]
     for count in range(min(len(filled) - 1, len(around)), 0, -1):
         found = [line for _, line in filled[:count]]
@@ -117,7 +118,7 @@ def _repeated(lines: list[str], own: list[str], around: list[str]) -> int:
 
 
 def _telling(line: str) -> bool:
-    """Whether a line is unlikely to be there twice by chance, as a lone bracket or `else:` would be."""
+    """Return whether a line is unlikely to occur twice by chance, as a lone bracket or `else:` would."""
     return sum(map(str.isalnum, line)) >= _LEAST_LETTERS and line not in ("return", "break", "continue", "finally:")
 
 
@@ -127,7 +128,9 @@ def _balance(lines: list[str]) -> tuple[int, ...]:
 
 
 def _without_rest_of_line(code: str, selected: str, prefix: str, suffix: str) -> str:
-    """A part of a line was asked for; a reply that gives the whole line loses the rest of it."""
+    """Return `code` without the rest of the line, where only a part of a line was asked for and the reply gives all of
+    it.
+    """
     body = code.strip()
     if len(prefix) > 1 and body.startswith(prefix) and not selected.strip().startswith(prefix):
         body = body[len(prefix) :].strip()
@@ -138,7 +141,7 @@ def _without_rest_of_line(code: str, selected: str, prefix: str, suffix: str) ->
 
 
 def _indented(code: str, selected: str) -> str:
-    """`code` shifted as a whole so that its first line stands as the selection's first line did."""
+    """Return `code` shifted as a whole so that its first line has the indentation of the selection's first line."""
     want, have = _indent(selected), _indent(code)
     if want == have:
         return code
@@ -153,7 +156,7 @@ def _indented(code: str, selected: str) -> str:
 
 
 def _in_place(first: str, rest: list[str], want: str) -> bool:
-    """Whether only the first line has lost its indentation."""
+    """Return whether only the first line has lost its indentation."""
     filled = [line for line in rest if line.strip()]
     if not filled or not all(line.startswith(want) for line in filled):
         return False

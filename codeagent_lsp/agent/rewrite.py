@@ -1,4 +1,4 @@
-"""The prompt of a quick action: a selection, what stands around it, and what to do with it. Pure.
+"""Builds the prompt of a quick action: a selection, the text around it, and what to do with it. Pure functions.
 
 Not here: asking the model (`solving/solver.py`), what of the reply is code and how it fits in (`replacement.py`).
 """
@@ -19,7 +19,7 @@ MOST_CONTEXT = 3000
 
 @dataclass(frozen=True, slots=True)
 class RewriteRequest:
-    """A file, the part of it to rewrite (`start:end`, offsets into `text`), and what to do."""
+    """A file, the part of it to rewrite (`start:end`, 0-based character offsets into `text`), and what to do."""
 
     name: str
     text: str
@@ -31,7 +31,7 @@ class RewriteRequest:
 
 @dataclass(frozen=True, slots=True)
 class RewriteLimits:
-    """In tokens."""
+    """Limits of one rewrite: the model's window and the reply's length, both in tokens."""
 
     window: int = 8192
     reply_tokens: int = 2048
@@ -39,7 +39,9 @@ class RewriteLimits:
 
 
 def prompt(request: RewriteRequest, limits: RewriteLimits) -> str:
-    """The user message: instruction, diagnostics, and as much of the file around the selection as fits."""
+    """Return the user message: instruction, diagnostics, and as much of the file around the selection as fits.
+    ModelReplyInvalid when the selection is too large for the window.
+    """
     selected = request.text[request.start : request.end]
     fixed = estimate_tokens(selected + request.instruction + "".join(request.diagnostics)) + 300
     if fixed + max(estimate_tokens(selected), 64) > limits.window - 200:
@@ -61,12 +63,12 @@ def prompt(request: RewriteRequest, limits: RewriteLimits) -> str:
 
 
 def _head(text: str, limit: int) -> str:
-    """The first whole lines of `text`, at most `limit` bytes."""
+    """Return the first whole lines of `text`, at most `limit` bytes."""
     encoded = text.encode("utf-8", "replace")
     return text if len(encoded) <= limit else "".join(split_lines(encoded[:limit].decode("utf-8", "ignore"))[:-1])
 
 
 def _tail(text: str, limit: int) -> str:
-    """The last whole lines of `text`, at most `limit` bytes."""
+    """Return the last whole lines of `text`, at most `limit` bytes."""
     encoded = text.encode("utf-8", "replace")
     return text if len(encoded) <= limit else "".join(split_lines(encoded[-limit:].decode("utf-8", "ignore"))[1:])

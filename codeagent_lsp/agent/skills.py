@@ -1,7 +1,7 @@
-"""What the model is told of skills without reading them: names and descriptions, and a hint where a task fits one.
+"""Lists skills for the model without their full text: names and descriptions, and a hint where a task matches one.
 
-Of a skill that nobody vouched for the model learns only the name. Pure. Not here: the full texts, which the tool
-`skill_loader` gives.
+Of a skill that the user has not approved the model gets only the name. Pure functions. Not here: the full texts, which
+the tool `skill_loader` gives.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _UNAPPROVED = "(of this workspace; the user is asked before you may read it)"
 
 
 def listed(skills: Iterable[Skill], mode: str, limit: int) -> str:
-    """The first tier: a line for each skill of an agent in `mode`, at most `limit` characters; '' for none."""
+    """Return the list of skills for an agent in `mode`, one line each, in at most `limit` characters; '' for none."""
     fitting = [skill for skill in skills if skill.serves(mode)]
     lines: list[str] = []
     size = 0
@@ -38,7 +38,7 @@ def listed(skills: Iterable[Skill], mode: str, limit: int) -> str:
 
 
 def hint(skills: Iterable[Skill], task: str, mode: str) -> str:
-    """The second tier: what to read first for `task`; '' where no skill fits."""
+    """Return a note on which skills to read first for `task`; '' where none matches."""
     names = matching(skills, task, mode)
     if not names:
         return ""
@@ -46,7 +46,7 @@ def hint(skills: Iterable[Skill], task: str, mode: str) -> str:
 
 
 def matching(skills: Iterable[Skill], task: str, mode: str) -> Sequence[str]:
-    """Names of the skills whose name or trigger the task mentions."""
+    """Return the names of at most 3 skills whose name, or for approved skills a trigger, occurs in the task."""
     words = task[:LOOKED_AT].casefold()
     return [
         skill.name
@@ -59,7 +59,7 @@ def matching(skills: Iterable[Skill], task: str, mode: str) -> Sequence[str]:
 
 
 def _mentions(words: str, trigger: str) -> bool:
-    """Whether a word or a phrase stands in the text; in scripts without spaces, anywhere."""
+    """Return whether a word or a phrase occurs in the text; in scripts without spaces, also inside a word."""
     wanted = " ".join(trigger.casefold().split())
     if not wanted:
         return False

@@ -1,7 +1,7 @@
-"""Agents that do a part of a run on their own: who they are, what they may, and how they report.
+"""Subagents: agents that do a part of a run in a conversation of their own, with their own tools and limits.
 
-Each has its own conversation, a part of the tools of the run that calls it, and limits of its own; what one edits is
-staged in the same run. None can call another. Not here: where users' own agents are kept (`agent_files.py`).
+Each has a part of the tools of the run that calls it; what one edits is staged in the same run. None can call another.
+Not here: the files that define agents (`agent_files.py`).
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ NEVER = frozenset({"delegate", "create_plan", "plan_enter", "plan_update", "plan
 
 @dataclass(frozen=True, slots=True)
 class Parent:
-    """What the run that calls lends: its model and limits, its tools (those it has on, or
-    those of these names that it could have), and how it tells events.
+    """What the calling run gives its agents: model, limits, tools (those that are switched on, or those of the given
+    names that it could have), and where events go.
 
-    `model` opens a model, '' for the run's own; `prompt` makes the system prompt of an agent from its instructions;
-    `vouched` asks whether the user trusts a profile of the workspace; `before` gives what belongs before a task.
+    `model` opens a model, '' for the run's own; `prompt` makes the system prompt of an agent from its profile;
+    `vouched` asks whether the user trusts a profile of the workspace; `before` gives the text to put before a task.
     """
 
     registry: ToolRegistry
@@ -60,14 +60,18 @@ class Parent:
 
 
 class OwnGroups:
-    """The `ToolGroups` of one agent: what it switches on is its own. `names` gives what it may have of a group."""
+    """The `ToolGroups` of one agent: groups it switches on are offered to it alone. `names` gives the tools that it may
+    have by group.
+    """
 
     def __init__(self, names: Callable[[], dict[str, tuple[str, ...]]]) -> None:
         self._names = names
         self.on: tuple[str, ...] = ()
 
     def enable(self, group: str) -> tuple[str, ...]:
-        """Offer a group from the next model call on; the names of its tools. ToolFailed when there is none."""
+        """Offer a group from the next model call on; return the names of its tools. ToolFailed when there is no such
+        group.
+        """
         known = self._names()
         if group not in known:
             listed = ", ".join(known) or "none"
@@ -78,7 +82,7 @@ class OwnGroups:
         return known[group]
 
     def offer(self, names: Iterable[str]) -> None:
-        """Offer the groups of these tools; what does not exist is left out."""
+        """Offer the groups of these tools; unknown names are ignored."""
         wanted = set(names)
         for tools in self._names().values():
             if wanted & set(tools):
@@ -89,7 +93,7 @@ class OwnGroups:
 
 
 class Subagents:
-    """The `Delegates` of one run. One works at a time, so that no two edit the same file at once."""
+    """The `Delegates` of one run. Agents run one at a time, so that no two edit the same file at once."""
 
     def __init__(self, profiles: Callable[[], Awaitable[tuple[Profile, ...]]], parent: Parent) -> None:
         self._profiles = profiles
@@ -98,7 +102,9 @@ class Subagents:
         self._numbers = count(1)
 
     async def delegate(self, agent: str, task: str) -> str:
-        """The report of `agent`; its changes are staged like those of the run itself."""
+        """Run `agent` on `task` and return its report; its changes are staged like those of the run itself. ToolFailed
+        when there is no such agent or it fails, PermissionDenied when the user does not trust it.
+        """
         async with self._turn:
             profile = await self._profile(agent)
             before = self._parent.context.staging.changeset
@@ -153,7 +159,7 @@ class Subagents:
         return (lambda: "readOnly") if profile.reads_only else self._parent.mode
 
     def _tools(self, profile: Profile, groups: OwnGroups) -> tuple[ToolSpec, ...]:
-        """Those of the run that this agent may have, never more; what it switched on comes last."""
+        """Return the tools of the run that this agent may have, never more; those it switched on come last."""
         allowed, given = set(self._allowed(profile)), self._given(profile)
         first = [spec for spec in self._parent.tools(given) if spec["name"] in allowed]
         known = {spec["name"] for spec in first}
@@ -161,18 +167,18 @@ class Subagents:
         return (*first, *later)
 
     def _given(self, profile: Profile) -> tuple[str, ...] | None:
-        """The tools that its file names, those of whole groups too; None for no file that does."""
+        """Return the tools that its profile names, groups resolved to their tools; None when it names none."""
         registry = self._parent.registry
         return tuple(part for name in profile.tools for part in (name, *registry.names(group=name))) or None
 
     def _allowed(self, profile: Profile) -> tuple[str, ...]:
-        """What it may ever call, by its kind and mode."""
+        """Return the names of all tools that it may ever call, by its profile and mode."""
         registry, effects = self._parent.registry, effects_of(self._mode(profile)())
         names = (name for name in registry.names("active") if name not in NEVER)
         return tuple(name for name in names if registry.get(name).traits.effect in effects)
 
     def _groups(self, profile: Profile) -> dict[str, tuple[str, ...]]:
-        """The groups that it may switch on, with what it may have of each."""
+        """Return the groups that it may switch on, with the tools it may have of each."""
         registry, found = self._parent.registry, dict[str, tuple[str, ...]]()
         could = {spec["name"] for spec in self._parent.tools(self._allowed(profile))}
         for name in filter(could.__contains__, self._allowed(profile)):
@@ -182,7 +188,7 @@ class Subagents:
         return found
 
     def _shown(self, profile: Profile, number: int) -> Callable[[events.Event], None]:
-        """The agent's events as part of the run: its words stay in its report, its calls get ids of their own."""
+        """Return a function that emits the agent's events in the run: without its text, with call ids of their own."""
         emit, mark = self._parent.emit, f"{profile.name}-{number}"
 
         def tell(event: events.Event) -> None:

@@ -1,4 +1,4 @@
-"""A part of the tools, as a registry: what an agent, or one moment of a run, may call.
+"""A registry restricted to some tools: what an agent, or one moment of a run, may call.
 
 Not here: what is offered to the model (`session/conversation/tool_selection.py`), permissions.
 """
@@ -19,8 +19,8 @@ NOT_YET = "The tool {tool!r} cannot be called yet. Now: {tools}."
 
 
 class Subset(ToolRegistry):
-    """A registry of which only some tools can be called; states and numbers are those of the whole. `refusal` is what
-    the model is told when it calls another one.
+    """A registry in which only the `allowed` tools can be called; states and counts are those of `whole`. `refusal` is
+    the message to the model when it calls another tool.
     """
 
     def __init__(self, whole: ToolRegistry, allowed: Callable[[], Iterable[str]], refusal: str = NEVER) -> None:
@@ -30,7 +30,7 @@ class Subset(ToolRegistry):
         self._allowed = allowed
 
     def get(self, name: str) -> Tool:  # type: ignore[type-arg]
-        """The tool of that name; ToolFailed where it may not be called."""
+        """Return the tool of that name; ToolFailed where it may not be called."""
         if name not in self._allowed():
             names = ", ".join(self.names("active"))
             told = self._refusal.format(tool=one_line(name, 60), tools=names)
@@ -38,20 +38,20 @@ class Subset(ToolRegistry):
         return self._whole.get(name)
 
     def entries(self) -> tuple[RegisteredTool, ...]:
-        """Those of the whole that may be called."""
+        """Return the registered tools that may be called."""
         allowed = set(self._allowed())
         return tuple(entry for entry in self._whole.entries() if entry.tool.traits.name in allowed)
 
     def names(self, state: ToolState | None = None, group: str | None = None) -> tuple[str, ...]:
-        """Their names."""
+        """Return the names of the tools that may be called, filtered by state and group."""
         allowed = set(self._allowed())
         return tuple(name for name in self._whole.names(state, group) if name in allowed)
 
     def specs(self, effects: Iterable[Effect], groups: Iterable[str]) -> tuple[ToolSpec, ...]:
-        """Their descriptions."""
+        """Return the descriptions of the tools that may be called."""
         allowed = set(self._allowed())
         return tuple(spec for spec in self._whole.specs(effects, groups) if spec["name"] in allowed)
 
     def count(self, name: str, *, ok: bool, milliseconds: float) -> None:
-        """A call counts for the whole."""
+        """Count a call in the whole registry."""
         self._whole.count(name, ok=ok, milliseconds=milliseconds)

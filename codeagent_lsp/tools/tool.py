@@ -6,9 +6,10 @@ Not here: who may call it (`permissions/policy.py`), how a call runs (`executor.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from types import MappingProxyType
 from typing import Any, ClassVar, Generic, TypeVar
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter
@@ -32,6 +33,9 @@ class NoParameters(Parameters):
 
 P = TypeVar("P", bound=Parameters)
 
+Example = Mapping[str, Any]
+"""The arguments of a call, by name."""
+
 
 @dataclass(frozen=True, slots=True)
 class ToolOutput:
@@ -44,12 +48,14 @@ class ToolOutput:
 class Tool(ABC, Generic[P]):
     """Base class of tools; subclasses set `traits` and `parameters` and implement `run`.
 
-    `output` is the type of the data it returns, None if it returns only text.
+    `output` is the type of the data it returns, None if it returns only text; `example` are valid arguments, for the
+    page about the tools.
     """
 
     traits: ClassVar[ToolTraits]
     parameters: ClassVar[type[Parameters]]
     output: ClassVar[Any] = None
+    example: ClassVar[Example] = MappingProxyType({})
 
     @property
     def caution(self) -> str:

@@ -21,7 +21,7 @@ from codeagent_lsp.shadow.shell import REPORT_VARIABLE, Command, Shell
 from codeagent_lsp.tools.artifacts.artifact_store import FILE_BYTES, Artifact, ArtifactStore
 from codeagent_lsp.tools.context import ToolContext
 from codeagent_lsp.tools.files.edit_tools import existing_text, refuse_below_file
-from codeagent_lsp.tools.tool import Parameters, Tool, ToolOutput
+from codeagent_lsp.tools.tool import Example, Parameters, Tool, ToolOutput
 from codeagent_lsp.tools.traits import ToolTraits
 from codeagent_lsp.tools.web.urls import covers, on_usual_port, parsed
 from codeagent_lsp.workspace.files import uris
@@ -65,6 +65,7 @@ class ExportArtifact(Tool[ExportParameters]):
         path_parameters=("file_path",),
     )
     parameters = ExportParameters
+    example: ClassVar[Example] = {"file_path": "dist/shop-1.0.tar.gz", "artifact_name": "shop.tar.gz"}
     output = dict[str, Any]  # name, size, path, sha256
 
     async def run(self, arguments: ExportParameters, context: ToolContext) -> ToolOutput:
@@ -84,6 +85,7 @@ class ListArtifacts(Tool[NoArguments]):
         "list_artifacts", "List the artifacts of this session: name, size, place.", "read", "artifacts"
     )
     parameters = NoArguments
+    example: ClassVar[Example] = {}
     output = list[dict[str, Any]]  # name, size, path
 
     async def run(self, arguments: NoArguments, context: ToolContext) -> ToolOutput:
@@ -119,6 +121,7 @@ class BatchExportArtifacts(Tool[BatchExportParameters]):
         path_parameters=("file_paths",),
     )
     parameters = BatchExportParameters
+    example: ClassVar[Example] = {"file_paths": ["dist/shop-1.0.tar.gz", "report.html"]}
     output = list[dict[str, Any]]  # name, size, path; or file_path, error
 
     async def run(self, arguments: BatchExportParameters, context: ToolContext) -> ToolOutput:
@@ -165,6 +168,7 @@ class ImportFile(Tool[ImportParameters]):
         subject_parameter="source_url",
     )
     parameters = ImportParameters
+    example: ClassVar[Example] = {"source_url": "https://example.com/LICENSE.txt", "dest_path": "vendor/LICENSE.txt"}
     output = dict[str, Any]  # path, source_url, lines
 
     def __init__(self, web: Web | None = None) -> None:
@@ -199,6 +203,7 @@ class ImportFilesBatch(Tool[BatchImportParameters]):
         subject_parameter="files.source_url",
     )
     parameters = BatchImportParameters
+    example: ClassVar[Example] = {"files": [{"source_url": "artifact:report.html", "dest_path": "docs/report.html"}]}
     output = list[dict[str, Any]]  # path, source_url, lines
 
     def __init__(self, web: Web | None = None) -> None:

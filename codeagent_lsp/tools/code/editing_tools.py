@@ -13,7 +13,7 @@ from pydantic import Field
 from codeagent_lsp.tools.code.ast_edit import AstEdit, Edited, Operation, edited
 from codeagent_lsp.tools.code.codebase import Codebase
 from codeagent_lsp.tools.context import ToolContext
-from codeagent_lsp.tools.tool import Parameters, Tool, ToolOutput
+from codeagent_lsp.tools.tool import Example, Parameters, Tool, ToolOutput
 from codeagent_lsp.tools.traits import ToolTraits
 from codeagent_lsp.workspace.edits import merge
 
@@ -48,6 +48,10 @@ class EditByAst(Tool[EditByAstParameters]):
         path_parameters=("path",),
     )
     parameters = EditByAstParameters
+    example: ClassVar[Example] = {
+        "path": "src/cart.py",
+        "edits": [{"target": "Cart.total", "operation": "replace_body", "code": "return sum(self.items)"}],
+    }
     output = dict[str, str]
 
     async def run(self, arguments: EditByAstParameters, context: ToolContext) -> ToolOutput:

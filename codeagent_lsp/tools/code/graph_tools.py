@@ -22,7 +22,7 @@ from codeagent_lsp.tools.code.reading_tools import described, files_of, read_sou
 from codeagent_lsp.tools.code.references import Site, defined, definition_site, elsewhere, references, symbol_name
 from codeagent_lsp.tools.code.source import Definition, SourceFile
 from codeagent_lsp.tools.context import ToolContext
-from codeagent_lsp.tools.tool import Parameters, Tool, ToolOutput
+from codeagent_lsp.tools.tool import Example, Parameters, Tool, ToolOutput
 from codeagent_lsp.tools.traits import ToolTraits
 
 MAX_SITES = 200
@@ -47,6 +47,7 @@ class FindDefinition(Tool[SymbolParameters]):
         path_parameters=("path",),
     )
     parameters = SymbolParameters
+    example: ClassVar[Example] = {"symbol": "Cart.total"}
     output = list[dict[str, Any]]
 
     async def run(self, arguments: SymbolParameters, context: ToolContext) -> ToolOutput:
@@ -79,6 +80,7 @@ class FindReferences(Tool[SymbolParameters]):
         path_parameters=("path",),
     )
     parameters = SymbolParameters
+    example: ClassVar[Example] = {"symbol": "Cart", "path": "src"}
     output = dict[str, Any]  # definitions, references, text_matches, left_out
 
     async def run(self, arguments: SymbolParameters, context: ToolContext) -> ToolOutput:
@@ -117,6 +119,7 @@ class CallGraph(Tool[CallGraphParameters]):
         path_parameters=("path",),
     )
     parameters = CallGraphParameters
+    example: ClassVar[Example] = {"function_name": "Cart.total", "depth": 2}
     output = dict[str, Any]  # nodes, edges, mermaid
 
     async def run(self, arguments: CallGraphParameters, context: ToolContext) -> ToolOutput:
@@ -148,6 +151,7 @@ class DependencyGraph(Tool[DependencyGraphParameters]):
         path_parameters=("path",),
     )
     parameters = DependencyGraphParameters
+    example: ClassVar[Example] = {"path": "src/cart.py"}
     output = dict[str, Any]  # nodes, edges, mermaid
 
     async def run(self, arguments: DependencyGraphParameters, context: ToolContext) -> ToolOutput:

@@ -18,7 +18,7 @@ from codeagent_lsp.tools.code.imports import ImportTargets, resolved
 from codeagent_lsp.tools.code.source import SourceFile, required
 from codeagent_lsp.tools.code.targets import find_one
 from codeagent_lsp.tools.context import ToolContext
-from codeagent_lsp.tools.tool import Parameters, Tool, ToolOutput
+from codeagent_lsp.tools.tool import Example, Parameters, Tool, ToolOutput
 from codeagent_lsp.tools.traits import ToolTraits
 
 MAX_SYMBOLS = 200
@@ -43,6 +43,7 @@ class AstParse(Tool[FileParameters]):
         path_parameters=("path",),
     )
     parameters = FileParameters
+    example: ClassVar[Example] = {"path": "src/cart.py"}
     output = dict[str, Any]  # language, symbols, imports, errors
 
     async def run(self, arguments: FileParameters, context: ToolContext) -> ToolOutput:
@@ -86,6 +87,7 @@ class AstFindSymbols(Tool[FindSymbolsParameters]):
         path_parameters=("path",),
     )
     parameters = FindSymbolsParameters
+    example: ClassVar[Example] = {"name": "total", "kind": "method"}
     output = list[dict[str, Any]]
 
     async def run(self, arguments: FindSymbolsParameters, context: ToolContext) -> ToolOutput:
@@ -121,6 +123,7 @@ class AstExtractFunction(Tool[ExtractParameters]):
         path_parameters=("path",),
     )
     parameters = ExtractParameters
+    example: ClassVar[Example] = {"path": "src/cart.py", "function_name": "Cart.total"}
     output = dict[str, Any]  # path, name, start_line, end_line, text
 
     async def run(self, arguments: ExtractParameters, context: ToolContext) -> ToolOutput:
@@ -147,6 +150,7 @@ class AstGetImports(Tool[FileParameters]):
         path_parameters=("path",),
     )
     parameters = FileParameters
+    example: ClassVar[Example] = {"path": "src/cart.py"}
     output = list[dict[str, Any]]  # module, names, line, files
 
     async def run(self, arguments: FileParameters, context: ToolContext) -> ToolOutput:

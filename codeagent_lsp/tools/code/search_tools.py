@@ -13,7 +13,7 @@ from pydantic import Field
 from codeagent_lsp.errors import ErrorCode, ToolFailed
 from codeagent_lsp.index.port import CodeIndex
 from codeagent_lsp.tools.context import ToolContext
-from codeagent_lsp.tools.tool import Parameters, Tool, ToolOutput
+from codeagent_lsp.tools.tool import Example, Parameters, Tool, ToolOutput
 from codeagent_lsp.tools.traits import ToolTraits
 
 MOST = 20
@@ -39,6 +39,7 @@ class SearchSemantic(Tool[SearchParameters]):
         "read",
     )
     parameters = SearchParameters
+    example: ClassVar[Example] = {"query": "where the tax is added", "limit": 5}
     output = list[Piece]  # path, start_line and end_line (1-based, included), text, score
 
     async def run(self, arguments: SearchParameters, context: ToolContext) -> ToolOutput:
@@ -75,6 +76,7 @@ class CodeIndexBuild(Tool[BuildParameters]):
         path_parameters=("path",),
     )
     parameters = BuildParameters
+    example: ClassVar[Example] = {"path": "src"}
     output = dict[str, object]
 
     async def run(self, arguments: BuildParameters, context: ToolContext) -> ToolOutput:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import ClassVar
 
 from pydantic import Field
 
@@ -11,7 +12,7 @@ from codeagent_lsp.errors import ErrorCode, ToolFailed, ToolRetry
 from codeagent_lsp.shadow.shell import Command, CommandResult, OnOutput, Shell, Stream
 from codeagent_lsp.tools.commands.kept_output import keep_whole
 from codeagent_lsp.tools.context import ToolContext
-from codeagent_lsp.tools.tool import Parameters, Tool, ToolOutput
+from codeagent_lsp.tools.tool import Example, Parameters, Tool, ToolOutput
 from codeagent_lsp.tools.traits import ToolTraits
 from codeagent_lsp.tools.variables.variable_tools import values_for
 from codeagent_lsp.tools.variables.variables import MaskedStream, Variables
@@ -52,6 +53,7 @@ class RunCmd(Tool[RunCmdParameters]):
         command_parameter="command",
     )
     parameters = RunCmdParameters
+    example: ClassVar[Example] = {"command": "python -m compileall -q src", "timeout": 60}
     output = CommandResult
 
     async def run(self, arguments: RunCmdParameters, context: ToolContext) -> ToolOutput:

@@ -21,7 +21,7 @@ from codeagent_lsp.tools.diagnostics.linters import is_for_linters, jobs_for
 from codeagent_lsp.tools.diagnostics.port import Diagnostic, Diagnostics
 from codeagent_lsp.tools.diagnostics.showing import ordered, show
 from codeagent_lsp.tools.diagnostics.syntax import is_for_syntax, syntax_errors
-from codeagent_lsp.tools.tool import Parameters, Tool, ToolOutput
+from codeagent_lsp.tools.tool import Example, Parameters, Tool, ToolOutput
 from codeagent_lsp.tools.traits import ToolTraits
 from codeagent_lsp.workspace.files.file_view import FileView
 from codeagent_lsp.workspace.files.paths import is_untitled
@@ -48,6 +48,7 @@ class GetDiagnostics(Tool[GetDiagnosticsParameters]):
         path_parameters=("path",),
     )
     parameters = GetDiagnosticsParameters
+    example: ClassVar[Example] = {"path": "src/cart.py"}
     output = list[Diagnostic]
 
     async def run(self, arguments: GetDiagnosticsParameters, context: ToolContext) -> ToolOutput:

@@ -13,7 +13,7 @@ from pydantic import Field
 
 from codeagent_lsp.errors import EditRefused, FileRefused, ToolRetry
 from codeagent_lsp.tools.context import ToolContext
-from codeagent_lsp.tools.tool import Parameters, Tool, ToolOutput
+from codeagent_lsp.tools.tool import Example, Parameters, Tool, ToolOutput
 from codeagent_lsp.tools.traits import ToolTraits
 from codeagent_lsp.workspace.edits import merge
 from codeagent_lsp.workspace.edits.match import replace
@@ -40,6 +40,7 @@ class EditFile(Tool[EditParameters]):
         path_parameters=("path",),
     )
     parameters = EditParameters
+    example: ClassVar[Example] = {"path": "src/cart.py", "old_str": "return 0", "new_str": "return sum(items)"}
     output = dict[str, str]
 
     async def run(self, arguments: EditParameters, context: ToolContext) -> ToolOutput:
@@ -69,6 +70,7 @@ class WriteFile(Tool[WriteFileParameters]):
         path_parameters=("path",),
     )
     parameters = WriteFileParameters
+    example: ClassVar[Example] = {"path": "src/tax.py", "content": "RATE = 19\n"}
     output = dict[str, str]
 
     async def run(self, arguments: WriteFileParameters, context: ToolContext) -> ToolOutput:
@@ -106,6 +108,7 @@ class BatchEdit(Tool[BatchEditParameters]):
         path_parameters=("edits.path",),
     )
     parameters = BatchEditParameters
+    example: ClassVar[Example] = {"edits": [{"path": "src/tax.py", "old_str": "19", "new_str": "20"}]}
     output = dict[str, str]
 
     async def run(self, arguments: BatchEditParameters, context: ToolContext) -> ToolOutput:
@@ -145,6 +148,7 @@ class PreviewEdit(Tool[PreviewEditParameters]):
         path_parameters=("path",),
     )
     parameters = PreviewEditParameters
+    example: ClassVar[Example] = {"path": "src/tax.py", "old_str": "19", "new_str": "20"}
 
     async def run(self, arguments: PreviewEditParameters, context: ToolContext) -> ToolOutput:
         """Return the unified diff."""

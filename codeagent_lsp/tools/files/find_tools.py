@@ -9,7 +9,7 @@ from pydantic import Field
 from codeagent_lsp.tools.context import ToolContext
 from codeagent_lsp.tools.outputs import OutputStore, located
 from codeagent_lsp.tools.permissions.may_read import reading
-from codeagent_lsp.tools.tool import Parameters, Tool, ToolOutput
+from codeagent_lsp.tools.tool import Example, Parameters, Tool, ToolOutput
 from codeagent_lsp.tools.traits import ToolTraits
 from codeagent_lsp.workspace.files import search
 
@@ -30,6 +30,7 @@ class GlobFileSearch(Tool[GlobParameters]):
         "glob_file_search", "Find files by name pattern.", "read", path_parameters=("path",)
     )
     parameters = GlobParameters
+    example: ClassVar[Example] = {"pattern": "**/*.py"}
     output = list[str]
 
     async def run(self, arguments: GlobParameters, context: ToolContext) -> ToolOutput:
@@ -60,6 +61,7 @@ class Grep(Tool[GrepParameters]):
         "grep", "Search file contents by regular expression.", "read", path_parameters=("path",)
     )
     parameters = GrepParameters
+    example: ClassVar[Example] = {"pattern": "def total", "glob": "*.py", "context": 2}
     output = list[tuple[str, int]]
 
     async def run(self, arguments: GrepParameters, context: ToolContext) -> ToolOutput:

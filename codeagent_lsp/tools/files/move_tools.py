@@ -9,7 +9,7 @@ from pydantic import Field
 
 from codeagent_lsp.errors import ErrorCode, ToolFailed
 from codeagent_lsp.tools.context import ToolContext
-from codeagent_lsp.tools.tool import Parameters, Tool, ToolOutput
+from codeagent_lsp.tools.tool import Example, Parameters, Tool, ToolOutput
 from codeagent_lsp.tools.traits import ToolTraits
 
 
@@ -27,6 +27,7 @@ class MoveFile(Tool[MoveFileParameters]):
         "move_file", "Move or rename a file.", "write", group="files", path_parameters=("path", "new_path")
     )
     parameters = MoveFileParameters
+    example: ClassVar[Example] = {"path": "src/tax.py", "new_path": "src/taxes.py"}
     output = dict[str, str]
 
     async def run(self, arguments: MoveFileParameters, context: ToolContext) -> ToolOutput:
@@ -54,6 +55,7 @@ class DeleteFile(Tool[DeleteFileParameters]):
         "delete_file", "Delete a file.", "write", group="files", path_parameters=("path",)
     )
     parameters = DeleteFileParameters
+    example: ClassVar[Example] = {"path": "src/old.py"}
     output = dict[str, str]
 
     async def run(self, arguments: DeleteFileParameters, context: ToolContext) -> ToolOutput:

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from codeagent_lsp.errors import PatchRefused
 from codeagent_lsp.tools.context import ToolContext
-from codeagent_lsp.tools.tool import Parameters, Tool, ToolOutput
+from codeagent_lsp.tools.tool import Example, Parameters, Tool, ToolOutput
 from codeagent_lsp.tools.traits import ToolTraits
 from codeagent_lsp.workspace.edits.patch import apply_patch, paths_of
 from codeagent_lsp.workspace.files.file_view import FileText
@@ -33,6 +33,7 @@ class ApplyPatch(Tool[ApplyPatchParameters]):
         path_parameters=("patch",),
     )
     parameters = ApplyPatchParameters
+    example: ClassVar[Example] = {"patch": "--- a/src/tax.py\n+++ b/src/tax.py\n@@ -1 +1 @@\n-RATE = 19\n+RATE = 7\n"}
     output = dict[str, str]
 
     async def run(self, arguments: ApplyPatchParameters, context: ToolContext) -> ToolOutput:
@@ -67,6 +68,7 @@ class UndoPatch(Tool[UndoPatchParameters]):
         "undo_patch", "Take back the last staged change of this run, or one by id and all after it.", "write"
     )
     parameters = UndoPatchParameters
+    example: ClassVar[Example] = {"change_id": "c1"}
 
     async def run(self, arguments: UndoPatchParameters, context: ToolContext) -> ToolOutput:
         """Undo the step in the changeset; the user's files are not touched."""

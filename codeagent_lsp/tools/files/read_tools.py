@@ -11,7 +11,7 @@ from codeagent_lsp.errors import ToolRetry
 from codeagent_lsp.tools.context import ToolContext
 from codeagent_lsp.tools.outputs import OutputStore, located
 from codeagent_lsp.tools.permissions.may_read import READ_FILE
-from codeagent_lsp.tools.tool import Parameters, Tool, ToolOutput
+from codeagent_lsp.tools.tool import Example, Parameters, Tool, ToolOutput
 from codeagent_lsp.tools.traits import ToolTraits
 from codeagent_lsp.workspace.files.file_view import FileText
 from codeagent_lsp.workspace.text.lines import split_lines
@@ -34,6 +34,7 @@ class ListDir(Tool[ListDirParameters]):
         "list_dir", "List a folder. Folders end with '/'.", "read", path_parameters=("path",)
     )
     parameters = ListDirParameters
+    example: ClassVar[Example] = {"path": "src", "depth": 2}
     output = list[str]
 
     async def run(self, arguments: ListDirParameters, context: ToolContext) -> ToolOutput:
@@ -59,6 +60,7 @@ class ReadFile(Tool[ReadFileParameters]):
 
     traits: ClassVar[ToolTraits] = READ_FILE
     parameters = ReadFileParameters
+    example: ClassVar[Example] = {"path": "src/cart.py", "start_line": 1, "end_line": 40}
     output = dict[str, str]
 
     async def run(self, arguments: ReadFileParameters, context: ToolContext) -> ToolOutput:

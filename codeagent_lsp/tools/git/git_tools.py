@@ -19,7 +19,7 @@ from codeagent_lsp.tools.git.comparing import Changes, in_index, in_view
 from codeagent_lsp.tools.git.git_output import quoted, show
 from codeagent_lsp.tools.git.message import MAX_DIFF, relevance, write_message
 from codeagent_lsp.tools.git.repository import Repository, repository_of
-from codeagent_lsp.tools.tool import Parameters, Tool, ToolOutput
+from codeagent_lsp.tools.tool import Example, Parameters, Tool, ToolOutput
 from codeagent_lsp.tools.traits import ToolTraits
 
 _STYLE = 10
@@ -44,6 +44,7 @@ class GitDiff(Tool[GitDiffParameters]):
         path_parameters=("path",),
     )
     parameters = GitDiffParameters
+    example: ClassVar[Example] = {"path": "src"}
     output = list[str]
 
     async def run(self, arguments: GitDiffParameters, context: ToolContext) -> ToolOutput:
@@ -73,6 +74,7 @@ class GitLog(Tool[GitLogParameters]):
         "git_log", "List the last commits: hash, date, author, subject.", "read", "git", path_parameters=("path",)
     )
     parameters = GitLogParameters
+    example: ClassVar[Example] = {"limit": 5}
     output = list[str]
 
     async def run(self, arguments: GitLogParameters, context: ToolContext) -> ToolOutput:
@@ -97,6 +99,7 @@ class GenerateCommit(Tool[GenerateCommitParameters]):
         "generate_commit", "Write a commit message for the current changes. Does not commit.", "read", "git", None
     )
     parameters = GenerateCommitParameters
+    example: ClassVar[Example] = {"staged_only": True}
     output = dict[str, str]
 
     async def run(self, arguments: GenerateCommitParameters, context: ToolContext) -> ToolOutput:

@@ -13,7 +13,7 @@ from codeagent_lsp.errors import PermissionDenied, ToolRetry
 from codeagent_lsp.messages import ToolCall, ToolResult
 from codeagent_lsp.tools.composition import Transformation
 from codeagent_lsp.tools.context import Calls, ToolContext
-from codeagent_lsp.tools.tool import Parameters, Tool, ToolOutput
+from codeagent_lsp.tools.tool import Example, Parameters, Tool, ToolOutput
 from codeagent_lsp.tools.traits import ToolTraits
 
 MOST_STEPS = 10
@@ -46,6 +46,12 @@ class Compose(Tool[ComposeParameters]):
         timeout=None,
     )
     parameters = ComposeParameters
+    example: ClassVar[Example] = {
+        "steps": [
+            {"tool": "glob_file_search", "arguments": {"pattern": "src/*.py"}},
+            {"tool": "read_file", "take": {"extract_path": "[0]", "field_mapping": {"path": ""}}},
+        ]
+    }
 
     async def run(self, arguments: ComposeParameters, context: ToolContext) -> ToolOutput:
         """Return the last result, after a line for each step before it. ToolRetry or

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from codeagent_lsp.tools.context import ToolContext
 from codeagent_lsp.tools.orchestration.delegates import Delegates
-from codeagent_lsp.tools.tool import Parameters, Tool, ToolOutput
+from codeagent_lsp.tools.tool import Example, Parameters, Tool, ToolOutput
 from codeagent_lsp.tools.traits import ToolTraits
 
 
@@ -30,6 +30,7 @@ class Delegate(Tool[DelegateParameters]):
         timeout=None,
     )
     parameters = DelegateParameters
+    example: ClassVar[Example] = {"agent": "reviewer", "task": "Look for mistakes in src/cart.py."}
 
     async def run(self, arguments: DelegateParameters, context: ToolContext) -> ToolOutput:
         """Return the agent's report."""

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from codeagent_lsp.tools.context import ToolContext
 from codeagent_lsp.tools.groups import ToolGroups
-from codeagent_lsp.tools.tool import Parameters, Tool, ToolOutput
+from codeagent_lsp.tools.tool import Example, Parameters, Tool, ToolOutput
 from codeagent_lsp.tools.traits import ToolTraits
 
 
@@ -25,6 +25,7 @@ class EnableTools(Tool[EnableToolsParameters]):
 
     traits: ClassVar[ToolTraits] = ToolTraits("enable_tools", "Get more tools. Groups:", "read")
     parameters = EnableToolsParameters
+    example: ClassVar[Example] = {"group": "git"}
     output = list[str]
 
     async def run(self, arguments: EnableToolsParameters, context: ToolContext) -> ToolOutput:

@@ -9,7 +9,7 @@ from pydantic import Field
 from codeagent_lsp.errors import ErrorCode
 from codeagent_lsp.tools.context import ToolContext
 from codeagent_lsp.tools.plan.planner_port import Planner, StepDraft, UpdateAction
-from codeagent_lsp.tools.tool import NoParameters, Parameters, Tool, ToolOutput
+from codeagent_lsp.tools.tool import Example, NoParameters, Parameters, Tool, ToolOutput
 from codeagent_lsp.tools.traits import ToolTraits
 
 MOST_STEPS = 30
@@ -41,6 +41,10 @@ class CreatePlan(Tool[CreatePlanParameters]):
         "read",
     )
     parameters = CreatePlanParameters
+    example: ClassVar[Example] = {
+        "goal": "Add the tax",
+        "steps": [{"title": "Write the function"}, {"title": "Test it"}],
+    }
 
     async def run(self, arguments: CreatePlanParameters, context: ToolContext) -> ToolOutput:
         """Return what happens next, for the model."""
@@ -68,6 +72,7 @@ class PlanEnter(Tool[PlanEnterParameters]):
         group="plan",
     )
     parameters = PlanEnterParameters
+    example: ClassVar[Example] = {"title": "Taxes"}
 
     async def run(self, arguments: PlanEnterParameters, context: ToolContext) -> ToolOutput:
         """Return what to do now, for the model."""
@@ -92,6 +97,7 @@ class PlanUpdate(Tool[PlanUpdateParameters]):
         group="plan",
     )
     parameters = PlanUpdateParameters
+    example: ClassVar[Example] = {"action": "append", "content": "1. Write the function"}
 
     async def run(self, arguments: PlanUpdateParameters, context: ToolContext) -> ToolOutput:
         """Return the size of the document, for the model."""
@@ -106,6 +112,7 @@ class PlanExit(Tool[NoParameters]):
         group="plan", timeout=None,
     )  # fmt: skip
     parameters = NoParameters
+    example: ClassVar[Example] = {}
 
     async def run(self, arguments: NoParameters, context: ToolContext) -> ToolOutput:
         """Return the user's decision, for the model."""

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from codeagent_lsp.tools.asking import Question
 from codeagent_lsp.tools.context import ToolContext
-from codeagent_lsp.tools.tool import Parameters, Tool, ToolOutput
+from codeagent_lsp.tools.tool import Example, Parameters, Tool, ToolOutput
 from codeagent_lsp.tools.traits import ToolTraits
 
 
@@ -34,6 +34,7 @@ class AskUser(Tool[AskUserParameters]):
         timeout=None,
     )  # fmt: skip
     parameters = AskUserParameters
+    example: ClassVar[Example] = {"questions": [{"text": "Which rate?", "options": ["7", "19"]}]}
     output = list[list[str] | None]
 
     async def run(self, arguments: AskUserParameters, context: ToolContext) -> ToolOutput:

@@ -16,7 +16,7 @@ from pydantic import Field
 from codeagent_lsp.errors import ToolRetry
 from codeagent_lsp.tools.asking import Question
 from codeagent_lsp.tools.context import ToolContext
-from codeagent_lsp.tools.tool import Parameters, Tool, ToolOutput
+from codeagent_lsp.tools.tool import Example, Parameters, Tool, ToolOutput
 from codeagent_lsp.tools.traits import ToolTraits
 from codeagent_lsp.workspace.text.visible import one_line, visible
 
@@ -75,6 +75,11 @@ class AskClarification(Tool[AskClarificationParameters]):
         timeout=None,
     )
     parameters = AskClarificationParameters
+    example: ClassVar[Example] = {
+        "question": "Which files?",
+        "clarification_type": "scope",
+        "options": [{"id": "src", "label": "Only src"}, {"id": "all", "label": "All"}],
+    }
     output = dict[str, Any]  # answered, and id and label or custom
 
     async def run(self, arguments: AskClarificationParameters, context: ToolContext) -> ToolOutput:
@@ -99,6 +104,11 @@ class RequestDecision(Tool[RequestDecisionParameters]):
         timeout=None,
     )
     parameters = RequestDecisionParameters
+    example: ClassVar[Example] = {
+        "question": "How shall it be merged?",
+        "decision_type": "method",
+        "options": [{"id": "merge", "label": "Merge"}, {"id": "rebase", "label": "Rebase", "risks": ["history"]}],
+    }
     output = dict[str, Any]  # answered, and id and label or custom
 
     def __init__(self, seconds: float = DECISION_SECONDS) -> None:

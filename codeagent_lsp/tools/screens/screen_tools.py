@@ -15,7 +15,7 @@ from codeagent_lsp.environments.serving import DISPLAY, RESOLUTION, ScreenKind, 
 from codeagent_lsp.errors import SettingError, ToolFailed
 from codeagent_lsp.tools.asking import Question
 from codeagent_lsp.tools.context import ToolContext
-from codeagent_lsp.tools.tool import Parameters, Tool, ToolOutput
+from codeagent_lsp.tools.tool import Example, Parameters, Tool, ToolOutput
 from codeagent_lsp.tools.traits import ToolTraits
 
 MAX_NAMED = 20
@@ -56,6 +56,7 @@ class Terminal(Tool[TerminalParameters]):
         subject_parameter="action",
     )
     parameters = TerminalParameters
+    example: ClassVar[Example] = {"action": "start"}
     output = dict[str, Any]
 
     async def run(self, arguments: TerminalParameters, context: ToolContext) -> ToolOutput:
@@ -76,6 +77,7 @@ class Desktop(Tool[DesktopParameters]):
         subject_parameter="action",
     )
     parameters = DesktopParameters
+    example: ClassVar[Example] = {"action": "restart", "resolution": "1600x900"}
     output = dict[str, Any]
 
     async def run(self, arguments: DesktopParameters, context: ToolContext) -> ToolOutput:

@@ -25,7 +25,7 @@ from codeagent_lsp.tools.skills.fetching import fetch
 from codeagent_lsp.tools.skills.shelf import PROJECT_FOLDER
 from codeagent_lsp.tools.skills.skill import Skill
 from codeagent_lsp.tools.skills.sources import SkillSource, parse
-from codeagent_lsp.tools.tool import Parameters, Tool, ToolOutput
+from codeagent_lsp.tools.tool import Example, Parameters, Tool, ToolOutput
 from codeagent_lsp.tools.traits import ToolTraits
 
 Location = Literal["project", "global"]
@@ -45,6 +45,7 @@ class SkillLoader(Tool[SkillLoaderParameters]):
         timeout=None,
     )  # fmt: skip
     parameters = SkillLoaderParameters
+    example: ClassVar[Example] = {"skill_name": "release"}
     output = dict[str, str]
 
     async def run(self, arguments: SkillLoaderParameters, context: ToolContext) -> ToolOutput:
@@ -83,6 +84,7 @@ class SkillInstaller(Tool[SkillInstallerParameters]):
         "skill_installer", "Install a skill, after the user has seen it and agreed.", "net", "skills", timeout=None
     )
     parameters = SkillInstallerParameters
+    example: ClassVar[Example] = {"skill_source": "owner/repository", "skill_name": "release"}
     output = dict[str, str]
 
     async def run(self, arguments: SkillInstallerParameters, context: ToolContext) -> ToolOutput:

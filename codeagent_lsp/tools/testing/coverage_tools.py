@@ -23,7 +23,7 @@ from codeagent_lsp.tools.testing.coverage import CoverageReport, told
 from codeagent_lsp.tools.testing.projects import Project, is_test_file
 from codeagent_lsp.tools.testing.summary import BUDGET
 from codeagent_lsp.tools.testing.testing_tools import Noted, existing, not_installed, projects_at, state_of, wrote
-from codeagent_lsp.tools.tool import Parameters, Tool, ToolOutput
+from codeagent_lsp.tools.tool import Example, Parameters, Tool, ToolOutput
 from codeagent_lsp.tools.traits import ToolTraits
 
 
@@ -45,6 +45,7 @@ class AnalyzeCoverage(Tool[AnalyzeCoverageParameters]):
         path_parameters=("path",),
     )
     parameters = AnalyzeCoverageParameters
+    example: ClassVar[Example] = {"path": "src/cart.py"}
     output = dict[str, Any]  # reports: framework, percent, total, files
 
     async def run(self, arguments: AnalyzeCoverageParameters, context: ToolContext) -> ToolOutput:

@@ -22,7 +22,7 @@ from codeagent_lsp.tools.context import Complete, OnTested, Tally, ToolContext
 from codeagent_lsp.tools.testing.projects import is_test_file
 from codeagent_lsp.tools.testing.testing_tools import RunTests, RunTestsParameters
 from codeagent_lsp.tools.testing.writing import INSTRUCTIONS, Order, file_in, order
-from codeagent_lsp.tools.tool import Parameters, Tool, ToolOutput
+from codeagent_lsp.tools.tool import Example, Parameters, Tool, ToolOutput
 from codeagent_lsp.tools.traits import ToolTraits
 from codeagent_lsp.workspace.changes.staging import Step
 
@@ -81,6 +81,7 @@ class GenerateTests(Tool[GenerateTestsParameters]):
         path_parameters=("path",),
     )
     parameters = GenerateTestsParameters
+    example: ClassVar[Example] = {"path": "src/cart.py", "function_name": "Cart.total"}
     output = dict[str, Any]  # path, rounds, reports as of run_tests
 
     async def run(self, arguments: GenerateTestsParameters, context: ToolContext) -> ToolOutput:

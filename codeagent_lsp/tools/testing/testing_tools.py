@@ -24,7 +24,7 @@ from codeagent_lsp.tools.testing.projects import Project
 from codeagent_lsp.tools.testing.reports import TestReport
 from codeagent_lsp.tools.testing.runners import Selection
 from codeagent_lsp.tools.testing.summary import BUDGET, details, headline
-from codeagent_lsp.tools.tool import Parameters, Tool, ToolOutput
+from codeagent_lsp.tools.tool import Example, Parameters, Tool, ToolOutput
 from codeagent_lsp.tools.traits import ToolTraits
 
 NO_TESTS = (
@@ -51,6 +51,7 @@ class RunTests(Tool[RunTestsParameters]):
         path_parameters=("path",),
     )
     parameters = RunTestsParameters
+    example: ClassVar[Example] = {"path": "tests/test_cart.py", "pattern": "total"}
     output = dict[str, Any]  # reports: framework, the counts, seconds, cases
 
     async def run(self, arguments: RunTestsParameters, context: ToolContext) -> ToolOutput:

@@ -9,7 +9,7 @@ from pydantic import Field
 from codeagent_lsp.errors import ToolRetry
 from codeagent_lsp.tools.context import ToolContext
 from codeagent_lsp.tools.todos.todo_list import Priority, Todo, TodoList, TodoStatus, render
-from codeagent_lsp.tools.tool import Parameters, Tool, ToolOutput
+from codeagent_lsp.tools.tool import Example, Parameters, Tool, ToolOutput
 from codeagent_lsp.tools.traits import ToolTraits
 
 
@@ -25,6 +25,7 @@ class TodoRead(Tool[TodoReadParameters]):
 
     traits: ClassVar[ToolTraits] = ToolTraits("todoread", "Read your todo list.", "read")
     parameters = TodoReadParameters
+    example: ClassVar[Example] = {"status": "pending"}
     output = list[dict[str, str]]
 
     async def run(self, arguments: TodoReadParameters, context: ToolContext) -> ToolOutput:
@@ -59,6 +60,10 @@ class TodoWrite(Tool[TodoWriteParameters]):
         "read",
     )
     parameters = TodoWriteParameters
+    example: ClassVar[Example] = {
+        "action": "add",
+        "todos": [{"id": "1", "content": "Add the tax", "status": "pending"}],
+    }
     output = list[dict[str, str]]
 
     async def run(self, arguments: TodoWriteParameters, context: ToolContext) -> ToolOutput:

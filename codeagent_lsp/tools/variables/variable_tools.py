@@ -13,7 +13,7 @@ from pydantic import Field
 from codeagent_lsp.errors import PermissionDenied, ToolFailed, ToolRetry
 from codeagent_lsp.tools.asking import Question
 from codeagent_lsp.tools.context import ToolContext
-from codeagent_lsp.tools.tool import Parameters, Tool, ToolOutput
+from codeagent_lsp.tools.tool import Example, Parameters, Tool, ToolOutput
 from codeagent_lsp.tools.traits import ToolTraits
 from codeagent_lsp.tools.variables.variables import LONGEST, NAME, Variable, Variables, is_name
 from codeagent_lsp.workspace.text.visible import one_line
@@ -53,6 +53,7 @@ class RequestEnvVar(Tool[RequestEnvVarParameters]):
         timeout=None,
     )
     parameters = RequestEnvVarParameters
+    example: ClassVar[Example] = {"name": "DATABASE_URL", "reason": "The tests need a database."}
     output = dict[str, Any]  # name, set, length
 
     async def run(self, arguments: RequestEnvVarParameters, context: ToolContext) -> ToolOutput:
@@ -80,6 +81,7 @@ class GetEnvVar(Tool[NameParameters]):
         timeout=None,
     )  # fmt: skip
     parameters = NameParameters
+    example: ClassVar[Example] = {"name": "DATABASE_URL"}
     output = dict[str, Any]  # name, set, and length and source where it is set
 
     async def run(self, arguments: NameParameters, context: ToolContext) -> ToolOutput:
@@ -100,6 +102,7 @@ class CheckEnvVars(Tool[NamesParameters]):
         "check_env_vars", "Which of these environment variables have a value.", "read", "env", timeout=None
     )
     parameters = NamesParameters
+    example: ClassVar[Example] = {"names": ["DATABASE_URL", "CI"]}
     output = dict[str, bool]
 
     async def run(self, arguments: NamesParameters, context: ToolContext) -> ToolOutput:

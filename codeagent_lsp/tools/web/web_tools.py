@@ -13,7 +13,7 @@ from pydantic import Field, field_validator
 
 from codeagent_lsp.config import Settings
 from codeagent_lsp.tools.context import ToolContext
-from codeagent_lsp.tools.tool import Parameters, Tool, ToolOutput
+from codeagent_lsp.tools.tool import Example, Parameters, Tool, ToolOutput
 from codeagent_lsp.tools.traits import ToolTraits
 from codeagent_lsp.tools.web.urls import covers, parsed
 
@@ -58,6 +58,7 @@ class WebSearch(Tool[WebSearchParameters]):
         subject_parameter="query",
     )
     parameters = WebSearchParameters
+    example: ClassVar[Example] = {"query": "python decimal rounding", "max_results": 5}
     output = list[dict[str, str]]  # title, url, text
 
     def __init__(self, web: Web | None = None) -> None:
@@ -95,6 +96,7 @@ class WebScrape(Tool[WebScrapeParameters]):
         subject_parameter="url",
     )
     parameters = WebScrapeParameters
+    example: ClassVar[Example] = {"url": "https://example.com/", "selector": "main"}
     output = dict[str, str]  # url, title, text
 
     def __init__(self, web: Web | None = None) -> None:
