@@ -49,6 +49,7 @@ class StockEditor:
         before_apply: Callable[[StockEditor], None] = lambda editor: None,
         answers: Mapping[str, Callable[[Any], Any]] | None = None,
         locale: str | None = None,
+        warm: bool = True,
     ) -> None:
         self.workspace = workspace
         self.buffers: dict[str, Document] = {}
@@ -78,7 +79,7 @@ class StockEditor:
             cwd=workspace,
             answers={**own, **(answers or {})},
             env={"CODEAGENT_STATE_DIR": str(state), **(env or {})},
-            warm=True,
+            warm=warm,
         )
         named = {} if client == {} else {"clientInfo": dict(client or {"name": "stock"})}
         self.capabilities = self.client.initialize(

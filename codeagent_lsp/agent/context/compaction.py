@@ -1,9 +1,9 @@
-"""Makes a long conversation short: old exchanges become a summary, the rest stays word for word.
+"""Compacts a long conversation: old exchanges become a summary, the rest stays word for word.
 
-After a compaction the conversation is: the system message; the user's own messages so far; one note with the
-summary, the todo list, the plan, the changed files and the focused files as they are now; then the latest exchanges,
-the last one untouched. Everything is pure but the summariser that is handed in; when it fails or says too much, a
-plain list of what was done takes its place. Not here: when it is time (`window.py`).
+After a compaction the conversation is: the system message; the user's own messages so far; one note with the summary,
+the todo list, the plan, the changed files and the focused files with their current text; then the latest exchanges, the
+last one unchanged. Everything is pure but the summariser that is passed in; when it fails or says too much, a list of
+the steps (`digest.py`) takes its place. Not here: when it is done (`window.py`).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from codeagent_lsp.agent.context.tokens import (
 from codeagent_lsp.messages import Message
 
 Summarise = Callable[[tuple[Message, ...], int], Awaitable[str]]
-"""The model's answer to these messages in at most so many tokens; '' when there is none."""
+"""A function that asks the model: messages and a limit in tokens in, its answer out; '' when there is none."""
 
 TAIL_SHARE = (0.35, 0.2, 0.0)
 WHOLE_TURN_SHARE = (0.5, 0.25, 0.0)
@@ -50,7 +50,9 @@ REFERENCE = re.compile(re.escape(UNCHANGED) + r"(?: \(call (.+)\))?")
 
 @dataclass(frozen=True, slots=True)
 class KeptFacts:
-    """What every compaction says again: todo list and plan as text, names of changed files, files in focus (fresh)."""
+    """What every compaction repeats: todo list and plan as text, paths of changed files, files in focus (current
+    texts).
+    """
 
     todos: str = ""
     plan: str = ""
@@ -60,10 +62,10 @@ class KeptFacts:
 
 @dataclass(frozen=True, slots=True)
 class CompactionPlan:
-    """What becomes of a conversation.
+    """How a conversation is compacted.
 
-    `old` is summarised, `requests` and `tail` stay; `sent` are the messages before the tail as they stand, which is
-    what a model has in its cache. `summary_tokens` and `aim` (of the whole) are in tokens.
+    `old` is summarised, `requests` and `tail` stay; `sent` are the unchanged messages before the tail, which a model
+    has in its cache. `summary_tokens` and `aim` (for the whole conversation) are in tokens.
     """
 
     parts: ConversationParts
@@ -78,11 +80,11 @@ class CompactionPlan:
 def plan_compaction(
     messages: Sequence[Message], budget: int, *, fixed: int = 0, pressure: int = 0, count: Counter = estimate_tokens
 ) -> CompactionPlan:
-    """What to summarise so that the conversation takes well under `budget` tokens.
+    """Choose what to summarise so that the conversation takes well under `budget` tokens.
 
-    `fixed` tokens are taken by what is kept besides; `pressure` (0 to 2) says how little may stay. The latest turn
-    stays whole where it fits, else as many of its latest exchanges as do, all but the last with short results;
-    nothing stays of the turns before it but the user's words.
+    `fixed` tokens are taken by what is kept besides; with a higher `pressure` (0 to 2) less stays. The latest turn
+    stays whole where it fits, else as many of its latest exchanges as fit, all but the last with shortened results; of
+    the turns before it only the user's messages stay.
     """
     parts = take_apart(messages)
     asked = [*parts.requests, *filter(is_request, flat(parts.exchanges))]
@@ -111,8 +113,8 @@ async def compact(
     keywords: Sequence[str] = (),
     count: Counter = estimate_tokens,
 ) -> tuple[Message, ...]:
-    """The conversation in less tokens than before, `budget` at most where that can be; unchanged when it cannot
-    be made smaller. With `pressure` 2 even the last results, requests and the system message are cut.
+    """Return the conversation in fewer tokens than before, if possible at most `budget`; unchanged when it cannot be
+    made smaller. With `pressure` 2 even the last results, requests and the system message are cut.
     """
     spoken = size([note(_kept_text(kept))], count)
     plan = plan_compaction(messages, budget, fixed=spoken, pressure=pressure, count=count)
@@ -130,8 +132,8 @@ async def compact(
 def squeeze(
     messages: Sequence[Message], budget: int, keywords: Sequence[str] = (), count: Counter = estimate_tokens
 ) -> tuple[Message, ...]:
-    """The same messages with their longest texts cut until they fit: results first, then the model's words, notes,
-    older requests, the latest request, the system message. Calls stay as they are.
+    """Return the messages with their longest texts cut until they fit: results first, then the model's text, notes,
+    older requests, the latest request, the system message. Tool calls stay unchanged.
     """
     made = list(messages)
     for index in sorted(range(len(made)), key=lambda index: (_rank(made, index), -len(made[index].content))):
@@ -144,7 +146,7 @@ def squeeze(
 
 
 def within(text: str, tokens: int, keywords: Sequence[str] = (), count: Counter = estimate_tokens) -> str:
-    """The telling parts of `text` in about `tokens` tokens."""
+    """Return the most relevant parts of `text` in about `tokens` tokens."""
     needed, limit = count(text), len(text)
     if needed <= tokens:
         return text
@@ -159,7 +161,7 @@ def within(text: str, tokens: int, keywords: Sequence[str] = (), count: Counter 
 
 
 def _start(exchanges: Sequence[Exchange], turn: int, room: int, pressure: int, count: Counter) -> tuple[int, int]:
-    """Index of the exchange with which the tail begins, and of the first one that stays as it is."""
+    """Return the index of the first exchange of the tail, and of the first one that stays unchanged."""
     if turn > 0 and size(flat(exchanges[turn:])[1:], count) <= room * WHOLE_TURN_SHARE[pressure]:
         return turn, turn
     spoken = max((at for at, exchange in enumerate(exchanges) if exchange[0].role == "assistant"), default=0)
@@ -171,7 +173,7 @@ def _start(exchanges: Sequence[Exchange], turn: int, room: int, pressure: int, c
 
 
 def _short(exchange: Exchange) -> Exchange:
-    """The exchange with its results made short."""
+    """Return the exchange with its tool results shortened."""
     calls = {call.id: call for call in exchange[0].tool_calls}
     return tuple(
         replace(message, content=short_result(calls[message.tool_call_id], message.content))
@@ -182,7 +184,7 @@ def _short(exchange: Exchange) -> Exchange:
 
 
 def _without_loose_references(messages: Sequence[Message], before: Sequence[Message]) -> tuple[Message, ...]:
-    """References to a text that does not stand here as it did `before` say so."""
+    """Replace references to a text that is no longer in `messages` by a note that says so."""
     full = {message.tool_call_id: message.content for message in before if message.role == "tool"}
     standing = {message.tool_call_id for message in messages if full.get(message.tool_call_id) == message.content}
     return tuple(
@@ -194,7 +196,7 @@ def _without_loose_references(messages: Sequence[Message], before: Sequence[Mess
 
 
 async def _summary(plan: CompactionPlan, summarise: Summarise | None, count: Counter) -> str:
-    """The model's words about what is old; '' when there is little to tell or it gave none."""
+    """Return the model's summary of the old exchanges; '' when they are too short for one or the model gave none."""
     if summarise is None or size(flat(plan.old), count) < 2 * plan.summary_tokens:
         return ""
     question = note(SUMMARISE.format(words=plan.summary_tokens * 2 // 3))
@@ -203,7 +205,7 @@ async def _summary(plan: CompactionPlan, summarise: Summarise | None, count: Cou
 
 
 def _candidates(plan: CompactionPlan, told: str, kept: KeptFacts, count: Counter) -> Iterator[tuple[Message, ...]]:
-    """Conversations to take, the best first."""
+    """Yield possible compacted conversations, the best first."""
     if not plan.old and not plan.parts.summary:
         yield _built(plan, "", kept) if kept.focused.files else _built(plan, "", None)
         yield _built(plan, "", None)
@@ -238,14 +240,14 @@ def _focus_text(kept: KeptFacts) -> str:
 
 
 def _earlier(parts: ConversationParts) -> str:
-    """What the last summary said, without what it kept besides."""
+    """Return the text of the last summary, without the facts that were kept besides."""
     content = parts.summary[0].content if parts.summary else ""
     _, header, rest = content.partition(HEADER)
     return rest.partition(END)[0].strip() if header else ""
 
 
 def _rank(messages: Sequence[Message], index: int) -> int:
-    """When a text is cut: the lower the sooner."""
+    """Return the order in which texts are cut: lower ranks first."""
     message = messages[index]
     if message.role == "system":
         return 5

@@ -1,4 +1,4 @@
-"""Old exchanges in a few words, without a model: what was called, on what, and how it went. Pure."""
+"""Summarises old exchanges without a model: which tool was called, on what, and with which outcome. Pure functions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ SUBJECTS = ("path", "file", "command", "pattern", "query", "target", "name")
 
 
 def digest(exchanges: Sequence[Exchange], earlier: str, limit: int) -> str:
-    """One line for each thing done, the latest ones in at most `limit` characters, after `earlier` in a third of it."""
+    """Return one line for each step, the latest ones in at most `limit` characters, after `earlier` in a third of it.
+    """
     before = excerpt(earlier, limit // 3) if earlier else ""
     lines = [line for exchange in exchanges for line in _lines(exchange)]
     room, kept = limit - len(before), list[str]()
@@ -33,7 +34,9 @@ def digest(exchanges: Sequence[Exchange], earlier: str, limit: int) -> str:
 
 
 def short_result(call: ToolCall, text: str) -> str:
-    """An old result: files as a reference, output of commands cut at 2,000 characters, the rest as it is."""
+    """Return an old tool result, shortened: files as a reference, output of commands cut at 2,000 characters, others
+    unchanged.
+    """
     if call.name in COMMAND_TOOLS:
         return excerpt(text, LONG_OUTPUT)
     if call.name not in FILE_TOOLS or len(text) <= SHORT:
@@ -45,7 +48,7 @@ def short_result(call: ToolCall, text: str) -> str:
 def _lines(exchange: Exchange) -> list[str]:
     first, results = exchange[0], {message.tool_call_id: message for message in exchange[1:]}
     if first.role != "assistant":
-        return []  # the user's words stay in full, notes have served
+        return []  # the user's messages are kept in full elsewhere, notes are no longer needed
     said = [f"- I said: {_line(first.content)}"] if first.content.strip() else []
     return said + [f"- {_called(call)}: {_outcome(call, results.get(call.id))}" for call in first.tool_calls]
 

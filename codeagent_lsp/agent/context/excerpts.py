@@ -1,7 +1,7 @@
-"""What of a long text to keep: its beginning and end, lines that tell of errors, lines with the words of the task.
+"""Chooses what of a long text to keep: its beginning and end, lines with errors, lines with the words of the task.
 
-Pure, and the same for the same input. Not here: which texts are too long (`window.py`), the plain cut of a tool's
-output (`tools/truncation.py`).
+Pure and deterministic. Not here: which texts are too long (`window.py`), the plain cut of a tool's output
+(`tools/truncation.py`).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _COMMON = (
 
 
 def keywords_of(task: str) -> tuple[str, ...]:
-    """The telling words of a task in lower case, at most 24: names first, then long words."""
+    """Return the keywords of a task in lower case, at most 24: names in code first, then long words."""
     found: dict[str, int] = {}
     common = frozenset(_COMMON.split())
     for word in _WORD.findall(task[:4000]):
@@ -43,7 +43,7 @@ def keywords_of(task: str) -> tuple[str, ...]:
 
 
 def excerpt(text: str, limit: int, keywords: Sequence[str] = ()) -> str:
-    """At most `limit` characters (never fewer than 200) of `text`, whole lines in order, gaps marked."""
+    """Return at most `limit` characters (never fewer than 200) of `text`: whole lines in order, with gaps marked."""
     limit = max(limit, LEAST)
     if len(text) <= limit:
         return text
@@ -61,7 +61,7 @@ def excerpt(text: str, limit: int, keywords: Sequence[str] = ()) -> str:
 
 
 def share_out(sizes: Sequence[int], limit: int) -> tuple[int, ...]:
-    """A fair share of `limit` for each size: what the small ones leave goes to the large ones."""
+    """Return a fair share of `limit` for each size: what the small ones leave goes to the large ones."""
     shares = [0] * len(sizes)
     left = limit
     for done, index in enumerate(sorted(range(len(sizes)), key=lambda index: sizes[index])):
@@ -71,7 +71,7 @@ def share_out(sizes: Sequence[int], limit: int) -> tuple[int, ...]:
 
 
 def _han_words(run: str) -> list[str]:
-    """Chinese words, roughly: what stands between particles, in pairs of characters where it is long."""
+    """Split Chinese text into rough words: the parts between particles; of long parts pairs of characters."""
     parts = [part for part in _HAN_BREAK.split(run) if part]
     pairs = [part[at : at + 2] for part in parts for at in range(0, len(part), 2)]
     return [*(part for part in parts if len(part) < 4), *pairs]
@@ -83,7 +83,7 @@ def _weight(word: str) -> int:
 
 
 def _shortened(line: str, keywords: Sequence[str]) -> str:
-    """A very long line around its first keyword."""
+    """Return a very long line cut to about 400 characters around its first keyword."""
     if len(line) <= LONGEST_LINE:
         return line
     folded = line.casefold()
@@ -94,7 +94,7 @@ def _shortened(line: str, keywords: Sequence[str]) -> str:
 
 
 def _ends(lines: Sequence[str], room: int) -> set[int]:
-    """Indices of the first and last lines, two thirds of `room` for the first."""
+    """Return the indices of the first and last lines that fit; two thirds of `room` characters are for the first."""
     kept: set[int] = set()
     for indices, share in ((range(len(lines)), room * 2 // 3), (range(len(lines) - 1, -1, -1), room // 3)):
         for index in indices:
@@ -106,7 +106,7 @@ def _ends(lines: Sequence[str], room: int) -> set[int]:
 
 
 def _by_interest(lines: Sequence[str], keywords: Sequence[str]) -> Iterable[int]:
-    """Indices of telling lines, the best first, each followed by its neighbours."""
+    """Yield the indices of lines with errors or keywords, the best first, each followed by its neighbours."""
     scores = {index: score for index, line in enumerate(lines) if (score := _score(line, keywords))}
     seen: set[int] = set()
     for index in sorted(scores, key=lambda index: (-scores[index], index)):

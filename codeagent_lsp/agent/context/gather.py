@@ -1,7 +1,7 @@
-"""What a task needs to begin: the names of the workspace's files, and the text of those the task names.
+"""The starting context of a task: the names of the workspace's files, and the text of those that the task names.
 
-A model that starts with the right file in front of it needs half the calls; on a small local model that decides
-whether it gets there at all. Bounded in files and in size. Not here: ranking by the code itself (the repo map).
+A model that starts with the right file in its prompt needs half the calls; on a small local model that decides whether
+it succeeds at all. Bounded in files and in size. Not here: ranking by the code itself (the repo map).
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ def starting_context(
     listed: bool = True,
     stands: Callable[[str, str], bool] = lambda name, text: False,
 ) -> str:
-    """Text to put before the task, at most about `budget` characters; files in `skip` are not repeated.
+    """Return the text to put before a task, at most about `budget` characters; files in `skip` are left out.
 
-    Names are `listed` where no repo map says more. `stands` tells whether the conversation has that text of that file
-    ('' for the list of names) already: it is not said twice.
+    With `listed` the names of files are included, for where there is no repo map. `stands` returns whether the
+    conversation already has that text of that file ('' for the list of names), so that it is not repeated.
     """
     files = [path for folder in view.roots.folders for path in islice(view.walk(folder), MOST_FILES)]
     names = [view.roots.relative(path) for path in files]
@@ -66,7 +66,7 @@ def starting_context(
 
 
 def named_files(task: str, files: Iterable[str], skip: Iterable[str] = ()) -> list[str]:
-    """The files whose path or name stands in the task, in the order they are named; none that is ambiguous."""
+    """Return at most 4 files whose path or name occurs in the task, in that order; ambiguous names are left out."""
     left_out = frozenset(skip)
     by_name: dict[str, list[str]] = {}
     for path in files:

@@ -1,8 +1,8 @@
 """The conversation with the model: append-only between compactions, and well-formed whatever interrupts it.
 
-Well-formed means: every tool call of an assistant message is answered by exactly one tool message before any
-other role speaks, and no tool message stands without its call. Not here: fitting it into a window
-(`window.py`), and what a compaction makes of it (`compaction.py`).
+Well-formed means: every tool call of an assistant message is answered by exactly one tool message before a message of
+any other role, and there is no tool message without its call. Not here: fitting it into a window (`window.py`), and how
+it is compacted (`compaction.py`).
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ WORTH_REFERRING = 400
 
 
 class History:
-    """Messages in order. `on_append` is told each one before anything is done about it, `on_replace` all that a
-    compaction left.
+    """The messages of a conversation, in order. `on_append` gets each message before it is added, `on_replace` the
+    whole conversation after a compaction.
     """
 
     def __init__(
@@ -40,12 +40,12 @@ class History:
 
     @property
     def messages(self) -> tuple[Message, ...]:
-        """Everything said so far."""
+        """Return all messages."""
         return tuple(self._messages)
 
     @property
     def call_ids(self) -> frozenset[str]:
-        """Ids of all calls that were ever made here, also of those that a compaction took away."""
+        """Return the ids of all tool calls ever made here, also of those that a compaction removed."""
         return frozenset(self._call_ids)
 
     def append(self, message: Message) -> None:
@@ -55,13 +55,13 @@ class History:
         self._call_ids.update(call.id for call in message.tool_calls)
 
     def replace(self, messages: Sequence[Message]) -> None:
-        """Take a compacted conversation in the place of this one."""
+        """Replace the conversation by a compacted one."""
         compacted = well_formed(messages)
         self._on_replace(compacted)
         self._messages = list(compacted)
 
     def close_turn(self) -> None:
-        """Leave a whole turn behind, however it ended: every call answered, and a last word of the assistant."""
+        """Complete the turn, however it ended: every call gets a result, and the last message is the assistant's."""
         self._close_open_calls()
         if self._messages and (self._messages[-1].role != "assistant" or self._messages[-1].tool_calls):
             self.append(Message("assistant", UNFINISHED))
@@ -72,19 +72,20 @@ class History:
 
 
 def note(text: str) -> Message:
-    """What the program itself tells the model in the user's place; it begins no turn of its own."""
+    """Return a message from the program to the model, in the user's role; it does not begin a turn."""
     return Message("user", text, name=NOTE)
 
 
 def is_request(message: Message) -> bool:
-    """Whether these are the user's own words."""
+    """Return whether a message is the user's own."""
     return message.role == "user" and message.name not in (NOTE, SUMMARY)
 
 
 def reference(messages: Sequence[Message], call: ToolCall, text: str) -> str | None:
-    """A short answer for a file that is read again unchanged while its text still stands above; else None.
+    """Return a short reply for a file that is read again unchanged while its text is still in the conversation; else
+    None.
 
-    Only the latest full text of the same reading counts: what changed and changed back in between is given anew.
+    Only the latest full text of the same call counts: a file that changed and changed back in between is sent anew.
     """
     if call.name != READING or len(text) < WORTH_REFERRING:
         return None
@@ -99,7 +100,7 @@ def reference(messages: Sequence[Message], call: ToolCall, text: str) -> str | N
 
 
 def open_calls(messages: Sequence[Message]) -> list[tuple[str, str]]:
-    """Id and tool name of the calls in the last assistant message that nobody has answered."""
+    """Return id and tool name of the calls in the last assistant message that have no result."""
     answered: set[str] = set()
     for message in reversed(messages):
         if message.role == "tool":
@@ -112,7 +113,7 @@ def open_calls(messages: Sequence[Message]) -> list[tuple[str, str]]:
 
 
 def well_formed(messages: Sequence[Message]) -> tuple[Message, ...]:
-    """The same conversation with missing results filled in and orphaned or doubled ones left out."""
+    """Return the conversation with missing results filled in and orphaned or duplicate ones removed."""
     result: list[Message] = []
     waiting: dict[str, str] = {}
 

@@ -1,4 +1,4 @@
-"""How many tokens a conversation takes, and of which parts it is made. Pure.
+"""Estimates how many tokens a conversation takes, and splits it into its parts. Pure functions.
 
 Not here: making it smaller (`compaction.py`), and when that is done (`window.py`).
 """
@@ -20,26 +20,26 @@ LOWEST_RATIO, HIGHEST_RATIO = 0.25, 4.0
 
 
 def estimate_tokens(text: str) -> int:
-    """Tokens of a text, on the safe side: 3 bytes of UTF-8 each."""
+    """Estimate the tokens of a text, rather too high than too low: one for every 3 bytes of UTF-8, plus one."""
     return len(text.encode("utf-8", "replace")) // 3 + 1
 
 
 def size(messages: Iterable[Message], count: Counter = estimate_tokens) -> int:
-    """Tokens of a conversation."""
+    """Return the tokens of a conversation."""
     return sum(_cost(message, count) for message in messages)
 
 
 def tools_size(tools: Iterable[ToolSpec], count: Counter = estimate_tokens) -> int:
-    """Tokens of the descriptions of tools."""
+    """Return the tokens of tool descriptions."""
     return sum(count(str(tool)) for tool in tools)
 
 
 @dataclass(frozen=True, slots=True)
 class TokenMeter:
-    """Turns estimates into tokens by what the server counted last for an estimate of ours.
+    """Converts estimates into tokens, calibrated by the server's last token count of a prompt that was estimated here.
 
-    What was counted is exact; what came since is scaled by the same ratio, but never below the middle between
-    that and the estimate, for new text may be denser than the old.
+    The counted prompt is exact; text added since is scaled by the same ratio, but never below the middle between that
+    and the estimate, since new text may be denser than the old.
     """
 
     estimated: int = 0
@@ -47,23 +47,23 @@ class TokenMeter:
 
     @property
     def ratio(self) -> float:
-        """Tokens per estimated token; 1 before anything was counted."""
+        """Return tokens per estimated token, from 0.25 to 4; 1 before anything was counted."""
         if not self.estimated or not self.counted:
             return 1.0
         return min(HIGHEST_RATIO, max(LOWEST_RATIO, self.counted / self.estimated))
 
     def told(self, estimated: int, counted: int) -> TokenMeter:
-        """With the server's count of a prompt that we had estimated; 0 is no count."""
+        """Return a meter with the server's count of a prompt that was estimated here; a count of 0 is ignored."""
         return TokenMeter(estimated, counted) if estimated > 0 and counted > 0 else self
 
     def tokens(self, estimated: int) -> int:
-        """Tokens of a prompt, by its estimate."""
+        """Return the tokens of a prompt from its estimate."""
         if self.counted and estimated >= self.estimated:
             return self.counted + ceil((estimated - self.estimated) * self._careful)
         return ceil(estimated * self._careful)
 
     def estimate(self, tokens: int) -> int:
-        """The largest estimate of a new prompt that surely is no more than `tokens`."""
+        """Return the largest estimate of a new prompt that is no more than `tokens`."""
         return int(tokens / self._careful)
 
     @property
@@ -73,10 +73,10 @@ class TokenMeter:
 
 @dataclass(frozen=True, slots=True)
 class ConversationParts:
-    """A conversation taken apart.
+    """A conversation split up.
 
-    `requests` are the user's words that an earlier compaction kept, `summary` its note; `exchanges` is everything
-    after it: each one message with the results of its calls.
+    `requests` are the user's messages that an earlier compaction kept, `summary` its note; `exchanges` is everything
+    after it: each one message with the results of its tool calls.
     """
 
     system: tuple[Message, ...]
@@ -86,13 +86,13 @@ class ConversationParts:
 
     @property
     def latest_turn(self) -> int:
-        """Index of the exchange with which the user's latest request begins; 0 when it is further up."""
+        """Return the index of the exchange that begins the user's latest request; 0 when it is before them."""
         starts = [index for index, exchange in enumerate(self.exchanges) if is_request(exchange[0])]
         return starts[-1] if starts else 0
 
 
 def take_apart(messages: Sequence[Message]) -> ConversationParts:
-    """The parts of a conversation, in their order."""
+    """Split a conversation into its parts."""
     system = tuple(message for message in messages if message.role == "system")
     rest = [message for message in messages if message.role != "system"]
     last = max((index for index, message in enumerate(rest) if message.name == SUMMARY), default=-1)
@@ -108,7 +108,7 @@ def take_apart(messages: Sequence[Message]) -> ConversationParts:
 
 
 def flat(exchanges: Iterable[Exchange]) -> tuple[Message, ...]:
-    """The messages of exchanges."""
+    """Return the messages of exchanges as one tuple."""
     return tuple(message for exchange in exchanges for message in exchange)
 
 

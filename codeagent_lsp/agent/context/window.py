@@ -1,7 +1,7 @@
-"""Keeps a conversation inside the model's window: admits results, and compacts when it is time.
+"""Keeps a conversation inside the model's context window: shortens tool results, and compacts when it is full.
 
-Between two compactions the history only grows, so that every prompt begins with the bytes of the one before. Not
-here: what a compaction does (`compaction.py`), asking the model (`loop.py`).
+Between two compactions the history only grows, so that every prompt begins with the bytes of the one before (prompt
+cache). Not here: how a compaction is made (`compaction.py`), asking the model (`loop.py`).
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ SHORTENED = "\n(Shortened to fit. Read a range of lines or search for what you n
 
 @dataclass(frozen=True, slots=True)
 class WindowLimits:
-    """`window` and `reply_tokens` are in tokens; `compact_at` is the share of the window at which old turns go,
-    `messages` their number.
+    """`window` and `reply_tokens` are in tokens; `compact_at` is the share of the window, and `messages` the number of
+    messages since the last compaction, at which old turns are summarised.
     """
 
     window: int
@@ -39,14 +39,15 @@ class WindowLimits:
 
 
 async def nothing_kept() -> KeptFacts:
-    """The default of `kept`."""
+    """Return no facts, the default of `kept`."""
     return KeptFacts()
 
 
 class ConversationWindow:
     """The history of one run inside one model's window.
 
-    `kept` gives what every compaction says again, as it is now; `summarise` asks the model, None asks nobody.
+    `kept` returns the current facts that every compaction repeats; `summarise` asks the model for a summary, None for
+    none.
     """
 
     def __init__(
@@ -67,7 +68,7 @@ class ConversationWindow:
         self._floor = 0
 
     async def fit(self, tools: Sequence[ToolSpec]) -> None:
-        """Compact until the next prompt fits. ContextOverflow when it does not after three times."""
+        """Compact until the next prompt fits. ContextOverflow when it does not after three compactions."""
         while self._due(tools) and self._in_a_row < MOST_IN_A_ROW:
             shrunk = await self._compact(tools, self._aim)
             self._floor = self._tokens(tools)
@@ -78,7 +79,9 @@ class ConversationWindow:
             raise ContextOverflow("model.overflow", reason=needed)
 
     async def shrink(self, tools: Sequence[ToolSpec]) -> bool:
-        """Compact because the server found the prompt too long; whether it is worth asking again."""
+        """Compact because the server found the prompt too long; return whether it got smaller, so that a new request is
+        worthwhile.
+        """
         estimated = self._estimated(tools)
         self._meter = self._meter.told(estimated, max(self._tokens(tools), self._limits.window))
         while self._in_a_row < MOST_IN_A_ROW:
@@ -87,12 +90,12 @@ class ConversationWindow:
         return False
 
     def told(self, tools: Sequence[ToolSpec], prompt_tokens: int) -> None:
-        """A reply came: what the server counted for the history as it stands, 0 when it did not say."""
+        """Record the server's token count of the current history after a reply; 0 when it gave none."""
         self._meter = self._meter.told(self._estimated(tools), prompt_tokens)
         self._in_a_row = 0
 
     def admit(self, calls: Sequence[ToolCall], results: Sequence[str], tools: Sequence[ToolSpec]) -> tuple[str, ...]:
-        """The results as they go into the history: unchanged files as a reference, long texts as excerpts.
+        """Return the results as they go into the history: unchanged files as a reference, long texts as excerpts.
 
         Together they take at most a quarter of the room that the conversation has.
         """
@@ -108,7 +111,7 @@ class ConversationWindow:
 
     @property
     def _most(self) -> int:
-        """The longest prompt that leaves room for a reply, and for what our estimate is off."""
+        """Return the tokens of the longest prompt that leaves room for a reply and for errors of the estimate."""
         window = self._limits.window
         return max(LEAST_BUDGET, window - self._limits.reply_tokens - window // MARGIN)
 
@@ -117,14 +120,14 @@ class ConversationWindow:
         return min(self._most, int(self._limits.window * self._limits.compact_at))
 
     def _due(self, tools: Sequence[ToolSpec]) -> bool:
-        full = self._aim if self._floor < FULL * self._aim else self._most  # or every call would compact again
+        full = self._aim if self._floor < FULL * self._aim else self._most  # else every call would compact again
         if self._tokens(tools) > full:
             return True
         parts = take_apart(self._history.messages)
         return parts.latest_turn > 0 and len(flat(parts.exchanges)) > self._limits.messages and not self._in_a_row
 
     async def _compact(self, tools: Sequence[ToolSpec], aim: int) -> bool:
-        """One compaction, harder than the one before it; whether anything got smaller."""
+        """Compact once, harder than the time before; return whether the conversation got smaller."""
         messages = self._history.messages
         pressure, self._in_a_row = self._in_a_row, self._in_a_row + 1
         budget = self._meter.estimate(aim) - tools_size(tools)
@@ -139,7 +142,9 @@ class ConversationWindow:
         return True
 
     def _asker(self, tools: Sequence[ToolSpec]) -> Summarise | None:
-        """The summariser, where its question fits into the window; asked once in a row."""
+        """Return the summariser, which asks only where its prompt fits into the window; None after the first of several
+        compactions in a row.
+        """
         ask = self._summarise
         if ask is None or self._in_a_row > 1:
             return None
@@ -157,7 +162,7 @@ class ConversationWindow:
         return self._meter.tokens(self._estimated(tools))
 
     def _room(self, tools: Sequence[ToolSpec]) -> int:
-        """Estimated tokens for everything but tools, rules and the user's words."""
+        """Return the estimated tokens for everything but tools, system messages and the user's messages."""
         fixed = [message for message in self._history.messages if message.role == "system" or is_request(message)]
         return max(3 * LEAST_RESULT, self._meter.estimate(self._aim) - tools_size(tools) - size(fixed))
 

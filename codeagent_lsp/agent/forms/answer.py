@@ -1,8 +1,9 @@
-"""From a model's reply to the new texts of files: fences, definitions, search and replace blocks, or diffs. Pure.
+"""Turns a model's reply into the new texts of files: fences, definitions, search and replace blocks, or diffs. Pure
+functions.
 
-What the reply holds decides how it is read; the form that was asked for only settles what could be read in two ways.
-A reply that leaves parts out, cuts a file short or breaks its syntax is refused with a sentence for the model. Not
-here: asking the model, staging (`agent/solving`).
+The content of the reply decides how it is read; the form that was asked for only settles ambiguous cases. A reply that
+leaves parts out, cuts a file short or breaks its syntax is refused with a sentence for the model. Not here: asking the
+model, staging (`agent/solving`).
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from codeagent_lsp.workspace.edits.patch import apply_patch, paths_of
 from codeagent_lsp.workspace.text.lines import split_lines, with_newlines, without_line_numbers
 
 LEAST_SHARE = 0.5
-"""Of a file in a language without a grammar: a whole new text with fewer of its lines was cut short."""
+"""For a language without a grammar: a new text with less than this share of the file's lines was cut short."""
 
 _BLOCK = re.compile(
     r"^<{5,9} ?SEARCH[^\n]*\n(?P<old>.*?)^={5,9}[ \t]*\n(?P<new>.*?)^>{5,9} ?REPLACE[^\n]*$", re.MULTILINE | re.DOTALL
@@ -44,8 +45,8 @@ _FENCE_LINE = re.compile(r"^ {0,3}(?:`{3,}|~{3,})[^\n]*$", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a reply comes to: new texts by path (only of files that change), what it says besides, and `problem`, for
-    the model, where code could not be used. `unknown` are paths it wants to change that were not in front of it.
+    """A reply as read: new texts by path (only of files that change), the prose around them, and `problem`, a sentence
+    for the model, where code could not be used. `unknown` are paths it wants to change that were not shown to it.
     """
 
     texts: Mapping[str, str] = field(default_factory=dict)
@@ -57,8 +58,8 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Files:
-    """The files that a reply may change, whole, by path; `preferred` are dotted names of the definitions it is about,
-    `creates` whether it may make new files. What it gives for the `fixed` files is passed over.
+    """The files that a reply may change, with whole texts by path; `preferred` are dotted names of the definitions it
+    is about, `creates` says whether it may make new files. What a reply gives for the `fixed` files is ignored.
     """
 
     texts: Mapping[str, str]
@@ -68,7 +69,9 @@ class Files:
 
 
 def read_answer(reply: str, files: Files, form: TextForm) -> Answer:
-    """The reply as new texts. Never raises: what cannot be used is told in `problem`, and then there are no texts."""
+    """Read a reply as new texts of files. Never raises: where it cannot be used, `problem` says why and there are no
+    texts.
+    """
     parts = parts_of(reply)
     prose = parts.prose
     try:
@@ -95,7 +98,7 @@ def read_answer(reply: str, files: Files, form: TextForm) -> Answer:
 
 
 class _UnknownFile(Exception):
-    """The reply changes files that were not in front of the model."""
+    """Raised when the reply changes files that were not shown to the model."""
 
     def __init__(self, paths: Sequence[str], known: Sequence[str]) -> None:
         self.paths = tuple(paths)
@@ -108,7 +111,7 @@ def _without_fences(text: str) -> list[str]:
 
 
 def _from_fences(parts: ReplyParts, files: Files, form: TextForm) -> dict[str, str]:
-    """The texts of fenced blocks; several for one file are read one after the other."""
+    """Return the texts of fenced blocks; several blocks for one file are applied one after the other."""
     texts: dict[str, str] = {}
     for fence in _worth_reading(parts.fences, files):
         if fence.path and _known_path(fence.path, files.fixed) and not _known_path(fence.path, list(files.texts)):
@@ -123,14 +126,16 @@ def _from_fences(parts: ReplyParts, files: Files, form: TextForm) -> dict[str, s
 
 
 def _worth_reading(fences: Sequence[Fence], files: Files) -> list[Fence]:
-    """Without the shell commands and outputs that models add, where other blocks are code."""
+    """Return the fences without the shell commands and outputs that models add, if other blocks are code."""
     shell = ("sh", "bash", "shell", "console", "text", "output", "plaintext", "")
     code = [each for each in fences if each.path or each.info.split(" ")[0].lower() not in shell]
     return code or list(fences)
 
 
 def _path_of(fence: Fence, files: Files) -> str:
-    """The file that a block belongs to: the one it names, else the only one, else the one that defines its names."""
+    """Return the file that a block belongs to: the one it names, else the only one, else the one that defines its
+    names.
+    """
     known = list(files.texts)
     if fence.path and (found := _known_path(fence.path, known)):
         return found
@@ -148,7 +153,9 @@ def _may_be_new(path: str, files: Files) -> bool:
 
 
 def _known_path(path: str, known: Sequence[str]) -> str:
-    """The one known path that a named one means: the same, or one that ends with it or that it ends with."""
+    """Return the one known path that `path` means: the same, or one that ends with it or that it ends with; '' for
+    none.
+    """
     if path in known:
         return path
     ending = [each for each in known if each.endswith(f"/{path}") or path.endswith(f"/{each}")]
@@ -157,7 +164,7 @@ def _known_path(path: str, known: Sequence[str]) -> str:
 
 
 def _shared(path: str, text: str, code: str) -> int:
-    """How many names the file and `code` both define."""
+    """Return how many names both the file and `code` define."""
     one, other = source_of(path, text), source_of(path, code)
     if one is None or other is None:
         return 0
@@ -166,7 +173,7 @@ def _shared(path: str, text: str, code: str) -> int:
 
 
 def _without_path_line(fence: Fence, path: str) -> str:
-    """The code without a first line that is only a comment with its path."""
+    """Return the code without a first line that is only a comment with its path."""
     first, _, rest = fence.code.partition("\n")
     named = first.strip(" #/-*;%<!>\t")
     is_path = bool(named) and (named == path or path.endswith(f"/{named}") or named == f"path: {path}")
@@ -174,7 +181,7 @@ def _without_path_line(fence: Fence, path: str) -> str:
 
 
 def _changed(path: str, now: str, code: str, files: Files, form: TextForm) -> str:
-    """The file with the code of one block: as its whole new text, or as some of its definitions."""
+    """Return the file with the code of one block applied: as its whole new text, or as some of its definitions."""
     plain = without_line_numbers(code) if without_line_numbers(now) == now else code
     elided = [found for found in _ELISION.findall(plain) if found.strip() and found.strip() not in now]
     known = grammar_of(path, now[:200].encode("utf-8", "replace")) is not None
@@ -193,7 +200,7 @@ def _changed(path: str, now: str, code: str, files: Files, form: TextForm) -> st
 
 
 def _stands_for_all(path: str, now: str, code: str, *, known: bool) -> bool:
-    """Whether `code` can be the whole new text of a file: it does not lose what the file defines."""
+    """Return whether `code` can be the whole new text of a file, i.e. does not lose what the file defines."""
     if not now.strip():
         return True
     if known:
@@ -202,7 +209,7 @@ def _stands_for_all(path: str, now: str, code: str, *, known: bool) -> bool:
 
 
 def _keeps_head(path: str, now: str, code: str) -> bool:
-    """Whether what a file has beside its definitions (imports, constants) is still there, if changed: one function
+    """Return whether at least half of the top-level lines beside definitions (imports, constants) remain: one function
     alone may define all that the file defines, and yet not be the file.
     """
     source = source_of(path, now)
@@ -214,13 +221,13 @@ def _keeps_head(path: str, now: str, code: str) -> bool:
 
 
 def _top_lines(text: str) -> list[tuple[int, list[str]]]:
-    """The lines that are not indented, by number, as words."""
+    """Return the lines that are not indented, by 1-based number, split into words."""
     lines = enumerate(with_newlines(text, "\n").split("\n"), 1)
     return [(number, line.split()) for number, line in lines if line.strip() and not line[0].isspace()]
 
 
 def _only_definitions(path: str, now: str, code: str, files: Files) -> bool:
-    """Whether reading `code` by its definitions works."""
+    """Return whether `code` can be applied definition by definition."""
     try:
         with_definitions(path, now, code, files.preferred)
     except EditRefused:
@@ -229,13 +236,13 @@ def _only_definitions(path: str, now: str, code: str, files: Files) -> bool:
 
 
 def _ended_like(now: str, text: str) -> str:
-    """`text` with a line end at its end exactly where `now` has one."""
+    """Return `text` with the line ends at its end that `now` has."""
     ending = now[len(now.rstrip("\r\n")) :]
     return text.rstrip("\r\n") + ending if now.strip() else text
 
 
 def _from_blocks(reply: str, files: Files) -> dict[str, str]:
-    """The texts of search and replace blocks, each matched by the edit engine."""
+    """Return the texts after search and replace blocks, each matched by the edit engine."""
     unified = with_newlines(reply, "\n")
     texts: dict[str, str] = {}
     blocks = list(_BLOCK.finditer(unified))
@@ -256,7 +263,7 @@ def _from_blocks(reply: str, files: Files) -> dict[str, str]:
 
 
 def _from_line(wrong: str, right: str, files: Files) -> dict[str, str]:
-    """The text of the file that has the wrong line; of several the first, best, one."""
+    """Return the text of the first file that has the wrong line, corrected."""
     refusal: EditRefused | None = None
     for path, text in files.texts.items():
         try:
@@ -289,7 +296,7 @@ def _block_path(named: str, last: str, old: str, texts: Mapping[str, str], files
 
 
 def _diff_in(reply: str, parts: ReplyParts) -> str | None:
-    """The diff of a reply, None where it has none."""
+    """Return the diff of a reply; None where it has none."""
     fenced = [
         fence.code for fence in parts.fences if fence.info.startswith(("diff", "patch")) or _DIFF.match(fence.code)
     ]
@@ -299,7 +306,7 @@ def _diff_in(reply: str, parts: ReplyParts) -> str | None:
 
 
 def _from_diff(diff: str, files: Files) -> dict[str, str]:
-    """The texts after a unified diff or a `*** Begin Patch` patch."""
+    """Return the texts after a unified diff or a `*** Begin Patch` patch."""
     named = paths_of(diff)
     renamed = {path: _known_path(path, list(files.texts)) or path for path in named}
     unknown = [path for path in named if renamed[path] not in files.texts and not files.creates]

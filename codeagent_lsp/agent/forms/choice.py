@@ -1,4 +1,6 @@
-"""Which answer form a request is made in: by what the model has proved, by size, and by language. Pure."""
+"""Chooses the answer form for a request: by the model's probe results, the size of the files, and their language. Pure
+functions.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +11,15 @@ from codeagent_lsp.agent.forms.form import TextForm
 from codeagent_lsp.agent.forms.proof import Proof
 
 LONG_FILES = 1500
-"""Tokens of all files together above which they are not asked for whole: it takes long, and gets lost on the way."""
+"""Tokens of all files together above which they are not asked for whole: the reply takes long, and models lose track.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What is to be changed: tokens of the files whole, whether their language has definitions that can be found, the
-    tokens that a reply may have, whether all is shown, and whether something is wrong that a check can see.
+    """What is to be changed: tokens of the whole files, whether definitions can be found in their language, the tokens
+    that a reply may have, whether the files are shown whole, and whether a check reports a fault that is to be
+    repaired.
     """
 
     tokens: int
@@ -26,19 +30,21 @@ class Subject:
 
 
 def choose_form(proof: Proof, subject: Subject, tried: Collection[TextForm] = ()) -> TextForm:
-    """The best form that was not tried yet; when all were, the best one again."""
+    """Return the best form that was not tried yet; when all were, the best one."""
     order = preferred_forms(proof, subject)
     return next((form for form in order if form not in tried), order[0])
 
 
 def preferred_forms(proof: Proof, subject: Subject) -> tuple[TextForm, ...]:
-    """The forms that fit the subject, best first: those the model has proved, then by size and language."""
+    """Return the forms that fit the subject, best first: those the model has proved, then by size and language."""
     fitting = [form for form in _by_language(subject) if _fits(form, subject)] or ["blocks"]
     return tuple(sorted(fitting, key=lambda form: not proof.has(form)))  # stable: ties stay in their order
 
 
 def _by_language(subject: Subject) -> tuple[TextForm, ...]:
-    """The smallest answers first, as far as definitions can be found and a check sees what is wrong."""
+    """Return the forms, smallest answers first: `line` only where a check sees the fault, `function` where the language
+    has definitions.
+    """
     larger: tuple[TextForm, ...] = ("function", "whole", "blocks") if subject.has_definitions else ("whole", "blocks")
     return ("line", *larger) if subject.checked_repair else larger
 

@@ -1,7 +1,8 @@
-"""The answer form `function`: whole definitions put in the place of those of the same name and scope. Pure.
+"""The answer form `function`: puts whole definitions in the place of those with the same name and scope. Pure
+functions.
 
-What the code defines and the file does not is added beside its neighbours; imports that the file lacks are added
-to its imports. Everything else of the file stays byte for byte. Not here: finding the code in a reply (`answer.py`).
+Definitions that the file does not have are added beside their neighbours; imports that it lacks are added to its
+imports. Everything else of the file stays byte for byte. Not here: finding the code in a reply (`answer.py`).
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ _LEADING = frozenset(("comment", "line_comment", "block_comment", "hash_bang_lin
 
 @dataclass(frozen=True, slots=True)
 class _Given:
-    """A definition of the reply: its dotted name, its code, and the type around it where the reply gives that."""
+    """A definition of the reply: its dotted name, its code, and the type that contains it where the reply gives that.
+    """
 
     name: str
     code: str
@@ -36,7 +38,7 @@ class _Given:
 
 
 def with_definitions(path: str, text: str, code: str, preferred: Sequence[str] = ()) -> str:
-    """The file's `text` with the definitions of `code` put in place. `path` tells the language.
+    """Return the file's `text` with the definitions of `code` put in place. The ending of `path` gives the language.
 
     `preferred` are dotted names that win where a bare name fits several definitions. EditRefused, in English for the
     model, when the code has a syntax error, defines nothing, or a name is ambiguous.
@@ -54,14 +56,15 @@ def with_definitions(path: str, text: str, code: str, preferred: Sequence[str] =
 
 
 def lost_definitions(path: str, before: str, after: str) -> tuple[str, ...]:
-    """Dotted names of functions and types that `before` defines and `after` does not, less as many as are new."""
+    """Return dotted names of functions and types that `before` defines and `after` does not, less as many as are new.
+    """
     old, new = _names(path, before), _names(path, after)
     lost = tuple(name for name in old if name not in new)
     return lost[: max(0, len(lost) - len([name for name in new if name not in old]))] if lost else ()
 
 
 def syntax_problem(path: str, before: str, after: str) -> str:
-    """What is wrong with the syntax of `after` that was not wrong with `before`, in English; '' for nothing."""
+    """Return what is wrong with the syntax of `after` that was not wrong with `before`, in English; '' for nothing."""
     source = source_of(path, before) or source_of(path, "\n")
     return (problem(source, after) or "") if source is not None and after.strip() else ""
 
@@ -82,7 +85,8 @@ def _names(path: str, text: str) -> tuple[str, ...]:
 
 
 def _given(reply: SourceFile, source: SourceFile) -> list[_Given]:
-    """The definitions to put in place: outermost ones, but of a type that is given in part only its members."""
+    """Return the definitions to put in place: the outermost ones, but only the members of a type that is given in part.
+    """
     known = {each.qualified for each in source.definitions}
     found: list[_Given] = []
     taken = 0
@@ -99,7 +103,7 @@ def _given(reply: SourceFile, source: SourceFile) -> list[_Given]:
 
 
 def _is_part(given: Definition, members: Sequence[Definition], source: SourceFile) -> bool:
-    """Whether a type of the reply has fewer members than the file's, so that it cannot stand for all of it."""
+    """Return whether a type of the reply lacks members that the file's has, so that it cannot replace all of it."""
     own = [each for each in source.definitions if each.symbol.parent == given.qualified]
     names = {each.symbol.name for each in members}
     return bool(members) and any(each.symbol.name not in names for each in own)
@@ -136,7 +140,7 @@ def _replaced(path: str, source: SourceFile, given: Sequence[_Given], preferred:
 
 
 def _target(source: SourceFile, given: _Given, preferred: Sequence[str]) -> str:
-    """How to name the definition that this one replaces; '' when the file has none."""
+    """Return the address of the definition that this one replaces; '' when the file has none."""
     exact = [each for each in source.definitions if each.qualified == given.name]
     bare = [each for each in source.definitions if each.symbol.name == given.name] if "." not in given.name else []
     found = exact or bare
@@ -152,7 +156,9 @@ def _target(source: SourceFile, given: _Given, preferred: Sequence[str]) -> str:
 
 
 def _owner(source: SourceFile, given: _Given, preferred: Sequence[str]) -> str:
-    """The class that a new Python method given without its class belongs to; '' for none, or where that is open."""
+    """Return the class of a new Python method that was given without its class; '' for none, or where that is
+    ambiguous.
+    """
     if source.language != "python" or not _METHOD.match(given.code):
         return ""
     classes = [each.qualified for each in source.definitions if each.symbol.kind == "class"]
@@ -162,7 +168,7 @@ def _owner(source: SourceFile, given: _Given, preferred: Sequence[str]) -> str:
 
 
 def _added(path: str, text: str, beside: str, code: str) -> str:
-    """`text` with new code behind the definition `beside`, in the type `beside`, or at the end."""
+    """Return `text` with new code after the definition `beside`, inside the type `beside`, or at the end."""
     source = _parsed(path, text)
     inside = [each for each in source.definitions if each.symbol.parent == beside and beside]
     is_type = any(each.qualified == beside and each.symbol.kind in _TYPES for each in source.definitions)
@@ -181,7 +187,7 @@ def _last(definitions: Sequence[Definition]) -> Definition:
 
 
 def _with_imports(path: str, text: str, reply: SourceFile) -> str:
-    """`text` with the import statements of the reply that it does not have yet."""
+    """Return `text` with the import statements of the reply that it does not have yet."""
     source = _parsed(path, text)
     known = {" ".join(statement.split()) for statement in _imports(source)}
     new = [statement for statement in _imports(reply) if " ".join(statement.split()) not in known]
@@ -198,13 +204,15 @@ def _with_imports(path: str, text: str, reply: SourceFile) -> str:
 
 
 def _imports(source: SourceFile) -> list[str]:
-    """The import statements at the top level of a text, as they are written."""
+    """Return the import statements at the top level of a text, as they are written."""
     nodes = (child for child in source.root.named_children if child.type in _IMPORTS)
     return [source.slice(node.start_byte, source.trimmed(node.end_byte)) for node in nodes]
 
 
 def _import_place(source: SourceFile) -> int:
-    """Where the next import belongs: behind the last one, else behind the leading comments and the docstring."""
+    """Return the byte offset for the next import: after the last one, else after the leading comments and the
+    docstring.
+    """
     place = 0
     leading = True
     for child in source.root.children:

@@ -1,7 +1,7 @@
-"""Splits a model's Markdown reply into fenced code blocks and the prose around them. Pure.
+"""Splits a model's Markdown reply into fenced code blocks and the prose around them. Pure functions.
 
 A block's path is taken from its info string, from the line before it, or from a comment in its first line. Not here:
-what the code means and where it belongs (`answer.py`).
+which file the code belongs to and how it is read (`answer.py`).
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ _COMMENT = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Fence:
-    """One fenced block: its text with `\\n` line ends, the path the reply gave for it ('' for none), and whether its
-    end was written.
+    """One fenced block: its text with LF line ends, the path that the reply gives for it ('' for none), and whether its
+    closing fence was written.
     """
 
     code: str
@@ -36,14 +36,14 @@ class Fence:
 
 @dataclass(frozen=True, slots=True)
 class ReplyParts:
-    """A reply taken apart: the blocks in order, and the text outside of them without the paths."""
+    """A reply split up: the blocks in order, and the text outside of them without the lines that only give a path."""
 
     fences: tuple[Fence, ...]
     prose: str
 
 
 def parts_of(reply: str) -> ReplyParts:
-    """The fenced blocks and the prose of a reply. A block inside a block (with a language) belongs to the outer one."""
+    """Split a reply into its fenced blocks and its prose. A nested block (with a language) belongs to the outer one."""
     prose: list[str] = []
     found: list[Fence] = []
     code: list[str] | None = None
@@ -57,7 +57,7 @@ def parts_of(reply: str) -> ReplyParts:
                 code, marks, info, depth = [], opening["marks"], opening["info"].strip(), 0
             continue
         if opening is not None and opening["info"].strip() and len(code) == 1 and not info and path_in(code[0]):
-            prose.append(code[0])  # the path in a fence of its own that was not closed
+            prose.append(code[0])  # a fence that held only the path and was not closed
             code, marks, info = [], opening["marks"], opening["info"].strip()
             continue
         if opening is not None and opening["marks"].startswith(marks):
@@ -76,7 +76,7 @@ def parts_of(reply: str) -> ReplyParts:
 
 
 def path_in(line: str) -> str:
-    """The path that a line of prose names; '' when it names none or more than one."""
+    """Return the path that a line of prose names; '' when it names none or more than one."""
     bare = _DECORATION.sub("", line)
     if bare and len(bare) <= MAX_PATH and " " not in bare and ("." in bare or "/" in bare):
         return _tidy(bare)
@@ -91,13 +91,14 @@ def _fence(code: list[str], info: str, prose: list[str], *, closed: bool) -> Fen
 
 
 def _in_info(info: str) -> str:
-    """The path of ```` ```python path=a.py ````, ```` ```a.py ```` or ```` ```python:a.py ````."""
+    """Return the path of ```` ```python path=a.py ````, ```` ```a.py ```` or ```` ```python:a.py ````; '' for none."""
     words = re.split(r"[\s:=]+", info)
     return next((_tidy(word) for word in words if _PATH.fullmatch(word.strip("\"'{}"))), "")
 
 
 def _before(prose: list[str]) -> str:
-    """The path in the last written line before the block; a line that is nothing but it is no prose."""
+    """Return the path in the last non-empty line before the block; a line with nothing else is removed from the prose.
+    """
     for index in range(len(prose) - 1, max(-1, len(prose) - 3), -1):
         if not prose[index].strip():
             continue
@@ -109,7 +110,7 @@ def _before(prose: list[str]) -> str:
 
 
 def _said(line: str, path: str) -> bool:
-    """Whether a line says more than the path."""
+    """Return whether a line has more words than the path."""
     return len(re.findall(r"\w+", line.replace("\\", "/").replace(path, ""))) > 1
 
 

@@ -1,8 +1,8 @@
-"""Tries a model on tiny edits in each answer form, and says how many came out as they were asked for.
+"""Probes a model: asks for tiny edits in each answer form, and counts how many come out right.
 
-An answer that can be read proves nothing; the edited file has to be the right one, by its syntax. Tool calls are
-tried first: a model that does all of its edits by them is asked for nothing else. Not here: keeping the result
-(`proof.py`), choosing a form for a task (`choice.py`).
+An answer that can be read proves nothing; the edited file has to have the right syntax tree. Tool calls are tried
+first: a model that does all of its edits by them is asked for nothing else. Not here: keeping the result (`proof.py`),
+choosing a form for a task (`choice.py`).
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from codeagent_lsp.workspace.files.paths import Roots
 
 FILE = "shapes.py"
 TOOL_CALLS = 5
-"""Model calls for one edit by tools: reading, editing, answering, and two that go wrong."""
+"""Limit of model calls for one edit by tools: reading, editing, answering, and two failures."""
 REPLY_TOKENS = 500
 
 TEXT = '''"""Areas and lengths of plane shapes."""
@@ -102,9 +102,9 @@ EDITS = (
 
 
 async def probe(model: Model, on_form: Callable[[AnswerForm, Score], None] = lambda form, score: None) -> Proof:
-    """Try the forms. Raises ModelError when the model cannot be reached; nothing is known then.
+    """Probe a model in the answer forms. ModelError when it cannot be reached; then there is no result.
 
-    `on_form` is told of each form when it has been tried.
+    `on_form` is called after each form with its score.
     """
     scores: dict[AnswerForm, Score] = {}
     tools = scores["tools"] = await _tried(model, "tools")
@@ -116,7 +116,8 @@ async def probe(model: Model, on_form: Callable[[AnswerForm, Score], None] = lam
 
 
 def is_right(edit: Edit, text: str) -> bool:
-    """Whether a text is the file after the edit: the same syntax tree, but for the order of sums and products."""
+    """Return whether a text is the file after the edit: the same syntax tree, but for the order of operands of + and *.
+    """
     wanted = TEXT.replace(edit.before, edit.after)
     try:
         return _form_of(text) == _form_of(wanted)
@@ -125,7 +126,7 @@ def is_right(edit: Edit, text: str) -> bool:
 
 
 def _form_of(text: str) -> str:
-    """The code without layout and documentation, both sides of sums and products in one order."""
+    """Return the code as a dumped syntax tree without docstrings, with the operands of + and * in one order."""
     tree = ast.parse(text)
     for node in ast.walk(tree):
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Mult):
@@ -142,14 +143,14 @@ def _form_of(text: str) -> str:
 
 
 async def _tried(model: Model, form: AnswerForm) -> Score:
-    """All edits in one form."""
+    """Return the score of one form over all edits."""
     meter = _Meter()
     begun = time.monotonic()
     done = 0
     for edit in EDITS:
         try:
             text = await (_by_tools(model, edit, meter) if form == "tools" else _by_text(model, edit, form, meter))
-        except (ModelReplyInvalid, ModelStreamBroken, ContextOverflow):  # it chokes on this form
+        except (ModelReplyInvalid, ModelStreamBroken, ContextOverflow):  # counts as a failed edit
             continue
         done += is_right(edit, text)
     seconds = time.monotonic() - begun
@@ -170,7 +171,7 @@ class _Meter:
 
 
 async def _by_text(model: Model, edit: Edit, form: TextForm, meter: _Meter) -> str:
-    """The file after an answer in one of the text forms; as it was where the answer cannot be used."""
+    """Return the file after an answer in one of the text forms; unchanged where the answer cannot be used."""
     material = Material((ShownFile(FILE, FileText(FILE, TEXT, "disk"), has_definitions=True),))
     request = ModelRequest(messages_for(edit.words, material, form), max_tokens=REPLY_TOKENS)
     async with aclosing(model.stream(request)) as stream:
@@ -183,7 +184,7 @@ async def _by_text(model: Model, edit: Edit, form: TextForm, meter: _Meter) -> s
 
 
 async def _by_tools(model: Model, edit: Edit, meter: _Meter) -> str:
-    """The file after a loop of tool calls, in a folder of its own."""
+    """Return the file after a loop of tool calls in a temporary folder."""
     with tempfile.TemporaryDirectory() as name:
         folder = await asyncio.to_thread(Path(name).resolve)
         await asyncio.to_thread((folder / FILE).write_text, TEXT, "utf-8")

@@ -1,6 +1,6 @@
-"""Knows the answer forms of models: from the store, else by trying the model once, at its first task.
+"""Answers which answer forms a model is good at: from the store, else by probing the model once, at its first task.
 
-Not here: the trying itself (`form_probe.py`), the file (`proof.py`).
+Not here: the probe itself (`form_probe.py`), the file (`proof.py`).
 """
 
 from __future__ import annotations
@@ -14,16 +14,17 @@ from codeagent_lsp.llm.model import Model
 
 
 class KnownForms:
-    """For all models of one server; two tasks at once try a model only once."""
+    """The answer forms of all models of one server; two concurrent tasks probe a model only once."""
 
     def __init__(self, store: ProofStore) -> None:
         self._store = store
         self._lock = asyncio.Lock()
 
     async def proof(self, model: Model, on_probe: Callable[[], None]) -> Proof:
-        """What is known of a model; `on_probe` is called when it has to be tried first. ModelError when that fails.
+        """Return the probe result of a model; `on_probe` is called when it has to be probed first. ModelError when that
+        fails.
 
-        A scripted model has nothing to prove, and no replies to spare.
+        A scripted model is not probed: it has nothing to prove, and no replies to spare.
         """
         if model.info.provider == "scripted":
             return BY_SCRIPT
@@ -39,6 +40,8 @@ class KnownForms:
             return found
 
     async def count(self, model: Model, form: AnswerForm, *, worked: bool) -> None:
-        """Remember how a run in this form went; after several bad ones the model is tried anew at its next task."""
+        """Record whether a run in this form worked; after several failures in a row the model is probed anew at its
+        next task.
+        """
         if model.info.provider != "scripted":
             await asyncio.to_thread(self._store.worked if worked else self._store.failed, model.info, form)

@@ -1,7 +1,7 @@
-"""The answer form `line`: the one line that is wrong, and the line that is right. Pure.
+"""The answer form `line`: the one line that is wrong, and the corrected line. Pure functions.
 
-The cheapest answer there is: a small model gives it in a tenth of the tokens of a whole function, so that several can
-be asked for and tried. Not here: finding out which line, that is the model's part.
+It is the cheapest answer: a small model gives it in a tenth of the tokens of a whole function, so that several can be
+asked for and tried. Not here: finding out which line is wrong, which is the model's part.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ _FENCE = re.compile(r"^ {0,3}```[^\n]*$", re.MULTILINE)
 
 
 def line_pair(reply: str) -> tuple[str, str] | None:
-    """The wrong and the right line of a reply; None where it gives none."""
+    """Return the wrong and the corrected line of a reply; None where it gives none."""
     found = _PAIR.search(reply)
     return (_bare(found["wrong"]), _bare(found["right"])) if found is not None else None
 
 
 def as_pair(wrong: str, reply: str) -> str:
-    """The reply to a question about one line, in the form of an answer that names it: the line nearest to it is taken,
-    as models repeat what stands around it.
+    """Return the reply to a question about one line as an answer that names both lines. Of the reply's lines the one
+    most similar to `wrong` is taken, since models repeat the lines around it.
     """
     pair = line_pair(reply)
     given = pair[1] if pair is not None else _FENCE.sub("", reply)
@@ -41,10 +41,10 @@ def as_pair(wrong: str, reply: str) -> str:
 
 
 def with_line(path: str, text: str, wrong: str, right: str, preferred: Sequence[str] = ()) -> str:
-    """`text` with the line `wrong` replaced by `right`, at the indentation that it has.
+    """Return `text` with the line `wrong` replaced by `right`, with its indentation kept.
 
-    `preferred` are dotted names of the definitions it is looked for in first. EditRefused when no line, or more than
-    one, is the wrong one.
+    `preferred` are dotted names of definitions that are searched first. EditRefused when `wrong` is empty, or no line
+    or more than one matches it.
     """
     if not wrong.strip():
         raise EditRefused("empty", "The line after WRONG: is empty. Copy the line that is wrong.")
@@ -64,13 +64,13 @@ def with_line(path: str, text: str, wrong: str, right: str, preferred: Sequence[
 
 
 def _inside(path: str, text: str, names: Sequence[str]) -> frozenset[int]:
-    """The 0-based lines of these definitions."""
+    """Return the 0-based numbers of the lines of these definitions."""
     source = source_of(path, text) if names else None
     spans = [each.symbol for each in source.definitions if each.qualified in names] if source is not None else []
     return frozenset(line for each in spans for line in range(each.line_start - 1, each.line_end))
 
 
 def _bare(text: str) -> str:
-    """A line without the marks that models put around it."""
+    """Return a line without the fences and backticks that models put around it."""
     plain = _FENCE.sub("", text).strip("\n")
     return plain.strip()[1:-1] if re.fullmatch(r"\s*`[^`\n]+`\s*", plain) else plain

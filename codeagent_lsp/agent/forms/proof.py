@@ -1,7 +1,7 @@
-"""What is known of the forms a model is good at: tried once for each model, kept in the state folder.
+"""Stores which answer forms a model is good at: probed once for each model, kept in the state folder.
 
-A proof is an entry that ships with the product, else one that `form_probe.py` made here. Failures in real work are
-counted against an entry, so that a wrong one is dropped and the model tried anew. Not here: trying a model.
+A proof is a result that `form_probe.py` made here, else one that ships with the product. Failures in real work are
+counted against an entry, so that a wrong one is dropped and the model probed anew. Not here: the probe.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ FILE = "answer_forms.json"
 SHIPPED = "known_models.json"
 HALF = 0.5
 STRIKES = 3
-"""Runs in a row in which a form came to nothing, after which the entry is dropped."""
+"""Failed runs in a row in one form after which the entry is dropped."""
 
 Source = Literal["shipped", "probed", "setting", "script"]
 
@@ -30,7 +30,7 @@ _QUANTISED = re.compile(r"[-_.](?:i?q\d\w*|f16|bf16|fp16|fp8|awq|gptq|int[48]|gg
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """How a form did: edits that did what was asked, of so many; tokens and seconds for all of them."""
+    """The result of a form: `done` of `of` edits were right; tokens and seconds for all of them."""
 
     done: int
     of: int
@@ -40,36 +40,36 @@ class Score:
 
     @property
     def share(self) -> float:
-        """From 0 to 1."""
+        """Return the share of edits that were right, from 0 to 1."""
         return self.done / self.of if self.of else 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """The scores of a model by form, and where they come from. Forms that were not tried are missing."""
+    """The scores of a model by form, and their source. Forms that were not tried are missing."""
 
     scores: Mapping[AnswerForm, Score] = field(default_factory=dict)
     source: Source = "probed"
 
     @property
     def calls_tools(self) -> bool:
-        """Whether all edits by tool calls did what was asked."""
+        """Return whether all edits by tool calls were right."""
         return self.share("tools") == 1.0
 
     def has(self, form: AnswerForm) -> bool:
-        """Whether a form may be used: half of the edits were right. A single line is asked for several times, and only
-        where a test tells which answer is right: there one is enough.
+        """Return whether a form may be used: at least half of the edits were right. For `line` one is enough, since
+        several lines are asked for, and only where a test decides which answer is right.
         """
         score = self.scores.get(form)
         return score is not None and (score.done > 0 if form == "line" else score.share >= HALF)
 
     def share(self, form: AnswerForm) -> float:
-        """The share of edits that came out right; 0 for a form that was not tried."""
+        """Return the share of edits that were right, from 0 to 1; 0 for a form that was not tried."""
         score = self.scores.get(form)
         return score.share if score is not None else 0.0
 
     def told(self) -> str:
-        """One line: each form with its score."""
+        """Return one line with each form and its score."""
         return ", ".join(f"{form} {score.done}/{score.of}" for form, score in self.scores.items())
 
 
@@ -77,13 +77,15 @@ BY_SCRIPT = Proof({"tools": Score(1, 1)}, "script")
 
 
 class ProofStore:
-    """The proofs of all models, in one JSON file of `folder`. Blocks; a folder that cannot be written keeps nothing."""
+    """The proofs of all models, in one JSON file of `folder`. Methods block; when the folder cannot be written, nothing
+    is kept.
+    """
 
     def __init__(self, folder: Path) -> None:
         self._path = folder / FILE
 
     def get(self, info: ModelInfo) -> Proof | None:
-        """What is known of a model; None where it has to be tried."""
+        """Return the proof of a model; None where it has to be probed."""
         entry = remembered.read(self._path).get(key_of(info))
         if isinstance(entry, dict) and "dropped" in entry:
             return None
@@ -91,28 +93,28 @@ class ProofStore:
         return kept or _proof(_shipped().get(family_of(info.name)), "shipped")
 
     def named(self, name: str, url: str) -> Proof | None:
-        """What is known of a model by its name, at an endpoint whose address begins like `url`."""
+        """Return the proof of a model by its name, at an endpoint whose address begins like `url`; None for none."""
         root = url.rstrip("/").removesuffix("/v1")
         known = {key: proof for key, proof in self.entries() if key.startswith(root) or key == name}
         kept = (proof for key, proof in known.items() if key == name or key.endswith(f" {name}"))
         return next(kept, None) or _proof(_shipped().get(family_of(name)), "shipped")
 
     def entries(self) -> list[tuple[str, Proof]]:
-        """All that was found out here, by endpoint and model."""
+        """Return all proofs made on this machine, by key (endpoint and model)."""
         found = ((key, _proof(entry, "probed")) for key, entry in remembered.read(self._path).items())
         return [(key, proof) for key, proof in found if proof is not None]
 
     def keep(self, info: ModelInfo, proof: Proof) -> None:
-        """Remember what was found out."""
+        """Store the proof of a model."""
         forms = {form: _plain(score) for form, score in proof.scores.items()}
         remembered.remember(self._path, key_of(info), {"forms": forms})
 
     def failed(self, info: ModelInfo, form: AnswerForm) -> bool:
-        """A run in this form came to nothing. Returns whether that drops the entry, so that the model is tried anew."""
+        """Record a failed run in this form. Return whether that drops the entry, so that the model is probed anew."""
         return self._counted(info, form, failed=True)
 
     def worked(self, info: ModelInfo, form: AnswerForm) -> None:
-        """A run in this form did its task."""
+        """Record a successful run in this form."""
         self._counted(info, form, failed=False)
 
     def _counted(self, info: ModelInfo, form: AnswerForm, *, failed: bool) -> bool:
@@ -132,12 +134,16 @@ class ProofStore:
 
 
 def key_of(info: ModelInfo) -> str:
-    """What an entry is kept under: the endpoint and the model; the embedded model has another port at every start."""
+    """Return the key of an entry: endpoint and model; for the embedded model the name alone, as its port changes at
+    every start.
+    """
     return info.name if info.provider == "embedded" else f"{info.url} {info.name}"
 
 
 def family_of(name: str) -> str:
-    """A model's name without folders, file endings and quantisation: what models of the same weights share."""
+    """Return a model's name without folders, file endings and quantisation: the same for all builds of the same
+    weights.
+    """
     plain = name.replace("\\", "/").rpartition("/")[2].lower().replace(":", "-").removesuffix("-latest")
     return _QUANTISED.sub("", plain)
 

@@ -1,4 +1,4 @@
-"""What the words of a task say about how it is to be checked: tests that fail, a command, tests to be written. Pure.
+"""Extracts from a task's words how it is to be checked: failing tests, a command, tests to be written. Pure functions.
 
 Word lists in English and Chinese; what they miss only costs a check. Not here: whether a request is a task or a
 question (`agent/intent.py`).
@@ -14,7 +14,7 @@ from codeagent_lsp.agent.intent import classify
 READ = 4000
 
 NEAR = 60
-"""Characters around a command in which the words say how it ends."""
+"""Characters before and after a command that are searched for words on its outcome ("fails", "passes")."""
 
 _PROGRAM_NAMES = """
     python python3 pytest npm npx yarn pnpm bun go cargo make tox nox uv poetry bundle rake mvn gradle dotnet php
@@ -89,10 +89,10 @@ _THEN_CHANGE = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Brief:
-    """`command` is what decides by its exit code ('' for none; test runners that are known by themselves are none),
-    `about_tests` whether tests have to pass in the end, `writes_tests` whether test files may change, `everywhere`
-    whether all uses of something are meant, `creates` whether new files may be wanted, `repairs` whether something is
-    wrong now, and nothing new is asked for.
+    """What the words of a task say. `command` decides by its exit code ('' for none, or for a known test runner),
+    `about_tests` says that tests have to pass in the end, `writes_tests` that test files may change, `everywhere` that
+    all uses of something are meant, `creates` that new files may be needed, `repairs` that something is wrong now and
+    nothing new is asked for.
     """
 
     words: str
@@ -105,7 +105,7 @@ class Brief:
 
 
 def brief_of(words: str) -> Brief:
-    """What a task's first 4,000 characters say."""
+    """Return what the first 4,000 characters of a task say."""
     read = words[:READ]
     command = _command(read)
     runner = bool(_KNOWN_RUNNER.match(command))
@@ -117,7 +117,7 @@ def brief_of(words: str) -> Brief:
 
 
 def wants_edit(words: str, *, has_selection: bool = False) -> bool:
-    """Whether the words surely ask for changed files: such a task is not done while nothing has changed."""
+    """Return whether the words surely ask for changed files: such a task is not done while nothing has changed."""
     if classify(words, has_selection=has_selection).label != "CODING_TASK":
         return False
     read = words[:READ].strip()
@@ -125,14 +125,14 @@ def wants_edit(words: str, *, has_selection: bool = False) -> bool:
 
 
 def may_want_edit(words: str, *, has_selection: bool = False) -> bool:
-    """Whether the words ask for changed files, or do not say what they ask for."""
+    """Return whether the words ask for changed files, or do not say what they ask for."""
     if classify(words, has_selection=has_selection).label == "UNCERTAIN":
         return not _ONLY_RUN.match(words[:READ].strip())
     return wants_edit(words, has_selection=has_selection)
 
 
 def _command(words: str) -> str:
-    """The command that the words say fails or has to work, in backticks or as a known way to run tests; '' for none."""
+    """Return the command that fails or has to work, in backticks or as a known way to run tests; '' for none."""
     for found in (*_QUOTED.finditer(words), *_COMMAND.finditer(words)):
         command = found[1].strip()
         around = words[max(0, found.start() - NEAR) : found.start()] + words[found.end() : found.end() + NEAR]

@@ -1,4 +1,4 @@
-"""What the model is shown of the workspace for one request, as values.
+"""What the model is shown of the workspace for one request, as immutable values.
 
 Not here: choosing it (`session/solving/gathering.py`, `pieces.py`), writing the prompt (`prompt.py`).
 """
@@ -24,7 +24,8 @@ class Piece:
 @dataclass(frozen=True, slots=True)
 class ShownFile:
     """A file that may change: all of it, or `pieces` of it with an `outline` of the rest. `name` is its path relative
-    to the workspace, `read` its text when it was read; `has_definitions` says that they can be found in its language.
+    to the workspace, `read` its text when it was read; `has_definitions` says that its language's definitions can be
+    found.
     """
 
     name: str
@@ -35,20 +36,20 @@ class ShownFile:
 
     @property
     def whole(self) -> bool:
-        """Whether all of it is shown."""
+        """Return whether all of it is shown."""
         return not self.pieces
 
     @property
     def tokens(self) -> int:
-        """An estimate of what is shown of it."""
+        """Return the estimated tokens of what is shown of it."""
         return estimate_tokens("".join(piece.text for piece in self.pieces) or self.read.text)
 
 
 @dataclass(frozen=True, slots=True)
 class Material:
-    """`files` may change, best first; `context` are texts by name that may not: the tests that have to pass. `listing`
-    names the files of a small workspace, '' where that does not help. `suspects` are lines of the first file in which a
-    small fault may stand, most likely first.
+    """Everything that is shown for one request. `files` may change, best first; `context` may not: the tests that have
+    to pass. `listing` names the files of a small workspace, '' where that does not help. `suspects` are lines of the
+    first file that may contain a small fault, most likely first.
     """
 
     files: tuple[ShownFile, ...] = ()
@@ -58,15 +59,15 @@ class Material:
 
     @property
     def preferred(self) -> tuple[str, ...]:
-        """Dotted names of the definitions that are shown as pieces."""
+        """Return the dotted names of the definitions that are shown as pieces."""
         return tuple(piece.name for file in self.files for piece in file.pieces)
 
     @property
     def fixed(self) -> tuple[str, ...]:
-        """The paths of the files that are shown and may not change."""
+        """Return the paths of the files that are shown and may not change."""
         return tuple(dict.fromkeys(piece.path for piece in self.context if piece.path))
 
     @property
     def tokens(self) -> int:
-        """An estimate of what is shown of the files that may change."""
+        """Return the estimated tokens of what is shown of the files that may change."""
         return sum(file.tokens for file in self.files)

@@ -1,4 +1,4 @@
-"""Chooses the definitions of a long file that a task is about, so that not all of it need be shown. Pure.
+"""Chooses the definitions of a long file that a task is about, so that not all of it need be shown. Pure functions.
 
 A definition counts by its name in the task, by the lines of a traceback, by the names that the failing tests use, by
 common words, and by being called from one that counts. Not here: which files (`session/solving/gathering.py`).
@@ -17,7 +17,7 @@ from codeagent_lsp.tools.code.source import Definition, SourceFile
 
 NAMED, TRACED, USED, CALLED = 10.0, 8.0, 6.0, 0.5
 DIRECT = 6.0
-"""A definition with at least this score is pointed at itself; with less it is only near one that is."""
+"""The score from which on a definition is itself meant; with less it is only called by one that is."""
 MOST_OUTLINE = 40
 LEAST_SCORE = 0.5
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]+")
@@ -26,8 +26,9 @@ _CALLABLE = frozenset(("function", "method", "macro"))
 
 @dataclass(frozen=True, slots=True)
 class Hints:
-    """What points into files: identifiers of the task, identifiers of the failing tests, and lines by file name. With
-    `wide` also what is only near: a first answer is better on little code, a second one may need more.
+    """What refers to definitions: identifiers of the task, identifiers of the failing tests, and 1-based lines by file
+    name. With `wide` related definitions count too: a first answer is better on little code, a second one may need
+    more.
     """
 
     named: frozenset[str] = frozenset()
@@ -37,12 +38,12 @@ class Hints:
 
 
 def identifiers(text: str) -> frozenset[str]:
-    """The words of a text that can be names in code, also where Chinese stands around them without a blank."""
+    """Return the words of a text that can be names in code, also between Chinese characters without a space."""
     return frozenset(_WORD.findall(text))
 
 
 def names_definition(source: SourceFile, hints: Hints) -> bool:
-    """Whether the task or the failing tests name a function of the file, or a selection is in one."""
+    """Return whether the task or the failing tests name a function of the file, or a hint's line is in one."""
     names = hints.named | hints.used
     return any(
         each.symbol.kind in _CALLABLE and (each.symbol.name in names or _has_line(source, each, hints))
@@ -51,9 +52,9 @@ def names_definition(source: SourceFile, hints: Hints) -> bool:
 
 
 def chosen_pieces(source: SourceFile, hints: Hints, budget: int) -> tuple[tuple[Piece, ...], tuple[str, ...]]:
-    """The definitions that matter most within `budget` tokens, in the file's order, and signatures of others.
+    """Return the definitions that matter most within `budget` tokens, in the file's order, and signatures of others.
 
-    Nothing where no definition can be told, or the best one alone is over the budget.
+    No pieces where the file has no definitions, or the best one alone is over the budget.
     """
     leaves = _leaves(source)
     ranked, direct = _ranked(source, leaves, hints)
@@ -72,7 +73,7 @@ def chosen_pieces(source: SourceFile, hints: Hints, budget: int) -> tuple[tuple[
 
 
 def pointed_at(source: SourceFile, hints: Hints) -> tuple[Definition, ...]:
-    """The definitions that a task is about itself, best first; all of them where nothing points at one."""
+    """Return the definitions that a task is itself about, best first; all of them where there is no hint at one."""
     leaves = _leaves(source)
     return tuple(_ranked(source, leaves, hints)[1] or leaves)
 
@@ -80,14 +81,14 @@ def pointed_at(source: SourceFile, hints: Hints) -> tuple[Definition, ...]:
 def _ranked(
     source: SourceFile, leaves: Sequence[Definition], hints: Hints
 ) -> tuple[list[Definition], list[Definition]]:
-    """The definitions that count, best first, and those of them that are pointed at themselves."""
+    """Return the definitions that count, best first, and those of them that are themselves meant."""
     scores = _scores(source, leaves, hints)
     ranked = sorted((each for each in leaves if scores[id(each)] >= LEAST_SCORE), key=lambda each: -scores[id(each)])
     return ranked, [each for each in ranked if scores[id(each)] >= min(DIRECT, 0.7 * scores[id(ranked[0])])]
 
 
 def _leaves(source: SourceFile) -> list[Definition]:
-    """Functions and methods that are not inside another function, and types without any."""
+    """Return functions and methods that are not inside another function, and types without any."""
     found: list[Definition] = []
     end = 0
     parents = {each.symbol.parent for each in source.definitions if each.symbol.kind in _CALLABLE}
@@ -125,7 +126,7 @@ def _has_line(source: SourceFile, definition: Definition, hints: Hints) -> bool:
 
 
 def _shown(source: SourceFile, definition: Definition) -> str:
-    """The definition; a method stands below the first line of its class, as an answer has to give it."""
+    """Return the definition's code; a method comes below the first line of its class, as an answer has to give it."""
     text = _text(source, definition)
     parent = next((each for each in source.definitions if each.qualified == definition.symbol.parent), None)
     if parent is None or not text[:1].isspace():
@@ -135,6 +136,6 @@ def _shown(source: SourceFile, definition: Definition) -> str:
 
 
 def _text(source: SourceFile, definition: Definition) -> str:
-    """The definition with its decorators and comments, from the start of its line."""
+    """Return the definition with its decorators and comments, from the start of its line."""
     extent = extent_of(source, definition)
     return source.slice(source.line_start(extent.top), extent.end)

@@ -1,6 +1,7 @@
-"""The messages that ask for changed code: what the task needs, what failed so far, and how to answer. Pure.
+"""Builds the messages that ask for changed code: what the task needs, what failed so far, and how to answer. Pure
+functions.
 
-The parts that stay the same from one attempt to the next stand first, so that a prompt cache holds. Not here: choosing
+The parts that stay the same from one attempt to the next come first, so that a prompt cache holds. Not here: choosing
 what is shown (`session/solving/gathering.py`), reading the answer (`agent/forms`).
 """
 
@@ -40,7 +41,7 @@ CUT = "It was cut at its length limit. Give less: only the definitions that chan
 SAME = "It changed nothing: its code is the same as the file's."
 NO_CODE = "It had no code. Give the changed code."
 REPEATED = "It repeated itself. Give the changed code once."
-"""What is wrong with an answer, for the model."""
+"""Sentences for the model on what is wrong with an answer."""
 
 SEVERAL: dict[TextForm, str] = {
     "whole": (
@@ -52,12 +53,12 @@ SEVERAL: dict[TextForm, str] = {
         "own, then the code in one fence. Put a method inside its `class` line. Give nothing else of the file."
     ),
 }
-"""How to answer where more than one file may change, or a new one may be wanted."""
+"""How to answer where more than one file may change, or a new one may be needed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """An attempt that did not do: what of it could not be used or what it changed (a diff), shortened."""
+    """A failed attempt: why it could not be used, or what it changed (a diff), shortened."""
 
     problem: str = ""
     diff: str = ""
@@ -74,8 +75,8 @@ def messages_for(
     earlier: str = "",
     also: str = "",
 ) -> tuple[Message, ...]:
-    """System and user message. `failures` is what fails now, `suspect` a line that may be wrong, `earlier` what was
-    said before in the session, `also` what is known of the project.
+    """Return the system and the user message. `failures` is what fails now, `suspect` a line that may be wrong,
+    `earlier` the session's conversation before, `also` what is known of the project.
     """
     context = [
         f"{piece.name} (for your information, it stays as it is):\n{_fenced(piece.text, piece.name)}"
@@ -96,20 +97,20 @@ def messages_for(
 
 
 def told(tried: Tried) -> str:
-    """An attempt that did not do, for the model; '' where there is nothing to say of it."""
+    """Format a failed attempt for the model; '' where there is nothing to say of it."""
     if tried.problem:
         return f"Your last answer could not be used. {tried.problem}"
     return f"This was tried and does not do, find another cause:\n{_fenced(tried.diff, 'a.diff')}" if tried.diff else ""
 
 
 def language_of(name: str) -> str:
-    """What a fence says about the language of a file; '' for unknown ones."""
+    """Return the language of a file for the info string of a fence; '' for unknown ones."""
     grammar = grammar_of(name)
     return grammar.name if grammar is not None else ""
 
 
 def _format(form: TextForm, material: Material) -> str:
-    """How to answer. For one file in few words: a small model takes each further one for a part of the task."""
+    """Return how to answer. For one file in few words: a small model takes each further one for a part of the task."""
     if len(material.files) == 1 and not material.listing:
         return FORMAT[form].format(file=material.files[0].name)
     return SEVERAL.get(form) or FORMAT[form].format(file="the code")

@@ -1,4 +1,4 @@
-"""Lets the words of a streamed answer through and keeps its code back: that is shown as a change instead.
+"""Filters a streamed answer: its prose passes, its code is held back, since that is shown as a change instead.
 
 Works line by line. Not here: reading the code (`agent/forms`).
 """
@@ -24,12 +24,12 @@ class ProseFilter:
         self._in_block = False
 
     def feed(self, piece: str) -> str:
-        """The words that this piece completes: whole lines only."""
+        """Return the prose that this piece completes, in whole lines only."""
         *lines, self._line = (self._line + piece).split("\n")
         return "".join(self._shown(line) for line in lines)
 
     def close(self) -> str:
-        """What is left of the last line."""
+        """Return the prose of the last, incomplete line."""
         line, self._line = self._line, ""
         return self._shown(line) if line else ""
 

@@ -1,4 +1,4 @@
-"""How a task is put to the model and how its answer is read: about files, or about a selection. Pure.
+"""Turns a task into a prompt and the model's reply into new texts: for files, or for a selection. Pure functions.
 
 Not here: asking, checking and asking again (`solver.py`), choosing what is shown (`session/solving/gathering.py`).
 """
@@ -26,15 +26,15 @@ from codeagent_lsp.index.grammars import grammar_of
 from codeagent_lsp.messages import Message
 
 LEAST_COMMON = 0.3
-"""Of the words of a selection or of what takes its place: code that is rewritten keeps at least so many."""
+"""The share of words that a selection and the code that replaces it have in common at least."""
 
 _WORD = re.compile(r"\w+|[^\w\s]")
 
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """What is known before an attempt: what fails now (shortened), what was tried in vain, and the forms of answers
-    that could not be used or did not do. With a `suspect`, nothing but this line is asked for, as it should be.
+    """What is known before an attempt: what fails now (shortened), the failed attempts, and the forms whose answers
+    could not be used or were wrong. With a `suspect`, only the corrected text of this line is asked for.
     """
 
     failures: str = ""
@@ -48,22 +48,22 @@ class Question(Protocol):
 
     @property
     def shows_code(self) -> bool:
-        """Whether the user sees the code while it comes, not only the words."""
+        """Return whether the user sees the code while it is streamed, not only the prose."""
 
     def form(self, material: Material, situation: Situation) -> TextForm:
-        """The form to answer in; not one that was tried in vain, where there is another."""
+        """Return the form to answer in; not one that failed before, where there is another."""
 
     def messages(self, material: Material, form: TextForm, situation: Situation) -> tuple[Message, ...]:
-        """What the model is asked."""
+        """Return the prompt."""
 
     def read(self, reply: str, material: Material, form: TextForm, suspect: str = "") -> Answer:
-        """The reply as new texts; of one line that was asked about, as it should be."""
+        """Read the reply as new texts; a reply about a `suspect` is the corrected line."""
 
 
 @dataclass(frozen=True)
 class FilesQuestion:
-    """About some files of the workspace. `forced` is the user's form; `earlier` is what was said before in the session,
-    `also` what is known of the project; `repairs` says that something is wrong now.
+    """A task about files of the workspace. `forced` is the answer form from the settings; `earlier` is the session's
+    conversation before, `also` what is known of the project; `repairs` says that something is wrong now.
     """
 
     words: str
@@ -76,7 +76,8 @@ class FilesQuestion:
     shows_code: bool = field(default=False, init=False)
 
     def form(self, material: Material, situation: Situation) -> TextForm:
-        """By the proof, the size and the language; for what a check sees the smallest answer first."""
+        """Choose by the proof, the size and the language; where a check reports the fault, the smallest answer first.
+        """
         if self.forced is not None:
             return self.forced
         files = material.files
@@ -90,7 +91,7 @@ class FilesQuestion:
         return choose_form(self.proof, subject, situation.refused)
 
     def messages(self, material: Material, form: TextForm, situation: Situation) -> tuple[Message, ...]:
-        """The files, what fails, the task, the form."""
+        """Return the files, what fails, the task, and the form to answer in."""
         return messages_for(
             self.words,
             material,
@@ -103,7 +104,7 @@ class FilesQuestion:
         )
 
     def read(self, reply: str, material: Material, form: TextForm, suspect: str = "") -> Answer:
-        """By what the reply holds."""
+        """Read the reply by its content."""
         texts = {file.name: file.read.text for file in material.files}
         reply = as_pair(suspect, reply) if suspect else reply
         return read_answer(reply, Files(texts, material.preferred, fixed=material.fixed), form)
@@ -111,7 +112,7 @@ class FilesQuestion:
 
 @dataclass(frozen=True)
 class SelectionQuestion:
-    """About a selection in one file, the first of the material: the answer is the code that takes its place."""
+    """A task about a selection in one file, the first of the material: the answer is the code that replaces it."""
 
     request: RewriteRequest
     system: str
@@ -119,17 +120,17 @@ class SelectionQuestion:
     shows_code: bool = field(default=True, init=False)
 
     def form(self, material: Material, situation: Situation) -> TextForm:
-        """The selected code, whole."""
+        """Return `whole`: the selected code is asked for whole."""
         return "whole"
 
     def messages(self, material: Material, form: TextForm, situation: Situation) -> tuple[Message, ...]:
-        """The selection with what stands around it, and what was wrong with the last answer."""
+        """Return the selection with the text around it, and what was wrong with the last answer."""
         failing = f"What fails now:\n{situation.failures}" if situation.failures else ""
         parts = (prompt(self.request, self.limits), failing, *map(told, situation.tried))
         return Message("system", self.system), Message("user", "\n\n".join(filter(None, parts)))
 
     def read(self, reply: str, material: Material, form: TextForm, suspect: str = "") -> Answer:
-        """The file with the code of the reply in the place of the selection; words never take the place of code."""
+        """Return the file with the selection replaced by the code of the reply; prose never replaces code."""
         name, text = material.files[0].name, self.request.text
         parts = parts_of(reply)
         prose = parts.prose
@@ -147,7 +148,7 @@ class SelectionQuestion:
         return Answer({name: new} if new != text else {}, prose, has_code=True)
 
     def _is_only_words(self, name: str, reply: str) -> bool:
-        """Whether a reply without a fence has next to nothing in common with the code that it should replace."""
+        """Return whether a reply without a fence has next to nothing in common with the code that it should replace."""
         selected = self.request.text[self.request.start : self.request.end]
         if grammar_of(name) is None or not selected.strip():
             return False

@@ -1,7 +1,7 @@
-"""A rename that the words of a task ask for: what is called how, and the new texts by the syntax tree, without a model.
+"""Finds the rename that the words of a task ask for, and makes the new texts by the syntax tree, without a model.
 
-Only where the words say it plainly and one definition is meant; else nothing, and the model does it. Not here: uses in
-one text (`tools/code/uses.py`), which files are looked at (`session/solving/gathering.py`).
+Only where the words are explicit and one definition is meant; otherwise there is no result and the model does it. Not
+here: uses in one text (`tools/code/uses.py`), which files are looked at (`session/solving/gathering.py`).
 """
 
 from __future__ import annotations
@@ -57,7 +57,8 @@ _IN_SENTENCE = re.compile(r"[a-z,;(:] ?$")
 
 @dataclass(frozen=True, slots=True)
 class Rename:
-    """`old` may be dotted, `new` is a plain name; `alone` says that the task asks for nothing else."""
+    """A requested rename. `old` may be dotted, `new` is a plain name; `alone` says that the task asks for nothing else.
+    """
 
     old: str
     new: str
@@ -65,13 +66,13 @@ class Rename:
 
     @property
     def word(self) -> str:
-        """The last part of the old name, as it stands in texts."""
+        """Return the last part of the old name, as it occurs in texts."""
         return symbol_name(self.old)
 
 
 @dataclass(frozen=True, slots=True)
 class Home:
-    """The one file in which what is renamed is defined, and its definitions, which have one dotted name."""
+    """The one file that defines the renamed name, with its definitions, which share one dotted name."""
 
     path: str
     source: SourceFile
@@ -79,12 +80,14 @@ class Home:
 
     @property
     def elsewhere(self) -> Elsewhere:
-        """What other texts have to know of them."""
+        """Return what is needed to find uses of the definitions in other files."""
         return elsewhere([(self.source, each) for each in self.definitions])
 
 
 def rename_in(words: str) -> Rename | None:
-    """The rename that the first 2,000 characters of a task ask for; None where they ask for none, or for several."""
+    """Return the rename that the first 2,000 characters of a task ask for; None where they ask for none, or for
+    several.
+    """
     read = words[:READ]
     found = {(match["old"], symbol_name(match["new"])): match for form in _FORMS for match in form.finditer(read)}
     pairs = [pair for pair in found if {each.casefold() for each in pair}.isdisjoint(_NO_NAMES)]
@@ -96,7 +99,9 @@ def rename_in(words: str) -> Rename | None:
 
 
 def home_of(asked: Rename, sources: Mapping[str, SourceFile], named: Collection[str]) -> Home | None:
-    """Where the old name is defined; None where that is nowhere, or in several files of which not one is `named`."""
+    """Return the definition of the old name; None where there is none, or where several files define it and not exactly
+    one of them is in `named`.
+    """
     found = {path: definitions for path, source in sources.items() if (definitions := _meant(asked, source))}
     if len(found) > 1:
         found = {path: definitions for path, definitions in found.items() if path in named}
@@ -107,7 +112,7 @@ def home_of(asked: Rename, sources: Mapping[str, SourceFile], named: Collection[
 
 
 def renamed(asked: Rename, home: Home, sources: Mapping[str, SourceFile]) -> dict[str, str]:
-    """The new texts of the files that change, by path; nothing where the new name cannot be taken."""
+    """Return the new texts of the files that change, by path; empty where the new name cannot be used."""
     try:
         own = rename(home.source, home.definitions, asked.new).splices
         texts = {path: _text(asked, home, path, source, own) for path, source in sources.items()}
@@ -117,12 +122,13 @@ def renamed(asked: Rename, home: Home, sources: Mapping[str, SourceFile]) -> dic
 
 
 def still_used(asked: Rename, home: Home, sources: Mapping[str, SourceFile]) -> tuple[str, ...]:
-    """The files that still define or use the old name. `home` is as it was before, `sources` are as they are now."""
+    """Return the files that still define or use the old name. `home` is from before the rename, `sources` are current.
+    """
     return tuple(path for path, source in sources.items() if _has(asked, home, source, at_home=path == home.path))
 
 
 def _meant(asked: Rename, source: SourceFile) -> tuple[Definition, ...]:
-    """The definitions in a text that can be used from others, too."""
+    """Return the definitions of the old name in a text that other files can use, too."""
     uses = Uses(source)
     return tuple(each for each in defined(source, asked.old) if is_member(source, each) or uses.home(each) is None)
 
@@ -142,7 +148,7 @@ def _text(asked: Rename, home: Home, path: str, source: SourceFile, own: Sequenc
 
 
 def _used(asked: Rename, home: Home, source: SourceFile, targets: Sequence[Definition]) -> Iterator[Splice]:
-    """The uses in a text that can mean what is renamed."""
+    """Yield the edits for the uses in a text that can mean the renamed definition."""
     uses, others = Uses(source), home.elsewhere if not targets else Elsewhere()
     for use in uses.named(asked.word):
         if not cannot_mean(source, uses, targets, others, use):
@@ -150,7 +156,7 @@ def _used(asked: Rename, home: Home, source: SourceFile, targets: Sequence[Defin
 
 
 def _mentions(asked: Rename, source: SourceFile) -> Iterator[Splice]:
-    """The old name in comments and texts, where it cannot be an ordinary word."""
+    """Yield the edits for the old name in comments and strings, where it cannot be an ordinary word."""
     word = asked.word.encode()
     for match in re.finditer(rb"(?<![\w$])" + re.escape(word) + rb"(?![\w$])", source.data):
         if _is_prose(source, match.start(), match.end()) and _is_meant(asked.word, source, match.start(), match.end()):
@@ -158,7 +164,7 @@ def _mentions(asked: Rename, source: SourceFile) -> Iterator[Splice]:
 
 
 def _is_prose(source: SourceFile, start: int, end: int) -> bool:
-    """Whether a place is in a comment or a string, not in code that stands in one."""
+    """Return whether a byte range is in a comment or a string, not in code interpolated into one."""
     node = source.root.descendant_for_byte_range(start, end)
     while node is not None:
         if "comment" in node.type or "string" in node.type or "template" in node.type:

@@ -1,12 +1,12 @@
-"""The page to read second: how a model that is no good with tools does a task.
+"""The solver, the module to read second: how a model that is not good with tools does a task.
 
-Check first, where the task speaks of tests; do what needs no model (a rename); show the model the files; ask for the
-changed code; stage it; check again; tell it what still fails, and ask anew, up to a number of attempts. The state with
-the best check is kept. Not here:
-which files are shown and how checks are run (the `Workshop`, `session/solving/workshop.py`), how code is read from a
-reply (`agent/forms`), what becomes of the staged changes (`session/run.py`).
+Check first, where the task mentions tests; do what needs no model (a rename); show the model the files; ask for the
+changed code; stage it; check again; report what still fails, and ask again, up to a number of attempts. The state with
+the best check is kept. Not here: which files are shown and how checks are run (the `Workshop`,
+`session/solving/workshop.py`), how code is read from a reply (`agent/forms`), what becomes of the staged changes
+(`session/run.py`).
 
-Cancelling is cancelling the task this runs in; what was staged until then stays for the user's decision.
+To cancel, cancel the asyncio task that runs it; what was staged until then stays for the user's decision.
 """
 
 from __future__ import annotations
@@ -44,42 +44,44 @@ MOST_TRIED = 2
 
 
 _Ask = tuple[ModelRequest, str]
-"""A request, and the line that it asks about ('' for none)."""
+"""A request, and the suspect line that it asks about ('' for none)."""
 
 
 class Workshop(Protocol):
-    """What a solver works with: files, checks, and the user's eyes. All of it sees the staged state."""
+    """The files, checks and messages to the user that a solver works with. All of it refers to the staged state."""
 
     async def check(self) -> Verdict | None:
-        """Run what has to pass on the staged state; None where there is nothing to run."""
+        """Run the checks on the staged state; None where there are none."""
 
     async def draft(self) -> tuple[Mapping[str, str], Material]:
-        """New texts by file name that need no model, and the files they were made from; none for most tasks."""
+        """Return new texts by file name that need no model, and the files they were made from; empty for most tasks."""
 
     async def gather(self, verdict: Verdict | None, wanted: tuple[str, ...], room: int, *, wide: bool) -> Material:
-        """What to show for the task in about `room` tokens: what is pointed at, with `wide` also what is near it.
-        `wanted` are files that the model has asked for.
+        """Choose what to show for the task in about `room` tokens: what the hints name, with `wide` also what is
+        related. `wanted` are files that the model has asked for.
         """
 
     async def stage(self, texts: Mapping[str, str], material: Material) -> str:
-        """Stage new texts by file name. '' when that was done, else why not, for the model; then nothing is staged."""
+        """Stage new texts by file name. Return '', or why it was refused, for the model; then nothing is staged."""
 
     def staged(self) -> Changeset:
-        """What is staged now."""
+        """Return what is staged now."""
 
     def restore(self, changeset: Changeset) -> None:
-        """Go back to an earlier state."""
+        """Restore an earlier staged state."""
 
     def diff(self, since: Changeset, limit: int) -> str:
-        """What has changed since an earlier state, at most `limit` characters."""
+        """Return the changes since an earlier state, at most `limit` characters."""
 
     def say(self, key: str, **values: object) -> None:
-        """Tell the user where the work stands, by a sentence of the catalogue."""
+        """Report progress to the user, with a sentence of the catalogue (`texts.py`)."""
 
 
 @dataclass(frozen=True, slots=True)
 class SolverLimits:
-    """`attempts` are rounds of asking; `slots` answers are asked for at once after the first. The rest is in tokens."""
+    """Limits of one task. `attempts` are rounds of asking; after the first, `slots` answers are asked for at once.
+    `window` and `reply_tokens` are in tokens.
+    """
 
     attempts: int = 3
     window: int = 8192
@@ -90,10 +92,10 @@ class SolverLimits:
 
 @dataclass(frozen=True, slots=True)
 class Solution:
-    """How it ended: `solved` (changed, and the check agrees or there is none), `answered` (in words, which was enough),
-    `unchanged`, or `failing` (changed for the better, but the check still fails).
+    """How a task ended: `solved` (changed, and the check agrees or there is none), `answered` (in words, which was
+    enough), `unchanged`, or `failing` (changed for the better, but the check still fails).
 
-    `text` is what the model said last, `verdict` the check of what is staged, `forms` the forms that were asked for,
+    `text` is the model's last prose, `verdict` the check of what is staged, `forms` the forms that were asked for,
     `problem` what was wrong with the last answer that could not be used, in English for the model.
     """
 
@@ -108,7 +110,7 @@ class Solution:
 @dataclass(slots=True)
 class _State:
     """What is known so far. `best` is what is staged between two attempts, `verdict` its check; `harmless` is a change
-    that made nothing worse in tests that nobody spoke of, and nothing better; `nearest` is the guess that came nearest.
+    that made nothing worse and nothing better in a check that is not binding; `nearest` is the best failed guess.
     """
 
     before: Verdict | None
@@ -125,31 +127,33 @@ class _State:
     seen: set[tuple[tuple[str, str], ...]] = field(default_factory=set)
 
     def is_news(self, answer: Answer) -> bool:
-        """True when the answer's new texts change a file in a way that no earlier guess did; remembers them."""
+        """Return whether the answer's new texts change a file in a way that no earlier guess did; remember them."""
         texts = tuple(sorted(answer.texts.items()))
         known = texts in self.seen
         self.seen.add(texts)
         return bool(texts) and not known
 
     def situation(self) -> Situation:
-        """What the next request has to say."""
+        """Return what the next request has to say."""
         failures = self.verdict.report if self.verdict is not None and self.verdict.failed else ""
         return Situation(failures, tuple(self.tried[-MOST_TRIED:]), tuple(self.refused))
 
     def guessed(self, staged: Changeset, verdict: Verdict | None) -> None:
-        """A guess that does not do. It may make some tests pass and be wrong all the same: nothing builds on it."""
+        """Record a wrong guess. It may make some tests pass and be wrong all the same: nothing builds on it."""
         if verdict is not None and better(verdict, self.nearest[1] if self.nearest else self.verdict):
             self.nearest = staged, verdict
 
     def refuse(self, problem: str, unknown: tuple[str, ...]) -> None:
-        """The last answer could not be used: the next one is asked for in another form."""
+        """Record that the last answer could not be used: the next one is asked for in another form."""
         self.tried = [*(each for each in self.tried if each.diff), Tried(problem=problem)]
         self.wanted = tuple(dict.fromkeys((*self.wanted, *unknown)))
         self.refused.append(self.used[-1])
 
 
 class Solver:
-    """One task, put as `question`. `emit` is told the words of the answers as they come, and the tokens."""
+    """Solves one task, put as `question`. `emit` gets events with the prose of the answers as it comes, and the token
+    usage.
+    """
 
     def __init__(
         self,
@@ -166,7 +170,9 @@ class Solver:
         self._emit = emit
 
     async def solve(self, *, is_task: bool) -> Solution:
-        """Work until the check agrees or the attempts are over. Where `is_task` is false, words alone will do."""
+        """Work until the check agrees or the attempts are used up. Where `is_task` is false, an answer in words is
+        enough.
+        """
         before, first = await self._workshop.check(), self._workshop.staged()
         state = _State(before, first, first, before)
         if await self._drafted(state):
@@ -183,13 +189,13 @@ class Solver:
                         return self._ended("answered", state, number + 1)
                     if await self._stands(answer, material, state, guess=guess):
                         return self._ended("solved", state, number + 1)
-                    if state.best is not best:  # the other answers were given to what it was before
+                    if state.best is not best:  # the other answers are for the state before this one
                         break
         self._settle(state)
         return self._ended("unchanged" if state.best == first else "failing", state, self._limits.attempts)
 
     def _settle(self, state: _State) -> None:
-        """Nothing did: what came nearest stays, a guess only where no answer came as near."""
+        """Keep the best state after the last attempt; a guess only where it is better than all answers."""
         if state.nearest is not None and better(state.nearest[1], state.verdict):
             state.best, state.verdict = state.nearest
         elif state.best == state.first and state.harmless is not None:
@@ -197,7 +203,8 @@ class Solver:
         self._workshop.restore(state.best)
 
     async def _drafted(self, state: _State) -> bool:
-        """Stage what needs no model, where there is such a thing, and check it. It is kept when it helps."""
+        """Stage the draft that needs no model, if there is one, and check it. Return whether the task is done with it.
+        """
         texts, material = await self._workshop.draft()
         if not texts or await self._workshop.stage(texts, material):
             return False
@@ -211,8 +218,8 @@ class Solver:
         return False
 
     async def _stands(self, answer: Answer, material: Material, state: _State, *, guess: bool) -> bool:
-        """Stage an answer and check it. If it does not stand, the best state is staged again and `state` knows why,
-        but for a guess that was asked for as one.
+        """Stage an answer and check it; return whether it is good. If not, the best state is staged again and the
+        reason is recorded in `state`, except for a guess that cannot be used.
         """
         problem = answer.problem or ("" if answer.texts else SAME if answer.has_code else NO_CODE)
         problem = problem or await self._workshop.stage(answer.texts, material)
@@ -238,9 +245,8 @@ class Solver:
         return False
 
     async def _answers(self, state: _State, number: int) -> AsyncGenerator[tuple[Answer, Material, bool], None]:
-        """Answers to the task as it stands: one, or several where they are short or the server has slots for them.
-
-        Each with what it was given to, and whether it is a guess, one line of many.
+        """Yield answers for the current state: one, or several where they are short or the server has free slots. Each
+        comes with the material it is for, and whether it is a guess (form `line`).
         """
         limits, question = self._limits, self._question
         room = min(MOST_MATERIAL, (limits.window - limits.reply_tokens) // 2)
@@ -266,8 +272,8 @@ class Solver:
                 room //= 2
 
     def _asks(self, material: Material, form: TextForm, situation: Situation, state: _State) -> list[_Ask]:
-        """The requests of one attempt. The first one is alone; short answers are asked for more than once, and then
-        line by line.
+        """Return the requests of one attempt. The first attempt has one; short answers are asked for more than once,
+        and then about each suspect line.
         """
         request = self._request(material, form, situation, state.used.count(form))
         if form != "line":
@@ -277,7 +283,7 @@ class Solver:
         return [*free, *((self._request(material, form, each, 0), each.suspect) for each in about)]
 
     async def _replies(self, requests: Sequence[ModelRequest]) -> list[Reply]:
-        """The replies to several requests at once."""
+        """Return the replies to several concurrent requests."""
         try:
             async with asyncio.TaskGroup() as group:
                 tasks = [group.create_task(self._reply(each, show=at == 0)) for at, each in enumerate(requests)]
@@ -286,7 +292,7 @@ class Solver:
         return [task.result() for task in tasks]
 
     async def _reply(self, request: ModelRequest, *, show: bool) -> Reply:
-        """One reply; its words are passed on as they come. Ends where it repeats itself."""
+        """Return one reply, its text passed on as it comes; stop early when it repeats itself."""
         guard, text = LoopGuard(), ""
         prose = None if self._question.shows_code else ProseFilter()
         async with aclosing(self._model.stream(request)) as stream:
@@ -314,7 +320,7 @@ class Solver:
             self._emit(events.Token(content=text))
 
     def _tell(self, number: int, state: _State) -> None:
-        """Which attempt begins, and what fails before it."""
+        """Report which attempt begins, and what fails before it."""
         failed = state.verdict.failed if state.verdict is not None else ()
         key = "solve.failing" if failed else "solve.attempt"
         name = failed[0].test_id if failed else ""
@@ -326,7 +332,7 @@ class Solver:
 
 
 def _hotter(request: ModelRequest, more: float) -> ModelRequest:
-    """The same request with more chance: short answers differ in little else."""
+    """Return the request with a higher temperature, without which short answers hardly differ."""
     return replace(request, temperature=min(1.0, request.temperature + more))
 
 
@@ -335,7 +341,7 @@ def _batches(asks: Sequence[_Ask], count: int) -> Iterator[Sequence[_Ask]]:
 
 
 def _checked(answer: Answer, reply: Reply) -> Answer:
-    """The answer of a reply; of one that was cut or went in circles nothing is used."""
+    """Return the answer of a reply; nothing is used of a reply that was cut or repeated itself."""
     if reply.problem:
         return replace(answer, texts={}, problem=reply.problem)
     if reply.finish_reason == "length" and not (answer.texts and not answer.problem):

@@ -1,8 +1,8 @@
-"""The lines of code that a small fault may stand in, most likely first, by the syntax tree and what points there. Pure.
+"""Ranks the lines of code that may contain a small fault, by the syntax tree and the hints of the task. Pure functions.
 
-A small model that finds no fault by itself often corrects the line that it is shown: each is asked about alone, and
-the tests judge. Statements of several lines, comments and lines that only give structure are left out. Not here:
-asking (`solver.py`).
+A small model that does not find a fault by itself often corrects the line that it is shown: it is asked about each line
+alone, and the tests decide. Statements of several lines, comments and lines that only give structure are left out. Not
+here: asking (`solver.py`).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _OPERATORS = re.compile(r"[<>]=?|[!=]=|[-+*/%&|^]|\bnot\b|\band\b|\bor\b|\bis\b|
 
 
 def suspects(source: SourceFile, hints: Hints) -> tuple[str, ...]:
-    """At most 12 lines without their indentation, each of which stands in the text once."""
+    """Return at most 12 lines without their indentation, the most likely first; each occurs in the text only once."""
     often = Counter(line.strip() for line in source.text.splitlines())
     traced = set(hints.lines.get(source.path, ()))
     scores: dict[str, float] = {}
@@ -36,7 +36,7 @@ def suspects(source: SourceFile, hints: Hints) -> tuple[str, ...]:
 
 
 def _lines(source: SourceFile, definition: Definition) -> Iterator[tuple[int, str]]:
-    """The lines of a definition that begin with code, by number (1-based)."""
+    """Yield the lines of a definition that begin with code, with their 1-based numbers."""
     first, last = definition.symbol.line_start, definition.symbol.line_end
     place = source.line_start(definition.node.start_byte)
     for number in range(first, last + 1):
@@ -48,7 +48,9 @@ def _lines(source: SourceFile, definition: Definition) -> Iterator[tuple[int, st
 
 
 def _is_prose(source: SourceFile, place: int) -> bool:
-    """Whether a line that begins here is a comment, or begins with a string or inside of one: documentation, mostly."""
+    """Return whether the line that begins at this byte offset is a comment, or begins with or inside a string
+    (documentation).
+    """
     node = source.root.descendant_for_byte_range(place, place + 1)
     while node is not None and not node.type.endswith(("statement", "definition", "declaration", "block")):
         if "comment" in node.type or "string" in node.type or "heredoc" in node.type:
@@ -62,6 +64,6 @@ def _may_be_wrong(line: str) -> bool:
 
 
 def _score(line: str, *, traced: bool) -> float:
-    """Operators, constants and several arguments are what small faults are made of."""
+    """Return how likely a line is wrong: operators, constants and several arguments are typical of small faults."""
     score = 3.0 * traced + min(2.0, 0.5 * len(_OPERATORS.findall(line)))
     return score + 0.5 * (line.count(",") > 0) + 0.3 * line.startswith(("return", "if", "elif", "while"))

@@ -1,4 +1,5 @@
-"""What a check of the code gave, as a value: tests or a command, before or after a change. Pure.
+"""The result of a check of the code, by tests or a command, before or after a change, and comparisons of two. Pure
+functions.
 
 Not here: running them (`session/solving/change_checks.py`).
 """
@@ -10,7 +11,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class FailedTest:
-    """A test that failed: its id as its framework says it, and its file, relative to the workspace ('' for unknown)."""
+    """A failed test: its id in the words of its framework, its file relative to the workspace ('' for unknown), and its
+    line.
+    """
 
     test_id: str
     path: str = ""
@@ -19,9 +22,9 @@ class FailedTest:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """One check. `report` is for the model, shortened to what failed; with a `problem` (English) nothing can be said:
-    the tests could not run. A command that failed counts as one failed test. `binding` says that the task speaks of
-    what was checked, so that all of it has to pass; else it only bears the names of the files.
+    """The result of one check. `report` is for the model, shortened to the failures; with a `problem` (English) there
+    is no result: the tests could not run. A command that failed counts as one failed test. `binding` says that the task
+    mentions what was checked, so that all of it has to pass; else the tests were only chosen by the names of the files.
     """
 
     passed: int = 0
@@ -32,23 +35,23 @@ class Verdict:
 
     @property
     def known(self) -> bool:
-        """Whether it says anything about the code."""
+        """Return whether the check has a result."""
         return not self.problem and bool(self.passed or self.failed)
 
     @property
     def good(self) -> bool:
-        """Whether all that was checked passed."""
+        """Return whether all that was checked passed."""
         return self.known and not self.failed
 
     @property
     def names(self) -> frozenset[str]:
-        """The ids of the failed tests."""
+        """Return the ids of the failed tests."""
         return frozenset(each.test_id for each in self.failed)
 
 
 def satisfied(after: Verdict | None, before: Verdict | None) -> bool:
-    """Whether a change does what it should, as far as a check tells: all that was checked passes, or, where nobody
-    spoke of it, less of it fails than before. What could not be checked before either cannot fail.
+    """Return whether a change is good enough as far as a check can tell: all passes, or, where the check is not
+    binding, less fails than before and nothing new. A check that has no result counts only when it had one before.
     """
     if after is None or after.good:
         return True
@@ -58,14 +61,15 @@ def satisfied(after: Verdict | None, before: Verdict | None) -> bool:
 
 
 def no_worse(after: Verdict | None, before: Verdict | None) -> bool:
-    """Whether a change broke nothing that passed before, in a check that nobody spoke of."""
+    """Return whether a change broke nothing that passed before, in a check that is not binding; True without a check.
+    """
     if after is None:
         return True
     return after.known and not after.binding and before is not None and before.known and after.names <= before.names
 
 
 def better(one: Verdict | None, other: Verdict | None) -> bool:
-    """Whether the first check went better than the second: fewer failures, then more passes."""
+    """Return whether the first check went better than the second: fewer failures, then more passes."""
     if one is None or not one.known:
         return False
     if other is None or not other.known:
