@@ -1,4 +1,4 @@
-"""The composition root: builds a server with everything in it. Nothing here or below is global."""
+"""The composition root: builds a server with all its parts. There is no global state here or below."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from codeagent_lsp.server.server import CodeAgentServer
 
 
 def create_server() -> CodeAgentServer:
-    """A language server, ready to serve; its heavy parts load after `initialize` has been answered."""
+    """Return a language server that is ready to serve; its heavy parts load after `initialize` has been answered."""
     server = CodeAgentServer()
     register(server, load)
     return server
 
 
 async def load(front: Front) -> Loaded:
-    """Build the heavy side of a server. The import runs in a thread, so that the loop goes on serving."""
+    """Build the heavy part of a server. The import runs in a thread, so that the event loop is not blocked."""
     for name in ("backend", "commands.commands"):
         await asyncio.to_thread(import_module, f"codeagent_lsp.server.{name}")
     from codeagent_lsp.server.backend import Backend  # late: the start-up path must stay light

@@ -1,4 +1,4 @@
-"""The command line `codeagent-lsp`: reads arguments, calls one function. Imports what a subcommand needs, then."""
+"""The command line `codeagent-lsp`: parses arguments, calls one function. Subcommands import their own parts late."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LOG_LEVELS = ("debug", "info", "warning", "error")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one subcommand; the exit code."""
+    """Run one subcommand and return its exit code."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     if not arguments or (arguments[0].startswith("--") and arguments[0] not in ("--help", "--version")):
         arguments.insert(0, "serve")
@@ -138,7 +138,7 @@ def _serve(options: argparse.Namespace) -> int:  # noqa: RET503 - serving ends t
 
 
 def _load_server() -> Callable[[], CodeAgentServer]:
-    """What builds a server, imported with rare garbage collection: nearly all objects of the protocol stay."""
+    """Return `create_server`, imported with rare garbage collection: nearly all objects made by the imports stay."""
     import gc  # late, as all below: each subcommand loads only its own parts
 
     usual = gc.get_threshold()

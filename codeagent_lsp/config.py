@@ -1,10 +1,10 @@
-"""Every setting once: its type, default, description and where else it may come from.
+"""The definition of all settings: type, default, description, limits and environment variable of each.
 
 `Settings` is a frozen tree; `load` merges layers of plain mappings (environment, initializationOptions,
 `workspace/configuration`, …) over the defaults and returns the problems it met: a bad value never stops the
-program, it names itself and the default stands in. The editors' settings pages are generated from here.
+program, it is reported and ignored. The editors' settings pages are generated from here.
 
-Not here: reading the layers from the outside world (`server/`, `cli`).
+Not here: reading the layers from the client and the command line (`server/settings.py`, `cli.py`).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def _setting(
     minimum: float | None = None,
     maximum: float | None = None,
 ) -> Any:
-    """A field of the tree.
+    """Return a dataclass field of the settings tree.
 
     `env` names an environment variable; `restricted` marks what an untrusted workspace must not set;
     `secret` values are never shown or logged; `minimum` and `maximum` bound numbers.
@@ -51,7 +51,7 @@ def _setting(
 
 @dataclass(frozen=True)
 class ModelSettings:
-    """`codeagent.model.*`"""
+    """The settings `codeagent.model.*`."""
 
     provider: Literal["auto", "openai", "llamacpp", "embedded", "scripted"] = _setting(
         "auto", "Which kind of model endpoint to use; `auto` looks for one.", restricted=True
@@ -91,7 +91,7 @@ class ModelSettings:
 
 @dataclass(frozen=True)
 class AgentSettings:
-    """`codeagent.agent.*`"""
+    """The settings `codeagent.agent.*`."""
 
     planning: Literal["auto", "always", "never"] = _setting(
         "auto", "Whether a task is planned in steps first; `auto` lets the model decide."
@@ -110,7 +110,7 @@ class AgentSettings:
 
 @dataclass(frozen=True)
 class ContextSettings:
-    """`codeagent.context.*`"""
+    """The settings `codeagent.context.*`."""
 
     max_messages: int = _setting(30, "Most messages of history that are sent.", minimum=4)
     focused_files_max_chars: int = _setting(
@@ -123,7 +123,7 @@ class ContextSettings:
 
 @dataclass(frozen=True)
 class EditsSettings:
-    """`codeagent.edits.*`"""
+    """The settings `codeagent.edits.*`."""
 
     apply: Literal["review", "auto", "live"] = _setting(
         "review",
@@ -135,7 +135,7 @@ class EditsSettings:
 
 @dataclass(frozen=True)
 class PermissionsSettings:
-    """`codeagent.permissions.*`"""
+    """The settings `codeagent.permissions.*`."""
 
     mode: Literal["ask", "acceptEdits", "readOnly", "bypass"] = _setting(
         "ask", "What the agent may do without asking.", restricted=True
@@ -147,7 +147,7 @@ class PermissionsSettings:
 
 @dataclass(frozen=True)
 class ShellSettings:
-    """`codeagent.shell.*`"""
+    """The settings `codeagent.shell.*`."""
 
     isolation: Literal["auto", "overlay", "copy", "direct"] = _setting(
         "auto", "How commands are kept from your files.", restricted=True
@@ -171,7 +171,7 @@ class ShellSettings:
 
 @dataclass(frozen=True)
 class ToolsSettings:
-    """`codeagent.tools.*`"""
+    """The settings `codeagent.tools.*`."""
 
     disabled: tuple[str, ...] = _setting((), "Names of tools that are switched off.")
     max_output_bytes: int = _setting(51_200, "Longest tool result given to the model.", minimum=1024)
@@ -180,7 +180,7 @@ class ToolsSettings:
 
 @dataclass(frozen=True)
 class CircuitBreakerSettings:
-    """`codeagent.circuitBreaker.*`"""
+    """The settings `codeagent.circuitBreaker.*`."""
 
     failure_threshold: int = _setting(
         3, "Failures in a row after which a tool rests.", env="CIRCUIT_FAILURE_THRESHOLD", minimum=1
@@ -192,7 +192,7 @@ class CircuitBreakerSettings:
 
 @dataclass(frozen=True)
 class McpSettings:
-    """`codeagent.mcp.*`"""
+    """The settings `codeagent.mcp.*`."""
 
     servers: Mapping[str, Any] = _setting(
         {}, "MCP servers by name, each with command or url; docs/mcp.md has all keys.", restricted=True
@@ -201,7 +201,7 @@ class McpSettings:
 
 @dataclass(frozen=True)
 class WebSettings:
-    """`codeagent.web.*`"""
+    """The settings `codeagent.web.*`."""
 
     search_provider: Literal["auto", "tavily", "metasearch"] = _setting(
         "auto", "Which web search to use; `auto` takes Tavily when there is a key, else a metasearch.", restricted=True
@@ -215,14 +215,14 @@ class WebSettings:
 
 @dataclass(frozen=True)
 class RepoMapSettings:
-    """`codeagent.repoMap.*`"""
+    """The settings `codeagent.repoMap.*`."""
 
     max_tokens: int | Auto = _setting("auto", "Budget of the repo map in tokens.", minimum=0)
 
 
 @dataclass(frozen=True)
 class IndexSettings:
-    """`codeagent.index.*`"""
+    """The settings `codeagent.index.*`."""
 
     enabled: bool = _setting(True, "Build the code index.")
     semantic: bool | Auto = _setting("auto", "Add vectors to the code search.")
@@ -232,7 +232,7 @@ class IndexSettings:
 
 @dataclass(frozen=True)
 class TraceSettings:
-    """`codeagent.trace.*`"""
+    """The settings `codeagent.trace.*`."""
 
     enabled: bool = _setting(True, "Record events and model calls for reproduction.")
     sanitize: bool = _setting(True, "Mask secrets in records.", env="TRACE_SANITIZE")
@@ -240,21 +240,21 @@ class TraceSettings:
 
 @dataclass(frozen=True)
 class SkillsSettings:
-    """`codeagent.skills.*`"""
+    """The settings `codeagent.skills.*`."""
 
     paths: tuple[str, ...] = _setting((), "More folders with skills.", restricted=True)
 
 
 @dataclass(frozen=True)
 class MemorySettings:
-    """`codeagent.memory.*`"""
+    """The settings `codeagent.memory.*`."""
 
     enabled: bool = _setting(True, "Remember conventions and decisions of this workspace.")
 
 
 @dataclass(frozen=True)
 class Settings:
-    """The whole section `codeagent`."""
+    """All settings, i.e. the section `codeagent`."""
 
     model: ModelSettings = field(default_factory=ModelSettings)
     agent: AgentSettings = field(default_factory=AgentSettings)
@@ -275,7 +275,7 @@ class Settings:
 
 
 class Setting(NamedTuple):
-    """One leaf of the tree, for generators: its public key, type, default and metadata."""
+    """One leaf of the settings tree, for generators: its public key, type, default and metadata."""
 
     key: str
     path: tuple[str, ...]
@@ -285,12 +285,12 @@ class Setting(NamedTuple):
 
 
 def catalogue() -> tuple[Setting, ...]:
-    """All settings in declaration order."""
+    """Return all settings in the order of their declaration."""
     return tuple(_walk(Settings, (), ()))
 
 
 def load(*layers: Mapping[str, Any]) -> tuple[Settings, list[SettingError]]:
-    """Defaults with each layer merged over them, later ones winning, and what was wrong with them.
+    """Return the defaults with each layer merged over them, later ones winning, and the problems found.
 
     A layer has the shape of the section: nested by the dots of the keys, or flat with dotted keys.
     """
@@ -308,7 +308,7 @@ def load(*layers: Mapping[str, Any]) -> tuple[Settings, list[SettingError]]:
 
 
 def environment_layer(environ: Mapping[str, str] | None = None) -> dict[str, Any]:
-    """The layer that environment variables make; text is converted to the setting's type where it can be."""
+    """Return the layer of the environment variables; text is converted to the setting's type where possible."""
     environ = os.environ if environ is None else environ
     return {
         setting.key: _from_text(setting.type, environ[name])
@@ -318,7 +318,7 @@ def environment_layer(environ: Mapping[str, str] | None = None) -> dict[str, Any
 
 
 def public_dict(settings: Settings) -> dict[str, Any]:
-    """Every key with its value, secrets masked; safe to show."""
+    """Return every key with its value, secrets masked; safe to show."""
     return {
         setting.key: "***" if setting.metadata["secret"] and value else value
         for setting in catalogue()
@@ -327,7 +327,7 @@ def public_dict(settings: Settings) -> dict[str, Any]:
 
 
 def allowed(setting: Setting) -> str:
-    """What a setting accepts, in words a user understands."""
+    """Return the values that a setting accepts, in words for users."""
     words = " | ".join(_type_words(setting.type))
     low, high = setting.metadata["minimum"], setting.metadata["maximum"]
     if low is not None and high is not None:
@@ -384,7 +384,7 @@ def _assign(settings: Settings, setting: Setting, value: Any, problems: list[Set
 
 
 def _coerce(setting: Setting, value: Any) -> Any:
-    """`value` as the setting's type, or ValueError."""
+    """Convert `value` to the setting's type; ValueError when it does not fit."""
     for option in _options(setting.type):
         if (result := _match(option, value)) is not None:
             return _bounded(setting, result)
@@ -392,7 +392,7 @@ def _coerce(setting: Setting, value: Any) -> Any:
 
 
 def _match(option: Any, value: Any) -> Any:
-    """`value` as one alternative of a type; None when it does not fit."""
+    """Return `value` as one alternative of a type; None when it does not fit."""
     if typing.get_origin(option) is Literal:
         return value if isinstance(value, str) and value in typing.get_args(option) else None
     if option is float:

@@ -1,4 +1,4 @@
-"""What works here, and what to do about what does not: one list of checks for the command line and the editor."""
+"""The checks of `codeagent-lsp doctor`: what works on this machine, and what to do about what does not."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ MODEL_SECONDS = 20.0
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One finding: what was looked at, how it stands, and what to do when it is not `ok`."""
+    """The result of one check: its name, verdict, details, and what to do when the verdict is not `ok`."""
 
     name: str
     verdict: Verdict
@@ -35,12 +35,12 @@ class Check:
     advice: str = ""
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return the result as plain data."""
         return asdict(self)
 
 
 async def diagnose(settings: Settings, state: Path, language: str) -> list[Check]:
-    """All checks, in the order a user should read them. Takes seconds at most."""
+    """Run all checks and return their results, in the order a user should read them."""
     return [
         Check("version", "ok", f"codeagent-lsp {__version__}, Python {platform.python_version()}"),
         await _model(settings, state, language),
@@ -71,7 +71,7 @@ async def _model(settings: Settings, state: Path, language: str) -> Check:
 
 
 def _edits(model: Model, settings: Settings, language: str) -> str:
-    """How the model hands over changed code, and where that is known from."""
+    """Return how the model gives changed code, and the source of that knowledge."""
     form = settings.agent.answer_form
     if form != "auto":
         return text("forms.edits", language, forms=form, source=text("forms.setting", language))
@@ -83,7 +83,7 @@ def _edits(model: Model, settings: Settings, language: str) -> str:
 
 
 async def _container(settings: Settings, language: str) -> Check:
-    """Whether commands can run in a container of the image that is set."""
+    """Check that commands can run in a container of the configured image."""
     from codeagent_lsp.environments.container import ContainerAdapter  # late: few want it, and it is heavy
 
     adapter = ContainerAdapter(lambda: settings.shell, state_root(), state_root())
@@ -102,7 +102,7 @@ async def _on_this_machine(settings: Settings, language: str) -> Check:
 
 
 def _commands(settings: Settings, language: str) -> Check:
-    """How commands are isolated here, tried for real; where it could be better, why it is not."""
+    """Check by a trial how commands are isolated, and say why it is not better."""
     try:
         isolation = Isolator(str(state_root())).isolation(settings.shell)
     except SettingError as error:
@@ -123,7 +123,7 @@ def _program(name: str, command: str, advice: str, language: str) -> Check:
 
 
 def _index(settings: Settings, path: Path, language: str) -> Check:
-    """How the code index stands on disk; a server that is at work may know more files already."""
+    """Check the code index on disk; a running server may know more files already."""
     import sqlite3  # late: only the doctor wants it here
 
     if not settings.index.enabled:

@@ -1,4 +1,4 @@
-"""Every error this program raises on purpose, as one tree, and the codes they carry.
+"""The tree of all errors that this program raises on purpose, and their codes.
 
 Not here: the sentences shown to the user (`texts.py`) and the mapping to JSON-RPC codes (`server/`).
 
@@ -20,12 +20,12 @@ Not here: the sentences shown to the user (`texts.py`) and the mapping to JSON-R
     └── AgentError                plain English, read by the model
         ├── FileRefused           missing, binary, too large, a folder
         ├── PathRefused           outside the workspace, or protected
-        ├── EditRefused           the edit engine found no single safe place
+        ├── EditRefused           the edit engine found no unique, safe place
         ├── PatchRefused          a patch that does not apply as a whole
-        ├── ToolFailed            tell the model, go on
-        ├── ToolRetry             tell the model what to correct
-        ├── PermissionDenied      the user or a rule said no
-        └── CircuitOpen           the tool failed too often and rests
+        ├── ToolFailed            reported to the model, which goes on
+        ├── ToolRetry             reported to the model with what to correct
+        ├── PermissionDenied      the user or a rule denied the call
+        └── CircuitOpen           the tool failed too often and is paused
 """
 
 from __future__ import annotations
@@ -48,14 +48,14 @@ class ErrorType(StrEnum):
 
 
 class Advice(NamedTuple):
-    """What a code means: its type, and whether the same call may succeed later."""
+    """The meaning of an error code: its type, and whether the same call may succeed later."""
 
     type: ErrorType
     retry: bool
 
 
 class ErrorCode(StrEnum):
-    """Every code that can appear in a tool result, an event or a command's answer."""
+    """The codes that can appear in a tool result, an event or a command's answer."""
 
     INVALID_PARAM = "INVALID_PARAM"
     NOT_FOUND = "NOT_FOUND"
@@ -87,7 +87,7 @@ class ErrorCode(StrEnum):
 
     @property
     def advice(self) -> Advice:
-        """The type of this code and whether a retry makes sense."""
+        """Return the type of this code and whether a retry makes sense."""
         return _ADVICE[self]
 
 
@@ -123,13 +123,13 @@ _ADVICE: dict[ErrorCode, Advice] = {
 
 
 class CodeAgentError(Exception):
-    """Root of the tree. `str(error)` is one English sentence that says what to do next."""
+    """The base of all errors. `str(error)` is one English sentence that says what to do next."""
 
     code = ErrorCode.EXECUTION_ERROR
 
 
 class UserError(CodeAgentError):
-    """An error for the user: a key of the catalogue and the values of its placeholders."""
+    """An error for the user: a key of the catalogue (`texts.py`) and the values of its placeholders."""
 
     def __init__(self, key: str, /, **values: object) -> None:
         super().__init__(text(key, "en", **values))
@@ -137,24 +137,24 @@ class UserError(CodeAgentError):
         self.values = values
 
     def localized(self, language: str) -> str:
-        """The sentence in `language` (`en` or `zh-cn`)."""
+        """Return the sentence in `language` (`en` or `zh-cn`)."""
         return text(self.key, language, **self.values)
 
 
 class UsageError(UserError):
-    """A command or a command line with an argument that is missing, unknown or wrong."""
+    """An argument of a command or of the command line is missing, unknown or wrong."""
 
     code = ErrorCode.INVALID_PARAM
 
 
 class SettingError(UserError):
-    """A setting whose value cannot be used; the default stands in."""
+    """A setting has an invalid value; the default is used instead."""
 
     code = ErrorCode.INVALID_PARAM
 
 
 class SessionError(UserError):
-    """A session or a run that does not exist, or is in the wrong state for the request."""
+    """A session or a run does not exist, or is in the wrong state for the request."""
 
     code = ErrorCode.NOT_FOUND
 
@@ -166,7 +166,7 @@ class EditorError(UserError):
 
 
 class ModelError(UserError):
-    """Anything that goes wrong between us and the language model."""
+    """Any failure between this program and the language model."""
 
     code = ErrorCode.EXECUTION_ERROR
 
@@ -178,19 +178,19 @@ class ModelNotFound(ModelError):
 
 
 class ModelUnreachable(ModelError):
-    """Connection refused, reset, name not resolved, TLS failed."""
+    """The connection was refused or reset, the name was not resolved, or TLS failed."""
 
     code = ErrorCode.NETWORK_ERROR
 
 
 class ModelRejected(ModelError):
-    """The endpoint understood and said no: bad key, bad request."""
+    """The endpoint refused the request: bad key, bad request."""
 
     code = ErrorCode.INVALID_PARAM
 
 
 class ModelBusy(ModelError):
-    """Rate limit or server failure. `retry_after` is in seconds, None when unsaid."""
+    """A rate limit or a server failure. `retry_after` is in seconds, None when the server did not say."""
 
     code = ErrorCode.NETWORK_ERROR
 
@@ -200,13 +200,13 @@ class ModelBusy(ModelError):
 
 
 class ModelTimeout(ModelError):
-    """The limit for connecting, for the first token or for silence has passed."""
+    """The time limit for connecting, for the first token or for silence has passed."""
 
     code = ErrorCode.TIMEOUT
 
 
 class ModelStreamBroken(ModelError):
-    """The reply was cut before its end, garbled, or carried an error. Nothing of it is used."""
+    """The reply was cut before its end, garbled, or contained an error. Nothing of it is used."""
 
     code = ErrorCode.NETWORK_ERROR
 
@@ -224,26 +224,26 @@ class ContextOverflow(ModelError):
 
 
 class AgentError(CodeAgentError):
-    """An error for the model: plain English, precise, with the next step in it."""
+    """An error for the model: plain, precise English, with the next step in it."""
 
 
 class FileRefused(AgentError):
-    """A file that cannot be read as text: missing, binary, too large, or a folder."""
+    """A file cannot be read as text: missing, binary, too large, or a folder."""
 
     code = ErrorCode.NOT_FOUND
 
 
 class PathRefused(AgentError):
-    """A path outside the workspace, or one that needs the user's own approval."""
+    """A path is outside the workspace, or needs the user's own approval."""
 
     code = ErrorCode.PERMISSION_DENIED
 
 
 class EditRefused(AgentError):
-    """No single safe place for an edit.
+    """There is no unique, safe place for an edit.
 
-    `reason` is `not_found`, `ambiguous`, `already_applied` or `empty`; the message names the closest
-    place with line numbers and says what differs.
+    `reason` is `not_found`, `ambiguous`, `already_applied` or `empty`; the message names the closest place with line
+    numbers and says what differs.
     """
 
     code = ErrorCode.EDIT_REFUSED
@@ -254,13 +254,13 @@ class EditRefused(AgentError):
 
 
 class PatchRefused(AgentError):
-    """A patch that is malformed or does not apply as a whole; no file was changed."""
+    """A patch is malformed or does not apply as a whole; no file was changed."""
 
     code = ErrorCode.EDIT_REFUSED
 
 
 class ToolFailed(AgentError):
-    """A tool could not do its work; the model is told and goes on."""
+    """A tool could not do its work; the error is reported to the model, which goes on."""
 
     def __init__(self, message: str, code: ErrorCode = ErrorCode.EXECUTION_ERROR) -> None:
         super().__init__(message)
@@ -268,18 +268,18 @@ class ToolFailed(AgentError):
 
 
 class ToolRetry(AgentError):
-    """A call that would work once corrected; the message tells the model what to correct."""
+    """A call would work once corrected; the message says what to correct."""
 
     code = ErrorCode.INVALID_PARAM
 
 
 class PermissionDenied(AgentError):
-    """A rule, the mode or the user said no to this call."""
+    """A rule, the mode or the user denied this call."""
 
     code = ErrorCode.PERMISSION_DENIED
 
 
 class CircuitOpen(AgentError):
-    """The tool failed too often in a row and rests until its recovery time is over."""
+    """The tool failed too often in a row and is paused until its recovery time is over."""
 
     code = ErrorCode.CIRCUIT_OPEN

@@ -1,9 +1,8 @@
-"""The closed union of everything that can happen, once: what sessions store, what clients get, what progress
-is made from. The only way back from the agent to the editor.
+"""The closed union of all events: what sessions store, what clients get, and what progress is made from.
 
-An event is a frozen value with a `type`; the session stamps `session_id`, `run_id`, `seq` and `ts` (seconds
-since the epoch) when it accepts it. `None` is left out when an event is written as a mapping. Error text is
-always `error`, changed files are always `files_changed`. Later work fills in events; none is added elsewhere.
+Events are the only way from the agent back to the editor. An event is a frozen value with a `type`; the session sets
+`session_id`, `run_id`, `seq` and `ts` (seconds since the epoch) when it accepts it. `None` is left out when an event is
+written as a mapping. Error text is always `error`, changed files are always `files_changed`.
 """
 
 from __future__ import annotations
@@ -19,9 +18,9 @@ Outcome = Literal["full", "partial", "none", "unknown"]
 
 @dataclass(frozen=True, kw_only=True)
 class Event:
-    """Common fields; stamped by the session, empty before. A class is named by its `type`.
+    """The fields of all events, set by the session, empty before. `type` is the name of a class.
 
-    `internal` ones are stored but never sent to a client; `transient` ones are sent but not stored.
+    `internal` events are stored but never sent to a client; `transient` ones are sent but not stored.
     """
 
     type: ClassVar[str] = ""
@@ -419,7 +418,7 @@ EVENT_TYPES: dict[str, type[Event]] = {cls.type: cls for cls in Event.__subclass
 
 
 def to_dict(event: Event) -> dict[str, Any]:
-    """The event as plain JSON data, `type` first, `None` left out."""
+    """Return the event as plain JSON data, `type` first, `None` left out."""
     values = {item.name: getattr(event, item.name) for item in fields(event)}
     data: dict[str, Any] = {"type": event.type}
     data.update((name, _plain(value)) for name, value in values.items() if value is not None)
@@ -427,7 +426,7 @@ def to_dict(event: Event) -> dict[str, Any]:
 
 
 def from_dict(data: Mapping[str, Any]) -> Event:
-    """The event that `to_dict` wrote; KeyError for an unknown type, unknown fields are left out."""
+    """Return the event that `to_dict` wrote; KeyError for an unknown type, unknown fields are ignored."""
     cls = EVENT_TYPES[data["type"]]
     known = {item.name for item in fields(cls)}
     given = {name: value for name, value in data.items() if name in known}

@@ -1,8 +1,8 @@
 """Generates what is derived from the code: the pages of settings, protocol and tools, mirrors for the editors' clients,
 and JSON Schemas.
 
-`python -m codeagent_lsp.generate` writes them into the checkout; with `--check` it writes nothing and fails when
-they differ. Not here: the facts themselves (`config.py`, `protocol.py`, `events.py`).
+`python -m codeagent_lsp.generate` writes them into the checkout; with `--check` it writes nothing and fails when they
+differ. Not here: the facts themselves (`config.py`, `protocol.py`, `events.py`).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Subject = Literal["settings", "events"]
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Write the files, or compare them; 1 when one is out of date."""
+    """Write the files, or with `--check` compare them. Return the exit code: 1 when a file is out of date."""
     parser = argparse.ArgumentParser(prog="codeagent_lsp.generate", description="Write the generated files.")
     parser.add_argument("--check", action="store_true", help="write nothing; fail when a file is out of date")
     parser.add_argument("--into", type=Path, default=ROOT, metavar="DIR", help="the root of the checkout")
@@ -50,13 +50,13 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def files() -> dict[str, str]:
-    """Every generated file by its path in the checkout."""
+    """Return all generated files by their path in the checkout."""
     documents = {f"docs/{name}": page for name, page in pages().items()}
     return {**documents, "editors/neovim/lua/codeagent/protocol.lua": lua_mirror(), **vscode_files()}
 
 
 def vscode_files() -> dict[str, str]:
-    """The extension's generated files; those that are generated in part keep the rest."""
+    """Return the extension's generated files; those that are generated in part keep the rest."""
     parts = {
         vscode_mirror.MANIFEST: vscode_mirror.manifest,
         vscode_mirror.WORDS: vscode_mirror.words,
@@ -74,12 +74,12 @@ def print_schema(subject: Subject) -> int:
 
 
 def pages() -> dict[str, str]:
-    """Every generated page by file name."""
+    """Return all generated pages by file name."""
     return {"settings.md": settings_page(), "protocol.md": protocol_page(), "tools.md": tools_page(NOTE)}
 
 
 def settings_schema() -> dict[str, Any]:
-    """The section `codeagent`, nested by the dots of the keys."""
+    """Return the JSON Schema of the section `codeagent`, nested by the dots of the keys."""
     root = _object("Settings of codeagent-lsp.")
     for setting in config.catalogue():
         node = root
@@ -92,7 +92,7 @@ def settings_schema() -> dict[str, Any]:
 
 
 def events_schema() -> dict[str, Any]:
-    """Every event a client can get, told apart by `type`."""
+    """Return the JSON Schema of all events that a client can get, distinguished by `type`."""
     shown = {name: cls for name, cls in events.EVENT_TYPES.items() if not cls.internal}
     definitions = {cls.__name__: _event_schema(cls) for cls in shown.values()}
     mapping = {name: f"#/$defs/{cls.__name__}" for name, cls in shown.items()}
@@ -106,7 +106,7 @@ def events_schema() -> dict[str, Any]:
 
 
 def settings_page() -> str:
-    """All settings as a table."""
+    """Return all settings as a Markdown table."""
     rows = [
         f"| `{setting.key}` | {_code(setting.default)} | {_cell(config.allowed(setting))} "
         f"| {_cell(setting.metadata['description'])}{_restriction(setting)} "
@@ -119,7 +119,7 @@ def settings_page() -> str:
 
 
 def protocol_page() -> str:
-    """Commands, custom methods and events."""
+    """Return the Markdown page of commands, custom methods and events."""
     lines = ["# Protocol", "", NOTE, "", _PROTOCOL_INTRODUCTION, "", "## Commands", ""]
     lines += ["| command | arguments | does |", "|---|---|---|", *map(_command_row, protocol.COMMANDS), ""]
     lines += ["## Custom methods", "", _METHODS, "", "## Events", "", _EVENTS_INTRODUCTION, ""]
@@ -129,7 +129,7 @@ def protocol_page() -> str:
 
 
 def lua_mirror() -> str:
-    """The protocol and the settings for the Neovim plugin, as a Lua module."""
+    """Return the protocol and the settings as a Lua module for the Neovim plugin."""
     value = {
         "methods": {
             "event": protocol.EVENT_METHOD,
@@ -236,7 +236,7 @@ def _argument_data(argument: protocol.Argument) -> dict[str, Any]:
 
 
 def _lua(value: Any, indent: str = "") -> str:
-    """JSON-like data as a Lua expression; `None` is left out of a table."""
+    """Return JSON-like data as a Lua expression; `None` is left out of a table."""
     deeper = indent + "  "
     if isinstance(value, Mapping):
         rows = [f"{key} = {_lua(item, deeper)}," for key, item in value.items() if item is not None]
@@ -265,7 +265,7 @@ def _own_fields(cls: type[events.Event]) -> Iterator[tuple[str, str]]:
 
 
 def _words(hint: Any) -> str:
-    """A type in words a client's author understands."""
+    """Return a type in words for authors of clients."""
     options = [option for option in typing.get_args(hint) if option is not type(None)]
     origin = typing.get_origin(hint)
     if origin is Literal:

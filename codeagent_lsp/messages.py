@@ -1,7 +1,6 @@
-"""The values a conversation is made of: messages, tool calls, tool results, usage.
+"""The values that a conversation consists of: messages, tool calls, tool results, token usage.
 
-All frozen, all plain data. Not here: how they look on the wire to a model (`llm/`) or how they are stored
-(`events.py`).
+All are frozen plain data. Not here: their form in requests to a model (`llm/`) and how they are stored (`events.py`).
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ Status = Literal["ok", "failed", "retry", "denied", "cancelled"]
 
 
 class ToolSpec(TypedDict):
-    """What a model is told about a tool; `parameters` is a JSON Schema object."""
+    """The description of a tool for a model; `parameters` is a JSON Schema object."""
 
     name: str
     description: str
@@ -24,7 +23,7 @@ class ToolSpec(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """A model's wish to call a tool; `id` pairs it with its result inside one conversation."""
+    """A tool call requested by a model; `id` pairs it with its result inside one conversation."""
 
     name: str
     arguments: Mapping[str, Any]
@@ -35,8 +34,8 @@ class ToolCall:
 class Message:
     """One entry of a conversation.
 
-    An assistant message may carry `tool_calls`; each is answered by exactly one `tool` message with that
-    `tool_call_id`, before any other role speaks.
+    An assistant message may have `tool_calls`; each is answered by exactly one `tool` message with that `tool_call_id`,
+    before a message of any other role.
     """
 
     role: Role
@@ -48,8 +47,8 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class ToolError:
-    """Why a tool call did not do its work: a code of `errors.ErrorCode`, a sentence, a type, and whether the same
-    call may succeed later.
+    """The reason why a tool call failed: a code of `errors.ErrorCode`, a sentence, a type, and whether the same call
+    may succeed later.
     """
 
     code: str
@@ -60,7 +59,7 @@ class ToolError:
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """What a tool call gave: `text` is what the model reads, `data` what programs read.
+    """The result of a tool call: `text` is for the model, `data` for programs.
 
     `stats` holds `time_ms`; `context` holds `cwd` and `params_input`.
     """
@@ -74,20 +73,20 @@ class ToolResult:
 
     @property
     def ok(self) -> bool:
-        """Whether the call did its work."""
+        """Return whether the call succeeded."""
         return self.status == "ok"
 
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens of one or more model calls; `cached_tokens` is the part of the prompt that was reused."""
+    """Token counts of one or more model calls; `cached_tokens` is the part of the prompt that was reused."""
 
     prompt_tokens: int = 0
     cached_tokens: int = 0
     completion_tokens: int = 0
 
     def __add__(self, other: Usage) -> Usage:
-        """The sum, field by field."""
+        """Return the sum, field by field."""
         return Usage(
             self.prompt_tokens + other.prompt_tokens,
             self.cached_tokens + other.cached_tokens,

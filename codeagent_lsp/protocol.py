@@ -1,5 +1,7 @@
-"""Names of everything that goes over the wire beyond plain LSP: commands, custom methods, kinds, schemes, and
-the arguments each command takes. Once; clients' mirrors and the protocol page are generated from here.
+"""The names of everything in the protocol beyond plain LSP: commands, custom methods, kinds, schemes, and the arguments
+of each command.
+
+Each is defined once; the clients' mirrors and the protocol page are generated from here.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ KIND_SOURCE = "source.codeagent"
 
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """One key of a command's argument object; `choices` limits a string."""
+    """One member of a command's argument object; `choices` lists the values that a string may have."""
 
     name: str
     kind: Kind
@@ -34,7 +36,7 @@ class Argument:
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A command of `workspace/executeCommand`; `starts_run` ones answer `{"runId": …}`."""
+    """A command of `workspace/executeCommand`; those with `starts_run` answer `{"runId": …, "sessionId": …}`."""
 
     name: str
     summary: str
@@ -192,12 +194,12 @@ COMMANDS: tuple[Command, ...] = (
 
 
 def command(name: str) -> Command | None:
-    """The command of that name."""
+    """Return the command of that name; None for an unknown one."""
     return next((item for item in COMMANDS if item.name == name), None)
 
 
 def argument_schema(item: Command) -> dict[str, Any]:
-    """JSON Schema of a command's single argument object, for the generated protocol page."""
+    """Return the JSON Schema of a command's single argument object."""
     types = {"uri": "string", "range": "object", "any": ["string", "array", "object", "null"]}
     properties: dict[str, Any] = {}
     for argument in item.arguments:

@@ -1,6 +1,6 @@
-"""The page `docs/tools.md`: every built-in tool with parameters, effect, permission, errors and an example.
+"""Generates the page `docs/tools.md`: all built-in tools with parameters, effect, permission, errors and an example.
 
-All of it is read from the tools. Not here: writing the file (`generate.py`), the examples (`tools/error_codes.py`).
+All of it is read from the tools. Not here: writing the file (`generate.py`), the error codes (`tools/error_codes.py`).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ COMMON = (
     ErrorCode.CIRCUIT_OPEN,
     ErrorCode.TOOL_DISABLED,
 )
-"""What any call may end with."""
+"""The error codes that any call may end with."""
 
 _PERMISSIONS: Mapping[Effect, str] = {
     "read": "runs without a question",
@@ -69,7 +69,7 @@ in every mode. Files that usually hold secrets, or that can run code later, ask 
 
 
 def tools_page(note: str) -> str:
-    """The page, with `note` saying that it is generated."""
+    """Return the page, with `note` saying that it is generated."""
     lines = ["# Tools", "", note, "", _INTRODUCTION, "", *_errors_table()]
     tools = [tool() for tool in BUILTIN]
     for group, purpose in {CORE: "offered to every model", **EXTENDED}.items():
@@ -81,7 +81,7 @@ def tools_page(note: str) -> str:
 
 
 def errors_of(tool: Tool[Any]) -> tuple[ErrorCode, ...]:
-    """What a call of this tool may end with, besides what any may."""
+    """Return the error codes that a call of this tool may end with, besides those of any call."""
     traits = tool.traits
     codes = [ErrorCode.NOT_FOUND] if traits.path_parameters else []
     codes += [ErrorCode.EDIT_REFUSED] if traits.effect == "write" else []
@@ -91,7 +91,7 @@ def errors_of(tool: Tool[Any]) -> tuple[ErrorCode, ...]:
 
 
 def kind_of(schema: Mapping[str, Any]) -> str:
-    """A JSON Schema in words, limits included."""
+    """Return a JSON Schema in words, limits included."""
     if "enum" in schema:
         return " \\| ".join(f"`{value}`" for value in schema["enum"])
     if schema.get("type") == "array":

@@ -107,8 +107,7 @@ def builtin() -> tuple[Profile, ...]:
 
 
 def listed(profiles: tuple[Profile, ...], limit: int) -> str:
-    """Return the list of agents that are not built in, for a system prompt, in at most `limit` characters; '' for none.
-    """
+    """List the agents that are not built in, for a system prompt, in at most `limit` characters; '' for none."""
     lines = [
         f"- {item.name}: {item.description}" if item.approved else f"- {item.name} (the user is asked before its use)"
         for item in profiles

@@ -56,7 +56,7 @@ class LoopLimits:
 
 @dataclass(frozen=True, slots=True)
 class LoopResult:
-    """How a run of the loop ended, and the model's last text. After `handed_over` the turn goes on elsewhere.
+    """The ending of a run of the loop, and the model's last text. After `handed_over` the turn goes on elsewhere.
 
     `unsolved` never comes from the loop: it is a step on the direct path that was not done (`agent/solving`).
     """
@@ -140,8 +140,7 @@ class AgentLoop:
         return LoopResult("limit", text)
 
     async def _ask(self) -> tuple[Reply, Anomaly | None]:
-        """Make one model call, and repeat it as long as the server finds the prompt too long and it can be shortened.
-        """
+        """Make one model call; repeat it while the server finds the prompt too long and it can be shortened."""
         tools = self._tools()
         await self._window.fit(tools)
         while True:
@@ -191,8 +190,7 @@ class AgentLoop:
         return tuple(name for name in names if name != self._repeated)
 
     async def _summarise(self, messages: tuple[Message, ...], tokens: int) -> str:
-        """Return the model's reply to `messages`, which begin like its last prompt; '' when it fails or calls a tool.
-        """
+        """Return the model's reply to `messages`, which begin like its last prompt; '' if it fails or calls a tool."""
         request = ModelRequest(messages, self._tools(), temperature=self._limits.temperature, max_tokens=tokens)
         try:
             async with aclosing(self._model.stream(request)) as stream:

@@ -76,8 +76,7 @@ def spoken(records: Iterable[Mapping[str, Any]]) -> list[tuple[str, str]]:
 def parse(
     reply: str, session: str, date: str, is_clean: Callable[[str], bool] = lambda text: True
 ) -> list[MemoryEntry]:
-    """Return the entries of a model's answer; invalid items and those that `is_clean` rejects (secrets) are left out.
-    """
+    """Return the entries of a model's answer, without invalid ones and those that `is_clean` rejects (secrets)."""
     found = []
     for item in _items(reply)[:MOST_NEW]:
         text, reason = one_line(str(item.get("text") or ""), LONGEST), one_line(str(item.get("reason") or ""), LONGEST)

@@ -21,7 +21,7 @@ TASK_MAP = "Files that may matter to the task, found by its words and by how the
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """Where the agent works; constant during a session. `commands` says where commands run."""
+    """The workspace folders, the editor's name, and where commands run. Constant during a session."""
 
     folders: tuple[str, ...]
     editor: str = ""
@@ -30,7 +30,7 @@ class Environment:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """What the user has selected: lines are 1-based and inclusive; `text` is the selected text."""
+    """A selection in a file: lines are 1-based and inclusive; `text` is the selected text."""
 
     name: str
     start_line: int

@@ -38,7 +38,7 @@ NEVER = frozenset({"delegate", "create_plan", "plan_enter", "plan_update", "plan
 
 @dataclass(frozen=True, slots=True)
 class Parent:
-    """What the calling run gives its agents: model, limits, tools (those that are switched on, or those of the given
+    """The calling run as its agents use it: model, limits, tools (those that are switched on, or those of the given
     names that it could have), and where events go.
 
     `model` opens a model, '' for the run's own; `prompt` makes the system prompt of an agent from its profile;

@@ -1,7 +1,7 @@
-"""Code actions on a selection, a diagnostic or a file: commands made from memory, well within 10 ms.
+"""LSP code actions on a selection, a diagnostic or a file: commands built from memory, well within 10 ms.
 
-No model, no parsing, no file is touched here: an empty range is widened to the symbol around it when the command
-runs. Not here: what the commands do (`commands/commands.py`).
+No model, no parsing, no file is used here: an empty range is widened to the symbol around it when the command runs. Not
+here: what the commands do (`commands/commands.py`).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def code_actions(
     whole_file: types.Range | None,
     language: str,
 ) -> Answer:
-    """Everything offered at a place. `whole_file` is the range of the document, None when it is not open."""
+    """Return all code actions for a range. `whole_file` is the range of the document, None when it is not open."""
     wanted = [str(getattr(kind, "value", kind)) for kind in params.context.only or ()]
     uri = params.text_document.uri
     found: list[types.CodeAction] = []

@@ -1,7 +1,7 @@
-"""Tells the user what happens: every event becomes progress, our clients' notification, transcript or a message.
+"""Shows events of sessions to the user: as progress, `codeagent/event` notification, transcript, or message.
 
-A stock client misses nothing: errors and one-line answers are messages, longer ones open the transcript.
-Not here: questions (`prompts.py`), pending changes (`lenses.py`).
+A client without support for our notification misses nothing: errors and one-line answers are messages, longer ones open
+the transcript. Not here: questions (`prompts.py`), pending changes (`lenses.py`).
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _LENS_EVENTS = (
 
 
 class Announcer:
-    """The listener of all sessions."""
+    """The listener for the events of all sessions of a server. `hide` masks secrets in what goes into transcripts."""
 
     def __init__(
         self,
@@ -69,32 +69,32 @@ class Announcer:
             self._documents.append(transcript_name(event.session_id), self._hide(addition))
         if isinstance(event, events.ChangesApplied) and event.outcome != "full":
             self.tell(outcome_line(event, self._client.language), types.MessageType.Warning)
-        if isinstance(event, events.ToolDisabled) and not names_server(event.tool):  # those are told when they fail
+        if isinstance(event, events.ToolDisabled) and not names_server(event.tool):  # MCP servers report their failure
             words = text("tool.rests", self._client.language, tool=event.tool, reason=event.reason)
             self.tell(words, types.MessageType.Warning)
         if isinstance(event, events.RunCompleted):
             self._finished(event)
         if isinstance(event, _LENS_EVENTS):
             self.refresh_lenses()
-        self._progress.observe(event)  # last: whoever waits for the end of progress has been told everything
+        self._progress.observe(event)  # last: when progress ends, all messages about the run have been sent
 
     def tell(self, message: str, kind: types.MessageType = types.MessageType.Info) -> None:
-        """One line to the user."""
+        """Show one line to the user as a message."""
         self._client.tell(message, kind)
 
     def tell_outcome(self, applied: Applied, *, undo: bool = False) -> None:
-        """That everything went well, in one line; whatever did not is told by its event."""
+        """Show in one line that all changes were applied or undone; other outcomes are shown by their event."""
         if applied.outcome == "full":
             key = "outcome.undone" if undo else "outcome.full"
             self.tell(text(key, self._client.language, count=len(applied.done.paths)))
 
     def store_failed(self, error: OSError) -> None:
-        """A session cannot be recorded."""
+        """Warn the user that a session cannot be recorded."""
         reason = error.strerror or str(error)
         self.tell(text("store.failed", self._client.language, reason=reason), types.MessageType.Warning)
 
     def _finished(self, event: events.RunCompleted) -> None:
-        """What a client without our events must still see."""
+        """Show the end of a run as a message or transcript."""
         kind = self._kinds.pop(event.run_id, "run")
         long = len(event.summary) > SHORT_ANSWER or "\n" in event.summary.strip()
         if event.error:
@@ -107,7 +107,7 @@ class Announcer:
             self.tell(event.summary)
 
     def refresh_lenses(self) -> None:
-        """Let the client ask for what waits, as far as it can be told."""
+        """Ask the client to request code lenses again (`workspace/codeLens/refresh`), if it supports that."""
         if self._client.policy.lens_refresh:
             self._spawn(self._client.server.request(types.WORKSPACE_CODE_LENS_REFRESH, None, 5.0))
 
@@ -119,16 +119,16 @@ class Announcer:
     def _settled(self, task: asyncio.Task[Any]) -> None:
         self._tasks.discard(task)
         if not task.cancelled():
-            task.exception()  # a client that does not refresh or show is no reason for a message
+            task.exception()  # retrieved only: a client that fails to refresh or show needs no message
 
 
 def transcript_name(session_id: str) -> str:
-    """The name of a session's transcript among our documents."""
+    """Return the name of a session's transcript among the virtual documents."""
     return f"transcript/{session_id}.md"
 
 
 def outcome_line(event: events.ChangesApplied, language: str) -> str:
-    """What came of applying, in one line."""
+    """Return the outcome of applying changes as one line."""
     if event.conflicts:
         return text("outcome.conflict", language, places=", ".join(event.conflicts[:5]))
     if event.outcome == "none":

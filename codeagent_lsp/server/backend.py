@@ -1,7 +1,7 @@
-"""The heavy side of the server, built once the client is connected: sessions, tools, models, and what shows them.
+"""The heavy part of the server, built once the client is connected: sessions, tools, models, and what shows them.
 
-Each part is made here and handed to those that need it. Not here: the light side (`front.py`), the wire and its
-handlers (`features.py`), what runs are given of all this (`run_services.py`).
+Each part is made here and passed to those that need it. Not here: the light part (`front.py`), the protocol and its
+handlers (`features.py`), what runs get of all this (`run_services.py`).
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Backend:
         self.manager = SessionManager(self.store, run_services(self), [listener.observe for listener in listeners])
 
     def _show(self, front: Front) -> None:
-        """Make what the user sees: documents, progress, questions."""
+        """Create what the user sees: documents, progress, questions."""
         self.documents = front.server.documents
         self.views = Views(front.folders, self.documents)
         self.redactor = redactor_for(front, self.state)
@@ -68,7 +68,7 @@ class Backend:
         self.reviews = Reviews(self.own_documents, self.announcer, lambda: self.manager)
 
     def _offer(self, front: Front) -> None:
-        """Make what runs work with: models, tools, shells, the index, MCP servers."""
+        """Create what runs work with: models, tools, shells, the index, MCP servers."""
         self.models = Models(front.settings_link, state_root())
         self.registry = builtin_registry(front.settings)
         self.variables = session_variables(front.folders())
@@ -79,7 +79,7 @@ class Backend:
         self.mcp = mcp_servers(front, self.registry, self.inbox, self.redactor, self.announcer, self.state)
 
     async def ready(self) -> None:
-        """Load what runs need and an idle server does not, in threads, so that the loop goes on serving."""
+        """Load what runs need and an idle server does not, in threads, so that the event loop is not blocked."""
         await asyncio.to_thread(import_module, "codeagent_lsp.session.run")
         await self.redactor.ready()
 
@@ -95,7 +95,7 @@ class Backend:
             self.inbox.respond(found[0], (found[1],))
 
     async def close(self) -> None:
-        """Stop everything."""
+        """Stop all parts."""
         self.prompts.close()
         await asyncio.gather(self.remembering.close(), self.manager.close(), self.index.close(), self.mcp.close())
         await self.redactor.close()

@@ -1,4 +1,4 @@
-"""The client at the other end, as the parts of the server see it: the way to it, what it can, the language of its user.
+"""The connected LSP client: sends it messages, and holds its capabilities and its user's language.
 
 Not here: how its capabilities are read (`clients.py`), what is shown to it.
 """
@@ -20,7 +20,9 @@ SHOW_SECONDS = 10.0
 
 
 class Client:
-    """One client. `policy` says what it can: nothing until `initialize` came; `language` gives the one in force."""
+    """One client. `policy` is what it supports: nothing until `initialize` came; `language` returns the current
+    language.
+    """
 
     def __init__(
         self, server: CodeAgentServer, language: Callable[[], str] = lambda: "en", policy: ClientPolicy | None = None
@@ -31,7 +33,7 @@ class Client:
 
     @property
     def language(self) -> str:
-        """The language that its user reads."""
+        """Return the language of the user."""
         return self._language()
 
     def tell(self, message: str, kind: types.MessageType = types.MessageType.Info) -> None:
@@ -39,8 +41,8 @@ class Client:
         self.server.notify(types.WINDOW_SHOW_MESSAGE, types.ShowMessageParams(type=kind, message=message))
 
     async def show(self, uri: str, *, external: bool | None = None, take_focus: bool | None = None) -> bool:
-        """Open a document or an address by `window/showDocument`; False where the client cannot, did not, or did not
-        answer in time.
+        """Open a document or an address by `window/showDocument`. Return False where the client cannot, did not, or did
+        not answer within 10 seconds.
         """
         if not self.policy.shows_documents:
             return False

@@ -1,4 +1,4 @@
-"""What this client can do and how it behaves: one small table from its capabilities and its name.
+"""Derives from a client's capabilities and name what it supports and how it behaves.
 
 The facts were tried on the real editors; each is a field here and a case in the tests. Not here: acting on them.
 """
@@ -16,14 +16,14 @@ from codeagent_lsp.workspace.text.position import Encoding
 
 @dataclass(frozen=True, slots=True)
 class ClientPolicy:
-    """How to talk to one client.
+    """The features of one client: what it supports and how it behaves.
 
     `versioned_edits`: takes `documentChanges` with versions (Neovim does, though it does not say so).
     `ended_lines`: keeps a buffer as lines that all end, also the last one (Neovim).
     `transactional`: applies the text edits of a request wholly or not at all, so several files may share one.
-    `creates`, `deletes`, `renames`: carries out that resource operation as the protocol means it.
-    `applies_edits`: does not say that it cannot; Kate can and says nothing. One that says nothing and cannot answers
-    with an error, which is told as such.
+    `creates`, `deletes`, `renames`: carries out that resource operation as LSP specifies it.
+    `applies_edits`: does not say that it cannot; Kate can and says nothing. A client that says nothing and cannot
+    answers with an error, which is reported as such.
     """
 
     name: str = ""
@@ -48,7 +48,7 @@ class ClientPolicy:
 
 
 def policy_of(params: types.InitializeParams) -> ClientPolicy:
-    """The policy for the client that sent these `initialize` parameters."""
+    """Return the policy for the client that sent these `initialize` parameters."""
     capabilities = params.capabilities
     name = params.client_info.name if params.client_info else ""
     workspace = capabilities.workspace
@@ -61,7 +61,7 @@ def policy_of(params: types.InitializeParams) -> ClientPolicy:
     action = text_document.code_action if text_document else None
     ours = _experimental(capabilities.experimental)
     versioned = bool(edits and edits.document_changes) or _is_neovim(name)
-    operations = operations if versioned else set()  # they have no place in the older shape of an edit
+    operations = operations if versioned else set()  # `changes`, the older shape of an edit, cannot hold them
     return ClientPolicy(
         name=name,
         versioned_edits=versioned,
@@ -86,7 +86,9 @@ def policy_of(params: types.InitializeParams) -> ClientPolicy:
 
 
 def real_encoding(params: types.InitializeParams, agreed: Encoding) -> Encoding:
-    """How this client counts positions: as agreed, but lsp-mode counts characters and says nothing of it."""
+    """Return how this client counts positions: as agreed, except that lsp-mode (Emacs) counts characters without saying
+    so.
+    """
     general = params.capabilities.general
     says_nothing = not (general and general.position_encodings)
     is_lsp_mode = params.client_info is not None and params.client_info.name == "emacs"

@@ -1,7 +1,7 @@
-"""Asks the client for the diagnostics it shows, by our own request, where it announces that it answers.
+"""Requests from the client the diagnostics that it shows, by a request of our own, if it announces support for it.
 
-The answer is a list of LSP diagnostics, or `{version?, diagnostics}`; one for another version of the text does not
-count. Not here: linters (`tools/diagnostics/`).
+The answer is a list of LSP diagnostics, or `{version?, diagnostics}`; one for another version of the text is ignored.
+Not here: linters (`tools/diagnostics/`).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class ClientDiagnostics:
         self._client = client
 
     async def of(self, path: str) -> tuple[Diagnostic, ...] | None:
-        """See `tools.diagnostics.base.Diagnostics`."""
+        """Return the diagnostics of a file; None when the client has none to give or the text changed meanwhile."""
         documents = self._client.server.documents
         document = documents.by_path(path)
         if document is None or not self._client.policy.diagnostics:
@@ -39,20 +39,20 @@ class ClientDiagnostics:
             answer = await self._client.server.request(DIAGNOSTICS_METHOD, {"uri": document.uri}, SECONDS)
         except EditorError:
             return None
-        if documents.by_path(path) is not document:  # the user typed meanwhile
+        if documents.by_path(path) is not document:  # the text has changed since the request
             return None
         items = _items(answer, document.version)
         return None if items is None else read(items, path, document, documents.encoding)
 
 
 def read(items: list[Any], path: str, document: Document, encoding: Encoding) -> tuple[Diagnostic, ...]:
-    """LSP diagnostics as ours, at most `MAX_ITEMS`; what is none, and our own, is passed over."""
+    """Convert LSP diagnostics to `Diagnostic`s, at most `MAX_ITEMS`; invalid ones and our own are left out."""
     made = (_diagnostic(item, path, document, encoding) for item in items[:MAX_ITEMS])
     return tuple(item for item in made if item is not None and item.source != SOURCE)
 
 
 def _items(answer: Any, version: int | None) -> list[Any] | None:
-    """The list in an answer of either shape; None when there is none for this version."""
+    """Return the list in an answer of either shape; None when there is none for this version."""
     if isinstance(answer, dict):
         if answer.get("version") not in (None, version):
             return None

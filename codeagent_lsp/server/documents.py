@@ -1,8 +1,8 @@
-"""The documents the client has open: what `didOpen`, `didChange` and `didClose` say, as snapshots.
+"""The documents that the client has open, as snapshots, kept up to date by `didOpen`, `didChange` and `didClose`.
 
-Clients differ and err (a change for a closed file, a second open), so nothing here raises: what cannot be
-applied is logged and left out. Listeners hear of every change, which is how one waits for a text to arrive.
-Not here: files on disk (`workspace/files/file_view.py`) and LSP types (`wire/builtin_methods.py` converts).
+Clients differ and err (a change for a closed file, a second open), so nothing here raises: what cannot be applied is
+logged and ignored. Listeners are called on every change, which is how to wait for a text to arrive. Not here: files on
+disk (`workspace/files/file_view.py`) and LSP types (`wire/builtin_methods.py` converts).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _log = logging.getLogger(__name__)
 
 
 class Documents:
-    """The open buffers, by uri. `encoding` is the position encoding agreed on with the client."""
+    """The open documents, by URI. `encoding` is the position encoding agreed on with the client."""
 
     def __init__(self, encoding: Encoding = "utf-16") -> None:
         self.encoding: Encoding = encoding
@@ -29,17 +29,17 @@ class Documents:
         self._listeners: list[Listener] = []
 
     def open(self, document: Document) -> None:
-        """Take a document in; a second open of the same one wins."""
+        """Add a document; a second open of the same one replaces its text."""
         key = uris.key(document.uri)
         if key in self._open:
             _log.warning("A document was opened twice; the second text is used.")
         self._put(key, document)
 
     def change(self, uri: str, version: int | None, changes: Iterable[Change]) -> Document | None:
-        """Apply changes in order and give the new snapshot; None when the document is not open.
+        """Apply changes in order and return the new snapshot; None when the document is not open.
 
-        A partial change is left out as a whole when it is older than what is known or a range is reversed:
-        applied, it would garble the text. A change of the full text is always taken.
+        Partial changes are ignored as a whole when they are older than the known version or a range is reversed:
+        applied, they would garble the text. A change of the full text is always applied.
         """
         key, changes = uris.key(uri), list(changes)
         known = self._open.get(key)
@@ -60,31 +60,31 @@ class Documents:
         return document
 
     def close(self, uri: str) -> None:
-        """Forget a document; one that is not open is fine."""
+        """Remove a document; one that is not open is ignored."""
         key = uris.key(uri)
         document = self._open.pop(key, None)
         if document is not None:
             self._tell(document.uri, None)
 
     def get(self, uri: str) -> Document | None:
-        """The open document under any spelling of its uri."""
+        """Return the open document under any spelling of its URI; None when it is not open."""
         return self._open.get(uris.key(uri))
 
     def by_path(self, path: str) -> Document | None:
-        """The open document of a file, by absolute path."""
+        """Return the open document of a file, by absolute path; None when it is not open."""
         return self._open.get(uris.key(uris.from_path(path)))
 
     def all(self) -> tuple[Document, ...]:
-        """Every open document, in the order they were opened."""
+        """Return all open documents, in the order they were opened."""
         return tuple(self._open.values())
 
     def subscribe(self, listener: Listener) -> Callable[[], None]:
-        """Call `listener(uri, document or None when closed)` on every change; the result ends that."""
+        """Call `listener(uri, document or None when closed)` on every change; the returned function ends that."""
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener) if listener in self._listeners else None
 
     async def wait_for(self, uri: str, digest: str, seconds: float) -> bool:
-        """Whether the text under `uri` has `digest` now or within `seconds`."""
+        """Wait until the text under `uri` has `digest`; return False when it has not within `seconds`."""
         arrived = asyncio.Event()
 
         def look(_uri: str, _document: Document | None) -> None:
@@ -111,7 +111,7 @@ class Documents:
         for listener in tuple(self._listeners):
             try:
                 listener(uri, document)
-            except Exception:  # noqa: BLE001 (one bad listener shall not keep the text from the others)
+            except Exception:  # noqa: BLE001 (one failing listener must not keep the text from the others)
                 _log.exception("A listener for document changes failed.")
 
 

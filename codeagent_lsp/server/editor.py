@@ -1,7 +1,8 @@
-"""Brings accepted changes into the user's buffers through `workspace/applyEdit`, and looks at what is really there.
+"""Applies accepted changes to the user's buffers through `workspace/applyEdit`, and checks which text is there
+afterwards.
 
-Every file is looked at again right before: what has moved since is merged, what conflicts is left out. Not here:
-who accepts (`session/proposal.py`) and how the outcome is judged (`outcomes.py`).
+Every file is read again right before: what has changed since is merged, conflicts are left out. Not here: accepting
+changes (`session/proposal.py`) and how the outcome is judged (`outcomes.py`).
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
 APPLY_SECONDS = 30.0
 SETTLE_SECONDS = 0.5
-REFUSED_SECONDS = 0.2  # a client that says no may have done a part, which it tells up to 150 ms later
+REFUSED_SECONDS = 0.2  # a client that refuses may have applied a part, and sends it up to 150 ms later
 POLL_SECONDS = 0.02
 CANNOT = "the editor cannot apply this change"
 
@@ -38,7 +39,7 @@ Operation = types.TextDocumentEdit | types.CreateFile | types.RenameFile | types
 
 
 class LspEditor:
-    """The `Editor` port over LSP. `read_disk` gives the text of a file on disk, None when there is none."""
+    """The `Editor` port over LSP. `read_disk` returns the text of a file on disk, None when there is none."""
 
     def __init__(
         self,
@@ -49,7 +50,7 @@ class LspEditor:
         self._read_disk = read_disk
 
     async def apply(self, changeset: Changeset, label: str, may_lose: frozenset[str] = frozenset()) -> Applied:
-        """See `workspace.editor.Editor`."""
+        """Apply the changes; see `workspace.changes.editor.Editor`."""
         paths = [change.moved_from or change.path for change in changeset]
         current = {path: self._current(path) for path in (*paths, *changeset.paths)}
         rebased = _filling(changeset, current).rebase(current)
@@ -65,7 +66,9 @@ class LspEditor:
         return report(changeset, tries, conflicts)
 
     def _steps(self, changeset: Changeset) -> tuple[Changeset, dict[str, str]]:
-        """For a client that cannot rename, moves as a new file and a deletion; and where each deleted one went."""
+        """Split moves into a new file and a deletion, for a client that cannot rename. Also return where each deleted
+        file went.
+        """
         if self._client.policy.renames:
             return changeset, {}
         steps: list[FileChange] = []
@@ -79,18 +82,18 @@ class LspEditor:
         return Changeset(tuple(steps)), origins
 
     def _groups(self, changeset: Changeset) -> list[list[FileChange]]:
-        """One file a request, unless the client applies a request wholly or not at all."""
+        """Group changes into requests: one file each, unless the client applies a request wholly or not at all."""
         together = [change for change in changeset if self._client.policy.transactional and change.kind == "edit"]
         alone = [[change] for change in changeset if change not in together]
         return [together, *alone] if together else alone
 
     def has_unsaved_text(self, path: str) -> bool:
-        """See `workspace.editor.Editor`."""
+        """Return whether the buffer differs from the file; see `workspace.changes.editor.Editor`."""
         document = self._document(path)
         return document is not None and not same_text(self._disk(path), document.text)
 
     def _is_safe(self, change: FileChange, may_lose: frozenset[str], conflicts: list[HunkConflict]) -> bool:
-        """False where the change would meet something that must not be lost; that becomes a conflict."""
+        """Return False, and record a conflict, where the change would overwrite or delete text that must be kept."""
         now = self._current(change.path).text
         taken = change.kind in ("create", "move") and (now is not None or os.path.lexists(change.path))
         lost = change.kind == "delete" and change.path not in may_lose and self.has_unsaved_text(change.path)
@@ -114,7 +117,7 @@ class LspEditor:
         return tries
 
     def _make_empty_files(self, group: Sequence[FileChange]) -> list[str]:
-        """For a client that cannot create: the empty files that its edits then fill. The user has accepted.
+        """Create empty files for the edits to fill, for a client that cannot create files. The user has accepted.
 
         Returns what was made: the files, then their folders, the innermost first.
         """
@@ -129,7 +132,7 @@ class LspEditor:
         return [*paths, *reversed(folders)]
 
     def _delete_for_client(self, group: Sequence[FileChange]) -> None:
-        """Delete what a client cannot delete. The user has accepted, and nothing unsaved is in it."""
+        """Delete the files that the client cannot delete. The user has accepted, and nothing unsaved is in them."""
         policy = self._client.policy
         if policy.applies_edits and not policy.deletes:
             for change in group:
@@ -137,16 +140,16 @@ class LspEditor:
                     Path(change.path).unlink(missing_ok=True)
 
     def _drop_empty_files(self, paths: Sequence[str]) -> None:
-        """Take back the empty files and folders made for a client that then refused."""
+        """Remove the empty files and folders made for a client that then refused."""
         for path in paths:
             if Path(path).is_dir():
-                with suppress(OSError):  # somebody else put something there
+                with suppress(OSError):  # the folder is no longer empty
                     Path(path).rmdir()
             elif self._document(path) is None and self._disk(path) == "":
                 Path(path).unlink(missing_ok=True)
 
     def _operations(self, change: FileChange) -> list[Operation]:
-        """What to ask the client for; nothing where it cannot."""
+        """Return the operations to request from the client; none where it cannot do them."""
         policy = self._client.policy
         uri = self._uri(change.path)
         if change.kind == "delete":
@@ -167,7 +170,7 @@ class LspEditor:
         return operations
 
     async def _send(self, operations: Sequence[Operation], label: str) -> tuple[Said, str]:
-        """What the client answered, and its words when it was no."""
+        """Send `workspace/applyEdit` and return the client's answer with its reason for a refusal."""
         policy = self._client.policy
         if not policy.applies_edits or not operations:
             return "no", CANNOT
@@ -188,7 +191,7 @@ class LspEditor:
         return "no", (result and result.failure_reason) or ""
 
     async def _arrives(self, change: FileChange, seconds: float) -> bool:
-        """Whether the change is there now, or within `seconds`."""
+        """Wait until the change is in the buffer or on disk; return False when it is not within `seconds`."""
         loop = asyncio.get_running_loop()
         deadline = loop.time() + seconds
         while not self._is_there(change):
@@ -205,7 +208,7 @@ class LspEditor:
         return left and now is not None and holds(change.base, change.text, now)
 
     def _is_gone(self, path: str) -> bool:
-        """Whether the file is gone; an editor may go on showing its text."""
+        """Return whether the file is gone from disk; an editor may go on showing its text."""
         return not os.path.lexists(path) if Path(path).is_absolute() else self._document(path) is None
 
     def _current(self, path: str) -> Current:
@@ -231,7 +234,9 @@ class LspEditor:
 
 
 def _filling(changeset: Changeset, current: Mapping[str, Current]) -> Changeset:
-    """New files that are there already, but empty, as edits: an earlier attempt may have made them."""
+    """Return the changes with new files that exist already but are empty as edits: an earlier attempt may have made
+    them.
+    """
     empty = {path for path, now in current.items() if now.text == ""}
     return Changeset(
         tuple(
@@ -242,13 +247,13 @@ def _filling(changeset: Changeset, current: Mapping[str, Current]) -> Changeset:
 
 
 def _must_wait(change: FileChange, origins: Mapping[str, str], tries: Sequence[Try]) -> bool:
-    """Whether this deletes what has been moved, and the text has not arrived at its new place."""
+    """Return whether this deletes a moved file whose text has not arrived at its new path."""
     target = origins.get(change.path) if change.kind == "delete" else None
     return target is not None and not any(item.arrived for item in tries if item.change.path == target)
 
 
 def _make_folder(path: str) -> list[str]:
-    """Folders are made once the user has accepted: clients differ in whether they make them. The new ones."""
+    """Create the folder of a file and return the new ones; clients differ in whether they create folders."""
     parent = Path(path).parent
     missing = [str(folder) for folder in (*reversed(parent.parents), parent) if not folder.exists()]
     parent.mkdir(parents=True, exist_ok=True)

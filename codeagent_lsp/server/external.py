@@ -1,7 +1,7 @@
-"""Addresses that the user opens outside of the editor, such as the one of a web terminal.
+"""Opens addresses outside of the editor, such as that of a web terminal.
 
-Where the client can open one, it is asked to; else the user is told the address. Not here: documents
-(`virtual_documents.py`), and whether the user wants it (whoever shows one asks before).
+The client opens the address if it can; else the user is shown it. Not here: documents (`virtual_documents.py`), and
+whether the user agrees (callers ask before).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class External:
         self._client = client
 
     async def show(self, url: str) -> bool:
-        """Open it; True when the client did, False when the user was told it."""
+        """Open an address. Return True when the client did, False when the address was shown to the user instead."""
         if await self._client.show(url, external=True):
             return True
         self._client.tell(text("screen.at", self._client.language, url=url))

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def register(server: CodeAgentServer, load: Load) -> None:
-    """Add every feature to the server. `load` builds the heavy side, once."""
+    """Register all handlers with the server. `load` builds the heavy part, once."""
     front = Front(server)
     loader = Loader(front, load)
     _register_lifecycle(server, front, loader)
@@ -130,7 +130,7 @@ def _register_commands(server: CodeAgentServer, loader: Loader) -> None:
 
 
 async def _register_content(server: CodeAgentServer) -> None:
-    """Offer our scheme; pygls has no static capability for it."""
+    """Register our URI scheme for `workspace/textDocumentContent`; pygls has no static capability for it."""
     registration = types.Registration(
         id="codeagent-content",
         method="workspace/textDocumentContent",
@@ -148,7 +148,7 @@ def _paths(named: Iterable[str]) -> list[str]:
 
 
 def _plain(value: Any) -> Any:
-    """Mappings whatever pygls made of a JSON object."""
+    """Convert what pygls made of a JSON object into plain dictionaries and lists."""
     if isinstance(value, Mapping):
         return {key: _plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple) and not hasattr(value, "_asdict"):

@@ -1,4 +1,4 @@
-"""The light side of the server: client, settings, language, folders. Loaded at start-up.
+"""The light part of the server: client, settings, language, folders. Loaded at start-up.
 
 Not here: the LSP handlers (`features.py`), and everything that may be loaded later (`backend.py`).
 """
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Front:
-    """The connection to one client, as the other parts see it."""
+    """The connection to one client, as the other parts use it."""
 
     def __init__(self, server: CodeAgentServer) -> None:
         self.server = server
@@ -32,7 +32,7 @@ class Front:
         self._locale: str | None = None
 
     def settings(self) -> Settings:
-        """Return the settings in force."""
+        """Return the current settings."""
         return self.settings_link.settings
 
     def language(self) -> str:
@@ -47,14 +47,14 @@ class Front:
         return [path for path in (named or root) if path is not None]
 
     def begin(self, params: types.InitializeParams) -> None:
-        """Keep what `initialize` says of the client."""
+        """Store what `initialize` says of the client."""
         self.client.policy = policy_of(params)
         self._locale = params.locale
         self.server.language = choose_language("auto", params.locale)
         self.settings_link.initialize(params.initialization_options)
 
     def describe_client(self) -> dict[str, Any]:
-        """Return a row about this client for the doctor: what it can and what it lacks."""
+        """Return a row about this client for the doctor: what it supports and what it lacks."""
         policy = self.client.policy
         can = [name for name in policy.__slots__ if name != "name" and getattr(policy, name)]
         lacks = [name for name in policy.__slots__ if name != "name" and not getattr(policy, name)]

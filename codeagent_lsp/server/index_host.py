@@ -1,6 +1,6 @@
-"""Builds the code index of a server: where its progress goes, who watches files, and the search by meaning.
+"""Builds the code index of a server with its progress reports, file watching, and semantic search.
 
-Not here: the index (`index/host.py`), the search by meaning (`index_meaning.py`).
+Not here: the index (`index/host.py`), the semantic search (`index_meaning.py`).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def index_host(front: Front, tell: Callable[[str], None]) -> IndexHost:
-    """Return the index of the workspace; `tell` shows the user why the search by meaning does not work."""
+    """Return the index of the workspace; `tell` shows the user why semantic search does not work."""
 
     async def watched() -> bool:
         return front.client.policy.watches_files and await watch(front.server)

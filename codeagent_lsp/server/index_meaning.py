@@ -1,6 +1,7 @@
-"""Search by meaning for the index of a server, where the settings ask for it.
+"""Sets up semantic search (by embedding vectors) for the index of a server, where the settings ask for it.
 
-Not here: what is embedded and found (`index/semantic.py`), asking the server of the vectors (`llm/embeddings.py`).
+Its heavy parts are imported late. Not here: what is embedded and found (`index/semantic.py`), requesting the vectors
+from their server (`llm/embeddings.py`).
 """
 
 from __future__ import annotations
@@ -21,20 +22,21 @@ if TYPE_CHECKING:  # heavy
 VECTORS = "vectors"
 
 Note = Callable[[str], None]
-"""Tells the user a sentence."""
+"""A function that shows the user a sentence."""
 
 
 def key_for(url: str | None, model: ModelSettings) -> str | None:
-    """The key of the model's server, where the embeddings come from the same one; nobody else is told it."""
+    """Return the API key of the model's server, if the embeddings come from the same origin; None otherwise."""
     return model.api_key if url and model.base_url and _origin(url) == _origin(model.base_url) else None
 
 
 def meaning(
     settings: IndexSettings, store: Store, folders: Folders, language: str, note: Note, key: str | None = None
 ) -> VectorSearch | None:
-    """The search by meaning that the settings ask for; None for none. `key` is that of the embeddings server.
+    """Return the semantic search that the settings ask for; None for none. `key` is the API key of the embeddings
+    server.
 
-    `note` hears in the user's language why it does not work, from any thread. Blocks; fit for a thread.
+    `note` gets, in the user's language, the reason when it does not work, from any thread. Blocks: call it in a thread.
     """
     url = settings.embeddings_base_url
     if settings.semantic is False or not url:

@@ -1,6 +1,6 @@
-"""Shows in the editor that the index is being built: one bar, and only where there is much to do.
+"""Shows in the editor that the index is being built: one progress bar, and only where there are many files.
 
-Not here: the bars of runs (`progress.py`, whose bars these are).
+Not here: the bars of runs, and the bar itself (`progress.py`).
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from codeagent_lsp.server.client import Client
 
 MANY_FILES = 100
-STEP = 5  # percent from report to report: twenty of them at most
+STEP = 5  # percent between two reports, so that there are at most twenty
 
 
 class IndexProgress:
-    """Hears of every status of the index."""
+    """The listener for the status of the index."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
@@ -29,7 +29,7 @@ class IndexProgress:
         self._task: asyncio.Task[None] | None = None
 
     def observe(self, status: Status) -> None:
-        """Begin, report or end."""
+        """Begin, update or end the progress bar."""
         if status.state == "building" and status.total >= MANY_FILES:
             self._report(status)
         elif self._bar is not None:

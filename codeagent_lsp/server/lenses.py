@@ -1,4 +1,4 @@
-"""Code lenses and the actions for what waits for the user: pending changes and questions. From memory only."""
+"""Code lenses and code actions for what waits for the user: pending changes and questions. From memory only."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ from codeagent_lsp.workspace.files import uris
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """Something that waits. `uri` is the document it is about, None when it is about no document."""
+    """One thing that waits for the user. `uri` is the document it is about, None for none; `actions` are (title,
+    command, argument).
+    """
 
     kind: str
     title: str
@@ -22,7 +24,7 @@ class Waiting:
 
 
 def pending_changes(run_id: str, paths: tuple[str, ...], language: str) -> tuple[Waiting, ...]:
-    """What a staged changeset offers in each of its files: `actions` are (title, command, argument)."""
+    """Return the offers for a staged changeset, one `Waiting` for each of its files."""
     offers = (
         (text("choice.review", language), "codeagent.review", {"runId": run_id}),
         (text("choice.apply", language), "codeagent.apply", {"runId": run_id}),
@@ -33,13 +35,13 @@ def pending_changes(run_id: str, paths: tuple[str, ...], language: str) -> tuple
 
 
 def pending_question(request_id: str, title: str, choices: tuple[str, ...], uri: str | None, language: str) -> Waiting:
-    """What an open question offers: one action a choice."""
+    """Return the offer for an open question, with one action for each of at most 5 choices."""
     offers = tuple((choice, "codeagent.respond", {"requestId": request_id, "answer": choice}) for choice in choices[:5])
     return Waiting("question", text("lens.question", language, title=title[:80]), uri, offers)
 
 
 def pending_plan(run_id: str, step_id: str, label: str, language: str) -> Waiting:
-    """What a plan offers that nobody works on: `label` names the step that is next, in every document."""
+    """Return the offer for a plan that is paused, in every document: `label` names its next step."""
     argument = {"runId": run_id, "stepId": step_id}
     offers = (
         (text("lens.show_plan", language), "codeagent.plan.show", {"runId": run_id}),
@@ -50,13 +52,13 @@ def pending_plan(run_id: str, step_id: str, label: str, language: str) -> Waitin
 
 
 def pending_rollback(run_id: str, step_id: str, language: str) -> Waiting:
-    """The way back to before a step that has begun."""
+    """Return the offer to go back to before a step that has begun."""
     offer = (text("lens.rollback", language), "codeagent.plan.rollback", {"runId": run_id, "stepId": step_id})
     return Waiting("plan", text("lens.plan", language, step=step_id), None, (offer,))
 
 
 def lenses(waiting: tuple[Waiting, ...], uri: str) -> list[types.CodeLens]:
-    """The lenses of a document, all on its first line; questions about no document show everywhere."""
+    """Return the lenses of a document, all on its first line; offers about no document are in every one."""
     top = types.Range(types.Position(0, 0), types.Position(0, 0))
     key = uris.key(uri)
     found = []
@@ -69,7 +71,7 @@ def lenses(waiting: tuple[Waiting, ...], uri: str) -> list[types.CodeLens]:
 
 
 def waiting_actions(waiting: tuple[Waiting, ...], uri: str) -> list[tuple[str, str, dict[str, Any]]]:
-    """The same offers as (title, command, argument), for the code action menu."""
+    """Return the same offers as (title, command, argument), for the code action menu."""
     key = uris.key(uri)
     return [
         (f"{item.title} {title}", command, argument)

@@ -1,4 +1,4 @@
-"""Loads the heavy side of the server once, after `initialize` has been answered. Not here: building it (`app.py`)."""
+"""Loads the heavy part of the server once, after `initialize` has been answered. Not here: building it (`app.py`)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """The heavy side: the parts of the server, and the commands over them."""
+    """The heavy part: the parts of the server, and the commands over them."""
 
     backend: Backend
     commands: Commands
@@ -34,7 +34,7 @@ class Loader:
         self._loading: asyncio.Task[Loaded] | None = None
 
     async def loaded(self) -> Loaded:
-        """Wait for the heavy side; loading begins with the first call."""
+        """Wait for the heavy part; loading begins with the first call."""
         if self._loading is None:
             self._loading = asyncio.ensure_future(self._load(self._front))
         return await asyncio.shield(self._loading)
@@ -44,13 +44,13 @@ class Loader:
         return (await self.loaded()).backend
 
     def ready(self) -> Backend | None:
-        """Return the backend if it is loaded, for handlers that must answer at once."""
+        """Return the backend if it is loaded, for handlers that must answer at once; else None."""
         task = self._loading
         done = task is not None and task.done() and not task.cancelled() and task.exception() is None
         return task.result().backend if task is not None and done else None
 
     async def close(self) -> None:
-        """Stop everything that was loaded."""
+        """Close the backend if it was loaded."""
         backend = self.ready()
         if backend is not None:
             await backend.close()

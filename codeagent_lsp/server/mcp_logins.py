@@ -1,6 +1,6 @@
-"""Logins of MCP servers as the user meets them: a question, then the page in their browser, opened by the editor.
+"""Logins to MCP servers from the user's side: a question, then the page in the browser, opened by the editor.
 
-What the user answers and what becomes of a login stands in the audit, and no secret of it anywhere. Not here: the login
+The user's answer and each step of a login are in the audit log, without any secret. Not here: the login
 (`tools/mcp/login.py`), what is kept of it (`tools/mcp/kept_login.py`).
 """
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class McpLogins:
-    """The `Logins` of a server. `open_vault` blocks; where it gives none, logins last as long as we do."""
+    """The `Logins` of a server. `open_vault` blocks; where it returns None, logins last as long as this process."""
 
     def __init__(
         self,
@@ -39,7 +39,7 @@ class McpLogins:
         self._vault: Vault | None = None
 
     async def browse(self, server: str, where: str, url: str) -> bool:
-        """Ask; then the editor opens the page, or says where it is."""
+        """Ask the user; then open the page in the browser, or show its address. Return whether the user agreed."""
         deny, opened = self.words("choice.deny"), self.words("mcp.login.open")
         title = self.words("mcp.login", name=server, where=where, host=urlsplit(url).hostname or "")
         question = Question("approval", title, (deny, opened), danger=True)
@@ -50,39 +50,39 @@ class McpLogins:
         return True
 
     async def vault(self) -> Vault:
-        """The keyring, or our memory."""
+        """Return the keyring, or a vault in memory where there is none."""
         if self._vault is None:
             try:
                 opened = await in_thread(self._open_vault)
-            except ToolFailed:  # it did not answer
+            except ToolFailed:  # the keyring did not answer
                 opened = None
             if self._vault is None:  # another login may have asked at the same time
                 self._vault = opened or Memory()
         return self._vault
 
     async def learn(self, secrets: Iterable[str]) -> None:
-        """Mask these exactly, for models, in records and wherever something is shown."""
+        """Mask these secrets from now on, for models, in records and wherever something is shown."""
         await self._redactor.learn(secrets)
 
     async def record(self, server: str, where: str, step: Step, reason: str = "") -> None:
-        """A line of the audit."""
+        """Write a line to the audit log."""
         await self._redactor.note("login", server=server, where=where, step=step, reason=reason)
 
     def words(self, key: str, /, **values: object) -> str:
-        """A sentence in the user's language."""
+        """Return a sentence in the user's language."""
         return text(key, self._client.language, **values)
 
 
 class Memory:
-    """A vault that forgets when we end."""
+    """A vault in memory; its values are lost when the process ends."""
 
     def __init__(self) -> None:
         self._values: dict[str, str] = {}
 
     def get(self, name: str) -> str | None:
-        """The value, None when there is none."""
+        """Return a value, None when there is none."""
         return self._values.get(name)
 
     def set(self, name: str, value: str) -> None:
-        """Keep a value."""
+        """Store a value."""
         self._values[name] = value

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 def mcp_servers(
     front: Front, registry: ToolRegistry, inbox: Inbox, redactor: Redactor, announcer: Announcer, state: Path
 ) -> McpServers:
-    """Return the servers that the settings name, none of them started. Their tools go into `registry`."""
+    """Return the MCP servers that the settings name, none of them started. Their tools go into `registry`."""
 
     def tell(problem: McpProblem) -> None:
         language = front.language()

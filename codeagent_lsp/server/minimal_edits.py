@@ -1,7 +1,7 @@
-"""The smallest text edits that turn one text into another, as LSP ranges. Pure.
+"""Computes the smallest text edits that turn one text into another, as LSP ranges. Pure functions.
 
-Lines that are the same are not touched, and in a changed run of lines the common beginning and end are not
-either, so that marks and cursors stay where they are.
+Equal lines are not touched, nor are the common beginning and end of a changed run of lines, so that marks and cursors
+stay where they are.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from codeagent_lsp.workspace.text.position import Encoding, LineIndex, position_
 
 
 def minimal_edits(old: str, new: str, encoding: Encoding, *, ended_lines: bool = False) -> list[types.TextEdit]:
-    """Edits in ascending order, none overlapping another, with ranges in `old`.
+    """Return edits in ascending order, none overlapping another, with ranges in `old`.
 
-    `ended_lines` is for editors whose buffers are lines that all end: there a range that reaches beyond the text
-    says that the newline at the end of the new text is the one that the buffer has anyway.
+    `ended_lines` is for editors whose buffers are lines that all end: there a range that reaches beyond the text says
+    that the newline at the end of the new text is the one that the buffer has anyway.
     """
     index = LineIndex.of(old)
     edits = []
@@ -30,7 +30,7 @@ def minimal_edits(old: str, new: str, encoding: Encoding, *, ended_lines: bool =
 
 
 def _changes(old: str, new: str) -> list[tuple[int, int, str]]:
-    """Start, end and new text of each change, in offsets of `old`; two never touch."""
+    """Return start, end and new text of each change, as offsets in `old`; no two are adjacent."""
     before, after = split_lines(old), split_lines(new)
     starts = _starts(before)
     changes: list[tuple[int, int, str]] = []
@@ -48,7 +48,7 @@ def _changes(old: str, new: str) -> list[tuple[int, int, str]]:
 
 
 def _before_last_newline(old: str, start: int, end: int, text: str) -> tuple[int, int, str]:
-    """New last lines as an insertion before the last line end: some editors add a line for one behind it."""
+    """Return new last lines as an insertion before the last line end: some editors add a line for one after it."""
     newline = "\r\n" if old.endswith("\r\n") else old[-1:]
     if start < len(old) or newline not in ("\n", "\r\n", "\r") or not text.endswith(newline):
         return start, end, text
@@ -69,7 +69,7 @@ def _position(text: str, index: LineIndex, offset: int, encoding: Encoding) -> t
 
 
 def _common(removed: str, added: str) -> tuple[int, int]:
-    """Lengths of the common beginning and end; never inside a line end or a pair of characters."""
+    """Return the lengths of the common beginning and end; never inside a CRLF or a combined character."""
     limit = min(len(removed), len(added))
     lead = 0
     while lead < limit and removed[lead] == added[lead]:
@@ -85,11 +85,11 @@ def _common(removed: str, added: str) -> tuple[int, int]:
 
 
 def _parts_line_end(text: str, trail: int) -> bool:
-    """Whether the common end would begin inside a CRLF or behind what it modifies."""
+    """Return whether the common end would begin inside a CRLF or a combined character."""
     place = len(text) - trail
     return (place > 0 and text[place - 1 : place + 1] == "\r\n") or _combines(text, place)
 
 
 def _combines(text: str, place: int) -> bool:
-    """Whether a cut at `place` would part a character from what modifies it."""
+    """Return whether a cut at `place` would separate a character from the one that modifies it."""
     return place < len(text) and (0x300 <= ord(text[place]) <= 0x36F or text[place] in "\u200d\ufe0e\ufe0f")

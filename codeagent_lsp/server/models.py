@@ -1,4 +1,4 @@
-"""The model in use: opened when first needed, kept while the settings stay the same, closed with the server."""
+"""Opens the model in use when it is first needed, keeps it while its settings are the same, and closes it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Models:
-    """One open model at a time."""
+    """The model of the settings, and those that agents ask for by name. At most one of the former is open."""
 
     def __init__(self, link: SettingsLink, state: Path) -> None:
         self._link = link
@@ -29,7 +29,7 @@ class Models:
         self._named: dict[ModelSettings, Model] = {}
 
     async def open(self) -> Model:
-        """The model that the settings ask for."""
+        """Return the model of the settings."""
         async with self._lock:
             wanted = self._link.settings.model
             if self._model is None or self._opened_with != wanted:
@@ -39,7 +39,7 @@ class Models:
             return self._model
 
     async def open_named(self, name: str) -> Model:
-        """Another model of the same endpoint, for an agent that asks for it; closed with the server."""
+        """Return another model of the same endpoint, for an agent that asks for it; closed with the server."""
         async with self._lock:
             wanted = replace(self._link.settings.model, name=name)
             if wanted not in self._named:
@@ -47,12 +47,12 @@ class Models:
             return self._named[wanted]
 
     async def names(self) -> list[str]:
-        """Names of the models that the endpoint offers."""
+        """Return the names of the models that the endpoint offers."""
         names: list[str] = await (await _factory()).list_models(self._link.settings.model)
         return names
 
     async def details(self) -> list[dict[str, Any]]:
-        """The models with what is known of their answer forms; None for those that were never tried here."""
+        """Return the models with what is known of their answer forms; None for those that were never probed."""
         base = self._link.settings.model.base_url or ""
         store = ProofStore(self._state)
         return [{"name": name, "answerForms": _forms(store.named(name, base))} for name in await self.names()]
@@ -63,7 +63,7 @@ class Models:
         return {"name": name}
 
     async def close(self) -> None:
-        """Give back connections and child processes."""
+        """Close all connections and child processes of models."""
         async with self._lock:
             await self._drop()
             while self._named:
@@ -82,5 +82,5 @@ def _forms(proof: Proof | None) -> dict[str, Any] | None:
 
 
 async def _factory() -> ModuleType:
-    """The module that opens models, imported in a thread: it is heavy, and an idle server does without it."""
+    """Return the module that opens models, imported in a thread: it is heavy, and an idle server does not need it."""
     return await asyncio.to_thread(import_module, "codeagent_lsp.llm.factory")

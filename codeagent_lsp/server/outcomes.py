@@ -1,7 +1,8 @@
-"""What came of an attempted change, judged by the text that is there afterwards and never by the client's word. Pure.
+"""Judges the outcome of an attempted change by the text that is there afterwards, never by the client's answer. Pure
+functions.
 
-The user may type while we look, so a change is there when merging it into the text once more changes nothing.
-Not here: sending edits and waiting for them (`editor.py`).
+The user may type meanwhile, so a change counts as applied when merging it into the text again changes nothing. Not
+here: sending edits and waiting for them (`editor.py`).
 """
 
 from __future__ import annotations
@@ -20,9 +21,10 @@ Said = Literal["yes", "no", "nothing"]
 
 @dataclass(frozen=True, slots=True)
 class Try:
-    """One attempted change. `before` and `now` are the texts around it, None where there is no such file.
+    """One attempted change. `before` and `now` are the file's texts before and after it, None where there is no such
+    file.
 
-    `arrived` is whether all of it is there; `said` what the client answered, `reason` its words.
+    `arrived` says that all of it is there; `said` is the client's answer, `reason` its explanation.
     """
 
     change: FileChange
@@ -34,12 +36,12 @@ class Try:
 
     @property
     def unclear(self) -> bool:
-        """Whether it may have come in part, or may still come."""
+        """Return whether it may have been applied in part, or may still be applied."""
         return not self.arrived and (self.said == "nothing" or not same_text(self.before, self.now))
 
 
 def same_text(one: str | None, other: str | None) -> bool:
-    """Whether two texts are the same but for their line ends and one at the very end.
+    """Return whether two texts are equal apart from line ends and a newline at the very end.
 
     Editors store a buffer with the line ends of its file and some always end a file with one.
     """
@@ -49,7 +51,7 @@ def same_text(one: str | None, other: str | None) -> bool:
 
 
 def holds(base: str | None, text: str, now: str) -> bool:
-    """Whether `now` has all that leads from `base` to `text`, whatever else the user did to it."""
+    """Return whether `now` contains all changes from `base` to `text`, whatever else the user changed."""
     if base is not None and same_text(base, text):
         return now == text  # nothing but line ends changes, so they count
     if same_text(text, now):
@@ -60,7 +62,7 @@ def holds(base: str | None, text: str, now: str) -> bool:
 
 
 def report(wanted: Changeset, tries: Sequence[Try], conflicts: Sequence[HunkConflict]) -> Applied:
-    """The whole as it turned out. What met a conflict stays in `left` as it was wanted: nothing is dropped."""
+    """Combine the attempts into one result. Changes with a conflict stay in `left` as requested: nothing is dropped."""
     done, left = Changeset(), Changeset()
     unclear = any(item.unclear for item in tries)
     for item in tries:
@@ -82,7 +84,7 @@ def _outcome(done: Changeset, left: Changeset, *, unclear: bool) -> ApplyOutcome
 
 
 def _parts(item: Try) -> tuple[FileChange | None, FileChange | None]:
-    """What of a change is there and what is not. Line ends are the editor's choice."""
+    """Return what of a change is there and what is not. Line ends are the editor's choice."""
     change = item.change
     if item.arrived:
         exact = item.now if same_text(item.now, change.text) else change.text

@@ -1,6 +1,6 @@
-"""The plans of runs as documents of ours: made when somebody wants to see one, and kept up to date from then on.
+"""Shows the plans of runs as virtual documents, made when first requested and kept up to date from then on.
 
-Not here: what stands in them (`session/plan/plan_page.py`).
+Not here: the content of the page (`session/plan/plan_page.py`).
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class PlanDocuments:
         self._shown: set[str] = set()
 
     def observe(self, event: events.Event) -> None:
-        """Bring a plan that was shown up to date."""
+        """Update a plan that was shown."""
         if event.run_id in self._shown and isinstance(event, _CHANGES):
             self.put(event.run_id)
 
@@ -59,5 +59,5 @@ class PlanDocuments:
 
 
 def plan_name(run_id: str) -> str:
-    """The name of a run's plan among our documents."""
+    """Return the name of a run's plan among the virtual documents."""
     return f"plan/{run_id}.md"

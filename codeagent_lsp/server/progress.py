@@ -1,7 +1,7 @@
-"""Work-done progress for every run: begin, at most ten reports a second, and always an end with a sentence.
+"""Work-done progress (LSP) for every run: begin, at most ten reports a second, and always an end with a sentence.
 
-With a plan a report says which step is worked on and how much is done; without one there is no percentage. Not here:
-what happens in a run; this only listens to its events.
+With a plan a report has the current step and the percentage; without one there is no percentage. Not here: what happens
+in a run; this only listens to its events.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ INTERVAL = 0.1
 
 
 class Progress:
-    """The progress tokens of the runs at work; `run_of` finds the run that a cancelled token belongs to."""
+    """The progress of all active runs; `run_of` finds the run that a cancelled token belongs to."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
@@ -38,7 +38,7 @@ class Progress:
         self._tasks: set[asyncio.Task[None]] = set()
 
     def run_of(self, token: int | str) -> str | None:
-        """The run that reports under `token`."""
+        """Return the id of the run that reports under `token`; None for none."""
         return next((run_id for run_id, bar in self._bars.items() if bar.token == token), None)
 
     def begin(self, run_id: str, title: str) -> None:
@@ -47,7 +47,7 @@ class Progress:
         self._show(run_id, f"codeagent-{run_id}", title)
 
     def resume(self, run_id: str) -> None:
-        """A run works on its plan: show it again, under another token, when it had come to its end before."""
+        """Show a run that works on its plan again, under a new token, if its progress had ended before."""
         if run_id not in self._bars:
             self._resumed += 1
             title = self._titles.get(run_id) or text("progress.plan", self._client.language)
@@ -62,7 +62,7 @@ class Progress:
         task.add_done_callback(self._tasks.discard)
 
     def observe(self, event: events.Event) -> None:
-        """Turn an event into a report or the end."""
+        """Convert an event into a report or the end."""
         if isinstance(event, events.PlanCreated | events.PlanModified) and event.steps:
             self._steps[event.run_id] = event.steps
         bar = self._bars.get(event.run_id)
@@ -76,7 +76,7 @@ class Progress:
             bar.report(message)
 
     def _place(self, bar: Bar, event: events.Event) -> None:
-        """Where in its plan a run is."""
+        """Set the step and the percentage from an event about the plan."""
         match event:
             case events.ResponseStart(mode="plan") | events.PlanCreated():
                 bar.percentage = bar.percentage or 0
@@ -88,7 +88,7 @@ class Progress:
 
 
 class Bar:
-    """One token. What comes before the client has accepted it waits; a client that refuses gets nothing."""
+    """One progress token. Reports wait until the client has accepted the token; a client that refuses gets none."""
 
     def __init__(self, server: CodeAgentServer, token: str, title: str, *, cancellable: bool = True) -> None:
         self.token = token
@@ -104,7 +104,7 @@ class Bar:
         self.percentage: int | None = None
 
     async def create(self) -> None:
-        """Ask for the token, then say what has gathered meanwhile."""
+        """Request the token from the client, then send what has gathered meanwhile."""
         try:
             params = types.WorkDoneProgressCreateParams(self.token)
             await self._server.request(types.WINDOW_WORK_DONE_PROGRESS_CREATE, params, CREATE_SECONDS)
@@ -119,7 +119,7 @@ class Bar:
             self._send(types.WorkDoneProgressEnd(message=self._ended))
 
     def report(self, message: str) -> None:
-        """Show a line; the latest one a little later when another was shown just now."""
+        """Show a line; delayed, with only the latest line, when another was sent less than 0.1 seconds ago."""
         self._waiting = " · ".join(filter(None, (self.step, message)))
         if not self._begun or self._ended is not None or self._timer is not None:
             return
@@ -140,7 +140,7 @@ class Bar:
             )
 
     def end(self, message: str) -> None:
-        """The last word; exactly one."""
+        """Send the end with its message; only the first call counts."""
         if self._ended is None:
             self._ended = message
             if self._timer is not None:
@@ -153,13 +153,13 @@ class Bar:
 
 
 def _plain(value: Any) -> dict[str, Any]:
-    """A progress value as the wire wants it: camelCase keys come out the same, None is left out."""
+    """Return a progress value as JSON: only members with a value."""
     names = ("kind", "title", "message", "cancellable", "percentage")
     return {name: item for name in names if (item := getattr(value, name, None)) is not None}
 
 
 def reported(event: events.Event, language: str) -> str | None:
-    """The line for an event; None when it has nothing to show."""
+    """Return the line for an event; None when it has nothing to show."""
     match event:
         case events.ToolCalls(calls=calls) if calls:
             return " · ".join(dict.fromkeys(map(_call_line, calls)))[:120]
@@ -179,14 +179,14 @@ def reported(event: events.Event, language: str) -> str | None:
 
 
 def step_line(steps: Sequence[Mapping[str, Any]], event: events.StepStarted) -> str:
-    """ "2/5 title"; the title alone for a step that no plan names."""
+    """Return the step as "2/5 title"; the title alone for a step that is not in the plan."""
     names = [str(step.get("step_id")) for step in steps]
     title = " ".join(event.description.split())[:80]
     return f"{names.index(event.step_id) + 1}/{len(names)} {title}" if event.step_id in names else title
 
 
 def ending(event: events.RunCompleted, language: str) -> str:
-    """The sentence a run ends with."""
+    """Return the sentence a run ends with."""
     if event.error:
         return event.error
     if event.outcome in ("full", "partial", "unknown"):

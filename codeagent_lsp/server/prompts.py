@@ -1,7 +1,8 @@
-"""Shows questions to the user: one at a time by `window/showMessageRequest`, free text by an answer document or
-the client's own input. Whatever the client does, the question stays in the inbox until it is answered or over.
+"""Shows questions to the user: one at a time by `window/showMessageRequest`, free text by an answer document or the
+client's own input.
 
-Not here: who asks and who waits (`session/inbox.py`).
+Whatever the client does, the question stays in the inbox until it is answered or withdrawn. Not here: asking and
+waiting for answers (`session/inbox.py`).
 """
 
 from __future__ import annotations
@@ -43,20 +44,20 @@ class Prompts:
         self._shown: OpenQuestion | None = None
 
     def show(self, question: OpenQuestion) -> None:
-        """Queue a question; the next one is shown when this one is over."""
+        """Queue a question; it is shown when those before it are over."""
         self._queue.append(question)
         if self._worker is None or self._worker.done():
             self._worker = asyncio.ensure_future(self._work())
 
     def withdraw(self, question: OpenQuestion) -> None:
-        """It is over: do not show it, or stop waiting for the client's answer."""
+        """Remove a question that is over, or stop waiting for the client's answer to it."""
         if question in self._queue:
             self._queue.remove(question)
         if self._shown is question and self._showing is not None:
             self._showing.cancel()
 
     def close(self) -> None:
-        """Stop showing anything."""
+        """Stop showing questions."""
         self._queue.clear()
         for task in (self._showing, self._worker):
             if task is not None:
@@ -70,7 +71,7 @@ class Prompts:
             self._shown = self._showing = None
 
     async def _present(self, item: OpenQuestion) -> None:
-        """Show one question to its end; an error of the client is a *no*, a missing method leaves it open."""
+        """Show one question to its end; an error of the client counts as a *no*, a missing method leaves it open."""
         try:
             answer = await self._answer(item)
         except EditorError as error:
@@ -92,7 +93,7 @@ class Prompts:
         return None if title is None else (title,)
 
     async def _several(self, item: OpenQuestion) -> tuple[str, ...] | None:
-        """Several choices as a sequence: pick one after the other, then say that it is enough."""
+        """Ask for several choices one after the other, until the user picks "enough"."""
         picked: list[str] = []
         enough = text("choice.enough", self._client.language)
         while len(picked) < len(item.question.choices):
@@ -116,7 +117,7 @@ class Prompts:
         return title if title in choices else None
 
     async def _free_text(self, item: OpenQuestion) -> tuple[str, ...] | None:
-        """Typed into the client's own input, else into a document; a secret never into a document."""
+        """Ask for text by the client's own input, else by a document; never for a secret by a document."""
         if self._client.policy.input:
             params: dict[str, Any] = {
                 "requestId": item.request_id,
@@ -141,14 +142,14 @@ class Prompts:
             try:
                 self.inbox.respond(item.request_id, answer)
             except SessionError:
-                return  # somebody was faster
+                return  # it was answered in another way meanwhile
 
     def _tell(self, message: str) -> None:
         self._client.tell(message)
 
 
 class _StaysOpen(Exception):
-    """The question is shown in a way that answers later."""
+    """Raised when the question stays open and is answered later."""
 
 
 def _one_line(title: str) -> str:

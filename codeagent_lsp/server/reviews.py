@@ -1,4 +1,4 @@
-"""What users do with the staged changes of runs outside of a prompt: look at them, apply, take back, roll back.
+"""Reviews the staged changes of runs outside of a prompt: shows them, applies them, undoes them, rolls back a plan.
 
 Not here: how changes reach the buffers (`editor.py`), what is asked at the end of a run (`session/proposal.py`).
 """
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Reviews:
-    """Reviews the runs of one server. `manager` is asked for when it is needed: it is built later."""
+    """Reviews the runs of one server. `manager` is called when it is needed: the manager is built later."""
 
     def __init__(
         self, documents: VirtualDocuments, announcer: Announcer, manager: Callable[[], SessionManager]
@@ -39,15 +39,15 @@ class Reviews:
         await self._documents.show(name)
 
     async def apply(self, run: Run, files: frozenset[str] | None, hunks: Mapping[str, frozenset[int]] | None) -> None:
-        """Apply the chosen files and hunks of a run, and show what came of it."""
+        """Apply the chosen files and hunks of a run, and show the outcome."""
         self._announcer.tell_outcome(await run.proposal.apply(files, hunks))
 
     async def undo(self, run: Run, steps: tuple[str, ...] | None = None) -> None:
-        """Take back a run, or some steps of its plan, and show what came of it."""
+        """Undo a run, or some steps of its plan, and show the outcome."""
         self._announcer.tell_outcome(await run.proposal.undo(steps), undo=True)
 
     async def roll_back(self, run: Run, step_id: str) -> None:
-        """Take a plan back to before a step, and show what came of it."""
+        """Roll a plan back to before a step, and show the outcome."""
         applied = await roll_back(self._manager(), run.record.run_id, step_id)
         if applied is not None:
             self._announcer.tell_outcome(applied, undo=True)
@@ -55,5 +55,5 @@ class Reviews:
 
 
 def review_name(run_id: str) -> str:
-    """Return the name of a run's diff among our documents."""
+    """Return the name of a run's diff among the virtual documents."""
     return f"review/{run_id}.diff"

@@ -19,7 +19,7 @@ from codeagent_lsp.state import state_root
 from codeagent_lsp.tools.artifacts.artifact_store import ArtifactStore
 from codeagent_lsp.tools.outputs import OutputStore
 
-if TYPE_CHECKING:  # for their names only
+if TYPE_CHECKING:  # needed for annotations only
     from pathlib import Path
 
     from codeagent_lsp.index.host import IndexHost

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def redactor_for(front: Front, state: Path) -> Redactor:
-    """Return the redactor of a server, whose records go into the folder `state`. It follows the settings."""
+    """Return the redactor of a server, whose records go into the folder `state`. It follows changes of the settings."""
 
     def keys() -> list[str]:
         return secret_settings(front)
@@ -34,7 +34,7 @@ def redactor_for(front: Front, state: Path) -> Redactor:
 
 
 def sanitizer_for(front: Front, redactor: Redactor) -> Sanitizer:
-    """Return what removes secrets from texts that are kept, the keys in the settings included."""
+    """Return the sanitizer that removes secrets from stored texts, including the keys in the settings."""
     if redactor.opened is not None:
         return redactor.opened.masking.sanitizer
     from codeagent_lsp.records.sanitizer import Sanitizer  # late: heavy
@@ -43,7 +43,7 @@ def sanitizer_for(front: Front, redactor: Redactor) -> Sanitizer:
 
 
 def secret_settings(front: Front) -> list[str]:
-    """Return the secrets in the settings in force: keys of the model, of the web search, of MCP servers."""
+    """Return the secrets in the current settings: keys of the model, of the web search, of MCP servers."""
     settings = front.settings()
     keys = filter(None, (settings.model.api_key, settings.web.search_api_key))
     return [*keys, *secrets_in(settings.mcp.servers, os.environ)]

@@ -1,7 +1,7 @@
-"""The language server: pygls' registry of features on our own wire, dispatcher, documents and way to leave.
+"""The language server: pygls' registry of features on our own transport, dispatcher, documents and shutdown.
 
-Features live in files of their own and are added by `register(server)` functions. This module and what it
-imports is the start-up path, so it stays light: whatever takes long to load belongs into `on_started`.
+Features live in files of their own and are added by `register(server)` functions. This module and what it imports is
+the start-up path, so it stays light: whatever takes long to load belongs into `on_started`.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _log = logging.getLogger(__name__)
 
 
 class CodeAgentServer(Served):
-    """One server for one client. `documents` holds the open buffers, `language` the language of messages."""
+    """One server for one client. `documents` holds the open documents, `language` the language of messages."""
 
     protocol: CodeAgentProtocol
 
@@ -57,25 +57,27 @@ class CodeAgentServer(Served):
         )
 
     def offer_commands(self, names: Iterable[str], execute: ExecuteCommand) -> None:
-        """List `names` as commands of this server and have `execute(name, arguments)` run them."""
+        """Announce `names` as commands of this server, which `execute(name, arguments)` runs."""
         for name in names:
             self.command(name)(_listed)
         self.execute_command = execute
 
     def on_started(self, callback: lifecycle.Callback) -> None:
-        """Call `callback` once the reply to `initialize` is out: the place for what takes long to load."""
+        """Call `callback` once the reply to `initialize` is sent: the place for what takes long to load."""
         self._on_started.append(callback)
 
     def on_close(self, callback: lifecycle.Callback) -> None:
-        """Call `callback` before the process ends; all of them together have 1.5 s."""
+        """Call `callback` before the process ends; all callbacks together have 1.5 s."""
         self._on_close.append(callback)
 
     async def request(self, method: str, params: Any, timeout: float) -> Any:  # noqa: ASYNC109
-        """Ask the client and wait `timeout` seconds at most; EditorError when there is no good answer."""
+        """Send a request to the client and return its result, converted to LSP types. EditorError when it answers with
+        an error or not within `timeout` seconds.
+        """
         return await self.protocol.request(method, params, timeout)
 
     def notify(self, method: str, params: Any = None) -> None:
-        """Tell the client something, from any thread."""
+        """Send a notification to the client, from any thread."""
         self.protocol.notify(method, params)
 
     def leave(self, code: int, reason: str) -> None:
@@ -99,12 +101,12 @@ class CodeAgentServer(Served):
         self._serve(socket_channel(connection))
 
     def started(self, process_id: int | None) -> None:
-        """What follows a successful `initialize`; called by the protocol before the reply is sent."""
+        """Start what follows a successful `initialize`; called by the protocol before the reply is sent."""
         self._spawn(self._after_reply())
         self._spawn(lifecycle.watch_parent(process_id, self.leave, self._end_code))
 
     def report_server_error(self, error: Exception, source: Any) -> None:
-        """Nothing pops up at the user; pygls' own failures are logged by name."""
+        """Log pygls' own failures by their type; nothing is shown to the user."""
         _log.error("The protocol failed: %s.", type(error).__name__)
 
     def _serve(self, channel: Channel) -> NoReturn:
@@ -149,4 +151,4 @@ async def _no_command(name: str, arguments: list[Any]) -> Any:
 
 
 def _listed() -> None:
-    """Stands for a command in pygls' list, from which the capabilities are made; never called."""
+    """Do nothing; registered for each command in pygls' list, from which the capabilities are made."""

@@ -1,7 +1,7 @@
-"""The settings in force: layers from the environment and the client, merged again whenever one changes.
+"""The current settings: layers from the environment and the client, merged again whenever one changes.
 
-What is wrong with a value is told to the user once. They are merged when first asked for, which is after
-`initialize` has been answered. Not here: what the settings are (`config.py`).
+Each invalid value is reported to the user once. The layers are merged when first needed, which is after `initialize`
+has been answered. Not here: which settings exist (`config.py`).
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ CONFIGURATION_SECONDS = 5.0
 
 
 class SettingsLink:
-    """Keeps the layers. `on_problem` is told about each bad value once, `on_change` when the settings may be others."""
+    """The layers of one server's settings. `on_problem` gets each invalid value once, `on_change` is called after each
+    merge.
+    """
 
     def __init__(
         self,
@@ -41,22 +43,22 @@ class SettingsLink:
 
     @property
     def settings(self) -> Settings:
-        """The settings in force."""
+        """Return the current settings."""
         return self._settings or self._merge()
 
     def initialize(self, options: Any) -> None:
-        """Take the client's `initializationOptions`."""
+        """Set the layer of the client's `initializationOptions`."""
         self._initial = _section(options)
         self._settings = None
 
     def push(self, settings: Any) -> None:
-        """Take what `workspace/didChangeConfiguration` brought, when it brought anything."""
+        """Set the layer of `workspace/didChangeConfiguration`, if it has our section."""
         if isinstance(settings, Mapping) and isinstance(settings.get(SECTION), Mapping):
             self._pushed = settings[SECTION]
             self._merge()
 
     async def pull(self, server: CodeAgentServer) -> None:
-        """Ask the client for the section; a client that does not answer changes nothing."""
+        """Request our section by `workspace/configuration`; a client that does not answer changes nothing."""
         item = types.ConfigurationItem(section=SECTION)
         try:
             answer = await server.request(
@@ -70,7 +72,7 @@ class SettingsLink:
             self._merge()
 
     def choose(self, key: str, value: Any) -> None:
-        """A choice the user made by a command; it holds until the server ends."""
+        """Set a value that the user chose by a command; it holds until the server ends."""
         self._chosen[key] = value
         self._merge()
 
@@ -88,7 +90,7 @@ class SettingsLink:
 
 
 def _section(options: Any) -> Mapping[str, Any]:
-    """The section in `initializationOptions`: the object itself, or its member of that name."""
+    """Return our section of `initializationOptions`: the object itself, or its member of that name."""
     if not isinstance(options, Mapping):
         return {}
     inner = options.get(SECTION)

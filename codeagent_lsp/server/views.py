@@ -15,22 +15,22 @@ if TYPE_CHECKING:
 
 
 class Views:
-    """Makes views. `folders` are asked for at every view, since the client may add some."""
+    """Makes file views. `folders` is called for every view, since the client may add folders."""
 
     def __init__(self, folders: Callable[[], list[str]], documents: Documents) -> None:
         self._folders = folders
         self._documents = documents
 
     def over(self, staged: StagedView) -> FileView:
-        """The files with something staged over them."""
+        """Return the files with staged changes over them."""
         return FileView(Roots(self._folders()), _OpenBuffers(self._documents), staged)
 
     def plain(self) -> FileView:
-        """The files as the user has them."""
+        """Return the files as the user has them."""
         return self.over(NothingStaged())
 
     def disk_text(self, path: str) -> str | None:
-        """The text of a file on disk; None when there is none. FileRefused for what is no text."""
+        """Return the text of a file on disk; None when there is none. FileRefused for a file that is not text."""
         view = FileView(Roots(self._folders()), NoBuffers(), NothingStaged())
         return view.read(path).text if view.exists(path) else None
 

@@ -1,7 +1,7 @@
-"""Documents of ours that the user can open: transcripts, reviews, reports, answers.
+"""Virtual documents that the user can open: transcripts, reviews, reports, answers.
 
-Where the client reads `workspace/textDocumentContent` they are live under the scheme `codeagent`; elsewhere they
-are files in the state folder. They are opened without taking the focus. Not here: what stands in them.
+Where the client supports `workspace/textDocumentContent` they are live under the scheme `codeagent`; elsewhere they are
+files in the state folder. They are opened without taking the focus. Not here: their content.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ REFRESH_METHOD = "workspace/textDocumentContent/refresh"
 
 
 class VirtualDocuments:
-    """Our documents by name, for instance `review/4f2a.diff`. `folder` is asked for when a file is needed.
+    """Virtual documents by name, for instance `review/4f2a.diff`. `folder` is called when a file is needed.
 
-    `hide` takes the secrets out of what becomes a file; a review is what it is, as the changes themselves are.
+    `hide` masks secrets in what becomes a file, except in reviews, which show the changes exactly.
     """
 
     def __init__(
@@ -40,11 +40,11 @@ class VirtualDocuments:
         self._answers: dict[str, str] = {}
 
     def content(self, uri: str) -> str:
-        """The text behind one of our URIs; empty for an unknown one."""
+        """Return the text behind one of our URIs; '' for an unknown one."""
         return self._texts.get(uri.removeprefix(f"{DOCUMENT_SCHEME}:").lstrip("/"), "")
 
     def put(self, name: str, content: str) -> None:
-        """Change a document's text; one that is shown is refreshed."""
+        """Set a document's text; one that is shown is refreshed."""
         known = name in self._texts
         self._texts[name] = content
         if self._client.policy.text_content:
@@ -58,19 +58,19 @@ class VirtualDocuments:
         self.put(name, self._texts.get(name, "") + content)
 
     def remove(self, *names: str) -> None:
-        """Forget documents; those that there are not are none the less forgotten."""
+        """Remove documents and their files; unknown names are ignored."""
         for name in names:
             self._texts.pop(name, None)
             Path(self._path(name)).unlink(missing_ok=True)
 
     def uri(self, name: str) -> str:
-        """Where the client finds a document."""
+        """Return the URI under which the client finds a document."""
         if self._client.policy.text_content:
             return f"{DOCUMENT_SCHEME}:/{name}"
         return uris.from_path(self._path(name))
 
     async def show(self, name: str, *, take_focus: bool = False) -> bool:
-        """Open a document; where the client cannot, say where it is. True when the client opened it."""
+        """Open a document; where the client cannot, show its path. Return True when the client opened it."""
         if await self._client.show(self.uri(name), take_focus=take_focus):
             return True
         message = text("document.at", self._client.language, place=str(self._path(name)))
@@ -80,7 +80,9 @@ class VirtualDocuments:
         return False
 
     async def open_answer(self, request_id: str, title: str, detail: str) -> bool:
-        """Open a file the user writes an answer into; it is sent when it is saved."""
+        """Open a file for the user to write an answer into, which is sent when it is saved. Return whether it was
+        opened.
+        """
         name = f"answer/{request_id[:8]}.md"
         head = text("answer.head", self._client.language)
         body = f"<!-- {title}\n{detail}\n{head} -->\n".replace("-->\n", "-->\n\n", 1)
@@ -90,14 +92,14 @@ class VirtualDocuments:
         return await self._client.show(uri, take_focus=True)
 
     def answer_in(self, uri: str, content: str) -> tuple[str, str] | None:
-        """The question an answer document belongs to and the answer in `content`; None for other documents."""
+        """Return the id of the question of an answer document and the answer in `content`; None for other documents."""
         request_id = self._answers.get(uris.key(uri))
         if request_id is None:
             return None
         return request_id, content.partition("-->")[2].strip()
 
     def is_answer(self, uri: str) -> bool:
-        """Whether this is an answer document."""
+        """Return whether this is an answer document."""
         return uris.key(uri) in self._answers
 
     def _write(self, name: str, content: str) -> None:
@@ -106,7 +108,7 @@ class VirtualDocuments:
             path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             path.write_text(content if name.startswith(REVIEWS) else self._hide(content), "utf-8", "replace")
         except OSError:
-            return  # a full disk or a read-only folder must not stop a run; what is shown says where it should be
+            return  # a full disk or a read-only folder must not stop a run
 
     def _path(self, name: str) -> str:
         return str(self._folder() / "documents" / name)

@@ -1,4 +1,4 @@
-"""Lists what waits for the user: open questions, staged changes, plans that nobody works on. From memory only.
+"""Lists what waits for the user: open questions, staged changes, paused plans. From memory only.
 
 Not here: how it is offered (`lenses.py`, `actions.py`).
 """
@@ -25,7 +25,7 @@ def waiting_items(inbox: Inbox, manager: SessionManager, language: str) -> tuple
 
 
 def _waiting_plan(manager: SessionManager, language: str) -> tuple[Waiting, ...]:
-    """The plan of the latest run, when nobody works on it; older ones are found by command."""
+    """Return the offers for the plan of the latest run, when it is paused; older ones are reached by command."""
     run = next(iter(reversed(manager.runs())), None)
     step = run.steering.open_step if run is not None else None
     if run is None or step is None or run.record.plan is None:

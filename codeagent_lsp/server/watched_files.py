@@ -1,4 +1,4 @@
-"""Asks the client to tell of files that change on disk. Not here: what the index does about them (`index/feed.py`)."""
+"""Registers for the client's notifications of changed files. Not here: what the index does (`index/feed.py`)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ REGISTER_SECONDS = 10.0
 
 
 async def watch(server: CodeAgentServer) -> bool:
-    """Ask the client to tell of changed files; whether it will."""
+    """Register for `workspace/didChangeWatchedFiles`; return whether the client agreed."""
     options = types.DidChangeWatchedFilesRegistrationOptions([types.FileSystemWatcher(glob_pattern="**/*")])
     registration = types.Registration("codeagent-index", types.WORKSPACE_DID_CHANGE_WATCHED_FILES, options)
     try:

@@ -50,8 +50,8 @@ REFERENCE = re.compile(re.escape(UNCHANGED) + r"(?: \(call (.+)\))?")
 
 @dataclass(frozen=True, slots=True)
 class KeptFacts:
-    """What every compaction repeats: todo list and plan as text, paths of changed files, files in focus (current
-    texts).
+    """The facts that every compaction repeats: todo list and plan as text, paths of changed files, files in focus
+    (current texts).
     """
 
     todos: str = ""
@@ -62,7 +62,7 @@ class KeptFacts:
 
 @dataclass(frozen=True, slots=True)
 class CompactionPlan:
-    """How a conversation is compacted.
+    """The result of planning a compaction.
 
     `old` is summarised, `requests` and `tail` stay; `sent` are the unchanged messages before the tail, which a model
     has in its cache. `summary_tokens` and `aim` (for the whole conversation) are in tokens.

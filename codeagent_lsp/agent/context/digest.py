@@ -19,8 +19,7 @@ SUBJECTS = ("path", "file", "command", "pattern", "query", "target", "name")
 
 
 def digest(exchanges: Sequence[Exchange], earlier: str, limit: int) -> str:
-    """Return one line for each step, the latest ones in at most `limit` characters, after `earlier` in a third of it.
-    """
+    """Return one line per step, the latest ones in at most `limit` characters, after `earlier` in a third of it."""
     before = excerpt(earlier, limit // 3) if earlier else ""
     lines = [line for exchange in exchanges for line in _lines(exchange)]
     room, kept = limit - len(before), list[str]()

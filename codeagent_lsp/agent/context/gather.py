@@ -36,8 +36,8 @@ def starting_context(
 ) -> str:
     """Return the text to put before a task, at most about `budget` characters; files in `skip` are left out.
 
-    With `listed` the names of files are included, for where there is no repo map. `stands` returns whether the
-    conversation already has that text of that file ('' for the list of names), so that it is not repeated.
+    With `listed` the names of files are included, for where there is no repo map. `stands(name, text)` returns whether
+    the conversation already has that text of that file ('' for the list of names), so that it is not repeated.
     """
     files = [path for folder in view.roots.folders for path in islice(view.walk(folder), MOST_FILES)]
     names = [view.roots.relative(path) for path in files]

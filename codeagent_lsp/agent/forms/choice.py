@@ -17,7 +17,7 @@ LONG_FILES = 1500
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What is to be changed: tokens of the whole files, whether definitions can be found in their language, the tokens
+    """The change to be made: tokens of the whole files, whether definitions can be found in their language, the tokens
     that a reply may have, whether the files are shown whole, and whether a check reports a fault that is to be
     repaired.
     """

@@ -29,8 +29,7 @@ _LEADING = frozenset(("comment", "line_comment", "block_comment", "hash_bang_lin
 
 @dataclass(frozen=True, slots=True)
 class _Given:
-    """A definition of the reply: its dotted name, its code, and the type that contains it where the reply gives that.
-    """
+    """A definition in the reply: its dotted name, its code, and the type around it where the reply gives that."""
 
     name: str
     code: str
@@ -56,8 +55,7 @@ def with_definitions(path: str, text: str, code: str, preferred: Sequence[str] =
 
 
 def lost_definitions(path: str, before: str, after: str) -> tuple[str, ...]:
-    """Return dotted names of functions and types that `before` defines and `after` does not, less as many as are new.
-    """
+    """Return dotted names of functions and types that `after` lacks and `before` defines, less as many as are new."""
     old, new = _names(path, before), _names(path, after)
     lost = tuple(name for name in old if name not in new)
     return lost[: max(0, len(lost) - len([name for name in new if name not in old]))] if lost else ()
@@ -85,8 +83,7 @@ def _names(path: str, text: str) -> tuple[str, ...]:
 
 
 def _given(reply: SourceFile, source: SourceFile) -> list[_Given]:
-    """Return the definitions to put in place: the outermost ones, but only the members of a type that is given in part.
-    """
+    """Return the definitions to put in place: the outermost ones, or only the members of a type given in part."""
     known = {each.qualified for each in source.definitions}
     found: list[_Given] = []
     taken = 0

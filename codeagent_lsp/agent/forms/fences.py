@@ -97,8 +97,7 @@ def _in_info(info: str) -> str:
 
 
 def _before(prose: list[str]) -> str:
-    """Return the path in the last non-empty line before the block; a line with nothing else is removed from the prose.
-    """
+    """Return the path in the last non-empty line before the block; a line with nothing else leaves the prose."""
     for index in range(len(prose) - 1, max(-1, len(prose) - 3), -1):
         if not prose[index].strip():
             continue

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal, get_args
 
 AnswerForm = Literal["tools", "whole", "function", "line", "blocks", "diff"]
-"""How a model gives an edit: by tool calls, or as text in one of five formats."""
+"""The format in which a model gives an edit: tool calls, or one of five text formats."""
 
 TextForm = Literal["whole", "function", "line", "blocks", "diff"]
 """The forms that are one plain-text answer."""

@@ -116,8 +116,7 @@ async def probe(model: Model, on_form: Callable[[AnswerForm, Score], None] = lam
 
 
 def is_right(edit: Edit, text: str) -> bool:
-    """Return whether a text is the file after the edit: the same syntax tree, but for the order of operands of + and *.
-    """
+    """Return whether a text is the edited file: the same syntax tree, but for the order of operands of + and *."""
     wanted = TEXT.replace(edit.before, edit.after)
     try:
         return _form_of(text) == _form_of(wanted)

@@ -89,7 +89,7 @@ _THEN_CHANGE = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Brief:
-    """What the words of a task say. `command` decides by its exit code ('' for none, or for a known test runner),
+    """A task's words as checks need them. `command` decides by its exit code ('' for none, or for a known test runner),
     `about_tests` says that tests have to pass in the end, `writes_tests` that test files may change, `everywhere` that
     all uses of something are meant, `creates` that new files may be needed, `repairs` that something is wrong now and
     nothing new is asked for.

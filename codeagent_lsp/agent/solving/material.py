@@ -1,6 +1,6 @@
-"""What the model is shown of the workspace for one request, as immutable values.
+"""The parts of the workspace that the model is shown for one request, as immutable values.
 
-Not here: choosing it (`session/solving/gathering.py`, `pieces.py`), writing the prompt (`prompt.py`).
+Not here: choosing them (`session/solving/gathering.py`, `pieces.py`), writing the prompt (`prompt.py`).
 """
 
 from __future__ import annotations

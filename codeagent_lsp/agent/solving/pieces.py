@@ -26,7 +26,7 @@ _CALLABLE = frozenset(("function", "method", "macro"))
 
 @dataclass(frozen=True, slots=True)
 class Hints:
-    """What refers to definitions: identifiers of the task, identifiers of the failing tests, and 1-based lines by file
+    """References to definitions: identifiers of the task, identifiers of the failing tests, and 1-based lines by file
     name. With `wide` related definitions count too: a first answer is better on little code, a second one may need
     more.
     """

@@ -53,7 +53,7 @@ SEVERAL: dict[TextForm, str] = {
         "own, then the code in one fence. Put a method inside its `class` line. Give nothing else of the file."
     ),
 }
-"""How to answer where more than one file may change, or a new one may be needed."""
+"""Instructions for the answer where more than one file may change, or a new one may be needed."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,8 +33,8 @@ _WORD = re.compile(r"\w+|[^\w\s]")
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """What is known before an attempt: what fails now (shortened), the failed attempts, and the forms whose answers
-    could not be used or were wrong. With a `suspect`, only the corrected text of this line is asked for.
+    """The state before an attempt: what fails now (shortened), the failed attempts, and the forms whose answers could
+    not be used or were wrong. With a `suspect`, only the corrected text of this line is asked for.
     """
 
     failures: str = ""
@@ -76,8 +76,7 @@ class FilesQuestion:
     shows_code: bool = field(default=False, init=False)
 
     def form(self, material: Material, situation: Situation) -> TextForm:
-        """Choose by the proof, the size and the language; where a check reports the fault, the smallest answer first.
-        """
+        """Choose by the proof, size and language; where a check reports the fault, the smallest answer first."""
         if self.forced is not None:
             return self.forced
         files = material.files

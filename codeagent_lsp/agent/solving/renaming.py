@@ -57,8 +57,7 @@ _IN_SENTENCE = re.compile(r"[a-z,;(:] ?$")
 
 @dataclass(frozen=True, slots=True)
 class Rename:
-    """A requested rename. `old` may be dotted, `new` is a plain name; `alone` says that the task asks for nothing else.
-    """
+    """A requested rename. `old` may be dotted, `new` is a plain name; `alone`: the task asks for nothing else."""
 
     old: str
     new: str
@@ -122,8 +121,7 @@ def renamed(asked: Rename, home: Home, sources: Mapping[str, SourceFile]) -> dic
 
 
 def still_used(asked: Rename, home: Home, sources: Mapping[str, SourceFile]) -> tuple[str, ...]:
-    """Return the files that still define or use the old name. `home` is from before the rename, `sources` are current.
-    """
+    """Return the files that still define or use the old name. `home` is from before the rename."""
     return tuple(path for path, source in sources.items() if _has(asked, home, source, at_home=path == home.path))
 
 

@@ -36,7 +36,7 @@ Ending = Literal["solved", "answered", "unchanged", "failing"]
 
 TEMPERATURES = (0.0, 0.5, 0.8)
 SHORT_ANSWERS, SUSPECTS = 2, 6
-"""A single line costs so little that several are asked for in one attempt, and then line by line."""
+"""For the form `line`: requests of one attempt without and with a suspect line; a line costs few tokens."""
 LEAST_REPLY, LINE_TOKENS = 700, 120
 MOST_MATERIAL = 24_000
 DIFF_CHARS = 1500
@@ -92,7 +92,7 @@ class SolverLimits:
 
 @dataclass(frozen=True, slots=True)
 class Solution:
-    """How a task ended: `solved` (changed, and the check agrees or there is none), `answered` (in words, which was
+    """The result of a task: `solved` (changed, and the check agrees or there is none), `answered` (in words, which was
     enough), `unchanged`, or `failing` (changed for the better, but the check still fails).
 
     `text` is the model's last prose, `verdict` the check of what is staged, `forms` the forms that were asked for,
@@ -109,8 +109,9 @@ class Solution:
 
 @dataclass(slots=True)
 class _State:
-    """What is known so far. `best` is what is staged between two attempts, `verdict` its check; `harmless` is a change
-    that made nothing worse and nothing better in a check that is not binding; `nearest` is the best failed guess.
+    """The state between attempts. `best` is what is staged between two attempts, `verdict` its check; `harmless` is a
+    change that made nothing worse and nothing better in a check that is not binding; `nearest` is the best failed
+    guess.
     """
 
     before: Verdict | None
@@ -203,8 +204,7 @@ class Solver:
         self._workshop.restore(state.best)
 
     async def _drafted(self, state: _State) -> bool:
-        """Stage the draft that needs no model, if there is one, and check it. Return whether the task is done with it.
-        """
+        """Stage the draft that needs no model, if there is one, and check it. Return whether that does the task."""
         texts, material = await self._workshop.draft()
         if not texts or await self._workshop.stage(texts, material):
             return False

@@ -61,8 +61,7 @@ def satisfied(after: Verdict | None, before: Verdict | None) -> bool:
 
 
 def no_worse(after: Verdict | None, before: Verdict | None) -> bool:
-    """Return whether a change broke nothing that passed before, in a check that is not binding; True without a check.
-    """
+    """Return whether a change broke nothing that passed before, in a check that is not binding, or without a check."""
     if after is None:
         return True
     return after.known and not after.binding and before is not None and before.known and after.names <= before.names

@@ -1,4 +1,4 @@
-"""Checks the arguments of a command against its declaration: one JSON object, known keys, right types. Pure."""
+"""Checks a command's arguments against its declaration: one JSON object, known keys, right types. Pure functions."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from codeagent_lsp.errors import UsageError
 from codeagent_lsp.protocol import Argument, Command
 
 Arguments = Mapping[str, Any]
-"""The arguments of a command by name, checked."""
+"""The checked arguments of a command, by name."""
 
 Table = dict[str, Callable[[Arguments], Any]]
-"""Commands by name: each returns its answer, or a coroutine of it."""
+"""Handlers of commands by name: each returns the answer, or a coroutine that returns it."""
 
 Later = Callable[[Awaitable[Any]], None]
-"""Takes work that goes on after the answer; its errors are shown to the user."""
+"""A function that runs work after the answer has been sent; its errors are shown to the user."""
 
 _CHECKS: dict[str, Callable[[Any], bool]] = {
     "string": lambda value: isinstance(value, str),
@@ -30,7 +30,7 @@ _CHECKS: dict[str, Callable[[Any], bool]] = {
 
 
 def checked(command: Command, arguments: list[Any]) -> dict[str, Any]:
-    """The argument object; UsageError names what is wrong with it. None counts as left out."""
+    """Return the argument object; members that are null count as missing. UsageError says what is wrong with it."""
     if len(arguments) > 1 or (arguments and not isinstance(arguments[0], Mapping)):
         raise UsageError("command.arguments", command=command.name)
     given = {key: value for key, value in (arguments[0] if arguments else {}).items() if value is not None}

@@ -12,14 +12,14 @@ if TYPE_CHECKING:
 
 
 class ChangeCommands:
-    """Each method answers one command; `later` takes the work that goes on after the answer."""
+    """The handlers of these commands; `later` runs work after the answer."""
 
     def __init__(self, backend: Backend, later: Later) -> None:
         self._backend = backend
         self._later = later
 
     def table(self) -> Table:
-        """Return the commands by name."""
+        """Return the handlers by command name."""
         return {
             "codeagent.review": self._review,
             "codeagent.apply": self._apply,

@@ -1,8 +1,8 @@
 """Executes the commands of `workspace/executeCommand`: check the arguments, call one function, answer at once.
 
-What takes time goes on as a run or as a task of its own and is shown by events, progress and messages: clients
-may block until a command has answered. Not here: what the commands do (the other modules of this folder), their names
-and arguments (`protocol.py`).
+Longer work goes on as a run or as a task of its own and is shown by events, progress and messages: clients may block
+until a command has answered. Not here: what the commands do (the other modules of this folder), their names and
+arguments (`protocol.py`).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 class Commands:
-    """The commands over one backend."""
+    """All commands over one backend."""
 
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
@@ -53,7 +53,7 @@ class Commands:
         }
 
     async def execute(self, name: str, arguments: list[Any]) -> Any:
-        """Return the answer of a command. UsageError for an unknown one or wrong arguments."""
+        """Run a command and return its answer. UsageError for an unknown command or wrong arguments."""
         item = declared(name)
         if item is None:
             raise UsageError("command.unknown", command=name[:100])
@@ -66,8 +66,8 @@ class Commands:
     async def _start(self, kind: RunKind, given: Arguments) -> dict[str, str]:
         backend = self._backend
         if kind not in (*REWRITES, "runFile", "skills.install"):
-            backend.index.wanted()  # a run that talks with tools will ask it
-        await backend.ready()  # what is stored of a run must have no secrets in it from the first word
+            backend.index.wanted()  # a run with tools will use it
+        await backend.ready()  # the redactor must be loaded before anything of a run is stored
         request = run_request(kind, given, backend.documents, backend.views.plain(), backend.front.language())
         run_id = backend.manager.start(request, given.get("sessionId"))
         return {"runId": run_id, "sessionId": backend.manager.run(run_id).session.session_id}
@@ -78,7 +78,7 @@ class Commands:
         task.add_done_callback(self._tasks.discard)
 
     async def _finished(self, work: Awaitable[Any]) -> None:
-        """Wait for `work`; an error is shown to the user."""
+        """Wait for `work`; show an error to the user."""
         try:
             await work
         except CodeAgentError as error:

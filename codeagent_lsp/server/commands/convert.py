@@ -1,4 +1,4 @@
-"""From a command's arguments to a request of the session layer: places, diagnostics, names of files and hunks."""
+"""Converts a command's arguments to a request of the session layer: ranges, diagnostics, names of files and hunks."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PLANNING: Mapping[str, Planning] = {"direct": "never", "plan": "always"}
 def run_request(
     kind: RunKind, arguments: Mapping[str, Any], documents: Documents, view: FileView, language: str
 ) -> RunRequest:
-    """The request behind a command that starts a run."""
+    """Return the request for a command that starts a run. UsageError when its file cannot be read."""
     given = (arguments.get(key) for key in ("task", "question", "instruction", "source"))
     words = str(next(filter(None, given), "")).strip()
     target = _target(arguments, documents, view)
@@ -36,7 +36,7 @@ def run_request(
 
 
 def title(kind: RunKind, words: str, target: Target | None, language: str) -> str:
-    """A short line for progress and lists."""
+    """Return a short title for progress and lists."""
     first = " ".join(words.split())
     short = first if len(first) <= TITLE_LENGTH else first[: TITLE_LENGTH - 1] + "…"
     if kind == "run":
@@ -48,7 +48,9 @@ def title(kind: RunKind, words: str, target: Target | None, language: str) -> st
 
 
 def chosen_hunks(arguments: Mapping[str, Any], view: FileView) -> Mapping[str, frozenset[int]] | None:
-    """Hunk ids `path#number` (1-based, as the review shows them) by absolute path, 0-based."""
+    """Convert hunk ids `path#number` (1-based, as the review shows them) to 0-based numbers by absolute path. None when
+    there is no such argument; UsageError for a malformed id.
+    """
     if "hunks" not in arguments:
         return None
     chosen: dict[str, set[int]] = {}
@@ -61,7 +63,7 @@ def chosen_hunks(arguments: Mapping[str, Any], view: FileView) -> Mapping[str, f
 
 
 def chosen_files(arguments: Mapping[str, Any], view: FileView) -> frozenset[str] | None:
-    """Files by name or URI as absolute paths."""
+    """Convert file names or URIs to absolute paths. None when there is no such argument."""
     if "files" not in arguments:
         return None
     return frozenset(_path(str(name), view) for name in arguments["files"])

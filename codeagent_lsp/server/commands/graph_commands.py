@@ -1,7 +1,7 @@
-"""The command `codeagent.index.graph`: who calls a function, or which file imports which, as a document.
+"""The command `codeagent.index.graph`: the call graph of a function or the import graph of files, as a document.
 
-The document has a Mermaid diagram and the same as text. Not here: finding it out (`tools/code/graph_tools.py`),
-which the agent does with the same tools.
+The document has a Mermaid diagram and the same graph as text. The tools are imported late. Not here: computing the
+graph (`tools/code/graph_tools.py`), which the agent does with the same tools.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ DEPENDENCIES = "graph/dependencies.md"
 
 
 def graph_commands(backend: Backend, later: Later) -> Table:
-    """The command by its name; `later` takes the work, as a large workspace takes its time."""
+    """Return the handler by command name; `later` runs the work, which takes long in a large workspace."""
 
     def graph(given: Arguments) -> dict[str, str]:
         name = CALLS if "function" in given else DEPENDENCIES
@@ -54,12 +54,12 @@ async def _show(backend: Backend, name: str, function: str, path: str | None) ->
 
 
 def page(title: str, found: ToolOutput) -> str:
-    """A graph as Markdown."""
+    """Format a graph as Markdown."""
     return f"# {title}\n\n```mermaid\n{found.data['mermaid'].strip()}\n```\n\n```text\n{found.text.strip()}\n```\n"
 
 
 def _path(backend: Backend, given: Arguments) -> str | None:
-    """The file that is meant, relative to the workspace."""
+    """Return the path of the file in the arguments, relative to the workspace; None for none."""
     if "uri" not in given:
         return None
     path = uris.to_path(given["uri"])
@@ -69,7 +69,7 @@ def _path(backend: Backend, given: Arguments) -> str | None:
 
 
 def _context(backend: Backend) -> ToolContext:
-    """What the tools read with: the files as the user has them, and nothing that needs to be asked for."""
+    """Return the context for the tools: the files as the user has them, without any approvals."""
     from codeagent_lsp.session.run_index import RunIndex  # late, as above
 
     view, settings = backend.views.plain(), backend.front.settings()

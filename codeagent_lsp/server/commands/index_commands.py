@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def index_commands(backend: Backend) -> Table:
-    """Commands by name."""
+    """Return the handlers by command name."""
     index = backend.index
 
     async def status(given: Arguments) -> dict[str, Any]:

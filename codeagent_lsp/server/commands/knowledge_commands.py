@@ -1,4 +1,4 @@
-"""The commands of `codeagent.skills.*` and `codeagent.memory.*` that answer at once. Not here: installing, a run."""
+"""The commands `codeagent.skills.list` and `codeagent.memory.*`. Not here: installing a skill, which is a run."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MEMORY_DOCUMENT = "memory.md"
 
 
 def knowledge_commands(backend: Backend, later: Later) -> Table:
-    """Commands by name; `later` takes work that goes on after the answer."""
+    """Return the handlers by command name; `later` runs work after the answer."""
     memory = backend.knowledge.memory
 
     async def show(given: Arguments) -> dict[str, Any]:
@@ -43,7 +43,7 @@ def knowledge_commands(backend: Backend, later: Later) -> Table:
 
 
 def listed_skills(backend: Backend) -> list[dict[str, Any]]:
-    """Skills and agents with their state, then what is broken."""
+    """Return skills and agents with their state, followed by the broken ones."""
     view = backend.views.plain()
     catalogue = backend.knowledge.skills.catalogue(view)
     profiles, problems = backend.knowledge.agents.look(view)
@@ -63,7 +63,7 @@ def listed_skills(backend: Backend) -> list[dict[str, Any]]:
 
 
 def memory_page(entries: tuple[MemoryEntry, ...], language: str, *, enabled: bool) -> str:
-    """What is remembered, as Markdown, the newest first."""
+    """Format the remembered entries as Markdown, the newest first."""
     lines = [f"# {text('memory.title', language)}", ""]
     lines += [] if enabled else [text("memory.off", language), ""]
     lines += [
@@ -80,5 +80,5 @@ def _shown(entry: MemoryEntry) -> dict[str, Any]:
 
 
 def _plain(words: str) -> str:
-    """Without anything that Markdown would load or follow."""
+    """Escape everything that Markdown would load or follow."""
     return "".join(f"\\{char}" if char in "\\`*_[]<>!#|" else char for char in words)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def mcp_commands(backend: Backend, later: Later) -> Table:
-    """Commands by name; `later` takes work that goes on after the answer."""
+    """Return the handlers by command name; `later` runs work after the answer."""
 
     def shown(row: dict[str, Any]) -> dict[str, Any]:
         problem = row.get("error")

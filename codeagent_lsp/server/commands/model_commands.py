@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def model_commands(backend: Backend) -> Table:
-    """Return the commands by name."""
+    """Return the handlers by command name."""
     models, front = backend.models, backend.front
 
     async def doctor(given: Arguments) -> list[dict[str, Any]]:

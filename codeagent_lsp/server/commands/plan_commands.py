@@ -1,4 +1,4 @@
-"""The commands of `codeagent.plan.*`. Not here: what becomes of the plan (`session/plan`)."""
+"""The commands of `codeagent.plan.*`. Not here: how a plan is carried out (`session/plan`)."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ if TYPE_CHECKING:
 
 
 class PlanCommands:
-    """Each method answers one command; `later` takes the work that goes on after the answer."""
+    """The handlers of these commands; `later` runs work after the answer."""
 
     def __init__(self, backend: Backend, later: Later) -> None:
         self._backend = backend
         self._later = later
 
     def table(self) -> Table:
-        """Return the commands by name."""
+        """Return the handlers by command name."""
         return {
             "codeagent.plan.show": self._show,
             "codeagent.plan.retryStep": self._retry,

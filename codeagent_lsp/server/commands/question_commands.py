@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def question_commands(backend: Backend) -> Table:
-    """Return the commands by name."""
+    """Return the handlers by command name."""
 
     def respond(given: Arguments) -> dict[str, bool]:
         answer = given["answer"]
@@ -31,7 +31,7 @@ def _questions(backend: Backend) -> list[dict[str, Any]]:
 
 
 def _changes(backend: Backend) -> list[dict[str, Any]]:
-    """Runs at rest with staged changes."""
+    """Return the runs with staged changes that are not active."""
     return [
         {
             "kind": "changes",
@@ -45,7 +45,7 @@ def _changes(backend: Backend) -> list[dict[str, Any]]:
 
 
 def _plans(backend: Backend) -> list[dict[str, Any]]:
-    """Plans at rest, by the step that is next."""
+    """Return the paused plans with their next step."""
     return [
         {
             "kind": "plan",

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class SessionCommands:
-    """Each method answers one command; `later` takes the work that goes on after the answer."""
+    """The handlers of these commands; `later` runs work after the answer."""
 
     def __init__(self, backend: Backend, later: Later) -> None:
         self._backend = backend
@@ -29,7 +29,7 @@ class SessionCommands:
         self._later = later
 
     def table(self) -> Table:
-        """Return the commands by name."""
+        """Return the handlers by command name."""
         return {
             "codeagent.session.new": self._new,
             "codeagent.session.list": lambda given: self._manager.list(),
@@ -62,7 +62,7 @@ class SessionCommands:
         return {"sessionId": session_id, "markdown": markdown}
 
     def _stored_events(self, session_id: str) -> Iterable[events.Event]:
-        """Yield the events of a session as they were recorded; what cannot be read is left out."""
+        """Yield the recorded events of a session; unreadable ones are left out."""
         for record in self._backend.store.load(session_id):
             try:
                 yield events.from_dict(record)
@@ -70,7 +70,7 @@ class SessionCommands:
                 continue
 
     async def _forget_documents(self, session_id: str, run_ids: Iterable[str], deleted: asyncio.Task[None]) -> None:
-        """Remove our documents about a deleted session, once nothing is added to them any more."""
+        """Remove the virtual documents of a deleted session, once nothing is added to them any more."""
         await asyncio.wait((deleted,))
         documents = self._backend.own_documents
         documents.remove(transcript_name(session_id), _export_name(session_id))

@@ -1,6 +1,6 @@
 """The commands of `codeagent.tools.*`, `codeagent.approvals.*` and `codeagent.mode.set`.
 
-Not here: who may call a tool (`tools/permissions`).
+Not here: permissions of tools (`tools/permissions`).
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 
 class ToolCommands:
-    """Each method answers one command."""
+    """The handlers of these commands."""
 
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
         self._registry = backend.registry
 
     def table(self) -> Table:
-        """Return the commands by name."""
+        """Return the handlers by command name."""
         registry = self._registry
         return {
             "codeagent.tools.list": lambda given: [self._listed(entry) for entry in registry.entries()],
@@ -68,7 +68,7 @@ class ToolCommands:
         return {"mode": given["mode"]}
 
     def _approvals(self, given: Arguments) -> list[dict[str, Any]]:
-        """Calls that are always allowed, and content that is trusted."""
+        """Return the calls that are always allowed, and the trusted skills and agents."""
         names = ("kind", "approvalId", "tool", "shown", "since")
         standing, trust = self._backend.standing, self._backend.knowledge.skills.trust
         calls = [("call", item.approval_id, item.tool, item.shown, item.since) for item in standing.all()]

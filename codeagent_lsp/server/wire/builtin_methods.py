@@ -1,7 +1,7 @@
-"""What the methods do that belong to every language server: the start, text sync, commands, the end.
+"""The methods that every language server has: start, text synchronisation, commands, shutdown.
 
-Overrides of pygls' own; the documents go to our `Documents` and never to pygls' workspace, which still keeps
-the workspace folders. Handlers registered with `@server.feature` for these methods run after them.
+Overrides of pygls' own; the documents go to our `Documents` and never to pygls' workspace, which still keeps the
+workspace folders. Handlers registered with `@server.feature` for these methods run after them.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Steps = Generator[Any, Any, Any]
 
 
 class CodeAgentProtocol(GuardedProtocol):
-    """The guard with the built-in methods of this server."""
+    """The dispatcher with the built-in methods of this server."""
 
     @lsp_method(types.INITIALIZE)
     def lsp_initialize(self, params: types.InitializeParams) -> Steps:
@@ -40,20 +40,20 @@ class CodeAgentProtocol(GuardedProtocol):
 
     @lsp_method(types.SHUTDOWN)
     def lsp_shutdown(self, *args: Any) -> Steps:
-        """Refuse everything from now on, let the feature handler clean up, cancel what runs."""
+        """Refuse all further messages but `exit`, let the feature handler clean up, cancel running requests."""
         self.phase = Phase.SHUT
         yield from self._user(types.SHUTDOWN, *args)
         self.cancel_all()
 
     @lsp_method(types.EXIT)
     def lsp_exit(self, *args: Any) -> Steps:
-        """Leave: 0 after `shutdown`, 1 without."""
+        """End the process: with code 0 after `shutdown`, else 1."""
         yield from self._user(types.EXIT, *args)
         self._server.leave(0 if self.phase is Phase.SHUT else 1, "the client asked for it")
 
     @lsp_method(types.TEXT_DOCUMENT_DID_OPEN)
     def lsp_text_document__did_open(self, params: types.DidOpenTextDocumentParams) -> Steps:
-        """Take a document in."""
+        """Add a document."""
         item = params.text_document
         self._server.documents.open(Document(item.uri, item.text, item.version, str(item.language_id)))
         yield from self._user(types.TEXT_DOCUMENT_DID_OPEN, params)
@@ -68,7 +68,7 @@ class CodeAgentProtocol(GuardedProtocol):
 
     @lsp_method(types.TEXT_DOCUMENT_DID_CLOSE)
     def lsp_text_document__did_close(self, params: types.DidCloseTextDocumentParams) -> Steps:
-        """Forget a document."""
+        """Remove a document."""
         self._server.documents.close(params.text_document.uri)
         yield from self._user(types.TEXT_DOCUMENT_DID_CLOSE, params)
 
@@ -76,7 +76,7 @@ class CodeAgentProtocol(GuardedProtocol):
     async def lsp_workspace__execute_command(  # type: ignore[override]
         self, params: types.ExecuteCommandParams
     ) -> Any:
-        """Run a command; a coroutine, so that `$/cancelRequest` reaches it."""
+        """Run a command; a coroutine, so that `$/cancelRequest` can cancel it."""
         return await self._server.execute_command(params.command, list(params.arguments or ()))
 
     def _user(self, method: str, *args: Any) -> Steps:

@@ -1,8 +1,7 @@
 """The connection to the client: a channel of bytes, and the thread that reads messages from it.
 
-The reader has a thread of its own, so that no tool, however many block, keeps it from reading. Messages are
-handed to the event loop a bounded number at a time. Not here: writing (`outgoing.py`), dispatch
-(`protocol_guard.py`).
+The reader has a thread of its own, so that blocking tools cannot keep it from reading. Messages are passed to the event
+loop a bounded number at a time. Not here: writing (`outgoing.py`), dispatch (`protocol_guard.py`).
 """
 
 from __future__ import annotations
@@ -17,21 +16,21 @@ from dataclasses import dataclass
 from codeagent_lsp.server.wire.envelope import PARSE_ERROR, Malformed, Message, read
 from codeagent_lsp.server.wire.framing import Damage, Framer
 
-MAX_AHEAD = 256  # messages read but not yet looked at
-MAX_SKIPPED = 256 * 1024 * 1024  # bytes without a header, after which a stream is given up
+MAX_AHEAD = 256  # messages read but not yet handled
+MAX_SKIPPED = 256 * 1024 * 1024  # bytes without a header after which the connection is closed
 _CHUNK = 64 * 1024
 
 
 @dataclass(frozen=True, slots=True)
 class Channel:
-    """A way to the client: `read` gives b"" at its end, `write` blocks until all is gone."""
+    """A byte stream to and from the client: `read` returns b"" at its end, `write` blocks until all is written."""
 
     read: Callable[[], bytes]
     write: Callable[[bytes], None]
 
 
 def pipe_channel(read_fd: int, write_fd: int) -> Channel:
-    """A channel over two file descriptors."""
+    """Return a channel over two file descriptors."""
 
     def write(data: bytes) -> None:
         view = memoryview(data)
@@ -42,15 +41,15 @@ def pipe_channel(read_fd: int, write_fd: int) -> Channel:
 
 
 def socket_channel(connection: socket.socket) -> Channel:
-    """A channel over a connected socket."""
+    """Return a channel over a connected socket."""
     return Channel(lambda: connection.recv(_CHUNK), connection.sendall)
 
 
 class Reader:
-    """Reads messages on its own thread and has `deliver` called with each, in order, on `loop`.
+    """Reads messages on its own thread and calls `deliver` with each, in order, on `loop`.
 
-    `ended` is called once, on the reader's thread, with the reason and the exit code it asks for: 1 for an
-    end of the stream, 3 for a stream in which no message is found.
+    `ended` is called once, on the reader's thread, with the reason and the exit code: 1 for an end of the stream, 3 for
+    a stream in which no message is found.
     """
 
     def __init__(self, channel: Channel, deliver: Callable[[Message], None], ended: Callable[[str, int], None]) -> None:

@@ -1,7 +1,7 @@
-"""Requests of ours that the client has not answered yet. Their ids are their own, apart from the client's.
+"""Our requests to the client that it has not answered yet. Their ids are separate from those of the client's requests.
 
-Every request ends: with the answer, an error, or its time limit, after which nothing of it is kept and a late
-answer finds nobody. Not here: sending (`protocol_guard.py`).
+Every request ends: with the answer, an error, or its time limit, after which it is forgotten and a late answer is
+ignored. Not here: sending (`protocol_guard.py`).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class _Waiting:
 
 
 class ClientRequests:
-    """The registry. `structure(method, result)` converts an answer and raises ValueError for a bad one."""
+    """The pending requests. `structure(method, result)` converts an answer and raises ValueError for a bad one."""
 
     def __init__(self, structure: Callable[[str, Any], Any]) -> None:
         self._structure = structure
@@ -37,23 +37,23 @@ class ClientRequests:
         return len(self._waiting)
 
     def add(self, method: str) -> tuple[str, Future[Any]]:
-        """A new id and the future that its answer resolves."""
+        """Return a new id and the future that its answer resolves."""
         identity, future = f"server-{next(self._numbers)}", Future[Any]()
         self._waiting[identity] = _Waiting(method, future)
         return identity, future
 
     def forget(self, identity: str) -> None:
-        """Keep nothing of a request."""
+        """Remove a request."""
         self._waiting.pop(identity, None)
 
     def expire(self, identity: str, seconds: float) -> None:
-        """End a request that was not answered in time."""
+        """End a request that was not answered in time, with an EditorError."""
         waiting = self._waiting.pop(identity, None)
         if waiting is not None:
             _fail(waiting.future, EditorError("editor.timeout", method=waiting.method, seconds=f"{seconds:g}"))
 
     def answer(self, identity: Any, raw: dict[str, Any]) -> None:
-        """Resolve the request a response belongs to; an unknown id is ignored."""
+        """Resolve the request that a response belongs to; an unknown id is ignored."""
         waiting = self._waiting.pop(identity, None) if isinstance(identity, str) else None
         if waiting is None or waiting.future.done():
             return
@@ -66,7 +66,7 @@ class ClientRequests:
             _fail(waiting.future, EditorError("editor.error", method=waiting.method, message=str(error)))
 
     def close(self) -> None:
-        """End all requests: the connection is gone."""
+        """End all requests with an EditorError: the connection is gone."""
         for identity in tuple(self._waiting):
             waiting = self._waiting.pop(identity)
             _fail(waiting.future, EditorError("editor.gone", method=waiting.method))

@@ -1,7 +1,7 @@
-"""From the bytes of one body to a checked JSON-RPC message. Pure.
+"""Parses the bytes of one body into a checked JSON-RPC 2.0 message. Pure functions.
 
-Only the outermost object is looked at; `params` stay plain JSON, whatever keys they hold. Not here: LSP types
-(`params.py`) and who answers (`protocol_guard.py`).
+Only the outermost object is checked; `params` stay plain JSON, whatever keys they have. Not here: LSP types
+(`params.py`) and answering (`protocol_guard.py`).
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ INVALID_REQUEST = -32600
 
 MessageId = str | int | float
 
-_SALVAGE_LIMIT = 1024 * 1024  # a longer broken body is not searched for the messages it swallowed
+_SALVAGE_LIMIT = 1024 * 1024  # a longer broken body is not searched for further messages in it
 _SPACE = " \t\r\n"
 _HEADER_NAME = b"content-length:"
 _LONGEST_HEADER = 40
-_CUT_HEADER = re.compile(  # a header, or what there is of it, at the very end
+_CUT_HEADER = re.compile(  # a header, or the beginning of one, at the very end
     b"(?:%s|content-length[ \t]*:?[ \t]*[0-9]*[ \t]*\r?)\\Z"
     % b"|".join(_HEADER_NAME[:size] for size in range(1, len(_HEADER_NAME) - 1)),
     re.IGNORECASE,
@@ -32,7 +32,7 @@ _CUT_HEADER = re.compile(  # a header, or what there is of it, at the very end
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A message that wants exactly one answer."""
+    """A message that must be answered exactly once."""
 
     id: MessageId
     method: str
@@ -41,7 +41,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Notification:
-    """A message that wants no answer."""
+    """A message that must not be answered."""
 
     method: str
     raw: dict[str, Any]
@@ -57,7 +57,7 @@ class Response:
 
 @dataclass(frozen=True, slots=True)
 class Malformed:
-    """Something that is answered with an error; `id` is None when none could be read."""
+    """An invalid message, which is answered with an error; `id` is None when none could be read."""
 
     id: MessageId | None
     code: int
@@ -68,7 +68,7 @@ Message = Request | Notification | Response | Malformed
 
 
 def read(body: bytes) -> tuple[Message, bytes]:
-    """The message in a body, and what stands behind it and belongs to the next one (usually nothing)."""
+    """Parse the message in a body. Also return the bytes after it that belong to the next message (usually none)."""
     try:
         text = body.decode("utf-8")
     except UnicodeDecodeError:
@@ -87,7 +87,7 @@ def read(body: bytes) -> tuple[Message, bytes]:
 
 
 def classify(value: Any) -> Message:
-    """What kind of message a JSON value is."""
+    """Return the kind of message that a JSON value is."""
     if not isinstance(value, dict):
         return Malformed(None, INVALID_REQUEST, "a message is one JSON object; there are no batches")
     identity = value["id"] if is_id(value.get("id")) else None
@@ -106,7 +106,7 @@ def classify(value: Any) -> Message:
 
 
 def is_id(value: Any) -> bool:
-    """Whether a JSON value can be the id of a request."""
+    """Return whether a JSON value can be the id of a request."""
     if isinstance(value, float):
         return math.isfinite(value)
     return isinstance(value, str | int) and not isinstance(value, bool)
@@ -120,14 +120,14 @@ def _answer(value: dict[str, Any]) -> Message:
 
 
 def _decode(text: str) -> tuple[Any, str]:
-    """The first JSON value of `text` and the rest of it, "" when that is white space alone."""
+    """Return the first JSON value of `text` and the rest of it, "" when that is white space only."""
     start = len(text) - len(text.lstrip(_SPACE))
     value, end = _DECODER.raw_decode(text, start)
     return value, text[end:].lstrip(_SPACE)
 
 
 def _swallowed(body: bytes) -> bytes:
-    """The messages behind a broken one, when its length was announced too long."""
+    """Return the messages after a broken one whose length was announced too long."""
     if len(body) <= _SALVAGE_LIMIT and (place := find_header(body)) >= 0:
         return body[place:]
     cut = _CUT_HEADER.search(body[-_LONGEST_HEADER:])
@@ -135,7 +135,7 @@ def _swallowed(body: bytes) -> bytes:
 
 
 def _begins_header(tail: bytes) -> bool:
-    """Whether `tail` is the start of the next message's header, cut off by a length that was too long."""
+    """Return whether `tail` is the start of the next message's header, cut off by a length that was too long."""
     return _CUT_HEADER.match(tail) is not None or find_header(tail) == 0
 
 

@@ -1,6 +1,6 @@
-"""What the client is told when a handler fails: a code, one sentence, and nothing that could be a secret.
+"""Describes failures of handlers to the client: a code, one sentence, and nothing that could be a secret.
 
-Not here: sending it (`protocol_guard.py`).
+Not here: sending them (`protocol_guard.py`).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _log = logging.getLogger(__name__)
 
 
 def describe(error: BaseException, method: str, language: str) -> dict[str, Any]:
-    """The `error` member of the answer. Errors of our own speak for themselves, all others only by name."""
+    """Return the `error` member of the answer. Errors of our own give their message, all others only their type."""
     if isinstance(error, JsonRpcException):
         return {"code": error.code, "message": error.message}
     if isinstance(error, CodeAgentError):
@@ -33,7 +33,9 @@ def describe(error: BaseException, method: str, language: str) -> dict[str, Any]
 
 
 def log_failure(error: BaseException | None, method: str) -> None:
-    """Log where a handler failed. Messages of exceptions can hold file contents or keys and are left out."""
+    """Log where a handler failed, with the stack. Messages of exceptions can contain file contents or keys and are left
+    out.
+    """
     if error is None or isinstance(error, JsonRpcException | CodeAgentError):
         return
     frames = "".join(traceback.format_tb(error.__traceback__, limit=-_FRAMES))

@@ -1,9 +1,9 @@
-"""Cuts a stream of bytes into message bodies, and finds its way back after damage. Pure, no input or output.
+"""Splits a byte stream into message bodies (LSP base protocol), and resynchronises after damage. Pure, without I/O.
 
-Legal is more than most servers take: any case of the header names, no space after the colon, bare line feeds,
-headers before and after `Content-Length`, which counts when it comes last. After damage everything is skipped
-up to the next `Content-Length` header. Such a header never stands inside valid JSON, where a string has no
-raw line end, so a body that contains one was announced too long and is cut there. Not here: JSON.
+It accepts more than most servers: any case of the header names, no space after the colon, bare line feeds, headers
+before and after `Content-Length`, of which the last one counts. After damage everything is skipped up to the next
+`Content-Length` header. Such a header never occurs inside valid JSON, where a string has no raw line end, so a body
+that contains one was announced too long and is cut there. Not here: JSON (`envelope.py`).
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ _OVERLAP = 64  # longer than any header the pattern accepts
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """The bytes of one message, whole as far as the framing tells."""
+    """The bytes of one message, complete as far as the framing can tell."""
 
     data: bytes
 
 
 @dataclass(frozen=True, slots=True)
 class Damage:
-    """The stream was not what it should be, and why; reading goes on behind it."""
+    """An error in the stream, with its reason; reading goes on after it."""
 
     reason: str
 
 
 class Framer:
-    """Feed bytes in, take frames out with `next` until it gives None."""
+    """A parser of frames: put bytes in with `feed`, take frames out with `next` until it returns None."""
 
     def __init__(self, max_body: int = MAX_BODY) -> None:
         self.skipped = 0  # bytes thrown away since the last good header
@@ -51,15 +51,15 @@ class Framer:
         self._refused = False
 
     def feed(self, data: bytes) -> None:
-        """Take bytes as they come."""
+        """Add received bytes."""
         self._buffer += data
 
     def unread(self, tail: bytes) -> None:
-        """Put back the end of the last body: it belongs to what follows."""
+        """Put back the end of the last body, which belongs to the next message."""
         self._buffer[:0] = tail
 
     def next(self) -> Body | Damage | None:
-        """The next frame, or None until more bytes are fed."""
+        """Return the next frame, or None until more bytes are fed."""
         while True:
             if self._searching and not self._search():
                 return None
@@ -81,7 +81,7 @@ class Framer:
         match = _HEADER.fullmatch(line.rstrip(b"\r\n"))
         length = _LENGTH.search(line)
         if line.strip(b"\r\n") and (match is None or (length is not None and length.start() > 0)):
-            return self._damage("not a header")  # the line stays, a header may stand at its end
+            return self._damage("not a header")  # the line stays in the buffer: it may end with a header
         del self._buffer[: end + 1]
         return line.rstrip(b"\r\n")
 
@@ -139,7 +139,9 @@ class Framer:
 
 
 def find_header(data: bytes | bytearray, start: int = 0) -> int:
-    """Where a complete `Content-Length` line begins in `data`, or -1. Fast, for the usual spellings."""
+    """Return the offset of the first complete `Content-Length` line in `data`, or -1. Fast, for the usual spellings
+    only.
+    """
     places = []
     for spelling in _SPELLINGS:
         place = data.find(spelling, start)

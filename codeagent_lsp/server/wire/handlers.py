@@ -1,7 +1,7 @@
-"""Runs a handler, whatever its kind: plain function, coroutine, thread function, or pygls' generators.
+"""Runs a handler of any kind: plain function, coroutine, thread function, or pygls' generators.
 
-A plain function runs at once, in the order the messages came; what takes longer is handed back to be started.
-Neither ever raises but gives an `Outcome`, so not even a `SystemExit` in a handler reaches the event loop.
+A plain function runs at once, in the order the messages came; what takes longer is returned to be started later.
+Neither raises but returns an `Outcome`, so that not even a `SystemExit` in a handler reaches the event loop.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Executors = Callable[[], Executor]
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a handler ended: `error` is None when `value` is its result."""
+    """The result of a handler: `error` is None when `value` is its result."""
 
     value: Any = None
     error: BaseException | None = None
@@ -35,7 +35,7 @@ class Later:
     start: Callable[[], Awaitable[Any]]
 
     async def outcome(self) -> Outcome:
-        """Run it to its end; only being cancelled is an exception here."""
+        """Run it to its end; raises only when it is cancelled."""
         try:
             return Outcome(await self.start())
         except asyncio.CancelledError:
@@ -45,7 +45,7 @@ class Later:
 
 
 def run(handler: Handler, params: Any, executor: Executors) -> Outcome | Later:
-    """Run a handler as far as it goes without waiting. `executor` gives the pool for thread functions."""
+    """Run a handler as far as it goes without waiting. `executor` returns the pool for thread functions."""
     try:
         result = _call(handler, (params,), {}, executor)
     except BaseException as error:  # noqa: BLE001 (a handler must not end the server, whatever it raises)

@@ -1,8 +1,8 @@
-"""How the process takes over its streams, when it leaves, and with which exit code.
+"""Takes over the standard streams, and ends the process with its exit code.
 
-0: `exit` after `shutdown`, or the end of input after it. 1: the same without `shutdown`, or the client's
-process is gone. 3: nothing the client sent made sense, or it stopped reading for good. 128 + n: signal n.
-Whatever threads are busy, the process is gone `LEAVE_SECONDS` after it was told to. Not here: the protocol.
+0: `exit` after `shutdown`, or the end of input after it. 1: the same without `shutdown`, or the client's process is
+gone. 3: no message in what the client sent, or it stopped reading. 128 + n: signal n. Even when threads are busy, the
+process ends within `LEAVE_SECONDS`. Not here: the protocol.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _log = logging.getLogger(__name__)
 
 
 class Departure:
-    """Whether and why the process is leaving. The first reason counts. Safe from threads and signals."""
+    """The request to end the process, with code and reason; the first one counts. Safe from threads and signals."""
 
     def __init__(self) -> None:
         self.code: int | None = None
@@ -40,14 +40,14 @@ class Departure:
         self._begun = asyncio.Event()
 
     def bind(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Wake `loop` when it begins, and from then on let the process live `LEAVE_SECONDS` at most."""
+        """Set the loop that is woken when leaving begins; from then on the process ends within `LEAVE_SECONDS`."""
         with self._lock:
             self._loop = loop
             if self.code is not None:
                 self._announce(loop, self.code)
 
     def begin(self, code: int, reason: str) -> None:
-        """Leave with `code`."""
+        """Begin to leave with this exit code; later calls are ignored."""
         with self._lock:
             if self.code is not None:
                 return
@@ -56,7 +56,7 @@ class Departure:
                 self._announce(self._loop, code)
 
     async def wait(self) -> int:
-        """The exit code, once there is one."""
+        """Wait until leaving begins and return the exit code."""
         await self._begun.wait()
         _log.info("Leaving: %s.", self.reason)
         return self.code or 0
@@ -72,10 +72,10 @@ class Departure:
 
 
 def take_stdio() -> Channel:
-    """The client's channel, moved off the standard streams.
+    """Return the client's channel, moved off the standard streams.
 
-    Afterwards stdin is empty and stdout is stderr, for this process and its children: no stray print and no
-    child can touch the protocol.
+    Afterwards stdin is empty and stdout is stderr, for this process and its children: no stray print and no child can
+    disturb the protocol.
     """
     read_fd, write_fd = os.dup(0), os.dup(1)
     for fd in (read_fd, write_fd):
@@ -85,7 +85,7 @@ def take_stdio() -> Channel:
 
 
 def guard_stdio() -> None:
-    """Give this process and its children an empty stdin, and stderr for stdout."""
+    """Give this process and its children an empty stdin, and stderr as stdout."""
     sys.stdout.flush()
     null = os.open(os.devnull, os.O_RDWR)
     try:
@@ -99,7 +99,7 @@ def guard_stdio() -> None:
 
 
 def leave_on_signals(leave: Callable[[int, str], None]) -> None:
-    """Have SIGTERM and SIGINT call `leave(128 + number, reason)` in the main thread."""
+    """Install handlers for SIGTERM and SIGINT that call `leave(128 + number, reason)` in the main thread."""
 
     def handle(number: int, _frame: FrameType | None) -> None:
         leave(128 + number, signal.Signals(number).name)
@@ -109,7 +109,7 @@ def leave_on_signals(leave: Callable[[int, str], None]) -> None:
 
 
 async def watch_parent(pid: int | None, leave: Callable[[int, str], None], code: Callable[[], int]) -> None:
-    """Leave once the client's process is gone. One that cannot be seen from here is not watched."""
+    """Leave once the client's process has ended. A process that cannot be seen from here is not watched."""
     if pid is None or pid <= 0 or not is_alive(pid):
         return
     while is_alive(pid):  # noqa: ASYNC110 (there is no event for the end of a process that is no child)
@@ -118,7 +118,7 @@ async def watch_parent(pid: int | None, leave: Callable[[int, str], None], code:
 
 
 def is_alive(pid: int) -> bool:
-    """Whether a process exists and is more than a zombie."""
+    """Return whether a process exists and is not a zombie."""
     try:
         os.kill(pid, 0)
     except (ProcessLookupError, OverflowError):
@@ -133,7 +133,7 @@ def is_alive(pid: int) -> bool:
 
 
 async def run_callbacks(callbacks: Iterable[Callback], seconds: float = CLOSE_SECONDS) -> None:
-    """Run them side by side, `seconds` at most; a failure is logged."""
+    """Run the callbacks concurrently, for `seconds` at most; failures are logged."""
     tasks = [asyncio.ensure_future(_guarded(callback)) for callback in callbacks]
     if tasks:
         _, late = await asyncio.wait(tasks, timeout=seconds)
@@ -149,7 +149,7 @@ def end_process(code: int) -> NoReturn:
         try:
             stream.flush()
         except (OSError, ValueError):
-            pass  # whoever read it is gone
+            pass  # the reader of the stream is gone
     os._exit(code)
 
 

@@ -1,8 +1,8 @@
 """The queue of messages to the client and the one thread that writes it.
 
-A client that stops reading blocks this thread and nothing else. What may be lost is merged or dropped while
-it waits: of the reports of one progress token only the last is kept, of other passing news the newest. All
-else is kept up to a hard limit; past it the connection is given up. Not here: what the messages say.
+A client that stops reading blocks this thread and nothing else. Some messages are merged or dropped while they are
+queued: of the reports of one progress token only the last is kept, of other droppable messages the newest. All others
+are kept up to a hard limit; past it the connection is closed. Not here: the content of messages.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ class _Item:
 
 
 class Outgoing:
-    """Thread-safe. `write` takes bytes and blocks until they are gone; it runs on a thread of its own.
+    """The thread-safe queue. `write` takes bytes and blocks until they are written; it runs on a thread of its own.
 
-    `give_up` is called once, from any thread, with the reason why nothing more can be sent and the exit code
-    it asks for: 1 when the client closed its end, 3 when it does not read.
+    `give_up` is called once, from any thread, with the reason why nothing more can be sent and the exit code: 1 when
+    the client closed its end, 3 when it does not read.
     """
 
     def __init__(
@@ -43,7 +43,7 @@ class Outgoing:
         self._hard_limit = hard_limit
         self._passing_limit = passing_limit
         self._changed = threading.Condition()
-        self._items: dict[int, _Item] = {}  # in the order of sending
+        self._items: dict[int, _Item] = {}  # by number, in the order of sending
         self._merged: dict[Hashable, int] = {}
         self._next = 0
         self._size = 0
@@ -65,8 +65,8 @@ class Outgoing:
     ) -> None:
         """Queue one message body.
 
-        A waiting message with the same `merge` key is replaced; `seal` ends that for a key, so that later
-        messages go behind this one. A `passing` message may be dropped when too many wait.
+        A queued message with the same `merge` key is replaced; `seal` ends that for a key, so that later messages go
+        after this one. A `passing` message may be dropped when too many are queued.
         """
         data = b"Content-Length: %d\r\n\r\n%s" % (len(body), body)
         with self._changed:
@@ -87,7 +87,7 @@ class Outgoing:
         self._give_up(f"the client has not read {self._hard_limit} bytes", 3)
 
     def flush(self, seconds: float) -> bool:
-        """Wait until everything is written, `seconds` at most; whether it is."""
+        """Wait until everything is written, for `seconds` at most; return whether it is."""
         deadline = time.monotonic() + seconds
         with self._changed:
             return self._changed.wait_for(
@@ -96,7 +96,7 @@ class Outgoing:
 
     @property
     def waiting(self) -> int:
-        """Bytes that wait to be written."""
+        """Return the number of bytes that are queued."""
         return self._size
 
     def _append(self, item: _Item) -> None:

@@ -1,4 +1,4 @@
-"""From plain JSON to the LSP types, strictly, and which key is wrong when that fails.
+"""Converts plain JSON strictly to the LSP types, and names the wrong key when that fails.
 
 Not here: the outermost object (`envelope.py`) and what a handler makes of its parameters.
 """
@@ -17,7 +17,7 @@ _WORDS = {str: "a string", int: "a whole number", float: "a number", bool: "true
 
 
 def make_converter() -> cattrs.Converter:
-    """A converter for the LSP types that refuses a number where a string belongs, and the like."""
+    """Return a converter for the LSP types that does not coerce types, e.g. a number to a string."""
     converter = cattrs.Converter()
     for kind in (str, int, float, bool):
         converter.register_structure_hook(kind, _strict)
@@ -25,9 +25,9 @@ def make_converter() -> cattrs.Converter:
 
 
 def structure_params(converter: cattrs.Converter, method: str, raw: dict[str, Any]) -> Any:
-    """The `params` of a message as the type LSP gives them, or as plain JSON for methods LSP does not know.
+    """Convert the `params` of a message to their LSP type; plain JSON for methods that LSP does not define.
 
-    Raises JsonRpcInvalidParams naming the wrong key, never the value.
+    JsonRpcInvalidParams names the wrong key, never the value.
     """
     known = types.METHOD_TO_TYPES.get(method)
     if known is None:
@@ -41,7 +41,7 @@ def structure_params(converter: cattrs.Converter, method: str, raw: dict[str, An
 
 
 def structure_result(converter: cattrs.Converter, method: str, result: Any) -> Any:
-    """A client's result as the type LSP gives it; ValueError when it is not one."""
+    """Convert a client's result to its LSP type; ValueError when it does not fit."""
     known = types.METHOD_TO_TYPES.get(method)
     if known is None or known[1] is None:
         return result
@@ -52,7 +52,7 @@ def structure_result(converter: cattrs.Converter, method: str, result: Any) -> A
 
 
 def wrong_key(error: BaseException) -> str:
-    """The path of the first wrong key and what is wrong with it."""
+    """Return the path of the first wrong key and what is wrong with it."""
     path = ""
     while True:
         path += _step(error)

@@ -1,8 +1,8 @@
 """The dispatcher: every request of the client is answered exactly once, and nothing it sends ends the server.
 
-A subclass of pygls' protocol that keeps its registry of features and commands and replaces what stands
-between the wire and the handlers: the state of the connection, cancelling, answering, our own requests.
-Not here: what the built-in methods do (`builtin_methods.py`), how errors read (`failures.py`).
+A subclass of pygls' protocol that keeps its registry of features and commands and replaces the code between transport
+and handlers: the state of the connection, cancelling, answering, requests to the client. Not here: what the built-in
+methods do (`builtin_methods.py`), how errors are described (`failures.py`).
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ if TYPE_CHECKING:
 
 NOT_INITIALIZED = -32002
 CANCELLED = -32800
-REQUEST_SECONDS = 600.0  # the limit of requests for which the caller names none
+REQUEST_SECONDS = 600.0  # the time limit of requests sent by `send_request`
 _PASSING = frozenset({"codeagent/event", types.WINDOW_LOG_MESSAGE, types.TELEMETRY_EVENT, types.LOG_TRACE})
 
 _log = logging.getLogger(__name__)
 
 
 class Phase(Enum):
-    """How far the life of a connection has come."""
+    """The state of a connection in its life cycle."""
 
     FRESH = auto()
     STARTING = auto()
@@ -60,7 +60,7 @@ class Phase(Enum):
 
 @dataclass(eq=False, slots=True)
 class _Flight:
-    """A request that is being handled; `task` is None while its handler runs for the first time."""
+    """A request that is being handled; `task` is None until its handler waits for something."""
 
     id: MessageId
     method: str
@@ -68,7 +68,7 @@ class _Flight:
 
 
 class GuardedProtocol(LanguageServerProtocol):
-    """Everything between a message and its handler, and back. On the event loop; `notify` from any thread."""
+    """Handles messages and their answers, on the event loop; `notify` can be called from any thread."""
 
     _server: Served
 
@@ -93,7 +93,9 @@ class GuardedProtocol(LanguageServerProtocol):
                 self._refuse(message.id, message.code, message.reason)
 
     async def request(self, method: str, params: Any, timeout: float) -> Any:  # noqa: ASYNC109
-        """Ask the client; the result as an LSP type. EditorError if it refuses or says nothing in time."""
+        """Send a request to the client and return the result as an LSP type. EditorError if it refuses or does not
+        answer within `timeout` seconds.
+        """
         identity, future = self._ask(method, params, timeout)
         try:
             return await asyncio.wrap_future(future)
@@ -101,7 +103,9 @@ class GuardedProtocol(LanguageServerProtocol):
             self.requests.forget(identity)
 
     def notify(self, method: str, params: Any | None = None) -> None:
-        """Send a notification. Waiting progress reports are merged, passing news may be dropped."""
+        """Send a notification. Queued progress reports are merged; events, logs and telemetry may be dropped from the
+        queue.
+        """
         plain = self._converter.unstructure(params)
         key, is_report = _progress_key(method, plain)
         self._send(
@@ -118,27 +122,27 @@ class GuardedProtocol(LanguageServerProtocol):
         callback: Callable[[Any], None] | None = None,
         msg_id: str | int | None = None,
     ) -> Future[Any]:
-        """pygls' own way to ask, with an id of ours and a long time limit. `request` is the better one."""
+        """Send a request in pygls' own way, with an id of ours and a time limit of 10 minutes. Prefer `request`."""
         _, future = self._ask(method, params, REQUEST_SECONDS)
         if callback is not None:
             future.add_done_callback(lambda done: None if done.exception() else callback(done.result()))
         return future
 
     def cancel(self, identity: Any) -> None:
-        """Answer a running request as cancelled, now, and stop its handler; a late result is dropped."""
+        """Answer a running request as cancelled at once, and stop its handler; a later result is dropped."""
         flight = self._flights.get(identity) if is_id(identity) else None
         if flight is not None and self._settle(flight, _cancelled(flight)) and flight.task is not None:
             flight.task.cancel()
 
     def cancel_all(self) -> None:
-        """Cancel every running request but the one whose handler calls this."""
+        """Cancel every running request except the one whose handler calls this."""
         here = asyncio.current_task()
         for flight in tuple(self._flights.values()):
             if flight.task is not None and flight.task is not here:
                 self.cancel(flight.id)
 
     def close(self) -> None:
-        """Stop every handler and end every request to the client; the connection is gone."""
+        """Stop all handlers and end all requests to the client; the connection is gone."""
         for task in self._background:
             task.cancel()
         self.requests.close()
@@ -168,7 +172,7 @@ class GuardedProtocol(LanguageServerProtocol):
                 self._spawn(_log_later(outcome, method))
 
     def _refusal(self, request: Request) -> tuple[int, str] | None:
-        """Why a request is not even looked at in this phase, or None."""
+        """Return the error code and reason why a request is refused in this phase, or None."""
         if request.id in self._flights:
             return INVALID_REQUEST, "a request with this id is being worked on"
         if self.phase is Phase.SHUT:
@@ -178,13 +182,13 @@ class GuardedProtocol(LanguageServerProtocol):
         return None if self.phase is Phase.READY else (NOT_INITIALIZED, "the server is not initialized yet")
 
     def _start(self, method: str, raw: dict[str, Any]) -> Outcome | Later:
-        """Find, feed and run the handler of a message."""
+        """Find the handler of a message, convert its params and run it."""
         handler = self.fm.builtin_features.get(method) or self.fm.features.get(method)
         if handler is None:
             return Outcome(error=JsonRpcMethodNotFound.of(method[:100]))
         try:
             params = structure_params(self._converter, method, raw)
-        except Exception as error:  # noqa: BLE001 (told to the client)
+        except Exception as error:  # noqa: BLE001 (sent to the client)
             return Outcome(error=error)
         return run(handler, params, lambda: self._server.thread_pool)
 
@@ -209,7 +213,7 @@ class GuardedProtocol(LanguageServerProtocol):
             self._settle(flight, body)
 
     def _settle(self, flight: _Flight, body: bytes) -> bool:
-        """Answer a request unless it is answered already; whether it was this call."""
+        """Answer a request unless it has been answered; return whether this call did it."""
         if self._flights.get(flight.id) is not flight:
             return False
         del self._flights[flight.id]
@@ -233,7 +237,7 @@ class GuardedProtocol(LanguageServerProtocol):
             self.outgoing.send(encode(message), **options)
 
     def _send_data(self, data: Any) -> None:
-        """What pygls itself sends by this path, without its habit of logging the payload."""
+        """Send what pygls itself sends, without logging its content as pygls does."""
         self._send(self._converter.unstructure(data))
 
     def _spawn(self, work: Any) -> asyncio.Task[None]:
@@ -244,12 +248,12 @@ class GuardedProtocol(LanguageServerProtocol):
 
 
 def encode(message: Any) -> bytes:
-    """A message as JSON. ASCII, so that half a surrogate pair does no harm; ValueError for NaN."""
+    """Encode a message as JSON in ASCII, so that lone surrogates do no harm; ValueError for NaN."""
     return json.dumps(message, separators=(",", ":"), allow_nan=False, default=_plain).encode("ascii")
 
 
 def _plain(value: Any) -> Any:
-    """The JSON shape of what the LSP converter does not know, such as models with aliases."""
+    """Return the JSON form of values that the LSP converter does not know, such as models with aliases."""
     dump = getattr(value, "model_dump", None)
     if dump is None:
         raise TypeError(f"{type(value).__name__} has no JSON form")
@@ -257,7 +261,7 @@ def _plain(value: Any) -> Any:
 
 
 def _message(**members: Any) -> dict[str, Any]:
-    """A message with those members that have a value."""
+    """Return a message with those members that are not None."""
     return {"jsonrpc": "2.0", **{name: value for name, value in members.items() if value is not None}}
 
 
@@ -270,7 +274,7 @@ def _error(code: int, message: str) -> dict[str, Any]:
 
 
 def _progress_key(method: str, params: Any) -> tuple[tuple[str, Any] | None, bool]:
-    """The key of a work-done progress message and whether it is a report; begin and end never merge."""
+    """Return the key of a work-done progress message and whether it is a report; begin and end never merge."""
     value = params.get("value") if method == types.PROGRESS and isinstance(params, dict) else None
     if not isinstance(value, dict) or "kind" not in value:
         return None, False

@@ -1,4 +1,4 @@
-"""What the protocol asks of the server that it belongs to. Not here: the server (`server.py`)."""
+"""The interface that the protocol needs of its server. Not here: the server (`server.py`)."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from pygls.lsp.server import LanguageServer
 from codeagent_lsp.server.documents import Documents
 
 ExecuteCommand = Callable[[str, list[Any]], Awaitable[Any]]
-"""Runs a command by its name with its arguments and returns the answer."""
+"""A function that runs a command by its name with its arguments and returns the answer."""
 
 
 class Served(LanguageServer):
-    """A server of this protocol: `documents` are the open buffers, `language` is the language of messages."""
+    """A server with this protocol: `documents` are the open documents, `language` is the language of messages."""
 
     documents: Documents
     language: str
@@ -23,7 +23,7 @@ class Served(LanguageServer):
 
     @abstractmethod
     def started(self, process_id: int | None) -> None:
-        """Begin what waits for the reply to `initialize`; `process_id` is the client's."""
+        """Start what follows a successful `initialize`; `process_id` is the client's, None when it gave none."""
 
     @abstractmethod
     def leave(self, code: int, reason: str) -> None:
