@@ -7,24 +7,21 @@ changes (`session/proposal.py`) and how the outcome is judged (`outcomes.py`).
 
 from __future__ import annotations
 
-import asyncio
 import os
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lsprotocol import types
 
-from codeagent_lsp.errors import EditorError, FileRefused
+from codeagent_lsp.errors import EditorError
+from codeagent_lsp.server.current_texts import CurrentTexts
 from codeagent_lsp.server.minimal_edits import minimal_edits
-from codeagent_lsp.server.outcomes import Said, Try, holds, report, same_text
+from codeagent_lsp.server.missing_operations import delete_for_client, drop_empty_files, make_empty_files, make_folder
+from codeagent_lsp.server.outcomes import Said, Try, report
 from codeagent_lsp.server.wire.client_requests import METHOD_NOT_FOUND
 from codeagent_lsp.workspace.changes.changeset import Changeset, Current, FileChange, HunkConflict
 from codeagent_lsp.workspace.changes.editor import Applied
-from codeagent_lsp.workspace.files import uris
-from codeagent_lsp.workspace.text.document import Document
 
 if TYPE_CHECKING:
     from codeagent_lsp.server.client import Client
@@ -32,7 +29,6 @@ if TYPE_CHECKING:
 APPLY_SECONDS = 30.0
 SETTLE_SECONDS = 0.5
 REFUSED_SECONDS = 0.2  # a client that refuses may have applied a part, and sends it up to 150 ms later
-POLL_SECONDS = 0.02
 CANNOT = "the editor cannot apply this change"
 
 Operation = types.TextDocumentEdit | types.CreateFile | types.RenameFile | types.DeleteFile
@@ -47,12 +43,12 @@ class LspEditor:
         read_disk: Callable[[str], str | None],
     ) -> None:
         self._client = client
-        self._read_disk = read_disk
+        self._texts = CurrentTexts(client.server.documents, read_disk)
 
     async def apply(self, changeset: Changeset, label: str, may_lose: frozenset[str] = frozenset()) -> Applied:
         """Apply the changes; see `workspace.changes.editor.Editor`."""
         paths = [change.moved_from or change.path for change in changeset]
-        current = {path: self._current(path) for path in (*paths, *changeset.paths)}
+        current = {path: self._texts.current(path) for path in (*paths, *changeset.paths)}
         rebased = _filling(changeset, current).rebase(current)
         conflicts, tries = list(rebased.conflicts), list[Try]()
         steps, origins = self._steps(rebased.changeset)
@@ -89,77 +85,44 @@ class LspEditor:
 
     def has_unsaved_text(self, path: str) -> bool:
         """Return whether the buffer differs from the file; see `workspace.changes.editor.Editor`."""
-        document = self._document(path)
-        return document is not None and not same_text(self._disk(path), document.text)
+        return self._texts.has_unsaved_text(path)
 
     def _is_safe(self, change: FileChange, may_lose: frozenset[str], conflicts: list[HunkConflict]) -> bool:
         """Return False, and record a conflict, where the change would overwrite or delete text that must be kept."""
-        now = self._current(change.path).text
+        now = self._texts.current(change.path).text
         taken = change.kind in ("create", "move") and (now is not None or os.path.lexists(change.path))
-        lost = change.kind == "delete" and change.path not in may_lose and self.has_unsaved_text(change.path)
+        lost = change.kind == "delete" and change.path not in may_lose and self._texts.has_unsaved_text(change.path)
         if taken or lost:
             conflicts.append(HunkConflict(change.path, 1, change.text or "", now or ""))
         return not (taken or lost)
 
     async def _apply_group(self, group: Sequence[FileChange], label: str) -> list[Try]:
-        made = self._make_empty_files(group)
-        self._delete_for_client(group)
-        before = [self._current(change.path).text for change in group]
+        made = make_empty_files(self._client.policy, group)
+        delete_for_client(self._client.policy, group)
+        before = [self._texts.current(change.path).text for change in group]
         operations = [operation for change in group for operation in self._operations(change)]
         said, reason = await self._send(operations, label)
         wait = REFUSED_SECONDS if said == "no" else SETTLE_SECONDS
         tries = []
         for change, text in zip(group, before, strict=True):
-            arrived = await self._arrives(change, wait)
-            tries.append(Try(change, arrived, text, self._current(change.path).text, said, reason))
+            arrived = await self._texts.arrives(change, wait)
+            tries.append(Try(change, arrived, text, self._texts.current(change.path).text, said, reason))
         if said == "no":
-            self._drop_empty_files(made)
+            drop_empty_files(self._texts, made)
         return tries
-
-    def _make_empty_files(self, group: Sequence[FileChange]) -> list[str]:
-        """Create empty files for the edits to fill, for a client that cannot create files. The user has accepted.
-
-        Returns what was made: the files, then their folders, the innermost first.
-        """
-        policy = self._client.policy
-        if policy.creates or not policy.applies_edits:
-            return []
-        paths = [change.path for change in group if change.kind == "create" and Path(change.path).is_absolute()]
-        folders: list[str] = []
-        for path in paths:
-            folders += _make_folder(path)
-            Path(path).touch(exist_ok=False)
-        return [*paths, *reversed(folders)]
-
-    def _delete_for_client(self, group: Sequence[FileChange]) -> None:
-        """Delete the files that the client cannot delete. The user has accepted, and nothing unsaved is in them."""
-        policy = self._client.policy
-        if policy.applies_edits and not policy.deletes:
-            for change in group:
-                if change.kind == "delete" and Path(change.path).is_absolute():
-                    Path(change.path).unlink(missing_ok=True)
-
-    def _drop_empty_files(self, paths: Sequence[str]) -> None:
-        """Remove the empty files and folders made for a client that then refused."""
-        for path in paths:
-            if Path(path).is_dir():
-                with suppress(OSError):  # the folder is no longer empty
-                    Path(path).rmdir()
-            elif self._document(path) is None and self._disk(path) == "":
-                Path(path).unlink(missing_ok=True)
 
     def _operations(self, change: FileChange) -> list[Operation]:
         """Return the operations to request from the client; none where it cannot do them."""
         policy = self._client.policy
-        uri = self._uri(change.path)
+        uri = self._texts.uri(change.path)
         if change.kind == "delete":
             return [types.DeleteFile(uri=uri)] if policy.deletes else []
         operations: list[Operation] = []
         if change.kind == "move":
-            _make_folder(change.path)
-            operations.append(types.RenameFile(old_uri=self._uri(change.moved_from or change.path), new_uri=uri))
+            make_folder(change.path)
+            operations.append(types.RenameFile(old_uri=self._texts.uri(change.moved_from or change.path), new_uri=uri))
         elif change.kind == "create" and policy.creates:
-            _make_folder(change.path)
+            make_folder(change.path)
             operations.append(types.CreateFile(uri=uri))
         encoding = self._client.server.documents.encoding
         edits = minimal_edits(change.base or "", change.text or "", encoding, ended_lines=policy.ended_lines)
@@ -190,48 +153,6 @@ class LspEditor:
             return "yes", ""
         return "no", (result and result.failure_reason) or ""
 
-    async def _arrives(self, change: FileChange, seconds: float) -> bool:
-        """Wait until the change is in the buffer or on disk; return False when it is not within `seconds`."""
-        loop = asyncio.get_running_loop()
-        deadline = loop.time() + seconds
-        while not self._is_there(change):
-            if loop.time() >= deadline:
-                return False
-            await asyncio.sleep(POLL_SECONDS)
-        return True
-
-    def _is_there(self, change: FileChange) -> bool:
-        if change.text is None:
-            return self._is_gone(change.path)
-        now = self._current(change.path).text
-        left = change.moved_from is None or self._is_gone(change.moved_from)
-        return left and now is not None and holds(change.base, change.text, now)
-
-    def _is_gone(self, path: str) -> bool:
-        """Return whether the file is gone from disk; an editor may go on showing its text."""
-        return not os.path.lexists(path) if Path(path).is_absolute() else self._document(path) is None
-
-    def _current(self, path: str) -> Current:
-        document = self._document(path)
-        if document is not None:
-            return Current(document.text, document.version)
-        return Current(None if uris.to_path(self._uri(path)) is None else self._disk(path))
-
-    def _disk(self, path: str) -> str | None:
-        try:
-            return self._read_disk(path)
-        except FileRefused:
-            return None
-
-    def _document(self, path: str) -> Document | None:
-        return self._client.server.documents.get(self._uri(path))
-
-    def _uri(self, path: str) -> str:
-        if not path.startswith("/") and ":" in path:
-            return path
-        known = self._client.server.documents.by_path(path)
-        return known.uri if known is not None else uris.from_path(path)
-
 
 def _filling(changeset: Changeset, current: Mapping[str, Current]) -> Changeset:
     """Return the changes with new files that exist already but are empty as edits: an earlier attempt may have made
@@ -250,14 +171,6 @@ def _must_wait(change: FileChange, origins: Mapping[str, str], tries: Sequence[T
     """Return whether this deletes a moved file whose text has not arrived at its new path."""
     target = origins.get(change.path) if change.kind == "delete" else None
     return target is not None and not any(item.arrived for item in tries if item.change.path == target)
-
-
-def _make_folder(path: str) -> list[str]:
-    """Create the folder of a file and return the new ones; clients differ in whether they create folders."""
-    parent = Path(path).parent
-    missing = [str(folder) for folder in (*reversed(parent.parents), parent) if not folder.exists()]
-    parent.mkdir(parents=True, exist_ok=True)
-    return missing
 
 
 def _plain_edits(edit: types.TextDocumentEdit) -> list[types.TextEdit]:

@@ -1,0 +1,79 @@
+"""The texts that the user has now, in buffers and on disk, and waiting until a change has arrived in them.
+
+Not here: applying changes (`editor.py`), how the outcome is judged (`outcomes.py`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+from codeagent_lsp.errors import FileRefused
+from codeagent_lsp.server.documents import Documents
+from codeagent_lsp.server.outcomes import holds, same_text
+from codeagent_lsp.workspace.changes.changeset import Current, FileChange
+from codeagent_lsp.workspace.files import uris
+from codeagent_lsp.workspace.text.document import Document
+
+POLL_SECONDS = 0.02
+
+
+class CurrentTexts:
+    """Reads buffers first, then the disk. `read_disk` returns the text of a file on disk, None when there is none."""
+
+    def __init__(self, documents: Documents, read_disk: Callable[[str], str | None]) -> None:
+        self._documents = documents
+        self._read_disk = read_disk
+
+    def has_unsaved_text(self, path: str) -> bool:
+        """Return whether the buffer differs from the file; see `workspace.changes.editor.Editor`."""
+        document = self.document(path)
+        return document is not None and not same_text(self.disk(path), document.text)
+
+    async def arrives(self, change: FileChange, seconds: float) -> bool:
+        """Wait until the change is in the buffer or on disk; return False when it is not within `seconds`."""
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + seconds
+        while not self._is_there(change):
+            if loop.time() >= deadline:
+                return False
+            await asyncio.sleep(POLL_SECONDS)
+        return True
+
+    def _is_there(self, change: FileChange) -> bool:
+        if change.text is None:
+            return self._is_gone(change.path)
+        now = self.current(change.path).text
+        left = change.moved_from is None or self._is_gone(change.moved_from)
+        return left and now is not None and holds(change.base, change.text, now)
+
+    def _is_gone(self, path: str) -> bool:
+        """Return whether the file is gone from disk; an editor may go on showing its text."""
+        return not os.path.lexists(path) if Path(path).is_absolute() else self.document(path) is None
+
+    def current(self, path: str) -> Current:
+        """Return the text of a file as the user has it, with the version of its buffer."""
+        document = self.document(path)
+        if document is not None:
+            return Current(document.text, document.version)
+        return Current(None if uris.to_path(self.uri(path)) is None else self.disk(path))
+
+    def disk(self, path: str) -> str | None:
+        """Return the text on disk; None where there is none that can be read."""
+        try:
+            return self._read_disk(path)
+        except FileRefused:
+            return None
+
+    def document(self, path: str) -> Document | None:
+        """Return the open buffer of a path."""
+        return self._documents.get(self.uri(path))
+
+    def uri(self, path: str) -> str:
+        """Return the URI under which the client knows a path, or the path itself if it is a URI."""
+        if not path.startswith("/") and ":" in path:
+            return path
+        known = self._documents.by_path(path)
+        return known.uri if known is not None else uris.from_path(path)
