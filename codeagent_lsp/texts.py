@@ -33,11 +33,11 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
         "模型的改写被截断，未作任何更改。请缩小选择范围，或增大 model.maxTokens。",
     ),
     "rewrite.empty": (
-        "The model's rewrite was empty, so nothing was changed. Try again or say it in other words.",
+        "The model's rewrite was empty, so nothing was changed. Try again or rephrase the instruction.",
         "模型的改写为空，未作任何更改。请重试或换一种说法。",
     ),
     "rewrite.loop": (
-        "The model repeated itself, so its rewrite was not used. Try again or say it in other words.",
+        "The model repeated itself, so its rewrite was not used. Try again or rephrase the instruction.",
         "模型在重复输出，改写未被采用。请重试或换一种说法。",
     ),
     # --- isolation of commands
@@ -47,9 +47,9 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
     ),
     # --- containers
     "container.no_engine": (
-        "shell.containerImage is {image}, but no container engine is here. Start Docker or Podman's service, or name "
+        "shell.containerImage is {image}, but no container engine was found. Start Docker or Podman's service, or name "
         "its socket in DOCKER_HOST.",
-        "shell.containerImage 设为 {image}，但此处没有容器引擎。"
+        "shell.containerImage 设为 {image}，但未找到容器引擎。"
         "请启动 Docker 或 Podman 服务，或在 DOCKER_HOST 中指明其套接字。",
     ),
     "container.no_image": (
@@ -57,8 +57,8 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
         "容器引擎中没有镜像 {image}（shell.containerImage）。请先拉取或构建该镜像。",
     ),
     "container.folder": (
-        "Commands cannot run in a container while {folder} is a workspace folder: the image has its own.",
-        "当 {folder} 是工作区文件夹时，命令无法在容器中运行：镜像有自己的该文件夹。",
+        "Commands cannot run in a container while {folder} is a workspace folder: the image has a folder of that name.",
+        "当 {folder} 是工作区文件夹时，命令无法在容器中运行：镜像中已有同名文件夹。",
     ),
     # --- mcp servers
     "mcp.library": (
@@ -74,7 +74,7 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
         "MCP 服务器 {name}：没有键 {key}。可用的键：{known}。",
     ),
     "mcp.bad_value": (
-        "MCP server {name}: {key} is not allowed as it is. Allowed: {allowed}.",
+        "MCP server {name}: the value of {key} is not allowed. Allowed: {allowed}.",
         "MCP 服务器 {name}：{key} 的值不被允许。允许：{allowed}。",
     ),
     "mcp.no_target": (
@@ -90,12 +90,12 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
         "MCP 服务器 {name} 未启动：找不到程序 {command}。请检查 command、cwd 和 PATH。",
     ),
     "mcp.ended": (
-        "MCP server {name} ended ({ending}). Its last words: {words}",
+        "MCP server {name} ended ({ending}). Its last output: {words}",
         "MCP 服务器 {name} 已结束（{ending}）。最后的输出：{words}",
     ),
     "mcp.unreadable": (
-        "MCP server {name} does not speak MCP so that it can be understood: {reason}",
-        "MCP 服务器 {name} 的 MCP 消息无法理解：{reason}",
+        "MCP server {name} does not speak MCP: {reason}",
+        "MCP 服务器 {name} 发送的不是有效的 MCP 消息：{reason}",
     ),
     "mcp.unauthorized": (
         "MCP server {name} at {where} refused the request (HTTP {status}). Set an Authorization header in its headers.",
@@ -128,11 +128,11 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
     ),
     "mcp.login.done": ("Done. You can close this page.", "完成。可以关闭此页面。"),
     "mcp.login.declined": (
-        "MCP server {name} needs a login, and its page was not opened.",
+        "MCP server {name} needs a login, but the login page was not opened.",
         "MCP 服务器 {name} 需要登录，但登录页面未打开。",
     ),
     "mcp.login.late": (
-        "MCP server {name} needs a login, and none came within {seconds} s.",
+        "MCP server {name} needs a login, but none was completed within {seconds} s.",
         "MCP 服务器 {name} 需要登录，但 {seconds} 秒内没有完成。",
     ),
     "mcp.login.refused": (
@@ -161,7 +161,7 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
     # --- runs, sessions, changes
     "run.cancelled": ("Cancelled. What was staged waits for your decision.", "已取消。暂存的更改等待您的决定。"),
     "run.internal": (
-        "Something went wrong inside the agent. The log has the details; your files are as they were.",
+        "Something went wrong inside the agent. The log has the details; your files are unchanged.",
         "代理内部出错。详情见日志；您的文件未受影响。",
     ),
     "run.limit": (
@@ -169,13 +169,13 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
         "调用模型 {count} 次后仍无答案，已停止。请增大 agent.maxIterations，或拆分任务。",
     ),
     "run.anomaly": (
-        "Stopped, because the model went in circles. Try other words, or another model.",
+        "Stopped because the model went in circles. Rephrase the task, or use another model.",
         "模型陷入循环，已停止。请换一种说法，或换一个模型。",
     ),
     # --- tasks on the direct path: the model answers with code, and that is checked
     "solve.probing": (
-        "Trying how {name} gives edits best (once for each model)",
-        "正在测试 {name} 最擅长的编辑方式（每个模型仅一次）",
+        "Testing in which form {name} writes edits best (once per model)",
+        "正在测试 {name} 最擅长的编辑方式（每个模型仅测试一次）",
     ),
     "solve.attempt": ("Attempt {number} of {of}", "第 {number} 次尝试（共 {of} 次）"),
     "solve.failing": (
@@ -190,20 +190,20 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
         "Not done yet after {attempts} attempts. The best one is staged.",
         "{attempts} 次尝试后仍未完成。已暂存最好的一次。",
     ),
-    "forms.line": ("{name}: edits that came out right: {forms} ({source})", "{name}：编辑成功数：{forms}（{source}）"),
+    "forms.line": ("{name}: successful test edits: {forms} ({source})", "{name}：测试编辑成功数：{forms}（{source}）"),
     "forms.shipped": ("known", "已知"),
-    "forms.probed": ("tried here", "在本机测试"),
+    "forms.probed": ("tested here", "在本机测试"),
     "forms.setting": ("set", "已设置"),
     "forms.script": ("a script", "脚本"),
-    "forms.unknown": ("edits: tried at the first task", "编辑方式：将在第一个任务时测试"),
+    "forms.unknown": ("edits: tested at the first task", "编辑方式：将在第一个任务时测试"),
     "forms.edits": ("edits: {forms} ({source})", "编辑：{forms}（{source}）"),
     "forms.tools": (
-        "It will work by tool calls. This is remembered.",
-        "将通过工具调用工作。已记住。",
+        "The model will use tool calls. The result is stored.",
+        "模型将使用工具调用。结果已保存。",
     ),
     "forms.direct": (
-        "It will answer with code, in the forms marked ✓ as they fit. This is remembered.",
-        "将直接以代码作答，使用带 ✓ 的适用方式。已记住。",
+        "The model will answer with code, in the forms marked ✓ where they fit. The result is stored.",
+        "模型将直接以代码作答，采用标有 ✓ 的适用方式。结果已保存。",
     ),
     "solve.changed": ("Changed: {names}.", "已更改：{names}。"),
     "solve.not_done": (
@@ -223,11 +223,11 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
         "会话 {session} 已在另一个窗口中打开。请在那里关闭，或新建会话。",
     ),
     "session.lapsed": (
-        "The run was interrupted while it waited for you: {titles}. `codeagent.pending` shows what can go on.",
-        "运行在等待您时中断：{titles}。`codeagent.pending` 可列出能继续的内容。",
+        "The run was interrupted while it waited for you: {titles}. `codeagent.pending` shows what can be continued.",
+        "运行在等待您回答时中断：{titles}。`codeagent.pending` 可列出能继续的内容。",
     ),
     "question.closed": (
-        "The question {request} is not open any more; it was answered or its time was over.",
+        "The question {request} is no longer open: it was answered or it timed out.",
         "问题 {request} 已关闭：已有答案或已超时。",
     ),
     "question.choices": ("The answer must be one of: {choices}.", "答案必须是以下之一：{choices}。"),
@@ -256,7 +256,7 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
         "此文档还没有文件。请先命名再运行。",
     ),
     "file_run.unknown": (
-        "Nothing is known to run {name}. Begin it with a line such as `#!/usr/bin/env python3`.",
+        "There is no known way to run {name}. Add a first line such as `#!/usr/bin/env python3`.",
         "不知道如何运行 {name}。请在首行写明解释器，例如 `#!/usr/bin/env python3`。",
     ),
     "file_run.ask": (
@@ -277,7 +277,7 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
     "choice.keep": ("Keep", "保留"),
     "choice.delete": ("Delete", "删除"),
     "changes.unsaved": (
-        "{name} has unsaved text. Delete it all the same?",
+        "{name} has unsaved text. Delete it anyway?",
         "{name} 有未保存的文本。仍要删除吗？",
     ),
     # --- plans
@@ -288,10 +288,10 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
         "步骤 {step} 的状态为 {state}。请先回滚到该步骤之前再重做。",
     ),
     "plan.order": (
-        "Step {step} cannot begin now; next is {next}. Retry or skip that one first.",
+        "Step {step} cannot start now; the next step is {next}. Retry or skip that one first.",
         "步骤 {step} 现在不能开始；下一个是 {next}。请先重试或跳过它。",
     ),
-    "plan.not_begun": ("Step {step} has not begun.", "步骤 {step} 尚未开始。"),
+    "plan.not_begun": ("Step {step} has not started.", "步骤 {step} 尚未开始。"),
     "plan.busy": (
         "The plan is being worked on. Wait for the step to end, or cancel the run.",
         "计划正在执行。请等待该步骤结束，或取消运行。",
@@ -311,7 +311,7 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
     "plan.by_user": ("by the user", "由用户"),
     "plan.approve": ("Approve the plan: {title}?", "批准计划：{title}？"),
     "plan.undone": (
-        "Not rolled back: the editor did not take the changes back.",
+        "Not rolled back: the editor did not undo the changes.",
         "未回滚：编辑器没有撤回更改。",
     ),
     # --- the page of a plan
@@ -344,7 +344,7 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
     "choice.enough": ("That is all", "就这些"),
     "question.open": (
         "A question waits for you: {title} Answer it by code lens or with codeagent.respond.",
-        "有问题等待您回答：{title} 请使用代码镜头或 codeagent.respond 回答。",
+        "有问题等待您回答：{title} 请通过 CodeLens 或 codeagent.respond 回答。",
     ),
     "answer.head": (
         "Write your answer below this comment and save the file.",
@@ -357,8 +357,8 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
     "progress.waiting": ("waiting for you", "等待您的回答"),
     "outcome.full": ("Applied {count} file(s).", "已应用 {count} 个文件。"),
     "outcome.partial": (
-        "Applied in part, {count} file(s). What conflicts with your text was left out; see the review.",
-        "部分应用，{count} 个文件。与您的文本冲突的部分未应用，请查看审阅。",
+        "Partly applied, {count} file(s). Changes that conflict with your text were left out; see the review.",
+        "已部分应用，{count} 个文件。与您的文本冲突的更改未应用，请查看审阅。",
     ),
     "outcome.unknown": (
         "The editor did not confirm the changes. Look at the files before you go on.",
@@ -370,8 +370,8 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
     ),
     "outcome.none": ("Nothing could be applied: {reason}", "无法应用任何更改：{reason}"),
     "outcome.conflict": (
-        "You changed the same lines meanwhile, so this was left out: {places}",
-        "您同时修改了相同的行，因此未应用：{places}",
+        "You changed the same lines in the meantime, so these changes were left out: {places}",
+        "您在此期间修改了相同的行，因此以下更改未应用：{places}",
     ),
     "outcome.undone": ("Undone in {count} file(s).", "已在 {count} 个文件中撤销。"),
     "ended.completed": ("Done.", "完成。"),
@@ -394,8 +394,8 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
     "action.file.test": ("Agent: Add tests for this file", "代理：为此文件添加测试"),
     "ask.instruction": ("What shall be changed here?", "这里要改什么？"),
     "ask.nothing": (
-        "Nothing was asked, so nothing was done.",
-        "没有收到指示，未执行任何操作。",
+        "No instruction was given, so nothing was done.",
+        "没有收到指令，未执行任何操作。",
     ),
     "ask.question": ("What do you want to know?", "您想知道什么？"),
     "command.arguments": (
@@ -430,7 +430,7 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
     "title.runfile": ("Run", "运行"),
     # --- the terminal
     "terminal.folder": ("{folder} is not a folder.", "{folder} 不是文件夹。"),
-    "terminal.no_task": ("The task is empty. Say what shall be done.", "任务为空。请说明要做什么。"),
+    "terminal.no_task": ("The task is empty. Say what should be done.", "任务为空。请说明要做什么。"),
     "terminal.set": (
         "--set needs KEY=VALUE, for instance model.provider=openai, not {value}.",
         "--set 需要 KEY=VALUE，例如 model.provider=openai，而不是 {value}。",
@@ -441,8 +441,8 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
     ),
     "terminal.refused": ("The agent's server refused: {reason}", "代理服务器拒绝：{reason}"),
     "terminal.unasked": (
-        "Not applied: there is nobody to ask here. Use --yes or --apply auto to accept changes.",
-        "未应用：此处无人可询问。使用 --yes 或 --apply auto 接受更改。",
+        "Not applied: nobody can be asked here. Use --yes or --apply auto to accept changes.",
+        "未应用：当前环境无法询问用户。请使用 --yes 或 --apply auto 接受更改。",
     ),
     "terminal.not_applied": ("Done, but the changes were not applied.", "已完成，但更改未应用。"),
     "terminal.choose": ("Your choice", "您的选择"),
@@ -453,7 +453,7 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
     "model.line": ("{name}, {size}", "{name}，{size}"),
     "model.here": ("installed in {path}", "已安装于 {path}"),
     "model.not_here": (
-        "not fetched; `codeagent-lsp model pull` gets it",
+        "not downloaded; `codeagent-lsp model pull` downloads it",
         "尚未下载；运行 `codeagent-lsp model pull` 获取",
     ),
     "model.engine_missing": (
@@ -462,8 +462,8 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
     ),
     "model.pulled": ("The model is in {path}", "模型位于 {path}"),
     "model.paused": (
-        "Stopped. What has arrived is kept; the next `codeagent-lsp model pull` goes on from there.",
-        "已停止。已下载的部分会保留；下次运行 `codeagent-lsp model pull` 将继续。",
+        "Stopped. What was downloaded is kept; the next `codeagent-lsp model pull` continues from there.",
+        "已停止。已下载的部分会保留；下次运行 `codeagent-lsp model pull` 时将继续下载。",
     ),
     "model.serving": (
         "Serving {name} at {url} (Ctrl-C stops it)",
@@ -475,7 +475,7 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
         "Install ripgrep for a faster search; the built-in one works too.",
         "安装 ripgrep 可加快搜索；内置搜索也可用。",
     ),
-    "doctor.git": ("Install git if the agent shall use it.", "如需让代理使用 git，请安装它。"),
+    "doctor.git": ("Install git if the agent should use it.", "如需让代理使用 git，请安装它。"),
     "doctor.model": (
         "Start a model server and set model.baseUrl, or run `codeagent-lsp model pull` for the embedded model.",
         "启动模型服务器并设置 model.baseUrl，或运行 `codeagent-lsp model pull` 获取内置模型。",
@@ -486,11 +486,11 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
         "命令在工作区的私有视图中运行，无网络；您的文件保持不变",
     ),
     "doctor.commands.copy": (
-        "commands run in a copy of the workspace, but nothing keeps them from the rest of the system; each one asks",
+        "commands run in a copy of the workspace, but they are not isolated from the rest of the system; each one asks",
         "命令在工作区的副本中运行，但与系统其余部分没有隔离；每条命令都会询问",
     ),
     "doctor.commands.direct": (
-        "commands run in your real folder, on what is saved; each one asks",
+        "commands run in your real folder, on the saved files; each one asks",
         "命令直接在您的真实文件夹中、对已保存的内容运行；每条命令都会询问",
     ),
     "doctor.state": (
@@ -522,8 +522,8 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
         "无法连接模型 {url}：{reason}。服务器在运行吗？请检查设置 model.baseUrl。",
     ),
     "model.dns": (
-        "The host of {url} is not known to the name service: {reason}. Check the setting model.baseUrl.",
-        "域名服务找不到 {url} 的主机：{reason}。请检查设置 model.baseUrl。",
+        "The host name in {url} cannot be resolved: {reason}. Check the setting model.baseUrl.",
+        "无法解析 {url} 的主机名：{reason}。请检查设置 model.baseUrl。",
     ),
     "model.tls": (
         "No secure connection to {url}: {reason}. Check the address, the certificate and the clock.",
@@ -569,15 +569,15 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
     ),
     "model.redirected": (
         "{url} redirects to {target}, which is not followed. Set model.baseUrl to the address you trust.",
-        "{url} 重定向到 {target}，不会跟随。请把 model.baseUrl 设为你信任的地址。",
+        "{url} 重定向到 {target}，不会跟随。请把 model.baseUrl 设为您信任的地址。",
     ),
     "model.busy": (
         "The model server {url} is overloaded or failing: {reason}. Wait a little and try again.",
         "模型服务器 {url} 过载或出错：{reason}。请稍后重试。",
     ),
     "model.busy_wait": (
-        "The model server {url} asks to wait {seconds} s ({reason}), longer than is waited here. Try again then.",
-        "模型服务器 {url} 要求等待 {seconds} 秒（{reason}），超过等待上限。请届时重试。",
+        "The model server {url} asks to wait {seconds} s ({reason}), longer than the limit. Try again after that.",
+        "模型服务器 {url} 要求等待 {seconds} 秒（{reason}），超过等待上限。请稍后重试。",
     ),
     "model.timeout_connect": (
         "{url} did not accept a connection within {seconds} s. Is the server running and reachable?",
@@ -588,15 +588,15 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
         "{url} 的模型 {seconds} 秒内没有回应。请增大 model.timeoutSeconds 或使用更小的模型。",
     ),
     "model.timeout_silence": (
-        "The model at {url} stopped in the middle of its reply for {seconds} s. Try again.",
+        "The model at {url} paused for {seconds} s in the middle of its reply. Try again.",
         "{url} 的模型在回复途中停顿了 {seconds} 秒。请重试。",
     ),
     "model.stream_cut": (
-        "The reply of {url} was cut before its end; nothing of it was used. Try again.",
+        "The reply from {url} was cut off; none of it was used. Try again.",
         "{url} 的回复在结束前被中断，其内容未被使用。请重试。",
     ),
     "model.stream_error": (
-        "The model server {url} failed during its reply: {reason}. Nothing of it was used. Try again.",
+        "The model server {url} failed during its reply: {reason}. None of it was used. Try again.",
         "模型服务器 {url} 在回复途中出错：{reason}。其内容未被使用。请重试。",
     ),
     "model.stream_garbled": (
@@ -604,11 +604,11 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
         "{url} 的应答不是模型回复：{reason}。请检查 model.baseUrl。",
     ),
     "model.reply_too_long": (
-        "The reply of {url} is longer than {limit} and was stopped. Set model.maxTokens or ask for less.",
+        "The reply from {url} is longer than {limit} and was stopped. Set model.maxTokens or ask for less.",
         "{url} 的回复超过 {limit}，已停止。请设置 model.maxTokens 或缩小请求。",
     ),
     "model.empty": (
-        "The model {name} answered with nothing, twice. Try again, rephrase, or choose another model.",
+        "The model {name} returned an empty reply twice. Try again, rephrase, or choose another model.",
         "模型 {name} 连续两次返回空回复。请重试、换种说法或更换模型。",
     ),
     "model.server_parse": (
@@ -639,11 +639,11 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
     ),
     "model.local_missing": (
         "The embedded model needs the extra `local`. Run `pip install 'codeagent-lsp[local]'`.",
-        "内置模型需要附加组件 `local`。请运行 `pip install 'codeagent-lsp[local]'`。",
+        "内置模型需要可选依赖 `local`。请运行 `pip install 'codeagent-lsp[local]'`。",
     ),
     "model.weights_missing": (
-        "The weights of the embedded model are not here ({path}). Run `codeagent-lsp model pull`.",
-        "内置模型的权重不在 {path}。请运行 `codeagent-lsp model pull`。",
+        "The weights of the embedded model are not installed ({path}). Run `codeagent-lsp model pull`.",
+        "未安装内置模型的权重（{path}）。请运行 `codeagent-lsp model pull`。",
     ),
     "model.embedded_failed": (
         "The embedded model server did not start: {reason}. Run `codeagent-lsp doctor` to see why.",
@@ -663,18 +663,18 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
     ),
     "model.pull_failed": (
         "The weights could not be fetched: {reason}. Check the network and run `codeagent-lsp model pull` "
-        "again; what has arrived is kept.",
+        "again; what was downloaded is kept.",
         "无法下载权重：{reason}。请检查网络后再次运行 `codeagent-lsp model pull`；已下载的部分会保留。",
     ),
     "model.pull_checksum": (
-        "The weights arrived damaged (checksum {got}, expected {expected}) and were removed. "
+        "The downloaded weights were damaged (checksum {got}, expected {expected}) and were removed. "
         "Run `codeagent-lsp model pull` again.",
-        "权重已损坏（校验和 {got}，应为 {expected}），已删除。请再次运行 `codeagent-lsp model pull`。",
+        "下载的权重已损坏（校验和为 {got}，应为 {expected}），已删除。请再次运行 `codeagent-lsp model pull`。",
     ),
     # --- skills, subagents, memory
     "choice.trust": ("Trust this content", "信任此内容"),
     "choice.install": ("Install", "安装"),
-    "skills.trust": ("Read the workspace's skill {name} to the model?", "让模型读取工作区的技能 {name}？"),
+    "skills.trust": ("Let the model read the workspace's skill {name}?", "让模型读取工作区的技能 {name}？"),
     "skills.install": (
         "Install the skill {name} from {source}: {files} files, {size} bytes, {scripts} scripts?",
         "从 {source} 安装技能 {name}：{files} 个文件，{size} 字节，{scripts} 个脚本？",
@@ -684,7 +684,7 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
         "The mode is readOnly, so nothing is installed. `codeagent.mode.set` changes it.",
         "当前模式为 readOnly，不会安装任何内容。可用 `codeagent.mode.set` 更改。",
     ),
-    "skills.replaces": ("It takes the place of what is there now.", "它将取代现有内容。"),
+    "skills.replaces": ("It replaces the installed version.", "它将替换已安装的版本。"),
     "agents.trust": ("Use the workspace's agent {name}?", "使用工作区的代理 {name}？"),
     "title.skills_install": ("Install a skill", "安装技能"),
     "ask.skill": (
@@ -692,11 +692,11 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
         "安装哪个技能？owner/repo、仓库 URL、skills.sh URL 或本地文件夹",
     ),
     "instructions.unseen": (
-        "{name} holds characters that cannot be seen; the model gets them written out.",
+        "{name} contains invisible characters; the model gets them written out.",
         "{name} 含有不可见字符；提供给模型时已将其显式写出。",
     ),
-    "memory.title": ("What is remembered of this workspace", "关于此工作区的记忆"),
-    "memory.none": ("Nothing is remembered of this workspace.", "没有关于此工作区的记忆。"),
+    "memory.title": ("Memory of this workspace", "关于此工作区的记忆"),
+    "memory.none": ("Nothing is remembered about this workspace.", "没有关于此工作区的记忆。"),
     # --- web terminal, desktop
     "screen.starting.terminal": ("Starting the web terminal…", "正在启动网页终端…"),
     "screen.starting.desktop": ("Starting the desktop…", "正在启动桌面…"),
@@ -725,7 +725,7 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
     "decision.risk": ("Risk", "风险"),
     "decision.time": ("Time", "时间"),
     "decision.cost": ("Cost", "成本"),
-    "decision.default": ("Nobody answered in time. Taken: {option}", "超时无人回答，已采用：{option}"),
+    "decision.default": ("Nobody answered in time. Chosen: {option}", "超时无人回答，已采用：{option}"),
     "decision.nothing": ("Nobody answered in time. Nothing was decided.", "超时无人回答，未作决定。"),
     "env.value": (
         "Value of {name} for commands? The model never sees it. Reason given: {reason}",
@@ -736,7 +736,7 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
         "started from, and start it again; commands can then use it after you allow it.",
         "{title} — 此编辑器无法输入机密内容。请在启动编辑器的环境中设置该变量并重新启动；经您允许后命令即可使用。",
     ),
-    "env.keep": ("How long shall {name} be kept?", "{name} 保留多久？"),
+    "env.keep": ("How long should {name} be kept?", "{name} 保留多久？"),
     "env.session": ("Until this session ends", "直到本会话结束"),
     "env.keyring": ("In the system's keyring", "保存到系统密钥环"),
     "env.use": ("Let commands use {name}?", "允许命令使用 {name}？"),
@@ -749,7 +749,7 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
     "index.building": ("Indexing the code", "正在索引代码"),
     "index.files": ("{done} of {total} files", "{done}/{total} 个文件"),
     "index.ready": ("{files} files are indexed.", "已索引 {files} 个文件。"),
-    "index.stopped": ("The index is not finished; it goes on later.", "索引尚未完成，稍后继续。"),
+    "index.stopped": ("The index is not finished; it will continue later.", "索引尚未完成，稍后继续。"),
     "graph.calls": ("Calls around {name}", "{name} 的调用关系"),
     "graph.imports": ("Imports in {name}", "{name} 的导入关系"),
     "graph.workspace": ("the workspace", "工作区"),
@@ -763,7 +763,7 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
     "doctor.index.files": ("{files} files in {path}", "{path} 中有 {files} 个文件"),
     "doctor.index.damaged": ("cannot be read: {reason}", "无法读取：{reason}"),
     "doctor.index.damaged.advice": (
-        "It is built anew when it is needed next.",
+        "It will be rebuilt when it is needed next.",
         "下次需要时会自动重建。",
     ),
     "doctor.index.no_search": (
@@ -776,29 +776,29 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
     ),
     # --- the code index on the command line
     "index.done": (
-        "{files} files are indexed; {changed} looked into, {removed} forgotten, {seconds} s.",
+        "{files} files are indexed; {changed} updated, {removed} removed, {seconds} s.",
         "已索引 {files} 个文件；处理 {changed} 个，移除 {removed} 个，用时 {seconds} 秒。",
     ),
-    "index.failed": ("The code index cannot be kept: {reason}", "无法保存代码索引：{reason}"),
+    "index.failed": ("The code index cannot be stored: {reason}", "无法保存代码索引：{reason}"),
     "index.too_wide": (
         "{folder} is too much for a code index; name the folder of a project.",
         "{folder} 范围过大，无法建立代码索引；请指定某个项目的文件夹。",
     ),
     "index.semantic_missing": (
-        "Search by vectors needs the extra: pip install 'codeagent-lsp[semantic]'. Words are searched alone.",
-        "向量搜索需要扩展 `semantic`：pip install 'codeagent-lsp[semantic]'。目前仅按词搜索。",
+        "Vector search needs the extra: pip install 'codeagent-lsp[semantic]'. Only words are searched.",
+        "向量搜索需要可选依赖 `semantic`：pip install 'codeagent-lsp[semantic]'。目前仅按词搜索。",
     ),
     "index.semantic_failed": (
-        "Search by vectors does not work now, words are searched alone: {reason}",
+        "Vector search does not work now, only words are searched: {reason}",
         "向量搜索目前不可用，仅按词搜索：{reason}",
     ),
     "model.embeddings_odd": (
-        "{url} gives no usable embeddings: {reason}",
+        "{url} returned no usable embeddings: {reason}",
         "{url} 未返回可用的嵌入向量：{reason}",
     ),
     "index.no_map": ("There is nothing to show in a map.", "没有可在地图中显示的内容。"),
     "index.nothing_found": ("Nothing was found.", "没有找到结果。"),
-    "index.no_query": ("The query is empty. Say what you look for.", "查询为空。请说明要找什么。"),
+    "index.no_query": ("The query is empty. Say what you are looking for.", "查询为空。请说明要找什么。"),
     "index.stats.files": ("files", "文件"),
     "index.stats.definitions": ("definitions", "定义"),
     "index.stats.references": ("names used", "使用的名称"),
@@ -807,15 +807,15 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
     "index.stats.place": ("where", "位置"),
     # --- the sandbox server
     "sandbox.needs_mcp": (
-        "The sandbox server needs the extra: pip install 'codeagent-lsp[mcp]'",
-        "沙箱服务器需要扩展 `mcp`：pip install 'codeagent-lsp[mcp]'",
+        "The sandbox server needs the extra `mcp`: pip install 'codeagent-lsp[mcp]'",
+        "沙箱服务器需要可选依赖 `mcp`：pip install 'codeagent-lsp[mcp]'",
     ),
     "sandbox.not_loopback": (
         "{host} is not this machine. Give 127.0.0.1, ::1 or localhost.",
         "{host} 不是本机地址。请使用 127.0.0.1、::1 或 localhost。",
     ),
     "sandbox.no_port": (
-        "{address} cannot be listened on: {reason}. Choose another port.",
+        "Cannot listen on {address}: {reason}. Choose another port.",
         "无法监听 {address}：{reason}。请换一个端口。",
     ),
     "sandbox.listening": (
@@ -827,16 +827,16 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
         "The client's model did not answer within {seconds} s.",
         "客户端的模型在 {seconds} 秒内没有回答。",
     ),
-    "sandbox.model_wordless": ("The client's model gave no text.", "客户端的模型没有返回文本。"),
+    "sandbox.model_wordless": ("The client's model returned no text.", "客户端的模型没有返回文本。"),
     # --- the web
     "web.browsing": ("Opening the page in a browser…", "正在浏览器中打开网页…"),
     "web.cache_off": (
-        "Web results are not kept: {reason}",
+        "Web results cannot be cached: {reason}",
         "无法缓存网页结果：{reason}",
     ),
-    "memory.off": ("Remembering is switched off (memory.enabled).", "记忆功能已关闭（memory.enabled）。"),
+    "memory.off": ("Memory is switched off (memory.enabled).", "记忆功能已关闭（memory.enabled）。"),
     "memory.unknown": (
-        "Nothing with the id {id} is remembered. `codeagent.memory.show` lists all.",
+        "There is no memory with the id {id}. `codeagent.memory.show` lists all.",
         "没有 id 为 {id} 的记忆。`codeagent.memory.show` 可列出全部。",
     ),
 }

@@ -1,4 +1,4 @@
-"""One run's talk with the model: what it is told, which tools it is offered, and the loop over both.
+"""Holds one run's conversation with the model: its system prompt, messages and tools, and the agent loop over them.
 
 Not here: the loop itself (`agent/loop.py`), a run's beginning and end (`run.py`), a plan's steps (`plan/execution.py`).
 """
@@ -36,11 +36,12 @@ from codeagent_lsp.tools.permissions.decision import Mode
 from codeagent_lsp.tools.plan.planner_port import Planner
 
 FOREIGN_TOOLS = 3
-"""Characters of tools that the user brought along, as this part of the window in tokens: less than a tenth of it."""
+"""Divisor of the window in tokens: so many characters of tools added by the user are offered from the start.
+That is less than a tenth of the window."""
 
 
 class Conversation:
-    """Open it once; then every `loop` goes on where the last one ended."""
+    """The conversation of one run with the model. Call `open` once; each `loop` goes on where the last one ended."""
 
     def __init__(self, parts: RunParts, model: Model, planning: Planning, planner: RunPlanner) -> None:
         self._parts = parts
@@ -59,11 +60,13 @@ class Conversation:
 
     @property
     def window(self) -> int:
-        """The model's window in tokens."""
+        """Return the model's context window in tokens."""
         return window_of(self._model)
 
     async def open(self, request: RunRequest | None = None, also: str = "") -> None:
-        """Tell the model who it is, all that was said so far, and the request; None where a run goes on."""
+        """Begin the conversation: the system prompt, the session's earlier messages, and the request with the note
+        `also` before it. `request` is None if a run is resumed.
+        """
         parts, known = self._parts, self._parts.session.context
         await parts.toolbox.open()
         commands = commands_line(parts.toolbox.isolation, parts.toolbox.no_shell)
@@ -86,8 +89,8 @@ class Conversation:
             await self._request(request, also)
 
     async def _request(self, request: RunRequest, also: str) -> None:
-        """What the user wants, in their own words; before it, in a note, what helps with it now. The note goes with
-        the first compaction, the words stay.
+        """Append the user's request in their own words, after a note with context that helps with it now. The first
+        compaction removes the note and keeps the request.
         """
         shown = await self._prompt_context.map_for(request) if self._has_tools else ""
         files = await asyncio.to_thread(self._files, request, listed=not shown)
@@ -98,7 +101,7 @@ class Conversation:
         await self._focusing.given(files)
 
     def tell(self, words: str) -> None:
-        """A note of ours, in the user's place."""
+        """Append a note from the program to the model, in the user's role."""
         self._history.append(note(words))
 
     async def loop(
@@ -108,9 +111,10 @@ class Conversation:
         only: tuple[str, ...] | None = None,
         reading: bool = False,
     ) -> LoopResult:
-        """Let the model work until it answers, makes a plan, or comes to a limit.
+        """Run the agent loop until the model answers, makes a plan, or reaches a limit, and return its result.
 
-        `only` are the tools it may call; while `reading` it may change and run nothing.
+        `iterations` limits the model calls (None: the setting); `only` are the names of the tools it may call (None:
+        all that are offered); with `reading` it may neither change nor run anything.
         """
         assert self._context is not None, "a conversation is opened first"
         self._reading = reading
@@ -133,7 +137,8 @@ class Conversation:
         return await loop.run()
 
     async def _after_tools(self) -> str:
-        """What the model must know now that its calls are done."""
+        """Apply staged changes in the style `live`; return the notes for the model after its tool calls, '' for none.
+        """
         told = await self._parts.proposal.apply_live()
         await self._focusing.after(self._history.messages)
         below = await self._prompt_context.below(self._history.messages)
@@ -143,7 +148,7 @@ class Conversation:
         remember(self._parts, message)
 
     def _compacted(self, messages: tuple[Message, ...]) -> None:
-        """The conversation is shorter from now on, in the next run too."""
+        """Store the compacted messages, with which the next run begins, too."""
         record = self._parts.record
         said = tuple(message for message in messages if message.role != "system")
         record.compacted = Compacted(said, len(record.messages), self._base, self._generation)
@@ -155,15 +160,17 @@ class Conversation:
         self._prompt_context.compacted(messages)
 
     def _mode(self) -> Mode:
-        """The mode at any moment; a run that answers only reads, whatever its model tries."""
+        """Return the present permission mode; `readOnly` for a run that only answers, whatever the model tries."""
         return "readOnly" if self._kind in ANSWERS else self._parts.services.user.mode()
 
     def _mode_now(self) -> Mode:
-        """The same, and while a plan is made or a step is only to read, nothing but that."""
+        """Return the present permission mode; `readOnly` also before a plan is approved, and while the loop may only
+        read.
+        """
         return "readOnly" if self._reading or self._planner.reading_only else self._mode()
 
     def _tools(self, only: tuple[str, ...] | None = None) -> tuple[ToolSpec, ...]:
-        """What the model is offered. A small model explains what it has in front of it, without tools."""
+        """Return the specs of the offered tools; none if a small model explains code, which its prompt contains."""
         return self._tool_selection.specs(only) if self._has_tools else ()
 
     @property
@@ -171,19 +178,19 @@ class Conversation:
         return self._kind != "explain" or self.window > SMALL_WINDOW
 
     async def _kept(self) -> KeptFacts:
-        """What every compaction says again."""
+        """Return the facts that every compaction repeats, with the files in focus reloaded."""
         await self._focusing.refresh()
         parts = self._parts
         return parts.session.context.kept(parts.record, parts.proposal.view.roots.relative)
 
     def _task(self, request: RunRequest) -> str:
-        """The request, and what is selected."""
+        """Return the request as text for the model, with the selection and the diagnostics."""
         roots = self._parts.proposal.view.roots
         selection = selection_of(request.target, roots) if request.target is not None else None
         return task_message(request.instruction, selection, request.diagnostics)
 
     def _files(self, request: RunRequest, *, listed: bool) -> str:
-        """What the task needs to begin."""
+        """Return the files that the task needs at the beginning, as text; with `listed`, the names of files, too."""
         skip = [request.target.file.path] if request.target is not None else []
         view, stands = self._parts.proposal.view, partial(self._focusing.stands, self._history.messages)
         return starting_context(view, request.task, self.window, skip, listed=listed, stands=stands)

@@ -1,8 +1,7 @@
-"""Keeps a session's focused files: which files the model has in front of it in full, and how they are now.
+"""Tracks a session's focused files: those that the model has in its context in full, with their current text.
 
-A file counts as seen when what stands in the conversation is all of it, as it is at that moment; nothing is taken on
-trust. Not here: which files fit (`agent/context/focus.py`), where they stand in a prompt
-(`agent/context/compaction.py`).
+A file counts as seen only if the text in the conversation is all of its current text. Not here: which files fit
+(`agent/context/focus.py`), their place in the prompt (`agent/context/compaction.py`).
 """
 
 from __future__ import annotations
@@ -25,8 +24,8 @@ _GIVEN = re.compile(r"^The whole file (.+), as it is now:$", re.MULTILINE)
 
 
 class Focusing:
-    """For one run. `limit` is in characters; `hide` takes the secrets out of what is shown, `edited` names (paths) the
-    files that are being changed.
+    """Updates the session's focused files during one run. `limit` is in characters; `hide` masks the secrets in a text;
+    `edited` returns the absolute paths of the files that are being changed.
     """
 
     def __init__(
@@ -46,11 +45,11 @@ class Focusing:
         self._edited = edited
 
     async def given(self, text: str) -> None:
-        """A text was put in front of the model that may have whole files in it."""
+        """Update the focus with the whole files in a text that was put into the conversation."""
         await self._look([(name, text) for name in _GIVEN.findall(text)])
 
     async def after(self, messages: Sequence[Message]) -> None:
-        """The model's last calls are done; `messages` end with their results."""
+        """Update the focus with the files read by the model's last calls, with whose results `messages` end."""
         results: dict[str, str] = {}
         for message in reversed(messages):
             if message.role == "assistant":
@@ -59,20 +58,22 @@ class Focusing:
             results[message.tool_call_id] = message.content
 
     async def refresh(self) -> None:
-        """Take the files in focus as they are now."""
+        """Reload the texts of the files in focus."""
         paths = self._session.context.focused.paths
         texts = await asyncio.to_thread(lambda: {path: self._text(path)[1] for path in paths})
         self._focus(replace(self._session.context.focused, limit=self._limit).refreshed(texts))
 
     def stands(self, messages: Sequence[Message], name: str, text: str) -> bool:
-        """Whether this text of a file stands in the conversation, and no other one was seen since."""
+        """Return whether the conversation has this text of the file `name`, and the model has seen no other one since.
+        A text of less than 400 characters does not count.
+        """
         seen = self._session.context.focused.get(name)
         if len(text) < WORTH_REFERRING or (seen is not None and seen.text not in ("", text)):
             return False
         return any(text in message.content for message in messages)
 
     async def _look(self, shown: Sequence[tuple[str, str]]) -> None:
-        """Take in files by the name and the text that the model got; also what is being edited by now."""
+        """Update the focus with pairs of a file's name and the text that the model got; mark the files being edited."""
         now = await asyncio.to_thread(lambda: [self._text(name) for name, _ in shown])
         focused = replace(self._session.context.focused, limit=self._limit)
         for (_, text), (name, current) in zip(shown, now, strict=True):
@@ -87,8 +88,8 @@ class Focusing:
         self._session.focus(self._run_id, focused)
 
     def _text(self, name: str) -> tuple[str, str | None]:
-        """A file's name in the workspace, and its text as `read_file` gives it; None where it is not given in full,
-        and where the user would be asked first.
+        """Return a file's path in the workspace and its text as `read_file` shows it; None as the text if the file is
+        large, cannot be read, or is secret, so that the user would be asked first.
         """
         roots = self._view.roots
         try:
@@ -104,6 +105,6 @@ class Focusing:
 
 
 def _read(message: Message) -> list[tuple[str, str]]:
-    """Ids and files of the calls that read a file."""
+    """Return the call id and the path of every `read_file` call in a message."""
     calls = (call for call in message.tool_calls if call.name == READING)
     return [(call.id, str(call.arguments["path"])) for call in calls if "path" in call.arguments]

@@ -1,7 +1,7 @@
-"""Tells questions from tasks before a request is planned: words first, the model only where they do not tell.
+"""Decides by its intent whether a request is planned: by rules over its words, by the model only where they are unsure.
 
-It only ever switches planning off. What the user asked for in so many words (a planned run) stays as it is. Not here:
-the rules (`agent/intent.py`), when the mode is told (`../run_output.py`).
+It can only switch planning off; an explicit request for a planned run is kept. Not here: the rules (`agent/intent.py`),
+when the mode is sent (`../run_output.py`).
 """
 
 from __future__ import annotations
@@ -19,7 +19,9 @@ UNPLANNED = ("CAPABILITY_QUERY", "GENERAL_CHAT")
 
 
 class IntentGate:
-    """For one request. `planning` is whether it may, must or must not be planned, by what is known so far."""
+    """The planning decision for one request. `planning` says whether it may (`auto`), must (`always`) or must not
+    (`never`) be planned, as far as is known; `intent` is None if the request was not classified.
+    """
 
     def __init__(self, request: RunRequest, settings: AgentSettings) -> None:
         self.planning: Planning = request.planning or settings.planning
@@ -31,7 +33,7 @@ class IntentGate:
 
     @property
     def event(self) -> events.IntentClassified | None:
-        """What is told about it; None where nobody asked."""
+        """Return the event with the classification; None if the request was not classified."""
         if self.intent is None:
             return None
         return events.IntentClassified(
@@ -39,8 +41,8 @@ class IntentGate:
         )
 
     async def ask(self, model: Model, emit: Callable[[events.Event], None]) -> None:
-        """Let the model say what it takes the request for, where that matters, nothing is told yet and it is cheap;
-        `emit` is told what it took.
+        """Classify the request with the model, if the rules were unsure, planning is `auto` by the settings, and the
+        model is cheap. `emit` receives usage events.
         """
         unsure = self.intent is not None and not self.intent.sure
         if unsure and self._free and self.planning == "auto" and cheap(model):
@@ -53,8 +55,8 @@ class IntentGate:
 
 
 def cheap(model: Model) -> bool:
-    """Whether a short question costs next to nothing. A model with a small window is a slow one, and loses the
-    conversation from its cache by it; a script has no answer to spare.
+    """Return whether a short question to the model costs little. It does not for a small window (such models are slow,
+    and the question evicts the conversation from their cache), nor for a scripted model, which has no replies to spare.
     """
     info = model.info
     return info.provider != "scripted" and (info.context_window or DEFAULT_WINDOW) > DEFAULT_WINDOW

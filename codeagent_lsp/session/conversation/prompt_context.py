@@ -1,6 +1,6 @@
-"""What a conversation adds to the model's rules and tools: background, repo map, news, nested instructions, agents.
+"""Builds the workspace's part of a run's prompts: background, repo map, news, nested instructions, subagents.
 
-Not here: which texts these are (`../memory/background.py`), the talk itself (`conversation.py`).
+Not here: these texts themselves (`../memory/background.py`), the conversation (`conversation.py`).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class PromptContext:
-    """For one run. `mode` is `direct` or `ask`, `allowed` the permission mode at any moment."""
+    """The workspace's part of a run's prompts. `mode` is `direct` or `ask`; `allowed` returns the permission mode."""
 
     def __init__(self, parts: RunParts, model: Model, mode: str, allowed: Callable[[], Mode]) -> None:
         self._parts = parts
@@ -46,14 +46,16 @@ class PromptContext:
         self._loop = asyncio.get_running_loop()
 
     async def prompt(self, mode: str = "") -> str:
-        """The system prompt's part about this workspace, the same for a whole session."""
+        """Return the system prompt's part about this workspace, the same for a whole session. `mode` is the name of a
+        subagent, '' for the run itself.
+        """
         background = await asyncio.to_thread(
             self._background.prompt, self._knowledge, self._view, mode or self._mode, self._window, self._unseen
         )
         return "\n\n".join(filter(None, (background, await self._maps.overview())))
 
     async def before(self, request: RunRequest) -> str:
-        """What belongs before a task: news, skills that fit it, instructions for its file; '' for none."""
+        """Return the note before a task: changed background, fitting skills, instructions for its file; '' for none."""
         news = await asyncio.to_thread(
             self._background.news,
             *(self._knowledge, self._view, self._mode, self._window, self._unseen, request.instruction),
@@ -62,7 +64,7 @@ class PromptContext:
         return "\n\n".join(filter(None, (news, below)))
 
     async def map_for(self, request: RunRequest) -> str:
-        """The repo map for a task; '' for none."""
+        """Return the repo map for a request, with the changes to the overview; '' for none."""
         target = request.target.file.path if request.target is not None else None
         names = [self._view.roots.relative(target)] if target is not None else []
         context = self._parts.session.context
@@ -70,12 +72,12 @@ class PromptContext:
         return await self._maps.before(request, (*names, *context.focused.paths), edited)
 
     async def below(self, messages: Sequence[Message]) -> str:
-        """Instructions that concern the files of the model's last calls and that it has not got yet."""
+        """Return nested instructions for the files of the model's last calls, unless they were sent; '' for none."""
         last = next((message for message in reversed(messages) if message.role == "assistant"), None)
         return await self._below(self._worked_on(last)) if last is not None else ""
 
     def compacted(self, messages: Sequence[Message]) -> None:
-        """Old messages are gone, and with them what was told there."""
+        """Forget which nested instructions were sent, since a compaction has removed the messages with them."""
         self._background.forgotten()
 
     def equipped(
@@ -84,7 +86,7 @@ class PromptContext:
         tools: Callable[[tuple[str, ...] | None], tuple[ToolSpec, ...]],
         limits: LoopLimits,
     ) -> ToolContext:
-        """The tools' context with agents to delegate to."""
+        """Return the tools' context with subagents to delegate to; `tools` returns their specs, `limits` are theirs."""
 
         async def prompt(profile: Profile) -> str:
             where = parts.session.context.environment
@@ -118,7 +120,7 @@ class PromptContext:
         return self._model.info.context_window or DEFAULT_WINDOW
 
     def _worked_on(self, message: Message) -> list[str]:
-        """The files that these calls name."""
+        """Return the absolute paths that the tool calls of a message name."""
         registry = self._parts.services.registry
         found: list[str] = []
         for call in message.tool_calls:
@@ -149,6 +151,8 @@ class PromptContext:
         return await vouched(trust, self._parts.output, words, title, profile.digest, profile.name, detail)
 
     def _unseen(self, name: str) -> None:
-        """Called in a worker thread; events belong to the loop."""
+        """Warn the user that the instruction file `name` has invisible characters. Called in a worker thread, while
+        events belong to the event loop.
+        """
         words = self._parts.output.text("instructions.unseen", name=name)
         self._loop.call_soon_threadsafe(self._parts.output.emit, events.StatusChanged(message=words))

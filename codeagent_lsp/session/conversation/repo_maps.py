@@ -1,7 +1,7 @@
-"""The repo map in the prompts of one run: the overview in its rules, the map for its task before the task.
+"""Adds the repo map to the prompts of one run: an overview in the system prompt, and before each task a map for it.
 
-The overview stands in the system prompt as it was at the session's first run, the same bytes ever after, so that
-prompt caches hold; files that came or went since are told in the latest message. Not here: making maps (`index/`).
+The overview stays as it was in the session's first run, byte for byte, so that prompt caches hold; files added or
+removed since are listed in the latest message. Not here: making maps (`index/`).
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 SMALL_WINDOW = 8192
 MOST_TOKENS = 4096
-WINDOW_SHARE = 12  # the window is so many times as large as the maps in it
+WINDOW_SHARE = 12  # the window is this many times as large as its maps
 OVERVIEW_SHARE = 4
-LEAST_TOKENS = 100  # below it a map says nothing worth its room
+LEAST_TOKENS = 100  # a smaller map is not worth its room
 MOST_CHANGES = 20
 
 T = TypeVar("T")
@@ -35,7 +35,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class Overviews:
-    """What one session was told, by the tokens it had for it. `known` are the files named there or told since."""
+    """The overviews sent in one session, by their budget in tokens. `known` are the files named there or in notes."""
 
     texts: dict[int, str] = field(default_factory=dict)
     known: dict[int, frozenset[str]] = field(default_factory=dict)
@@ -43,21 +43,23 @@ class Overviews:
 
 @dataclass(frozen=True, slots=True)
 class Budgets:
-    """Tokens for the overview in the rules and for the map of each task; 0 is none."""
+    """The budgets in tokens for the overview in the system prompt and for the map of each task; 0 means none."""
 
     overview: int
     task: int
 
 
 def budgets(setting: int | Literal["auto"], window: int) -> Budgets:
-    """How many tokens the maps get: a small window has no room for what its task does not need."""
+    """Return the budgets of the maps for a window in tokens. A small window gets no overview; `setting` is the budget
+    of both together, or `auto`.
+    """
     whole = min(MOST_TOKENS, window // WINDOW_SHARE) if setting == "auto" else min(setting, window // 4)
     overview = 0 if window <= SMALL_WINDOW else whole // OVERVIEW_SHARE
     return Budgets(*(tokens if tokens >= LEAST_TOKENS else 0 for tokens in (overview, whole - overview)))
 
 
 class RepoMaps:
-    """For one run. Where there is no index, there is no map; nothing here fails."""
+    """The repo maps in the prompts of one run. There are none if there is no index or if it fails."""
 
     def __init__(self, index: RunIndex | None, told: Overviews, tokens: Budgets) -> None:
         self._index = index
@@ -65,7 +67,7 @@ class RepoMaps:
         self._tokens = tokens
 
     async def overview(self) -> str:
-        """The part of the system prompt, the same for a whole session; '' for none."""
+        """Return the system prompt's overview, the same for a whole session; '' for none."""
         budget = self._tokens.overview
         if budget not in self._told.texts:
             made = await self._overview()
@@ -74,9 +76,9 @@ class RepoMaps:
         return self._told.texts[budget]
 
     async def before(self, request: RunRequest, focused: Iterable[str], edited: Iterable[str] = ()) -> str:
-        """What belongs before a task: what came and went in the overview, and the task's own map; '' for none.
+        """Return the text before a task: the changes to the overview, and the task's own map; '' for none.
 
-        `edited` are the files that the session's runs have changed, each as often as one did.
+        `focused` are the files in focus; `edited` the files changed by the session's runs, once for each run.
         """
         task = "\n".join((request.instruction, *request.diagnostics))
         parts = (await self._changes(), await self.for_task(task, tuple(focused), Counter(edited)))
@@ -85,7 +87,7 @@ class RepoMaps:
     async def for_task(
         self, text: str, focused: tuple[str, ...] = (), recent: Mapping[str, float] | None = None
     ) -> str:
-        """The map for a task in these words; '' for none."""
+        """Return the map for a task in these words; '' for none. `recent` counts the runs that changed a file."""
         if self._index is None or not self._tokens.task:
             return ""
         from codeagent_lsp.index.rank import Task  # late: the parts of an index are heavy
@@ -115,7 +117,9 @@ class RepoMaps:
 
 
 async def unless_failed(work: Awaitable[T]) -> T | None:
-    """The result; None where there is no index, or not yet. A run works without one, whatever ails it."""
+    """Return the awaited result; None if there is no index (yet). Any other error is logged and gives None, too, since
+    a run works without a map.
+    """
     try:
         return await work
     except AgentError:

@@ -1,6 +1,6 @@
-"""Tells the model and the user of one run which tools rest, were switched off, came back or are new.
+"""Reports to the model and the user of one run which tools became unavailable, came back, or are new.
 
-What stands in the registry is compared with what was told. Not here: why a tool rests (`tools/circuit_breaker.py`).
+It compares the registry with its last reported state. Not here: why a tool is suspended (`tools/circuit_breaker.py`).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ REASON = 300
 
 
 class Availability:
-    """For one run, made when it begins. `emit` takes the events."""
+    """Compares the registry with its last reported state; made when a run begins. `emit` receives the events."""
 
     def __init__(self, registry: ToolRegistry, emit: Callable[[events.Event], None]) -> None:
         self._registry = registry
@@ -24,12 +24,14 @@ class Availability:
         self._groups = _groups(registry)
 
     def opening(self) -> str:
-        """What cannot be used as the run begins; '' for nothing. What the user switched off is not even offered."""
+        """Return a note on the tools that the circuit breaker suspends as the run begins; '' for none. Tools that the
+        user switched off are not offered anyway.
+        """
         resting = {item.name for item in self._registry.circuits.resting()}
         return "\n".join(self._rests(name, reason) for name, reason in self._off.items() if name in resting)
 
     def news(self) -> str:
-        """What has changed since it was asked last, for the model; told to the user by events."""
+        """Return a note for the model on the changes since the last call, '' for none; emit them for the user."""
         off, groups = _off(self._registry), _groups(self._registry)
         names = self._registry.names()
         lines = []
@@ -56,7 +58,7 @@ class Availability:
 
 
 def _off(registry: ToolRegistry) -> dict[str, str]:
-    """What cannot be used, with the reason; a group that is missing as a whole is one name."""
+    """Return the reasons by the names of unavailable tools; a group that is missing as a whole is one name."""
     off = {
         entry.tool.traits.name: _reason(entry) for entry in registry.entries() if entry.state in ("disabled", "error")
     }

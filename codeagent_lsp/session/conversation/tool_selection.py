@@ -1,7 +1,7 @@
-"""Which tools a model is offered in one run: the core, and the groups that it, a skill or an agent asked for.
+"""Selects the tools offered to a model in one run: the core, and groups enabled by the model, a skill or an agent.
 
-What it is told about the groups stays the same for a whole run, and a group that was used in a conversation is
-offered in all of it, so that its prompts begin the same. Not here: who may call a tool (`tools/permissions/policy.py`).
+The list of groups in the prompt stays the same for a whole run, and a group used in a conversation is offered in all of
+it, so that prompt caches hold. Not here: who may call a tool (`tools/permissions/policy.py`).
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ ENABLE = "enable_tools"
 PLANNING_TOOLS = (PLANNING_CALL, "plan_enter", "plan_update", "plan_exit")
 NAMED_IN_RULES = ("skill_loader", "delegate")  # tools of groups that the system prompt may tell the model to use
 NAMED = 5
-OFFERED = ("active", "error")  # what rests may come back
+OFFERED = ("active", "error")  # a suspended tool may come back
 
 
 class ToolSelection:
-    """The `ToolGroups` of one run. `mode` is asked every time; `without` are tools that this run never has, `named`
-    those that it has whatever their group. Groups of tools that the user brought along are on from the start, as far as
-    they fit into `room`, in characters.
+    """The `ToolGroups` of one run. `mode` returns the present permission mode; `before` are earlier messages, whose
+    groups stay on; `without` are tools never offered, `named` tools offered whatever their group. Groups added by the
+    user are on from the start, as far as they fit into `room` characters.
 
-    A small model is offered only `few` of the core, and no way to more unless there are tools that the user brought
-    along: every tool costs tokens and invites mistakes.
+    A small model is offered only the tools `few` of the core, and `enable_tools` only if the user added groups: every
+    tool costs tokens and invites mistakes.
     """
 
     def __init__(
@@ -52,18 +52,18 @@ class ToolSelection:
         self._few = None if few is None else frozenset(few)
         self._named = frozenset(named)
         self._room = room
-        self._on: dict[str, None] = {}  # in the order they were asked for: what is new comes last
+        self._on: dict[str, None] = {}  # in the order of enabling, the newest last
         self._description = self._listing()
         self._ask_for = few is None or bool(set(self._groups()) - set(EXTENDED))
         self._used(before)
 
     @property
     def groups(self) -> tuple[str, ...]:
-        """The groups that are on, besides the core."""
+        """Return the enabled groups besides the core."""
         return tuple(self._on)
 
     def enable(self, group: str) -> tuple[str, ...]:
-        """Offer a group from the next model call on; the names of its tools. ToolFailed when there is none."""
+        """Offer a group from the next model call on; return the names of its tools. ToolFailed for an unknown group."""
         known = self._groups()
         if group not in known:
             listed = ", ".join(known) or "none"
@@ -72,14 +72,14 @@ class ToolSelection:
         return known[group]
 
     def offer(self, names: Iterable[str]) -> None:
-        """Offer the groups of these tools; what does not exist is left out."""
+        """Offer the groups of these tools; unknown names are ignored."""
         wanted, known = set(names), self._groups()
         for group, tools in known.items():
             if wanted & set(tools):
                 self._on[group] = None
 
     def specs(self, only: Sequence[str] | None = None) -> tuple[ToolSpec, ...]:
-        """What the model is offered now: `only` these, or all that are on."""
+        """Return the specs offered now: those named in `only`, from any group, or all that are enabled."""
         core = self._of(CORE)
         self._bring_along()
         if only is not None:
@@ -115,7 +115,7 @@ class ToolSelection:
         return tuple(group for group in self._groups() if group not in self._on)
 
     def _groups(self) -> dict[str, tuple[str, ...]]:
-        """Every group that has something to offer, with the names of its tools."""
+        """Return the names of the available tools by group, without the core."""
         found: dict[str, tuple[str, ...]] = {}
         effects = effects_of(self._mode())
         for entry in self._registry.entries():
@@ -130,7 +130,7 @@ class ToolSelection:
         return "\n".join(lines)
 
     def _used(self, before: Sequence[Message]) -> None:
-        """Switch on what was used earlier in this conversation."""
+        """Enable the groups used in earlier messages of this conversation."""
         calls = [call for message in before for call in message.tool_calls]
         known = self._groups()
         for call in calls:
@@ -150,8 +150,9 @@ def tool_selection_for(
     small: bool,
     room: int = 0,
 ) -> ToolSelection:
-    """What a run offers: tools that fit its planning, those that its `rules` (the system prompt) speak of, and those
-    that the conversation used before. `small` is for models with a small window; `room` as in `ToolSelection`.
+    """Return the selection of a run: tools that fit its planning, those that its `rules` (the system prompt) mention,
+    and those that the conversation used before. `small` is for models with a small window; `room` as in
+    `ToolSelection`.
     """
     few = (*SMALL_SET, PLANNING_CALL) if planning == "always" else SMALL_SET
     without = PLANNING_TOOLS if planning == "never" else ()

@@ -4,20 +4,21 @@ Synchronous and without side effects; callers that serve a client run it in a th
 to the workspace (`paths.py`), search in the texts (`search.py`), changes (`changes/changeset.py`).
 """
 
-# ruff: noqa: PTH118, PTH119, PTH120, PTH206 - names are plain strings here and may be any bytes
+# ruff: noqa: PTH119, PTH120 - names are plain strings here and may be any bytes
 
 from __future__ import annotations
 
 import difflib
 import os
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import islice
 from typing import Literal, NamedTuple, Protocol
 
 from codeagent_lsp.errors import FileRefused
-from codeagent_lsp.workspace.files.ignore import FolderRules, IgnoreRules
-from codeagent_lsp.workspace.files.paths import Child, FileKind, Roots, is_untitled
+from codeagent_lsp.workspace.files.folder_tree import FolderTree, ListedEntry
+from codeagent_lsp.workspace.files.ignore import IgnoreRules
+from codeagent_lsp.workspace.files.paths import FileKind, Roots, is_untitled
 from codeagent_lsp.workspace.text.document import Document
 from codeagent_lsp.workspace.text.encoding import Encoding, decode
 
@@ -91,26 +92,11 @@ class FileText:
     note: str = ""
 
 
-class ListedEntry(NamedTuple):
-    """One entry of a folder listing: its absolute path and its kind."""
-
-    path: str
-    kind: FileKind
-
-
 class Listing(NamedTuple):
     """Entries in preorder, each folder before its content; `truncated` if there were more."""
 
     entries: tuple[ListedEntry, ...]
     truncated: bool
-
-
-@dataclass(frozen=True, slots=True)
-class _Overlay:
-    """The open and staged files that lie over the disk: names by folder, and the files that are deleted."""
-
-    names: dict[str, dict[str, FileKind]] = field(default_factory=dict)
-    deleted: frozenset[str] = frozenset()
 
 
 class FileView:
@@ -167,16 +153,16 @@ class FileView:
             return staged.text is not None
         if self._buffers.get_by_path(path) is not None:
             return True
-        return not is_untitled(path) and (self.roots.stat(path) is not None or path in self._overlay().names)
+        return not is_untitled(path) and (self.roots.stat(path) is not None or self._folders().holds(path))
 
     def list_dir(self, path: str, depth: int = 1, *, limit: int = MAX_ENTRIES) -> Listing:
         """Return the content of folder `path`, `depth` levels deep, without ignored names.
 
         FileRefused if it is no folder.
         """
-        overlay = self._overlay()
-        self._require_folder(path, overlay)
-        found = list(islice(self._tree(path, self._rules_at(path), overlay, depth), limit + 1))
+        folders = self._folders()
+        self._require_folder(path, folders)
+        found = list(islice(folders.entries(path, depth), limit + 1))
         return Listing(tuple(found[:limit]), len(found) > limit)
 
     def walk(self, path: str, *, limit: int = MAX_FILES) -> Iterator[str]:
@@ -184,10 +170,10 @@ class FileView:
 
         Ignored names and links are left out, unless `path` itself is ignored. A missing path yields nothing.
         """
-        overlay = self._overlay()
-        if path not in overlay.names and self.roots.kind(path) != "folder":
-            return iter((path,) if self._is_file(path, overlay) else ())
-        return islice(self._files(path, self._rules_at(path), overlay), limit)
+        folders = self._folders()
+        if not folders.holds(path) and self.roots.kind(path) != "folder":
+            return iter((path,) if folders.is_file(path) else ())
+        return islice(folders.files(path), limit)
 
     def over_disk(self) -> frozenset[str]:
         """Return the paths whose text does not come from the disk: open or staged, deleted ones included."""
@@ -234,76 +220,19 @@ class FileView:
         similar = [near[match] for match in difflib.get_close_matches(name, near, n=3)]
         return list(dict.fromkeys([*same, *similar]))[:3]
 
-    def _require_folder(self, path: str, overlay: _Overlay) -> None:
+    def _require_folder(self, path: str, folders: FolderTree) -> None:
         kind = self.roots.kind(path)
-        if kind == "folder" or path in overlay.names:
+        if kind == "folder" or folders.holds(path):
             return
-        if kind is None and not self._is_file(path, overlay):
+        if kind is None and not folders.is_file(path):
             raise FileRefused(self._missing(path))
         raise FileRefused(f"{self.roots.relative(path)} is not a folder. Read it instead.")
 
-    def _is_file(self, path: str, overlay: _Overlay) -> bool:
-        if path in overlay.deleted:
-            return False
-        folder, name = os.path.split(path)
-        return name in overlay.names.get(folder, ()) or self.roots.kind(path) == "file"
-
-    def _rules_at(self, path: str) -> FolderRules | None:
-        """Return the ignore rules inside a folder.
-
-        None (no rules) for a folder that is ignored itself but was asked for.
-        """
-        root = self.roots.root_of(path)
-        if root is None or self.is_ignored(path, is_dir=True):
-            return None
-        rules = self._rules[root].at_root()
-        inner = os.path.relpath(path, root)
-        for name in () if inner == "." else inner.split(os.sep):
-            rules = rules.enter(name)
-        return rules
-
-    def _tree(self, folder: str, rules: FolderRules | None, overlay: _Overlay, depth: int) -> Iterator[ListedEntry]:
-        for name, kind in self._children(folder, rules, overlay):
-            path = os.path.join(folder, name)
-            yield ListedEntry(path, kind)
-            if kind == "folder" and depth > 1:
-                yield from self._tree(path, rules and rules.enter(name), overlay, depth - 1)
-
-    def _files(self, start: str, start_rules: FolderRules | None, overlay: _Overlay) -> Iterator[str]:
-        """Yield the files of a walk with an explicit stack, so that deep trees do not exhaust Python's."""
-        pending: list[tuple[str, FileKind, FolderRules | None]] = [(start, "folder", start_rules)]
-        while pending:
-            path, kind, rules = pending.pop()
-            if kind == "file":
-                yield path
-            elif kind == "folder":
-                inside = [
-                    (os.path.join(path, name), inner, rules.enter(name) if rules and inner == "folder" else None)
-                    for name, inner in self._children(path, rules, overlay)
-                ]
-                pending += reversed(inside)
-
-    def _children(self, folder: str, rules: FolderRules | None, overlay: _Overlay) -> list[Child]:
-        """Return the entries of a folder without ignored names, in byte order of the names."""
-        found: dict[str, FileKind] = dict(_scan(self.roots, folder))
-        found |= overlay.names.get(folder, {})
-        return [
-            Child(name, found[name])
-            for name in sorted(found, key=os.fsencode)
-            if os.path.join(folder, name) not in overlay.deleted
-            and not (rules.ignores(name, is_dir=found[name] == "folder") if rules else name == ".git")
-        ]
-
-    def _overlay(self) -> _Overlay:
-        """Return the open or staged files, with the folders they need, and the deleted ones."""
+    def _folders(self) -> FolderTree:
+        """Return the folders as they are now."""
         staged = {path: self._staged.lookup(path) for path in self._staged.paths()}
         deleted = frozenset(path for path, state in staged.items() if state is not None and state.text is None)
-        names: dict[str, dict[str, FileKind]] = {}
-        for path in {*staged, *self._buffers.open_paths()} - deleted:
-            root = None if is_untitled(path) else self.roots.root_of(path)
-            if root is not None:
-                _add(names, path, root)
-        return _Overlay(names, deleted - names.keys())  # a folder may replace a deleted file
+        return FolderTree(self.roots, self._rules, {*staged, *self._buffers.open_paths()} - deleted, deleted)
 
 
 def _check_size(shown: str, text: str, limit: int) -> None:
@@ -311,18 +240,3 @@ def _check_size(shown: str, text: str, limit: int) -> None:
     size = len(text) * 4 if len(text) * 4 <= limit else len(text.encode("utf-8", "surrogatepass"))
     if size > limit:
         raise FileRefused(f"{shown} has {size:,} bytes, more than the limit of {limit:,}.")
-
-
-def _scan(roots: Roots, folder: str) -> tuple[Child, ...]:
-    try:
-        return roots.scan(folder)
-    except FileRefused:  # staged only, unreadable, or gone meanwhile
-        return ()
-
-
-def _add(names: dict[str, dict[str, FileKind]], path: str, root: str) -> None:
-    kind: FileKind = "file"
-    while path != root:
-        path, name = os.path.split(path)
-        names.setdefault(path, {}).setdefault(name, kind)
-        kind = "folder"
