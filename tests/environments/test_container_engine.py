@@ -155,7 +155,7 @@ async def test_a_refusal_is_not_tried_again(tmp_path: Path) -> None:
 async def test_folders_that_the_image_has_itself(tmp_path: Path, folder: str) -> None:
     settings = ShellSettings(container_image="x")
     environ = {"DOCKER_HOST": f"unix://{tmp_path}/engine.sock"}
-    with pytest.raises(SettingError, match="the image has its own"):
+    with pytest.raises(SettingError, match="the image has a folder of that name"):
         await ContainerAdapter(lambda: settings, tmp_path, tmp_path, environ=environ).create(settings, [folder])
 
 
@@ -169,5 +169,5 @@ def test_where_the_engine_is(tmp_path: Path) -> None:
 async def test_no_engine_at_all(tmp_path: Path) -> None:
     settings = ShellSettings(container_image="x")
     adapter = ContainerAdapter(lambda: settings, tmp_path, tmp_path, environ={"DOCKER_HOST": "tcp://somewhere"})
-    with pytest.raises(SettingError, match="no container engine is here"):
+    with pytest.raises(SettingError, match="no container engine was found"):
         await adapter.create(settings, [str(tmp_path)])

@@ -399,7 +399,7 @@ class TestProgress:
         bar.observe(Status("new", files=500))
         bar.observe(Status("new", files=500))
         assert [value["kind"] for value in server.shown] == ["begin", "end"]
-        assert "goes on later" in server.shown[-1]["message"]
+        assert "will continue later" in server.shown[-1]["message"]
 
     async def test_a_client_without_bars_gets_none(self) -> None:
         server = FakeServer(lambda method: None)

@@ -112,7 +112,7 @@ def test_the_hub_gives_the_file_with_progress(tmp_path: Path, hub: str) -> None:
 
 
 def test_a_download_that_broke_off_is_resumed(tmp_path: Path, hub: str) -> None:
-    with pytest.raises(ModelUnreachable, match="what has arrived is kept"):
+    with pytest.raises(ModelUnreachable, match="what was downloaded is kept"):
         pull(tmp_path, weights=SMALL, sources=(Hub(f"{hub}/cut"),))
     assert pull(tmp_path, weights=SMALL, sources=(Hub(hub),)).read_bytes() == DATA
     assert Files.ranges[0] == "" and Files.ranges[1].startswith("bytes=")
@@ -239,7 +239,7 @@ def test_a_disk_that_fails_on_the_way_is_told(tmp_path: Path, error: OSError) ->
         pull(tmp_path, weights=SMALL, sources=(Raising(error=error),))
     assert str(error.strerror) in str(caught.value)
     assert not (tmp_path / SMALL.name).exists()
-    assert (tmp_path / f"{SMALL.name}.broken").stat().st_size == 1000, "what has arrived is kept"
+    assert (tmp_path / f"{SMALL.name}.broken").stat().st_size == 1000, "what was downloaded is kept"
 
 
 def test_after_a_failure_the_lock_is_free(tmp_path: Path, hub: str) -> None:

@@ -82,4 +82,4 @@ async def test_a_picture_is_no_answer(workspace: Path, state_dir: Path) -> None:
         )
     await sandbox.close()
     assert isinstance(result, CallToolResult)
-    assert code_of(result) == "EXECUTION_ERROR" and "gave no text" in text_of(result)
+    assert code_of(result) == "EXECUTION_ERROR" and "returned no text" in text_of(result)

@@ -81,7 +81,7 @@ def test_memory_is_shown_and_forgotten(start: StartEditor, tmp_path: Path) -> No
     assert [row["text"] for row in shown["entries"]] == ["One.", "Two."]
     assert "\\[x\\](y)" in shown["markdown"]
     assert editor.command("codeagent.memory.forget", id=shown["entries"][0]["id"]) == {"forgotten": 1}
-    with pytest.raises(AssertionError, match="Nothing with the id"):
+    with pytest.raises(AssertionError, match="There is no memory with the id"):
         editor.command("codeagent.memory.forget", id="nothing")
     assert editor.command("codeagent.memory.forget") == {"forgotten": 1}
     assert editor.command("codeagent.memory.show")["entries"] == []

@@ -139,7 +139,7 @@ def test_a_login_is_a_question_and_a_page_in_the_browser(start: StartEditor, tmp
                 (True, True)
             ]
         else:
-            assert "its page was not opened" in editor.told("needs a login") + row["error"]
+            assert "the login page was not opened" in editor.told("needs a login") + row["error"]
             assert pages == []
         if agrees:
             editor.run("codeagent.run", task="have it done")

@@ -65,7 +65,7 @@ async def test_a_server_that_is_not_there_is_told_of_once(tmp_path: Path) -> Non
     assert list(await beside.search("anything", 5)) == []
     beside.close()
     assert len(notes) == 1
-    assert notes[0].startswith("Search by vectors does not work now, words are searched alone: ")
+    assert notes[0].startswith("Vector search does not work now, only words are searched: ")
     assert "127.0.0.1" in notes[0]
 
 

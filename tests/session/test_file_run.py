@@ -58,7 +58,7 @@ def test_python_is_that_of_the_projects_environment(tmp_path: Path, folder: str)
 
 @pytest.mark.parametrize("name", ["notes.txt", "Makefile", "a"])
 def test_what_nothing_runs_is_said(tmp_path: Path, name: str) -> None:
-    with pytest.raises(UsageError, match="Nothing is known to run"):
+    with pytest.raises(UsageError, match="There is no known way to run"):
         command_for(file(tmp_path, name), (), view(tmp_path))
 
 

@@ -49,10 +49,10 @@ def store_path(root: Path) -> Path:
 class TestIndex:
     def test_built_then_up_to_date(self, root: Path, capsys: pytest.CaptureFixture[str]) -> None:
         assert cli.main(["index", "--workspace", str(root)]) == 0
-        assert capsys.readouterr().out.startswith("8 files are indexed; 8 looked into, 0 forgotten, ")
+        assert capsys.readouterr().out.startswith("8 files are indexed; 8 updated, 0 removed, ")
 
         assert cli.main(["index", "--workspace", str(root)]) == 0
-        assert capsys.readouterr().out.startswith("8 files are indexed; 0 looked into, 0 forgotten, ")
+        assert capsys.readouterr().out.startswith("8 files are indexed; 0 updated, 0 removed, ")
         assert set(open_index(store_path(root)).files()) == set(SHOP)
 
     def test_what_changed_and_what_is_gone(self, root: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -62,7 +62,7 @@ class TestIndex:
         capsys.readouterr()
 
         assert cli.main(["index", "--workspace", str(root)]) == 0
-        assert capsys.readouterr().out.startswith("7 files are indexed; 1 looked into, 1 forgotten, ")
+        assert capsys.readouterr().out.startswith("7 files are indexed; 1 updated, 1 removed, ")
         store = open_index(store_path(root))
         assert store.defining("send_parcel") == ("shop/mail.py",)
         assert store.defining("value_added_tax") == ()

@@ -59,7 +59,7 @@ def test_ctrl_c_keeps_what_has_arrived() -> None:
         raise download.Cancelled
 
     assert pull_model(out, "en", pull) == 130
-    assert "goes on from there" in shown.getvalue()
+    assert "continues from there" in shown.getvalue()
     assert signal.getsignal(signal.SIGINT) is before
 
 
@@ -129,12 +129,12 @@ async def test_a_probe_says_how_the_model_did(tmp_path: Path, monkeypatch: pytes
         out, shown = screen()
         assert await probe_model(out, "en", settings) == 0
         lines = shown.getvalue().splitlines()
-        assert lines[0].startswith("Trying how my-model gives edits best")
+        assert lines[0].startswith("Testing in which form my-model writes edits best")
         assert [line.split()[1:3] for line in lines[1:-1]] == [[form, "0/3"] for form in ANSWER_FORMS]
         asked = len(server.asked)
         out, shown = screen()
         list_models(out, "en")
-        assert "my-model: edits that came out right: tools 0/3" in shown.getvalue()
+        assert "my-model: successful test edits: tools 0/3" in shown.getvalue()
         assert len(server.asked) == asked
 
 

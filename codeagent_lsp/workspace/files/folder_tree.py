@@ -3,7 +3,7 @@
 Not here: the texts of the files (`file_view.py`), the ignore rules (`ignore.py`), confinement of paths (`paths.py`).
 """
 
-# ruff: noqa: PTH118 - names are plain strings here and may be any bytes
+# ruff: noqa: PTH118, PTH206 - names are plain strings here and may be any bytes
 
 from __future__ import annotations
 

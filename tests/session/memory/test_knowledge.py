@@ -106,7 +106,7 @@ async def test_hidden_characters_are_told_to_the_user_once(tmp_path: Path) -> No
     made.script(say(), say())
     await made.run()
     await made.run()
-    told = [event for event in made.of(events.StatusChanged) if "cannot be seen" in getattr(event, "message", "")]
+    told = [event for event in made.of(events.StatusChanged) if "invisible characters" in getattr(event, "message", "")]
     assert len(told) == 1
 
 

@@ -55,7 +55,7 @@ async def test_a_program_that_is_not_there(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("fault", "code", "words", "seconds"),
     [
-        ("exits", "MCP_NETWORK_ERROR", "exit code 3). Its last words: out of luck", 8),
+        ("exits", "MCP_NETWORK_ERROR", "exit code 3). Its last output: out of luck", 8),
         ("hangs", "MCP_TIMEOUT", "did not answer in 2 s", 4),
         ("garbage", "MCP_PARSE_ERROR", "Traceback (most recent call last): no JSON", 4),
         ("noisy", "MCP_PARSE_ERROR", "DEBUG something", 5),

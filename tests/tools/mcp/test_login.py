@@ -169,10 +169,10 @@ async def test_a_lost_port_is_registered_anew_when_a_login_is_needed(tmp_path: P
 @pytest.mark.parametrize(
     ("browser", "faults", "words"),
     [
-        (None, [], "its page was not opened"),
+        (None, [], "the login page was not opened"),
         (obedient, ["denied"], "the login was refused (access_denied not today)"),
-        (closed, [], "none came within 0.3 s"),
-        (obedient, ["forged"], "none came within 0.3 s"),
+        (closed, [], "none was completed within 0.3 s"),
+        (obedient, ["forged"], "none was completed within 0.3 s"),
         (obedient, ["broken"], "the login did not work"),
         (obedient, ["unregistered"], "the login did not work"),
         (obedient, ["pretender"], "the login did not work"),
@@ -183,7 +183,7 @@ async def test_a_lost_port_is_registered_anew_when_a_login_is_needed(tmp_path: P
 async def test_a_login_that_does_not_come_about(
     tmp_path: Path, browser: Browser | None, faults: list[str], words: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if "none came" in words:
+    if "none was completed" in words:
         monkeypatch.setattr(login, "SECONDS", 0.3)
     user = User(browser)
     async with issuing(*faults) as issuer, running(tmp_path, given(issuer), logins=user) as rig:

@@ -228,7 +228,7 @@ async def test_a_cache_that_does_not_work_is_told_once(web: WebBench, net: Net) 
     async with server(pages({"/": answer("x")}), net, HERE):
         assert (await scrape(web)).ok
     [note] = web.notes
-    assert note.startswith("Web results are not kept") and "word" not in note
+    assert note.startswith("Web results cannot be cached") and "word" not in note
 
 
 async def test_a_page_of_scripts_without_a_browser_says_so(web: WebBench, net: Net) -> None:
