@@ -1,6 +1,6 @@
-"""What a command prints, as few events: whole lines, at most ten times a second, bounded in all.
+"""Bundles the output of a command into few events: whole lines, at most ten times a second, limited in total.
 
-Not here: what a command's result keeps of its output (`shadow/output.py`).
+Not here: the output that a command's result keeps (`shadow/output.py`).
 """
 
 from __future__ import annotations
@@ -16,7 +16,9 @@ TOTAL = 256 * 1024
 
 
 class OutputStream:
-    """Gathers text and gives it to `emit` in pieces. Characters over a limit are left out, the latest are kept."""
+    """Buffers text and passes it to `emit` in pieces, at most `total` characters in all. The beginning of a piece that
+    is too long is left out.
+    """
 
     def __init__(self, emit: Callable[[Stream, str], None], total: int = TOTAL) -> None:
         self._emit = emit
@@ -25,7 +27,7 @@ class OutputStream:
         self._timer: asyncio.TimerHandle | None = None
 
     def write(self, stream: Stream, text: str) -> None:
-        """Take what was printed; it is passed on within a moment."""
+        """Buffer printed text; whole lines are passed on within a tenth of a second."""
         if self._waiting and self._waiting[-1][0] == stream:
             text = (self._waiting.pop()[1] + text)[-2 * PIECE :]
         self._waiting.append((stream, text))

@@ -1,4 +1,4 @@
-"""Removes what a deleted session leaves behind, in the background: its shadow, its long outputs, its artifacts.
+"""Deletes in the background what a deleted session leaves: its screens, its shadow, its long outputs, its artifacts.
 
 Not here: the session's file (`store.py`), stopping its runs (`manager.py`).
 """
@@ -18,21 +18,23 @@ logger = logging.getLogger(__name__)
 
 
 class SessionDeletion:
-    """One for all sessions of a server."""
+    """The background deletions of all sessions of one server."""
 
     def __init__(self, services: Services) -> None:
         self._services = services
         self._tasks: set[asyncio.Task[None]] = set()
 
     def start(self, session_id: str, working: Sequence[asyncio.Task[None]]) -> asyncio.Task[None]:
-        """The work, which never fails. It waits for `working`, the session's runs, and gives up after half a minute."""
+        """Start to delete what a session leaves, and return the task. It waits for `working`, the session's runs, and
+        gives up after 30 seconds; what is left then is logged.
+        """
         task = asyncio.get_running_loop().create_task(self._clear(session_id, working), name=f"clear {session_id}")
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task
 
     async def close(self) -> None:
-        """Wait for a moment, then stop."""
+        """Wait for a second at most, then cancel the deletions."""
         if self._tasks:
             _, late = await asyncio.wait(self._tasks, timeout=LEAVE_SECONDS)
             for task in late:

@@ -1,6 +1,6 @@
-"""Runs one file of the user's, as it is in the editor, and tells what it prints. No model is involved.
+"""Runs one file of the user, as it is in the editor, and emits its output. No model is involved.
 
-Not here: where it runs (`shadow/`), what becomes of what it writes (`proposal.py`).
+Not here: where it runs (`shadow/`), what becomes of the files it writes (`proposal.py`).
 """
 
 from __future__ import annotations
@@ -37,7 +37,9 @@ _ENVIRONMENTS = (".venv/bin/python", "venv/bin/python")
 
 
 def command_for(file: FileText, args: Sequence[str], view: FileView) -> tuple[str, ...]:
-    """The words that run `file`: by its first line, else by its name. UsageError when nothing is known to run it."""
+    """Return the command that runs `file`: by its `#!` line, else by its extension. UsageError if neither is known, or
+    if the file has no path yet.
+    """
     if is_untitled(file.path):
         raise UsageError("file_run.untitled")
     name = view.roots.relative(file.path)
@@ -54,7 +56,7 @@ def command_for(file: FileText, args: Sequence[str], view: FileView) -> tuple[st
 async def run_file(
     shell: Shell, words: tuple[str, ...], folder: str, emit: Callable[[events.Event], None]
 ) -> CommandResult:
-    """Run to the end; started, what is printed, and exit are told as events."""
+    """Run a command in a folder to its end; its start, output and exit are emitted as events."""
     emit(events.FileRunStarted(command=shlex.join(words)))
     output = OutputStream(lambda stream, text: emit(_printed(stream, text)))
     try:
@@ -70,7 +72,7 @@ def _printed(stream: Stream, text: str) -> events.Event:
 
 
 def _in_environment(program: tuple[str, ...], path: str, view: FileView) -> tuple[str, ...]:
-    """The program; a plain `python3` is that of the folder's virtual environment when it has one."""
+    """Return the program; for a plain `python3` that of the folder's virtual environment, if there is one."""
     root = view.roots.root_of(path)
     if PurePath(program[0]).name not in ("python", "python3") or root is None:
         return program

@@ -1,7 +1,7 @@
-"""Open questions and approvals: asked once, answered by whoever answers first, never lost.
+"""Holds the open questions and approvals of a server: each is asked once, and its first answer counts.
 
-A question stays open until somebody answers it, its asker is cancelled, or its time is over; then the asker gets
-None. Not here: how a question is shown (the presenter does that and answers here).
+A question stays open until it is answered, its asker is cancelled, or its time is over; without an answer the asker
+gets None. Not here: how a question is shown (the `Presenter`, which passes the answer to `Inbox.respond`).
 """
 
 from __future__ import annotations
@@ -17,14 +17,16 @@ from codeagent_lsp.errors import SessionError
 from codeagent_lsp.tools.asking import Question
 
 DEADLINE_SECONDS = 600.0
-HIDDEN = "•••"  # what records and listeners get of a secret answer
+HIDDEN = "•••"  # replaces a secret answer in events
 
 Answer = tuple[str, ...] | None
 
 
 @dataclass(slots=True)
 class OpenQuestion:
-    """A question that waits. `answer` resolves to the chosen titles, or None."""
+    """A question without an answer yet. `answer` resolves to the chosen titles, to the text where there are no choices,
+    or to None for no answer.
+    """
 
     request_id: str
     run_id: str
@@ -32,7 +34,7 @@ class OpenQuestion:
     answer: asyncio.Future[Answer] = field(repr=False)
 
     def to_dict(self) -> dict[str, Any]:
-        """As `codeagent.pending` lists it."""
+        """Return the question as `codeagent.pending` lists it."""
         return {
             "requestId": self.request_id,
             "runId": self.run_id,
@@ -46,17 +48,17 @@ class OpenQuestion:
 
 
 class Presenter(Protocol):
-    """Whoever shows questions to the user. Both calls return at once."""
+    """Port: shows questions to the user. Both methods return at once."""
 
     def show(self, question: OpenQuestion) -> None:
-        """Begin to show; the answer comes through `Inbox.respond`."""
+        """Begin to show a question; the answer comes through `Inbox.respond`."""
 
     def withdraw(self, question: OpenQuestion) -> None:
-        """It is answered or over; stop showing it."""
+        """Stop showing a question, which is answered or over."""
 
 
 class Inbox:
-    """All open questions of a server."""
+    """All open questions of a server. `deadline` is the time for an answer, in seconds."""
 
     def __init__(self, presenter: Presenter, deadline: float = DEADLINE_SECONDS) -> None:
         self._presenter = presenter
@@ -64,11 +66,11 @@ class Inbox:
         self._open: dict[str, OpenQuestion] = {}
 
     def open(self) -> tuple[OpenQuestion, ...]:
-        """What waits, oldest first."""
+        """Return the open questions, the oldest first."""
         return tuple(self._open.values())
 
     async def ask(self, run_id: str, question: Question, emit: Callable[[events.Event], None]) -> Answer:
-        """The answer, or None. Asked and answered are both events."""
+        """Ask the user and return the answer, None if there is none in time; emit question and answer as events."""
         request_id = uuid.uuid4().hex
         item = OpenQuestion(request_id, run_id, question, asyncio.get_running_loop().create_future())
         self._open[request_id] = item
@@ -78,7 +80,7 @@ class Inbox:
             self._presenter.show(item)
             async with asyncio.timeout(self._deadline):
                 answer = await item.answer
-        except TimeoutError:  # an answer that came in the same moment counts
+        except TimeoutError:  # an answer that came at the same moment counts
             answer = None if item.answer.cancelled() or not item.answer.done() else item.answer.result()
         finally:
             self._open.pop(request_id, None)
@@ -87,7 +89,9 @@ class Inbox:
         return answer
 
     def respond(self, request_id: str, answer: Answer) -> None:
-        """Give the answer. SessionError when the question is not open (any more) or the answer is none of its own."""
+        """Answer an open question; None for no answer. SessionError if the question is not open, the answer is not
+        among its choices, or it takes exactly one.
+        """
         item = self._open.get(request_id)
         if item is None or item.answer.done():
             raise SessionError("question.closed", request=request_id)
@@ -99,7 +103,7 @@ class Inbox:
         item.answer.set_result(answer)
 
     def settle(self, run_id: str, question: Question) -> None:
-        """Close a question of a run without an answer: somebody decided another way."""
+        """Close a question of a run without an answer, because the user has decided in another way."""
         for item in tuple(self._open.values()):
             if item.run_id == run_id and item.question is question and not item.answer.done():
                 item.answer.set_result(None)

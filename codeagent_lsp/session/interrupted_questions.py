@@ -1,7 +1,7 @@
-"""Questions that were open when the process died: nobody waits for their answers any more.
+"""Lists the questions that were open when the server's process died, and whose answers no run waits for any more.
 
-They are listed, told once, and closed when the session is used again. What they were about comes back another way:
-staged changes can be applied, a plan's step can be tried again or left out, and the user may ask anew.
+They are listed, shown once, and closed when the session is used again. Their subjects can be decided in other ways:
+staged changes can be applied, a plan's step retried or skipped, and the user may ask anew.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ MOST_TOLD = 3
 
 
 def lapsed(session: Session) -> list[dict[str, Any]]:
-    """The open questions of interrupted runs, like `codeagent.pending` lists open ones."""
+    """Return the open questions of interrupted runs, in the form of `codeagent.pending`."""
     return [
         {
             "requestId": asked.request_id,
@@ -32,7 +32,7 @@ def lapsed(session: Session) -> list[dict[str, Any]]:
 
 
 def lapsed_line(session: Session, language: str) -> str:
-    """What the user is told about them; '' when there are none."""
+    """Return a sentence for the user that names these questions, at most 3 of them; '' if there are none."""
     titles = [question["title"] for question in lapsed(session)]
     if not titles:
         return ""

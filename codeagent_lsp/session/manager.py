@@ -1,6 +1,6 @@
-"""All sessions and runs of one server: start, cancel, find, resume. Runs are tasks of its own registry.
+"""Manages all sessions and runs of one server: start, cancel, find, resume, delete.
 
-Not here: the wire. Every run is a task; cancelling the task is the one way to stop a run.
+Every run is a task; cancelling the task is the one way to stop a run. Not here: the protocol (`server/`).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ LEAVE_SECONDS = 1.0
 
 
 class SessionManager:
-    """Sessions by id; the current one takes requests that name none."""
+    """The sessions and runs of one server, by id. The current session takes requests that name none."""
 
     def __init__(self, store: SessionStore, services: Services, listeners: Iterable[Listener] = ()) -> None:
         self._store = store
@@ -40,24 +40,24 @@ class SessionManager:
         self._current: Session | None = None
 
     def new(self) -> Session:
-        """A new session, which becomes the current one."""
+        """Create a session and make it the current one."""
         session = self._opened(uuid.uuid4().hex[:16])
         self._sessions[session.session_id] = session
         self._current = session
         return session
 
     def current(self) -> Session:
-        """The current session, made when there is none."""
+        """Return the current session; create one if there is none."""
         return self._current or self.new()
 
     def session(self, session_id: str | None) -> Session:
-        """The session of that id, loaded when needed; the current one for None."""
+        """Return the session with that id, loaded if necessary; the current one for None. SessionError as `resume`."""
         if session_id is None:
             return self.current()
         return self._sessions.get(session_id) or self.resume(session_id)
 
     def resume(self, session_id: str) -> Session:
-        """Load a stored session and make it the current one. SessionError while another process works with it."""
+        """Load a stored session and make it the current one. SessionError if it is unknown or in use elsewhere."""
         known = self._sessions.get(session_id)
         if known is None:
             known = self._opened(session_id)
@@ -69,7 +69,7 @@ class SessionManager:
         return known
 
     def list(self) -> list[dict[str, Any]]:
-        """Every session of the workspace, the newest first."""
+        """Return id, title and time of the last change (seconds since the epoch) of every session, the newest first."""
         stored = {item.session_id: item for item in self._store.list()}
         rows = []
         for session_id, item in stored.items():
@@ -79,7 +79,9 @@ class SessionManager:
         return rows
 
     def delete(self, session_id: str) -> asyncio.Task[None]:
-        """Stop a session's runs and remove it; the task is over when its shadow and its long outputs are gone, too."""
+        """Cancel a session's runs and delete it; the returned task ends when its shadow and its outputs are deleted,
+        too. SessionError if it is unknown, or another process works with it.
+        """
         self._store.delete(session_id)
         session = self._sessions.pop(session_id, None)
         run_ids = tuple(session.context.runs) if session else ()
@@ -92,7 +94,7 @@ class SessionManager:
         return self._deletion.start(session_id, working)
 
     def start(self, request: RunRequest, session_id: str | None = None) -> str:
-        """Begin a run and return its id at once; it is stored by then. SessionError for a busy session."""
+        """Start a run and return its id once it is stored. SessionError if another process works with the session."""
         session = self.session(session_id)
         session.claim()
         record = RunRecord(uuid.uuid4().hex[:16], request.kind, request.title)
@@ -104,38 +106,38 @@ class SessionManager:
         return record.run_id
 
     def go_on(self, run: Run) -> None:
-        """Let a run that had ended work on with its plan."""
+        """Resume the plan of a run that had ended."""
         run.resume()
         self._work(run, run.work_on())
 
     def task(self, run_id: str) -> asyncio.Task[None] | None:
-        """The work of a run, None when it is not at work."""
+        """Return the task of a run; None if it is not running."""
         return self._tasks.get(run_id)
 
     def run(self, run_id: str) -> Run:
-        """The run of that id, or SessionError."""
+        """Return the run with that id. SessionError if there is none."""
         run = self._runs.get(run_id)
         if run is None:
             raise SessionError("run.unknown", run=run_id)
         return run
 
     def last_applied(self) -> Run:
-        """The latest run that has something to undo."""
+        """Return the latest run that has changes to undo. SessionError if there is none."""
         for run in reversed(self._runs.values()):
             if run.record.applied:
                 return run
         raise SessionError("undo.nothing")
 
     def runs(self) -> tuple[Run, ...]:
-        """All runs known here, oldest first."""
+        """Return all runs known here, the oldest first."""
         return tuple(self._runs.values())
 
     def active(self) -> tuple[str, ...]:
-        """Ids of the runs at work."""
+        """Return the ids of the running runs."""
         return tuple(self._tasks)
 
     def cancel(self, run_id: str | None = None) -> tuple[str, ...]:
-        """Stop a run, or all; returns the ids of those that were at work."""
+        """Cancel a run, or all for None; return the ids of those that were running. SessionError for an unknown run."""
         if run_id is not None:
             self.run(run_id)
         chosen = self.active() if run_id is None else tuple(name for name in self.active() if name == run_id)
@@ -144,7 +146,7 @@ class SessionManager:
         return chosen
 
     async def close(self) -> None:
-        """Stop everything and close the files, within about a second."""
+        """Cancel all runs, close the shells, and close the files; runs and deletions get a second each to end."""
         tasks = list(self._tasks.values())
         for task in tasks:
             task.cancel()

@@ -1,4 +1,4 @@
-"""Runs without a model, started by the user's own command: run a file, install a skill.
+"""Executes the runs that need no model, started by the user's own command: run a file, install a skill.
 
 Not here: how a file is run (`file_run.py`), how a skill is installed (`skill_run.py`), runs with a model (`run.py`).
 """
@@ -17,11 +17,13 @@ from codeagent_lsp.tools.asking import Question
 from codeagent_lsp.workspace.text.unseen import escaped, shown_exactly
 
 Ended = tuple[events.RunStatus, str]
-"""How a run ended, and a summary for the user."""
+"""The final status of a run, and a summary for the user."""
 
 
 async def run_own_file(parts: RunParts, target: Target, args: tuple[str, ...]) -> Ended:
-    """Run a file of the workspace in the shadow. The user is asked only where the shadow does not isolate."""
+    """Run a file of the workspace in the shadow; the user is asked only if that does not isolate it. UsageError if it
+    is not known how to run the file.
+    """
     view, output = parts.proposal.view, parts.output
     words = command_for(target.file, args, view)
     await parts.toolbox.open()
@@ -42,7 +44,7 @@ async def run_own_file(parts: RunParts, target: Target, args: tuple[str, ...]) -
 
 
 async def install_own_skill(parts: RunParts, request: RunRequest) -> Ended:
-    """Install a skill; what is installed is shown first."""
+    """Install a skill, after the user has seen and confirmed it. UsageError if the mode is `readOnly`."""
     if parts.services.user.mode() == "readOnly":
         raise UsageError("skills.read_only")
     installed = await install_skill(request, parts.toolbox.context())

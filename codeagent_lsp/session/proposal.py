@@ -1,7 +1,7 @@
-"""What a run wants to change, and what becomes of it: proposed, applied, discarded, undone.
+"""Holds what a run wants to change, and carries out the decision about it: propose, apply, discard, undo.
 
-The user decides; whatever is not decided stays staged. Not here: how the changes come about (`run.py`) and how
-they reach the buffers (the editor).
+The user decides; undecided changes stay staged. Not here: how the changes come about (`run.py`), how they reach the
+buffers (the editor).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ APPLY_GRACE_SECONDS = 0.8
 
 
 class Proposal:
-    """The changes of one run. `outcome` is what the last decision came to, None before any."""
+    """The changes of one run. `outcome` is the result of the last decision, None before any."""
 
     def __init__(self, record: RunRecord, services: Services, output: RunOutput) -> None:
         self.record = record
@@ -42,11 +42,12 @@ class Proposal:
 
     @property
     def changeset(self) -> Changeset:
-        """What is staged and not decided."""
+        """Return the changes that are staged and undecided."""
         return self.staging.changeset
 
     async def decide(self, status: events.RunStatus, step: str = "") -> events.RunStatus:
-        """Ask once about the whole and do what the user says; no answer leaves it staged, and is not asked again.
+        """Ask the user once about all staged changes and carry out the answer; return `rejected` if they were
+        discarded, else `status`. Without an answer they stay staged, and the same changes are not asked about again.
 
         `step` names the step of a plan for the user: its changes are one decision.
         """
@@ -86,14 +87,14 @@ class Proposal:
         return "rejected" if discarded else status
 
     async def apply_live(self) -> str:
-        """In the style `live`, bring what a tool has just staged into the buffers; what the model must know of it."""
+        """Apply what is staged if the setting `edits.apply` is `live`; return a note for the model, '' for none."""
         if self._services.user.settings().edits.apply != "live" or not self.changeset:
             return ""
         await self._apply_uninterrupted()
         return self.note()
 
     def note(self) -> str:
-        """What the model is told when the buffers do not hold what it staged; empty when they do."""
+        """Return a note for the model if the buffers do not hold all that it staged; '' if they do."""
         left = ", ".join(map(self.view.roots.relative, self.changeset.paths)) or "nothing"
         match self.outcome:
             case "partial":
@@ -107,19 +108,23 @@ class Proposal:
     async def apply(
         self, files: frozenset[str] | None = None, hunks: Mapping[str, frozenset[int]] | None = None
     ) -> Applied:
-        """Bring what is staged, or a part of it, into the buffers. The user has said yes."""
+        """Apply the staged changes, or a part of them, to the buffers; the user has agreed. SessionError if there are
+        none.
+
+        `files` are paths, `hunks` 0-based hunk numbers by path, here and in `discard`.
+        """
         async with self._applying:
             chosen, rest = self.changeset.split(files, hunks)
             if not chosen:
                 raise SessionError("changes.none")
             may_lose = await self._ask_about_unsaved(chosen)
-            self.outcome = "unknown"  # what it is if this is interrupted or fails
+            self.outcome = "unknown"  # stays if this is interrupted or fails
             applied = await self._services.workspace.editor.apply(chosen, self.record.title, may_lose)
             self._note_applied(applied, undo=False)
             left = rest
             for change in applied.left:
                 whole = self.changeset.get(change.path) if rest.get(change.path) else None
-                left = left.with_change(whole or change)  # both parts of a file wait as the one change they were
+                left = left.with_change(whole or change)  # both parts of a file are one change again
             self.staging.reset(left)
         self._settle()
         return applied
@@ -127,7 +132,7 @@ class Proposal:
     def discard(
         self, files: frozenset[str] | None = None, hunks: Mapping[str, frozenset[int]] | None = None
     ) -> Changeset:
-        """Drop what is staged, or a part of it; returns what was dropped."""
+        """Discard the staged changes, or a part of them, and return these. SessionError if there are none."""
         chosen, _ = self.changeset.split(files, hunks)
         if not chosen:
             raise SessionError("changes.none")
@@ -138,7 +143,9 @@ class Proposal:
         return chosen
 
     async def undo(self, steps: Collection[str] | None = None) -> Applied:
-        """Take back what this run, or some of its plan's steps, have applied; what the user typed since stays."""
+        """Undo what this run, or some steps of its plan, have applied; later edits of the user are kept. SessionError
+        if there is nothing to undo.
+        """
         parts = [part for part in self.record.applied if steps is None or part.step_id in steps]
         if not parts:
             raise SessionError("undo.nothing")
@@ -159,7 +166,7 @@ class Proposal:
         )
 
     async def _apply_uninterrupted(self) -> None:
-        """Apply; a cancel that comes meanwhile waits a moment, so that the outcome is known."""
+        """Apply the changes; a cancellation meanwhile waits up to 0.8 seconds, so that the outcome is known."""
         work = asyncio.ensure_future(self.apply())
         try:
             await asyncio.shield(work)
@@ -172,7 +179,7 @@ class Proposal:
             raise
 
     def _settle(self) -> None:
-        """The open question about the changeset, if any, is decided."""
+        """Close the open question about the changes, if there is one."""
         if self._question is not None:
             self._services.user.inbox.settle(self.record.run_id, self._question)
 
@@ -188,11 +195,11 @@ class Proposal:
         )
 
     def tested(self, tally: Tally) -> None:
-        """Tests have run on what is staged now; the question says so as long as it stays that way."""
+        """Record the counts of tests on what is staged now; the question shows them until that changes."""
         self._tested = (tally, self.changeset)
 
     def title(self) -> str:
-        """The one question about the whole, with the tests that have run on exactly this."""
+        """Return the question about all changes, with the counts of tests that have run on exactly these changes."""
         if self._tested is not None and self._tested[1] == self.changeset:
             return f"{self._plain_title()} {_tests_line(self._tested[0], self._output)}"
         return self._plain_title()
@@ -206,7 +213,7 @@ class Proposal:
         return self._output.text("changes.many", count=len(paths), added=added, removed=removed)
 
     async def _ask_about_unsaved(self, changeset: Changeset) -> frozenset[str]:
-        """The files that may be deleted with unsaved text in them: each has its own approval."""
+        """Ask about each file that would be deleted with unsaved text in it; return the paths that may be deleted."""
         allowed: list[str] = []
         keep, delete = self._output.text("choice.keep"), self._output.text("choice.delete")
         for change in changeset:
@@ -247,7 +254,7 @@ class Proposal:
 
 
 def _looked_at(work: asyncio.Task[Applied]) -> None:
-    """The run was cancelled; what its last apply came to is in `outcome`, and its error is nobody's."""
+    """Retrieve the exception of a cancelled run's task, so that asyncio does not log it; `outcome` has its result."""
     if not work.cancelled():
         work.exception()
 
@@ -258,7 +265,7 @@ def _tests_line(tally: Tally, output: RunOutput) -> str:
 
 
 def combined(applied: Iterable[Changeset]) -> Changeset:
-    """Several applied changesets as one, from the first base to the last text."""
+    """Return several applied changesets, oldest first, as one: from each file's first base to its last text."""
     result = Changeset()
     for changeset in applied:
         for change in changeset:
@@ -275,7 +282,7 @@ def combined(applied: Iterable[Changeset]) -> Changeset:
 def _without_part(
     changeset: Changeset, files: frozenset[str] | None, hunks: Mapping[str, frozenset[int]] | None
 ) -> Changeset:
-    """The changeset with the chosen part undone, still on its own bases."""
+    """Return the changeset without the chosen part, on the same base texts."""
     if files is None and not hunks:
         return Changeset()
     kept = changeset.without(files or ())

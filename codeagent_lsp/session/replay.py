@@ -1,6 +1,6 @@
-"""Gives a session its state back from its stored events. Pure apart from filling the session it is given.
+"""Restores the state of a session from its stored events. Pure apart from filling the session it is given.
 
-What is staged is told by `file_change` alone; a record that makes no sense is skipped, whatever it is.
+Staged changes are restored from `file_change` events alone; invalid records are skipped.
 """
 
 from __future__ import annotations
@@ -20,7 +20,9 @@ from codeagent_lsp.workspace.changes.changeset import Changeset, FileChange
 
 
 def replay(session: Session, records: Iterable[Mapping[str, Any]]) -> None:
-    """Fill `session` with what the records say; records that make no sense are skipped."""
+    """Fill `session` from stored events, as dicts; invalid ones are skipped. A run without an end counts as
+    interrupted.
+    """
     for record in records:
         try:
             event = events.from_dict(record)
@@ -35,7 +37,7 @@ def replay(session: Session, records: Iterable[Mapping[str, Any]]) -> None:
 
 
 def message_to_dict(message: Message) -> dict[str, Any]:
-    """A message as the log stores it."""
+    """Return a message as the session file stores it."""
     data: dict[str, Any] = {"role": message.role, "content": message.content}
     if message.tool_calls:
         data["tool_calls"] = [
@@ -49,7 +51,7 @@ def message_to_dict(message: Message) -> dict[str, Any]:
 
 
 def message_from_dict(data: Mapping[str, Any]) -> Message:
-    """The message that `message_to_dict` wrote."""
+    """Return the message that `message_to_dict` stored."""
     calls = tuple(ToolCall(call["name"], call["arguments"], call["id"]) for call in data.get("tool_calls", ()))
     return Message(data["role"], data["content"], calls, data.get("tool_call_id", ""), data.get("name", ""))
 
@@ -68,7 +70,7 @@ def _absorb(session: Session, event: events.Event) -> None:
 
 
 def _take(session: Session, run: RunRecord, event: events.Event) -> None:
-    """What an event says about its run."""
+    """Update a run by one of its events."""
     if run.plan is not None:
         _progress(run, run.plan, event)
     match event:
@@ -105,7 +107,7 @@ def _take(session: Session, run: RunRecord, event: events.Event) -> None:
 
 
 def _interrupt(session: Session, run: RunRecord) -> None:
-    """The run's process was gone: its turn and its plan are closed as if it had been cancelled."""
+    """Close the turn and the plan of a run whose process died, as if it had been cancelled."""
     run.status = "interrupted"
     run.plan = run.plan.cancelled() if run.plan else None
     history = History(run.messages)
@@ -115,7 +117,7 @@ def _interrupt(session: Session, run: RunRecord) -> None:
 
 
 def _progress(run: RunRecord, plan: Plan, event: events.Event) -> None:
-    """What an event says about the steps of a plan."""
+    """Update the steps of a run's plan by an event."""
     match event:
         case events.StepStarted():
             started = plan.started(event.step_id)

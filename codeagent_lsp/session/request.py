@@ -1,4 +1,4 @@
-"""What the user asked for, as a value: from a command or a code action to a run."""
+"""Defines the user's request as a value, which goes from a command or a code action to a run."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ INSTRUCTIONS: dict[RunKind, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A place in a file: `start:end` are offsets into `file.text`, the text when the user asked."""
+    """A range in a file: `start` and `end` are 0-based offsets in `file.text`, the text when the user asked."""
 
     file: FileText
     start: int
@@ -34,8 +34,8 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class RunRequest:
-    """One request. `title` is a short line for progress; `diagnostics` are messages with line
-    numbers, `args` what a file run gives to its program; `planning` None is as the settings say.
+    """One request of the user. `title` is a short line for progress; `diagnostics` are messages with line numbers;
+    `args` are for the program of a file run, or for the skill to install; `planning` None follows the settings.
     """
 
     kind: RunKind
@@ -48,10 +48,10 @@ class RunRequest:
 
     @property
     def instruction(self) -> str:
-        """What the model is told to do: the user's words, or the kind's own, or both."""
+        """Return the instruction for the model: the user's words, the default of the kind, or both."""
         default = INSTRUCTIONS.get(self.kind, "")
         return f"{default}\n{self.task}".strip() if default and self.task else self.task or default
 
     def with_words(self, words: str) -> RunRequest:
-        """The same request, said in these words."""
+        """Return the request with these words as its task."""
         return replace(self, task=words)

@@ -1,7 +1,7 @@
-"""One run from the user's request to the decision about its changes.
+"""Executes one run, from the user's request to the decision about its changes.
 
-However it ends, `run_completed` is the last event, what was staged stays for a decision, and the conversation
-is well-formed. Not here: the talk with the model (`conversation/conversation.py`), the steps of a plan
+However it ends, `run_completed` is the last event, staged changes stay for a decision, and the conversation is
+well-formed. Not here: the conversation with the model (`conversation/conversation.py`), the steps of a plan
 (`plan/execution.py`), how changes reach the buffers (the editor).
 """
 
@@ -45,7 +45,7 @@ PLAN_FIRST = "Plan first: call create_plan with the steps this takes. They are g
 
 
 class Run:
-    """A run at work. `record` is its state as the session keeps it."""
+    """One run of a session, kept after its end for undo and plan commands. `record` is its state in the session."""
 
     def __init__(self, session: Session, record: RunRecord, services: Services) -> None:
         self.session = session
@@ -62,7 +62,7 @@ class Run:
         self.steering = Steering(self._parts, state, self._plan_run)
 
     def begin(self, request: RunRequest) -> None:
-        """Store the request, before anybody is told that it was accepted."""
+        """Store the request, before the client learns that it was accepted."""
         self._output.emit(events.RunStarted(task=request.task, title=request.title, kind=request.kind))
 
     def abandon(self) -> None:
@@ -71,9 +71,9 @@ class Run:
             self._finish("cancelled", self._output.text("run.cancelled"), None)
 
     async def execute(self, request: RunRequest) -> None:
-        """Do the work and see to the decision; every ending is told by `run_completed`.
+        """Do the work and let the user decide about the changes; every ending emits `run_completed`.
 
-        The mode is told as soon as it is known: where planning is left to the model, by its first words.
+        The mode is emitted as soon as it is known: with planning `auto`, by the model's first output.
         """
         gate = IntentGate(request, self._services.user.settings().agent)
         planning = self._planning(request, gate)
@@ -82,7 +82,7 @@ class Run:
         await self._to_its_end(lambda: self._work(request, gate))
 
     def resume(self) -> None:
-        """The run goes on after its end: its plan has a step to do. `work_on` does it."""
+        """Set the run to running again after its end, to go on with its plan; `work_on` does the work."""
         self.record.status = "running"
         self._output.begin_again("plan")
 
@@ -110,7 +110,9 @@ class Run:
             self._finish(status, summary, error)
 
     async def _in_words(self, request: RunRequest) -> RunRequest:
-        """The request with what the user wants: an edit or a question without words is asked for them."""
+        """Return the request with words: the user is asked for those of an edit or a question that has none. UsageError
+        if there is no answer.
+        """
         if request.instruction or request.kind not in ASKED_FOR:
             return request
         answer = await self._output.ask(Question("question", self._output.text(ASKED_FOR[request.kind])))
@@ -133,14 +135,14 @@ class Run:
         return await self._talk(model, request, self._planning(request, gate))
 
     async def _open_model(self) -> Model:
-        """The model behind redactor: what it reads has no secrets in it, and what it says is recorded."""
+        """Return the model, wrapped by the redactor if there is one, so that it reads no secrets and is recorded."""
         model, redactor = await self._services.models.open(), self._services.redactor
         if redactor is None:
             return model
         return await redactor.before(model, self.session.session_id, self.record.run_id)
 
     async def _rewrite(self, model: Model, request: RunRequest, target: Target) -> tuple[events.RunStatus, str]:
-        """A quick action on a selection; what the model says beside the code is only told where there is no code."""
+        """Rewrite a selection for a quick action; the model's prose is the summary only if there is no new code."""
         path = DirectPath(self._parts, model, BY_SCRIPT, None)
         try:
             solution = await path.rewrite(request, target)
@@ -149,7 +151,7 @@ class Run:
         return ("completed", "") if solution.ending == "solved" else path.outcome(solution)
 
     async def _talk(self, model: Model, request: RunRequest, planning: Planning) -> tuple[events.RunStatus, str]:
-        """The model works on the task: on the direct path, with tools, or by a plan when it makes one or has to."""
+        """Let the model work on the task: on the direct path, with tools, or by a plan if it makes one or has to."""
         work = await task_work(self._parts, model, request)
         conversation = self._conversation(model, planning)
         try:
@@ -169,7 +171,7 @@ class Run:
             self._toolbox.close()
 
     async def _go_on(self) -> tuple[events.RunStatus, str]:
-        """Work on with a plan that was left."""
+        """Go on with a plan that was left."""
         model = await self._open_model()
         conversation = self._conversation(model, "always")
         work = await task_work(self._parts, model, RunRequest("run", self._planner.goal, self.record.title))
@@ -184,11 +186,11 @@ class Run:
 
     @staticmethod
     def _planning(request: RunRequest, gate: IntentGate) -> Planning:
-        """Whether this request may, must or must not be planned."""
+        """Return whether this request may, must or must not be planned."""
         return gate.planning if request.kind in PLANNED else "never"
 
     def _tell_decision(self, status: events.RunStatus) -> None:
-        """What the user decided is part of the conversation, unless all went as the model meant it."""
+        """Add the user's decision to the conversation, unless all changes were applied."""
         rejected = "The user discarded your changes; the files are as they were before."
         told = rejected if status == "rejected" else self.proposal.note()
         if told and self.record.messages:

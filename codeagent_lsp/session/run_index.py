@@ -1,7 +1,8 @@
-"""The code index as one run sees it: its staged texts over unsaved ones over the disk, and nothing it may not read.
+"""Gives one run access to the code index: its staged texts over unsaved ones over the disk, without files it may not
+read.
 
-Waits for the index a bounded time. Not here: building it (`index/host.py`), answering (`index/answers.py`),
-the map in the prompts (`conversation/repo_maps.py`).
+Waits for the index a bounded time. Not here: building it (`index/host.py`), answering (`index/answers.py`), the map in
+the prompts (`conversation/repo_maps.py`).
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ if TYPE_CHECKING:  # heavy, and a server that is idle does without them
     from codeagent_lsp.index.service import Status
     from codeagent_lsp.index.view import View
 
-TOOL_SECONDS = 20.0  # less than a tool has
+TOOL_SECONDS = 20.0  # less than the time limit of a tool
 MAP_SECONDS = 4.0  # a run that begins without a map can still search
 
 P = ParamSpec("P")
@@ -33,7 +34,7 @@ T = TypeVar("T")
 
 
 class RunIndex:
-    """The `CodeIndex` of one run. `permissions` are asked for at every question."""
+    """The `CodeIndex` of one run. `permissions` returns the present settings; it is called at every question."""
 
     def __init__(self, indexing: Indexing, files: FileView, permissions: Callable[[], PermissionsSettings]) -> None:
         self._indexing = indexing
@@ -42,12 +43,14 @@ class RunIndex:
         self._patience = MAP_SECONDS
 
     async def view(self) -> View:
-        """What is known now."""
+        """Return the present state of the index. ToolFailed if there is none."""
         answers = await self._indexing.ready(TOOL_SECONDS)
         return await _asked(answers.view, self._files)
 
     async def search(self, query: str, limit: int) -> tuple[Chunk, ...]:
-        """The pieces of code that answer best, by their words and by every other finder."""
+        """Return at most `limit` chunks of code that answer best, fused from the lexical search and all others.
+        ToolFailed if there is no index.
+        """
         from codeagent_lsp.index.fusion import fused  # late, with the rest of the index
 
         answers = await self._indexing.ready(TOOL_SECONDS)
@@ -59,23 +62,23 @@ class RunIndex:
         return fused([words, *(self._shown(found, may_read) for found in others)], limit)
 
     async def refresh(self) -> Status:
-        """Bring the index up to the disk."""
+        """Update the index to the present state of the disk, and return its status."""
         return await self._indexing.refresh()
 
     async def overview(self, budget: int) -> RepoMap | None:
-        """The map that no task changes; None while part of the workspace is still unknown."""
+        """Return the map for no task in particular, in `budget` tokens; None until all of the workspace is scanned."""
         answers = await self._for_a_map()
         if not self._indexing.whole:
             return None
         return await _asked(answers.overview, self._files, budget, self._may_read())
 
     async def task_map(self, task: Task, budget: int) -> RepoMap:
-        """The map for a task."""
+        """Return the map for a task, in `budget` tokens."""
         answers = await self._for_a_map()
         return await _asked(answers.task_map, self._files, task, budget, self._may_read())
 
     async def _for_a_map(self) -> Answers:
-        """All maps of a run together wait no longer than one would."""
+        """Wait for the index; all maps of a run together wait at most 4 seconds."""
         begun = time.monotonic()
         try:
             return await self._indexing.ready(self._patience)
@@ -83,11 +86,11 @@ class RunIndex:
             self._patience = max(0.0, self._patience - (time.monotonic() - begun))
 
     def _may_read(self) -> Callable[[str], bool]:
-        """Whether a file (absolute path) may be read without asking the user."""
+        """Return a predicate for whether a file (absolute path) may be read without asking the user."""
         return may_read(self._permissions(), self._files.roots)
 
     def _shown(self, found: Sequence[Chunk], may_read: Callable[[str], bool]) -> list[Chunk]:
-        """Those of files that are there, may be read, and have no newer text than the one that was searched."""
+        """Return the chunks of files that exist, may be read, and have no newer text than the one that was searched."""
         newer = self._files.over_disk()
         paths = [(chunk, self._absolute(chunk.path)) for chunk in found]
         return [chunk for chunk, path in paths if path is not None and path not in newer and may_read(path)]
@@ -101,7 +104,7 @@ class RunIndex:
 
 
 async def _asked(call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """The answer of an index, asked in a thread. ToolFailed where its file cannot be read."""
+    """Return the result of a blocking call to the index. ToolFailed if its file cannot be read."""
     import sqlite3  # late, with the rest of the index
 
     try:

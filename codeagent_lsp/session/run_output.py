@@ -1,7 +1,7 @@
-"""A run's way to speak: its events, its questions, its sentences in the user's language.
+"""Emits the events of one run, asks its questions, and looks up its sentences in the user's language.
 
-The first event a client gets says how the run works; what is told before that is known waits for it, and is stored
-and sent right after it. What clients never get is stored at once.
+The first event that a client gets is the run's mode. Events before it are held back, and stored and sent right after
+it; internal events, which clients never get, are stored at once.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _TELLS_NO_MODE = (events.StatusChanged, events.UsageReported, events.IntentClass
 
 
 class RunOutput:
-    """Speaks for one run; also the `Asker` of its tools."""
+    """Events, questions and sentences of one run; also the `Asker` of its tools."""
 
     def __init__(self, session: Session, record: RunRecord, services: Services) -> None:
         self._session = session
@@ -30,19 +30,19 @@ class RunOutput:
         self._held: list[events.Event] = []
 
     def begin(self, mode: events.Mode) -> None:
-        """Say how the run works, unless that was said; then what waited for it."""
+        """Emit the run's mode, then the events held back; nothing if the mode was emitted before."""
         if not self._begun:
             self.begin_again(mode)
 
     def begin_again(self, mode: events.Mode) -> None:
-        """Say how the run works, also when it goes on after its end."""
+        """Emit the run's mode, then the events held back, also when the run is resumed."""
         self._begun = True
         held, self._held = self._held, []
         for event in (events.ResponseStart(mode=mode), *held):
             self._session.emit(self._record.run_id, event)
 
     def emit(self, event: events.Event) -> None:
-        """Tell everybody, after it is stored."""
+        """Store an event and send it to the listeners; hold it back while the run's mode is unknown."""
         if not self._begun and not event.internal:
             if isinstance(event, _TELLS_NO_MODE):
                 self._held.append(event)
@@ -51,32 +51,32 @@ class RunOutput:
         self._session.emit(self._record.run_id, event)
 
     async def ask(self, question: Question) -> tuple[str, ...] | None:
-        """The user's answer, None when there is none."""
+        """Ask the user and return the answer; None if there is none."""
         return await self._services.user.inbox.ask(self._record.run_id, question, self.emit)
 
     @property
     def language(self) -> str:
-        """The user's language."""
+        """Return the user's language."""
         return self._services.user.language()
 
     def text(self, key: str, /, **values: object) -> str:
-        """A sentence of the catalogue."""
+        """Return a sentence of the catalogue (`texts.py`) in the user's language."""
         return text(key, self.language, **values)
 
     def explain(self, problem: CodeAgentError) -> str:
-        """What an error says to the user."""
+        """Return the message of an error for the user."""
         if isinstance(problem, UserError):
             return problem.localized(self.language)
         return str(problem)
 
     def fail(self, words: str, code: ErrorCode) -> str:
-        """Tell what ends the run, with its code for programs; the words again."""
+        """Emit the failure that ends the run, with its error code; return the words."""
         self.emit(events.Failure(error=words, code=code.value))
         return words
 
 
 def _mode(event: events.Event) -> events.Mode:
-    """How a run works whose first telling event is this."""
+    """Return the mode of a run whose first event for clients is this one."""
     if isinstance(event, events.ToolCalls) and any(call.get("name") == PLANNING_CALL for call in event.calls):
         return "plan"
     return "direct"

@@ -1,4 +1,4 @@
-"""What a run is made of, and the small facts of it that all who do a part of its work need.
+"""Groups the parts of one run, with small functions that several stages of its work need.
 
 Not here: the work itself (`conversation/conversation.py`, `solving/direct_path.py`, `plan/execution.py`).
 """
@@ -26,7 +26,7 @@ from codeagent_lsp.workspace.text.position import LineIndex
 
 @dataclass(frozen=True, slots=True)
 class RunParts:
-    """What a run is made of, for those who do a part of its work."""
+    """The parts of one run, passed to every stage of its work."""
 
     session: Session
     record: RunRecord
@@ -37,23 +37,25 @@ class RunParts:
 
 
 def remember(parts: RunParts, message: Message) -> None:
-    """A message joins the run's conversation, stored before anything is done about it."""
+    """Append a message to the run's conversation and store it, before anything is done about it."""
     parts.record.messages.append(message)
     parts.output.emit(events.MessageAdded(message=message_to_dict(message)))
 
 
 def window_of(model: Model) -> int:
-    """The model's window in tokens."""
+    """Return the model's context window in tokens, or a default if it is unknown."""
     return model.info.context_window or DEFAULT_WINDOW
 
 
 def reply_tokens(setting: int | str, window: int) -> int:
-    """The most tokens of a reply; never more than half the window, or nothing could be asked."""
+    """Return the most tokens of a reply: the setting, but at most half of the window, or for `auto` a quarter of the
+    window, from 512 to 4096.
+    """
     return min(setting, window // 2) if isinstance(setting, int) else max(512, min(4096, window // 4))
 
 
 def selection_of(target: Target, roots: Roots) -> Selection:
-    """What the user points at, for the model."""
+    """Return the user's selection for the prompt: the file, its first and last line (1-based), the code."""
     whole = target.file.text
     lines = LineIndex.of(whole)
     first, last = lines.line_at(target.start) + 1, lines.line_at(max(target.start, target.end - 1)) + 1

@@ -1,8 +1,8 @@
-"""Makes Markdown of others inert: nothing in it loads, runs or leads anywhere but to the web or a file. Pure.
+"""Makes untrusted Markdown inert: nothing in it loads or runs, and links lead only to the web or to a file. Pure.
 
-What a model or a file says may reach a document that an editor renders. Images, HTML that loads or runs
-something, and links with schemes such as `command:` are written so that they show as text. Code blocks stay as
-they are, but only where every renderer agrees on what is code. Not here: what the text is about.
+Text of a model or a file may reach a document that an editor renders. Images, HTML that loads or runs something, and
+links with schemes such as `command:` are escaped so that they show as text. Code blocks stay as they are, but only
+where every renderer agrees on what is code. Not here: what the text is about.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _AUTOLINK = re.compile(r"<(?=(?!https?:)[A-Za-z][A-Za-z0-9+.-]*:)", re.IGNORECAS
 
 
 def inert(markdown: str) -> str:
-    """`markdown` with everything live in it made to show as text."""
+    """Return `markdown` with images, active HTML and links that are not safe escaped, so that they show as text."""
     pieces = _LINE_END.split(markdown)
     lines, ends = pieces[::2], [*pieces[1::2], ""]
     code = _code_lines(lines)
@@ -33,7 +33,7 @@ def inert(markdown: str) -> str:
 
 
 def _code_lines(lines: list[str]) -> list[bool]:
-    """Which lines are code beyond doubt; none when a fence or HTML leaves room for a second reading."""
+    """Return for each line whether it is certainly code; False for all if a fence or HTML is ambiguous."""
     fence, found = "", []
     for line in lines:
         opened = _FENCE.match(line)

@@ -1,7 +1,7 @@
-"""The web terminals and desktops of a server: at most one of each for a session, gone with the session.
+"""Runs the web terminals and desktops of a server: at most one of each for a session, closed with the session.
 
-They are where commands are: in a container, where one is set, never beside it. What runs them is loaded with the first
-of them. Not here: that (`environments/serving_screen.py`), and who may start one (`tools/permissions/policy.py`).
+They run where commands do: in the container, if one is set. Their code is imported late, with the first of them. Not
+here: that code (`environments/serving_screen.py`), who may start one (`tools/permissions/policy.py`).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from codeagent_lsp.shadow.workspace import BoundShell, Execute
 
 Show = Callable[[str], Awaitable[bool]]
-"""Opens an address in the user's browser, or tells it to the user; whether it was opened."""
+"""Opens an address in the user's browser, or shows it to the user; returns whether it was opened."""
 
 _OPEN = (
     "A {kind} needs a view of the workspace from which nothing gets out, and this machine cannot promise that "
@@ -34,19 +34,19 @@ _OPEN = (
 
 
 class Views(Protocol):
-    """Makes private views of workspace folders."""
+    """Port: makes private views of workspace folders."""
 
     @property
     def kind(self) -> EnvironmentKind:
-        """Where they are, by the settings of now."""
+        """Return where the views are, by the present settings."""
 
     async def private_view(self, kind: EnvironmentKind, folders: Sequence[str], execute: Execute) -> PrivateView:
-        """A view of its own, which whoever asks has to close. SettingError or ToolFailed."""
+        """Return a new view, which the caller has to close. SettingError or ToolFailed if there can be none."""
 
 
 @dataclass(frozen=True, slots=True)
 class Desk:
-    """What one run brings along; `audited` writes down what its shell runs."""
+    """The parts of one run that its screens use; `audited` wraps a shell so that its commands are recorded."""
 
     view: FileView
     staging: Staging
@@ -62,8 +62,8 @@ class _Open:
     shell: BoundShell
 
     async def close(self) -> None:
-        """No process and no file is left, also when this is cancelled."""
-        from codeagent_lsp.shadow.process import settled  # late: only who started one needs it
+        """Stop its processes and remove its files, also if this is cancelled."""
+        from codeagent_lsp.shadow.process import settled  # late: only needed once a screen was started
 
         await settled(self._close())
 
@@ -76,7 +76,7 @@ _Key = tuple[str, ScreenKind]
 
 
 class SessionScreens:
-    """`show` is None where there is no user."""
+    """All screens of a server, by session and kind. `show` is None if there is no user."""
 
     def __init__(self, views: Views, show: Show | None = None) -> None:
         self.show = show
@@ -86,16 +86,18 @@ class SessionScreens:
         self._closed = False
 
     def of(self, session_id: str, desk: Desk) -> RunScreens:
-        """Those of a session, as one run sees them."""
+        """Return the screens of a session as one run sees them."""
         return RunScreens(self, session_id, desk)
 
     def status(self, key: _Key) -> Status:
-        """How it is now."""
+        """Return the present state of a screen."""
         known = self._open.get(key)
         return Status(key[1]) if known is None else known.screen.status
 
     async def start(self, key: _Key, wanted: ScreenRequest, desk: Desk) -> Status:
-        """Start it, unless it runs where it should. SettingError or ToolFailed."""
+        """Start a screen, unless it runs in the right place; return its state. SettingError or ToolFailed if that
+        fails.
+        """
         async with self._turns[key]:
             known = self._open.get(key)
             if known is not None and known.screen.status.running and known.place == self._views.kind:
@@ -109,12 +111,12 @@ class SessionScreens:
             return made.screen.status
 
     async def stop(self, key: _Key, desk: Desk) -> Stopped:
-        """End it; what was written in it becomes staged changes of the run that stops it."""
+        """Stop a screen; the files written in it become staged changes of the run of `desk`."""
         async with self._turns[key]:
             return await self._stopped(key, desk)
 
     async def close(self, session_id: str | None = None) -> None:
-        """End those of a session, or all."""
+        """Close the screens of a session; for None all of them, and no other can start."""
         self._closed = self._closed or session_id is None
         keys = [key for key in self._open if session_id in (None, key[0])]
         await asyncio.gather(*(self._open.pop(key).close() for key in keys))
@@ -132,7 +134,7 @@ class SessionScreens:
         except asyncio.CancelledError:
             if self._closed or known.screen.over:
                 await known.close()
-            else:  # what was written in it waits for the next stop, and is not the cancelled run's any more
+            else:  # its files wait for the next stop, and no longer belong to the cancelled run
                 known.shell.let_go()
                 self._open[key] = known
             raise
@@ -176,28 +178,28 @@ class RunScreens:
 
     @property
     def shows(self) -> bool:
-        """See `Screens`."""
+        """Return whether there is a user to show an address to."""
         return self.screens.show is not None
 
     def status(self, kind: ScreenKind) -> Status:
-        """See `Screens`."""
+        """Return the present state of a screen."""
         return self.screens.status((self.session_id, kind))
 
     async def start(self, kind: ScreenKind, wanted: ScreenRequest) -> Status:
-        """See `Screens`."""
+        """Start a screen, unless it runs. SettingError or ToolFailed if it cannot start."""
         return await self.screens.start((self.session_id, kind), wanted, self.desk)
 
     async def stop(self, kind: ScreenKind) -> Stopped:
-        """See `Screens`."""
+        """Stop a screen, if it runs; its files become staged changes of this run."""
         return await self.screens.stop((self.session_id, kind), self.desk)
 
     async def show(self, url: str) -> bool:
-        """See `Screens`."""
+        """Open an address in the user's browser, or show it; return whether it was opened."""
         return self.screens.show is not None and await self.screens.show(url)
 
 
 def _recipe(kind: ScreenKind, folder: str, wanted: ScreenRequest, place: EnvironmentKind) -> Recipe:
-    from codeagent_lsp.environments.desktop import desktop_recipe  # late: only who starts one needs it
+    from codeagent_lsp.environments.desktop import desktop_recipe  # late: only needed once a screen is started
     from codeagent_lsp.environments.web_terminal import terminal_recipe  # late: likewise
 
     return terminal_recipe(folder, place) if kind == "terminal" else desktop_recipe(folder, wanted)

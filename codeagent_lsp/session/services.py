@@ -1,4 +1,4 @@
-"""What a run needs from the outside, in one place; `app` fills it, tests fill it with fakes."""
+"""Groups the ports through which runs use the rest of the program; `app` creates them, tests use fakes."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ from codeagent_lsp.workspace.files.file_view import FileView, StagedView
 
 
 class Shadows(Protocol):
-    """The shadow workspaces of a server, one per session."""
+    """Port: the places in which the commands of sessions run, one per session."""
 
     async def shell(self, session_id: str, view: FileView, staging: Staging, approve: Approve) -> Shell:
-        """What runs the commands of one run. ToolFailed when nothing can run here, with the reason."""
+        """Return the shell for the commands of one run. ToolFailed with the reason if nothing can run here."""
 
     async def close(self, session_id: str | None = None) -> None:
-        """Remove the shadow of a session, or all."""
+        """Remove the shadow of a session, or all for None."""
 
 
 @dataclass(frozen=True, slots=True)
 class UserPorts:
     """The user of a server. The functions are called whenever a value is needed, so that changes take effect at once;
-    `show_review` and `show_plan` open the diff and the plan of a run.
+    `show_review` and `show_plan` open the diff and the plan of a run, by its id.
     """
 
     settings: Callable[[], Settings]
@@ -54,8 +54,8 @@ class UserPorts:
 
 @dataclass(frozen=True, slots=True)
 class ModelPorts:
-    """The models of a server. `open_named` opens another model of the same endpoint by its name; without
-    `answer_forms` every model counts as good at tool calls.
+    """The models of a server. `open_named` opens another model of the same endpoint by its name; without `answer_forms`
+    every model counts as good at tool calls.
     """
 
     open: Callable[[], Awaitable[Model]]
@@ -65,8 +65,8 @@ class ModelPorts:
 
 @dataclass(frozen=True, slots=True)
 class WorkspacePorts:
-    """The workspace as the client has it. `view` makes a file view over a staged state; the last two are None where
-    there is no client that shows diagnostics, and no code index.
+    """The workspace as the client has it. `view` makes a file view over a staged state; `diagnostics` is None if the
+    client shows none, `indexing` if there is no code index.
     """
 
     environment: Callable[[], Environment]
@@ -78,7 +78,7 @@ class WorkspacePorts:
 
 @dataclass(frozen=True, slots=True)
 class Shells:
-    """Where commands of sessions run, and the terminals and desktops shown to the user."""
+    """The places where commands of sessions run, and the terminals and desktops shown to the user."""
 
     shadows: Shadows
     screens: SessionScreens | None = None
@@ -86,7 +86,7 @@ class Shells:
 
 @dataclass(frozen=True, slots=True)
 class SessionStorage:
-    """What is kept beside the workspace for one session, by the session's id."""
+    """The stores beside the workspace for one session, by the session's id."""
 
     outputs: Callable[[str], OutputStore]
     artifacts: Callable[[str], ArtifactStore]
@@ -95,7 +95,9 @@ class SessionStorage:
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """What all runs of a server share: groups of ports, the tools, approvals, knowledge, and what hides secrets."""
+    """Everything that all runs of a server share: groups of ports, tools, standing approvals, knowledge, and the
+    redactor (None: secrets are not masked).
+    """
 
     user: UserPorts
     models: ModelPorts

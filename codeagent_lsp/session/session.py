@@ -1,7 +1,7 @@
-"""A session: its state, and every event about it: stamped, stored, then told to the listeners.
+"""Holds a session's state, and stamps, stores and sends every event about it, in this order.
 
-Each run works on its own branch of the conversation and joins it when it ends, so that runs side by side never
-mix. Not here: the state itself (`state.py`), what a run does (`run.py`), the files (`store.py`).
+Each run works on its own branch of the conversation and joins it when it ends, so that concurrent runs never mix. Not
+here: the state itself (`state.py`), what a run does (`run.py`), the files (`store.py`).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Listener = Callable[[events.Event], None]
 
 
 class Session:
-    """One conversation with its runs, as `context`."""
+    """One session of a server: a conversation with its runs. `context` is its state."""
 
     def __init__(
         self,
@@ -43,7 +43,9 @@ class Session:
         self._clock = clock
 
     def emit(self, run_id: str, event: events.Event) -> None:
-        """Stamp the event, store it, tell the listeners; in this order."""
+        """Stamp an event with session, run, sequence number and time, store it unless it is transient, and send it to
+        the listeners. An error in a listener is logged.
+        """
         stamped = replace(
             event, session_id=self.session_id, run_id=run_id, seq=self.next_seq, ts=round(self._clock(), 3)
         )
@@ -53,13 +55,13 @@ class Session:
         for listener in self._listeners:
             try:
                 listener(stamped)
-            except Exception:  # whoever shows events is no reason to stop a run
+            except Exception:  # a failing listener does not stop a run
                 logger.exception("a listener failed at %s", event.type)
 
     def claim(self) -> None:
-        """Make the session ours to write. SessionError when another process has it.
+        """Lock the session for writing by this process. SessionError if another process has it.
 
-        What another process left open is closed then, in the file as it is here.
+        Runs that another process left open are closed then, in the file as in the state.
         """
         self._store.claim(self.session_id)
         for record in self.context.runs.values():
@@ -67,7 +69,7 @@ class Session:
                 self._close(record)
 
     def focus(self, run_id: str, focused: FocusedFiles) -> None:
-        """Other files are in front of the model; stored when their names have changed."""
+        """Set the files in focus; stored if their paths or editing marks have changed."""
         before = self.context.stored_focus()
         self.context.focused = focused
         if (now := self.context.stored_focus()) != before:
@@ -77,7 +79,7 @@ class Session:
         self.emit("", events.StateChanged(todos=tuple(self.context.todos.to_data())))
 
     def _close(self, record: RunRecord) -> None:
-        """Tell what became of an interrupted run: its open questions, and that it is over. Once."""
+        """Emit the end of an interrupted run: its open questions are closed without an answer."""
         for request_id, asked in record.unanswered.items():
             approval = isinstance(asked, events.ApprovalRequested)
             closed = events.ApprovalResolved if approval else events.QuestionAnswered

@@ -1,4 +1,6 @@
-"""The variables of every session of a server, with one keyring for the workspace. Not here: how they are used."""
+"""Holds the environment variables of every session of a server, with one keyring for the workspace. Not here: their use
+in commands.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,9 @@ from codeagent_lsp.tools.variables.variables import Variables, Vault
 
 
 class SessionVariables:
-    """Values live as long as the server, or in the keyring. `open_vault` blocks; `environ` is our own environment."""
+    """The variables of all sessions, kept until the server stops, or in the keyring. `open_vault` opens the keyring and
+    blocks; `environ` is our own environment.
+    """
 
     def __init__(self, open_vault: Callable[[], Vault | None], environ: Mapping[str, str]) -> None:
         self._open_vault = open_vault
@@ -18,7 +22,7 @@ class SessionVariables:
         self._sessions: dict[str, Variables] = {}
 
     def of(self, session_id: str) -> Variables:
-        """Those of a session; what one was given, another does not have."""
+        """Return the variables of a session; a value set in one session is not in another."""
         if session_id not in self._sessions:
             self._sessions[session_id] = Variables(self._open_vault, self._environ)
         return self._sessions[session_id]

@@ -1,8 +1,8 @@
-"""Where the commands of each session run: an environment per session, made at its first command, gone with the session.
+"""Provides the environment in which each session's commands run: created at first use, removed with the session.
 
-A container where an image is set, else the shadow workspace on this machine. What isolates commands is loaded with
-the first of them: an idle server does without it. Not here: that (`environments/`, `shadow/`), and who may run
-commands (`tools/permissions/policy.py`).
+It is a container if an image is set, else the shadow workspace on this machine. The code that isolates commands is
+imported late, at the first use: an idle server does without it. Not here: that code (`environments/`, `shadow/`), and
+who may run commands (`tools/permissions/policy.py`).
 """
 
 from __future__ import annotations
@@ -28,7 +28,9 @@ if TYPE_CHECKING:
 
 
 class SessionShadows:
-    """`state` is the folder of all our state, `spool` a folder of this workspace's for long outputs."""
+    """The environments of a server's sessions. `state` is the folder of all our state, `spool` a folder of this
+    workspace for long outputs.
+    """
 
     def __init__(self, settings: Callable[[], ShellSettings], state: Path, spool: Path) -> None:
         self._settings = settings
@@ -44,7 +46,9 @@ class SessionShadows:
         self._turns: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 
     async def shell(self, session_id: str, view: FileView, staging: Staging, approve: Approve) -> Shell:
-        """What runs the commands of one run. SettingError when what is set does not work here."""
+        """Return the shell for the commands of one run, in an environment that fits the present settings. SettingError
+        if these do not work here.
+        """
         settings, folders = self._settings(), view.roots.folders
         key = (settings.isolation, settings.readable, settings.container_image, folders)
         async with self._turns[session_id]:  # calls side by side share what the first of them makes
@@ -56,20 +60,22 @@ class SessionShadows:
 
     @property
     def kind(self) -> EnvironmentKind:
-        """Where commands run by the settings of now."""
+        """Return where commands run, by the present settings."""
         return _kind(self._settings())
 
     async def private_view(self, kind: EnvironmentKind, folders: Sequence[str], execute: Execute) -> PrivateView:
-        """A view of its own, for what runs long beside the commands of a session; whoever asks has to close it."""
+        """Return a new view of the folders, for a command that runs long beside those of a session; the caller has to
+        close it.
+        """
         adapter = cast("LocalAdapter | ContainerAdapter", await self._orchestrator.adapter(kind))
         return await adapter.create(self._settings(), folders, execute)
 
     def list(self) -> tuple[Info, ...]:
-        """The environments of all sessions, by the sessions' ids."""
+        """Return the environments of all sessions; their names are the ids of the sessions."""
         return self._orchestrator.list()
 
     async def close(self, session_id: str | None = None) -> None:
-        """Remove the environment of a session, or all."""
+        """Remove the environment of a session, or all for None."""
         if session_id is None:
             self._keys.clear()
         else:
@@ -77,7 +83,7 @@ class SessionShadows:
         await self._orchestrator.stop(session_id)
 
     def _adapter(self, module: str, name: str) -> Adapter:
-        """Load and make one; blocks."""
+        """Import and create an adapter; blocks."""
         made: Adapter = getattr(import_module(f"codeagent_lsp.environments.{module}"), name)(
             self._settings, self._state, self._spool
         )

@@ -1,4 +1,4 @@
-"""A skill installed by the user's own command: the tool's work without a model. Not here: the tool."""
+"""Installs a skill by the user's own command, with the tool but without a model. Not here: the tool."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from codeagent_lsp.tools.skills.skill_tools import SkillInstaller, SkillInstalle
 
 
 async def install_skill(request: RunRequest, context: ToolContext) -> str | None:
-    """What was installed; None when the user said no. AgentError. `args` are name, location and branch, or ''."""
+    """Install a skill, and return a line on what was installed; None if the user declined. AgentError if it fails. The
+    request's task is the source, its `args` are name, location and branch, each possibly ''.
+    """
     name, location, branch = (*request.args, "", "", "")[:3]
     wanted = SkillInstallerParameters(
         skill_source=request.task[:500],

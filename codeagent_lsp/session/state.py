@@ -1,8 +1,8 @@
-"""What a session knows: the conversation, the files in focus, its runs with their plans and changes, what was told
-and what may be done. Values and plain state, no effects.
+"""Defines the state of a session: its conversation, files in focus, runs with plans and changes, what was sent,
+approvals. No effects.
 
-Its stored form is the session's events: `replay.py` makes an equal one of them. Not here: stamping and storing events
-(`session.py`), what a run does (`run.py`).
+The stored form is the session's events, from which `replay.py` restores an equal state. Not here: stamping and storing
+events (`session.py`), what a run does (`run.py`).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from codeagent_lsp.workspace.changes.changeset import Changeset
 
 @dataclass(frozen=True, slots=True)
 class AppliedPart:
-    """Changes that are in the user's buffers, and the plan's step in which they got there ('' without a plan)."""
+    """Changes applied to the user's buffers, and the id of the plan's step that made them ('' without a plan)."""
 
     changeset: Changeset
     step_id: str = ""
@@ -34,7 +34,7 @@ class AppliedPart:
 
 @dataclass(frozen=True, slots=True)
 class StepMark:
-    """How things stood before a step: what a roll back brings back."""
+    """The plan and the staged changes before a step, restored by a rollback."""
 
     plan: Plan
     staged: Changeset
@@ -42,8 +42,8 @@ class StepMark:
 
 @dataclass(frozen=True, slots=True)
 class Compacted:
-    """What a compaction in a run left: `messages` stand for the run's own first `own` messages and for the first
-    `base` of the session, as long as that is of the same `generation`.
+    """The result of a compaction in a run: `messages` replace the run's own first `own` messages and the first `base`
+    of the session's conversation, as long as that is of the same `generation`.
     """
 
     messages: tuple[Message, ...]
@@ -54,12 +54,12 @@ class Compacted:
 
 @dataclass(slots=True)
 class RunRecord:
-    """What is known of a run: `staged` waits for a decision, `applied` (oldest first) can be undone.
+    """The state of a run. `staged` waits for a decision, `applied` (oldest first) can be undone.
 
-    `step_id` is the step that was started last, `marks` tell how it was before each step, `document` is the
-    written plan. The first `joined` messages are part of the session's conversation already; `messages`
-    are always all of the run's own, `compacted` is what the next run gets in the place of some. `torn` is a run whose
-    process is gone while the file does not say so yet; `unanswered` are the questions that were open then.
+    `step_id` is the step started last, `marks` have the state before each step, `document` is the written plan.
+    `messages` are all of the run's own, of which the first `joined` are in the session's conversation already;
+    `compacted` replaces some of them in the next run. `torn` is set if the run's process died and its file does not say
+    so yet; `unanswered` are the questions that were open then.
     """
 
     run_id: str
@@ -80,12 +80,12 @@ class RunRecord:
 
     @property
     def changed_paths(self) -> tuple[str, ...]:
-        """Files that it has changed, applied or still staged."""
+        """Return the paths of the files that the run has changed, applied or still staged."""
         applied = (path for part in self.applied for path in part.changeset.paths)
         return tuple(dict.fromkeys((*applied, *self.staged.paths)))
 
     def roll_marks_back(self, step_id: str) -> tuple[str, ...]:
-        """Forget how it was before that step and all that began after it; returns these steps."""
+        """Remove the marks of a step and of all that began after it; return the ids of these steps."""
         begun = list(self.marks)
         gone = tuple(begun[begun.index(step_id) :])
         for name in gone:
@@ -96,10 +96,10 @@ class RunRecord:
 
 @dataclass(slots=True)
 class CodeAgentContext:
-    """One per session. `conversation` is what ended runs have left, `generation` counts how often its beginning was
-    replaced by a compaction; `runs` hold plans and changes; `background` is what was told of the project's
-    instructions and memory, `overviews` of its code; `environment` is where the latest run works, `approvals` what
-    the user allows.
+    """The state of one session. `conversation` has the messages of ended runs, `generation` counts how often a
+    compaction replaced its beginning; `runs` are by id; `background` and `overviews` hold what was sent about the
+    project's instructions, memory and code; `environment` is that of the latest run; `approvals` is what the user
+    allows.
     """
 
     conversation: list[Message] = field(default_factory=list)
@@ -114,17 +114,17 @@ class CodeAgentContext:
 
     @property
     def title(self) -> str:
-        """The first task's title."""
+        """Return the title of the first run that has one; '' if none has."""
         return next((run.title for run in self.runs.values() if run.title), "")
 
     def begin(self, record: RunRecord) -> None:
-        """A new run."""
+        """Add a new run."""
         self.runs[record.run_id] = record
 
     def join(self, record: RunRecord) -> None:
-        """A run's part of the conversation becomes the session's; a run that went on later adds what is new.
+        """Append a run's messages to the session's conversation; of a run that was resumed, the new ones.
 
-        What it made shorter stays so, unless another run has replaced the same messages meanwhile.
+        Its compaction is kept, unless another run has replaced the same messages meanwhile.
         """
         compacted, record.compacted = record.compacted, None
         if compacted is not None and compacted.generation == self.generation:
@@ -136,17 +136,17 @@ class CodeAgentContext:
         record.joined = len(record.messages)
 
     def kept(self, record: RunRecord, name: Callable[[str], str]) -> KeptFacts:
-        """What every compaction in that run says again; `name` tells how a path is called."""
+        """Return the facts that every compaction in that run repeats; `name` returns a path as it is shown."""
         items, plan = self.todos.items, record.plan
         changed = tuple(map(name, record.changed_paths))
         return KeptFacts(render(items) if items else "", plan.text() if plan else "", changed, self.focused)
 
     def stored_focus(self) -> list[dict[str, object]]:
-        """The files in focus as events store them."""
+        """Return the files in focus as events store them: paths and editing marks, without texts."""
         return [{"path": file.path, "editing": file.editing} for file in self.focused.files]
 
     def restore(self, event: events.StateChanged) -> None:
-        """What an event stored; the texts of files come when they are needed."""
+        """Restore to-do list and files in focus from an event; the texts of the files are read when they are needed."""
         if event.todos is not None:
             self.todos.restore(event.todos)
         if event.focused is not None:

@@ -1,8 +1,8 @@
-"""Sessions on disk: one append-only JSON-lines file each, written before an effect is shown.
+"""Stores sessions on disk, as one append-only JSON-lines file each; a record is written before its effect is shown.
 
-A line counts once its newline is there. A torn last line is cut off before the first append; lines that are no
-JSON (a block of NULs after a power cut) are skipped. A full disk or a read-only folder is reported once and
-never stops a run. Not here: what the events mean (`replay.py`).
+A line counts once its newline is there. An incomplete last line is cut off before the first append; lines that are no
+JSON (a block of NULs after a power cut) are skipped. A full disk or a read-only folder is reported once and never stops
+a run. Not here: what the events mean (`replay.py`).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _sync = getattr(os, "fdatasync", os.fsync)  # macOS has no fdatasync
 
 @dataclass(frozen=True, slots=True)
 class StoredSession:
-    """A session on disk: its id, when it was last written (seconds since the epoch), its size in bytes."""
+    """A session on disk: its id, the time of its last write (seconds since the epoch), its size in bytes."""
 
     session_id: str
     modified: float
@@ -37,7 +37,9 @@ class StoredSession:
 
 
 class SessionStore:
-    """The session files of one workspace. `on_problem` is told when writing fails, once per session."""
+    """The session files of one workspace. `on_problem` receives the error when writing fails, once per session; `clean`
+    returns a record as it may be stored.
+    """
 
     def __init__(
         self,
@@ -52,13 +54,13 @@ class SessionStore:
         self._silent: set[str] = set()
 
     def claim(self, session_id: str) -> None:
-        """Make a session ours to write. SessionError when another process has it."""
+        """Lock a session's file for writing by this process. SessionError if another process has it."""
         if session_id not in self._silent:
             with self._reporting(session_id):
                 self._open(session_id)
 
     def append(self, session_id: str, record: Mapping[str, Any]) -> None:
-        """Write one record and wait until it is on the disk."""
+        """Write one record and wait until it is on the disk. SessionError as `claim`."""
         if session_id in self._silent:
             return
         line = json.dumps(self._clean(record), ensure_ascii=True, separators=(",", ":")).encode() + b"\n"
@@ -70,7 +72,7 @@ class SessionStore:
             _sync(handle)
 
     def load(self, session_id: str) -> list[dict[str, Any]]:
-        """All complete records. SessionError when there is no such session."""
+        """Return all complete records. SessionError if there is no such session."""
         try:
             data = self._path(session_id).read_bytes()
         except OSError:
@@ -78,14 +80,14 @@ class SessionStore:
         return parse(data)
 
     def reopen(self, session_id: str) -> list[dict[str, Any]]:
-        """Claim a session that is there, and load it. SessionError as `claim` and `load`."""
+        """Claim an existing session and return its records. SessionError as `claim` and `load`."""
         if not self._path(session_id).exists():  # claiming would make it
             raise SessionError("session.unknown", session=session_id)
         self.claim(session_id)
         return self.load(session_id)
 
     def list(self) -> list[StoredSession]:
-        """All sessions, the last written first."""
+        """Return all sessions, the last written first."""
         found = []
         for path in self._folder.glob(f"*{SUFFIX}"):
             try:
@@ -96,7 +98,7 @@ class SessionStore:
         return sorted(found, key=lambda session: session.modified, reverse=True)
 
     def delete(self, session_id: str) -> None:
-        """Remove a session's file; what is still appended to it goes nowhere. SessionError as `claim`."""
+        """Delete a session's file; later appends to it are ignored. SessionError as `claim` and `load`."""
         if not self._path(session_id).exists():
             raise SessionError("session.unknown", session=session_id)
         self.claim(session_id)
@@ -136,7 +138,7 @@ class SessionStore:
 
     @contextmanager
     def _reporting(self, session_id: str) -> Iterator[None]:
-        """A session that cannot be written is told of once and then left alone."""
+        """Report an OSError on a session's file once; the session is not written any more."""
         try:
             yield
         except OSError as error:
@@ -150,7 +152,7 @@ class SessionStore:
 
 
 def parse(data: bytes) -> list[dict[str, Any]]:
-    """The complete records of a file, whatever byte it was cut at."""
+    """Return the complete records of a file, which may be cut at any byte."""
     records: list[dict[str, Any]] = []
     complete = data[: data.rfind(b"\n") + 1]
     for line in complete.split(b"\n"):
@@ -164,7 +166,7 @@ def parse(data: bytes) -> list[dict[str, Any]]:
 
 
 def _cut_torn_tail(handle: int) -> None:
-    """Drop bytes after the last newline: a record that was never finished was never acknowledged."""
+    """Remove the bytes after the last newline: an incomplete record was never acknowledged."""
     size = os.fstat(handle).st_size
     end = size
     while end > 0:

@@ -1,6 +1,6 @@
-"""What the tools of one run work with: its files, its shell, the user, the model.
+"""Builds the context of one run's tools: its files, its shell, the user, the model.
 
-Not here: which tools there are and who may call them.
+Not here: which tools there are (`tools/catalogue.py`) and who may call them (`tools/permissions/policy.py`).
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ MAX_NAMES = 5
 
 
 class Toolbox:
-    """Made once per run. `shell` is None until `open`, and where nothing can run; then `no_shell` says why. `index`
-    is None where nothing knows the code.
+    """The parts that the tools of one run use. `shell` is None before `open`, and if nothing can run; then `no_shell`
+    is the reason. `index` is None if there is no code index.
     """
 
     def __init__(self, session: Session, services: Services, proposal: Proposal, output: RunOutput) -> None:
@@ -54,11 +54,11 @@ class Toolbox:
 
     @property
     def isolation(self) -> Isolation | None:
-        """How commands are kept from the user's files."""
+        """Return how commands are isolated from the user's files; None without a shell."""
         return self.shell.isolation if self.shell else None
 
     async def open(self) -> None:
-        """Find out how commands can run here; quick after the first time."""
+        """Load the redactor, and find out how commands can run here; quick after the first time."""
         proposal = self._proposal
         self._behind = await self._services.redactor.ready() if self._services.redactor else None
         try:
@@ -70,7 +70,9 @@ class Toolbox:
             self.no_shell = str(problem)
 
     def context(self, model: Model | None = None, reply_tokens: int = 0) -> ToolContext:
-        """What tools are given; without a model nothing can be asked of it."""
+        """Return the context of the tools; without a model, tools cannot ask it anything. `reply_tokens` limits its
+        answers.
+        """
         proposal, output, services = self._proposal, self._output, self._services
         session_id = self._session.session_id
         return tool_context(
@@ -97,7 +99,7 @@ class Toolbox:
         )
 
     def close(self) -> None:
-        """Pass on what commands printed last."""
+        """Pass on the last output of commands."""
         self._command_output.close()
 
     def _complete(self, model: Model | None, reply_tokens: int) -> Complete | None:
@@ -124,7 +126,9 @@ class Toolbox:
         return self._services.shells.screens.of(self._session.session_id, desk)
 
     async def _approve(self, paths: tuple[str, ...]) -> bool:
-        """Whether files that can run code later, written by a command, may become proposed changes."""
+        """Ask whether files that can run code later (absolute paths), written by a command, may become proposed
+        changes.
+        """
         names = ", ".join(map(self._proposal.view.roots.relative, paths[:MAX_NAMES]))
         if len(paths) > MAX_NAMES:
             names += f", … ({len(paths)})"
@@ -135,8 +139,8 @@ class Toolbox:
 
 
 def commands_line(isolation: Isolation | None, reason: str) -> str:
-    """What the model is told about commands; the same words for a whole session. No name of a level stands in it: a
-    small model took "overlay" for a folder.
+    """Return the line on commands for the model, the same for a whole session. It names no isolation level: a small
+    model took "overlay" for a folder.
     """
     if isolation is None:
         return f"Commands cannot run here: {reason}"

@@ -1,4 +1,6 @@
-"""A session as Markdown: what was asked, answered, done and decided. Pure; links and images are never made live."""
+"""Renders a session as Markdown: requests, answers, tool calls and decisions. Pure; images and unsafe links are made
+inert.
+"""
 
 from __future__ import annotations
 
@@ -12,12 +14,12 @@ _SUBJECTS = ("path", "pattern", "question", "command")
 
 
 def render(stream: Iterable[events.Event]) -> str:
-    """The whole transcript."""
+    """Return the whole transcript of a session's events."""
     return "".join(part for event in stream if (part := block(event)))
 
 
 def block(event: events.Event) -> str:
-    """What one event adds to the transcript, inert; empty for events that add nothing."""
+    """Return the text that one event adds to the transcript, inert; '' if it adds nothing."""
     return inert(_block(event))
 
 
@@ -72,7 +74,7 @@ def _plan_block(event: events.Event) -> str:
 
 
 def call_words(call: Mapping[str, Any]) -> str:
-    """A tool call of an event in two words: the tool and what it works on, as the model wrote it."""
+    """Return a tool call of an event as the tool's name and its subject, such as a path, as the model wrote it."""
     arguments = call.get("arguments", {})
     subject = next((str(arguments[key]) for key in _SUBJECTS if arguments.get(key)), "")
     return f"{call.get('name', '')} {subject}".strip()

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.server.replies import say
+from tests.server.replies import edit, say
 from tests.server.stock_editor import StockEditor
 from tests.shadow.rig import needs_overlay
 
@@ -21,6 +21,7 @@ TESTS = (
 )
 TASK = "test_stats.py fails. Repair mean in stats.py."
 FUNCTION = {"agent": {"answerForm": "function"}}
+TOOLS = {"agent": {"answerForm": "tools"}}
 
 
 def answer(text: str) -> dict[str, Any]:
@@ -64,6 +65,36 @@ def test_what_is_not_done_is_said(workspace: Path, tmp_path: Path) -> None:
         assert editor.prompts == []
         told = [params["message"] for params in editor.notifications("window/showMessage")]
         assert any("Nothing was changed" in message for message in (*told, end["message"]))
+
+
+@needs_overlay
+def test_tools_are_not_done_while_tests_beside_the_change_fail(workspace: Path, tmp_path: Path) -> None:
+    path = project(workspace)
+    vague = "The mean is wrong. Fix it."
+    script = [
+        edit("stats.py", "    return sum(values) / (len(values) - 1)", "    return sum(values) + 0"),
+        say("✓ Done, it is right now."),
+        say("It is done."),
+    ]
+    with StockEditor(workspace, tmp_path / "state", script=script, settings=TOOLS) as editor:
+        editor.open(path, NOW)
+        end = editor.run("codeagent.run", task=vague)
+        told = [params["message"] for params in editor.notifications("window/showMessage")]
+        assert any("not done" in message for message in (*told, end["message"]))
+        assert "Tests: 1 failed" in editor.prompts[0]["message"]
+        assert "return sum(values) + 0" in editor.text(path)  # accepted all the same: that is the user's choice
+
+
+@needs_overlay
+def test_tools_are_done_with_tests_that_failed_before_in_something_else(workspace: Path, tmp_path: Path) -> None:
+    path = project(workspace)
+    (workspace / "test_stats.py").write_text(f"{TESTS}\n    def test_other(self):\n        self.fail()\n")
+    script = [edit("stats.py", " / (len(values) - 1)", " / len(values)"), say("Fixed.")]
+    with StockEditor(workspace, tmp_path / "state", script=script, settings=TOOLS) as editor:
+        editor.open(path, NOW)
+        end = editor.run("codeagent.run", task="The mean is wrong. Fix it.")
+        assert "not done" not in end["message"]
+        assert editor.text(path) == RIGHT
 
 
 def test_a_cancel_in_the_middle(workspace: Path, tmp_path: Path) -> None:

@@ -295,6 +295,6 @@ def test_commands_that_make_no_sense_say_so(start: StartEditor) -> None:
     editor, run_id = stopped(start)
     assert "has no step" in editor.refusal("codeagent.plan.retryStep", {"runId": run_id, "stepId": "9"})
     assert "completed" in editor.refusal("codeagent.plan.skipStep", {"runId": run_id, "stepId": "1"})
-    assert "not begun" in editor.refusal("codeagent.plan.rollback", {"runId": run_id, "stepId": "5"})
+    assert "not started" in editor.refusal("codeagent.plan.rollback", {"runId": run_id, "stepId": "5"})
     assert "no run" in editor.refusal("codeagent.plan.show", {"runId": "x"})
     assert "stepId" in editor.refusal("codeagent.plan.retryStep", {"runId": run_id})

@@ -109,21 +109,21 @@ class TestIndex:
     ) -> None:
         (tmp_path / "state").mkdir(mode=0o500)
         assert cli.main(["index", "--workspace", str(root)]) == 1
-        assert "cannot be kept" in capsys.readouterr().err
+        assert "cannot be stored" in capsys.readouterr().err
 
     def test_a_state_folder_that_is_a_file(
         self, root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
         (tmp_path / "state").write_text("")
         assert cli.main(["index", "--workspace", str(root)]) == 1
-        assert "The code index cannot be kept" in capsys.readouterr().err
+        assert "The code index cannot be stored" in capsys.readouterr().err
 
     def test_a_damaged_index_is_built_anew(self, root: Path, capsys: pytest.CaptureFixture[str]) -> None:
         cli.main(["index", "--workspace", str(root)])
         store_path(root).write_bytes(b"no database at all" * 1000)
         capsys.readouterr()
         assert cli.main(["index", "--workspace", str(root)]) == 0
-        assert "8 looked into" in capsys.readouterr().out
+        assert "8 updated" in capsys.readouterr().out
 
 
 @pytest.mark.slow
@@ -147,7 +147,7 @@ class TestBuild:
         many(root, 200)
         done = _run("index", "--workspace", str(root))
         assert (done.returncode, done.stderr) == (0, "")
-        assert done.stdout.startswith("208 files are indexed; 208 looked into")
+        assert done.stdout.startswith("208 files are indexed; 208 updated")
 
     @pytest.mark.parametrize("whole_group", [True, False])
     def test_ctrl_c_ends_it_and_the_index_is_right(self, root: Path, whole_group: bool) -> None:

@@ -137,8 +137,7 @@ class Conversation:
         return await loop.run()
 
     async def _after_tools(self) -> str:
-        """Apply staged changes in the style `live`; return the notes for the model after its tool calls, '' for none.
-        """
+        """Apply staged changes in the style `live`; return notes for the model after its tool calls, '' for none."""
         told = await self._parts.proposal.apply_live()
         await self._focusing.after(self._history.messages)
         below = await self._prompt_context.below(self._history.messages)
@@ -164,8 +163,8 @@ class Conversation:
         return "readOnly" if self._kind in ANSWERS else self._parts.services.user.mode()
 
     def _mode_now(self) -> Mode:
-        """Return the present permission mode; `readOnly` also before a plan is approved, and while the loop may only
-        read.
+        """Return the present permission mode; `readOnly` also until a plan document is approved, and while the loop may
+        only read, as when it replans.
         """
         return "readOnly" if self._reading or self._planner.reading_only else self._mode()
 

@@ -150,9 +150,8 @@ def tool_selection_for(
     small: bool,
     room: int = 0,
 ) -> ToolSelection:
-    """Return the selection of a run: tools that fit its planning, those that its `rules` (the system prompt) mention,
-    and those that the conversation used before. `small` is for models with a small window; `room` as in
-    `ToolSelection`.
+    """Return the selection of a run: tools that fit its planning, that its `rules` (the system prompt) mention, or that
+    the conversation used before. `small` is for models with a small window; `room` is as for `ToolSelection`.
     """
     few = (*SMALL_SET, PLANNING_CALL) if planning == "always" else SMALL_SET
     without = PLANNING_TOOLS if planning == "never" else ()

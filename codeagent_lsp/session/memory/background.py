@@ -1,8 +1,8 @@
-"""What the agents of one session are told besides the rules: project instructions, skills, agents, memory.
+"""Builds the background in the prompts of one session: project instructions, skills, agents, memory.
 
-The system prompt holds it as it was at the session's first run, the same bytes ever after, so that prompt caches
-hold; what has changed since, and what only concerns some files, is told in the latest message. Not here: the texts
-themselves (`agent/`).
+The system prompt keeps it as it was in the session's first run, byte for byte, so that prompt caches hold; later
+changes, and instructions for some files only, are sent in the latest message. Not here: the texts themselves
+(`agent/`).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ OnUnseen = Callable[[str], None]
 
 
 class Background:
-    """What was told so far; one per session. Methods block, and may be called from any thread."""
+    """The background sent so far in one session. Methods block, and may be called from any thread."""
 
     def __init__(self) -> None:
         self._prompts: dict[tuple[str, int], str] = {}
@@ -39,7 +39,9 @@ class Background:
         self._lock = Lock()
 
     def prompt(self, knowledge: Knowledge, view: FileView, mode: str, window: int, on_unseen: OnUnseen) -> str:
-        """The part of the system prompt for agents in `mode` (`direct` or `ask`) with a window of so many tokens."""
+        """Return the system prompt's part for `mode` (`direct`, `ask` or an agent's name) and a window in tokens.
+        `on_unseen` is called once with the name of each instruction file that has invisible characters.
+        """
         key = (mode, window)
         with self._lock:
             if key not in self._prompts:
@@ -50,7 +52,7 @@ class Background:
             return self._prompts[key]
 
     def news(self, knowledge: Knowledge, view: FileView, mode: str, window: int, on_unseen: OnUnseen, task: str) -> str:
-        """What is to be told before a task: what differs from the prompt by now, and skills that fit; '' for none."""
+        """Return the note before a task: parts that changed since they were sent, and skills that fit; '' for none."""
         changed = []
         known = knowledge.skills.catalogue(view).skills
         with self._lock:
@@ -63,7 +65,7 @@ class Background:
         return "\n\n".join(filter(None, (*changed, hint)))
 
     def below(self, view: FileView, paths: Iterable[str], window: int, on_unseen: OnUnseen) -> str:
-        """Nested instructions that concern these files and were not told yet, or changed since; '' for none."""
+        """Return the instructions in subfolders that apply to these files and are new or changed; '' for none."""
         found = nested_instructions(view, paths, min(INSTRUCTIONS_LIMIT, max(LEAST, window // 2)))
         with self._lock:
             new = [item for item in found if self._nested.get(item.path) != item.text]
@@ -75,7 +77,7 @@ class Background:
         return f"For files below their folder, these count before the general ones:\n{rendered(new)}"
 
     def forgotten(self) -> None:
-        """Messages were removed from the conversation: what only stood there is told again when it matters."""
+        """Forget which nested instructions were sent, because messages were removed, so that they are sent again."""
         self._nested.clear()
 
     def _parts(

@@ -1,4 +1,4 @@
-"""What a server knows besides the files: skills, agents, memory. One value for everything that tells of them."""
+"""Groups what a server knows besides the files (skills, agents, memory) into one value."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from codeagent_lsp.tools.skills.trust import Trust
 
 @dataclass(frozen=True, slots=True)
 class Knowledge:
-    """The places of one workspace."""
+    """The skills, agents and memory of one workspace."""
 
     skills: SkillShelf
     agents: AgentShelf
@@ -30,7 +30,7 @@ def knowledge_for(settings: Callable[[], Settings], own: Path, state: Path) -> K
 def knowledge_in(
     own: Path, state: Path, skill_paths: Callable[[], Sequence[str]], memory_enabled: Callable[[], bool]
 ) -> Knowledge:
-    """The knowledge kept in `own`, the folder of all our state, and `state`, that of this workspace."""
+    """Return the knowledge stored in `own`, the folder of all our state, and `state`, that of this workspace."""
     trust = Trust(state / "trusted.json")
     return Knowledge(
         SkillShelf(own / "skills", trust, skill_paths),

@@ -1,7 +1,8 @@
-"""`memory.json` of one workspace: what is remembered, which sessions were read for it, and which still wait.
+"""Stores the memory of one workspace in `memory.json`: the entries, the sessions read for them, and those still to
+read.
 
-Small, private to the user, read anew every time, since editors share it. Not here: what is worth remembering
-(`agent/memory.py`) and when that is found out (`remembering.py`).
+The file is small, private to the user, and read anew at every access, since editors share it. Not here: what is worth
+remembering (`agent/memory.py`), when sessions are read (`remembering.py`).
 """
 
 from __future__ import annotations
@@ -23,9 +24,9 @@ MAX_WAITING = 5
 
 
 class MemoryStore:
-    """The memory in `file`. `enabled` is asked at every use: what is off is neither told nor added to.
+    """Reads and writes the memory in `file`. `enabled` returns whether memory is on; callers check it before they add.
 
-    All methods block. What cannot be written is lost, never raised: no run fails for the sake of a note.
+    All methods block. Write errors (OSError) are ignored, since no run may fail because of memory.
     """
 
     def __init__(self, file: Path, enabled: Callable[[], bool] = lambda: True) -> None:
@@ -34,16 +35,16 @@ class MemoryStore:
         self._lock = Lock()
 
     def entries(self) -> tuple[MemoryEntry, ...]:
-        """All that is remembered, oldest first."""
+        """Return all entries, the oldest first."""
         rows = self._read().get("entries")
         return tuple(entry for row in rows if (entry := entry_of(row))) if isinstance(rows, list) else ()
 
     def offered(self) -> tuple[MemoryEntry, ...]:
-        """What later sessions are told: nothing while remembering is off."""
+        """Return the entries for the prompts of later sessions; none while memory is off."""
         return self.entries() if self.enabled() else ()
 
     def add(self, entries: Iterable[MemoryEntry]) -> None:
-        """Remember these, too."""
+        """Merge new entries into the stored ones."""
         new = tuple(entries)
         if not new:
             return
@@ -51,7 +52,7 @@ class MemoryStore:
             self._write(entries=[asdict(entry) for entry in merged(self.entries(), new)])
 
     def forget(self, entry_id: str | None = None) -> int:
-        """Forget one entry, or all; how many there were."""
+        """Remove one entry, or all for None; return how many were removed."""
         with self._lock:
             known = self.entries()
             kept = [asdict(entry) for entry in known if entry_id is not None and entry.entry_id != entry_id]
@@ -60,24 +61,24 @@ class MemoryStore:
         return len(known) - len(kept)
 
     def read_up_to(self, session_id: str) -> int:
-        """The `seq` of a session's last event that was looked at; 0 for none."""
+        """Return the `seq` of the last event of a session that was read; 0 for none."""
         seen = self._read().get("seen")
         found = seen.get(session_id) if isinstance(seen, dict) else 0
         return found if isinstance(found, int) else 0
 
     def waiting(self) -> tuple[str, ...]:
-        """Sessions that ended before they could be looked at, the oldest first."""
+        """Return the ids of sessions that ended before they could be read, the oldest first."""
         found = self._read().get("waiting")
         return tuple(item for item in found if isinstance(item, str)) if isinstance(found, list) else ()
 
     def wait(self, session_ids: Iterable[str]) -> None:
-        """Note sessions for later; the newest few stay."""
+        """Add sessions to those to be read later; only the newest 5 are kept."""
         with self._lock:
             known = dict.fromkeys((*self.waiting(), *session_ids))
             self._write(waiting=list(known)[-MAX_WAITING:])
 
     def done(self, session_id: str, seq: int) -> None:
-        """A session was looked at up to `seq`."""
+        """Record that a session was read up to `seq`, and remove it from those that wait."""
         with self._lock:
             seen = self._read().get("seen")
             known = {**(seen if isinstance(seen, dict) else {}), session_id: seq}

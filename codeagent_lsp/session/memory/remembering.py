@@ -1,8 +1,8 @@
-"""When a session is read for what is worth remembering: after it ended, or in a long rest, never beside a run.
+"""Schedules the reading of sessions for memory: after a session or in a long pause after a run, never during one.
 
-One background task at most. A run that begins stops it, and it is tried again later; a server that leaves waits a
-moment for what is under way and leaves a note about the rest. Not here: what is asked of the model
-(`agent/memory.py`), the file (`memory_store.py`).
+There is at most one background task. A new run cancels it, and it is tried again later; a server that stops waits
+briefly for it and stores which sessions are left. Not here: the question to the model (`agent/memory.py`), the file
+(`memory_store.py`).
 """
 
 from __future__ import annotations
@@ -35,7 +35,9 @@ REPLY_TOKENS = 600
 
 
 class Remembering:
-    """Keeps the memory of one workspace up. `wanted` sessions wait for a rest."""
+    """Extracts memory from the sessions of one workspace in the background, `after_run` or `after_session` seconds
+    after a run or a session ended.
+    """
 
     def __init__(
         self,
@@ -57,7 +59,7 @@ class Remembering:
         self._working = False
 
     def observe(self, event: events.Event) -> None:
-        """While a run works, the model and its cache are its own; after a long rest its session is read."""
+        """Cancel the reading when a run begins, which needs the model and its cache; schedule it when a run ends."""
         if isinstance(event, events.RunStarted | events.ResponseStart):
             self._stop()
         elif isinstance(event, events.RunCompleted):
@@ -65,11 +67,11 @@ class Remembering:
             self._rest(self._after_run)
 
     def session_ended(self) -> None:
-        """Another session takes the place of those that had runs."""
+        """Schedule the reading, because another session has become the current one."""
         self._rest(self._after_session)
 
     async def close(self) -> None:
-        """Leave within about half a second; what is not read by then is noted for the next server."""
+        """Stop within about half a second; sessions not read by then are stored for the next server."""
         if self._task is not None and self._working:
             await asyncio.wait((self._task,), timeout=LEAVE_SECONDS)
         self._stop()
@@ -95,9 +97,9 @@ class Remembering:
                 await self._read_all(dict.fromkeys((*self._wanted, *waiting)))
         except TimeoutError:
             return
-        except CodeAgentError as error:  # no model, no memory: tried again after the next rest
+        except CodeAgentError as error:  # such as no model: tried again after the next pause
             logger.info("nothing was remembered: %s", error)
-        except Exception:  # a background task has nobody else to tell
+        except Exception:  # nothing awaits a background task
             logger.exception("remembering failed")
 
     async def _read_all(self, session_ids: Iterable[str]) -> None:
@@ -106,7 +108,7 @@ class Remembering:
             self._wanted.pop(session_id, None)
 
     async def _read(self, session_id: str) -> None:
-        """Read what is new in one session, and remember what is worth it."""
+        """Read the new events of one session, and store what is worth remembering."""
         seen = await asyncio.to_thread(self._store.read_up_to, session_id)
         try:
             records = await asyncio.to_thread(self._sessions.load, session_id)

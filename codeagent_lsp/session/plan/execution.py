@@ -1,7 +1,7 @@
-"""Works on a plan: one step after the other, each with a loop and a limit of its own, in one conversation.
+"""Executes a plan: one step after the other in one conversation, each with a loop and a limit of its own.
 
-A step that fails is planned anew by the model, twice at most, or the user says what comes next. However it ends, the
-plan tells the truth about every step. Not here: what users do to a plan at rest (`steering.py`).
+A failed step is replanned by the model, at most twice in a plan, or the user decides. However the work ends, the state
+of every step is correct. Not here: what users do to a plan at rest (`steering.py`).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ logger = logging.getLogger(__name__)
 
 Way = Literal["retry", "skip", "stop"]
 DirectStep = Callable[[str], Awaitable[LoopResult]]
-"""Does one step, in these words, on the direct path."""
+"""Executes one step, given in words, on the direct path."""
 
 STEP = (
     "Step {number} of {count}: {title}\n{description}Do only this step. When it is done, say in a sentence or two what "
@@ -45,14 +45,14 @@ WAYS: tuple[Way, ...] = ("retry", "stop", "skip")
 
 @dataclass(frozen=True, slots=True)
 class _Failure:
-    """Why a step failed; `hopeful` when other steps could help."""
+    """The error of a failed step; `hopeful` means that other steps could help."""
 
     error: str
     hopeful: bool = False
 
 
 class PlanRun:
-    """The work on the plan of one run; also goes on with it later."""
+    """Executes the plan of one run, also when the run is resumed later."""
 
     def __init__(self, parts: RunParts, state: PlanState, planner: RunPlanner) -> None:
         self._parts = parts
@@ -66,11 +66,11 @@ class PlanRun:
 
     @property
     def waiting(self) -> bool:
-        """Whether the user is asked what to do about a step that failed."""
+        """Return whether the user is being asked what to do about a failed step."""
         return self._question is not None
 
     def answer(self, way: Way) -> None:
-        """What the user wants, said by a command instead of an answer to the question."""
+        """Answer the open question about a failed step from a command; without such a question nothing happens."""
         if self._question is not None:
             self._ordered = way
             self._parts.services.user.inbox.settle(self._parts.record.run_id, self._question)
@@ -78,8 +78,8 @@ class PlanRun:
     async def execute(
         self, conversation: Conversation, direct: DirectStep | None = None
     ) -> tuple[events.RunStatus, str]:
-        """Do the steps that are left, each by the tool loop or, where it is given, by `direct`. SessionError when one
-        failed and nobody said what to do about it.
+        """Execute the steps that are left, by the tool loop or, if given, by `direct`; return the run's status and
+        summary. SessionError if a step failed and the user did not answer what to do about it.
         """
         output = self._parts.output
         self._direct = direct
@@ -97,7 +97,7 @@ class PlanRun:
         return self._completed()
 
     async def _step(self, conversation: Conversation, step: PlanStep) -> _Failure | None:
-        """One step to its end; why it failed, if it did."""
+        """Execute one step and let the user decide about its changes; return the failure, None if it did not fail."""
         proposal, before = self._parts.proposal, self._parts.proposal.changeset
         self._state.start(step)
         try:
@@ -118,7 +118,7 @@ class PlanRun:
         return None
 
     async def _work(self, conversation: Conversation, step: PlanStep) -> _Failure | None:
-        """The model's part of a step."""
+        """Let the model work on a step; return the failure, None if there is none."""
         self._planner.enter_phase("step")
         notes, self._notes = self._notes, []
         if self._direct is not None:
@@ -143,13 +143,15 @@ class PlanRun:
         return STEP.format(number=number, count=count, title=step.title, description=described)
 
     def _drop(self, step: PlanStep) -> None:
-        """The user did not want what a step changed."""
+        """Skip a step whose changes the user has discarded."""
         self._discarded = True
         self._notes.append(DISCARDED.format(number=self._state.plan.number(step.step_id)))
         self._state.skip(step.step_id, self._parts.output.text("plan.discarded"))
 
     async def _goes_on(self, conversation: Conversation, step: PlanStep, failure: _Failure) -> bool:
-        """After a failure: whether there is a way on, the model's or the user's. SessionError when nobody says."""
+        """Handle a failed step, first by replanning, then by asking the user; return whether the plan goes on.
+        SessionError if the user does not answer.
+        """
         if failure.hopeful and self._state.plan.may_replan and await self._replanned(conversation, step, failure):
             return True
         match await self._ask(step, failure):
@@ -166,7 +168,7 @@ class PlanRun:
         return True
 
     async def _replanned(self, conversation: Conversation, step: PlanStep, failure: _Failure) -> bool:
-        """Ask the model for another way; reading may help it, nothing else is allowed meanwhile."""
+        """Ask the model for other steps, with only reading allowed meanwhile; return whether it made them."""
         plan = self._state.plan
         self._planner.enter_phase("failed", failure.error)
         number, count = plan.number(step.step_id), len(plan.steps)
@@ -178,7 +180,7 @@ class PlanRun:
         return self._planner.made
 
     async def _ask(self, step: PlanStep, failure: _Failure) -> Way | None:
-        """What the user wants; None when nobody answers."""
+        """Ask the user what to do about a failed step; None if there is no answer."""
         output = self._parts.output
         title = output.text("plan.failed", step=self._label(step), error=failure.error)
         choices = {output.text(f"choice.{way}"): way for way in WAYS}
@@ -197,14 +199,14 @@ class PlanRun:
         return self._state.plan.label(step.step_id)
 
     def _files(self, step: PlanStep, before: Changeset) -> tuple[str, ...]:
-        """The files that a step changed, applied or still staged."""
+        """Return the paths that a step changed, applied or still staged."""
         record, staged = self._parts.record, self._parts.proposal.changeset
         applied = [path for part in record.applied if part.step_id == step.step_id for path in part.changeset.paths]
         waiting = [change.path for change in staged if before.get(change.path) != change]
         return tuple(dict.fromkeys((*applied, *waiting)))
 
     def _completed(self) -> tuple[events.RunStatus, str]:
-        """The end of the plan."""
+        """Emit that the plan is completed; return the run's status and summary."""
         plan, output = self._state.plan, self._parts.output
         done = sum(step.state == "completed" for step in plan.steps)
         key = "plan.done" if done == len(plan.steps) else "plan.partly"

@@ -1,6 +1,6 @@
-"""What the commands about plans do with the runs of a server: start one again, stop one, go back in it.
+"""Carries out the commands on plans: retry a step, skip one, roll back to before one, and resume the run.
 
-Not here: what becomes of the plan itself (`steering.py`).
+Not here: the change of the plan itself (`steering.py`).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from codeagent_lsp.workspace.changes.editor import Applied
 
 
 def retry_step(manager: SessionManager, run_id: str, step_id: str) -> None:
-    """Do a step that did not go well, or is next, and go on from there. SessionError when that makes no sense."""
+    """Retry a step that did not succeed, or start the next one, and go on. SessionError if that is impossible."""
     run = manager.run(run_id)
     run.session.claim()
     if run.steering.retry(step_id):
@@ -20,7 +20,7 @@ def retry_step(manager: SessionManager, run_id: str, step_id: str) -> None:
 
 
 def skip_step(manager: SessionManager, run_id: str, step_id: str) -> None:
-    """Leave a step out and go on after it. SessionError when that makes no sense."""
+    """Skip a step and go on after it. SessionError if that is impossible."""
     run = manager.run(run_id)
     run.session.claim()
     if run.steering.skip(step_id):
@@ -28,7 +28,9 @@ def skip_step(manager: SessionManager, run_id: str, step_id: str) -> None:
 
 
 async def roll_back(manager: SessionManager, run_id: str, step_id: str) -> Applied | None:
-    """Back to before a step; a run at work is stopped first. What came of it, None when nothing was applied."""
+    """Roll a run back to before a step; if it is running, cancel it first. Return the result of the undo, None if
+    nothing was applied. SessionError if that is impossible.
+    """
     run = manager.run(run_id)
     run.steering.check(step_id)
     run.session.claim()

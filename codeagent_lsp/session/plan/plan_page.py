@@ -1,6 +1,6 @@
-"""A run's plan as Markdown: the steps with their states, and the document that the user approves. Pure.
+"""Renders a run's plan as Markdown: the steps with their states, and the document that the user approves. Pure.
 
-What a model wrote is made inert: no image or link in it leads anywhere by itself.
+Text written by a model is made inert (`safe_markdown.py`).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from codeagent_lsp.tools.plan.plan import MARKS, Plan, PlanStep
 
 
 def plan_page(record: RunRecord, language: str) -> str:
-    """The page; empty when the run has neither plan nor document."""
+    """Return the page; '' if the run has neither a plan nor a document."""
     parts = []
     if record.plan is not None:
         parts.append(_steps(record.plan, language))

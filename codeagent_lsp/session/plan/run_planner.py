@@ -1,4 +1,4 @@
-"""What the planning tools of one run do: make a plan, change it after a failure, write the document to be approved.
+"""Implements the planning tools of one run: make a plan, change it after a failure, write the document to be approved.
 
 Not here: the tools (`tools/plan/plan_tools.py`), the work on the steps (`execution.py`).
 """
@@ -37,7 +37,9 @@ REJECTED = (
 
 
 class RunPlanner:
-    """The `Planner` of one run. `made` says that a plan was made in this phase, so that its steps can begin."""
+    """The `Planner` of one run. `made` is True once a plan was made in the present phase, so that its steps can begin.
+    `show` opens the plan of a run, by its id, for the user.
+    """
 
     def __init__(
         self, record: RunRecord, state: PlanState, output: RunOutput, show: Callable[[str], Awaitable[None]]
@@ -52,21 +54,21 @@ class RunPlanner:
 
     @property
     def reading_only(self) -> bool:
-        """Whether a plan document waits for approval: until then nothing is changed."""
+        """Return whether a plan document awaits approval; until then nothing may be changed."""
         document = self._record.document
         return document is not None and not document.approved
 
     @property
     def goal(self) -> str:
-        """The goal of the plan; '' where there is none."""
+        """Return the goal of the plan; '' if there is no plan."""
         return self._record.plan.goal if self._record.plan is not None else ""
 
     def enter_phase(self, phase: Phase, reason: str = "") -> None:
-        """From now on a plan may be made (`open`), changed because of `reason` (`failed`), or neither (`step`)."""
+        """Enter a phase: a plan may be made (`open`), changed because of `reason` (`failed`), or neither (`step`)."""
         self._phase, self._reason, self.made = phase, reason, False
 
     def create(self, goal: str, steps: tuple[StepDraft, ...], complexity: str) -> str:
-        """A plan, or what is left of it after a failure."""
+        """Make a plan, or replace the steps that are left after a failure. ToolRetry if neither is allowed now."""
         if self.reading_only:
             raise ToolRetry(UNAPPROVED)
         if self._phase == "step" or self.made:
@@ -79,14 +81,14 @@ class RunPlanner:
         return CREATED.format(count=len(steps))
 
     def enter(self, title: str) -> str:
-        """Begin the document."""
+        """Begin the plan document. ToolRetry while steps are being worked on."""
         if self._phase != "open":
             raise ToolRetry(IN_STEP.format(plan=self._state.plan.text()))
         self._write(PlanDocument(title.strip() or title))
         return ENTERED.format(sections=", ".join(map(self._output.text, SECTIONS)))
 
     def update(self, action: UpdateAction, content: str, section: str) -> str:
-        """Change the document."""
+        """Change the plan document. ToolRetry if none is open, or if `section` is missing."""
         document = self._open_document()
         match action:
             case "replace":
@@ -101,7 +103,7 @@ class RunPlanner:
         return f"The plan document has {len(changed.body)} characters now."
 
     async def exit(self) -> str:
-        """Ask for approval; only a clear yes counts."""
+        """Ask the user to approve the plan document; only an explicit approval counts. ToolRetry if none is open."""
         document = self._open_document().with_explored(self._explored(), self._output.language)
         self._write(document)
         title = self._output.text("plan.approve", title=document.title)

@@ -1,4 +1,5 @@
-"""What the user does to a run's plan: try a step again, leave it out, go back to before it; at rest or while it waits.
+"""Applies the user's commands to a run's plan, at rest or while it waits: retry a step, skip it, roll back to before
+it.
 
 Not here: the work on the steps (`execution.py`).
 """
@@ -20,7 +21,7 @@ ROLLED_BACK = (
 
 
 class Steering:
-    """The wheel of one run's plan. Each call says whether the run has to be started again to go on."""
+    """Controls the plan of one run. `retry` and `skip` return whether the run has to be resumed to go on."""
 
     def __init__(self, parts: RunParts, state: PlanState, work: PlanRun) -> None:
         self._parts = parts
@@ -29,25 +30,25 @@ class Steering:
 
     @property
     def plan(self) -> Plan | None:
-        """The plan, if there is one."""
+        """Return the plan; None if there is none."""
         return self._parts.record.plan
 
     @property
     def open_step(self) -> PlanStep | None:
-        """The step that waits for the user: the next one of a plan that nobody works on."""
+        """Return the step that waits for the user, the next one of a plan at rest; None if there is none."""
         if self.plan is None or self._at_work:
             return None
         return self.plan.next
 
     def retry(self, step_id: str) -> bool:
-        """Try a step again, or go on with the one that is next."""
+        """Retry a step that did not succeed, or go on with the next one. SessionError if that is impossible."""
         if self._answered(step_id, "retry"):
             return False
         self._state.retry(step_id)
         return True
 
     def skip(self, step_id: str) -> bool:
-        """Leave a step out; those to come can be left out while others are worked on."""
+        """Skip a step, a pending one also while others are being worked on. SessionError if that is impossible."""
         step = self._state.plan.step(step_id)
         if self._at_work and step.state == "pending":
             self._state.skip(step_id, self._parts.output.text("plan.by_user"))
@@ -59,13 +60,14 @@ class Steering:
         return following is None or following.state == "pending"
 
     def check(self, step_id: str) -> None:
-        """SessionError when there is no going back to before this step."""
+        """Raise SessionError if the plan cannot be rolled back to before this step."""
         self._state.mark(step_id)
 
     async def rollback(self, step_id: str) -> Applied | None:
-        """Everything as it was before a step; what came of taking back, None when nothing was applied.
+        """Restore the plan and all changes to the state before a step; return the result of the undo, None if nothing
+        was applied.
 
-        SessionError while the run is at work, and when the editor did not take the changes back.
+        SessionError while the run is running, and if the editor did not take back the changes.
         """
         if self._at_work:
             raise SessionError("plan.busy")
@@ -87,7 +89,9 @@ class Steering:
         return self._parts.record.status == "running"
 
     def _answered(self, step_id: str, way: str) -> bool:
-        """Whether the run is at work and waited for exactly this."""
+        """Answer the question about this step, and return True; False if the run is at rest. SessionError if it is
+        running and does not ask about this step.
+        """
         if not self._at_work:
             return False
         failed = self._state.plan.next

@@ -1,6 +1,6 @@
-"""A shell whose every command is written down, before it runs and when it has ended.
+"""Wraps a shell so that every command is written to the audit log, before it runs and after it has ended.
 
-Not here: running them (`shadow/`), the file they are written to (`records/audit.py`).
+Not here: running commands (`shadow/`), the file of the log (`records/audit.py`).
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from collections.abc import Callable
 from codeagent_lsp.shadow.shell import Command, CommandResult, Isolation, OnOutput, Shell, no_output
 
 RecordCommand = Callable[[str, str, str, int | None], None]
-"""Takes the command, its folder, the level of isolation, and the exit code once there is one."""
+"""Receives the command, its folder, the isolation level, and the exit code (None before the command has ended)."""
 
 
 class AuditedShell:
-    """The `Shell` port around another shell."""
+    """The `Shell` port around another shell; `record` receives every command."""
 
     def __init__(self, shell: Shell, record: RecordCommand) -> None:
         self._shell = shell
@@ -23,11 +23,11 @@ class AuditedShell:
 
     @property
     def isolation(self) -> Isolation:
-        """The other shell's."""
+        """Return the isolation of the wrapped shell."""
         return self._shell.isolation
 
     async def run(self, command: Command, on_output: OnOutput = no_output) -> CommandResult:
-        """As the other shell runs it."""
+        """Run the command in the wrapped shell, and record it before and after."""
         words = command.script if isinstance(command.script, str) else shlex.join(command.script)
         self._record(words, command.cwd, self.isolation.level, None)
         result = await self._shell.run(command, on_output)

@@ -1,4 +1,4 @@
-"""A model behind redactor: what it reads has no secrets in it, and what goes in and out is recorded.
+"""Wraps a model so that its requests contain no secrets, and requests and replies are recorded.
 
 Not here: finding secrets and writing records (`records/`), the models themselves.
 """
@@ -16,11 +16,11 @@ from codeagent_lsp.messages import Message, ToolCall
 
 Hide = Callable[[str], str]
 Record = Callable[[str, Mapping[str, Any]], None]
-"""Takes `request` or `reply`, and what it was."""
+"""Receives the kind (`request` or `reply`) and the data."""
 
 
 class GuardedModel:
-    """The `Model` port around another model."""
+    """The `Model` port around another model. `hide` masks secrets in a text; `record` gets requests and replies."""
 
     def __init__(self, model: Model, hide: Hide, record: Record) -> None:
         self._model = model
@@ -29,11 +29,11 @@ class GuardedModel:
 
     @property
     def info(self) -> ModelInfo:
-        """The other model's."""
+        """Return the info of the wrapped model."""
         return self._model.info
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamItem, None]:
-        """What the other model answers to the request without its secrets."""
+        """Stream the wrapped model's reply to the request with its secrets masked; record request, reply and error."""
         hidden = replace(request, messages=tuple(map(self._hidden, request.messages)))
         self._record("request", told(hidden))
         try:
@@ -47,11 +47,11 @@ class GuardedModel:
             raise
 
     async def count_tokens(self, text: str) -> int:
-        """As the other model counts."""
+        """Return the number of tokens as the wrapped model counts them."""
         return await self._model.count_tokens(text)
 
     async def close(self) -> None:
-        """Close the other model."""
+        """Close the wrapped model."""
         await self._model.close()
 
     def _hidden(self, message: Message) -> Message:
@@ -60,7 +60,7 @@ class GuardedModel:
 
 
 def told(request: ModelRequest) -> dict[str, Any]:
-    """A request as plain data; tools by name, since their descriptions are the code's."""
+    """Return a request as plain data; tools only by name, since their descriptions are part of the program."""
     return {
         "messages": [_message(message) for message in request.messages],
         "tools": [tool["name"] for tool in request.tools],
@@ -70,7 +70,7 @@ def told(request: ModelRequest) -> dict[str, Any]:
 
 
 def replied(reply: Reply) -> dict[str, Any]:
-    """A reply as plain data."""
+    """Return a reply as plain data."""
     usage = reply.usage
     return {
         "text": reply.text,

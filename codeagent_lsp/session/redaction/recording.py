@@ -1,6 +1,6 @@
-"""Writes down what happens: every event into the trace, and what somebody may have to answer for into the audit.
+"""Records events: all of them in the trace, and requests, commands, decisions and changes in the audit log.
 
-Not here: the files and what is masked in them (`records/`).
+Not here: the files, and the masking in them (`records/`).
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from codeagent_lsp.records.trace import TraceWriter
 
 
 class Recording:
-    """A listener of all sessions. `client` is the name of the editor; `close` blocks for seconds at most."""
+    """Receives the events of all sessions. `trace` is None if tracing is off; `client` is the name of the editor."""
 
     def __init__(self, trace: TraceWriter | None, audit: AuditLog, client: str) -> None:
         self._trace = trace
         self._audit = audit
         self._client = client
-        self._open: dict[str, str] = {}  # titles of requests for approval
+        self._open: dict[str, str] = {}  # titles of open approvals by request id
 
     def observe(self, event: events.Event) -> None:
-        """Take one event."""
+        """Record one event."""
         if self._trace is not None:
             self._trace.event(events.to_dict(event))
         match event:
@@ -40,32 +40,32 @@ class Recording:
                 self._audit.applied(event.run_id, files=files, outcome=event.outcome)
 
     def model(self, session_id: str, run_id: str, kind: str, data: Mapping[str, Any]) -> None:
-        """A request to a model, or its reply."""
+        """Record a request to a model, or its reply, in the trace."""
         if self._trace is not None:
             write = self._trace.request if kind == "request" else self._trace.reply
             write(session_id, run_id, data)
 
     def decision(self, run_id: str, tool: str, subject: str, decision: str, reason: str) -> None:
-        """What the rules and the mode decided about a call."""
+        """Record in the audit log how the permission rules and the mode decided about a tool call."""
         self._audit.decided(run_id, tool=tool, subject=subject, decision=decision, by="rule", reasons=[reason])
 
     def command(self, run_id: str, command: str, cwd: str, isolation: str, exit_code: int | None) -> None:
-        """A command, before it runs (no exit code) and when it has ended."""
+        """Record a command in the audit log, before it runs (no exit code) and after it has ended."""
         self._audit.command(run_id, command=command, cwd=cwd, isolation=isolation, exit_code=exit_code)
 
     def note(self, what: str, **details: Any) -> None:
-        """What belongs to no run, such as a login."""
+        """Record in the audit log something that belongs to no run, such as a login."""
         self._audit.note("", what, **details)
 
     def close(self) -> None:
-        """Write what waits."""
+        """Write the remaining records, within seconds."""
         if self._trace is not None:
             self._trace.close()
         self._audit.close()
 
 
 def _file(change: Mapping[str, Any]) -> dict[str, Any]:
-    """A change without its texts: what was done to which file, and the hashes of both sides."""
+    """Return a change without its texts: the paths, and the SHA-256 hashes of the text before and after."""
     return {
         "path": change.get("path"),
         "moved_from": change.get("moved_from"),

@@ -1,4 +1,4 @@
-"""Opens the masks and records of a server, by its settings. Heavy to import, and so imported late."""
+"""Opens the masking and the records of a server by its settings. Imported late, as its imports are heavy."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ from codeagent_lsp.session.redaction.redactor import OpenRecords
 
 
 def open_records(folder: Path, settings: TraceSettings, secrets: Iterable[str], client: str) -> OpenRecords:
-    """The records go into `folder`. What a model reads is masked whatever the settings say; records, unless they say
-    otherwise. `secrets` are keys of ours."""
+    """Open the records in `folder`, and the masking. What a model reads is always masked, records unless the settings
+    turn that off. `secrets` are our own keys, `client` is the name of the editor.
+    """
     masking = Masking(secrets)
     sanitizer = Sanitizer(settings.sanitize, secrets=masking.own, marker=masking.marker)
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)

@@ -1,7 +1,7 @@
-"""What stands between a server and whoever must not see everything: masks for the model, records of what happened.
+"""Masks the secrets in what one server shows to models or stores, and records its events.
 
-Loaded with the first run, in a thread, for it is heavy; what happens before that is kept and told then. Not here: the
-masks and records themselves (`records/`), what is recorded (`recording.py`).
+The heavy parts are imported late, in a thread with the first run; events before that are kept and recorded then. Not
+here: the masks and records themselves (`records/`), what is recorded (`recording.py`).
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ WITH_TEXTS = frozenset((events.FileChanged.type, events.ChangesApplied.type))
 
 @dataclass(frozen=True, slots=True)
 class OpenRecords:
-    """The parts, once they are loaded."""
+    """The masking and the recording, once they are loaded."""
 
     masking: Masking
     recording: Recording
 
 
 class Redactor:
-    """One for a server. `load` blocks; it is called once, in a thread. `keys` are the secrets in the settings of now;
-    `settings_changed` is to be called when they may be others.
+    """Masks secrets and records events; one per server. `load` blocks and is called once, in a thread. `keys` returns
+    the secrets in the present settings; call `settings_changed` when they may have changed.
     """
 
     def __init__(self, load: Callable[[], OpenRecords], keys: Callable[[], Iterable[str]] = tuple) -> None:
@@ -43,7 +43,7 @@ class Redactor:
         self._waiting: list[events.Event] = []
 
     async def ready(self) -> OpenRecords:
-        """Load the parts, unless they are there."""
+        """Load the parts, unless they are loaded, and return them."""
         if self._opened is None:
             if self._loading is None:
                 self._loading = asyncio.ensure_future(asyncio.to_thread(self._load))
@@ -56,43 +56,45 @@ class Redactor:
         return self._opened
 
     def settings_changed(self) -> None:
-        """Nobody sees the keys that the settings have now. What is not loaded yet asks for them itself."""
+        """Mask the keys in the present settings from now on. Before the parts are loaded it does nothing."""
         if self._opened is not None:
             self._opened.masking.own.learn(self._keys())
 
     def clean(self, record: Mapping[str, Any]) -> Mapping[str, Any]:
-        """A stored event without secrets. Those with the texts of files stay: their bytes are what they are for."""
+        """Return a stored event with its secrets masked. Events that carry the texts of files stay as they are, because
+        the exact text is needed.
+        """
         if self._opened is None or record.get("type") in WITH_TEXTS:
             return record
         cleaned: Mapping[str, Any] = self._opened.masking.clean(record)
         return cleaned
 
     def hide(self, text: str) -> str:
-        """A text that is shown or kept, without secrets."""
+        """Return a text with its secrets masked; unchanged before the parts are loaded."""
         return text if self._opened is None else self._opened.masking.hide(text)
 
     async def learn(self, secrets: Iterable[str]) -> None:
-        """Nobody sees these any more when this returns: keys of ours that came while the server runs."""
+        """Mask these secrets as well, from when this returns: our own keys that were added while the server runs."""
         (await self.ready()).masking.own.learn(secrets)
 
     async def note(self, what: str, **details: Any) -> None:
-        """Write something into the audit that belongs to no run."""
+        """Write a note that belongs to no run into the audit log."""
         (await self.ready()).recording.note(what, **details)
 
     @property
     def opened(self) -> OpenRecords | None:
-        """The parts, where they are loaded."""
+        """Return the parts; None before they are loaded."""
         return self._opened
 
     def observe(self, event: events.Event) -> None:
-        """Record an event, now or as soon as that is possible."""
+        """Record an event; before the parts are loaded, keep it until then, up to 1000 events."""
         if self._opened is not None:
             self._opened.recording.observe(event)
         elif len(self._waiting) < MOST_WAITING:
             self._waiting.append(event)
 
     async def before(self, model: Model, session_id: str, run_id: str) -> Model:
-        """The model as a run may use it: it reads no secrets, and what it reads and says is recorded."""
+        """Return the model wrapped for a run: secrets in requests are masked, requests and replies are recorded."""
         # late: with the rest of what a run needs
         from codeagent_lsp.session.redaction.guarded_model import GuardedModel
 
@@ -104,7 +106,7 @@ class Redactor:
         return GuardedModel(model, opened.masking.hide, record)
 
     async def close(self) -> None:
-        """Write what waits, within seconds."""
+        """Write the remaining records, within seconds."""
         if self._waiting:
             await self.ready()
         if self._opened is not None:

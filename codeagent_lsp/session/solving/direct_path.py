@@ -106,9 +106,9 @@ class DirectPath:
         return await solver.solve(is_task=True)
 
     async def check(self, request: RunRequest) -> Verdict | None:
-        """Run what the task says has to pass, on what is staged; None where it says nothing."""
+        """Check what was changed outside of the direct path; see `SolvingWorkshop.check_change`."""
         workshop = SolvingWorkshop(self._parts, Subject(self._brief(Work(request))), small=False)
-        return await workshop.check() if await workshop.is_bound() else None
+        return await workshop.check_change()
 
     def outcome(self, solution: Solution) -> tuple[events.RunStatus, str]:
         """The run's status and its last words: never done while nothing has changed or tests fail."""

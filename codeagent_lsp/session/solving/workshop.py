@@ -15,7 +15,7 @@ from codeagent_lsp.agent.context.excerpts import excerpt
 from codeagent_lsp.agent.loop import call_data, result_event
 from codeagent_lsp.agent.solving.material import Material, ShownFile
 from codeagent_lsp.agent.solving.renaming import rename_in
-from codeagent_lsp.agent.solving.verdict import FailedTest, Verdict
+from codeagent_lsp.agent.solving.verdict import FailedTest, Verdict, satisfied
 from codeagent_lsp.errors import AgentError
 from codeagent_lsp.index.kinds import is_test
 from codeagent_lsp.messages import ToolCall, ToolResult
@@ -24,6 +24,7 @@ from codeagent_lsp.session.run_parts import RunParts
 from codeagent_lsp.session.solving.change_checks import Checker, CheckPlan, LookingShell
 from codeagent_lsp.session.solving.gathering import Gatherer, Subject
 from codeagent_lsp.session.solving.staging_tool import StageText
+from codeagent_lsp.tools.context import Tally
 from codeagent_lsp.tools.executor import ToolExecutor
 from codeagent_lsp.tools.files.edit_tools import WriteFile
 from codeagent_lsp.tools.permissions.may_read import may_read
@@ -186,10 +187,31 @@ class SolvingWorkshop(_RunWorkshop):
                 return result.error.message if result.error else result.text
         return ""
 
-    async def is_bound(self) -> bool:
-        """Whether the task speaks of something that has to pass."""
+    async def check_change(self) -> Verdict | None:
+        """Check what another way has changed: what the task says has to pass, else the tests beside the changed files.
+
+        Returns None when nothing speaks against the change; failing tests beside it do when it helped none of them.
+        """
         plan = await self._planned()
-        return bool(plan.command or plan.all_tests or plan.tests) and not plan.beside
+        if plan.beside or not (plan.command or plan.all_tests or plan.tests):
+            self._plan = await asyncio.to_thread(self._beside, self._changed())
+        after = await self.check()
+        if after is None or not after.failed or after.binding:
+            return after
+        staged = self.staged()
+        self.restore(Changeset())
+        try:
+            before = await self.check()
+        finally:
+            self.restore(staged)
+        self._parts.proposal.tested(Tally(after.passed, len(after.failed)))  # what the user is told is about this state
+        return None if satisfied(after, before) else after
+
+    def _changed(self) -> tuple[str, ...]:
+        """The names of the files that this run has changed."""
+        record, relative = self._parts.record, self._parts.proposal.view.roots.relative
+        applied = [path for part in record.applied for path in part.changeset.paths]
+        return tuple(map(relative, dict.fromkeys((*applied, *self.staged().paths))))
 
     async def _planned(self) -> CheckPlan:
         """What to run. New tests count as soon as they are staged."""
