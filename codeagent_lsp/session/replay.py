@@ -20,9 +20,7 @@ from codeagent_lsp.workspace.changes.changeset import Changeset, FileChange
 
 
 def replay(session: Session, records: Iterable[Mapping[str, Any]]) -> None:
-    """Fill `session` from stored events, as dicts; invalid ones are skipped. A run without an end counts as
-    interrupted.
-    """
+    """Fill `session` from stored events; invalid ones are skipped. Runs without an end count as interrupted."""
     for record in records:
         try:
             event = events.from_dict(record)

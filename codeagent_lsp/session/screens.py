@@ -95,9 +95,7 @@ class SessionScreens:
         return Status(key[1]) if known is None else known.screen.status
 
     async def start(self, key: _Key, wanted: ScreenRequest, desk: Desk) -> Status:
-        """Start a screen, unless it runs in the right place; return its state. SettingError or ToolFailed if that
-        fails.
-        """
+        """Start a screen, unless it runs in the right place; return its state. Errors: SettingError, ToolFailed."""
         async with self._turns[key]:
             known = self._open.get(key)
             if known is not None and known.screen.status.running and known.place == self._views.kind:

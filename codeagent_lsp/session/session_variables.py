@@ -1,5 +1,6 @@
-"""Holds the environment variables of every session of a server, with one keyring for the workspace. Not here: their use
-in commands.
+"""Holds the environment variables of every session of a server, with one keyring for the workspace.
+
+Not here: their use in commands (`tools/variables/variables.py`).
 """
 
 from __future__ import annotations

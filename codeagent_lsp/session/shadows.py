@@ -64,9 +64,7 @@ class SessionShadows:
         return _kind(self._settings())
 
     async def private_view(self, kind: EnvironmentKind, folders: Sequence[str], execute: Execute) -> PrivateView:
-        """Return a new view of the folders, for a command that runs long beside those of a session; the caller has to
-        close it.
-        """
+        """Return a new view of the folders, for a command that outlives a run; the caller has to close it."""
         adapter = cast("LocalAdapter | ContainerAdapter", await self._orchestrator.adapter(kind))
         return await adapter.create(self._settings(), folders, execute)
 

@@ -98,8 +98,7 @@ class RunRecord:
 class CodeAgentContext:
     """The state of one session. `conversation` has the messages of ended runs, `generation` counts how often a
     compaction replaced its beginning; `runs` are by id; `background` and `overviews` hold what was sent about the
-    project's instructions, memory and code; `environment` is that of the latest run; `approvals` is what the user
-    allows.
+    project's instructions, memory and code; `environment` is that of the latest run; `approvals` are the user's.
     """
 
     conversation: list[Message] = field(default_factory=list)

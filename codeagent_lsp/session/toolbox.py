@@ -70,9 +70,7 @@ class Toolbox:
             self.no_shell = str(problem)
 
     def context(self, model: Model | None = None, reply_tokens: int = 0) -> ToolContext:
-        """Return the context of the tools; without a model, tools cannot ask it anything. `reply_tokens` limits its
-        answers.
-        """
+        """Return the context of the tools. Without a model they cannot ask it; `reply_tokens` limits its answers."""
         proposal, output, services = self._proposal, self._output, self._services
         session_id = self._session.session_id
         return tool_context(
@@ -126,9 +124,7 @@ class Toolbox:
         return self._services.shells.screens.of(self._session.session_id, desk)
 
     async def _approve(self, paths: tuple[str, ...]) -> bool:
-        """Ask whether files that can run code later (absolute paths), written by a command, may become proposed
-        changes.
-        """
+        """Ask whether files (absolute paths) that a command wrote and that can run code may become proposed changes."""
         names = ", ".join(map(self._proposal.view.roots.relative, paths[:MAX_NAMES]))
         if len(paths) > MAX_NAMES:
             names += f", … ({len(paths)})"

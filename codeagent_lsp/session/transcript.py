@@ -1,6 +1,4 @@
-"""Renders a session as Markdown: requests, answers, tool calls and decisions. Pure; images and unsafe links are made
-inert.
-"""
+"""Renders a session as Markdown: requests, answers, tool calls, decisions. Pure; images and unsafe links are inert."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Runs what a change has to pass, in the shadow: named tests, all tests, a command, or the tests beside the files.
+"""Runs the checks of a change in the shadow: named tests, all tests, a command, or the tests beside the files.
 
-Goes through the executor, so that permissions, limits and records hold; what the checks write is not proposed. Not
-here: what a result means (`agent/solving/verdict.py`).
+They go through the executor, so that permissions, limits and records apply; files that they write are not proposed. Not
+here: the meaning of a result (`agent/solving/verdict.py`).
 """
 
 from __future__ import annotations
@@ -29,9 +29,10 @@ RUN_TESTS, RUN_COMMAND = "run_tests", "run_cmd"
 
 @dataclass(frozen=True, slots=True)
 class CheckPlan:
-    """What to run: a command, or the tests in these files (relative), or all tests. Nothing of it: no check.
+    """The check to run: a command, or the tests in these files (relative paths), or all tests; no check if all are
+    empty.
 
-    `beside` says that nobody asked for it: the tests only bear the names of the files that change.
+    `beside` says that the task does not mention tests: they were only chosen by the names of the files that change.
     """
 
     command: str = ""
@@ -41,7 +42,7 @@ class CheckPlan:
 
 
 class Checker:
-    """For one run. `executor` works on the run's staged state."""
+    """Runs the checks of one run. `executor` works on the run's staged state; `emit` receives the calls and results."""
 
     def __init__(self, executor: ToolExecutor, emit: Callable[[events.Event], None]) -> None:
         self._executor = executor
@@ -49,7 +50,7 @@ class Checker:
         self._ids = count(1)
 
     async def run(self, plan: CheckPlan) -> Verdict | None:
-        """The verdict of all checks together; None where there is nothing to run."""
+        """Run the check and return the verdict on all of it; None if there is nothing to run."""
         if plan.command:
             return _of_command(plan.command, await self._call(RUN_COMMAND, command=plan.command))
         if plan.all_tests:
@@ -67,18 +68,18 @@ class Checker:
 
 
 class LookingShell:
-    """A shell whose commands propose nothing: for checks."""
+    """A shell whose commands propose no changes, for checks."""
 
     def __init__(self, shell: Shell) -> None:
         self._shell = shell
 
     @property
     def isolation(self) -> Isolation:
-        """As the shell's."""
+        """Return the isolation of the wrapped shell."""
         return self._shell.isolation
 
     async def run(self, command: Command, on_output: OnOutput = no_output) -> CommandResult:
-        """As the shell's; what the command writes stays where it ran."""
+        """Run the command in the wrapped shell; files that it writes do not become changes."""
         return await self._shell.run(replace(command, proposes=False), on_output)
 
 
@@ -93,7 +94,7 @@ def _of_tests(results: Sequence[ToolResult]) -> Verdict:
     )
     passed = sum(report["passed"] for report in reports)
     problems = [report["problem"] for report in reports if report["problem"]]
-    if problems and not failed:  # nothing ran, or not to its end: what is known is what it said
+    if problems and not failed:  # nothing ran, or not to its end: only its message is known
         failed = (FailedTest(problems[0].splitlines()[0][:200]),) if passed or _is_fault(problems[0]) else ()
     told = "\n".join(map(_told, [case for case in cases if case["outcome"] in ("failed", "error")][:MOST_TOLD]))
     text = told or excerpt("\n".join(result.text for result in results), REPORT_CHARS)
@@ -101,13 +102,13 @@ def _of_tests(results: Sequence[ToolResult]) -> Verdict:
 
 
 def _told(case: Mapping[str, Any]) -> str:
-    """A failed test for the model: what was asserted and what came, without the drawings of a difference."""
+    """Return a failed test for the model: the assertion and the values, without the drawing of a difference."""
     lines = [line for line in str(case["message"]).splitlines() if line.strip() and not _DRAWN.match(line)]
     return f"{case['id']}\n{shorten(chr(10).join(lines), REPORT_CHARS // MOST_TOLD)}"
 
 
 def _is_fault(problem: str) -> bool:
-    """Whether tests that could not run say something about the code, not about the machine."""
+    """Return whether the problem of tests that could not run is one of the code, not of the machine."""
     return any(
         word in problem for word in ("SyntaxError", "ImportError", "IndentationError", "NameError", "AttributeError")
     )

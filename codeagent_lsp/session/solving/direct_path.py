@@ -1,4 +1,5 @@
-"""A run's direct path: the model answers with changed code, we check it. What is said of it, and kept.
+"""Implements a run's direct path: the model answers with changed code instead of tool calls, and the program stages and
+checks it.
 
 Not here: the attempts (`agent/solving/solver.py`), files and checks (`workshop.py`), which form a model is good at
 (`agent/forms`).
@@ -40,8 +41,9 @@ _WHY = {CUT: "rewrite.cut", REPEATED: "rewrite.loop"}
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """One task for the direct path: the request, its words where they are others, whether words alone are no result,
-    whether it is told as the user's (or follows on something that was), and how many attempts (None: the setting's).
+    """One task for the direct path. `words` replace those of the request; `is_task` says that a change is wanted, so
+    that words alone are no result; `told` adds the words to the conversation as the user's; `attempts` is a limit
+    (None: the setting's).
     """
 
     request: RunRequest
@@ -63,7 +65,7 @@ class DirectPath:
         self._form = form
 
     async def solve(self, work: Work) -> Solution:
-        """Do one task; its words and what came of it join the conversation."""
+        """Do one task and return its solution; the words and the result join the conversation."""
         parts, request = self._parts, work.request
         await parts.toolbox.open()
         brief, earlier = self._brief(work), self._earlier()
@@ -84,7 +86,7 @@ class DirectPath:
         return solution
 
     async def rewrite(self, request: RunRequest, target: Target) -> Solution:
-        """A quick action on a selection: new code in its place, checked by its syntax and by the tests beside it."""
+        """Do a quick action: replace the selection by new code, checked by its syntax and the tests beside the file."""
         parts = self._parts
         await parts.toolbox.open()
         limits = self._limits()
@@ -106,12 +108,12 @@ class DirectPath:
         return await solver.solve(is_task=True)
 
     async def check(self, request: RunRequest) -> Verdict | None:
-        """Check what was changed outside of the direct path; see `SolvingWorkshop.check_change`."""
+        """Check a change that was made outside of the direct path; see `SolvingWorkshop.check_change`."""
         workshop = SolvingWorkshop(self._parts, Subject(self._brief(Work(request))), small=False)
         return await workshop.check_change()
 
     def outcome(self, solution: Solution) -> tuple[events.RunStatus, str]:
-        """The run's status and its last words: never done while nothing has changed or tests fail."""
+        """Return the run's status and summary; not `completed` while a change is missing or tests fail."""
         text = self._parts.output.text
         if solution.ending == "answered":
             return "completed", solution.text
@@ -124,7 +126,7 @@ class DirectPath:
         return "stopped", "\n".join(filter(None, lines))
 
     def _brief(self, work: Work) -> Brief:
-        """What the task's words say of its checks; its `words` are those with the selection and the diagnostics."""
+        """Return how the task is to be checked; its `words` include the selection and the diagnostics."""
         brief = brief_of(work.words or work.request.instruction)
         if work.request.kind == "test":
             return Brief(brief.words, writes_tests=True, creates=True)
@@ -147,7 +149,7 @@ class DirectPath:
         )
 
     async def _mapped(self, words: str) -> tuple[str, ...]:
-        """The files that the repo map has for the task, best first; none where there is no index yet."""
+        """Return the files that the repo map has for the task, best first; none if there is no index yet."""
         if self._parts.toolbox.index is None:
             return ()
         from codeagent_lsp.index.rank import Task  # late: the parts of an index are heavy
@@ -160,17 +162,17 @@ class DirectPath:
         return selection_of(request.target, roots) if request.target is not None else None
 
     def _instructions(self) -> str:
-        """The project's own instructions, a sixth of the window at most."""
+        """Return the project's own instructions, as a small part of the window."""
         return rendered(root_instructions(self._parts.proposal.view, min(INSTRUCTIONS_LIMIT, self._window // 2)))
 
     def _earlier(self) -> str:
-        """What was said last in the session, shortened."""
+        """Return the last messages of the session, shortened."""
         said = [each for each in self._parts.session.context.conversation if each.content and not each.tool_calls]
         told = [each for each in said if each.role in ("user", "assistant")][-EARLIER_MESSAGES:]
         return "\n".join(f"{each.role}: {excerpt(each.content, EARLIER_CHARS)}" for each in told)
 
     def _report(self, solution: Solution) -> str:
-        """What later turns of the conversation know of this one."""
+        """Return the message about this task for later turns of the conversation."""
         relative = self._parts.proposal.view.roots.relative
         names = ", ".join(relative(path) for path in self._parts.proposal.changeset.paths)
         changed = (
@@ -180,7 +182,7 @@ class DirectPath:
         return "\n".join(filter(None, (solution.text, "" if solution.ending == "answered" else changed, failing)))
 
     def _done(self, verdict: Verdict | None) -> str:
-        """What was changed, and what the check says of it."""
+        """Return a sentence for the user on the changed files and the result of the check."""
         proposal, text = self._parts.proposal, self._parts.output.text
         names = ", ".join(map(proposal.view.roots.relative, proposal.changeset.paths))
         return " ".join(filter(None, (text("solve.changed", names=names), self._checked(verdict))))
@@ -194,7 +196,7 @@ class DirectPath:
         return self._failing(verdict) or text("solve.passed", passed=verdict.passed)
 
     def _failing(self, verdict: Verdict | None) -> str:
-        """Which tests fail, by their names; '' for none."""
+        """Return a sentence for the user with the names of the failed tests; '' for none."""
         if verdict is None or not verdict.failed:
             return ""
         names = ", ".join(each.test_id for each in verdict.failed[:NAMED_TESTS])
@@ -214,7 +216,7 @@ class DirectPath:
 
 
 def _lines(target: Target) -> range:
-    """The 1-based lines of a selection; none where all of the file is meant."""
+    """Return the 1-based lines of a selection; an empty range if the whole file is meant."""
     if target.end <= target.start:
         return range(0)
     lines = LineIndex.of(target.file.text)

@@ -1,7 +1,7 @@
-"""Chooses the files that a task is about, and what of them the model is shown. Reads what the run sees.
+"""Chooses the files that a task is about, and the parts of them that the model is shown, as the run sees them.
 
-A file counts by being named, by standing in a traceback, by being imported by the tests that fail, and by the repo
-map. Blocks; use it in a thread. Not here: choosing definitions of one file (`agent/solving/pieces.py`), the map.
+A file counts if the task names it, a traceback contains it, the failing tests import it, or the repo map has it.
+Blocks; use it in a thread. Not here: choosing definitions in one file (`agent/solving/pieces.py`), the map.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ FEW_FILES = 8
 LISTED_FILES = 30
 CONTEXT_SHARE = 4
 WHOLE_TOKENS, FOCUS_TOKENS = 1500, 500
-"""A file with definitions that has more tokens is shown to small models in pieces: each token costs them time, and
+"""A file with definitions that has more tokens is shown to small models in pieces, since each token costs them time and
 attention. The second number is for files in which the task names the function."""
 MOST_SEARCHED = 400
 
@@ -45,8 +45,8 @@ _TRACE = re.compile(r"([\w./-]+\.\w{1,6})(?:\", line |:)(\d+)")
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What a task is about: its brief, the file that is pointed at with its lines, files of earlier runs and of the
-    repo map, best first, and files that the model has asked for. Paths are relative to the workspace.
+    """The subject of a task: its brief, the file that the user points at with its lines (1-based), files of earlier
+    runs and of the repo map, best first, and files that the model has asked for. Paths are relative to the workspace.
     """
 
     brief: Brief
@@ -58,9 +58,8 @@ class Subject:
 
 
 class WorkspaceFiles:
-    """The files of a workspace by their names relative to it, each read and parsed once. `may_read` tells of an
-    absolute path whether it may be read without asking. `complete` says that all files are known here: of a very large
-    workspace only a part is.
+    """The files of a workspace by their relative paths (names), each read and parsed once. `may_read` returns whether
+    an absolute path may be read without asking. `complete` is False if it is so large that only a part is listed.
     """
 
     def __init__(self, view: FileView, may_read: Callable[[str], bool]) -> None:
@@ -74,11 +73,11 @@ class WorkspaceFiles:
         self._parsed: dict[str, SourceFile | None] = {}
 
     def relative(self, path: str) -> str:
-        """A file's name."""
+        """Return the name of a file with this absolute path."""
         return self._view.roots.relative(path)
 
     def read(self, name: str) -> FileText | None:
-        """A file's text; None for what is not there, cannot be read or may not be."""
+        """Return a file's text; None if it does not exist, cannot be read, or may not be read."""
         if name not in self._texts:
             path = self.names.get(name, "")
             try:
@@ -88,18 +87,18 @@ class WorkspaceFiles:
         return self._texts[name]
 
     def source(self, name: str) -> SourceFile | None:
-        """A file parsed; None where it has no text or no known language."""
+        """Return a file parsed; None if it has no text or no known language."""
         if name not in self._parsed:
             file = self.read(name)
             self._parsed[name] = source_of(name, file.text) if file is not None else None
         return self._parsed[name]
 
     def named(self, words: str) -> list[str]:
-        """The files whose path or name stands in a text, in its order."""
+        """Return the files whose path or name occurs in a text, in that order."""
         return [self._view.roots.relative(path) for path in named_files(words, self._paths)]
 
     def ending(self, paths: Iterable[str]) -> list[str]:
-        """The names that these paths mean: they may be absolute, or begin somewhere inside the workspace."""
+        """Return the names meant by paths, which may be absolute or begin inside the workspace; no ambiguous ones."""
         found = []
         for path in filter(None, paths):
             plain = path.replace("\\", "/").removeprefix("./")
@@ -109,11 +108,11 @@ class WorkspaceFiles:
         return found
 
     def sources(self) -> list[str]:
-        """Code that is neither a test nor made by a tool."""
+        """Return the code files that are neither tests nor generated."""
         return [name for name in self.names if is_source(name) and not is_test(name) and not is_made(name)]
 
     def using(self, words: Collection[str], most: int = MOST_SEARCHED) -> list[str]:
-        """Sources that have one of these names in them, of the first `most`."""
+        """Return the code files that contain one of these names, among the first `most`."""
         if not words:
             return []
         pattern = re.compile(rf"\b(?:{'|'.join(map(re.escape, sorted(words)))})\b")
@@ -121,7 +120,7 @@ class WorkspaceFiles:
         return [name for name in sources if (file := self.read(name)) and pattern.search(file.text)]
 
     def imported(self, test: str) -> list[str]:
-        """The workspace's files that a test imports, and those whose name it bears."""
+        """Return the workspace's files that a test imports, and those that it is named after; no tests."""
         source = self.source(test)
         files = ImportTargets(frozenset(self.names))
         found = (
@@ -135,24 +134,24 @@ class WorkspaceFiles:
         return [name for name in self.names if PurePosixPath(name).name == f"{stem}{ending}" and name != test]
 
     def defining(self, test_id: str) -> list[str]:
-        """The test files that may have a test, by its id."""
+        """Return the test files that may define the test with this id."""
         return [
             name for name in self.names if is_test(name) and PurePosixPath(name).stem in re.split(r"[.:/]", test_id)
         ]
 
 
 class Gatherer:
-    """For one look at the workspace. `may_read` tells whether a file (absolute path) may be read without asking."""
+    """Chooses files in one state of the workspace. `may_read` returns whether an absolute path may be read unasked."""
 
     def __init__(self, view: FileView, may_read: Callable[[str], bool]) -> None:
         self._files = WorkspaceFiles(view, may_read)
 
     def named_tests(self, words: str) -> tuple[str, ...]:
-        """The test files that a task names."""
+        """Return the test files that a task names."""
         return tuple(name for name in self._files.named(words) if is_test(name))
 
     def tests_beside(self, names: Iterable[str]) -> tuple[str, ...]:
-        """The test files that belong to sources by their names, as `test_a.py`, `a_test.go` or `a.spec.ts` do."""
+        """Return the test files that belong to sources by name, as `test_a.py`, `a_test.go` or `a.spec.ts` do."""
         stems = {PurePosixPath(name).name.split(".")[0] for name in names if not is_test(name)}
         wanted = {f"{before}{stem}{after}" for stem in stems for before, after in _TEST_NAMES}
         return tuple(
@@ -162,7 +161,9 @@ class Gatherer:
         )
 
     def renamed(self, words: str) -> tuple[Mapping[str, str], Material]:
-        """The new texts by name for a rename that the words ask for, and the files as they were; nothing for others."""
+        """Return the new texts, by name, for a rename that is all that the words ask for, and the files as they were;
+        empty for other tasks.
+        """
         asked = rename_in(words)
         if asked is None or not asked.alone or not self._files.complete:
             return {}, Material()
@@ -173,9 +174,9 @@ class Gatherer:
         return texts, Material(tuple(read))
 
     def left_behind(self, words: str, staged: Changeset) -> tuple[str, ...]:
-        """Uses of names that the words speak of and that the staged changes have taken away, as `name: file`.
+        """Return the uses of names that the words mention and the staged changes have removed, as `name: file`.
 
-        What is to be renamed may not be used, whether it was taken away or not.
+        For a rename, these are the uses of the old name, removed or not.
         """
         asked = rename_in(words)
         if asked is not None:
@@ -191,7 +192,7 @@ class Gatherer:
         return tuple(f"{word}: {name}" for word in sorted(gone) for name in self._files.using([word]))
 
     def _sources_with(self, asked: Rename) -> dict[str, SourceFile]:
-        """The sources that have the old name in them; of the tests, those that do not use the new one already."""
+        """Return the code files that contain the old name; of the tests only those without the new name."""
         new = re.compile(rf"\b{re.escape(asked.new)}\b")
         return {
             name: source
@@ -201,12 +202,12 @@ class Gatherer:
         }
 
     def _before(self, staged: Changeset) -> dict[str, SourceFile]:
-        """The files that have changed, as they were."""
+        """Return the changed files, parsed, as they were before the change."""
         texts = {self._files.relative(change.path): change.base for change in staged}
         return {name: source for name, text in texts.items() if text and (source := source_of(name, text))}
 
     def about(self, subject: Subject, verdict: Verdict | None) -> tuple[str, ...]:
-        """The names of the files that may have to change, best first."""
+        """Return the names of the files that may have to change, best first, at most 6."""
         scores = self._scores(subject, verdict)
         fixed = set() if subject.brief.writes_tests else self._fixed(subject, verdict)
         names = sorted((name for name in scores if name not in fixed), key=lambda name: -scores[name])
@@ -218,8 +219,8 @@ class Gatherer:
     def material(
         self, subject: Subject, verdict: Verdict | None, *, room: int, small: bool, wide: bool = False
     ) -> Material:
-        """What to show for a task in about `room` tokens; `small` models are shown less of long files, but with `wide`
-        also what is only near.
+        """Return what to show for a task in about `room` tokens. `small` models are shown less of long files; with
+        `wide` definitions that are only related are shown, too.
         """
         names = self.about(subject, verdict)
         context = self._failing(subject, verdict, room // CONTEXT_SHARE)
@@ -235,7 +236,7 @@ class Gatherer:
         return Material(tuple(shown), context, self._listing(subject, shown), self._suspects(shown, hints))
 
     def _suspects(self, shown: Sequence[ShownFile], hints: Hints) -> tuple[str, ...]:
-        """The lines to ask about one by one, of the file that matters most."""
+        """Return the lines of the best file that may contain a small fault, to be asked about one by one."""
         source = self._files.source(shown[0].name) if shown else None
         return suspects(source, hints) if source is not None else ()
 
@@ -267,7 +268,7 @@ class Gatherer:
         return scores
 
     def _fixed(self, subject: Subject, verdict: Verdict | None) -> set[str]:
-        """The tests that a change is judged by: they stay as they are."""
+        """Return the tests that a change is judged by, which therefore may not change."""
         judged = {name for each in (verdict.failed if verdict else ()) for name in self._files.ending([each.path])}
         named = {name for name in self._files.named(subject.brief.words) if is_test(name)}
         tests = {name for name in self._files.names if is_test(name)} if subject.brief.about_tests else set()
@@ -299,7 +300,7 @@ class Gatherer:
         return ShownFile(name, file, pieces, outline, has_definitions=True) if pieces else None
 
     def _failing(self, subject: Subject, verdict: Verdict | None, budget: int) -> tuple[Piece, ...]:
-        """The code of the tests that fail, else the beginning of the tests that are named."""
+        """Return the code of the failed tests, else the named test files, as far as they fit into `budget` tokens."""
         found: list[Piece] = []
         for each in verdict.failed if verdict is not None else ():
             written = [name for name in self._files.ending([each.path]) if is_test(name)]
@@ -319,7 +320,7 @@ class Gatherer:
         return tuple(kept)
 
     def _test_code(self, name: str, test_id: str) -> list[Piece]:
-        """The function of a test; of a file that is short, all of it."""
+        """Return the function of a test, or the whole file if it is short."""
         file, source = self._files.read(name), self._files.source(name)
         if file is None:
             return []
@@ -338,19 +339,19 @@ class Gatherer:
         ]
 
     def _traced(self, report: str) -> list[tuple[str, int]]:
-        """Files of the workspace with lines that stand in a test's report, the last first."""
+        """Return the workspace's files with lines (1-based) in a test's report, the last first."""
         found = [(name, int(line)) for path, line in _TRACE.findall(report) for name in self._files.ending([path])]
         return list(dict.fromkeys(reversed(found)))
 
     def _meant(self, subject: Subject, named: Sequence[str]) -> frozenset[str]:
-        """The names of code that a task speaks of: what the named files define, and what looks like one."""
+        """Return the names of code that a task mentions: defined in the files it names, or written like code."""
         words = subject.brief.words
         sources = [source for name in (subject.target, *named) if (source := self._files.source(name)) is not None]
         defined = {each.symbol.name for source in sources for each in source.definitions}
         return _code_names(words) | (identifiers(words) & defined)
 
     def _listing(self, subject: Subject, shown: Sequence[ShownFile]) -> str:
-        """The names of a small workspace's files, where a new one may be wanted, or none is known to change."""
+        """Return the files of a small workspace, if a new one may be wanted or none is shown; '' otherwise."""
         if len(self._files.names) > LISTED_FILES or (shown and not subject.brief.creates):
             return ""
         return f"Files of the workspace: {', '.join(self._files.names)}"
@@ -360,11 +361,11 @@ _TEST_NAMES = (("test_", ""), ("", "_test"), ("", ".test"), ("", ".spec"), ("", 
 
 
 def defined_names(name: str, text: str | None) -> frozenset[str]:
-    """What a text defines, by its language."""
+    """Return the names that a text defines, in the language of its file name."""
     source = source_of(name, text) if text is not None else None
     return frozenset(each.symbol.name for each in source.definitions) if source is not None else frozenset()
 
 
 def _code_names(words: str) -> frozenset[str]:
-    """The identifiers of a task that look like names of code."""
+    """Return the words of a task that look like names of code."""
     return frozenset(name for groups in _CODE_NAME.findall(words) for name in groups if name)

@@ -1,7 +1,7 @@
-"""`edit_file` for a text that is known whole: stages it on the text that the model was shown.
+"""Implements `edit_file` for a whole new text: stages it on the text that the model was shown.
 
-It stands for the tool of that name in permissions and records, and is never offered to a model. What the user typed
-since the model was shown the file is merged when the change is applied. Not here: finding the place of an edit.
+It takes the place of that tool in permissions and records, and is never offered to a model. Edits of the user since the
+model was shown the file are merged when the change is applied. Not here: finding the place of an edit.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from codeagent_lsp.workspace.files.file_view import FileText
 
 
 class StageTextParameters(Parameters):
-    """A file's whole new text."""
+    """The path of a file and its whole new text."""
 
     path: str
     content: str = Field(description="The whole new text")
 
 
 class StageText(Tool[StageTextParameters]):
-    """Stages a new text for the file that was `read`."""
+    """Stages a new text for a file; `read` is the file as the model was shown it."""
 
     traits: ClassVar[ToolTraits] = EditFile.traits
     parameters = StageTextParameters
@@ -34,6 +34,6 @@ class StageText(Tool[StageTextParameters]):
         self._read = read
 
     async def run(self, arguments: StageTextParameters, context: ToolContext) -> ToolOutput:
-        """Stage it."""
+        """Stage the text, and return the id of the change."""
         step = context.staging.write({self._read.path: arguments.content}, [self._read])
         return ToolOutput(f"Staged {arguments.path} for the user's decision.", {"change_id": step.change_id})

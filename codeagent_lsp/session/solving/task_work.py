@@ -1,8 +1,9 @@
-"""How a run's task is worked on, tool loop or direct path, and that its end is told truthfully.
+"""Decides how a run's task is worked on, by the tool loop or on the direct path, and checks the result before it is
+reported.
 
-A task that asks for a change is not completed while nothing has changed or the tests it speaks of fail: it is worked
-on once more in another way, and then stopped. Not here: the loop (`../conversation/conversation.py`), the attempts of
-the direct path (`direct_path.py`), the steps of a plan (`plan/execution.py`).
+A task that asks for a change is not completed while nothing has changed or its check fails: it is tried once more in
+another way, and then stopped. Not here: the loop (`../conversation/conversation.py`), the attempts of the direct path
+(`direct_path.py`), the steps of a plan (`plan/execution.py`).
 """
 
 from __future__ import annotations
@@ -22,14 +23,14 @@ from codeagent_lsp.session.run_parts import RunParts
 from codeagent_lsp.session.solving.direct_path import DirectPath, Work
 
 Wish = Literal["change", "unclear", "none"]
-"""Whether a request surely asks for changed files, may, or does not."""
+"""A request surely asks for changed files (`change`), may ask for them (`unclear`), or does not (`none`)."""
 
 STILL_FAILING = "You are not done: what you changed does not pass yet.\n{report}\nFind the cause and repair it."
 ANSWER_NOW = "Do not look any further. Answer now with what you know."
 
 
 class TaskWork:
-    """For one request. `proof` says which answer forms the model is good at."""
+    """The work on one request. `proof` says which answer forms the model is good at."""
 
     def __init__(self, parts: RunParts, model: Model, request: RunRequest, proof: Proof) -> None:
         setting = parts.services.user.settings().agent.answer_form
@@ -44,15 +45,15 @@ class TaskWork:
 
     @property
     def is_direct(self) -> bool:
-        """Whether the direct path comes first."""
+        """Return whether the direct path is tried first."""
         return not self._by_tools and self.wish != "none"
 
     async def solve(self) -> tuple[events.RunStatus, str]:
-        """The task on the direct path: status and last words of the run."""
+        """Do the task on the direct path; return the run's status and summary."""
         return await self._solved(is_task=self.wish == "change", told=True)
 
     async def step(self, words: str) -> LoopResult:
-        """Do one step of a plan on the direct path; `unsolved` when a change is missing or tests fail."""
+        """Do one step of a plan on the direct path; the result is `unsolved` if a change is missing or tests fail."""
         sure = wants_edit(words)
         solution = await self.path.solve(Work(self._request, words, is_task=sure))
         _, text = self.path.outcome(solution)
@@ -61,7 +62,7 @@ class TaskWork:
         return LoopResult("answered" if solution.ending in ("answered", "solved") else "unsolved", text)
 
     async def settled(self, conversation: Conversation, result: LoopResult) -> tuple[events.RunStatus, str]:
-        """The end of a task that the tool loop has worked on; a second way where the first came to nothing."""
+        """Check the result of the tool loop, try another way if it failed; return the run's status and summary."""
         if self.wish == "none":
             return await self._answered(conversation, result)
         if result.ending == "answered":
@@ -82,7 +83,7 @@ class TaskWork:
         return status, text if status == "completed" else f"{self._unfinished(result)[1]}\n{text}"
 
     async def _solved(self, *, is_task: bool, told: bool, attempts: int | None = None) -> tuple[events.RunStatus, str]:
-        """On the direct path. Where the tool loop has changed something before, that is not called nothing."""
+        """Do the task on the direct path. After changes by the tool loop, no change means not done, not unchanged."""
         staged = bool(self._parts.proposal.changeset or self._parts.record.applied)
         solution = await self.path.solve(Work(self._request, is_task=is_task, told=told, attempts=attempts))
         if solution.forms and self.wish == "change":
@@ -93,14 +94,14 @@ class TaskWork:
         return status, text
 
     async def _answered(self, conversation: Conversation, result: LoopResult) -> tuple[events.RunStatus, str]:
-        """The end of a question: after going in circles, what the model knows without looking any further."""
+        """Return the end of a question; a model that went in circles is asked once more, without tools."""
         if result.ending == "anomaly":
             conversation.tell(ANSWER_NOW)
             result = await conversation.loop(iterations=1, only=())
         return ("completed", result.text) if result.ending == "answered" else self._unfinished(result)
 
     async def _problem(self) -> tuple[str, Verdict | None]:
-        """What keeps the task from being done: 'unchanged', 'failing' with the check, or '' for nothing."""
+        """Return why the task is not done (`unchanged`, `failing`, or '' if it is), and the verdict of its check."""
         record, proposal = self._parts.record, self._parts.proposal
         if self.wish != "change":
             return "", None
@@ -118,14 +119,14 @@ class TaskWork:
         return "stopped", text(key, count=self._parts.services.user.settings().agent.max_iterations)
 
     async def _count(self, form: AnswerForm, *, worked: bool) -> None:
-        """Remember how the form did, unless the user has forced it."""
+        """Record whether the form worked, unless the user has forced one."""
         forms = self._parts.services.models.answer_forms
         if forms is not None and self._forced is None:
             await forms.count(self._model, form, worked=worked)
 
 
 def wish_of(parts: RunParts, request: RunRequest) -> Wish:
-    """What a request asks for; nothing is changed where the user only lets us read."""
+    """Return whether a request asks for changed files; `none` in the mode `readOnly`."""
     if request.kind in ANSWERS or parts.services.user.mode() == "readOnly":
         return "none"
     if request.kind == "test":
@@ -137,7 +138,7 @@ def wish_of(parts: RunParts, request: RunRequest) -> Wish:
 
 
 async def task_work(parts: RunParts, model: Model, request: RunRequest) -> TaskWork:
-    """The work on a request. A model of which nothing is known is tried first, where a change may be asked for."""
+    """Return the work on a request. An unknown model is probed first, if a change may be asked for."""
     return TaskWork(parts, model, request, await _proof_for(parts, model, wish_of(parts, request)))
 
 

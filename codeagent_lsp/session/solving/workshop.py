@@ -1,6 +1,6 @@
-"""The `Workshop` of one run: files as the run sees them, checks in the shadow, staging, and words for the user.
+"""Implements the `Workshop` of one run: files as the run sees them, checks in the shadow, staging, progress messages.
 
-Not here: the attempts (`agent/solving/solver.py`), when a run goes this way (`direct_path.py`).
+Not here: the attempts (`agent/solving/solver.py`), when a run works this way (`direct_path.py`).
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ BESIDE_SECONDS = 30.0
 
 
 class _RunWorkshop:
-    """What both workshops share: the staged state, the checker, and words for the user."""
+    """The base of both workshops: the staged state, the checker, and progress messages."""
 
     def __init__(self, parts: RunParts) -> None:
         self._parts = parts
@@ -48,26 +48,26 @@ class _RunWorkshop:
         self._checker = Checker(self._executor(parts.services.registry), parts.output.emit)
 
     async def draft(self) -> tuple[Mapping[str, str], Material]:
-        """Nothing: the model has to do it."""
+        """Return nothing: every text has to come from the model."""
         return {}, Material()
 
     def staged(self) -> Changeset:
-        """What is staged now."""
+        """Return what is staged now."""
         return self._staging.changeset
 
     def restore(self, changeset: Changeset) -> None:
-        """Go back to an earlier state."""
+        """Restore an earlier staged state."""
         if changeset != self._staging.changeset:
             self._staging.reset(changeset)
 
     def diff(self, since: Changeset, limit: int) -> str:
-        """What the staged state changes; the changes of an earlier state are part of it."""
+        """Return the diff of the staged changes that the state `since` does not have, at most `limit` characters."""
         now = self.staged()
         changed = now.without([change.path for change in since if now.get(change.path) == change])
         return excerpt(changed.diff(self._parts.proposal.view.roots.relative), limit)
 
     def say(self, key: str, **values: object) -> None:
-        """A sentence in the progress."""
+        """Show the user a sentence of the catalogue as progress."""
         self._parts.output.emit(events.StatusChanged(message=self._parts.output.text(key, **values)))
 
     def _gatherer(self) -> Gatherer:
@@ -75,13 +75,15 @@ class _RunWorkshop:
         return Gatherer(view, may_read(self._parts.services.user.settings().permissions, view.roots))
 
     def _beside(self, names: Sequence[str]) -> CheckPlan:
-        """The tests that belong to these files, where they can run without a question: nobody spoke of tests."""
+        """Return a plan with the tests that belong to these files, if they can run isolated: the task does not mention
+        tests, so the user must not be asked for them.
+        """
         if self._context.shell is None or not self._context.shell.isolation.complete:
             return CheckPlan()
         return CheckPlan(tests=self._gatherer().tests_beside(names)[:MOST_BESIDE], beside=True)
 
     async def _checked(self, plan: CheckPlan) -> Verdict | None:
-        """The verdict; tests that nobody spoke of and that take long say nothing."""
+        """Run a plan and return the verdict; None without a shell, and if tests beside the files take over 30 s."""
         if self._context.shell is None:
             return None
         try:
@@ -90,7 +92,7 @@ class _RunWorkshop:
         except TimeoutError:
             return None
         finally:
-            self._parts.toolbox.close()  # what it printed is shown before what it means is said
+            self._parts.toolbox.close()  # its output is shown before the verdict
         return replace(verdict, binding=not plan.beside) if verdict is not None else None
 
     def _executor(self, registry: ToolRegistry) -> ToolExecutor:
@@ -100,9 +102,10 @@ class _RunWorkshop:
 
 
 class SelectionWorkshop(_RunWorkshop):
-    """For a quick action: the file that the user points at, as it was then, and with `checks` the tests beside it.
+    """The workshop of a quick action: the file that the user points at, as it was then, and with `checks` the tests
+    beside it.
 
-    The user has named this very place: staging it needs no other permission.
+    Staging needs no further permission, as the user has named this place.
     """
 
     def __init__(self, parts: RunParts, target: Target, *, checks: bool) -> None:
@@ -119,18 +122,18 @@ class SelectionWorkshop(_RunWorkshop):
         return await self._checked(self._plan)
 
     async def gather(self, verdict: Verdict | None, wanted: tuple[str, ...], room: int, *, wide: bool) -> Material:
-        """The file; what of it is shown, the question knows."""
+        """Return the file; the question chooses the part to show."""
         return Material((ShownFile(self._name, self._file),))
 
     async def stage(self, texts: Mapping[str, str], material: Material) -> str:
-        """Stage the new text, with the secrets of the file where the model has seen marks."""
+        """Stage the new text, with the file's secrets in place of the marks that the model has seen."""
         new = str(self._context.redaction.reveal({"content": texts[self._name]})["content"])
         self._staging.write({self._file.path: new}, read=[self._file])
         return ""
 
 
 class SolvingWorkshop(_RunWorkshop):
-    """For one task of a run. `small` models are shown less of long files."""
+    """The workshop of one task. `small` models are shown less of long files."""
 
     def __init__(self, parts: RunParts, subject: Subject, *, small: bool) -> None:
         super().__init__(parts)
@@ -140,9 +143,9 @@ class SolvingWorkshop(_RunWorkshop):
         self._calls = 0
 
     async def check(self) -> Verdict | None:
-        """Run what has to pass. Without a shell nothing can run; that says nothing about the code.
+        """Run the checks. Without a shell nothing can run, which says nothing about the code.
 
-        Where all uses of something are meant, what was taken away may not be used any more.
+        If the task is about all uses of a name, a removed name that is still used counts as a failure.
         """
         verdict = await self._checked(await self._planned())
         if not self._subject.brief.everywhere or not self.staged():
@@ -157,14 +160,14 @@ class SolvingWorkshop(_RunWorkshop):
         )
 
     async def draft(self) -> tuple[Mapping[str, str], Material]:
-        """A rename that is plainly said, in all files, by the syntax tree."""
+        """Return the new texts for a rename that is plainly asked for, made with the syntax trees; empty for others."""
         words = self._subject.brief.words
         if rename_in(words) is None:  # before the workspace is listed
             return {}, Material()
         return await asyncio.to_thread(lambda: self._gatherer().renamed(words))
 
     async def gather(self, verdict: Verdict | None, wanted: tuple[str, ...], room: int, *, wide: bool) -> Material:
-        """What to show for the task as it stands now."""
+        """Return what to show for the task in its present state."""
         subject = replace(self._subject, wanted=wanted)
 
         def gathered() -> Material:
@@ -173,12 +176,12 @@ class SolvingWorkshop(_RunWorkshop):
         return await asyncio.to_thread(gathered)
 
     async def stage(self, texts: Mapping[str, str], material: Material) -> str:
-        """Stage all of the texts, or none; each goes through the rules for edits."""
+        """Stage all texts or none, each by the permission rules for edits; return '', or the reason of a refusal."""
         before = self.staged()
         read = {file.name: file.read for file in material.files}
         view = self._parts.proposal.view
         unseen = [name for name in texts if name not in read and view.exists(view.roots.resolve(name))]
-        if unseen:  # written without having been seen, it would be replaced blindly
+        if unseen:  # a file that the model has not seen would be replaced blindly
             return f"{', '.join(unseen)} was not in front of you; it is shown now."
         for name, text in texts.items():
             result = await self._write(name, text, read.get(name))
@@ -188,9 +191,11 @@ class SolvingWorkshop(_RunWorkshop):
         return ""
 
     async def check_change(self) -> Verdict | None:
-        """Check what another way has changed: what the task says has to pass, else the tests beside the changed files.
+        """Check a change that was made outside of the direct path: run what the task mentions, else the tests beside
+        the changed files.
 
-        Returns None when nothing speaks against the change; failing tests beside it do when it helped none of them.
+        Return None if there is nothing to run, or if tests beside the files fail, but fewer than without the change and
+        no new ones.
         """
         plan = await self._planned()
         if plan.beside or not (plan.command or plan.all_tests or plan.tests):
@@ -204,17 +209,17 @@ class SolvingWorkshop(_RunWorkshop):
             before = await self.check()
         finally:
             self.restore(staged)
-        self._parts.proposal.tested(Tally(after.passed, len(after.failed)))  # what the user is told is about this state
+        self._parts.proposal.tested(Tally(after.passed, len(after.failed)))  # the user sees the counts of this state
         return None if satisfied(after, before) else after
 
     def _changed(self) -> tuple[str, ...]:
-        """The names of the files that this run has changed."""
+        """Return the names of the files that this run has changed, applied or still staged."""
         record, relative = self._parts.record, self._parts.proposal.view.roots.relative
         applied = [path for part in record.applied for path in part.changeset.paths]
         return tuple(map(relative, dict.fromkeys((*applied, *self.staged().paths))))
 
     async def _planned(self) -> CheckPlan:
-        """What to run. New tests count as soon as they are staged."""
+        """Return the check to run. New tests are part of it once they are staged."""
         if self._plan is None:
             self._plan = await asyncio.to_thread(self._plan_of_words)
         if not self._subject.brief.writes_tests:
@@ -237,7 +242,9 @@ class SolvingWorkshop(_RunWorkshop):
         return self._beside(gatherer.about(self._subject, None))
 
     async def _write(self, name: str, text: str, read: FileText | None) -> ToolResult:
-        """One new text, as a call of the tool that it stands for."""
+        """Stage one new text by a call of the tool for edits or, for a new file, for writing; emit the call and its
+        result.
+        """
         tool: Tool[Any] = StageText(read) if read is not None else WriteFile()
         self._calls += 1
         shown = ToolCall(tool.traits.name, {"path": name}, f"edit_{self._calls}")
@@ -248,7 +255,7 @@ class SolvingWorkshop(_RunWorkshop):
 
     async def _staged_by(self, tool: Tool[Any], call: ToolCall) -> ToolResult:
         try:
-            self._parts.services.registry.get(call.name)  # switched off, it is off for this way, too
+            self._parts.services.registry.get(call.name)  # a tool that is switched off is off here, too
         except AgentError as error:
             return ToolResult("failed", str(error))
         return await self._executor(ToolRegistry([tool])).execute(call)

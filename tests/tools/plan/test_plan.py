@@ -55,7 +55,7 @@ def test_a_change_leaves_the_plan_it_was_made_from() -> None:
 def test_a_failed_step_stops_what_comes_after_it_until_it_is_retried_or_skipped() -> None:
     failed = after(plan_of("a", "b", "c"), "1").started("2").failed("2", "no model")
     assert failed.next is not None and failed.next.error == "no model"
-    with pytest.raises(SessionError, match="next is 2/3 b"):
+    with pytest.raises(SessionError, match="the next step is 2/3 b"):
         failed.started("3")
     retried = failed.retried("2")
     assert states(retried) == ["completed", "pending", "pending"]
