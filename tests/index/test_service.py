@@ -213,8 +213,8 @@ class TestLife:
         part = len(index.view().files())
         assert 0 < part < 2000
         status = await index.refresh()
-        assert (status.total, status.files) == (2000 - part, 2000)
-        assert len(index.view().files()) == 2000
+        assert 2000 - part <= status.total < 2000  # a file written while it was looked at is looked at again
+        assert status.files == len(index.view().files()) == 2000
         await index.close()
 
     @pytest.mark.slow
