@@ -76,7 +76,7 @@ class Run:
         The mode is emitted as soon as it is known: with planning `auto`, by the model's first output.
         """
         gate = IntentGate(request, self._services.user.settings().agent)
-        planning = self._planning(request, gate)
+        planning = _planning(request, gate)
         if planning != "auto":
             self._output.begin("plan" if planning == "always" else "direct")
         await self._to_its_end(lambda: self._work(request, gate))
@@ -109,19 +109,8 @@ class Run:
         finally:
             self._finish(status, summary, error)
 
-    async def _in_words(self, request: RunRequest) -> RunRequest:
-        """Return the request with words: the user is asked for those of an edit or a question that has none. UsageError
-        if there is no answer.
-        """
-        if request.instruction or request.kind not in ASKED_FOR:
-            return request
-        answer = await self._output.ask(Question("question", self._output.text(ASKED_FOR[request.kind])))
-        if not answer:
-            raise UsageError("ask.nothing")
-        return request.with_words(answer[0])
-
     async def _work(self, request: RunRequest, gate: IntentGate) -> tuple[events.RunStatus, str]:
-        request = await self._in_words(request)
+        request = await _in_words(request, self._output)
         if request.kind == "runFile" and request.target is not None:
             return await run_own_file(self._parts, request.target, request.args)
         if request.kind == "skills.install":
@@ -132,7 +121,7 @@ class Run:
         await gate.ask(model, self._output.emit)
         if gate.event is not None:
             self._output.emit(gate.event)
-        return await self._talk(model, request, self._planning(request, gate))
+        return await self._talk(model, request, _planning(request, gate))
 
     async def _open_model(self) -> Model:
         """Return the model, wrapped by the redactor if there is one, so that it reads no secrets and is recorded."""
@@ -153,7 +142,7 @@ class Run:
     async def _talk(self, model: Model, request: RunRequest, planning: Planning) -> tuple[events.RunStatus, str]:
         """Let the model work on the task: on the direct path, with tools, or by a plan if it makes one or has to."""
         work = await task_work(self._parts, model, request)
-        conversation = self._conversation(model, planning)
+        conversation = Conversation(self._parts, model, planning, self._planner)
         try:
             if work.is_direct and planning != "always":
                 return await work.solve()
@@ -173,21 +162,13 @@ class Run:
     async def _go_on(self) -> tuple[events.RunStatus, str]:
         """Go on with a plan that was left."""
         model = await self._open_model()
-        conversation = self._conversation(model, "always")
+        conversation = Conversation(self._parts, model, "always", self._planner)
         work = await task_work(self._parts, model, RunRequest("run", self._planner.goal, self.record.title))
         try:
             await conversation.open()
             return await self._plan_run.execute(conversation, work.step if work.is_direct else None)
         finally:
             self._toolbox.close()
-
-    def _conversation(self, model: Model, planning: Planning) -> Conversation:
-        return Conversation(self._parts, model, planning, self._planner)
-
-    @staticmethod
-    def _planning(request: RunRequest, gate: IntentGate) -> Planning:
-        """Return whether this request may, must or must not be planned."""
-        return gate.planning if request.kind in PLANNED else "never"
 
     def _tell_decision(self, status: events.RunStatus) -> None:
         """Add the user's decision to the conversation, unless all changes were applied."""
@@ -209,3 +190,20 @@ class Run:
                 files_changed=tuple(dict.fromkeys(files)),
             )
         )
+
+
+def _planning(request: RunRequest, gate: IntentGate) -> Planning:
+    """Return whether this request may, must or must not be planned."""
+    return gate.planning if request.kind in PLANNED else "never"
+
+
+async def _in_words(request: RunRequest, output: RunOutput) -> RunRequest:
+    """Return the request with words: the user is asked for those of an edit or a question that has none. UsageError
+    if there is no answer.
+    """
+    if request.instruction or request.kind not in ASKED_FOR:
+        return request
+    answer = await output.ask(Question("question", output.text(ASKED_FOR[request.kind])))
+    if not answer:
+        raise UsageError("ask.nothing")
+    return request.with_words(answer[0])
