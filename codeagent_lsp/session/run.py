@@ -137,7 +137,7 @@ class Run:
             solution = await path.rewrite(request, target)
         finally:
             self._toolbox.close()
-        return ("completed", "") if solution.ending == "solved" else path.outcome(solution)
+        return ("completed", "") if solution.ending == "solved" else path.words.outcome(solution)
 
     async def _talk(self, model: Model, request: RunRequest, planning: Planning) -> tuple[events.RunStatus, str]:
         """Let the model work on the task: on the direct path, with tools, or by a plan if it makes one or has to."""

@@ -19,7 +19,6 @@ from codeagent_lsp.agent.instructions import INSTRUCTIONS_LIMIT, rendered, root_
 from codeagent_lsp.agent.prompt import Selection, system_prompt, task_message
 from codeagent_lsp.agent.rewrite import RewriteLimits, RewriteRequest
 from codeagent_lsp.agent.solving.brief import Brief, brief_of
-from codeagent_lsp.agent.solving.prompt import CUT, REPEATED
 from codeagent_lsp.agent.solving.question import FilesQuestion, SelectionQuestion
 from codeagent_lsp.agent.solving.solver import Solution, Solver, SolverLimits
 from codeagent_lsp.agent.solving.verdict import Verdict
@@ -29,14 +28,13 @@ from codeagent_lsp.session.conversation.repo_maps import SMALL_WINDOW, unless_fa
 from codeagent_lsp.session.request import RunRequest, Target
 from codeagent_lsp.session.run_parts import RunParts, remember, reply_tokens, selection_of, window_of
 from codeagent_lsp.session.solving.gathering import Subject
+from codeagent_lsp.session.solving.solution_words import SolutionWords
 from codeagent_lsp.session.solving.workshop import SelectionWorkshop, SolvingWorkshop
 from codeagent_lsp.workspace.text.position import LineIndex
 
 EARLIER_MESSAGES = 4
 EARLIER_CHARS = 400
 MAP_TOKENS = 600
-NAMED_TESTS = 3
-_WHY = {CUT: "rewrite.cut", REPEATED: "rewrite.loop"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +61,7 @@ class DirectPath:
         self._model = model
         self._proof = proof
         self._form = form
+        self.words = SolutionWords(parts)
 
     async def solve(self, work: Work) -> Solution:
         """Do one task and return its solution; the words and the result join the conversation."""
@@ -80,9 +79,9 @@ class DirectPath:
         )
         solver = Solver(self._model, workshop, question, limits, parts.output.emit)
         solution = await solver.solve(is_task=work.is_task)
-        remember(parts, Message("assistant", self._report(solution)))
+        remember(parts, Message("assistant", self.words.conversation(solution)))
         if solution.ending == "solved":
-            parts.output.emit(events.Token(content=self._done(solution.verdict)))
+            parts.output.emit(events.Token(content=self.words.done(solution.verdict)))
         return solution
 
     async def rewrite(self, request: RunRequest, target: Target) -> Solution:
@@ -111,19 +110,6 @@ class DirectPath:
         """Check a change that was made outside of the direct path; see `SolvingWorkshop.check_change`."""
         workshop = SolvingWorkshop(self._parts, Subject(self._brief(Work(request))), small=False)
         return await workshop.check_change()
-
-    def outcome(self, solution: Solution) -> tuple[events.RunStatus, str]:
-        """Return the run's status and summary; not `completed` while a change is missing or tests fail."""
-        text = self._parts.output.text
-        if solution.ending == "answered":
-            return "completed", solution.text
-        if solution.ending == "solved":
-            return "completed", "\n".join(filter(None, (solution.text, self._done(solution.verdict))))
-        failing = self._failing(solution.verdict)
-        key = "solve.unchanged" if solution.ending == "unchanged" else "solve.still"
-        why = text(_WHY[solution.problem]) if solution.problem in _WHY else ""
-        lines = (text(key, attempts=solution.attempts), why, failing, solution.text)
-        return "stopped", "\n".join(filter(None, lines))
 
     def _brief(self, work: Work) -> Brief:
         """Return how the task is to be checked; its `words` include the selection and the diagnostics."""
@@ -170,38 +156,6 @@ class DirectPath:
         said = [each for each in self._parts.session.context.conversation if each.content and not each.tool_calls]
         told = [each for each in said if each.role in ("user", "assistant")][-EARLIER_MESSAGES:]
         return "\n".join(f"{each.role}: {excerpt(each.content, EARLIER_CHARS)}" for each in told)
-
-    def _report(self, solution: Solution) -> str:
-        """Return the message about this task for later turns of the conversation."""
-        relative = self._parts.proposal.view.roots.relative
-        names = ", ".join(relative(path) for path in self._parts.proposal.changeset.paths)
-        changed = (
-            f"(Changed: {names}.)" if names and solution.ending in ("solved", "failing") else "(Nothing was changed.)"
-        )
-        failing = self._failing(solution.verdict)
-        return "\n".join(filter(None, (solution.text, "" if solution.ending == "answered" else changed, failing)))
-
-    def _done(self, verdict: Verdict | None) -> str:
-        """Return a sentence for the user on the changed files and the result of the check."""
-        proposal, text = self._parts.proposal, self._parts.output.text
-        names = ", ".join(map(proposal.view.roots.relative, proposal.changeset.paths))
-        return " ".join(filter(None, (text("solve.changed", names=names), self._checked(verdict))))
-
-    def _checked(self, verdict: Verdict | None) -> str:
-        text = self._parts.output.text
-        if verdict is None:
-            return ""
-        if not verdict.known:
-            return text("solve.unchecked", reason=verdict.problem.splitlines()[0][:200] if verdict.problem else "-")
-        return self._failing(verdict) or text("solve.passed", passed=verdict.passed)
-
-    def _failing(self, verdict: Verdict | None) -> str:
-        """Return a sentence for the user with the names of the failed tests; '' for none."""
-        if verdict is None or not verdict.failed:
-            return ""
-        names = ", ".join(each.test_id for each in verdict.failed[:NAMED_TESTS])
-        more = f", … ({len(verdict.failed)})" if len(verdict.failed) > NAMED_TESTS else ""
-        return self._parts.output.text("solve.fails", names=names + more)
 
     @property
     def _window(self) -> int:

@@ -56,7 +56,7 @@ class TaskWork:
         """Do one step of a plan on the direct path; the result is `unsolved` if a change is missing or tests fail."""
         sure = wants_edit(words)
         solution = await self.path.solve(Work(self._request, words, is_task=sure))
-        _, text = self.path.outcome(solution)
+        _, text = self.path.words.outcome(solution)
         if solution.ending == "unchanged" and not sure:
             return LoopResult("answered", solution.text)
         return LoopResult("answered" if solution.ending in ("answered", "solved") else "unsolved", text)
@@ -88,7 +88,7 @@ class TaskWork:
         solution = await self.path.solve(Work(self._request, is_task=is_task, told=told, attempts=attempts))
         if solution.forms and self.wish == "change":
             await self._count(solution.forms[0], worked=solution.ending != "unchanged")
-        status, text = self.path.outcome(solution)
+        status, text = self.path.words.outcome(solution)
         if staged and solution.ending == "unchanged":
             text = self._parts.output.text("solve.not_done")
         return status, text
