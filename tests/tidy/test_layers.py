@@ -1,4 +1,7 @@
-"""Who imports whom, and when: the contracts of `.importlinter`, no cycles, no late import without a reason."""
+"""Who imports whom, and when: the contracts of `.importlinter`, no late import without a reason.
+
+Not here: cycles (`test_structure.py`).
+"""
 
 from __future__ import annotations
 
@@ -7,10 +10,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
-from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
-
-import pytest
 
 from tests.tidy.source import ROOT, Module, functions, modules
 
@@ -21,14 +21,6 @@ def test_the_contracts_hold() -> None:
         [program, "--config", str(ROOT / ".importlinter"), "--no-cache"], cwd=ROOT, capture_output=True, text=True
     )
     assert done.returncode == 0, done.stdout + done.stderr
-
-
-def test_no_module_imports_itself_in_a_circle() -> None:
-    graph = {module.name: set(_imported(module)) for module in modules()}
-    try:
-        tuple(TopologicalSorter(graph).static_order())
-    except CycleError as error:
-        pytest.fail(" -> ".join(error.args[1]))
 
 
 def test_a_late_import_has_its_reason_beside_it() -> None:
@@ -44,17 +36,6 @@ def test_a_late_import_has_its_reason_beside_it() -> None:
 def test_the_rule_about_late_imports_can_fail() -> None:
     tree = ast.parse("def f():\n    import json\n    return json\n")
     assert len(list(_late_imports(tree))) == 1
-
-
-def _imported(module: Module) -> Iterator[str]:
-    """Modules of this package that `module` imports when it is imported itself."""
-    known = {item.name for item in modules()}
-    for node in module.tree.body:
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names if alias.name in known)
-        elif isinstance(node, ast.ImportFrom) and node.module in known:
-            inner = {f"{node.module}.{alias.name}" for alias in node.names} & known
-            yield from inner or {node.module}
 
 
 def _late_imports(tree: ast.Module) -> Iterator[ast.Import | ast.ImportFrom]:

@@ -197,9 +197,8 @@ class SolvingWorkshop(_RunWorkshop):
         Return None if there is nothing to run, or if tests beside the files fail, but fewer than without the change and
         no new ones.
         """
-        plan = await self._planned()
-        if plan.beside or not (plan.command or plan.all_tests or plan.tests):
-            self._plan = await asyncio.to_thread(self._beside, self._changed())
+        changed = self._changed()
+        self._plan = await asyncio.to_thread(lambda: self._bound_plan(self._gatherer()) or self._beside(changed))
         after = await self.check()
         if after is None or not after.failed or after.binding:
             return after
@@ -231,15 +230,18 @@ class SolvingWorkshop(_RunWorkshop):
         return replace(self._plan, tests=tuple(dict.fromkeys((*self._plan.tests, *written))))
 
     def _plan_of_words(self) -> CheckPlan:
-        brief, gatherer = self._subject.brief, self._gatherer()
+        gatherer = self._gatherer()
+        return self._bound_plan(gatherer) or self._beside(gatherer.about(self._subject, None))
+
+    def _bound_plan(self, gatherer: Gatherer) -> CheckPlan | None:
+        """Return the check that the task's words ask for; None if they ask for none."""
+        brief = self._subject.brief
         if brief.command:
             return CheckPlan(command=brief.command)
-        named = gatherer.named_tests(brief.words)
-        if named and not brief.writes_tests:
+        named = () if brief.writes_tests else gatherer.named_tests(brief.words)
+        if named:
             return CheckPlan(tests=named)
-        if brief.about_tests:
-            return CheckPlan(all_tests=True)
-        return self._beside(gatherer.about(self._subject, None))
+        return CheckPlan(all_tests=True) if brief.about_tests else None
 
     async def _write(self, name: str, text: str, read: FileText | None) -> ToolResult:
         """Stage one new text by a call of the tool for edits or, for a new file, for writing; emit the call and its
