@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.server.conftest import StartEditor
+from tests.server.rawclient import NO_ANSWER
 from tests.server.replies import call, edit, say, write
 from tests.server.stock_editor import StockEditor
 
@@ -82,7 +82,9 @@ def test_after_a_kill_the_staged_changes_come_back(start: StartEditor, workspace
 
 @pytest.mark.slow
 def test_a_kill_while_the_question_is_open_loses_nothing(start: StartEditor, workspace: Path) -> None:
-    editor = start(edit("a.py", "x = 1", "x = 2"), say("Done."), answers={"window/showMessageRequest": _hang})
+    editor = start(
+        edit("a.py", "x = 1", "x = 2"), say("Done."), answers={"window/showMessageRequest": lambda params: NO_ANSWER}
+    )
     editor.open(workspace / "a.py", "x = 1\n")
     run = editor.command("codeagent.run", task="change it")
     editor.wait_until(lambda: "approval" in pending_kinds(editor))
@@ -225,10 +227,6 @@ def test_nothing_is_left_of_a_deleted_session(start: StartEditor, workspace: Pat
     editor.wait_until(lambda: left() == [] and not list(state.glob("layers/*")))
     assert editor.close() == 0
     assert left() == []
-
-
-def _hang(params: dict[str, Any]) -> None:
-    time.sleep(3)
 
 
 def _log(workspace: Path) -> str:
