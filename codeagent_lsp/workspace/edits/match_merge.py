@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from codeagent_lsp.workspace.edits.match_block import Block, BlockMatch
+from codeagent_lsp.workspace.edits.match_gaps import Gaps, after_edit
 from codeagent_lsp.workspace.edits.match_pairs import Pairing, Region, Unsafe
 from codeagent_lsp.workspace.text.lines import content_of, dominant_newline, ending_of, runs_together
 
@@ -53,7 +54,7 @@ class _Merge:
             out += self._region(region)
             if region.i2 < self.place.size:
                 out.append(self._kept(region.i2, region.j2))
-        return Merged(start, stop, self._finish(out, start, stop))
+        return Merged(start, stop, _joined(out, start, stop, self.file, self.old, self.new))
 
     def _check_repeats(self) -> None:
         """Raise `Unsafe` if `old` has a blank line at its edge where the file has the line that `new` repeats."""
@@ -101,11 +102,10 @@ class _Merge:
         """Return the lines between two kept lines after the edit."""
         if region.untouched:
             return self._untouched_gap(region.i2, region.j2)
-        self._check_gaps(region)
         out: list[str] = []
-        for j in range(region.j + 1, region.j2 + 1):
+        for j, number in enumerate(self._gaps(region), region.j + 1):
             near = min(region.i + 1 + j - region.j - 1, region.i2 - 1) if region.i2 > region.i + 1 else region.i
-            out += self._touched_gap(region, j, near)
+            out += self._gap(region, j, number, near)
             if j < region.j2:
                 out.append(self._added(j, near))
         return out
@@ -120,59 +120,38 @@ class _Merge:
             return self._blanks(new, i)
         if len(old) != len(file):
             raise Unsafe("the blank lines of old_str, new_str and the file all differ")
-        self._check_edge(i, j)
+        left_out = len(self.file.gap(self.place.first + i)) > self._claimed(i)
+        if left_out and i in (0, self.place.size) and len(new) > len(old):
+            raise Unsafe("new_str begins or ends with a blank line that the file already has there")
         return self._blanks(new, i)
 
-    def _check_edge(self, i: int, j: int) -> None:
-        """Raise `Unsafe` if a blank line is added at the edge where the file has one that `old` left out."""
-        if i in (0, self.place.size) and len(self.new.gap(j)) > len(self.old.gap(i)):
-            run = len(self.file.gap(self.place.first + i))
-            if run > self._claimed(i):
-                raise Unsafe("new_str begins or ends with a blank line that the file already has there")
-
-    def _check_gaps(self, region: Region) -> None:
+    def _gaps(self, region: Region) -> tuple[int, ...]:
+        """Return the number of blank lines in each gap of a region after the edit; raises `Unsafe`."""
         gaps = range(region.i + 1, region.i2 + 1)
-        new = [len(self.new.gap(j)) for j in range(region.j + 1, region.j2 + 1)]
-        file = [len(self._file_gap(t)) for t in gaps]
-        old = [len(self.old.gap(t)) for t in gaps]
-        deletion_only = region.j2 == region.j + 1
-        for index, (there, claimed) in enumerate(zip(file, old, strict=True)):
-            if there == claimed:
-                continue
-            edge = gaps[index] in (0, self.place.size)
-            if len(file) == 1 and not edge and self._repeats_claim(region, claimed, there):
-                raise Unsafe("blank lines next to the new lines differ between old_str and the file")
-            seen = {new[0] if index == 0 else -1, new[-1] if index == len(file) - 1 else -1}
-            if there in seen or (edge and claimed in seen):
-                continue
-            interior = 0 < index < len(file) - 1
-            if not interior or not (deletion_only or (claimed < there and sum(new) >= sum(file))):
-                raise Unsafe("blank lines next to the change differ between old_str and the file")
+        return after_edit(
+            Gaps(
+                file=tuple(len(self._file_gap(t)) for t in gaps),
+                old=tuple(len(self.old.gap(t)) for t in gaps),
+                new=tuple(len(self.new.gap(j)) for j in range(region.j + 1, region.j2 + 1)),
+                removed=self.ours[region.i + 1 : region.i2],
+                added=self.fresh[region.j + 1 : region.j2],
+                above=self.ours[region.i] if region.i >= 0 else None,
+                below=self.ours[region.i2] if region.i2 < self.place.size else None,
+            )
+        )
 
-    def _repeats_claim(self, region: Region, claimed: int, there: int) -> bool:
-        """Return whether new lines repeat the blank lines of `old` in a gap where the file has other ones.
-
-        Fewer before the new lines are meant where those belong to the block above, as a method to its class.
-        """
-        first, last = len(self.new.gap(region.j + 1)), len(self.new.gap(region.j2))
-        if claimed == 0 or {first, last} == {there}:
-            return False
-        belongs_above = len(self.fresh[region.j + 1].indent) > len(self.ours[region.i2].indent)
-        return last == claimed or (first == claimed and not belongs_above)
-
-    def _touched_gap(self, region: Region, j: int, near: int) -> list[str]:
-        """Return the blank lines next to a change: the file's where their number stays, else the new ones."""
+    def _gap(self, region: Region, j: int, number: int, near: int) -> list[str]:
+        """Return so many blank lines next to a change: the file's where their number stays, else the new ones."""
         new = self.new.gap(j)
         for mine, t in ((region.j + 1, region.i + 1), (region.j2, region.i2)):
             if j != mine:
                 continue
             file, old = self._file_gap(t), self.old.gap(t)
-            spurious_edge = t in (0, self.place.size) and len(old) > len(file) and len(old) == len(new)
-            if spurious_edge or (len(file) == len(new) and len(old) != len(new)):
-                return file
-            if len(file) == len(new) == len(old):
+            if len(file) == len(old) == len(new) == number:
                 return self._blend(file, old, new)
-        return self._blanks(new, near)
+            if len(file) == number != len(old):
+                return file
+        return self._blanks(new[:number], near) + self._blanks([""] * (number - len(new)), near)
 
     def _blend(self, file: list[str], old: list[str], new: list[str]) -> list[str]:
         """Return as many blank lines as before; their whitespace changes only where the new block changes it."""
@@ -184,27 +163,23 @@ class _Merge:
         ]
 
     def _blanks(self, lines: list[str], near: int) -> list[str]:
-        return [self._blank(content_of(line)) + self._ending(near) for line in lines]
+        """Return new lines without text: their blanks are kept, and shifted as indentation is."""
+        shifted = ((blanks := content_of(line)) and self.place.shift.apply(blanks) for line in lines)
+        return [("" if self.noisy or blanks is None else blanks) + self._ending(near) for blanks in shifted]
 
-    def _blank(self, blanks: str) -> str:
-        """Return a new whitespace-only line: its blanks are kept, and shifted as indentation is."""
-        shifted = self.place.shift.apply(blanks) if blanks else ""
-        return "" if self.noisy or shifted is None else shifted
 
-    def _finish(self, out: list[str], start: int, stop: int) -> str:
-        """Return the text, with or without final newline as the file has it, unless the edit itself changes that."""
-        if runs_together([*self.file.lines[max(start - 1, 0) : start], *out, *self.file.lines[stop : stop + 1]]):
-            raise Unsafe("the mixed line ends of the file would run together")
-        text = "".join(out)
-        if stop < len(self.file.lines) or not out:
-            return text
-        had = bool(ending_of(self.file.lines[-1]))
-        asked = bool(ending_of(self.old.lines[-1]))
-        wanted = bool(self.new.lines and ending_of(self.new.lines[-1]))
-        final = wanted if asked == had else had
-        if final:
-            return text
-        return text[: len(text) - len(ending_of(out[-1]))]
+def _joined(out: list[str], start: int, stop: int, file: Block, old: Block, new: Block) -> str:
+    """Return the text, with or without final newline as the file has it, unless the edit itself changes that."""
+    if runs_together([*file.lines[max(start - 1, 0) : start], *out, *file.lines[stop : stop + 1]]):
+        raise Unsafe("the mixed line ends of the file would run together")
+    text = "".join(out)
+    if stop < len(file.lines) or not out:
+        return text
+    had = bool(ending_of(file.lines[-1]))
+    asked = bool(ending_of(old.lines[-1]))
+    wanted = bool(new.lines and ending_of(new.lines[-1]))
+    final = wanted if asked == had else had
+    return text if final else text[: len(text) - len(ending_of(out[-1]))]
 
 
 def _three_way(file: str, old: str, new: str) -> str:
