@@ -273,6 +273,10 @@ class ToolRetry(AgentError):
     code = ErrorCode.INVALID_PARAM
 
 
+class WrongArguments(ToolRetry):
+    """The arguments of a call do not fit its tool's schema: unlike other retries, it counts for the tool's circuit."""
+
+
 class PermissionDenied(AgentError):
     """A rule, the mode or the user denied this call."""
 

@@ -104,6 +104,7 @@ class AgentLoop:
         self._guard = LoopGuard()
         self._nudged = False
         self._was_empty = False
+        self._unclear = False
         self._spoilt = False
         self._repeated = ""
 
@@ -131,8 +132,9 @@ class AgentLoop:
                 self._tell(await self._after_tools())
                 if self._handed_over():
                     return LoopResult("handed_over", text)
-            if reply.problem:
-                self._tell(reply.problem)
+            unclear, self._unclear = self._unclear, reply.unclear
+            if reply.problem and not (reply.unclear and unclear):
+                anomaly = self._refuse(reply) or anomaly
             elif not calls and anomaly is None and self._is_answer(reply):
                 return LoopResult("answered", reply.text)
             if anomaly is not None and self._stop_after(anomaly):
@@ -213,6 +215,22 @@ class AgentLoop:
             seen = self._guard.observe_call(call.name, call.arguments, result.text)
             self._repeated = call.name if seen is not None else ""
             anomaly = seen or anomaly
+        return anomaly
+
+    def _refuse(self, reply: Reply) -> Anomaly | None:
+        """Tell the model what was wrong with calls that could not be understood. They count as any failed call does."""
+        self._tell(reply.problem)
+        anomaly = None
+        if calls := self._with_ids(reply.unusable):
+            self._emit(events.ToolCalls(calls=tuple(call_data(call) for call in calls)))
+        for call in calls:
+            self._executor.reject(call, reply.problem)
+            self._emit(
+                events.ToolFinished(
+                    tool=call.name, success=False, output=reply.problem, error=reply.problem, call_id=call.id
+                )
+            )
+            anomaly = self._guard.observe_call(call.name, call.arguments, reply.problem) or anomaly
         return anomaly
 
     def _stop_after(self, anomaly: Anomaly) -> bool:

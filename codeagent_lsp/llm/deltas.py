@@ -90,7 +90,7 @@ class Assembler:
         if self.finish_reason in _FILTERED:
             raise ModelRejected("model.filtered", url=self._where.root)
         reason = _FINISH.get(self.finish_reason, "stop")
-        calls, problem = self._calls()
+        calls, problem, unusable = self._calls()
         if reason == "length" and not calls and not problem and not "".join(self._text).strip():
             problem = "The reply reached the token limit before any answer. Think less and answer shorter."
         return Reply(
@@ -100,6 +100,7 @@ class Assembler:
             usage=self._usage,
             reasoning="".join(self._reasoning),
             problem=problem,
+            unusable=unusable,
             timings=self._timings,
         )
 
@@ -170,9 +171,10 @@ class Assembler:
         self._slots.append(slot)
         return slot
 
-    def _calls(self) -> tuple[tuple[ToolCall, ...], str]:
-        """Return the calls in order with unique ids, and the problems with those left out."""
+    def _calls(self) -> tuple[tuple[ToolCall, ...], str, tuple[ToolCall, ...]]:
+        """Return the calls in order with unique ids, and the problems with those left out, and these."""
         calls: list[ToolCall] = []
+        unusable: list[ToolCall] = []
         problems: list[str] = []
         used: set[str] = set()
         for slot in self._slots:
@@ -181,11 +183,12 @@ class Assembler:
             arguments = loads_object(source or "{}", repair=not cut)
             if not slot.name or arguments is None:
                 problems.append(_complaint(slot.name, cut=cut))
+                unusable.append(ToolCall(slot.name or "unreadable", {}))
                 continue
             call_id = slot.id if slot.id and slot.id not in used else new_call_id()
             used.add(call_id)
             calls.append(ToolCall(slot.name, arguments, call_id))
-        return tuple(calls), " ".join(problems)
+        return tuple(calls), " ".join(problems), tuple(unusable)
 
     def _grow(self, amount: int) -> None:
         self._size += amount

@@ -69,7 +69,9 @@ class Reply:
     """The complete answer, always the last item of a stream.
 
     `problem` says in plain English what was wrong with a tool call that could not be understood; the loop
-    returns it to the model. `timings` are the server's own numbers where it gives them (milliseconds).
+    returns it to the model. `unusable` are those calls, as they were written. `unclear` tells that they may be an
+    example in an answer: said again, the text is the answer. `timings` are the server's own numbers where it gives them
+    (milliseconds).
     """
 
     text: str
@@ -78,6 +80,8 @@ class Reply:
     usage: Usage = field(default_factory=Usage)
     reasoning: str = ""
     problem: str = ""
+    unusable: tuple[ToolCall, ...] = ()
+    unclear: bool = False
     timings: dict[str, float] = field(default_factory=dict)
 
 

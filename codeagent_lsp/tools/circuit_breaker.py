@@ -1,9 +1,9 @@
 """A circuit breaker (closed, open, half-open) for each tool; the clock is a parameter.
 
 A circuit is closed until `failureThreshold` failures in a row, open for `recoveryTimeoutSeconds`, then half-open: one
-trial call is admitted, and its outcome closes or reopens the circuit. Wrong arguments, denials and cancelled calls
-neither count nor reset the counter. Not here: which result is a failure (`executor.py`), who is notified
-(`session/conversation/tool_availability.py`).
+trial call is admitted, and its outcome closes or reopens the circuit. Refused edits, denials and cancelled calls
+neither count nor reset the counter; calls whose arguments do not fit count. Not here: which result is a failure
+(`executor.py`), who is notified (`session/conversation/tool_availability.py`).
 """
 
 from __future__ import annotations

@@ -8,6 +8,7 @@ cancellation is raised.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -16,7 +17,16 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from codeagent_lsp.errors import AgentError, CircuitOpen, ErrorCode, ErrorType, PermissionDenied, ToolFailed, ToolRetry
+from codeagent_lsp.errors import (
+    AgentError,
+    CircuitOpen,
+    ErrorCode,
+    ErrorType,
+    PermissionDenied,
+    ToolFailed,
+    ToolRetry,
+    WrongArguments,
+)
 from codeagent_lsp.messages import Status, ToolCall, ToolError, ToolResult
 from codeagent_lsp.texts import text
 from codeagent_lsp.tools.asking import Question
@@ -68,7 +78,7 @@ class ToolExecutor:
         """Run one call and return its result; errors of the tool or the model become failed results."""
         started = time.perf_counter()
         known = call.name in self._registry.names()
-        result = self._redacted(await (self._within_circuit(call) if known else self._guarded(call)))
+        result = self._redacted(await self._within_circuit(call) if known else (await self._guarded(call))[0])
         milliseconds = (time.perf_counter() - started) * 1000
         if call.name in self._registry.names():  # it may be gone by now
             self._registry.count(call.name, ok=result.ok, milliseconds=milliseconds)
@@ -90,6 +100,15 @@ class ToolExecutor:
             tasks = [group.create_task(self.execute(call)) for call in calls]
         return tuple(task.result() for task in tasks)
 
+    def reject(self, call: ToolCall, problem: str) -> None:
+        """Count a call that could not be understood as a failure of its tool, if there is one with that name."""
+        if call.name not in self._registry.names():
+            return
+        self._registry.count(call.name, ok=False, milliseconds=0.0)
+        with contextlib.suppress(CircuitOpen):
+            attempt = self._registry.circuits.admit(call.name)
+            self._registry.circuits.settle(attempt, "failure", problem.partition("\n")[0][:_ERROR_LENGTH])
+
     async def _within_circuit(self, call: ToolCall) -> ToolResult:
         """Run a call to a registered tool and report its outcome to its circuit; a failed result if the circuit is
         open.
@@ -102,8 +121,8 @@ class ToolExecutor:
         outcome: CallOutcome = "neither"
         message = ""
         try:
-            result = await self._guarded(call)
-            outcome, message = _outcome(result), result.text
+            result, outcome = await self._guarded(call)
+            message = result.text
             return result
         finally:
             circuits.settle(attempt, outcome, message.partition("\n")[0][:_ERROR_LENGTH])
@@ -145,19 +164,24 @@ class ToolExecutor:
         setting = self._context.settings.tools.max_output_bytes
         return setting if own is None else min(own, setting)
 
-    async def _guarded(self, call: ToolCall) -> ToolResult:
+    async def _guarded(self, call: ToolCall) -> tuple[ToolResult, CallOutcome]:
+        """Run a call and return its result, errors included, and what it counts as for the tool's circuit."""
         try:
             tool = self._registry.get(call.name)
             output = await self._handler(understood(self._revealed(call, tool), tool))
         except PermissionDenied as error:
-            return _failure("denied", error.code, str(error))
+            return _failure("denied", error.code, str(error)), "neither"
+        except WrongArguments as error:
+            return _failure("retry", error.code, str(error)), "failure"
         except ToolRetry as error:
-            return _failure("retry", error.code, str(error))
+            return _failure("retry", error.code, str(error)), "neither"
         except AgentError as error:
-            return _failure("failed", error.code, str(error))
+            result = _failure("failed", error.code, str(error))
         except OSError as error:
-            return _failure("failed", ErrorCode.EXECUTION_ERROR, f"{type(error).__name__}: {error}")
-        return ToolResult("ok", output.text, output.data)
+            result = _failure("failed", ErrorCode.EXECUTION_ERROR, f"{type(error).__name__}: {error}")
+        else:
+            return ToolResult("ok", output.text, output.data), "success"
+        return result, "failure" if result.error and result.error.type in _FAILURES else "neither"
 
     def _with_permission(self, handler: Handler) -> Handler:
         async def permitted(invocation: Invocation) -> ToolOutput:
@@ -227,7 +251,7 @@ class ToolExecutor:
 _APPROVAL_KEYS = ("choice.deny", "choice.once", "choice.session", "choice.always")
 _TITLE_LENGTH = 120
 _ERROR_LENGTH = 300
-_FAILURES = (ErrorType.EXECUTION, ErrorType.NETWORK)
+_FAILURES = (ErrorType.EXECUTION, ErrorType.NETWORK)  # what else went wrong is no fault of the tool
 
 
 def understood(call: ToolCall, tool: Tool[Any]) -> Invocation:
@@ -237,7 +261,7 @@ def understood(call: ToolCall, tool: Tool[Any]) -> Invocation:
 
 
 def validated(tool: Tool[Any], arguments: Mapping[str, Any]) -> Any:
-    """Return the tool's parameters object. ToolRetry lists each wrong argument; texts that hold
+    """Return the tool's parameters object. WrongArguments lists each wrong argument; texts that hold
     JSON are unpacked once.
     """
     try:
@@ -247,7 +271,7 @@ def validated(tool: Tool[Any], arguments: Mapping[str, Any]) -> Any:
         try:
             return tool.parameters.model_validate(unpacked)
         except ValidationError:
-            raise ToolRetry(_explain(tool, first)) from first
+            raise WrongArguments(_explain(tool, first)) from first
 
 
 def describe(call: ToolCall) -> str:
@@ -284,14 +308,6 @@ def _explain(tool: Tool[Any], error: ValidationError) -> str:
     problems = [f"{'.'.join(map(str, item['loc'])) or 'arguments'}: {item['msg']}" for item in error.errors()]
     names = ", ".join(tool.input_schema().get("properties", {}))
     return f"Wrong arguments for {tool.traits.name}: {'; '.join(problems[:5])}. Parameters: {names or 'none'}."
-
-
-def _outcome(result: ToolResult) -> CallOutcome:
-    """Return what a result counts as for the tool's circuit: only execution and network errors are failures."""
-    if result.ok:
-        return "success"
-    failed = result.status == "failed" and result.error is not None and result.error.type in _FAILURES
-    return "failure" if failed else "neither"
 
 
 def _failure(status: Status, code: ErrorCode, message: str) -> ToolResult:

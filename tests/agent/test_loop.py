@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 
@@ -14,6 +15,7 @@ from codeagent_lsp.agent.context.history import UNFINISHED, History
 from codeagent_lsp.agent.loop import ANOTHER_TRY, CUT, EMPTY, AgentLoop, LoopLimits, LoopResult
 from codeagent_lsp.config import Settings
 from codeagent_lsp.errors import ContextOverflow, ModelBusy, ModelReplyInvalid, ModelStreamBroken, ModelTimeout
+from codeagent_lsp.llm.calls.toolcalling import ToolCallingModel
 from codeagent_lsp.llm.model import Model, ModelInfo, ModelRequest, Reply, StreamItem, TextChunk
 from codeagent_lsp.llm.providers.scripted import ScriptedModel, ScriptedReply
 from codeagent_lsp.messages import Message, ToolCall
@@ -27,6 +29,8 @@ from codeagent_lsp.tools.traits import ToolTraits
 from codeagent_lsp.workspace.changes.staging import Staging
 from tests.session.fakes import assert_well_formed, call, calls, say
 from tests.workspace.file_fakes import workspace
+
+Told = TypeVar("Told", bound=events.Event)
 
 
 class Item(Parameters):
@@ -73,8 +77,9 @@ class Bench:
     history: History
     told: list[events.Event]
     log: Log
+    registry: ToolRegistry
 
-    def of(self, cls: type[events.Event]) -> list[events.Event]:
+    def of(self, cls: type[Told]) -> list[Told]:
         return [event for event in self.told if isinstance(event, cls)]
 
 
@@ -98,7 +103,7 @@ def bench(
 
     specs = registry.specs(("read", "write"), ("core",))
     loop = AgentLoop(model, executor, history, lambda: specs, emit, limits or LoopLimits())
-    return Bench(loop, history, told, log)
+    return Bench(loop, history, told, log, registry)
 
 
 async def run(tmp_path: Path, *replies: ScriptedReply, limits: LoopLimits | None = None) -> tuple[LoopResult, Bench]:
@@ -207,6 +212,30 @@ async def test_a_malformed_call_goes_back_to_the_model(tmp_path: Path) -> None:
     made = bench(tmp_path, model)
     assert (await made.loop.run()).text == "ok"
     assert model.requests[1].messages[-1].content == "Your call is not JSON."
+
+
+async def test_calls_that_do_not_fit_are_told_counted_and_stop_the_run(tmp_path: Path) -> None:
+    """A call that does not fit is shown as a failed one, and repeated, it is a loop as any other."""
+    unfit = ScriptedReply('{"tool": "look", "args": {"m": 1}}')
+    made = bench(tmp_path, ToolCallingModel(ScriptedModel([unfit] * 8), "text"))
+    assert (await made.loop.run()).ending == "anomaly"
+    assert [call["name"] for event in made.of(events.ToolCalls) for call in event.calls] == ["look"] * 4
+    results = made.of(events.ToolFinished)
+    assert len(results) == 4 and not any(event.success for event in results)
+    assert {event.call_id for event in results} == {
+        call["id"] for event in made.of(events.ToolCalls) for call in event.calls
+    }
+    assert [event.action for event in made.of(events.AnomalyDetected)] == ["nudge", "stop"]
+    assert made.registry.circuits.state("look") == "open"
+
+
+async def test_a_call_in_an_answer_is_asked_about_once(tmp_path: Path) -> None:
+    example = ScriptedReply('It is called so:\n```json\n{"tool": "look", "args": {"n": 1}}\n```\nThat reads one.')
+    made = bench(tmp_path, ToolCallingModel(ScriptedModel([example, example]), "text"))
+    assert await made.loop.run() == LoopResult("answered", example.text)
+    again = bench(tmp_path, ToolCallingModel(ScriptedModel([example, calls(call("look", n=1)), say("done")]), "native"))
+    assert await again.loop.run() == LoopResult("answered", "done")
+    assert [event.success for event in again.of(events.ToolFinished)] == [False, True]
 
 
 async def test_a_problem_beside_good_calls_is_told_after_their_results(tmp_path: Path) -> None:

@@ -42,7 +42,7 @@ def test_there_is_enough_prose() -> None:
 def test_prose_holds_no_call(text: str) -> None:
     found = extract(text, TOOLS)
     assert found.calls == ()
-    assert found.problem == ""
+    assert found.unclear or found.problem == ""
     assert found.text == text
 
 
@@ -65,7 +65,8 @@ def test_a_block_that_is_explained_is_no_call(text: str) -> None:
 def test_every_dialect_in_a_fence_with_an_explanation_is_an_example(dialect: str) -> None:
     example = f"This is how it looks:\n\n````\n{render(CALL, dialect)}\n````\n\nDo you want me to run it?"
     found = extract(example, TOOLS)
-    assert (found.calls, found.problem, found.text) == ((), "", example)
+    assert (found.calls, found.text) == ((), example)
+    assert found.unclear or found.problem == ""
     parser, shown = told(example, 5)
     assert shown + parser.rest() == example
 

@@ -309,12 +309,18 @@ async def test_what_is_not_the_tools_fault_never_opens_it(tmp_path: Path, proble
     assert made.registry.circuits.state("flaky") == "closed"
 
 
-async def test_wrong_arguments_and_denials_never_open_it(tmp_path: Path) -> None:
+async def test_denials_never_open_it(tmp_path: Path) -> None:
     made = bench(tmp_path, Asking())
     for _ in range(4):
-        assert (await made.call("flaky", count="many")).status == "retry"
         assert (await made.call("flaky")).status == "denied"
     assert made.registry.circuits.state("flaky") == "closed"
+
+
+async def test_wrong_arguments_open_it(tmp_path: Path) -> None:
+    made = bench(tmp_path, Asking())
+    for _ in range(3):
+        assert (await made.call("flaky", count="many")).status == "retry"
+    assert made.registry.circuits.state("flaky") == "open"
 
 
 async def test_a_cancelled_call_counts_for_nothing_and_frees_the_trial(tmp_path: Path) -> None:

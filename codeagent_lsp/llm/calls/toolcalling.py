@@ -14,6 +14,7 @@ from dataclasses import replace
 from codeagent_lsp.errors import ModelReplyInvalid
 from codeagent_lsp.llm import wire
 from codeagent_lsp.llm.calls import call_history, call_instructions, constrained, toolcalls
+from codeagent_lsp.llm.calls.bare_calls import check
 from codeagent_lsp.llm.calls.constrained import ANSWER, AnswerReader
 from codeagent_lsp.llm.calls.jsontext import loads_object
 from codeagent_lsp.llm.calls.render import render
@@ -160,10 +161,12 @@ def _checked(reply: Reply, tools: tuple[ToolSpec, ...]) -> Reply:
     """Return a native reply with its calls coerced to their schemas; calls written into the text are found too."""
     if not reply.tool_calls:
         return _from_text(reply, tools) if reply.text and not reply.problem else reply
-    results = [(call, toolcalls.check(call.name, call.arguments, tools)) for call in reply.tool_calls]
+    results = [(call, check(call.name, call.arguments, tools)) for call in reply.tool_calls]
     calls = tuple(replace(result, id=call.id) for call, result in results if isinstance(result, ToolCall))
     problems = [reply.problem, *(result for _, result in results if isinstance(result, str))]
-    return replace(reply, tool_calls=calls, problem=" ".join(filter(None, problems)))
+    misfits = tuple(call for call, result in results if isinstance(result, str))
+    problem = " ".join(filter(None, problems))
+    return replace(reply, tool_calls=calls, problem=problem, unusable=(*reply.unusable, *misfits))
 
 
 def _from_object(reply: Reply, tools: tuple[ToolSpec, ...], shown: str) -> Reply:
@@ -199,7 +202,13 @@ def _from_text(reply: Reply, tools: tuple[ToolSpec, ...]) -> Reply:
     calls = tuple(replace(call, id=wire.new_call_id()) for call in found.calls)
     reason = "tool_calls" if calls else reply.finish_reason
     return replace(
-        reply, text=found.text, tool_calls=calls, finish_reason=reason, problem=found.problem or reply.problem
+        reply,
+        text=found.text,
+        tool_calls=calls,
+        finish_reason=reason,
+        problem=found.problem or reply.problem,
+        unusable=(*reply.unusable, *found.unusable),
+        unclear=found.unclear,
     )
 
 

@@ -2,18 +2,18 @@
 
 From left to right, the first match decides: a fence or inline code is prose, a marker of a dialect begins a
 call. Bare JSON counts when it has exactly the shape of a call of a known tool with fitting arguments; fenced
-JSON only at the end of the reply. Not here: the dialects (`dialects.py`), schemas (`schema.py`), what may be
-shown while streaming (`stream_filter.py`).
+JSON only at the end of the reply; with words behind it, it may be an example, and the model is asked. Not here: the
+dialects (`dialects.py`), bare JSON and Python (`bare_calls.py`), what may be shown meanwhile (`stream_filter.py`).
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
 
-from codeagent_lsp.llm.calls import dialects, jsontext, schema
+from codeagent_lsp.llm.calls import dialects, jsontext
+from codeagent_lsp.llm.calls.bare_calls import check_raw, read_json, read_python, read_strict
 from codeagent_lsp.llm.calls.dialects import Raw
 from codeagent_lsp.llm.calls.stream_filter import CALL_FENCES, MARKER, NEXT, StreamFilter
 from codeagent_lsp.messages import ToolCall, ToolSpec
@@ -22,18 +22,34 @@ TEXT_LIMIT = 4 * 1024 * 1024
 _EFFORT = 10
 _MOST_PROBLEMS = 3
 
+UNCLEAR = (
+    "Your reply has a call of {names} with words behind it, so it did not run. If you mean to call, send the call and "
+    "nothing behind it. If it was only an example in your answer, send the answer again."
+)
+"""What the model is told about a call that may be an example."""
+
+UNREADABLE = "unreadable"
+"""The tool's name in events for a call that names none."""
+
 _END_TOKENS = re.compile(r"(?:\s*(?:</s>|<\|(?:im_end|eot_id|eom_id|end|endoftext|call)\|>|<｜end▁of▁sentence｜>))+\Z")
+_NAMED = re.compile(r"[\[{]\s*[\[{\"']")
 _PRINTED = re.compile(r"\A\s*print\((.*)\)\s*\Z", re.DOTALL)
 _THINKING = re.compile(r"\A\s*<(think|thinking)>.*?(</\1>|\Z)", re.DOTALL | re.IGNORECASE)
 
 
 @dataclass(frozen=True)
 class Extraction:
-    """The content of a reply: its calls, its text without them, and in English what was wrong, for the model."""
+    """The content of a reply: its calls, its text without them, and in English what was wrong, for the model.
+
+    `unusable` are the calls that `problem` is about, as they were written. `unclear` tells that they fit, but have
+    words behind them, as an example in an answer would.
+    """
 
     calls: tuple[ToolCall, ...] = ()
     text: str = ""
     problem: str = ""
+    unusable: tuple[ToolCall, ...] = ()
+    unclear: bool = False
 
 
 def parse(text: str, tools: Iterable[ToolSpec]) -> list[ToolCall]:
@@ -46,35 +62,11 @@ def extract(text: str, tools: Iterable[ToolSpec]) -> Extraction:
     finder = _Finder(tuple(tools))
     source = _THINKING.sub("", text[:TEXT_LIMIT])
     finder.scan(source)
-    return Extraction(tuple(finder.calls), finder.remaining(source), " ".join(finder.problems[:_MOST_PROBLEMS]))
-
-
-def normalise_name(name: str, known: Iterable[str]) -> str | None:
-    """Return the known tool that `name` means (`functions.x:0`, another case, `a.b` for `a__b`), or None."""
-    names = list(known)
-    stripped = re.sub(r":\d+$|\.call$", "", name.strip().strip("\"'"))
-    for candidate in (name, stripped, stripped.removeprefix("functions.").removeprefix("tools.")):
-        if candidate in names:
-            return candidate
-    folded = [item for item in names if _fold(item) == _fold(stripped.removeprefix("functions."))]
-    if len(folded) == 1:
-        return folded[0]
-    ending = [item for item in names if re.search(rf"[./:]{re.escape(item)}$", stripped)]
-    return ending[0] if len(ending) == 1 else None
-
-
-def check(name: str, arguments: Mapping[str, Any] | None, tools: Iterable[ToolSpec]) -> ToolCall | str:
-    """Return the call with its name and arguments coerced to a known tool, or in English what to correct."""
-    by_name = {tool["name"]: tool for tool in tools}
-    known = normalise_name(name, by_name)
-    if known is None:
-        return f"There is no tool {name!r}. The tools are: {', '.join(by_name)}."
-    if arguments is None:
-        return f"The arguments of {known} are not a JSON object. Send one JSON object."
-    try:
-        return ToolCall(known, schema.fit(arguments, _parameters(by_name[known])))
-    except schema.Misfit as misfit:
-        return f"The call of {known} does not fit: {misfit}. Correct it and call again."
+    if finder.doubtful and not finder.calls and not finder.problems:
+        names = ", ".join(sorted({call.name for call in finder.doubtful}))
+        return Extraction((), source, UNCLEAR.format(names=names), tuple(finder.doubtful), unclear=True)
+    problem = " ".join(finder.problems[:_MOST_PROBLEMS])
+    return Extraction(tuple(finder.calls), finder.remaining(source), problem, tuple(finder.unusable))
 
 
 class StreamParser:
@@ -131,6 +123,8 @@ class _Finder:
     calls: list[ToolCall] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
     spans: list[tuple[int, int]] = field(default_factory=list)
+    unusable: list[ToolCall] = field(default_factory=list)
+    doubtful: list[ToolCall] = field(default_factory=list)
     _scanned: int = 0
     _pending: list[tuple[list[ToolCall], tuple[int, int]]] = field(default_factory=list)
 
@@ -174,70 +168,10 @@ class _Finder:
         calls: list[Raw] | None = None
         sure = False
         if stripped[:1] in ("{", "[") and not stripped.startswith("[TOOL_CALLS]"):
-            calls, sure = self._json(stripped), stripped[:1] == "{"
+            calls, sure = read_json(stripped, self.tools), stripped[:1] == "{"
         if calls is None:
-            calls, sure = self._python(stripped), False
+            calls, sure = read_python(stripped, self.tools), False
         return bool(calls) and self._take(calls or [], (0, len(text)), sure=sure)
-
-    def _json(self, source: str) -> list[Raw] | None:
-        """Return the calls of a text that consists of JSON values, repaired if broken and call-like; else None."""
-        found: list[Raw] = []
-        position = 0
-        while position < len(source):
-            if source[position] not in "{[":
-                if source[position] in ";,\n\r\t ":
-                    position += 1
-                    continue
-                return None
-            end = jsontext.span(source, position)
-            try:
-                value = jsontext.loads(source[position:end], repair=self._looks_like_call(source))
-            except ValueError:
-                return None
-            calls = dialects.from_value(value) or self._keyed(value)
-            if not calls:
-                return None
-            found += calls
-            position = len(source) if end is None else end
-        return found or None
-
-    def _looks_like_call(self, source: str) -> bool:
-        return bool(re.match(r"\s*\[?\s*\{\s*[\"']?(name|tool|function|type|tool_name|tool_calls)\b", source))
-
-    def _keyed(self, value: Any) -> list[Raw] | None:
-        """Parse `{"read_file": {…}}`: the tool's name as the only key."""
-        if isinstance(value, dict) and len(value) == 1:
-            name, arguments = next(iter(value.items()))
-            if isinstance(arguments, dict) and any(tool["name"] == name for tool in self.tools):
-                return [Raw(name, arguments)]
-        return None
-
-    def _python(self, source: str) -> list[Raw] | None:
-        if not re.match(r"\[?\s*[A-Za-z_][\w.\-]*\s*\(", source):
-            return None
-        calls = dialects.read_python(source) or dialects.read_python(self._identifiers(source))
-        return self._positional(calls) if calls else None
-
-    def _identifiers(self, source: str) -> str:
-        """Return the source with the known tools' names made valid Python identifiers."""
-        for tool in self.tools:
-            name = tool["name"]
-            if not name.replace(".", "_").isidentifier():
-                source = source.replace(f"{name}(", f"{re.sub(r'[^0-9A-Za-z_]', '_', name)}(")
-        return source
-
-    def _positional(self, calls: list[Raw]) -> list[Raw]:
-        return [Raw(call.name, self._named(call)) for call in calls]
-
-    def _named(self, call: Raw) -> dict[str, Any]:
-        known = normalise_name(call.name, [tool["name"] for tool in self.tools])
-        tool = next((tool for tool in self.tools if tool["name"] == known), None)
-        order = list((_parameters(tool).get("properties") or {}) if tool else ())
-        arguments = call.arguments or {}
-        return {
-            order[int(key)] if key.isdigit() and int(key) < len(order) else key: value
-            for key, value in arguments.items()
-        }
 
     def _fence(self, text: str, match: re.Match[str]) -> int:
         """Note a fenced block that holds nothing but calls of known tools, and return its end."""
@@ -245,7 +179,7 @@ class _Finder:
         close = closing.search(text, match.end())
         end = close.end() if close else len(text)
         if self._pending and text[self._pending[-1][1][1] : match.start()].strip():
-            self._pending.clear()
+            self._doubt()
         body = text[match.end() : close.start() if close else len(text)]
         info, inner = match["info"].strip().lower(), _Finder(self.tools)
         if info == "tool_code":
@@ -258,10 +192,16 @@ class _Finder:
 
     def _settle(self, text: str) -> None:
         """Accept the fenced calls if no text follows them."""
-        if self._pending and not text[self._pending[-1][1][1] :].strip():
-            for calls, span in self._pending:
-                self.calls += calls
-                self.spans.append(span)
+        if self._pending and text[self._pending[-1][1][1] :].strip():
+            self._doubt()
+        for calls, span in self._pending:
+            self.calls += calls
+            self.spans.append(span)
+
+    def _doubt(self) -> None:
+        """Note that the pending calls have words behind them."""
+        self.doubtful += [call for calls, _ in self._pending for call in calls]
+        self._pending.clear()
 
     def scan_block(self, body: str) -> None:
         """Scan the inside of a fence, which may be bare JSON or a call in a dialect, but no prose."""
@@ -282,49 +222,39 @@ class _Finder:
         begins_line = not text[text.rfind("\n", 0, start) + 1 : start].strip()
         ends_line = not text[end:].split("\n", 1)[0].strip(" \t.;`*")
         ends_text = not text[end:].strip(" \t\n.;`*")
-        if (begins_line and ends_line) or ends_text:
-            calls = self._strict(text[start:end])
-            if calls and self._take(calls, (start, end), sure=False):
+        calls = read_strict(text[start:end]) if _NAMED.match(text, start) else None
+        if calls and ((begins_line and ends_line) or ends_text):
+            if self._take(calls, (start, end), sure=False):
                 return end
+        elif calls:
+            results = [check_raw(raw, self.tools) for raw in calls]
+            fitting = [result for result in results if isinstance(result, ToolCall)]
+            self.doubtful += fitting if len(fitting) == len(results) else []
         return start + 1 if text[start] == "[" else end
-
-    def _strict(self, source: str) -> list[Raw] | None:
-        try:
-            return dialects.from_value(jsontext.loads(source))
-        except ValueError:
-            return None
 
     def _take(self, raws: list[Raw], span: tuple[int, int], *, sure: bool) -> bool:
         """Add the calls. If it is not certain that they are meant as calls, all must fit or none counts."""
-        results = [self._check(raw) for raw in raws]
+        results = [check_raw(raw, self.tools) for raw in raws]
         good = [result for result in results if isinstance(result, ToolCall)]
         bad = [result for result in results if isinstance(result, str)]
         if not sure and bad:
             return False
         if sure and not raws:
             bad = ["A tool call could not be read. Write it exactly as told, as one JSON object."]
+            self.unusable.append(ToolCall(UNREADABLE, {}))
+        self.unusable += [
+            _as_written(raw) for raw, result in zip(raws, results, strict=True) if isinstance(result, str)
+        ]
         self.calls += good
         self.problems += bad
         self.spans.append(span)
         return True
 
-    def _check(self, raw: Raw) -> ToolCall | str:
-        arguments = raw.arguments
-        known = normalise_name(raw.name, [tool["name"] for tool in self.tools])
-        tool = next((tool for tool in self.tools if tool["name"] == known), None)
-        if raw.textual and tool and arguments is not None:
-            arguments = schema.from_text(arguments, _parameters(tool))
-        return check(raw.name, arguments, self.tools)
 
-
-def _parameters(tool: ToolSpec) -> Mapping[str, Any]:
-    return tool.get("parameters") or {}
+def _as_written(raw: Raw) -> ToolCall:
+    return ToolCall(raw.name or UNREADABLE, raw.arguments or {})
 
 
 def _end_tokens(text: str, position: int) -> int:
     """Return the end of the text when only end tokens follow `position`, else `position`."""
     return len(text) if not _END_TOKENS.sub("", text[position:]).strip() else position
-
-
-def _fold(name: str) -> str:
-    return re.sub(r"[._\-/:]+", "_", name).lower()

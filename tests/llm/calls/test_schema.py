@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from codeagent_lsp.llm.calls import jsontext
+from codeagent_lsp.llm.calls.bare_calls import check
 from codeagent_lsp.llm.calls.schema import Misfit, fit, from_text, types_of
-from codeagent_lsp.llm.calls.toolcalls import check
 from codeagent_lsp.messages import ToolCall
 from tests.examples import examples
 from tests.llm.support import tool

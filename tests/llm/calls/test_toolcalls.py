@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from codeagent_lsp.llm.calls.bare_calls import normalise_name
 from codeagent_lsp.llm.calls.render import DIALECTS, render
-from codeagent_lsp.llm.calls.toolcalls import StreamParser, extract, normalise_name, parse
+from codeagent_lsp.llm.calls.toolcalls import StreamParser, extract, parse
 from codeagent_lsp.messages import ToolCall, ToolSpec
 from tests.examples import examples
 from tests.llm.support import chunked, tool
@@ -165,7 +166,32 @@ def test_the_ways_models_write_one_call(text: str) -> None:
 def test_prose_holds_no_call(text: str) -> None:
     found = extract(text, TOOLS)
     assert found.calls == ()
-    assert found.problem == ""
+    assert found.unclear or found.problem == ""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'I will read it:\n```json\n{"tool": "read_file", "args": {"path": "a.py"}}\n```\nThen I will change it.',
+        'Let me look. {"name": "read_file", "arguments": {"path": "a.py"}} I need its contents.',
+        'First {"tool": "read_file", "args": {"path": "a.py"}}, then the rest.',
+        '```\n{"tool": "read_file", "args": {"path": "a.py"}}\n```\n```\nread_file(path="b.py")\n```\n好的，我来看。',
+    ],
+)
+def test_a_call_with_words_behind_it_is_asked_about(text: str) -> None:
+    found = extract(text, TOOLS)
+    assert (found.calls, found.unclear, found.text) == ((), True, text)
+    assert "read_file" in found.problem
+    assert {call.name for call in found.unusable} == {"read_file"}
+
+
+def test_words_behind_what_does_not_fit_are_an_answer() -> None:
+    for text in (
+        'It is `{"tool": "read_file", "args": {"path": "a"}}` here.',
+        'Use {"tool": "reed", "args": {}} there.',
+    ):
+        found = extract(text, TOOLS)
+        assert (found.calls, found.problem, found.text) == ((), "", text)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codeagent_lsp.llm.calls.toolcalls import normalise_name
+from codeagent_lsp.llm.calls.bare_calls import normalise_name
 from codeagent_lsp.llm.wire import tool_list, wire_name
 from codeagent_lsp.tools.mcp.adapter import MAX_NAME, McpTool, adapted, full_name
 from codeagent_lsp.tools.mcp.calling import Calling

@@ -1,0 +1,136 @@
+"""Reading of calls that are written as bare JSON or Python, and whether a call fits a known tool.
+
+Not here: where in a text calls begin and end (`toolcalls.py`), calls between the markers of a dialect (`dialects.py`),
+schemas (`schema.py`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from codeagent_lsp.llm.calls import dialects, jsontext, schema
+from codeagent_lsp.llm.calls.dialects import Raw
+from codeagent_lsp.messages import ToolCall, ToolSpec
+
+
+def read_json(source: str, tools: tuple[ToolSpec, ...]) -> list[Raw] | None:
+    """Return the calls of a text that consists of JSON values, repaired if broken and call-like; else None."""
+    found: list[Raw] = []
+    position = 0
+    while position < len(source):
+        if source[position] not in "{[":
+            if source[position] in ";,\n\r\t ":
+                position += 1
+                continue
+            return None
+        end = jsontext.span(source, position)
+        try:
+            value = jsontext.loads(source[position:end], repair=_looks_like_call(source))
+        except ValueError:
+            return None
+        calls = dialects.from_value(value) or _keyed(value, tools)
+        if not calls:
+            return None
+        found += calls
+        position = len(source) if end is None else end
+    return found or None
+
+
+def read_strict(source: str) -> list[Raw] | None:
+    """Return the calls of one JSON value as it stands; None if it is broken or no call."""
+    try:
+        return dialects.from_value(jsontext.loads(source))
+    except ValueError:
+        return None
+
+
+def read_python(source: str, tools: tuple[ToolSpec, ...]) -> list[Raw] | None:
+    """Return the calls of a text that consists of Python calls; else None."""
+    if not re.match(r"\[?\s*[A-Za-z_][\w.\-]*\s*\(", source):
+        return None
+    calls = dialects.read_python(source) or dialects.read_python(_identifiers(source, tools))
+    return [Raw(call.name, _named(call, tools)) for call in calls] if calls else None
+
+
+def normalise_name(name: str, known: Iterable[str]) -> str | None:
+    """Return the known tool that `name` means (`functions.x:0`, another case, `a.b` for `a__b`), or None."""
+    names = list(known)
+    stripped = re.sub(r":\d+$|\.call$", "", name.strip().strip("\"'"))
+    for candidate in (name, stripped, stripped.removeprefix("functions.").removeprefix("tools.")):
+        if candidate in names:
+            return candidate
+    folded = [item for item in names if _fold(item) == _fold(stripped.removeprefix("functions."))]
+    if len(folded) == 1:
+        return folded[0]
+    ending = [item for item in names if re.search(rf"[./:]{re.escape(item)}$", stripped)]
+    return ending[0] if len(ending) == 1 else None
+
+
+def check(name: str, arguments: Mapping[str, Any] | None, tools: Iterable[ToolSpec]) -> ToolCall | str:
+    """Return the call with its name and arguments coerced to a known tool, or in English what to correct."""
+    by_name = {tool["name"]: tool for tool in tools}
+    known = normalise_name(name, by_name)
+    if known is None:
+        return f"There is no tool {name!r}. The tools are: {', '.join(by_name)}."
+    if arguments is None:
+        return f"The arguments of {known} are not a JSON object. Send one JSON object."
+    try:
+        return ToolCall(known, schema.fit(arguments, _parameters(by_name[known])))
+    except schema.Misfit as misfit:
+        return f"The call of {known} does not fit: {misfit}. Correct it and call again."
+
+
+def check_raw(raw: Raw, tools: tuple[ToolSpec, ...]) -> ToolCall | str:
+    """Return what `check` does for a call that was read; arguments written as text are converted first."""
+    arguments = raw.arguments
+    tool = _tool(raw.name, tools)
+    if raw.textual and tool and arguments is not None:
+        arguments = schema.from_text(arguments, _parameters(tool))
+    return check(raw.name, arguments, tools)
+
+
+def _looks_like_call(source: str) -> bool:
+    return bool(re.match(r"\s*\[?\s*\{\s*[\"']?(name|tool|function|type|tool_name|tool_calls)\b", source))
+
+
+def _keyed(value: Any, tools: tuple[ToolSpec, ...]) -> list[Raw] | None:
+    """Parse `{"read_file": {…}}`: the tool's name as the only key."""
+    if isinstance(value, dict) and len(value) == 1:
+        name, arguments = next(iter(value.items()))
+        if isinstance(arguments, dict) and any(tool["name"] == name for tool in tools):
+            return [Raw(name, arguments)]
+    return None
+
+
+def _identifiers(source: str, tools: tuple[ToolSpec, ...]) -> str:
+    """Return the source with the known tools' names made valid Python identifiers."""
+    for tool in tools:
+        name = tool["name"]
+        if not name.replace(".", "_").isidentifier():
+            source = source.replace(f"{name}(", f"{re.sub(r'[^0-9A-Za-z_]', '_', name)}(")
+    return source
+
+
+def _named(call: Raw, tools: tuple[ToolSpec, ...]) -> dict[str, Any]:
+    """Return the arguments of a Python call by name, positional ones named in the tool's order."""
+    tool = _tool(call.name, tools)
+    order = list((_parameters(tool).get("properties") or {}) if tool else ())
+    arguments = call.arguments or {}
+    return {
+        order[int(key)] if key.isdigit() and int(key) < len(order) else key: value for key, value in arguments.items()
+    }
+
+
+def _tool(name: str, tools: tuple[ToolSpec, ...]) -> ToolSpec | None:
+    known = normalise_name(name, [tool["name"] for tool in tools])
+    return next((tool for tool in tools if tool["name"] == known), None)
+
+
+def _parameters(tool: ToolSpec) -> Mapping[str, Any]:
+    return tool.get("parameters") or {}
+
+
+def _fold(name: str) -> str:
+    return re.sub(r"[._\-/:]+", "_", name).lower()
