@@ -32,10 +32,6 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
         "The model's rewrite was cut short, so nothing was changed. Select less, or raise model.maxTokens.",
         "模型的改写被截断，未作任何更改。请缩小选择范围，或增大 model.maxTokens。",
     ),
-    "rewrite.empty": (
-        "The model's rewrite was empty, so nothing was changed. Try again or rephrase the instruction.",
-        "模型的改写为空，未作任何更改。请重试或换一种说法。",
-    ),
     "rewrite.loop": (
         "The model repeated itself, so its rewrite was not used. Try again or rephrase the instruction.",
         "模型在重复输出，改写未被采用。请重试或换一种说法。",
@@ -186,6 +182,11 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
         "Nothing was changed: none of {attempts} attempts did what the task asks.",
         "没有任何更改：{attempts} 次尝试均未完成任务。",
     ),
+    "solve.declined": (
+        "Nothing was changed: the model says that nothing has to change.",
+        "没有任何更改：模型认为无需更改。",
+    ),
+    "solve.said": ("The model said: {words}", "模型说：{words}"),
     "solve.still": (
         "Not done yet after {attempts} attempts. The best one is staged.",
         "{attempts} 次尝试后仍未完成。已暂存最好的一次。",

@@ -1,65 +1,40 @@
-"""Turns a model's reply into the text that replaces a selection: finds the code in it and fits it in. Pure functions.
+"""Fits the code of a model's answer into a file in place of a selection. Pure functions.
 
-Models wrap code in fences and sentences, repeat the lines around it, and shift its indentation; all of that is undone
-here, and a reply that was cut off is refused. Not here: asking the model (`rewrite.py`).
+Models repeat the lines around the code and shift its indentation; all of that is undone here. Not here: what of a reply
+is code (`forms/envelope.py`), asking the model (`rewrite.py`).
 """
 
 from __future__ import annotations
 
 import re
 
-from codeagent_lsp.errors import ModelReplyInvalid
 from codeagent_lsp.workspace.text.lines import dominant_newline, with_newlines
 
 OPEN, CLOSE = "<selection>", "</selection>"
 PLACE = "[the code to rewrite stands here]"
 
-_FENCE = re.compile(
-    r"^ {0,3}(?P<fence>```+|~~~+)[^\n`]*\n(?P<body>.*?)^ {0,3}(?P=fence)[ \t]*$", re.MULTILINE | re.DOTALL
-)
-_OUTER_FENCE = re.compile(
-    r"^ {0,3}(?P<fence>```+|~~~+)[^\n`]*\n(?P<body>.*)^ {0,3}(?P=fence)[ \t]*$", re.MULTILINE | re.DOTALL
-)
-_FENCE_LINE = re.compile(r"^ {0,3}(?:```|~~~)", re.MULTILINE)
 _TAG = re.compile(r"^[ \t]*</?selection>[ \t]*\n?", re.MULTILINE)
-_INTRODUCTION = re.compile(r"\A\s*(?:Sure|Certainly|Of course|Okay|Here(?:'s| is| are)|The new)\b[^\n]*:\n+")
-_EXCUSE = re.compile(r"\A\s*(?:I(?:'m| am) (?:sorry|unable)|I can(?:'t|not)|Sorry\b|Unfortunately\b|As an AI)")
 _OPENERS = (":", "{", "(", "[")
 _PAIRS = {")": "(", "]": "[", "}": "{"}
 _LEAST_LETTERS = 5
 
 
-def replaced(text: str, start: int, end: int, reply: str) -> str:
-    """Return `text` with `start:end` replaced by the code of `reply`. ModelReplyInvalid when it has no usable code."""
+def replaced(text: str, start: int, end: int, given: str) -> str:
+    """Return `text` with `start:end` replaced by the code that a model has given for it; unchanged if that is empty."""
+    bare = _TAG.sub("", with_newlines(given, "\n")).replace(OPEN, "").replace(CLOSE, "").replace(PLACE, "")
+    if not bare.strip():
+        return text
     selected = text[start:end]
     line_start = max(text.rfind("\n", 0, start), text.rfind("\r", 0, start)) + 1
     prefix = text[line_start:start]
     suffix = re.split(r"[\r\n]", text[end:], maxsplit=1)[0]
-    code = in_style(extract(reply, nested=_FENCE_LINE.search(selected) is not None), text)
+    code = in_style(bare, text)
     if not prefix.strip() and (not suffix.strip() or selected.endswith(("\n", "\r"))):
         code = without_surroundings(code, selected, text[:line_start], text[end:])
     else:
         code = _without_rest_of_line(code, selected, prefix.strip(), suffix.strip())
     new = fitted(code, selected, dominant_newline(text), prefix if not prefix.strip() else "")
     return text[:start] + new + text[end:]
-
-
-def extract(reply: str, *, nested: bool = False) -> str:
-    """Return the code of a reply: its largest fenced block, or all of it when there is no fence.
-
-    With `nested` the code contains fences itself, so that only the outermost ones are the reply's own.
-    ModelReplyInvalid when a fence is not closed or there is no code.
-    """
-    unified = with_newlines(reply, "\n")
-    pattern = _OUTER_FENCE if nested else _FENCE
-    blocks = [match["body"] for match in pattern.finditer(unified)]
-    if (not nested and _FENCE_LINE.search(pattern.sub("", unified))) or (nested and not blocks):
-        raise ModelReplyInvalid("rewrite.cut")
-    code = max(blocks, key=len) if blocks else _INTRODUCTION.sub("", unified)
-    code = _TAG.sub("", code).replace(OPEN, "").replace(CLOSE, "").replace(PLACE, "")
-    if not code.strip() or (not blocks and _EXCUSE.match(code)):
-        raise ModelReplyInvalid("rewrite.empty")
-    return code
 
 
 def without_surroundings(code: str, selected: str, before: str, after: str) -> str:

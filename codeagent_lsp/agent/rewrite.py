@@ -50,7 +50,7 @@ def prompt(request: RewriteRequest, limits: RewriteLimits) -> str:
     budget = max(LEAST_CONTEXT, 3 * (limits.window - fixed - reply)) // 2
     before = _tail(request.text[: request.start], min(budget, MOST_CONTEXT))
     after = _head(request.text[request.end :], min(budget, MOST_CONTEXT))
-    fence = "`" * max(3, *(len(run) + 1 for run in re.findall(r"`{3,}", before + selected + after)), 0)
+    fence = fence_of(request.text)
     parts = []
     if before.strip() or after.strip():
         around = f"{fence}\n{before}{PLACE}\n{after}\n{fence}"
@@ -60,6 +60,11 @@ def prompt(request: RewriteRequest, limits: RewriteLimits) -> str:
     parts.append(f"Rewrite this code, and only this:\n{fence}\n{selected}\n{fence}")
     parts.append(f"Instruction: {request.instruction.strip()}")
     return "\n\n".join(parts)
+
+
+def fence_of(text: str) -> str:
+    """Return a fence that is longer than any in `text`, of three backticks or more."""
+    return "`" * max(3, *(len(run) + 1 for run in re.findall(r"`{3,}", text)), 0)
 
 
 def _head(text: str, limit: int) -> str:

@@ -36,7 +36,8 @@ class ModelInfo:
 class ModelRequest:
     """One request. `messages` start with the system message; `max_tokens` None means the backend's choice.
 
-    `response_schema` asks for one JSON object of that schema where the backend can constrain it. `allowed` are the
+    `response_schema` asks for one JSON object of that schema, `grammar` (GBNF) for a text of that grammar, where the
+    backend can constrain it. `allowed` are the
     tools that this reply may call, None for all: the prompt describes all of them either way, so that its beginning
     stays cached.
     """
@@ -47,6 +48,7 @@ class ModelRequest:
     max_tokens: int | None = None
     stop: tuple[str, ...] = ()
     response_schema: dict[str, Any] | None = None
+    grammar: str = ""
     allowed: tuple[str, ...] | None = None
 
 

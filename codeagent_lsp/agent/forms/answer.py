@@ -47,6 +47,7 @@ _FENCE_LINE = re.compile(r"^ {0,3}(?:`{3,}|~{3,})[^\n]*$", re.MULTILINE)
 class Answer:
     """A reply as read: new texts by path (only of files that change), the prose around them, and `problem`, a sentence
     for the model, where code could not be used. `unknown` are paths it wants to change that were not shown to it.
+    `declined` is the reason why nothing has to change, where the model says so in the form asked for.
     """
 
     texts: Mapping[str, str] = field(default_factory=dict)
@@ -54,6 +55,7 @@ class Answer:
     problem: str = ""
     unknown: tuple[str, ...] = ()
     has_code: bool = False
+    declined: str = ""
 
 
 @dataclass(frozen=True, slots=True)

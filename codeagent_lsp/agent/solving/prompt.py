@@ -37,7 +37,6 @@ SUSPECT = (
     "Suppose that this line of it is the wrong one:\n{line}\n"
     "Answer with that one line as it should be, and nothing else."
 )
-CUT = "It was cut at its length limit. Give less: only the definitions that change."
 SAME = "It changed nothing: its code is the same as the file's."
 NO_CODE = "It had no code. Give the changed code."
 REPEATED = "It repeated itself. Give the changed code once."

@@ -5,7 +5,6 @@ Not here: asking, checking and asking again (`solver.py`), choosing what is show
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -13,22 +12,15 @@ from codeagent_lsp.agent.context.tokens import estimate_tokens
 from codeagent_lsp.agent.forms.answer import Answer, Files, read_answer
 from codeagent_lsp.agent.forms.choice import Subject, choose_form
 from codeagent_lsp.agent.forms.definitions import syntax_problem
-from codeagent_lsp.agent.forms.fences import parts_of
+from codeagent_lsp.agent.forms.envelope import grammar, read_envelope
 from codeagent_lsp.agent.forms.form import TextForm
 from codeagent_lsp.agent.forms.line import as_pair
 from codeagent_lsp.agent.forms.proof import Proof
 from codeagent_lsp.agent.replacement import replaced
-from codeagent_lsp.agent.rewrite import RewriteLimits, RewriteRequest, prompt
+from codeagent_lsp.agent.rewrite import RewriteLimits, RewriteRequest, fence_of, prompt
 from codeagent_lsp.agent.solving.material import Material
-from codeagent_lsp.agent.solving.prompt import CUT, Tried, messages_for, told
-from codeagent_lsp.errors import ModelReplyInvalid
-from codeagent_lsp.index.grammars import grammar_of
+from codeagent_lsp.agent.solving.prompt import Tried, messages_for, told
 from codeagent_lsp.messages import Message
-
-LEAST_COMMON = 0.3
-"""The share of words that a selection and the code that replaces it have in common at least."""
-
-_WORD = re.compile(r"\w+|[^\w\s]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +47,9 @@ class Question(Protocol):
 
     def messages(self, material: Material, form: TextForm, situation: Situation) -> tuple[Message, ...]:
         """Return the prompt."""
+
+    def grammar(self) -> str:
+        """Return a GBNF grammar of the answer, for servers that can hold a model to one; '' for none."""
 
     def read(self, reply: str, material: Material, form: TextForm, suspect: str = "") -> Answer:
         """Read the reply as new texts; a reply about a `suspect` is the corrected line."""
@@ -102,6 +97,10 @@ class FilesQuestion:
             also=self.also,
         )
 
+    def grammar(self) -> str:
+        """Return '': the prose of an answer about files is shown to the user."""
+        return ""
+
     def read(self, reply: str, material: Material, form: TextForm, suspect: str = "") -> Answer:
         """Read the reply by its content."""
         texts = {file.name: file.read.text for file in material.files}
@@ -128,28 +127,17 @@ class SelectionQuestion:
         parts = (prompt(self.request, self.limits), failing, *map(told, situation.tried))
         return Message("system", self.system), Message("user", "\n\n".join(filter(None, parts)))
 
+    def grammar(self) -> str:
+        """Return the grammar of the envelope."""
+        return grammar(fence_of(self.request.text))
+
     def read(self, reply: str, material: Material, form: TextForm, suspect: str = "") -> Answer:
         """Return the file with the selection replaced by the code of the reply; prose never replaces code."""
-        name, text = material.files[0].name, self.request.text
-        parts = parts_of(reply)
-        prose = parts.prose
-        if not parts.fences and self._is_only_words(name, reply):
-            return Answer(prose=prose)
-        try:
-            new = replaced(text, self.request.start, self.request.end, reply)
-        except ModelReplyInvalid as refusal:
-            if refusal.key == "rewrite.empty":
-                return Answer(prose=prose)
-            problem = CUT if refusal.key == "rewrite.cut" else str(refusal)
-            return Answer(prose=prose, problem=problem, has_code=True)
+        name, text, request = material.files[0].name, self.request.text, self.request
+        found = read_envelope(reply, text[request.start : request.end])
+        if found.code is None:
+            return Answer(prose=found.prose, problem=found.problem, declined=found.declined)
+        new = replaced(text, request.start, request.end, found.code)
         if wrong := syntax_problem(name, text, new):
-            return Answer(prose=prose, problem=f"With it, {name} would be broken: {wrong}.", has_code=True)
-        return Answer({name: new} if new != text else {}, prose, has_code=True)
-
-    def _is_only_words(self, name: str, reply: str) -> bool:
-        """Return whether a reply without a fence has next to nothing in common with the code that it should replace."""
-        selected = self.request.text[self.request.start : self.request.end]
-        if grammar_of(name) is None or not selected.strip():
-            return False
-        own, given = set(_WORD.findall(selected)), set(_WORD.findall(reply))
-        return len(own & given) < LEAST_COMMON * min(len(own), len(given)) or not given
+            return Answer(prose=found.prose, problem=f"With it, {name} would be broken: {wrong}.", has_code=True)
+        return Answer({name: new} if new != text else {}, found.prose, has_code=True)

@@ -20,11 +20,12 @@ from typing import Literal, Protocol
 from codeagent_lsp import events
 from codeagent_lsp.agent.context.tokens import size
 from codeagent_lsp.agent.forms.answer import Answer
+from codeagent_lsp.agent.forms.envelope import CUT
 from codeagent_lsp.agent.forms.form import TextForm
 from codeagent_lsp.agent.guards import LoopGuard
 from codeagent_lsp.agent.loop import usage_event
 from codeagent_lsp.agent.solving.material import Material
-from codeagent_lsp.agent.solving.prompt import CUT, NO_CODE, REPEATED, SAME, Tried
+from codeagent_lsp.agent.solving.prompt import NO_CODE, REPEATED, SAME, Tried
 from codeagent_lsp.agent.solving.prose import ProseFilter
 from codeagent_lsp.agent.solving.question import Question, Situation
 from codeagent_lsp.agent.solving.verdict import Verdict, better, no_worse, satisfied
@@ -32,7 +33,7 @@ from codeagent_lsp.errors import CodeAgentError, ContextOverflow, ModelStreamBro
 from codeagent_lsp.llm.model import Model, ModelRequest, Reply, TextChunk
 from codeagent_lsp.workspace.changes.changeset import Changeset
 
-Ending = Literal["solved", "answered", "unchanged", "failing"]
+Ending = Literal["solved", "answered", "declined", "unchanged", "failing"]
 
 TEMPERATURES = (0.0, 0.5, 0.8)
 SHORT_ANSWERS, SUSPECTS = 2, 6
@@ -93,7 +94,8 @@ class SolverLimits:
 @dataclass(frozen=True, slots=True)
 class Solution:
     """The result of a task: `solved` (changed, and the check agrees or there is none), `answered` (in words, which was
-    enough), `unchanged`, or `failing` (changed for the better, but the check still fails).
+    enough), `declined` (nothing has to change, the model says), `unchanged`, or `failing` (changed for the better, but
+    the check still fails).
 
     `text` is the model's last prose, `verdict` the check of what is staged, `forms` the forms that were asked for,
     `problem` what was wrong with the last answer that could not be used, in English for the model.
@@ -186,6 +188,9 @@ class Solver:
                     if guess and not state.is_news(answer):
                         continue
                     state.text = answer.prose or state.text
+                    if answer.declined and not (state.verdict is not None and state.verdict.failed):
+                        state.text = answer.declined
+                        return self._ended("declined", state, number + 1)
                     if not answer.has_code and not is_task and not answer.problem:
                         return self._ended("answered", state, number + 1)
                     if await self._stands(answer, material, state, guess=guess):
@@ -313,7 +318,9 @@ class Solver:
         left = max(LEAST_REPLY, self._limits.window - size(messages))
         wanted = LINE_TOKENS if form == "line" else max(LEAST_REPLY, 3 * material.tokens // 2)
         temperature = max(self._limits.temperature, TEMPERATURES[min(asked, len(TEMPERATURES) - 1)])
-        return ModelRequest(messages, temperature=temperature, max_tokens=min(left, self._limits.reply_tokens, wanted))
+        tokens = min(left, self._limits.reply_tokens, wanted)
+        grammar = "" if asked else self._question.grammar()  # a model that thinks aloud cannot begin under one
+        return ModelRequest(messages, temperature=temperature, max_tokens=tokens, grammar=grammar)
 
     def _show(self, text: str, *, show: bool) -> None:
         if show and text:

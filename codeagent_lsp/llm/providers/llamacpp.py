@@ -70,7 +70,8 @@ class LlamaCppModel(OpenAIModel):
         return prompt
 
     def _body(self, request: ModelRequest) -> dict[str, Any]:
-        return {**super()._body(request), "cache_prompt": True}
+        grammar = {"grammar": request.grammar} if request.grammar else {}
+        return {**super()._body(request), "cache_prompt": True, **grammar}
 
     async def _exchange(self, request: ModelRequest) -> AsyncGenerator[StreamItem, None]:
         source = self._raw(request) if self._api_mode == "completion" else super()._exchange(request)
@@ -91,6 +92,8 @@ class LlamaCppModel(OpenAIModel):
             body["stop"] = list(request.stop)
         if request.response_schema is not None:
             body["json_schema"] = request.response_schema
+        if request.grammar:
+            body["grammar"] = request.grammar
         async with aclosing(self._reply(body, f"{self._where.root}/completion")) as items:
             async for item in items:
                 yield item

@@ -6,7 +6,8 @@ Not here: working on the task (`direct_path.py`), the sentences (`texts.py`).
 from __future__ import annotations
 
 from codeagent_lsp import events
-from codeagent_lsp.agent.solving.prompt import CUT, REPEATED
+from codeagent_lsp.agent.forms.envelope import CUT
+from codeagent_lsp.agent.solving.prompt import REPEATED
 from codeagent_lsp.agent.solving.solver import Solution
 from codeagent_lsp.agent.solving.verdict import Verdict
 from codeagent_lsp.session.run_parts import RunParts
@@ -28,10 +29,13 @@ class SolutionWords:
             return "completed", solution.text
         if solution.ending == "solved":
             return "completed", "\n".join(filter(None, (solution.text, self.done(solution.verdict))))
+        said = text("solve.said", words=solution.text) if solution.text else ""
+        if solution.ending == "declined":
+            return "stopped", "\n".join(filter(None, (text("solve.declined"), said)))
         failing = self._failing(solution.verdict)
         key = "solve.unchanged" if solution.ending == "unchanged" else "solve.still"
         why = text(_WHY[solution.problem]) if solution.problem in _WHY else ""
-        lines = (text(key, attempts=solution.attempts), why, failing, solution.text)
+        lines = (text(key, attempts=solution.attempts), why, failing, said)
         return "stopped", "\n".join(filter(None, lines))
 
     def conversation(self, solution: Solution) -> str:
