@@ -66,7 +66,7 @@ class IndexHost:
     @property
     def whole(self) -> bool:
         """Return whether the whole workspace was scanned since the server started."""
-        return self._open is not None and self._open.service.checked is not None
+        return self._open is not None and self._open.service.last_scan.ended is not None
 
     def finders(self) -> Sequence[Finder]:
         """Return the searches besides the lexical one."""
@@ -85,7 +85,7 @@ class IndexHost:
         if seen is not None and seen.state == "failed":
             raise ToolFailed(FAILED.format(problem=seen.problem))
         status = index.service.status
-        if not index.known and index.service.checked is None:
+        if not index.known and index.service.last_scan.ended is None:
             # NOT_FOUND, so that the circuit breaker of the tools does not count it as a failure.
             raise ToolFailed(BUILDING.format(done=status.done, total=status.total), ErrorCode.NOT_FOUND)
         return index.answers
