@@ -19,8 +19,8 @@ from codeagent_lsp.shadow.hiding import within
 from codeagent_lsp.shadow.mirror_files import Item, Tree, copy_file, is_output, same_bytes, walk, write_file
 from codeagent_lsp.shadow.shell import WrittenKind
 from codeagent_lsp.shadow.text_times import TextTimes
-from codeagent_lsp.shadow.upper import Rules, UpperLimits, WrittenFiles
-from codeagent_lsp.shadow.upper_walk import VERSION_CONTROL, Stamp, is_binary, is_folder, lstat, read
+from codeagent_lsp.shadow.upper_walk import VERSION_CONTROL, Rules, Stamp, is_binary, is_folder, lstat, read
+from codeagent_lsp.shadow.written_files import WrittenFiles, WrittenLimits
 from codeagent_lsp.workspace.files.ignore import FolderRules
 
 _LARGE_IGNORED = 64 << 20
@@ -36,13 +36,13 @@ class Mirror:
     control data, both by path relative to the folder.
     """
 
-    def __init__(self, root: str, place: str, rules: Rules, limits: UpperLimits | None = None) -> None:
+    def __init__(self, root: str, place: str, rules: Rules, limits: WrittenLimits | None = None) -> None:
         self.root = root
         self.place = place
         self.linked: tuple[str, ...] = ()
         self.repositories: tuple[str, ...] = ()
         self._rules = rules
-        self._limits = limits or UpperLimits()
+        self._limits = limits or WrittenLimits()
         self._origins: dict[str, tuple[Origin, Stamp]] = {}
         self._prepared: dict[str, Item] = {}
         self._wanted: Mapping[str, bytes | None] = {}
