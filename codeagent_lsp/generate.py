@@ -18,7 +18,8 @@ from typing import Any, Literal
 
 from pydantic import TypeAdapter
 
-from codeagent_lsp import config, events, protocol, vscode_mirror
+from codeagent_lsp import events, protocol, vscode_mirror
+from codeagent_lsp.settings_catalogue import Setting, allowed, catalogue
 from codeagent_lsp.tools_page import tools_page
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -81,7 +82,7 @@ def pages() -> dict[str, str]:
 def settings_schema() -> dict[str, Any]:
     """Return the JSON Schema of the section `codeagent`, nested by the dots of the keys."""
     root = _object("Settings of codeagent-lsp.")
-    for setting in config.catalogue():
+    for setting in catalogue():
         node = root
         *folders, leaf = setting.key.split(".")
         for name in folders:
@@ -108,10 +109,10 @@ def events_schema() -> dict[str, Any]:
 def settings_page() -> str:
     """Return all settings as a Markdown table."""
     rows = [
-        f"| `{setting.key}` | {_code(setting.default)} | {_cell(config.allowed(setting))} "
+        f"| `{setting.key}` | {_code(setting.default)} | {_cell(allowed(setting))} "
         f"| {_cell(setting.metadata['description'])}{_restriction(setting)} "
         f"| {_code(setting.metadata['env'] or None)} |"
-        for setting in config.catalogue()
+        for setting in catalogue()
     ]
     head = ["# Settings", "", NOTE, "", _SETTINGS_INTRODUCTION, ""]
     table = ["| key | default | allowed | meaning | environment |", "|---|---|---|---|---|", *rows]
@@ -150,11 +151,11 @@ def lua_mirror() -> str:
             {
                 "key": setting.key,
                 "default": list(setting.default) if isinstance(setting.default, tuple) else setting.default,
-                "allowed": config.allowed(setting),
+                "allowed": allowed(setting),
                 "description": setting.metadata["description"],
                 "restricted": setting.metadata["restricted"],
             }
-            for setting in config.catalogue()
+            for setting in catalogue()
         ],
     }
     return f"-- {_PLAIN_NOTE}\nreturn {_lua(value)}\n"
@@ -194,7 +195,7 @@ def _object(description: str) -> dict[str, Any]:
     return {"description": description, **node} if description else node
 
 
-def _setting_schema(setting: config.Setting) -> dict[str, Any]:
+def _setting_schema(setting: Setting) -> dict[str, Any]:
     schema = {key: value for key, value in TypeAdapter(setting.type).json_schema().items() if key != "title"}
     low, high = setting.metadata["minimum"], setting.metadata["maximum"]
     bounds = {name: value for name, value in (("minimum", low), ("maximum", high)) if value is not None}
@@ -279,7 +280,7 @@ def _words(hint: Any) -> str:
     return {str: "text", int: "integer", float: "number", bool: "boolean"}.get(hint, "object")
 
 
-def _restriction(setting: config.Setting) -> str:
+def _restriction(setting: Setting) -> str:
     return " †" if setting.metadata["restricted"] else ""
 
 

@@ -1,7 +1,7 @@
 """Generates what the VS Code extension has to know of the server: types of the protocol, settings, their descriptions.
 
-Pure: facts and the extension's current files go in, the updated files come out. Not here: the facts (`config.py`,
-`protocol.py`, `events.py`), reading and writing files (`generate.py`).
+Pure: facts and the extension's current files go in, the updated files come out. Not here: the facts
+(`settings_catalogue.py`, `protocol.py`, `events.py`), reading and writing files (`generate.py`).
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from typing import Any, Literal
 
-from codeagent_lsp import config, events, protocol
+from codeagent_lsp import events, protocol
+from codeagent_lsp.settings_catalogue import Setting, catalogue
 
 FOLDER = "editors/vscode"
 TYPESCRIPT = f"{FOLDER}/src/protocol.ts"
@@ -102,8 +103,8 @@ def chinese(present: str) -> str:
     return _document({**_without_settings(known), **wanted})
 
 
-def _settings() -> Iterator[config.Setting]:
-    return (item for item in config.catalogue() if not item.metadata["secret"])
+def _settings() -> Iterator[Setting]:
+    return (item for item in catalogue() if not item.metadata["secret"])
 
 
 def _sections() -> Iterator[dict[str, Any]]:

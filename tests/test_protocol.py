@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 from pydantic import TypeAdapter
 
-from codeagent_lsp import config, events, generate, protocol
+from codeagent_lsp import events, generate, protocol
 from codeagent_lsp.protocol import COMMANDS, Command
+from codeagent_lsp.settings_catalogue import catalogue
 
 JSON_TYPES = {"string", "integer", "number", "boolean", "object", "array", "null"}
 
@@ -64,7 +65,7 @@ def test_the_schema_of_the_settings() -> None:
     schema = generate.settings_schema()
     assert_is_schema(schema)
     assert schema["$schema"] == generate.DIALECT
-    for setting in config.catalogue():
+    for setting in catalogue():
         node = schema["properties"]["codeagent"]
         for name in setting.key.split("."):
             node = node["properties"][name]
@@ -133,7 +134,7 @@ def test_tables_have_as_many_cells_as_their_heads(page: str) -> None:
 
 def test_pages_name_everything() -> None:
     pages = generate.pages()
-    assert all(f"`{setting.key}`" in pages["settings.md"] for setting in config.catalogue())
+    assert all(f"`{setting.key}`" in pages["settings.md"] for setting in catalogue())
     assert all(f"`{item.name}`" in pages["protocol.md"] for item in COMMANDS)
     for method in (protocol.EVENT_METHOD, protocol.INPUT_METHOD, protocol.DIAGNOSTICS_METHOD):
         assert f"`{method}`" in pages["protocol.md"]
@@ -142,7 +143,7 @@ def test_pages_name_everything() -> None:
 def test_the_lua_mirror_names_everything() -> None:
     mirror = generate.lua_mirror()
     assert mirror.startswith("-- Generated")
-    assert all(f'"{setting.key}"' in mirror for setting in config.catalogue())
+    assert all(f'"{setting.key}"' in mirror for setting in catalogue())
     assert all(f'"{item.name}"' in mirror for item in COMMANDS)
     assert f'event = "{protocol.EVENT_METHOD}"' in mirror
     assert '"message",' not in mirror, "internal events are not sent to clients"

@@ -20,7 +20,7 @@ from codeagent_lsp.shadow.folder import LayerFolder
 from codeagent_lsp.shadow.mirror import Mirror
 from codeagent_lsp.shadow.process import read_reports, settled
 from codeagent_lsp.shadow.shell import Writings
-from codeagent_lsp.shadow.upper import UpperLimits, WrittenFiles
+from codeagent_lsp.shadow.written_files import WrittenFiles, WrittenLimits
 from codeagent_lsp.workspace.files.ignore import IgnoreRules
 
 __all__ = ["REPORTS", "Cargo"]
@@ -53,7 +53,7 @@ class Cargo:
 
     def writings(self) -> Writings:
         """Return the differences from the prepared state."""
-        found = WrittenFiles(UpperLimits())
+        found = WrittenFiles(WrittenLimits())
         for mirror in self._mirrors:
             mirror.collect(found)
         return Writings(tuple(found.files.values()), found.more)

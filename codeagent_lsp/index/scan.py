@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import stat
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from codeagent_lsp.index.store import Known, Stamp
@@ -101,6 +101,23 @@ def scan(folders: Folders, known: Mapping[str, Known], stop: threading.Event) ->
             changed.append(Work(path, absolute, before.digest if before else b"", stamp.size))
     removed = () if stop.is_set() else tuple(path for path in known if path not in seen)
     return Scan(tuple(changed), removed, len(seen))
+
+
+def scan_files(folders: Folders, paths: Iterable[str], digest: Callable[[str], bytes], files: int) -> Scan:
+    """Compare single files, by absolute path, with the index of `files` files.
+
+    `digest` returns that of the indexed text of a file by index path, b"" for a file that is not in the index.
+    """
+    changed: list[Work] = []
+    removed: list[str] = []
+    for absolute in paths:
+        path = folders.path_of(absolute)
+        stamp = folders.look(absolute) if path is not None else None
+        if path is not None and stamp is None:
+            removed.append(path)
+        elif path is not None and stamp is not None:
+            changed.append(Work(path, absolute, digest(path), stamp.size))
+    return Scan(tuple(changed), tuple(path for path in removed if digest(path)), files)
 
 
 def _entries(folder: str) -> list[os.DirEntry[str]]:

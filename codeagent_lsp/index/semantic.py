@@ -3,7 +3,8 @@
 Chunks are keyed by their content, so none is embedded twice on any path or branch; their locations are
 in a small file beside the index. Nothing here raises: where the embedding server or the vector database does not
 work, there are no results for a while and the user is notified once; lexical search always works.
-Not here: the embedding server (`llm/embeddings.py`), fusion with lexical search (`fusion.py`), texts not on disk.
+Not here: reading chunks (`chunk_reader.py`), the embedding server (`llm/embeddings.py`), fusion with lexical search
+(`fusion.py`), texts not on disk.
 """
 
 from __future__ import annotations
@@ -13,11 +14,12 @@ import sqlite3
 import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from hashlib import blake2b
 from typing import Protocol, TypeVar
 
-from codeagent_lsp.errors import ContextOverflow, FileRefused, ModelError
-from codeagent_lsp.index.chunks import PER_FILE, Chunk, split
+from codeagent_lsp.errors import ContextOverflow, ModelError
+from codeagent_lsp.index import chunk_reader
+from codeagent_lsp.index.chunk_reader import ChunkReader, key_of, place_of, text_of
+from codeagent_lsp.index.chunks import PER_FILE, Chunk
 from codeagent_lsp.index.kinds import is_made, is_source, is_test
 from codeagent_lsp.index.places import ChunkPlace, Places
 from codeagent_lsp.index.rank import worth
@@ -25,12 +27,10 @@ from codeagent_lsp.index.scan import Folders
 from codeagent_lsp.index.store import Store
 from codeagent_lsp.index.vectors import Nearby, VectorsUnusable
 from codeagent_lsp.index.words import question
-from codeagent_lsp.workspace.text.encoding import decode
 
 PLACES = "places.sqlite"
 BATCH = 32  # texts in one request
 PORTION = 64  # new chunks after which the progress is stored
-MAX_CHARS = 2_000  # of a chunk that are embedded; embedding models read no more
 LEAST_CHARS = 200
 REST_SECONDS = 60.0
 ASK_SECONDS = 5.0
@@ -38,7 +38,6 @@ FAR = 6  # times as many chunks as requested are fetched: some are outdated, or 
 
 _T = TypeVar("_T")
 _PROSE = frozenset(("md", "rst", "txt", "adoc"))
-_MAX_BYTES = 1 << 20
 
 
 class Embedding(Protocol):
@@ -80,7 +79,7 @@ class Semantic:
         note: Callable[[str], None],
     ) -> None:
         self._store = store
-        self._folders = folders
+        self._reader = ChunkReader(store, folders)
         self._embedding = embedding
         self._vectors = vectors
         self._note = note
@@ -148,16 +147,10 @@ class Semantic:
         portion = _Portion()
         while waiting and len(portion.texts) < PORTION:
             path, digest = waiting.pop()
-            pieces = self._pieces(path)
+            pieces = self._reader.chunks(path)
             portion.texts.update((key_of(piece), text_of(piece)) for piece in pieces)
-            portion.files[path] = (digest, [_place(piece) for piece in pieces])
+            portion.files[path] = (digest, [place_of(piece) for piece in pieces])
         return portion
-
-    def _pieces(self, path: str) -> list[Chunk]:
-        text = self._read(path)
-        if text is None:
-            return []
-        return [piece for piece in split(path, text, self._store.symbols(path)) if piece.text.strip()]
 
     async def _done(self, portion: _Portion, kept: _Kept) -> int:
         """Embed the new chunks of a portion, store the locations, and return the number of new chunks."""
@@ -165,7 +158,7 @@ class Semantic:
         new = [key for key in portion.texts if key not in known]
         for at in range(0, len(new), BATCH):
             keys = new[at : at + BATCH]
-            found = await self._embedded([portion.texts[key] for key in keys])
+            found = await _embed_shortened(self._embedding, [portion.texts[key] for key in keys])
             await asyncio.to_thread(kept.vectors.add, dict(zip(keys, found, strict=True)))
         await asyncio.to_thread(kept.places.put, portion.files)
         self._told = self._told and not new
@@ -185,21 +178,10 @@ class Semantic:
             kept.places.clear()  # the vectors are gone
         return kept
 
-    async def _embedded(self, texts: Sequence[str]) -> Sequence[Sequence[float]]:
-        """Return the vectors; texts that are too long for the server are cut in half until they fit."""
-        chars = MAX_CHARS
-        while True:
-            try:
-                return await self._embedding.embed([text[:chars] for text in texts])
-            except ContextOverflow:
-                if chars <= LEAST_CHARS:
-                    raise
-                chars //= 2
-
     async def _found(self, query: str, limit: int) -> tuple[Chunk, ...]:
         async with asyncio.timeout(ASK_SECONDS):
             kept = await self._ready()
-            vector, *_ = await self._embedding.embed([query[:MAX_CHARS]])
+            vector, *_ = await self._embedding.embed([query[: chunk_reader.MAX_CHARS]])
         found = await asyncio.to_thread(self._nearest, kept, query, vector, limit)
         self._told = False
         return found
@@ -212,7 +194,7 @@ class Semantic:
         chunks: list[Chunk] = []
         per_file: dict[str, int] = {}
         for score, path, place in found:
-            chunk = self._chunk(path, place, score) if per_file.get(path, 0) < PER_FILE else None
+            chunk = self._reader.chunk_at(path, place, score) if per_file.get(path, 0) < PER_FILE else None
             if chunk is not None:
                 per_file[path] = per_file.get(path, 0) + 1
                 chunks.append(chunk)
@@ -220,40 +202,19 @@ class Semantic:
                 break
         return tuple(chunks)
 
-    def _chunk(self, path: str, place: ChunkPlace, score: float) -> Chunk | None:
-        """Return the chunk now at the location; None if its text is no longer the embedded one."""
-        text = self._read(path)
-        if text is None:
-            return None
-        lines = "\n".join(text.splitlines()[place.line_start - 1 : place.line_end])
-        chunk = Chunk(path, place.line_start, place.line_end, lines, round(score, 4), place.symbol)
-        return chunk if key_of(chunk) == place.key else None
-
-    def _read(self, path: str) -> str | None:
-        absolute = self._folders.absolute(path)
-        if absolute is None or self._folders.look(absolute) is None:
-            return None
-        try:
-            with open(absolute, "rb") as file:  # noqa: PTH123 - the name is a plain string
-                return decode(file.read(_MAX_BYTES)).text
-        except (OSError, FileRefused):
-            return None
-
 
 def is_worth_it(path: str) -> bool:
     """Return whether a file is embedded: hand-written code and prose."""
     return not is_made(path) and (is_source(path) or path.rpartition(".")[2].lower() in _PROSE)
 
 
-def text_of(piece: Chunk) -> str:
-    """Return the text of a chunk that is embedded: without its path, so that a moved file is recognised."""
-    return f"{piece.symbol}\n{piece.text}"[:MAX_CHARS] if piece.symbol else piece.text[:MAX_CHARS]
-
-
-def key_of(piece: Chunk) -> str:
-    """Return the key of a chunk's content: BLAKE2b of 16 bytes, hexadecimal."""
-    return blake2b(text_of(piece).encode("utf-8", "replace"), digest_size=16).hexdigest()
-
-
-def _place(piece: Chunk) -> ChunkPlace:
-    return ChunkPlace(key_of(piece), piece.line_start, piece.line_end, piece.symbol)
+async def _embed_shortened(embedding: Embedding, texts: Sequence[str]) -> Sequence[Sequence[float]]:
+    """Return the vectors; texts that are too long for the server are cut in half until they fit."""
+    chars = chunk_reader.MAX_CHARS
+    while True:
+        try:
+            return await embedding.embed([text[:chars] for text in texts])
+        except ContextOverflow:
+            if chars <= LEAST_CHARS:
+                raise
+            chars //= 2

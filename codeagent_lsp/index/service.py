@@ -20,10 +20,9 @@ from typing import Literal, TypeVar
 from codeagent_lsp.config import IndexSettings
 from codeagent_lsp.index.opening import open_index
 from codeagent_lsp.index.pool import jobs, work_off
-from codeagent_lsp.index.scan import Folders, Scan, scan
+from codeagent_lsp.index.scan import Folders, Scan, scan, scan_files
 from codeagent_lsp.index.store import Known, Store
 from codeagent_lsp.index.view import View
-from codeagent_lsp.index.work import Work
 from codeagent_lsp.index.worker import do
 
 State = Literal["off", "new", "scanning", "building", "ready", "failed"]
@@ -48,10 +47,30 @@ class Status:
     problem: str = ""
 
 
+@dataclass(slots=True)
+class LastScan:
+    """When all files were last scanned and processed (`ended`, `time.monotonic`, None before the first time).
+
+    `seconds` is the duration of a scan: the longer it takes, the longer its result counts as fresh.
+    """
+
+    ended: float | None = None
+    seconds: float = 0.0
+
+    def is_fresh(self, age: float) -> bool:
+        """Return whether less than `age` seconds have passed, or somewhat more in a large workspace; never for 0."""
+        passed = float("inf") if self.ended is None else time.monotonic() - self.ended
+        return age > 0 and passed < max(age, _WORTH * self.seconds)
+
+    def pause(self, seconds: float) -> float:
+        """Return how long polling pauses: `seconds`, or longer in a large workspace."""
+        return max(seconds, _REST * self.seconds)
+
+
 class IndexService:
     """Keeps the index of `folders` in the file `store_path`. `tell` is called with every change of the status.
 
-    `checked` is the time (`time.monotonic`) of the last scan of all files, None before the first.
+    `last_scan` says when all files were scanned.
     """
 
     def __init__(
@@ -66,12 +85,11 @@ class IndexService:
         self.folders = Folders(folders)
         self.store: Store = open_index(store_path)
         self.status = Status("new" if settings.enabled else "off")
-        self.checked: float | None = None
+        self.last_scan = LastScan()
         self._processes = processes or max(1, min(_MOST_PROCESSES, os.cpu_count() or 1))
         self._tell = tell
         self._lock = asyncio.Lock()
         self._stop = threading.Event()
-        self._takes = 0.0
         self._polling: asyncio.Task[None] | None = None
 
     def start(self, *, seconds: float = POLL_SECONDS) -> None:
@@ -110,7 +128,7 @@ class IndexService:
         paths = list(paths)
         if await asyncio.to_thread(_concern_all, paths):
             return await self.refresh()
-        return await self._pass(lambda: self._look(paths))
+        return await self._pass(lambda: scan_files(self.folders, paths, self.store.digest, self.status.files))
 
     def view(self) -> View:
         """Return the index of the disk as it is now. Its methods block on the disk: use it in a thread."""
@@ -128,7 +146,7 @@ class IndexService:
     async def _poll(self, seconds: float) -> None:
         while True:
             await self.refresh(age=seconds / 2)
-            await asyncio.sleep(max(seconds, _REST * self._takes))
+            await asyncio.sleep(self.last_scan.pause(seconds))
 
     async def _pass(self, find: Callable[[], Scan], *, age: float = 0.0, whole: bool = False) -> Status:
         """Find the changed files and process them; one pass at a time.
@@ -136,7 +154,7 @@ class IndexService:
         A full or read-only disk is reported as status only, as nothing else depends on the index.
         """
         async with self._lock:
-            if self.status.state == "off" or self._is_fresh(age):
+            if self.status.state == "off" or self.last_scan.is_fresh(age):
                 return self.status
             try:
                 self._set(Status("scanning", files=self.status.files))
@@ -144,7 +162,8 @@ class IndexService:
                 self._set(Status("building", 0, len(found.changed), found.files))
                 await self._build(found)
                 self._set(replace(self.status, state="ready"))
-                self.checked = time.monotonic() if whole else self.checked
+                if whole:
+                    self.last_scan.ended = time.monotonic()
             except (sqlite3.Error, OSError) as error:
                 self._set(Status("failed", files=self.status.files, problem=str(error)))
             except BaseException:
@@ -162,29 +181,11 @@ class IndexService:
             await work_off(self.store, tuple(jobs(found.changed)), self._processes, self._done)
             await self._in_thread(self.store.tidy)
 
-    def _is_fresh(self, age: float) -> bool:
-        passed = float("inf") if self.checked is None else time.monotonic() - self.checked
-        return age > 0 and passed < max(age, _WORTH * self._takes)
-
     def _compare(self, known: Mapping[str, Known]) -> Scan:
         begun = time.monotonic()
         found = scan(self.folders, known, self._stop)
-        self._takes = time.monotonic() - begun
+        self.last_scan.seconds = time.monotonic() - begun
         return found
-
-    def _look(self, paths: Iterable[str]) -> Scan:
-        """Return the changes of single files."""
-        changed: list[Work] = []
-        removed: list[str] = []
-        for absolute in paths:
-            path = self.folders.path_of(absolute)
-            stamp = self.folders.look(absolute) if path is not None else None
-            if path is not None and stamp is None:
-                removed.append(path)
-            elif path is not None and stamp is not None:
-                changed.append(Work(path, absolute, self.store.digest(path), stamp.size))
-        known = [path for path in removed if self.store.digest(path)]
-        return Scan(tuple(changed), tuple(known), self.status.files)
 
     async def _in_thread(self, action: Callable[[], _T]) -> _T:
         """Run `action` in a thread and wait for it even when cancelled, so that nothing goes on unseen."""

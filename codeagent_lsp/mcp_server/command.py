@@ -17,8 +17,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from codeagent_lsp.config import environment_layer, load
 from codeagent_lsp.errors import UsageError
+from codeagent_lsp.settings_layers import environment_layer, load
 from codeagent_lsp.texts import text
 
 if TYPE_CHECKING:  # the library is heavy, and may be missing

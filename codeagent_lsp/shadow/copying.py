@@ -20,8 +20,8 @@ from codeagent_lsp.shadow.mirror import Mirror
 from codeagent_lsp.shadow.mounts import OUTER_ENVIRONMENT
 from codeagent_lsp.shadow.sandbox import Bind, Sandbox, listening, write_options
 from codeagent_lsp.shadow.shell import Command, Isolation, Launch, Writings
-from codeagent_lsp.shadow.upper import UpperLimits, WrittenFiles
 from codeagent_lsp.shadow.upper_walk import is_folder
+from codeagent_lsp.shadow.written_files import WrittenFiles, WrittenLimits
 from codeagent_lsp.workspace.files.ignore import IgnoreRules
 
 
@@ -46,12 +46,12 @@ class CopyLayer:
         environment: Mapping[str, str] | None = None,
         reason: str = "",
         rules: Callable[[str], IgnoreRules] = IgnoreRules,
-        limits: UpperLimits | None = None,
+        limits: WrittenLimits | None = None,
     ) -> None:
         self._folder = folder
         self._sandbox = sandbox
         self._environment = scrubbed(os.environ) if environment is None else environment
-        self._limits = limits or UpperLimits()
+        self._limits = limits or WrittenLimits()
         self.isolation = copy_isolation(sandboxed=sandbox is not None, reason=reason)
         outermost = [path for path in folders if not within(path, [other for other in folders if other != path])]
         self._mirrors = [

@@ -27,7 +27,8 @@ from codeagent_lsp.shadow.mounts import (
 )
 from codeagent_lsp.shadow.sandbox import Bind, Sandbox, listening, write_options
 from codeagent_lsp.shadow.shell import Command, Isolation, Launch, Writings
-from codeagent_lsp.shadow.upper import Upper, UpperLimits, WrittenFiles
+from codeagent_lsp.shadow.upper import Upper
+from codeagent_lsp.shadow.written_files import WrittenFiles, WrittenLimits
 from codeagent_lsp.workspace.files.ignore import FolderRules, IgnoreRules
 
 OVERLAY = Isolation("overlay", confined=True, offline=True, hidden=True)
@@ -50,7 +51,7 @@ class OverlayLayer:
         *,
         environment: Mapping[str, str],
         rules: Callable[[str], IgnoreRules] = IgnoreRules,
-        limits: UpperLimits | None = None,
+        limits: WrittenLimits | None = None,
     ) -> None:
         self._folders = tuple(folders)
         self._folder = folder
@@ -58,7 +59,7 @@ class OverlayLayer:
         self._programs = programs
         self._environment = environment
         self._rules = {path: rules(path) for path in folders}
-        self._limits = limits or UpperLimits()
+        self._limits = limits or WrittenLimits()
         self._known: dict[str, tuple[Over, Upper] | None] = {}  # by root; None: can only be shown read-only
         self._shown: tuple[str, ...] = ()  # the roots of the next command, outermost first
         for path in sandbox.folders:

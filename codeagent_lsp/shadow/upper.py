@@ -1,83 +1,45 @@
-"""The upper folder of one overlay: what is put into it before a command, and what a command left in it.
+"""The upper folder of one overlay: what is put into it before a command, and taken back before the next.
 
 It holds only differences from the disk, in the format of overlayfs: files, whiteouts (character devices 0/0) for
 deleted ones, and opaque folders that hide all below them. It is used while nothing is mounted on it. Not here: mounting
-(`overlay.py`), walking (`upper_walk.py`).
+(`overlay.py`), walking (`upper_walk.py`), what a command left in it (`upper_changes.py`).
 """
-
-# ruff: noqa: PTH119, PTH208 - plain strings are several times faster in a walk
 
 from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from codeagent_lsp.shadow.folder import remove_tree
-from codeagent_lsp.shadow.shell import Written, WrittenKind
 from codeagent_lsp.shadow.text_times import TextTimes
+from codeagent_lsp.shadow.upper_changes import UpperChanges
 from codeagent_lsp.shadow.upper_walk import (
-    MAX_DEPTH,
     OPAQUE,
     VERSION_CONTROL,
+    Rules,
     Stamp,
     UpperEntry,
+    UpperPaths,
     forget_origin,
-    has_files,
     is_binary,
     is_folder,
-    listed,
     lstat,
     read,
     same_as_disk,
     same_link,
-    walk,
 )
-from codeagent_lsp.workspace.files.ignore import FolderRules
-
-Rules = Callable[[], FolderRules | None]
-"""Returns the current ignore rules at the top of a folder; None if all of it is ignored."""
-
-
-@dataclass(frozen=True, slots=True)
-class UpperLimits:
-    """Most bytes of one text, and most files and bytes of all that one command wrote; more is only counted."""
-
-    file_bytes: int = 1 << 20
-    files: int = 500
-    total_bytes: int = 16 << 20
-
-
-@dataclass
-class WrittenFiles:
-    """The changed files found so far, by path, within the limits."""
-
-    limits: UpperLimits
-    files: dict[str, Written] = field(default_factory=dict)
-    more: int = 0
-    size: int = 0
-
-    def add(self, path: str, kind: WrittenKind, data: bytes = b"") -> None:
-        """Add one file, or only count it beyond the limits."""
-        if path in self.files:
-            return
-        if len(self.files) >= self.limits.files or self.size + len(data) > self.limits.total_bytes:
-            self.more += 1
-            return
-        self.size += len(data)
-        self.files[path] = Written(path, kind, data)
+from codeagent_lsp.shadow.written_files import WrittenFiles, WrittenLimits
 
 
 class Upper:
     """The upper folder `upper` over the folder `root`, an absolute real path."""
 
-    def __init__(self, root: str, upper: str, rules: Rules, limits: UpperLimits | None = None) -> None:
-        self.root = root
-        self._upper = upper
+    def __init__(self, root: str, upper: str, rules: Rules, limits: WrittenLimits | None = None) -> None:
+        self._paths = UpperPaths(root, upper)
         self._rules = rules
-        self._limits = limits or UpperLimits()
+        self._limits = limits or WrittenLimits()
         self._wanted: Mapping[str, bytes | None] = {}
         self._stamps: dict[str, Stamp] = {}
         self._times = TextTimes()
@@ -86,11 +48,11 @@ class Upper:
         """Update the folder to `wanted`, by absolute path. Ignored files and those that cannot become an edit stay."""
         wanted = {path: data for path, data in wanted.items() if not self._is_version_control(path)}
         for path in [path for path, data in wanted.items() if data is not None]:
-            wanted.update({folder: None for folder in self._above(path) if _is_in_the_way(folder, wanted)})
+            wanted.update({folder: None for folder in self._paths.above(path) if _is_in_the_way(folder, wanted)})
         emptied: set[str] = set()
         for path in self._wanted.keys() - wanted.keys():  # ignored or not, it was we who laid it
             self._drop(path)
-            emptied.update(self._above(path))
+            emptied.update(self._paths.above(path))
         self._wanted = wanted
         for entry in reversed(list(self._walk())):
             self._take_back(entry, emptied)
@@ -103,99 +65,7 @@ class Upper:
 
     def collect(self, found: WrittenFiles) -> None:
         """Add to `found` the differences from the prepared state."""
-        met = set()
-        for entry in self._walk():
-            met.add(entry.path)
-            if entry.is_version_control:
-                if not entry.is_folder or entry.hides or has_files(entry.upper):
-                    found.add(entry.path, "git")
-            elif not entry.ignored:
-                self._collect_entry(entry, found)
-        for path, data in self._wanted.items():
-            if data is not None and path not in met and not os.path.lexists(self._place(path)):
-                self._gone(path, found)
-
-    def _collect_entry(self, entry: UpperEntry, found: WrittenFiles) -> None:
-        if entry.is_folder:
-            self._hidden_by(entry, found)
-        elif self._stamps.get(entry.path) == entry.stamp:
-            pass
-        elif entry.is_whiteout:
-            self._deleted(entry.path, entry.lower, entry.rules, found)
-        else:
-            if entry.lower is not None and is_folder(entry.lower):
-                self._deleted(entry.path, entry.lower, entry.rules, found)
-            if (written := self._changed(entry)) is not None:
-                found.add(written.path, written.kind, written.data)
-
-    def _hidden_by(self, entry: UpperEntry, found: WrittenFiles) -> None:
-        """Collect the files on the disk that a folder in the upper hides."""
-        if entry.lower is None or entry.inner is None or not os.path.lexists(entry.lower):
-            return
-        if not is_folder(entry.lower):
-            self._deleted(entry.path, entry.lower, entry.rules, found)
-        elif entry.hides:
-            here = set(os.listdir(entry.upper))
-            for name in listed(entry.lower):
-                if name not in here:
-                    self._deleted(f"{entry.path}/{name}", f"{entry.lower}/{name}", entry.inner, found)
-
-    def _deleted(self, path: str, lower: str | None, rules: FolderRules, found: WrittenFiles) -> None:
-        """Collect the deletion of `path`, or of every file below a folder. `rules` are those of the folder above."""
-        if lower is None or not os.path.lexists(lower):
-            return
-        name, folder = os.path.basename(path), is_folder(lower)
-        if name in VERSION_CONTROL:
-            found.add(path, "git")
-        elif rules.ignores(name, is_dir=folder):
-            return
-        elif not folder:
-            if path not in self._wanted or self._wanted[path] is not None:
-                found.add(path, "deleted")
-        elif path.count("/") - self.root.count("/") < MAX_DEPTH:
-            inner = rules.enter(name)
-            for child in listed(lower):
-                self._deleted(f"{path}/{child}", f"{lower}/{child}", inner, found)
-
-    def _gone(self, path: str, found: WrittenFiles) -> None:
-        """Collect the deletion of a wanted file that is not on the disk, which leaves no whiteout."""
-        rules = self._rules()
-        for folder in self._above(path):
-            if rules is None or rules.ignores(os.path.basename(folder), is_dir=True):
-                return
-            rules = rules.enter(os.path.basename(folder))
-        if rules is not None and not rules.ignores(os.path.basename(path), is_dir=False):
-            found.add(path, "deleted")
-
-    def _changed(self, entry: UpperEntry) -> Written | None:
-        """Return how a file in the upper has changed; None if it has not."""
-        mode = entry.info.st_mode
-        if stat.S_ISLNK(mode):
-            return None if same_link(entry) else Written(entry.path, "symlink")
-        if not stat.S_ISREG(mode):
-            return Written(entry.path, "special")
-        if (before := self._mode_before(entry)) is not None and self._same_bytes(entry):
-            return None if stat.S_IMODE(mode) == stat.S_IMODE(before) else Written(entry.path, "mode")
-        if entry.info.st_size > self._limits.file_bytes:
-            return Written(entry.path, "large")
-        if is_binary(entry.upper):
-            return Written(entry.path, "binary")
-        return Written(entry.path, "text", read(entry.upper))
-
-    def _mode_before(self, entry: UpperEntry) -> int | None:
-        """Return the mode of the file before the command; None if there was no such file."""
-        if entry.path in self._wanted:
-            stamp = self._stamps.get(entry.path)
-            return stamp[4] if stamp is not None and self._wanted[entry.path] is not None else None
-        info = lstat(entry.lower)
-        return info.st_mode if info is not None and stat.S_ISREG(info.st_mode) else None
-
-    def _same_bytes(self, entry: UpperEntry) -> bool:
-        """Return whether the file has its prepared bytes: the wanted ones, else those on the disk."""
-        if entry.path in self._wanted:
-            wanted = self._wanted[entry.path]
-            return wanted is not None and len(wanted) == entry.info.st_size and wanted == read(entry.upper)
-        return same_as_disk(entry)
+        UpperChanges(self._paths, self._wanted, self._stamps, self._rules(), found).collect()
 
     def _take_back(self, entry: UpperEntry, emptied: set[str]) -> None:
         """Remove an entry that must not stay for the next command. Contents come before their folder."""
@@ -203,12 +73,12 @@ class Upper:
             _clear_mark(entry.upper)
             is_merged = entry.lower is not None and is_folder(entry.lower)
             if (is_merged or entry.path in emptied) and _remove_empty(entry.upper):
-                emptied.update(self._above(entry.path))
+                emptied.update(self._paths.above(entry.path))
         elif entry.is_version_control or (
             not entry.ignored and entry.path not in self._wanted and (entry.is_whiteout or self._is_stale(entry))
         ):
             self._drop(entry.path)
-            emptied.update(self._above(entry.path))
+            emptied.update(self._paths.above(entry.path))
 
     def _is_stale(self, entry: UpperEntry) -> bool:
         """Return whether a file is text that is no longer wanted, or a plain copy of the file on the disk."""
@@ -224,7 +94,7 @@ class Upper:
 
     def _lay(self, path: str, data: bytes | None) -> None:
         """Write a file with these bytes at `path`, or a whiteout for None."""
-        place = self._place(path)
+        place = self._paths.place(path)
         info, below = lstat(place), self._on_disk(path)
         is_file = info is not None and stat.S_ISREG(info.st_mode)
         if data is not None and is_file and info is not None and info.st_size == len(data) and read(place) == data:
@@ -244,26 +114,26 @@ class Upper:
 
     def _make_folders(self, path: str) -> bool:
         """Create the folders above `path`; return False if a wanted file is in the way."""
-        for folder in self._above(path):
+        for folder in self._paths.above(path):
             if self._wanted.get(folder) is not None:
                 return False
-            if not is_folder(self._place(folder)):
+            if not is_folder(self._paths.place(folder)):
                 self._drop(folder)
-                Path(self._place(folder)).mkdir()
+                Path(self._paths.place(folder)).mkdir()
                 below = lstat(folder)
                 mode = stat.S_IMODE(below.st_mode) | 0o700 if below and stat.S_ISDIR(below.st_mode) else 0o755
-                Path(self._place(folder)).chmod(mode)
+                Path(self._paths.place(folder)).chmod(mode)
         return True
 
     def _on_disk(self, path: str) -> os.stat_result | None:
         """Return the status of a file on the disk; None if there is none, it is a folder, or it is behind a link."""
-        info = lstat(path) if all(map(is_folder, self._above(path))) else None
+        info = lstat(path) if all(map(is_folder, self._paths.above(path))) else None
         return None if info is None or stat.S_ISDIR(info.st_mode) else info
 
     def _drop(self, path: str) -> None:
         """Remove a path from the upper without following links above it."""
-        place = self._place(path)
-        if not all(is_folder(self._place(folder)) for folder in self._above(path)):
+        place = self._paths.place(path)
+        if not all(is_folder(self._paths.place(folder)) for folder in self._paths.above(path)):
             return
         if is_folder(place):
             remove_tree(place)
@@ -271,20 +141,10 @@ class Upper:
             Path(place).unlink()
 
     def _walk(self) -> Iterator[UpperEntry]:
-        rules = self._rules()
-        return iter(()) if rules is None else walk(self.root, self._upper, rules)
-
-    def _place(self, path: str) -> str:
-        """Return the place of a path in the upper."""
-        return self._upper + path.removeprefix(self.root)
-
-    def _above(self, path: str) -> list[str]:
-        """Return the folders between the root and `path`, outermost first."""
-        parts = path.removeprefix(self.root + "/").split("/")[:-1]
-        return [f"{self.root}/{'/'.join(parts[: end + 1])}" for end in range(len(parts))]
+        return self._paths.walk(self._rules())
 
     def _is_version_control(self, path: str) -> bool:
-        return not VERSION_CONTROL.isdisjoint(path.removeprefix(self.root + "/").split("/"))
+        return not VERSION_CONTROL.isdisjoint(path.removeprefix(self._paths.root + "/").split("/"))
 
 
 def _is_in_the_way(folder: str, wanted: Mapping[str, bytes | None]) -> bool:

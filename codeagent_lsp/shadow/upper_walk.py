@@ -1,7 +1,7 @@
 """Walking the upper folder of an overlay together with the disk below it, and comparing single files of both.
 
 Never follows a link, and reads a command's files even without access rights. Changes nothing else. Not here: what the
-differences mean (`upper.py`).
+differences mean (`upper_changes.py`).
 """
 
 # ruff: noqa: PTH101, PTH115, PTH123, PTH208 - plain strings are several times faster in a walk
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
@@ -28,6 +28,9 @@ _PIECE = 1 << 20
 _WIDE_MARKS = (b"\xff\xfe", b"\xfe\xff")
 
 Stamp = tuple[int, int, int, int, int]
+
+Rules = Callable[[], FolderRules | None]
+"""Returns the current ignore rules at the top of a folder; None if all of it is ignored."""
 
 
 class UpperEntry(NamedTuple):
@@ -69,6 +72,30 @@ class UpperEntry(NamedTuple):
         return (info.st_ino, info.st_size, info.st_mtime_ns, info.st_ctime_ns, info.st_mode)
 
 
+class UpperPaths(NamedTuple):
+    """The folder `root` of the disk, an absolute real path, and the folder `upper` over it."""
+
+    root: str
+    upper: str
+
+    def place(self, path: str) -> str:
+        """Return the place of a path in the upper."""
+        return self.upper + path.removeprefix(self.root)
+
+    def above(self, path: str) -> list[str]:
+        """Return the folders between the root and `path`, outermost first."""
+        parts = path.removeprefix(self.root + "/").split("/")[:-1]
+        return [f"{self.root}/{'/'.join(parts[: end + 1])}" for end in range(len(parts))]
+
+    def walk(self, rules: FolderRules | None) -> Iterator[UpperEntry]:
+        """Yield all entries of the upper, sorted, folders before their contents; none if `rules` is None.
+
+        Folders that are ignored or belong to version control are yielded but not entered.
+        """
+        if rules is not None:
+            yield from _walk(_Place(self.root, self.upper, self.root if is_folder(self.root) else None, rules))
+
+
 class _Place(NamedTuple):
     """A folder during the walk: as the command sees it, in the upper, and on the disk if it is one there."""
 
@@ -78,14 +105,6 @@ class _Place(NamedTuple):
     rules: FolderRules
     hides: bool = False
     depth: int = 0
-
-
-def walk(root: str, upper: str, rules: FolderRules) -> Iterator[UpperEntry]:
-    """Yield all entries in `upper` over the folder `root`, sorted, folders before their contents.
-
-    Folders that are ignored or belong to version control are yielded but not entered.
-    """
-    yield from _walk(_Place(root, upper, root if is_folder(root) else None, rules))
 
 
 def lstat(path: str | None) -> os.stat_result | None:

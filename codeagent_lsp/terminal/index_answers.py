@@ -8,12 +8,12 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 
-from codeagent_lsp.config import environment_layer, load
 from codeagent_lsp.errors import UsageError
 from codeagent_lsp.index.answers import Answers
 from codeagent_lsp.index.chunks import Chunk
 from codeagent_lsp.index.rank import Task
 from codeagent_lsp.index.repomap import estimate_tokens
+from codeagent_lsp.settings_layers import environment_layer, load
 from codeagent_lsp.terminal.index_place import DONE, FAILED, IndexLocation, brought_up, say, with_index
 from codeagent_lsp.terminal.safe import one_line, visible
 from codeagent_lsp.texts import text

@@ -17,10 +17,11 @@ from rich.text import Text
 
 from codeagent_lsp.agent.forms.form import AnswerForm
 from codeagent_lsp.agent.forms.proof import Proof, ProofStore, Score
-from codeagent_lsp.config import ModelSettings, environment_layer, load
+from codeagent_lsp.config import ModelSettings
 from codeagent_lsp.errors import UserError
 from codeagent_lsp.llm import download, weights
 from codeagent_lsp.llm.providers.embedded import engine_installed
+from codeagent_lsp.settings_layers import environment_layer, load
 from codeagent_lsp.state import state_root
 from codeagent_lsp.terminal.locales import user_locale
 from codeagent_lsp.terminal.options import settings_of

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from codeagent_lsp.config import load
 from codeagent_lsp.errors import UsageError
+from codeagent_lsp.settings_layers import load
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,9 +12,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from codeagent_lsp.config import environment_layer, load
 from codeagent_lsp.doctor import Check, diagnose
 from codeagent_lsp.errors import UsageError
+from codeagent_lsp.settings_layers import environment_layer, load
 from codeagent_lsp.state import workspace_state
 from codeagent_lsp.terminal.locales import user_locale
 from codeagent_lsp.terminal.safe import visible

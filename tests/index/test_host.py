@@ -15,6 +15,7 @@ import pytest
 
 from codeagent_lsp.config import IndexSettings
 from codeagent_lsp.errors import EditorError, ErrorType, ToolFailed
+from codeagent_lsp.index import current
 from codeagent_lsp.index import feed as feeds
 from codeagent_lsp.index import host as hosts
 from codeagent_lsp.index.chunks import Chunk
@@ -169,7 +170,7 @@ class TestReady:
     async def test_what_is_fresh_is_not_looked_at_again(
         self, root: Path, monkeypatch: pytest.MonkeyPatch, *, watched: bool
     ) -> None:
-        monkeypatch.setattr(hosts, "FRESH", 0.05)
+        monkeypatch.setattr(current, "FRESH", 0.05)
         async with rig(root, watched=watched) as made:
             await made.host.ready(20.0)
             await asyncio.sleep(0.2)

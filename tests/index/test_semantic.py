@@ -12,8 +12,8 @@ import pytest
 
 from codeagent_lsp.errors import ContextOverflow, ModelUnreachable
 from codeagent_lsp.index import semantic
-from codeagent_lsp.index.chunks import Chunk
-from codeagent_lsp.index.semantic import BATCH, MAX_CHARS, PORTION, Semantic, is_worth_it, key_of, text_of
+from codeagent_lsp.index.chunk_reader import MAX_CHARS
+from codeagent_lsp.index.semantic import BATCH, PORTION, Semantic, is_worth_it
 from codeagent_lsp.index.service import IndexService
 from codeagent_lsp.index.vectors import Vectors, VectorsUnusable, installed
 from tests.index.meaning import SIZE, Meaning, Memory, vector
@@ -294,14 +294,6 @@ async def test_nothing_to_look_for(root: Path, query: str) -> None:
 )
 def test_what_is_embedded(path: str, worth: bool) -> None:
     assert is_worth_it(path) is worth
-
-
-def test_the_key_is_that_of_the_content() -> None:
-    one, moved = Chunk("a.py", 1, 2, "x", 0.5, "f"), Chunk("b/c.py", 7, 8, "x", 0.1, "f")
-    assert key_of(one) == key_of(moved)
-    assert key_of(one) != key_of(Chunk("a.py", 1, 2, "y", 0.5, "f"))
-    assert text_of(one) == "f\nx"
-    assert len(text_of(Chunk("a.py", 1, 2, "x" * 9000))) == MAX_CHARS
 
 
 @pytest.mark.slow  # LanceDB takes a second to load

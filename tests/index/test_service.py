@@ -15,7 +15,7 @@ import pytest
 
 from codeagent_lsp.config import IndexSettings
 from codeagent_lsp.index.opening import open_index
-from codeagent_lsp.index.service import IndexService, Status
+from codeagent_lsp.index.service import IndexService, LastScan, Status
 from tests.index.workspaces import children, many, service, settle, write
 
 
@@ -171,21 +171,21 @@ class TestLife:
         write(root, {"a.py": "def one(): pass\n"})
         async with service(root, store=path) as index:
             await index.refresh()
-            seen = index.checked
+            seen = index.last_scan.ended
             assert seen is not None
             write(root, {"b.py": "def two(): pass\n"})
             await index.refresh(age=60)
-            assert index.checked == seen
+            assert index.last_scan.ended == seen
             assert index.view().defining("two") == ()
             await index.refresh()
-            assert index.checked > seen
+            assert index.last_scan.ended > seen
             assert index.view().defining("two") == ("b.py",)
 
     async def test_single_files_are_no_look_at_everything(self, root: Path, path: Path) -> None:
         write(root, {"a.py": "def one(): pass\n"})
         async with service(root, store=path) as index:
             await index.changed([str(root / "a.py")])
-            assert index.checked is None
+            assert index.last_scan.ended is None
 
     async def test_closed_it_leaves_no_task(self, root: Path, path: Path) -> None:
         before = asyncio.all_tasks()
@@ -287,3 +287,18 @@ class TestLife:
 
 def _enabled() -> IndexSettings:
     return IndexSettings(enabled=True)
+
+
+@pytest.mark.parametrize(
+    ("passed", "seconds", "age", "fresh"),
+    [(1, 0, 5, True), (9, 0, 5, False), (9, 1, 5, True), (11, 1, 5, False), (1, 1, 0, False), (None, 9, 5, False)],
+)
+def test_a_scan_counts_as_fresh_for_longer_where_it_takes_long(
+    passed: float | None, seconds: float, age: float, *, fresh: bool
+) -> None:
+    scanned = LastScan(None if passed is None else time.monotonic() - passed, seconds)
+    assert scanned.is_fresh(age) is fresh
+
+
+def test_polling_pauses_for_longer_where_a_scan_takes_long() -> None:
+    assert (LastScan(seconds=0.1).pause(30), LastScan(seconds=2).pause(30)) == (30, 100)

@@ -121,7 +121,7 @@ def test_only_what_changed_is_copied_again(bench: Bench, monkeypatch: pytest.Mon
         copied.append(Path(source).name)
         return real(source, target)
 
-    monkeypatch.setattr("codeagent_lsp.shadow.mirror.copy_file", counted)
+    monkeypatch.setattr("codeagent_lsp.shadow.private_copy.copy_file", counted)
     bench.write("7.txt", "changed\n")
     bench.run("echo x > 9.txt")
     bench.prepare()

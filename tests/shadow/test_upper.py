@@ -10,8 +10,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from codeagent_lsp.shadow.upper import Upper, UpperLimits, WrittenFiles
+from codeagent_lsp.shadow.upper import Upper
 from codeagent_lsp.shadow.upper_walk import OPAQUE
+from codeagent_lsp.shadow.written_files import WrittenFiles, WrittenLimits
 from codeagent_lsp.workspace.files.ignore import IgnoreRules
 from tests.shadow.rig import snapshot
 
@@ -21,12 +22,12 @@ Told = dict[str, tuple[str, bytes]]
 class Pair:
     """A folder on the disk and its upper."""
 
-    def __init__(self, base: Path, limits: UpperLimits | None = None) -> None:
+    def __init__(self, base: Path, limits: WrittenLimits | None = None) -> None:
         self.disk, self.up = base / "disk", base / "up"
         self.disk.mkdir()
         self.up.mkdir()
         rules = IgnoreRules(str(self.disk))
-        self.limits = limits or UpperLimits()
+        self.limits = limits or WrittenLimits()
         self.upper = Upper(str(self.disk), str(self.up), rules.at_root, self.limits)
 
     def prepare(self, **wanted: bytes | None) -> None:
@@ -203,14 +204,14 @@ def test_repositories_are_told_and_never_kept(pair: Pair) -> None:
     ],
 )
 def test_the_kind_of_a_file(tmp_path: Path, data: bytes, kind: str) -> None:
-    made = Pair(tmp_path, UpperLimits(file_bytes=100_000))
+    made = Pair(tmp_path, WrittenLimits(file_bytes=100_000))
     made.prepare()
     (made.up / "f").write_bytes(data)
     assert made.told() == {"f": (kind, data if kind == "text" else b"")}
 
 
 def test_what_is_too_much_is_counted(tmp_path: Path) -> None:
-    made = Pair(tmp_path, UpperLimits(files=3, total_bytes=10))
+    made = Pair(tmp_path, WrittenLimits(files=3, total_bytes=10))
     made.prepare()
     for number in range(5):
         (made.up / f"f{number}").write_bytes(b"1234")

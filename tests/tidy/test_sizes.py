@@ -16,7 +16,7 @@ MODULE_LINES, FUNCTION_LINES, CLASS_METHODS = 500, 60, 20
 TABLES = {"codeagent_lsp.texts"}  # one entry per sentence: as long as the product has things to say
 
 # Today's largest of each kind.
-LARGEST_MODULE = 455
+LARGEST_MODULE = 442
 LARGEST_FUNCTION = 40
 MOST_METHODS = 20
 

@@ -16,9 +16,10 @@ from itertools import islice
 from typing import Literal, NamedTuple, Protocol
 
 from codeagent_lsp.errors import FileRefused
+from codeagent_lsp.workspace.files.confined_file import FileKind
 from codeagent_lsp.workspace.files.folder_tree import FolderTree, ListedEntry
 from codeagent_lsp.workspace.files.ignore import IgnoreRules
-from codeagent_lsp.workspace.files.paths import FileKind, Roots, is_untitled
+from codeagent_lsp.workspace.files.paths import Roots, is_untitled
 from codeagent_lsp.workspace.text.document import Document
 from codeagent_lsp.workspace.text.encoding import Encoding, decode
 

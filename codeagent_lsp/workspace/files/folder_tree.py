@@ -12,8 +12,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from codeagent_lsp.errors import FileRefused
+from codeagent_lsp.workspace.files.confined_file import Child, FileKind
 from codeagent_lsp.workspace.files.ignore import FolderRules, IgnoreRules
-from codeagent_lsp.workspace.files.paths import Child, FileKind, Roots, is_untitled
+from codeagent_lsp.workspace.files.paths import Roots, is_untitled
 
 
 class ListedEntry(NamedTuple):

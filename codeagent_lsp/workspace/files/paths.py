@@ -1,40 +1,28 @@
 """Confinement of paths to the workspace: from a path written by a model or a user to a file, or a refusal.
 
-`Roots.resolve` checks names; `read_bytes`, `scan` and `stat` then walk from the folder's file descriptor without
-following links, so a link that is swapped in after the check (TOCTOU) is not followed. Not here: the meaning of names
-(`sensitive.py`), staged and unsaved text (`file_view.py`), approval to leave the workspace
-(`tools/permissions/`).
+`Roots.resolve` checks names; what is opened later follows no link that is swapped in after the check (TOCTOU), see
+`confined_file.py`. Not here: the meaning of names (`sensitive.py`), names relative to a folder (`folder_names.py`),
+staged and unsaved text (`file_view.py`), approval to leave the workspace (`tools/permissions/`).
 """
 
-# ruff: noqa: PTH100, PTH114, PTH117, PTH118 - a path is judged as it was written; Path would tidy it first
+# ruff: noqa: PTH100, PTH114, PTH118 - a path is judged as it was written; Path would tidy it first
 
 from __future__ import annotations
 
 import os
 import re
 import stat
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Literal, NamedTuple
 
-from codeagent_lsp.errors import FileRefused, PathRefused
+from codeagent_lsp.errors import PathRefused
 from codeagent_lsp.workspace.files import sensitive, uris
-
-FileKind = Literal["file", "folder", "link", "other"]
+from codeagent_lsp.workspace.files.confined_file import Child, ConfinedFile, FileKind, kind_of
+from codeagent_lsp.workspace.files.folder_names import FolderNames
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 _ESCAPED_AGAIN = re.compile(r"%(?:25|2e|2f|5c|00)", re.IGNORECASE)
 _KERNEL = frozenset({"proc", "sys", "dev"})
-_READ = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NOCTTY
-_ENTER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-
-
-class Child(NamedTuple):
-    """One name in a folder and its kind."""
-
-    name: str
-    kind: FileKind
 
 
 class Roots:
@@ -43,6 +31,7 @@ class Roots:
     def __init__(self, folders: Iterable[str]) -> None:
         written = [os.path.abspath(folder) for folder in folders]
         self._real = tuple(dict.fromkeys(os.path.realpath(folder) for folder in written))
+        self._names = FolderNames(self._real)
         self._aliases = [(folder, os.path.realpath(folder)) for folder in (*self._real, *written)]
 
     @property
@@ -60,7 +49,7 @@ class Roots:
         """
         if is_untitled(path):
             return path
-        named = self._absolute(_plain(path))
+        named = self._names.absolute(_plain(path))
         real = _real(path, named)
         root = self.root_of(real)
         if root is None or self._holder(named) not in (root, None):
@@ -79,11 +68,7 @@ class Roots:
         root = self.root_of(path)
         if root is None or is_untitled(path):
             return path
-        inner = os.path.relpath(path, root)
-        if len(self._real) == 1:
-            return inner
-        label = self._label(root)
-        return label if inner == "." else f"{label}/{inner}"
+        return self._names.relative(path, root)
 
     def is_protected(self, path: str) -> bool:
         """Return whether writing to `path` needs its own approval.
@@ -107,56 +92,26 @@ class Roots:
         Raises FileRefused if it is missing, not a regular file, unreadable or longer than `limit`, PathRefused if
         outside.
         """
-        with self._opened(path, _READ) as fd:
-            info = os.fstat(fd)
-            if not stat.S_ISREG(info.st_mode):
-                raise FileRefused(f"{self.relative(path)} is {_what(info.st_mode)}, not a file of text.")
-            if info.st_size > limit:
-                raise FileRefused(_too_large(self.relative(path), info.st_size, limit))
-            data = _read(fd, limit + 1)
-        if len(data) > limit:
-            raise FileRefused(_too_large(self.relative(path), len(data), limit))
-        return data
+        return self._at(path).read_bytes(limit)
 
     def scan(self, path: str) -> tuple[Child, ...]:
         """Return the names in a folder at a resolved `path`, unsorted.
 
         Raises FileRefused if it is not a readable folder.
         """
-        with self._opened(path, _ENTER) as fd, os.scandir(fd) as entries:
-            return tuple(Child(entry.name, _entry_kind(entry)) for entry in entries)
+        return self._at(path).scan()
 
     def stat(self, path: str) -> os.stat_result | None:
         """Return the status of a resolved `path` without following links; None if nothing is there."""
         try:
-            with self._parent(path) as (folder, name):
-                return os.stat(name, dir_fd=folder, follow_symlinks=False)
-        except (FileRefused, PathRefused, OSError):
+            return self._at(path).stat()
+        except PathRefused:
             return None
 
     def kind(self, path: str) -> FileKind | None:
         """Return the kind of file at a resolved `path`; None if nothing is there."""
         info = self.stat(path)
-        return None if info is None else _mode_kind(info.st_mode)
-
-    def _absolute(self, path: str) -> str:
-        if os.path.isabs(path):
-            return path
-        if not self._real:
-            raise PathRefused("No workspace folder is open, so there are no files to name.")
-        candidates = self._labelled(path) + [os.path.join(root, path) for root in self._real]
-        return next((found for found in candidates if os.path.lexists(found)), candidates[0])
-
-    def _labelled(self, path: str) -> list[str]:
-        """Return the paths that `path` may mean if it begins with a folder's label, as written by `relative`."""
-        if len(self._real) == 1:
-            return []
-        label, _, rest = path.partition("/")
-        return [os.path.join(root, rest) for root in self._real if self._label(root) == label]
-
-    def _label(self, root: str) -> str:
-        names = [Path(other).name for other in self._real]
-        return root if names.count(Path(root).name) > 1 else Path(root).name
+        return None if info is None else kind_of(info.st_mode)
 
     def _holder(self, named: str) -> str | None:
         """Return the workspace folder that contains `named` before any link is followed, or None."""
@@ -174,42 +129,11 @@ class Roots:
         root = self.root_of(path)
         return Path(path).parts[len(Path(root).parts) :] if root else Path(path).parts[1:]
 
-    @contextmanager
-    def _opened(self, path: str, flags: int) -> Iterator[int]:
-        with self._parent(path) as (folder, name):
-            fd = self._open_at(folder, name, flags, path)
-        try:
-            yield fd
-        finally:
-            os.close(fd)
-
-    @contextmanager
-    def _parent(self, path: str) -> Iterator[tuple[int, str]]:
-        """Yield the descriptor of `path`'s folder and its last name, opened part by part from the root's descriptor."""
+    def _at(self, path: str) -> ConfinedFile:
         root = self.root_of(path)
         if root is None:
             raise PathRefused(f"{path!r} is outside the workspace. Use a path inside it.")
-        *folders, name = self._parts(path) or (".",)
-        fd = self._open_at(None, root, _ENTER, path)
-        try:
-            for folder in folders:
-                inner = self._open_at(fd, folder, _ENTER, path)
-                os.close(fd)
-                fd = inner
-            yield fd, name
-        finally:
-            os.close(fd)
-
-    def _open_at(self, folder: int | None, name: str, flags: int, path: str) -> int:
-        try:
-            # Opening a device may have effects, so its type is checked first; O_NOFOLLOW guards against a swap.
-            if flags == _READ:
-                _refuse_special(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode, self.relative(path))
-            return os.open(name, flags, dir_fd=folder)
-        except FileNotFoundError:
-            raise FileRefused(f"{self.relative(path)} does not exist.") from None
-        except OSError as error:
-            raise FileRefused(f"{self.relative(path)} cannot be opened: {error.strerror}.") from None
+        return ConfinedFile(path, root, self._parts(path), self.relative)
 
 
 def is_untitled(path: str) -> bool:
@@ -267,54 +191,9 @@ def _refuse_traps(path: str, real: str, root: str) -> None:
         raise PathRefused(f"{path!r} ends in a dot or a blank. Give the name without it.")
 
 
-def _refuse_special(mode: int, shown: str) -> None:
-    if not (stat.S_ISREG(mode) or stat.S_ISLNK(mode)):
-        raise FileRefused(f"{shown} is {_what(mode)}, not a file of text.")
-
-
 def _has_twins(info: os.stat_result | None) -> bool:
     return info is not None and stat.S_ISREG(info.st_mode) and info.st_nlink > 1
 
 
-def _too_large(shown: str, size: int, limit: int) -> str:
-    advice = "Look for the part you need with a command."
-    return f"{shown} has {size:,} bytes, more than the limit of {limit:,}. {advice}"
-
-
 def _starts(parts: tuple[str, ...], root: tuple[str, ...]) -> bool:
     return parts[: len(root)] == root
-
-
-def _read(fd: int, limit: int) -> bytes:
-    """Read at most `limit` bytes in small pieces, as sizes reported by a file system can be wrong."""
-    pieces: list[bytes] = []
-    while limit > 0 and (piece := os.read(fd, min(limit, 1 << 20))):
-        pieces.append(piece)
-        limit -= len(piece)
-    return b"".join(pieces)
-
-
-def _what(mode: int) -> str:
-    names = {
-        stat.S_IFDIR: "a folder",
-        stat.S_IFIFO: "a pipe",
-        stat.S_IFSOCK: "a socket",
-        stat.S_IFLNK: "a link",
-    }
-    return names.get(stat.S_IFMT(mode), "a device")
-
-
-def _mode_kind(mode: int) -> FileKind:
-    if stat.S_ISREG(mode):
-        return "file"
-    if stat.S_ISDIR(mode):
-        return "folder"
-    return "link" if stat.S_ISLNK(mode) else "other"
-
-
-def _entry_kind(entry: os.DirEntry[str]) -> FileKind:
-    if entry.is_symlink():
-        return "link"
-    if entry.is_dir(follow_symlinks=False):
-        return "folder"
-    return "file" if entry.is_file(follow_symlinks=False) else "other"

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from codeagent_lsp import config, events, protocol, vscode_mirror
+from codeagent_lsp import events, protocol, vscode_mirror
+from codeagent_lsp.settings_catalogue import catalogue
 
 MANIFEST = json.dumps(
     {
@@ -23,14 +24,14 @@ def _properties() -> dict[str, Any]:
 
 def test_every_setting_but_secrets_is_declared() -> None:
     properties = _properties()
-    for setting in config.catalogue():
+    for setting in catalogue():
         assert (f"codeagent.{setting.key}" in properties) is not setting.metadata["secret"], setting.key
 
 
 def test_what_a_workspace_must_not_set_is_restricted() -> None:
     data = json.loads(vscode_mirror.manifest(MANIFEST))
     restricted = data["capabilities"]["untrustedWorkspaces"]["restrictedConfigurations"]
-    for setting in config.catalogue():
+    for setting in catalogue():
         expected = setting.metadata["restricted"] and not setting.metadata["secret"]
         assert (f"codeagent.{setting.key}" in restricted) is expected, setting.key
     assert "codeagent.server.command" in restricted

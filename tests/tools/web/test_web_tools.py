@@ -9,8 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from codeagent_lsp.config import Settings, WebSettings, load
+from codeagent_lsp.config import Settings, WebSettings
 from codeagent_lsp.messages import ToolResult
+from codeagent_lsp.settings_catalogue import public_dict
+from codeagent_lsp.settings_layers import environment_layer, load
 from codeagent_lsp.state import workspace_state
 from codeagent_lsp.tools.context import Redaction
 from codeagent_lsp.tools.executor import ToolExecutor
@@ -317,8 +319,6 @@ async def test_a_service_without_a_key(web: WebBench) -> None:
 
 
 def test_the_key_comes_from_the_settings_and_is_not_shown(key: str) -> None:
-    from codeagent_lsp.config import environment_layer, public_dict
-
     settings, problems = load(environment_layer({"TAVILY_API_KEY": key}), {"web": {"searchProvider": 5}})
     assert settings.web.search_api_key == key and len(problems) == 1
     assert key not in repr(public_dict(settings))

@@ -1,0 +1,91 @@
+"""The catalogue of all settings, derived from their declarations: public key, type, default and metadata of each.
+
+Not here: the declarations (`config.py`), reading values (`settings_layers.py`).
+"""
+
+from __future__ import annotations
+
+import types
+import typing
+from collections.abc import Iterator, Mapping
+from dataclasses import MISSING, Field, fields, is_dataclass
+from typing import Any, Literal, NamedTuple
+
+from codeagent_lsp.config import Settings
+
+
+class Setting(NamedTuple):
+    """One leaf of the settings tree: its public key, type, default and metadata (see `config.py`)."""
+
+    key: str
+    path: tuple[str, ...]
+    type: Any
+    default: Any
+    metadata: Mapping[str, Any]
+
+    @property
+    def alternatives(self) -> tuple[Any, ...]:
+        """Return the types that a value may have, without None."""
+        if typing.get_origin(self.type) in (typing.Union, types.UnionType):
+            return tuple(option for option in typing.get_args(self.type) if option is not type(None))
+        return (self.type,)
+
+
+def catalogue() -> tuple[Setting, ...]:
+    """Return all settings in the order of their declaration."""
+    return tuple(_walk(Settings, (), ()))
+
+
+def public_dict(settings: Settings) -> dict[str, Any]:
+    """Return every key with its value, secrets masked; safe to show."""
+    return {
+        setting.key: "***" if setting.metadata["secret"] and value else value
+        for setting in catalogue()
+        for value in [_get(settings, setting.path)]
+    }
+
+
+def allowed(setting: Setting) -> str:
+    """Return the values that a setting accepts, in words for users."""
+    words = " | ".join(_type_words(setting))
+    low, high = setting.metadata["minimum"], setting.metadata["maximum"]
+    if low is not None and high is not None:
+        return f"{words} ({low:g} … {high:g})"
+    return f"{words} (≥ {low:g})" if low is not None else words
+
+
+def _walk(cls: type, keys: tuple[str, ...], path: tuple[str, ...]) -> Iterator[Setting]:
+    hints = typing.get_type_hints(cls)
+    for item in fields(cls):
+        hint = hints[item.name]
+        here = (*keys, _camel(item.name))
+        if is_dataclass(hint):
+            yield from _walk(typing.cast(type, hint), here, (*path, item.name))
+        else:
+            yield Setting(".".join(here), (*path, item.name), hint, _default(item), item.metadata)
+
+
+def _default(item: Field[Any]) -> Any:
+    return item.default if item.default_factory is MISSING else item.default_factory()
+
+
+def _camel(name: str) -> str:
+    head, *tail = name.split("_")
+    return head + "".join(word.title() for word in tail)
+
+
+def _type_words(setting: Setting) -> Iterator[str]:
+    names = {bool: "true | false", str: "text", int: "whole number", float: "number"}
+    for option in setting.alternatives:
+        if typing.get_origin(option) is Literal:
+            yield from typing.get_args(option)
+        elif typing.get_origin(option) is tuple:
+            yield "list of texts"
+        else:
+            yield names.get(option, "object")
+
+
+def _get(settings: Any, path: tuple[str, ...]) -> Any:
+    for name in path:
+        settings = getattr(settings, name)
+    return settings

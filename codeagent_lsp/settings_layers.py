@@ -1,0 +1,122 @@
+"""Merging of settings from layers: plain mappings from the environment, the client and the command line.
+
+A bad value never stops the program, it is reported and ignored. Not here: which settings there are
+(`settings_catalogue.py`), reading the layers from the client and the command line (`server/settings.py`, `cli.py`).
+"""
+
+from __future__ import annotations
+
+import os
+import typing
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any, Literal
+
+from codeagent_lsp.config import Settings
+from codeagent_lsp.errors import SettingError
+from codeagent_lsp.settings_catalogue import Setting, allowed, catalogue
+
+
+def load(*layers: Mapping[str, Any]) -> tuple[Settings, list[SettingError]]:
+    """Return the defaults with each layer merged over them, later ones winning, and the problems found.
+
+    A layer has the shape of the section: nested by the dots of the keys, or flat with dotted keys.
+    """
+    settings = Settings()
+    problems: list[SettingError] = []
+    known = {setting.key: setting for setting in catalogue()}
+    for layer in layers:
+        for key, value in _flatten(layer, known):
+            setting = known.get(key)
+            if setting is None:
+                problems.append(SettingError("setting.unknown", key=f"codeagent.{key}"))
+            elif value is not None:
+                settings = _assign(settings, setting, value, problems)
+    return settings, problems
+
+
+def environment_layer(environ: Mapping[str, str] | None = None) -> dict[str, Any]:
+    """Return the layer of the environment variables; text is converted to the setting's type where possible."""
+    environ = os.environ if environ is None else environ
+    return {
+        setting.key: _from_text(setting, environ[name])
+        for setting in catalogue()
+        if (name := setting.metadata["env"]) and environ.get(name)
+    }
+
+
+def _flatten(layer: Mapping[str, Any], known: Mapping[str, Setting]) -> Iterator[tuple[str, Any]]:
+    pending: list[tuple[str, Any]] = [(str(key), value) for key, value in layer.items()]
+    while pending:
+        key, value = pending.pop(0)
+        inside = any(name.startswith(f"{key}.") for name in known)
+        if inside and isinstance(value, Mapping):
+            pending[:0] = [(f"{key}.{name}", item) for name, item in value.items()]
+        else:
+            yield key, value
+
+
+def _assign(settings: Settings, setting: Setting, value: Any, problems: list[SettingError]) -> Settings:
+    try:
+        return typing.cast(Settings, _set(settings, setting.path, _coerce(setting, value)))
+    except ValueError:
+        shown = "***" if setting.metadata["secret"] else repr(value)[:80]
+        problems.append(
+            SettingError(
+                "setting.bad",
+                key=f"codeagent.{setting.key}",
+                value=shown,
+                allowed=allowed(setting),
+                default=repr(setting.default),
+            )
+        )
+        return settings
+
+
+def _coerce(setting: Setting, value: Any) -> Any:
+    """Convert `value` to the setting's type; ValueError when it does not fit."""
+    for option in setting.alternatives:
+        if (result := _match(option, value)) is not None:
+            return _bounded(setting, result)
+    raise ValueError(setting.key)
+
+
+def _match(option: Any, value: Any) -> Any:
+    """Return `value` as one alternative of a type; None when it does not fit."""
+    if typing.get_origin(option) is Literal:
+        return value if isinstance(value, str) and value in typing.get_args(option) else None
+    if option is float:
+        return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+    if option in (bool, str, int):
+        return value if type(value) is option else None
+    if typing.get_origin(option) is tuple:
+        fits = isinstance(value, list | tuple) and all(isinstance(item, str) for item in value)
+        return tuple(value) if fits else None
+    return dict(value) if isinstance(value, Mapping) else None
+
+
+def _bounded(setting: Setting, value: Any) -> Any:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return value
+    low, high = setting.metadata["minimum"], setting.metadata["maximum"]
+    if (low is not None and not value >= low) or (high is not None and not value <= high):
+        raise ValueError(setting.key)
+    return value
+
+
+def _from_text(setting: Setting, value: str) -> Any:
+    for option in setting.alternatives:
+        if option is bool and value.lower() in ("1", "true", "yes", "on", "0", "false", "no", "off"):
+            return value.lower() in ("1", "true", "yes", "on")
+        if option in (int, float):
+            try:
+                return option(value)
+            except ValueError:
+                continue
+    return value
+
+
+def _set(node: Any, path: tuple[str, ...], value: Any) -> Any:
+    name, *rest = path
+    inner = _set(getattr(node, name), tuple(rest), value) if rest else value
+    return replace(node, **{name: inner})

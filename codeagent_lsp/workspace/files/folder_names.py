@@ -1,0 +1,52 @@
+"""Names of files relative to the workspace folders, as they are shown and as a model or a user may write them.
+
+Not here: whether a path is in the workspace (`paths.py`).
+"""
+
+# ruff: noqa: PTH117, PTH118 - a path is judged as it was written; Path would tidy it first
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from codeagent_lsp.errors import PathRefused
+
+
+class FolderNames:
+    """The names of `folders`, absolute real paths: where there are several, a file's name begins with its folder's."""
+
+    def __init__(self, folders: Sequence[str]) -> None:
+        self._folders = folders
+
+    def relative(self, path: str, root: str) -> str:
+        """Return `path` for display, relative to `root`, the folder that contains it."""
+        inner = os.path.relpath(path, root)
+        if len(self._folders) == 1:
+            return inner
+        label = self._label(root)
+        return label if inner == "." else f"{label}/{inner}"
+
+    def absolute(self, path: str) -> str:
+        """Return the absolute path for `path`: in the first folder that has it, else in the first folder.
+
+        Raises PathRefused if there is no folder.
+        """
+        if os.path.isabs(path):
+            return path
+        if not self._folders:
+            raise PathRefused("No workspace folder is open, so there are no files to name.")
+        candidates = self._labelled(path) + [os.path.join(root, path) for root in self._folders]
+        return next((found for found in candidates if os.path.lexists(found)), candidates[0])
+
+    def _labelled(self, path: str) -> list[str]:
+        """Return the paths that `path` may mean if it begins with a folder's label, as written by `relative`."""
+        if len(self._folders) == 1:
+            return []
+        label, _, rest = path.partition("/")
+        return [os.path.join(root, rest) for root in self._folders if self._label(root) == label]
+
+    def _label(self, root: str) -> str:
+        names = [Path(other).name for other in self._folders]
+        return root if names.count(Path(root).name) > 1 else Path(root).name
