@@ -17,7 +17,7 @@ from codeagent_lsp.agent.forms.envelope import read_envelope
 from codeagent_lsp.agent.replacement import replaced
 from tests.workspace.perturbations import Hunk, hunks_from_git
 
-WORDS = ("", "Here is the new version:\n\n", "Sure! ")
+WORDS = ("", "Here is the new version:\n\n", "Sure!\n")
 
 
 def outcome(hunk: Hunk, name: str, number: int) -> str:
@@ -29,13 +29,12 @@ def outcome(hunk: Hunk, name: str, number: int) -> str:
     if found.code is None:
         return found.problem or "declined"
     new = replaced(hunk.text, start, start + len(hunk.old), found.code)
-    if wrong := syntax_problem(name, hunk.text, new):
-        return (
-            "no new error before, one after"
-            if not syntax_problem(name, hunk.text, hunk.expected)
-            else f"broken: {wrong[:40]}"
-        )
-    return "taken" if _lines(new) == _lines(hunk.expected) else "other"
+    if syntax_problem(name, hunk.text, new):
+        return "a new syntax error" + (", as meant" if syntax_problem(name, hunk.text, hunk.expected) else "")
+    if _lines(new) == _lines(hunk.expected):
+        return "taken"
+    stripped = [[line.strip() for line in _lines(text)] for text in (new, hunk.expected)]
+    return "indented otherwise" if stripped[0] == stripped[1] else "other"
 
 
 def _lines(text: str) -> list[str]:

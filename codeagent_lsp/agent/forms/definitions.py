@@ -61,9 +61,17 @@ def lost_definitions(path: str, before: str, after: str) -> tuple[str, ...]:
     return lost[: max(0, len(lost) - len([name for name in new if name not in old]))] if lost else ()
 
 
+_WITH_MACROS = ("c", "cpp", "csharp", "objc")
+
+
 def syntax_problem(path: str, before: str, after: str) -> str:
-    """Return what is wrong with the syntax of `after` that was not wrong with `before`, in English; '' for nothing."""
+    """Return what is wrong with the syntax of `after` that was not wrong with `before`, in English; '' for nothing.
+
+    A file that uses macros as syntax is not understood before either: it is not judged.
+    """
     source = source_of(path, before) or source_of(path, "\n")
+    if source is not None and source.faults and source.language in _WITH_MACROS:
+        return ""
     return (problem(source, after) or "") if source is not None and after.strip() else ""
 
 
