@@ -106,3 +106,29 @@ def test_a_cancel_in_the_middle(workspace: Path, tmp_path: Path) -> None:
         assert run_id in editor.command("codeagent.cancel", runId=run_id)["cancelled"]
         editor.ended(run_id)
         assert editor.text(path) == NOW
+
+
+@pytest.mark.parametrize(
+    ("reply", "told"),
+    [
+        ("The code looks fine to me", "The model said: The code looks fine to me"),
+        ("抱歉，我无法修改这段代码。", "抱歉，我无法修改这段代码。"),
+        ("Error: rate limit exceeded", "Error: rate limit exceeded"),
+        ("```\nSorry, that cannot be done here.\n```", "Sorry, that cannot be done here."),
+        ("NO CHANGE: it is right already", "The model said: it is right already"),
+        ("```\nx = 2\n```\nor\n```\nx = 3\n```", "Nothing was changed"),
+        ("```diff\n-x = 1\n+x = 2\n```", "Nothing was changed"),
+    ],
+)
+@pytest.mark.parametrize("command", ["codeagent.edit", "codeagent.fix", "codeagent.refactor"])
+def test_prose_never_replaces_a_selection(
+    start: StartEditor, workspace: Path, command: str, reply: str, told: str
+) -> None:
+    """Not even where changes land unasked; the user reads what the model said."""
+    editor = start(*[say(reply)] * 4, settings={"edits": {"apply": "auto"}})
+    uri = editor.open(workspace / "a.py", "x = 1\n")
+    span = {"start": {"line": 0, "character": 0}, "end": {"line": 1, "character": 0}}
+    given = {"uri": uri, "range": span, **({"instruction": "make it 2"} if command == "codeagent.edit" else {})}
+    editor.ended(editor.command(command, **given)["runId"])
+    assert told in editor.told("Nothing was changed")
+    assert editor.text(workspace / "a.py") == "x = 1\n"

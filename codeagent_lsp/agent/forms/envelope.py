@@ -76,13 +76,15 @@ def read_envelope(reply: str, selected: str) -> Envelope:
 
 
 def grammar(fence: str) -> str:
-    """Return a GBNF grammar (llama.cpp) of the envelope, with `fence` (three backticks or more) around the code."""
+    """Return a GBNF grammar (llama.cpp) of the code's `fence` (three backticks or more). A reason for no change is not
+    in it: small models take that way out where there is much to change, so only a second request offers it.
+    """
     starts = " | ".join(
         [*(f'"{"`" * count}" [^`\\n] rest' for count in range(len(fence)) if count), "[^`\\n] rest", '""']
     )
     return "\n".join(
         (
-            f'root ::= "{NO_CHANGE} " [^\\n]+ | "{fence}" [a-zA-Z0-9+#-]* "\\n" (line "\\n")+ "{fence}"',
+            f'root ::= "{fence}" [a-zA-Z0-9+#-]* "\\n" (line "\\n")+ "{fence}"',
             f"line ::= {starts}",
             "rest ::= [^\\n]*",
         )
