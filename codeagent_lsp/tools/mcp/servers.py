@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from codeagent_lsp import events
 from codeagent_lsp.tools.mcp.errors import McpProblem
+from codeagent_lsp.tools.mcp.host import Host
 from codeagent_lsp.tools.mcp.listing import RemoteTool
 from codeagent_lsp.tools.mcp.pinning import Pins
 from codeagent_lsp.tools.mcp.server import CLOSE_SECONDS, Server
@@ -21,7 +22,6 @@ from codeagent_lsp.tools.registry import ToolRegistry
 
 if TYPE_CHECKING:
     from codeagent_lsp.tools.mcp.adapter import McpTool
-    from codeagent_lsp.tools.mcp.connection import Host
     from codeagent_lsp.tools.mcp.logins import Logins
 
 LOOK_SECONDS = 300.0
@@ -149,8 +149,6 @@ class McpServers:
             self._later(self._refresh())
 
     def _host(self, changed: Callable[[], None], waits: Callable[[bool], None]) -> Host:
-        from codeagent_lsp.tools.mcp.connection import Host  # late: it is heavy; a server that starts has loaded it
-
         return Host(self._folders, self._environ, changed, self._logins, waits)
 
     def _changed(self, server: Server) -> None:
