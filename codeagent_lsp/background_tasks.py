@@ -34,7 +34,8 @@ class BackgroundTasks:
             task.cancel()
 
     async def close(self, seconds: float) -> None:
-        """Wait for the end of all tasks, then cancel those that take longer than `seconds`."""
+        """Wait for the end of all present tasks, then cancel those that take longer than `seconds`."""
         if self._tasks:
-            await asyncio.wait(tuple(self._tasks), timeout=seconds)
-            self.cancel()
+            _, late = await asyncio.wait(tuple(self._tasks), timeout=seconds)
+            for task in late:
+                task.cancel()
