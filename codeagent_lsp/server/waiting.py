@@ -31,5 +31,5 @@ def _waiting_plan(manager: SessionManager, language: str) -> tuple[Waiting, ...]
     if run is None or step is None or run.record.plan is None:
         return ()
     run_id, begun = run.record.run_id, next(reversed(run.record.marks), None)
-    offered = pending_plan(run_id, step.step_id, run.record.plan.label(step.step_id), language)
+    offered = pending_plan(run_id, step.step_id, run.record.plan.steps.label(step.step_id), language)
     return (offered,) if begun is None else (offered, pending_rollback(run_id, begun, language))

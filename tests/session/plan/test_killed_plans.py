@@ -41,7 +41,7 @@ async def check(folder: Path, wait: float) -> str:
         assert made.manager.current().context.todos.items == (Todo("1", "all of it"),)
     assert_well_formed(made.manager.current().context.conversation)
     found = run.record.status
-    if plan.next is not None:
+    if plan.steps.next is not None:
         await go_on(made, run_id)
     made.store.close()
     return found
@@ -51,11 +51,11 @@ async def go_on(made: World, run_id: str) -> None:
     """The steps that are left are done, and only they."""
     plan = made.manager.run(run_id).record.plan
     assert plan is not None
-    assert plan.next is not None
+    assert plan.steps.next is not None
     left = [int(item.step_id) for item in plan.steps if item.state != "completed"]
     before = made.manager.run(run_id).record.applied[:]
     made.script(*(reply for number in left for reply in step(number)))
-    assert (await retried(made, run_id, plan.next.step_id)).status == "completed"
+    assert (await retried(made, run_id, plan.steps.next.step_id)).status == "completed"
     record = made.manager.run(run_id).record
     assert states(record) == ["completed"] * 5
     assert record.applied[: len(before)] == before
