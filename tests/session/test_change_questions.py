@@ -12,7 +12,7 @@ from tests.tools.shells import FakeShadows
 async def test_tests_that_ran_on_what_is_staged_are_in_the_question(tmp_path: Path) -> None:
     made = world(tmp_path / "w", say("done"), shadows=FakeShadows())
     run_id = (await made.run()).run_id
-    proposal = made.manager.run(run_id).proposal
+    proposal = made.manager.runs.get(run_id).proposal
     proposal.staging.write({made.path("a.txt"): "x\n"})
     proposal.tested(Tally(41, 0))
     title = proposal.questions.title(proposal.changeset)
@@ -23,7 +23,7 @@ async def test_tests_that_ran_on_what_is_staged_are_in_the_question(tmp_path: Pa
 
 async def test_a_lone_file_is_named_and_several_are_counted(tmp_path: Path) -> None:
     made = world(tmp_path / "w", say("done"))
-    proposal = made.manager.run((await made.run()).run_id).proposal
+    proposal = made.manager.runs.get((await made.run()).run_id).proposal
     proposal.staging.write({made.path("a.txt"): "x\n"})
     assert "a.txt" in proposal.questions.title(proposal.changeset)
     proposal.staging.write({made.path("b.txt"): "y\n"})
@@ -33,6 +33,6 @@ async def test_a_lone_file_is_named_and_several_are_counted(tmp_path: Path) -> N
 
 async def test_nothing_is_settled_that_was_not_asked(tmp_path: Path) -> None:
     made = world(tmp_path / "w", say("done"))
-    proposal = made.manager.run((await made.run()).run_id).proposal
+    proposal = made.manager.runs.get((await made.run()).run_id).proposal
     proposal.questions.settle()
     assert made.user.shown == []

@@ -71,7 +71,7 @@ class Commands:
         await backend.ready()  # the redactor must be loaded before anything of a run is stored
         request = run_request(kind, given, backend.documents, backend.views.plain(), backend.front.language())
         run_id = backend.manager.start(request, given.get("sessionId"))
-        return {"runId": run_id, "sessionId": backend.manager.run(run_id).session.session_id}
+        return {"runId": run_id, "sessionId": backend.manager.runs.get(run_id).session.session_id}
 
     def _later(self, work: Awaitable[Any]) -> None:
         self._tasks.start(self._finished(work))

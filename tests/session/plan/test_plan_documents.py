@@ -63,7 +63,7 @@ async def test_until_it_is_approved_nothing_is_changed(tmp_path: Path, mode: str
     refused = [event for event in made.events if isinstance(event, events.ToolFinished) and not event.success]
     assert [event.tool for event in refused] == ["write_file", "run_cmd"]
     assert made.text("a.py") is None
-    assert not made.manager.runs()[-1].proposal.changeset
+    assert not made.manager.runs.all()[-1].proposal.changeset
 
 
 @pytest.mark.parametrize("answer", [REJECT, None])
