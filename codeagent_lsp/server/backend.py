@@ -64,7 +64,9 @@ class Backend:
         self.announcer = Announcer(front.client, self.progress, self.own_documents, self.redactor.hide)
         self.prompts = Prompts(front.client, self.own_documents)
         self.inbox = self.prompts.inbox = Inbox(self.prompts)
-        self.plans = PlanDocuments(self.own_documents, lambda run_id: self.manager.run(run_id).record, front.language)
+        self.plans = PlanDocuments(
+            self.own_documents, lambda run_id: self.manager.runs.get(run_id).record, front.language
+        )
         self.reviews = Reviews(self.own_documents, self.announcer, lambda: self.manager)
 
     def _offer(self, front: Front) -> None:

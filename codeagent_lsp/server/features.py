@@ -126,7 +126,7 @@ def _register_commands(server: CodeAgentServer, loader: Loader) -> None:
         backend = loader.ready()
         run_id = backend.progress.run_of(params.token) if backend is not None else None
         if backend is not None and run_id is not None:
-            backend.manager.cancel(run_id)
+            backend.manager.runs.cancel(run_id)
 
 
 async def _register_content(server: CodeAgentServer) -> None:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from lsprotocol import types
 
 from codeagent_lsp import events
+from codeagent_lsp.background_tasks import BackgroundTasks
 from codeagent_lsp.errors import EditorError
 from codeagent_lsp.session.transcript import call_words
 from codeagent_lsp.texts import text
@@ -35,7 +36,7 @@ class Progress:
         self._titles: dict[str, str] = {}
         self._steps: dict[str, tuple[Mapping[str, Any], ...]] = {}
         self._resumed = 0
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks = BackgroundTasks()
 
     def run_of(self, token: int | str) -> str | None:
         """Return the id of the run that reports under `token`; None for none."""
@@ -57,9 +58,7 @@ class Progress:
         if not self._client.policy.progress:
             return
         bar = self._bars[run_id] = Bar(self._client.server, token, title)
-        task = asyncio.ensure_future(bar.create())
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        self._tasks.start(bar.create())
 
     def observe(self, event: events.Event) -> None:
         """Convert an event into a report or the end."""

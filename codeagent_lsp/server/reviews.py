@@ -29,7 +29,7 @@ class Reviews:
 
     def diff(self, run_id: str) -> str:
         """Return a run's changeset as a unified diff."""
-        proposal = self._manager().run(run_id).proposal
+        proposal = self._manager().runs.get(run_id).proposal
         return proposal.changeset.diff(proposal.view.roots.relative)
 
     async def show(self, run_id: str) -> None:

@@ -17,13 +17,13 @@ from lsprotocol import types
 from pygls.exceptions import JsonRpcInvalidParams
 
 from codeagent_lsp import __version__
+from codeagent_lsp.background_tasks import BackgroundTasks
 from codeagent_lsp.server.documents import Documents
 from codeagent_lsp.server.wire import lifecycle
 from codeagent_lsp.server.wire.builtin_methods import CodeAgentProtocol
 from codeagent_lsp.server.wire.channel import Channel, Reader, socket_channel
 from codeagent_lsp.server.wire.outgoing import Outgoing
 from codeagent_lsp.server.wire.params import make_converter
-from codeagent_lsp.server.wire.protocol_guard import Phase
 from codeagent_lsp.server.wire.served import ExecuteCommand, Served
 
 _THREADS = 16  # for handlers marked with `server.thread()`; the reader and the writer have their own
@@ -46,7 +46,7 @@ class CodeAgentServer(Served):
         self.departure = lifecycle.Departure()
         self._on_started: list[lifecycle.Callback] = []
         self._on_close: list[lifecycle.Callback] = []
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks = BackgroundTasks()
         super().__init__(
             name="codeagent-lsp",
             version=__version__,
@@ -102,8 +102,8 @@ class CodeAgentServer(Served):
 
     def started(self, process_id: int | None) -> None:
         """Start what follows a successful `initialize`; called by the protocol before the reply is sent."""
-        self._spawn(self._after_reply())
-        self._spawn(lifecycle.watch_parent(process_id, self.leave, self._end_code))
+        self._tasks.start(self._after_reply())
+        self._tasks.start(lifecycle.watch_parent(process_id, self.leave, lambda: self.protocol.phase.exit_code))
 
     def report_server_error(self, error: Exception, source: Any) -> None:
         """Log pygls' own failures by their type; nothing is shown to the user."""
@@ -129,21 +129,13 @@ class CodeAgentServer(Served):
         lifecycle.end_process(code)
 
     def _lost(self, reason: str, code: int) -> None:
-        self.leave(self._end_code() if code == 1 else code, reason)
-
-    def _end_code(self) -> int:
-        return 0 if self.protocol.phase is Phase.SHUT else 1
+        self.leave(self.protocol.phase.exit_code if code == 1 else code, reason)
 
     async def _after_reply(self) -> None:
         outgoing, rounds = self.protocol.outgoing, int(_REPLY_SECONDS / 0.001)
         while outgoing is not None and outgoing.waiting and (rounds := rounds - 1):  # noqa: ASYNC110
             await asyncio.sleep(0.001)
         await lifecycle.run_callbacks(self._on_started, seconds=_START_SECONDS)
-
-    def _spawn(self, work: Any) -> None:
-        task: asyncio.Task[None] = asyncio.ensure_future(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
 
 
 async def _no_command(name: str, arguments: list[Any]) -> Any:

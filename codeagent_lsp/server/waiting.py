@@ -18,7 +18,7 @@ def waiting_items(inbox: Inbox, manager: SessionManager, language: str) -> tuple
         question = item.question
         uri = None if question.path is None else uris.from_path(question.path)
         items.append(pending_question(item.request_id, question.title, question.choices, uri, language))
-    for run in manager.runs():
+    for run in manager.runs.all():
         if run.proposal.changeset:
             items.extend(pending_changes(run.record.run_id, run.proposal.changeset.paths, language))
     return (*items, *_waiting_plan(manager, language))
@@ -26,10 +26,10 @@ def waiting_items(inbox: Inbox, manager: SessionManager, language: str) -> tuple
 
 def _waiting_plan(manager: SessionManager, language: str) -> tuple[Waiting, ...]:
     """Return the offers for the plan of the latest run, when it is paused; older ones are reached by command."""
-    run = next(iter(reversed(manager.runs())), None)
+    run = next(iter(reversed(manager.runs.all())), None)
     step = run.steering.open_step if run is not None else None
     if run is None or step is None or run.record.plan is None:
         return ()
     run_id, begun = run.record.run_id, next(reversed(run.record.marks), None)
-    offered = pending_plan(run_id, step.step_id, run.record.plan.label(step.step_id), language)
+    offered = pending_plan(run_id, step.step_id, run.record.plan.steps.label(step.step_id), language)
     return (offered,) if begun is None else (offered, pending_rollback(run_id, begun, language))

@@ -9,6 +9,7 @@ import asyncio
 import logging
 from collections.abc import Sequence
 
+from codeagent_lsp.background_tasks import BackgroundTasks
 from codeagent_lsp.session.services import Services
 
 CLEAR_SECONDS = 30.0
@@ -22,23 +23,17 @@ class SessionDeletion:
 
     def __init__(self, services: Services) -> None:
         self._services = services
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks = BackgroundTasks()
 
     def start(self, session_id: str, working: Sequence[asyncio.Task[None]]) -> asyncio.Task[None]:
         """Start to delete what a session leaves, and return the task. It waits for `working`, the session's runs, and
         gives up after 30 seconds; what is left then is logged.
         """
-        task = asyncio.get_running_loop().create_task(self._clear(session_id, working), name=f"clear {session_id}")
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-        return task
+        return self._tasks.start(self._clear(session_id, working))
 
     async def close(self) -> None:
         """Wait for a second at most, then cancel the deletions."""
-        if self._tasks:
-            _, late = await asyncio.wait(self._tasks, timeout=LEAVE_SECONDS)
-            for task in late:
-                task.cancel()
+        await self._tasks.close(LEAVE_SECONDS)
 
     async def _clear(self, session_id: str, working: Sequence[asyncio.Task[None]]) -> None:
         try:

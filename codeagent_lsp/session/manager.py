@@ -1,19 +1,19 @@
-"""Manages all sessions and runs of one server: start, cancel, find, resume, delete.
+"""Manages all sessions of one server: start a run in one, find, resume, delete.
 
-Every run is a task; cancelling the task is the one way to stop a run. Not here: the protocol (`server/`).
+Not here: the runs by their ids (`runs.py`), the protocol (`server/`).
 """
 
 from __future__ import annotations
 
 import asyncio
 import uuid
-from collections.abc import Coroutine, Iterable
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from codeagent_lsp.errors import SessionError
 from codeagent_lsp.session.deletion import SessionDeletion
 from codeagent_lsp.session.replay import replay
 from codeagent_lsp.session.request import RunRequest
+from codeagent_lsp.session.runs import Runs
 from codeagent_lsp.session.services import Services
 from codeagent_lsp.session.session import Listener, Session
 from codeagent_lsp.session.state import RunRecord
@@ -23,19 +23,16 @@ from codeagent_lsp.tools.permissions.approvals import Approvals
 if TYPE_CHECKING:
     from codeagent_lsp.session.run import Run
 
-LEAVE_SECONDS = 1.0
-
 
 class SessionManager:
-    """The sessions and runs of one server, by id. The current session takes requests that name none."""
+    """The sessions of one server by id, and its `runs`. The current session takes requests that name none."""
 
     def __init__(self, store: SessionStore, services: Services, listeners: Iterable[Listener] = ()) -> None:
+        self.runs = Runs()
         self._store = store
         self._services = services
         self._listeners = tuple(listeners)
         self._sessions: dict[str, Session] = {}
-        self._runs: dict[str, Run] = {}
-        self._tasks: dict[str, asyncio.Task[None]] = {}
         self._deletion = SessionDeletion(services)
         self._current: Session | None = None
 
@@ -64,7 +61,7 @@ class SessionManager:
             replay(known, self._store.reopen(session_id))
             self._sessions[session_id] = known
             for record in known.context.runs.values():
-                self._runs[record.run_id] = _run(known, record, self._services)
+                self.runs.add(_run(known, record, self._services))
         self._current = known
         return known
 
@@ -74,7 +71,7 @@ class SessionManager:
         rows = []
         for session_id, item in stored.items():
             session = self._sessions.get(session_id)
-            title = session.context.title if session else self._stored_title(session_id)
+            title = session.context.title if session else _stored_title(self._store, session_id)
             rows.append({"sessionId": session_id, "title": title, "modified": item.modified})
         return rows
 
@@ -84,11 +81,7 @@ class SessionManager:
         """
         self._store.delete(session_id)
         session = self._sessions.pop(session_id, None)
-        run_ids = tuple(session.context.runs) if session else ()
-        working = [self._tasks[run_id] for run_id in run_ids if run_id in self._tasks]
-        for run_id in run_ids:
-            self._cancel(run_id)
-            self._runs.pop(run_id, None)
+        working = self.runs.remove(tuple(session.context.runs) if session else ())
         if session is not None and session is self._current:
             self._current = None
         return self._deletion.start(session_id, working)
@@ -100,58 +93,14 @@ class SessionManager:
         record = RunRecord(uuid.uuid4().hex[:16], request.kind, request.title)
         session.context.begin(record)
         run = _run(session, record, self._services)
-        self._runs[record.run_id] = run
+        self.runs.add(run)
         run.begin(request)
-        self._work(run, run.execute(request))
+        self.runs.start(run, run.execute(request))
         return record.run_id
-
-    def go_on(self, run: Run) -> None:
-        """Resume the plan of a run that had ended."""
-        run.resume()
-        self._work(run, run.work_on())
-
-    def task(self, run_id: str) -> asyncio.Task[None] | None:
-        """Return the task of a run; None if it is not running."""
-        return self._tasks.get(run_id)
-
-    def run(self, run_id: str) -> Run:
-        """Return the run with that id. SessionError if there is none."""
-        run = self._runs.get(run_id)
-        if run is None:
-            raise SessionError("run.unknown", run=run_id)
-        return run
-
-    def last_applied(self) -> Run:
-        """Return the latest run that has changes to undo. SessionError if there is none."""
-        for run in reversed(self._runs.values()):
-            if run.record.applied:
-                return run
-        raise SessionError("undo.nothing")
-
-    def runs(self) -> tuple[Run, ...]:
-        """Return all runs known here, the oldest first."""
-        return tuple(self._runs.values())
-
-    def active(self) -> tuple[str, ...]:
-        """Return the ids of the running runs."""
-        return tuple(self._tasks)
-
-    def cancel(self, run_id: str | None = None) -> tuple[str, ...]:
-        """Cancel a run, or all for None; return the ids of those that were running. SessionError for an unknown run."""
-        if run_id is not None:
-            self.run(run_id)
-        chosen = self.active() if run_id is None else tuple(name for name in self.active() if name == run_id)
-        for name in chosen:
-            self._cancel(name)
-        return chosen
 
     async def close(self) -> None:
         """Cancel all runs, close the shells, and close the files; runs and deletions get a second each to end."""
-        tasks = list(self._tasks.values())
-        for task in tasks:
-            task.cancel()
-        if tasks:
-            await asyncio.wait(tasks, timeout=LEAVE_SECONDS)
+        await self.runs.close()
         await self._deletion.close()
         if self._services.shells.screens is not None:
             await self._services.shells.screens.close()
@@ -162,24 +111,10 @@ class SessionManager:
         approvals = Approvals(self._services.standing)
         return Session(session_id, self._store, self._listeners, approvals=approvals)
 
-    def _work(self, run: Run, work: Coroutine[Any, Any, None]) -> None:
-        def ended(task: asyncio.Task[None]) -> None:
-            self._tasks.pop(run.record.run_id, None)
-            run.abandon()
 
-        task = asyncio.get_running_loop().create_task(work, name=f"run {run.record.run_id}")
-        self._tasks[run.record.run_id] = task
-        task.add_done_callback(ended)
-
-    def _cancel(self, run_id: str) -> None:
-        task = self._tasks.get(run_id)
-        if task is not None:
-            task.cancel()
-
-    def _stored_title(self, session_id: str) -> str:
-        records = self._store.load(session_id)
-        titles = (record.get("title", "") for record in records if record.get("type") == "run_started")
-        return next(filter(None, titles), "")
+def _stored_title(store: SessionStore, session_id: str) -> str:
+    titles = (record.get("title", "") for record in store.load(session_id) if record.get("type") == "run_started")
+    return next(filter(None, titles), "")
 
 
 def _run(session: Session, record: RunRecord, services: Services) -> Run:

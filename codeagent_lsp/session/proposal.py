@@ -1,21 +1,21 @@
 """Holds what a run wants to change, and carries out the decision about it: propose, apply, discard, undo.
 
 The user decides; undecided changes stay staged. Not here: how the changes come about (`run.py`), how they reach the
-buffers (the editor).
+buffers (the editor), the words of the questions (`change_questions.py`).
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Iterable, Mapping
-from pathlib import PurePath
+from collections.abc import Collection, Coroutine, Iterable, Mapping
+from typing import Any
 
 from codeagent_lsp import events
 from codeagent_lsp.errors import FileRefused, SessionError
+from codeagent_lsp.session.change_questions import ChangeQuestions
 from codeagent_lsp.session.run_output import RunOutput
-from codeagent_lsp.session.services import Services
+from codeagent_lsp.session.services import Services, UserPorts
 from codeagent_lsp.session.state import AppliedPart, RunRecord
-from codeagent_lsp.tools.asking import Question
 from codeagent_lsp.tools.context import Tally
 from codeagent_lsp.workspace.changes.changeset import Changeset, FileChange
 from codeagent_lsp.workspace.changes.editor import Applied
@@ -35,10 +35,9 @@ class Proposal:
         self._output = output
         self.staging = Staging(self._base, self._changed, record.staged)
         self.view = services.workspace.view(self.staging)
+        self.questions = ChangeQuestions(record.run_id, services, output)
         self._applying = asyncio.Lock()
-        self._question: Question | None = None
         self._undecided = Changeset()
-        self._tested: tuple[Tally, Changeset] | None = None
 
     @property
     def changeset(self) -> Changeset:
@@ -60,21 +59,21 @@ class Proposal:
 
     async def _decide(self, status: events.RunStatus, step: str) -> events.RunStatus:
         self._propose()
-        if self._applies_unasked():
-            await self._apply_uninterrupted()
+        if _applies_unasked(self._services.user):
+            await _uninterrupted(self.apply())
             return status
         review, apply, discard = (self._output.text(f"choice.{name}") for name in ("review", "apply", "discard"))
-        title = self._output.text("plan.step", step=step, question=self.title()) if step else self.title()
+        plain = self.questions.title(self.changeset)
+        title = self._output.text("plan.step", step=step, question=plain) if step else plain
         choices: tuple[str, ...] = (review, apply, discard)
         while self.changeset:
             detail = self.changeset.diff(self.view.roots.relative)
-            self._question = Question("approval", title, choices, detail=detail)
-            answer = await self._output.ask(self._question)
+            answer = await self.questions.ask(title, choices, detail)
             if answer == (review,):
                 await self._services.user.show_review(self.record.run_id)
                 choices = (apply, discard)
             elif answer == (apply,):
-                await self._apply_uninterrupted()
+                await _uninterrupted(self.apply())
                 return status
             elif answer == (discard,):
                 self.discard()
@@ -90,7 +89,7 @@ class Proposal:
         """Apply what is staged if the setting `edits.apply` is `live`; return a note for the model, '' for none."""
         if self._services.user.settings().edits.apply != "live" or not self.changeset:
             return ""
-        await self._apply_uninterrupted()
+        await _uninterrupted(self.apply())
         return self.note()
 
     def note(self) -> str:
@@ -117,7 +116,7 @@ class Proposal:
             chosen, rest = self.changeset.split(files, hunks)
             if not chosen:
                 raise SessionError("changes.none")
-            may_lose = await self._ask_about_unsaved(chosen)
+            may_lose = await self.questions.ask_about_unsaved(chosen)
             self.outcome = "unknown"  # stays if this is interrupted or fails
             applied = await self._services.workspace.editor.apply(chosen, self.record.title, may_lose)
             self._note_applied(applied, undo=False)
@@ -126,7 +125,7 @@ class Proposal:
                 whole = self.changeset.get(change.path) if rest.get(change.path) else None
                 left = left.with_change(whole or change)  # both parts of a file are one change again
             self.staging.reset(left)
-        self._settle()
+        self.questions.settle()
         return applied
 
     def discard(
@@ -139,7 +138,7 @@ class Proposal:
         kept = _without_part(self.changeset, files, hunks)
         self.staging.reset(kept)
         self._output.emit(events.ChangesDiscarded(files_changed=chosen.paths))
-        self._settle()
+        self.questions.settle()
         return chosen
 
     async def undo(self, steps: Collection[str] | None = None) -> Applied:
@@ -159,35 +158,11 @@ class Proposal:
             self._note_applied(applied, undo=True, steps=tuple(steps or ()))
         return applied
 
-    def _applies_unasked(self) -> bool:
-        return self._services.user.settings().edits.apply in ("auto", "live") or self._services.user.mode() in (
-            "acceptEdits",
-            "bypass",
-        )
-
-    async def _apply_uninterrupted(self) -> None:
-        """Apply the changes; a cancellation meanwhile waits up to 0.8 seconds, so that the outcome is known."""
-        work = asyncio.ensure_future(self.apply())
-        try:
-            await asyncio.shield(work)
-        except asyncio.CancelledError:
-            try:
-                await asyncio.wait([work], timeout=APPLY_GRACE_SECONDS)
-            finally:
-                work.cancel()
-                work.add_done_callback(_looked_at)
-            raise
-
-    def _settle(self) -> None:
-        """Close the open question about the changes, if there is one."""
-        if self._question is not None:
-            self._services.user.inbox.settle(self.record.run_id, self._question)
-
     def _propose(self) -> None:
         added, removed = self.changeset.counts()
         self._output.emit(
             events.ChangesProposed(
-                summary=self.title(),
+                summary=self.questions.title(self.changeset),
                 files_changed=self.changeset.paths,
                 added=added,
                 removed=removed,
@@ -196,32 +171,7 @@ class Proposal:
 
     def tested(self, tally: Tally) -> None:
         """Record the counts of tests on what is staged now; the question shows them until that changes."""
-        self._tested = (tally, self.changeset)
-
-    def title(self) -> str:
-        """Return the question about all changes, with the counts of tests that have run on exactly these changes."""
-        if self._tested is not None and self._tested[1] == self.changeset:
-            return f"{self._plain_title()} {_tests_line(self._tested[0], self._output)}"
-        return self._plain_title()
-
-    def _plain_title(self) -> str:
-        added, removed = self.changeset.counts()
-        paths = self.changeset.paths
-        if len(paths) == 1:
-            name = PurePath(paths[0]).name
-            return self._output.text("changes.one", name=name, added=added, removed=removed)
-        return self._output.text("changes.many", count=len(paths), added=added, removed=removed)
-
-    async def _ask_about_unsaved(self, changeset: Changeset) -> frozenset[str]:
-        """Ask about each file that would be deleted with unsaved text in it; return the paths that may be deleted."""
-        allowed: list[str] = []
-        keep, delete = self._output.text("choice.keep"), self._output.text("choice.delete")
-        for change in changeset:
-            if change.kind == "delete" and self._services.workspace.editor.has_unsaved_text(change.path):
-                title = self._output.text("changes.unsaved", name=PurePath(change.path).name)
-                answer = await self._output.ask(Question("approval", title, (keep, delete), danger=True))
-                allowed.extend([change.path] if answer == (delete,) else [])
-        return frozenset(allowed)
+        self.questions.tested(tally, self.changeset)
 
     def _note_applied(self, applied: Applied, *, undo: bool, steps: tuple[str, ...] = ()) -> None:
         if applied.done and not undo:
@@ -253,15 +203,29 @@ class Proposal:
         self._output.emit(events.FileChanged(path=path, change=None if change is None else change.to_dict()))
 
 
+def _applies_unasked(user: UserPorts) -> bool:
+    """Return whether the user's settings or mode let changes be applied without a question."""
+    return user.settings().edits.apply in ("auto", "live") or user.mode() in ("acceptEdits", "bypass")
+
+
+async def _uninterrupted(applying: Coroutine[Any, Any, Applied]) -> None:
+    """Apply changes; a cancellation meanwhile waits up to 0.8 seconds, so that the outcome is known."""
+    work = asyncio.ensure_future(applying)
+    try:
+        await asyncio.shield(work)
+    except asyncio.CancelledError:
+        try:
+            await asyncio.wait([work], timeout=APPLY_GRACE_SECONDS)
+        finally:
+            work.cancel()
+            work.add_done_callback(_looked_at)
+        raise
+
+
 def _looked_at(work: asyncio.Task[Applied]) -> None:
     """Retrieve the exception of a cancelled run's task, so that asyncio does not log it; `outcome` has its result."""
     if not work.cancelled():
         work.exception()
-
-
-def _tests_line(tally: Tally, output: RunOutput) -> str:
-    key = "failed" if tally.failed else "passed" if tally.whole else "unclear"
-    return output.text(f"tests.{key}", passed=tally.passed, failed=tally.failed)
 
 
 def combined(applied: Iterable[Changeset]) -> Changeset:

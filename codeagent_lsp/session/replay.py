@@ -14,8 +14,9 @@ from codeagent_lsp.agent.context.history import History
 from codeagent_lsp.messages import Message, ToolCall
 from codeagent_lsp.session.session import Session
 from codeagent_lsp.session.state import AppliedPart, Compacted, RunRecord, StepMark
-from codeagent_lsp.tools.plan.plan import Plan, PlanStep
+from codeagent_lsp.tools.plan.plan import Plan
 from codeagent_lsp.tools.plan.plan_document import PlanDocument
+from codeagent_lsp.tools.plan.plan_steps import PlanSteps
 from codeagent_lsp.workspace.changes.changeset import Changeset, FileChange
 
 
@@ -75,8 +76,7 @@ def _take(session: Session, run: RunRecord, event: events.Event) -> None:
         case events.ResponseStart():
             run.status = "running"
         case events.PlanCreated():
-            steps = tuple(map(PlanStep.from_data, event.steps))
-            run.plan = Plan(event.goal, steps, event.estimated_complexity)
+            run.plan = Plan(event.goal, PlanSteps.from_data(event.steps), event.estimated_complexity)
         case events.PlanModified(document=str(written)):
             run.document = PlanDocument.parse(written)
         case events.PlanApproved() if run.document is not None:
@@ -131,7 +131,7 @@ def _progress(run: RunRecord, plan: Plan, event: events.Event) -> None:
             run.plan = run.marks[step_id].plan
             run.roll_marks_back(step_id)
         case events.PlanModified() if event.steps:
-            run.plan = replace(plan, steps=tuple(map(PlanStep.from_data, event.steps)))
+            run.plan = replace(plan, steps=PlanSteps.from_data(event.steps))
 
 
 def _staged(staged: Changeset, event: events.FileChanged) -> Changeset:

@@ -107,7 +107,7 @@ class Client:
         await asyncio.wait([self._completed, lost], return_when=asyncio.FIRST_COMPLETED)
         lost.cancel()
         if not self._completed.done():
-            raise ConnectionLost(connection.last_words())
+            raise ConnectionLost(connection.log.last_line)
         completed: Mapping[str, Any] = self._completed.result()
         return completed
 

@@ -1,6 +1,6 @@
 """A JSON-RPC connection to a language server in a child process: requests both ways, notifications, and shutdown.
 
-Not here: what the messages mean (`client.py`).
+Not here: what the messages mean (`client.py`), the server's log (`server_log.py`).
 """
 
 from __future__ import annotations
@@ -8,9 +8,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-from collections import deque
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from typing import Any
+
+from codeagent_lsp.terminal.server_log import ServerLog
 
 METHOD_NOT_FOUND = -32601
 INTERNAL_ERROR = -32603
@@ -42,13 +43,13 @@ class Connection:
         self._waiting: dict[int, asyncio.Future[Any]] = {}
         self._answering: dict[Any, asyncio.Task[None]] = {}
         self._readers: list[asyncio.Task[None]] = []
-        self._log: deque[str] = deque(maxlen=20)
         self._next = 0
+        self.log = ServerLog()
         self.lost: asyncio.Event = asyncio.Event()
 
     async def start(self) -> None:
         """Start the server in a session of its own, without the terminal's signals. OSError if it cannot be started."""
-        self._process = await asyncio.create_subprocess_exec(
+        process = self._process = await asyncio.create_subprocess_exec(
             *self._command,
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
@@ -56,7 +57,10 @@ class Connection:
             env=self._environ,
             start_new_session=True,
         )
-        self._readers = [asyncio.ensure_future(self._read()), asyncio.ensure_future(self._keep_log())]
+        assert process.stdout is not None
+        assert process.stderr is not None
+        reading = (self._read(process.stdout), self.log.read(process.stderr))
+        self._readers = [asyncio.ensure_future(work) for work in reading]
 
     async def request(self, method: str, params: Any = None, seconds: float = 30.0) -> Any:
         """Send a request and return the result. Refused for an error, ConnectionLost if there is no answer in time."""
@@ -115,37 +119,20 @@ class Connection:
         body = json.dumps(data).encode()
         process.stdin.write(b"Content-Length: %d\r\n\r\n%s" % (len(body), body))
 
-    async def _read(self) -> None:
+    async def _read(self, stream: asyncio.StreamReader) -> None:
         try:
-            await self._read_messages()
+            async for message in _messages(stream):
+                self._take(message)
             await asyncio.wait(self._readers[1:], timeout=0.2)  # the log says why it ended
         finally:
             self._lose()
-
-    async def _read_messages(self) -> None:
-        assert self._process is not None
-        stream = self._process.stdout
-        assert stream is not None
-        try:
-            while True:
-                head = await stream.readuntil(b"\r\n\r\n")
-                length = next(int(line[15:]) for line in head.split(b"\r\n") if line[:15].lower() == b"content-length:")
-                if length > MAX_MESSAGE:
-                    break
-                self._take(json.loads(await stream.readexactly(length)))
-        except (asyncio.IncompleteReadError, asyncio.LimitOverrunError, StopIteration, ValueError, OSError):
-            pass  # the end of the stream, or nothing that a server sends
 
     def _lose(self) -> None:
         """Fail all waiting requests with the end of the log."""
         self.lost.set()
         for future in self._waiting.values():
             if not future.done():
-                future.set_exception(ConnectionLost(self.last_words()))
-
-    def last_words(self) -> str:
-        """Return the last line that the server wrote to its log."""
-        return next((line for line in reversed(self._log) if line.strip()), "")
+                future.set_exception(ConnectionLost(self.log.last_line))
 
     def _take(self, message: dict[str, Any]) -> None:
         method, identity = message.get("method"), message.get("id")
@@ -187,11 +174,15 @@ class Connection:
         if task.cancelled():
             self._send({"id": identity, "error": {"code": REQUEST_CANCELLED, "message": "cancelled"}})
 
-    async def _keep_log(self) -> None:
-        assert self._process is not None
-        stream = self._process.stderr
-        assert stream is not None
-        rest = b""
-        while chunk := await stream.read(65536):
-            *lines, rest = (rest + chunk[-65536:]).split(b"\n")
-            self._log.extend(line.decode("utf-8", "replace")[:500] for line in [*lines, rest] if line)
+
+async def _messages(stream: asyncio.StreamReader) -> AsyncGenerator[dict[str, Any], None]:
+    """Yield the messages of a stream until it ends, or has something that no server sends."""
+    try:
+        while True:
+            head = await stream.readuntil(b"\r\n\r\n")
+            length = next(int(line[15:]) for line in head.split(b"\r\n") if line[:15].lower() == b"content-length:")
+            if length > MAX_MESSAGE:
+                break
+            yield json.loads(await stream.readexactly(length))
+    except (asyncio.IncompleteReadError, asyncio.LimitOverrunError, StopIteration, ValueError, OSError):
+        pass  # the end of the stream, or nothing that a server sends

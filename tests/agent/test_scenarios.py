@@ -45,7 +45,7 @@ async def test_scenario(path: Path, tmp_path: Path) -> None:
     assert names_in(tmp_path) == ["script.json", "sessions", "w"]
     failed = [event for event in made.events if isinstance(event, events.ToolFinished) and not event.success]
     assert len(failed) == wanted.get("failed_calls", 0)
-    staged = made.manager.run(done.run_id).proposal.changeset.paths
+    staged = made.manager.runs.get(done.run_id).proposal.changeset.paths
     assert staged == tuple(made.path(name) for name in wanted.get("staged", ()))
     assert_well_formed(made.manager.current().context.conversation)
 

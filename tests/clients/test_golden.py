@@ -48,7 +48,7 @@ async def task(folder: Path) -> World:
         says=["Apply"],
     )
     completed = await made.run("change it")
-    await made.manager.run(completed.run_id).proposal.undo()
+    await made.manager.runs.get(completed.run_id).proposal.undo()
     return made
 
 
@@ -57,7 +57,7 @@ async def hunks(folder: Path) -> World:
     made = _made(folder, _edit("return 1", "return 10"), _edit("return 3", "return 30"), say("Changed."))
     run_id = made.manager.start(RunRequest("run", "change it", "change it"))
     await until(lambda: made.inbox.open())
-    proposal, path = made.manager.run(run_id).proposal, made.path("a.py")
+    proposal, path = made.manager.runs.get(run_id).proposal, made.path("a.py")
     await proposal.apply(None, {path: frozenset({0})})
     await made.finished(run_id)
     proposal.discard(None, {path: frozenset({0})})
@@ -84,7 +84,7 @@ async def cancelled(folder: Path) -> World:
     made = _made(folder, _edit("return 3", "return 4"), ScriptedReply("Slow.", delay=30))
     run_id = made.manager.start(RunRequest("run", "change it", "change it"))
     await until(lambda: made.of(events.ToolFinished))
-    made.manager.cancel(run_id)
+    made.manager.runs.cancel(run_id)
     await made.finished(run_id)
     made.script(*[ScriptedReply(error="timeout")] * 9)
     await made.run("again")

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.server.conftest import StartEditor
 from tests.server.replies import edit, say
 from tests.server.stock_editor import StockEditor
 from tests.shadow.rig import needs_overlay

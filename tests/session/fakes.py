@@ -154,7 +154,7 @@ class World:
         return await self.finished(run_id)
 
     async def finished(self, run_id: str) -> RunCompleted:
-        await until(lambda: run_id not in self.manager.active())
+        await until(lambda: run_id not in self.manager.runs.active())
         await asyncio.sleep(0)
         return self.completed(run_id)
 

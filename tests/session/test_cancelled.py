@@ -116,7 +116,7 @@ async def cancelled(story: Story, folder: Path, number: int) -> Steps:
     made = story.make(folder / "w")
     with cancelled_at(number) as steps:
         run_id = made.manager.start(RunRequest("run", "do it", "do it"))
-        await until(lambda: run_id not in made.manager.active())
+        await until(lambda: run_id not in made.manager.runs.active())
     if steps.reached:
         assert made.completed(run_id).status == "cancelled" or made.events[-1].type == "run_completed"
     await look(made, run_id)
@@ -131,7 +131,7 @@ async def cancelled(story: Story, folder: Path, number: int) -> Steps:
 
 async def look(made: World, run_id: str) -> None:
     """Nothing is at work, nothing is asked, the conversation is whole, and the disk says the same."""
-    assert made.manager.active() == ()
+    assert made.manager.runs.active() == ()
     await until(lambda: asyncio.all_tasks() == {asyncio.current_task()})
     assert made.inbox.open() == ()
     session = made.manager.current()
@@ -163,7 +163,7 @@ async def test_nothing_is_cancelled_at_no_await(story: Story, tmp_path: Path) ->
     made = story.make(tmp_path / "w")
     with cancelled_at(0) as steps:
         run_id = made.manager.start(RunRequest("run", "do it", "do it"))
-        await until(lambda: run_id not in made.manager.active())
+        await until(lambda: run_id not in made.manager.runs.active())
     assert made.completed(run_id).status in ("completed", "rejected")
     assert steps.count >= story.least
     await made.manager.close()

@@ -52,7 +52,7 @@ async def test_its_runs_have_ended_before_its_shadow_is_closed(tmp_path: Path) -
 
     class Watching(FakeShadows):
         async def close(self, session_id: str | None = None) -> None:
-            order.append(f"closed, {len(made.manager.active())} at work")
+            order.append(f"closed, {len(made.manager.runs.active())} at work")
 
     made = world(tmp_path / "w", ScriptedReply("slow", delay=30), shadows=Watching())
     made.manager.start(RunRequest("run", "t", "t"))

@@ -95,7 +95,7 @@ def wrong_values(made: World) -> list[str]:
 async def done(made: World, task: str) -> events.RunCompleted:
     """The end of a run on this task, waited for without taking the processor from the model."""
     run_id = made.manager.start(RunRequest("run", task, task))
-    work = made.manager.task(run_id)
+    work = made.manager.runs.task(run_id)
     assert work is not None
     await asyncio.wait([work])
     await asyncio.sleep(0)

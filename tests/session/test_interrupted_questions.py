@@ -23,7 +23,7 @@ async def died(folder: Path, *replies: ScriptedReply) -> tuple[World, str]:
     session_id = made.manager.current().session_id
     path = folder / "sessions" / f"{session_id}.jsonl"
     stored = path.read_bytes()
-    made.manager.cancel()
+    made.manager.runs.cancel()
     await made.finished(run_id)
     made.store.close()
     path.write_bytes(stored)
@@ -44,12 +44,12 @@ async def test_what_was_open_is_listed_and_told(tmp_path: Path, reply: ScriptedR
     assert found["title"] in lapsed_line(session, "en")
     assert found["title"] in lapsed_line(session, "zh-cn")
     assert made.inbox.open() == ()
-    assert made.manager.run(run_id).record.status == "interrupted"
+    assert made.manager.runs.get(run_id).record.status == "interrupted"
 
 
 async def test_staged_changes_come_back_with_it(tmp_path: Path) -> None:
     made, run_id = await died(tmp_path, write("a.py", "1\n"), say())
-    await made.manager.run(run_id).proposal.apply()
+    await made.manager.runs.get(run_id).proposal.apply()
     assert made.text("a.py") == "1\n"
 
 

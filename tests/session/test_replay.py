@@ -90,9 +90,9 @@ async def test_a_resumed_session_goes_on(tmp_path: Path) -> None:
     two = world(tmp_path / "w", say("second"), state=tmp_path / "sessions")
     session = two.manager.resume(session_id)
     assert two.manager.resume(session_id) is session
-    await two.manager.run(run_id).proposal.apply()
+    await two.manager.runs.get(run_id).proposal.apply()
     assert two.text("a.py") == "1\n"
-    await two.manager.last_applied().proposal.undo()
+    await two.manager.runs.last_applied().proposal.undo()
     assert two.text("a.py") is None
     assert (await two.run("more")).summary == "second"
     assert [message.content for message in session.context.conversation if message.role == "assistant"][-1] == "second"
@@ -117,7 +117,7 @@ async def check_after_a_kill(folder: Path, wait: float, lines: int = 1) -> int:
     made = world(folder / "w", say("after"), state=folder / "sessions")
     session = made.manager.resume(session_id)
     for kind, _, run_id, number, *outcome in said:
-        run = made.manager.run(run_id)
+        run = made.manager.runs.get(run_id)
         assert run.record.title == f"task {number}"
         if kind == "finished":
             assert run.record.status == "completed"
@@ -126,10 +126,10 @@ async def check_after_a_kill(folder: Path, wait: float, lines: int = 1) -> int:
             assert bool(run.record.applied) == applied
             path = made.path(f"f{number}.py")
             assert (run.proposal.changeset.paths == (path,)) == (outcome == ["none"])
-    assert {run.record.status for run in made.manager.runs()} <= {"completed", "interrupted"}
-    assert sum(run.record.status == "interrupted" for run in made.manager.runs()) <= 1
+    assert {run.record.status for run in made.manager.runs.all()} <= {"completed", "interrupted"}
+    assert sum(run.record.status == "interrupted" for run in made.manager.runs.all()) <= 1
     assert_well_formed(session.context.conversation)
-    assert made.manager.active() == ()
+    assert made.manager.runs.active() == ()
     assert (await made.run("again", session_id)).summary == "after"
     assert len(made.editor.applied) == 0
     return sum(line[0] == "finished" for line in said)

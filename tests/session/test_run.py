@@ -29,7 +29,7 @@ def reloaded(made: World, session_id: str) -> Session:
 
 
 def staged(made: World) -> tuple[str, ...]:
-    return made.manager.runs()[-1].proposal.changeset.paths
+    return made.manager.runs.all()[-1].proposal.changeset.paths
 
 
 # --- the order of things
@@ -101,7 +101,7 @@ async def test_no_answer_leaves_it_staged(tmp_path: Path) -> None:
 async def decided_outside(made: World, how: str) -> events.RunCompleted:
     run_id = made.manager.start(RunRequest("run", "t", "t"))
     await until(lambda: made.inbox.open())
-    proposal = made.manager.run(run_id).proposal
+    proposal = made.manager.runs.get(run_id).proposal
     if how == "apply":
         await proposal.apply()
     elif how == "one file":
@@ -131,7 +131,7 @@ async def test_applying_meanwhile_does_not_answer_the_models_own_question(tmp_pa
     made = world(tmp_path / "w", write("a.py", "a\n"), calls(question), say(), deadline=5)
     run_id = made.manager.start(RunRequest("run", "t", "t"))
     await until(lambda: made.inbox.open())
-    await made.manager.run(run_id).proposal.apply()
+    await made.manager.runs.get(run_id).proposal.apply()
     asked = made.inbox.open()[0]
     made.inbox.respond(asked.request_id, ("b",))
     await made.finished(run_id)
@@ -144,7 +144,7 @@ async def test_hunks_are_applied_and_discarded_one_by_one(tmp_path: Path) -> Non
     made = world(tmp_path / "w", write("a.py", "".join(changed)), say(), deadline=0.01)
     path = made.open("a.py", "".join(lines))
     run_id = (await made.run()).run_id
-    proposal = made.manager.run(run_id).proposal
+    proposal = made.manager.runs.get(run_id).proposal
     await proposal.apply(None, {path: frozenset((1,))})
     assert made.text("a.py") == "".join([*lines[:15], "middle\n", *lines[16:]])
     proposal.discard(None, {path: frozenset((0,))})
@@ -164,7 +164,7 @@ async def test_unasked(tmp_path: Path, style: Literal["auto", "live"]) -> None:
     assert made.text("a.py") == "2\n"
     assert made.user.shown == []
     assert len(made.editor.applied) == (2 if style == "live" else 1)
-    await made.manager.last_applied().proposal.undo()
+    await made.manager.runs.last_applied().proposal.undo()
     assert made.text("a.py") is None
 
 
@@ -179,10 +179,10 @@ async def test_undo_keeps_what_was_typed_since(tmp_path: Path) -> None:
     path = made.open("a.py", "one\ntwo\nthree\nfour\nfive\n")
     done = await made.run()
     made.buffers.open(path, "one\nTWO\nthree\nfour\nfive, typed\n", 9)
-    await made.manager.run(done.run_id).proposal.undo()
+    await made.manager.runs.get(done.run_id).proposal.undo()
     assert made.text("a.py") == "one\ntwo\nthree\nfour\nfive, typed\n"
     with pytest.raises(SessionError):
-        await made.manager.run(done.run_id).proposal.undo()
+        await made.manager.runs.get(done.run_id).proposal.undo()
 
 
 @pytest.mark.parametrize("outcome", ["none", "unknown"])
@@ -311,7 +311,7 @@ async def test_the_limit_and_circles_are_no_success(tmp_path: Path) -> None:
     assert (await few.run()).status == "stopped"
     circle = world(tmp_path / "v", *[calls(call("list_dir", path="."))] * 9)
     assert (await circle.run()).status == "stopped"
-    assert names(circle.events, circle.manager.runs()[0].record.run_id).count("anomaly_detected") == 2
+    assert names(circle.events, circle.manager.runs.all()[0].record.run_id).count("anomaly_detected") == 2
 
 
 async def test_an_unexpected_error_is_a_sentence_too(tmp_path: Path) -> None:
@@ -339,12 +339,12 @@ async def cancelled_at(folder: Path, style: Literal["review", "live"], stop_at: 
         nonlocal seen
         seen += event.type != "run_started"
         if seen == stop_at:
-            made.manager.cancel()
+            made.manager.runs.cancel()
 
     made = world(folder, *SCRIPT, says=[APPLY], apply=style, on_event=on_event)
     run_id = made.manager.start(RunRequest("run", "t", "t"))
     if stop_at == 0:
-        made.manager.cancel(run_id)
+        made.manager.runs.cancel(run_id)
     done = await made.finished(run_id)
     await asyncio.sleep(0)
     assert [event.type for event in made.events][-1] == "run_completed"
@@ -357,8 +357,8 @@ async def cancelled_at(folder: Path, style: Literal["review", "live"], stop_at: 
     back = reloaded(made, session.session_id)
     assert back.context.conversation == session.context.conversation
     assert back.context.runs[run_id].status == done.status
-    assert back.context.runs[run_id].staged == made.manager.run(run_id).proposal.changeset
-    assert back.context.runs[run_id].applied == made.manager.run(run_id).record.applied
+    assert back.context.runs[run_id].staged == made.manager.runs.get(run_id).proposal.changeset
+    assert back.context.runs[run_id].applied == made.manager.runs.get(run_id).record.applied
     made.script(say("again"))
     assert (await made.run()).summary == "again"
     assert_well_formed(session.context.conversation)
@@ -380,7 +380,7 @@ async def test_cancelled_while_the_editor_works(tmp_path: Path, delay: float, ou
     made.editor.delay = delay
     run_id = made.manager.start(RunRequest("run", "t", "t"))
     await until(lambda: made.editor.may_lose)
-    made.manager.cancel(run_id)
+    made.manager.runs.cancel(run_id)
     done = await made.finished(run_id)
     assert (done.status, done.outcome) == ("cancelled", outcome)
     await asyncio.sleep(0)
@@ -393,7 +393,7 @@ async def test_close_leaves_nothing(tmp_path: Path) -> None:
     await until(lambda: made.inbox.open())
     await made.manager.close()
     assert made.completed(run_id).status == "cancelled"
-    assert made.manager.active() == ()
+    assert made.manager.runs.active() == ()
 
 
 # --- several at once
@@ -409,7 +409,7 @@ async def test_runs_and_sessions_at_once_do_not_mix(tmp_path: Path) -> None:
         own = [event for event in made.events if event.run_id == run_id]
         assert {event.session_id for event in own} == {(first, second)[number % 2]}
         assert [event.type for event in own][-1] == "run_completed"
-        record = made.manager.run(run_id).record
+        record = made.manager.runs.get(run_id).record
         assert f"task {number}" in record.messages[0].content
         assert len(record.messages) == 2
     for session_id in (first, second):
@@ -429,14 +429,14 @@ async def test_unknown_and_deleted_sessions(tmp_path: Path) -> None:
     session_id = made.manager.current().session_id
     assert [row["title"] for row in made.manager.list()] == ["title"]
     made.manager.delete(session_id)
-    await until(lambda: not made.manager.active())
+    await until(lambda: not made.manager.runs.active())
     assert made.manager.list() == []
     assert made.manager.current().session_id != session_id
     for use in (made.manager.session, made.manager.delete, made.manager.resume):
         with pytest.raises(SessionError):
             use(session_id)
     with pytest.raises(SessionError):
-        made.manager.cancel(run_id)
+        made.manager.runs.cancel(run_id)
 
 
 async def test_a_session_that_another_process_has_is_not_resumed_there(tmp_path: Path) -> None:

@@ -154,7 +154,7 @@ async def test_fresh_files_without_those_that_are_gone(tmp_path: Path) -> None:
     run_id = (await made.run("go")).run_id
     made.open("a.py", "x = 2\n")
     del made.buffers.documents[made.path("b.py")]
-    view = made.manager.run(run_id).proposal.view
+    view = made.manager.runs.get(run_id).proposal.view
     session = made.manager.current()
     await Focusing(session, run_id, view, 1000, lambda text: text.replace("x", "…"), tuple).refresh()
     assert [(file.path, file.text) for file in session.context.focused.files] == [("a.py", "1|… = 2")]

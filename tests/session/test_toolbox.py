@@ -11,7 +11,6 @@ from codeagent_lsp.environments.container import CONTAINER
 from codeagent_lsp.messages import ToolCall
 from codeagent_lsp.session.toolbox import commands_line
 from codeagent_lsp.shadow.shell import Finished, Isolation
-from codeagent_lsp.tools.context import Tally
 from tests.session.fakes import World, call, calls, say, world
 from tests.tools.shells import DIRECT, OPEN_COPY, OVERLAY, FakeShadows
 
@@ -129,17 +128,6 @@ async def test_files_that_run_code_later_need_consent(tmp_path: Path) -> None:
     assert not await approve((made.path(".vscode/tasks.json"),))
     assert await approve((made.path(".vscode/tasks.json"),))
     assert ".vscode/tasks.json" in made.user.shown[0].question.title
-
-
-async def test_tests_that_ran_on_what_is_staged_are_in_the_question(tmp_path: Path) -> None:
-    made = world(tmp_path / "w", say("done"), shadows=FakeShadows())
-    run_id = (await made.run()).run_id
-    proposal = made.manager.run(run_id).proposal
-    proposal.staging.write({made.path("a.txt"): "x\n"})
-    proposal.tested(Tally(41, 0))
-    assert proposal.title().endswith("Tests: 41 passed, on your unsaved text and these changes.")
-    proposal.staging.write({made.path("b.txt"): "later\n"})
-    assert "41 passed" not in proposal.title()
 
 
 async def test_the_shadows_go_with_the_server(tmp_path: Path) -> None:

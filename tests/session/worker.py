@@ -29,5 +29,5 @@ async def _work(root: Path) -> None:
         print("started", session_id, run_id, number, flush=True)
         done = await made.finished(run_id)
         if number % 6 == 5:
-            await made.manager.run(run_id).proposal.undo()
+            await made.manager.runs.get(run_id).proposal.undo()
         print("finished", session_id, run_id, number, done.outcome, flush=True)

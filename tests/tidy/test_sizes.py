@@ -12,13 +12,13 @@ import pytest
 
 from tests.tidy.source import Function, classes, functions, length, modules, test_modules
 
-MODULE_LINES, FUNCTION_LINES, CLASS_METHODS = 500, 60, 20
+MODULE_LINES, FUNCTION_LINES, CLASS_METHODS = 500, 60, 15
 TABLES = {"codeagent_lsp.texts"}  # one entry per sentence: as long as the product has things to say
 
 # Today's largest of each kind.
 LARGEST_MODULE = 442
 LARGEST_FUNCTION = 40
-MOST_METHODS = 20
+MOST_METHODS = 15
 
 
 def test_modules_of_the_package() -> None:

@@ -1,7 +1,7 @@
 """Chooses the definitions of a long file that a task is about, so that not all of it need be shown. Pure functions.
 
 A definition counts by its name in the task, by the lines of a traceback, by the names that the failing tests use, by
-common words, and by being called from one that counts. Not here: which files (`session/solving/gathering.py`).
+common words, and by being called from one that counts. Not here: which files (`session/solving/relevance.py`).
 """
 
 from __future__ import annotations

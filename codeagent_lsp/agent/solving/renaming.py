@@ -1,7 +1,7 @@
 """Finds the rename that the words of a task ask for, and makes the new texts by the syntax tree, without a model.
 
 Only where the words are explicit and one definition is meant; otherwise there is no result and the model does it. Not
-here: uses in one text (`tools/code/uses.py`), which files are looked at (`session/solving/gathering.py`).
+here: uses in one text (`tools/code/uses.py`), which files are looked at (`session/solving/name_changes.py`).
 """
 
 from __future__ import annotations

@@ -34,17 +34,17 @@ class ChangeCommands:
         return {"runId": given["runId"], "diff": diff}
 
     def _apply(self, given: Arguments) -> dict[str, str]:
-        run, view = self._backend.manager.run(given["runId"]), self._backend.views.plain()
+        run, view = self._backend.manager.runs.get(given["runId"]), self._backend.views.plain()
         self._later(self._backend.reviews.apply(run, chosen_files(given, view), chosen_hunks(given, view)))
         return {"runId": given["runId"]}
 
     def _discard(self, given: Arguments) -> dict[str, Any]:
-        run, view = self._backend.manager.run(given["runId"]), self._backend.views.plain()
+        run, view = self._backend.manager.runs.get(given["runId"]), self._backend.views.plain()
         dropped = run.proposal.discard(chosen_files(given, view), chosen_hunks(given, view))
         return {"runId": given["runId"], "files": list(dropped.paths)}
 
     def _undo(self, given: Arguments) -> dict[str, str]:
         manager = self._backend.manager
-        run = manager.run(given["runId"]) if "runId" in given else manager.last_applied()
+        run = manager.runs.get(given["runId"]) if "runId" in given else manager.runs.last_applied()
         self._later(self._backend.reviews.undo(run, (given["stepId"],) if "stepId" in given else None))
         return {"runId": run.record.run_id}

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from lsprotocol import types
 
+from codeagent_lsp.background_tasks import BackgroundTasks
 from codeagent_lsp.errors import CodeAgentError, UsageError, UserError
 from codeagent_lsp.protocol import command as declared
 from codeagent_lsp.server.commands.arguments import Arguments, Table, checked
@@ -38,7 +39,7 @@ class Commands:
 
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks = BackgroundTasks()
         self._table: Table = {
             **question_commands(backend),
             **ChangeCommands(backend, self._later).table(),
@@ -70,12 +71,10 @@ class Commands:
         await backend.ready()  # the redactor must be loaded before anything of a run is stored
         request = run_request(kind, given, backend.documents, backend.views.plain(), backend.front.language())
         run_id = backend.manager.start(request, given.get("sessionId"))
-        return {"runId": run_id, "sessionId": backend.manager.run(run_id).session.session_id}
+        return {"runId": run_id, "sessionId": backend.manager.runs.get(run_id).session.session_id}
 
     def _later(self, work: Awaitable[Any]) -> None:
-        task = asyncio.ensure_future(self._finished(work))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        self._tasks.start(self._finished(work))
 
     async def _finished(self, work: Awaitable[Any]) -> None:
         """Wait for `work`; show an error to the user."""

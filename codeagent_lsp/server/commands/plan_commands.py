@@ -41,7 +41,7 @@ class PlanCommands:
         return {"runId": given["runId"]}
 
     def _roll_back(self, given: Arguments) -> dict[str, str]:
-        run = self._backend.manager.run(given["runId"])
+        run = self._backend.manager.runs.get(given["runId"])
         run.steering.check(given["stepId"])
         self._later(self._backend.reviews.roll_back(run, given["stepId"]))
         return {"runId": given["runId"]}

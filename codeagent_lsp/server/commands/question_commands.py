@@ -20,7 +20,7 @@ def question_commands(backend: Backend) -> Table:
         return {"ok": True}
 
     return {
-        "codeagent.cancel": lambda given: {"cancelled": list(backend.manager.cancel(given.get("runId")))},
+        "codeagent.cancel": lambda given: {"cancelled": list(backend.manager.runs.cancel(given.get("runId")))},
         "codeagent.pending": lambda given: [*_questions(backend), *_changes(backend), *_plans(backend)],
         "codeagent.respond": respond,
     }
@@ -39,8 +39,8 @@ def _changes(backend: Backend) -> list[dict[str, Any]]:
             "title": run.record.title,
             "files": list(run.proposal.changeset.paths),
         }
-        for run in backend.manager.runs()
-        if run.proposal.changeset and run.record.run_id not in backend.manager.active()
+        for run in backend.manager.runs.all()
+        if run.proposal.changeset and run.record.run_id not in backend.manager.runs.active()
     ]
 
 
@@ -54,6 +54,6 @@ def _plans(backend: Backend) -> list[dict[str, Any]]:
             "title": step.title,
             "state": step.state,
         }
-        for run in backend.manager.runs()
+        for run in backend.manager.runs.all()
         if (step := run.steering.open_step) is not None
     ]

@@ -13,7 +13,8 @@ from lsprotocol import types
 from pygls.protocol import lsp_method
 
 from codeagent_lsp.server.clients import real_encoding
-from codeagent_lsp.server.wire.protocol_guard import GuardedProtocol, Phase
+from codeagent_lsp.server.wire.phase import Phase
+from codeagent_lsp.server.wire.protocol_guard import GuardedProtocol
 from codeagent_lsp.workspace.text.document import Change, Document
 from codeagent_lsp.workspace.text.position import Encoding
 
@@ -43,13 +44,13 @@ class CodeAgentProtocol(GuardedProtocol):
         """Refuse all further messages but `exit`, let the feature handler clean up, cancel running requests."""
         self.phase = Phase.SHUT
         yield from self._user(types.SHUTDOWN, *args)
-        self.cancel_all()
+        self.open_requests.cancel_others()
 
     @lsp_method(types.EXIT)
     def lsp_exit(self, *args: Any) -> Steps:
         """End the process: with code 0 after `shutdown`, else 1."""
         yield from self._user(types.EXIT, *args)
-        self._server.leave(0 if self.phase is Phase.SHUT else 1, "the client asked for it")
+        self._server.leave(self.phase.exit_code, "the client asked for it")
 
     @lsp_method(types.TEXT_DOCUMENT_DID_OPEN)
     def lsp_text_document__did_open(self, params: types.DidOpenTextDocumentParams) -> Steps:

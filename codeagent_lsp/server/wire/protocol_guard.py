@@ -1,26 +1,24 @@
 """The dispatcher: every request of the client is answered exactly once, and nothing it sends ends the server.
 
 A subclass of pygls' protocol that keeps its registry of features and commands and replaces the code between transport
-and handlers: the state of the connection, cancelling, answering, requests to the client. Not here: what the built-in
-methods do (`builtin_methods.py`), how errors are described (`failures.py`).
+and handlers: answering, notifications, requests to the client. Not here: what the built-in methods do
+(`builtin_methods.py`), cancelling (`open_requests.py`), how errors are described (`failures.py`).
 """
 
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 from collections.abc import Callable
 from concurrent.futures import Future
-from dataclasses import dataclass
-from enum import Enum, auto
 from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types
 from pygls.exceptions import JsonRpcMethodNotFound
 from pygls.protocol import LanguageServerProtocol
 
-from codeagent_lsp.server.wire import failures
+from codeagent_lsp.background_tasks import BackgroundTasks
+from codeagent_lsp.server.wire import failures, jsonrpc
 from codeagent_lsp.server.wire.client_requests import ClientRequests
 from codeagent_lsp.server.wire.envelope import (
     INVALID_REQUEST,
@@ -30,41 +28,22 @@ from codeagent_lsp.server.wire.envelope import (
     Notification,
     Request,
     Response,
-    is_id,
 )
 from codeagent_lsp.server.wire.handlers import Later, Outcome, run
+from codeagent_lsp.server.wire.open_requests import OpenRequest, OpenRequests
 from codeagent_lsp.server.wire.outgoing import Outgoing
 from codeagent_lsp.server.wire.params import structure_params, structure_result
+from codeagent_lsp.server.wire.phase import Phase
 from codeagent_lsp.server.wire.served import Served
 
 if TYPE_CHECKING:
     from cattrs import Converter
 
 
-NOT_INITIALIZED = -32002
-CANCELLED = -32800
 REQUEST_SECONDS = 600.0  # the time limit of requests sent by `send_request`
 _PASSING = frozenset({"codeagent/event", types.WINDOW_LOG_MESSAGE, types.TELEMETRY_EVENT, types.LOG_TRACE})
 
 _log = logging.getLogger(__name__)
-
-
-class Phase(Enum):
-    """The state of a connection in its life cycle."""
-
-    FRESH = auto()
-    STARTING = auto()
-    READY = auto()
-    SHUT = auto()
-
-
-@dataclass(eq=False, slots=True)
-class _Flight:
-    """A request that is being handled; `task` is None until its handler waits for something."""
-
-    id: MessageId
-    method: str
-    task: asyncio.Task[None] | None = None
 
 
 class GuardedProtocol(LanguageServerProtocol):
@@ -76,8 +55,8 @@ class GuardedProtocol(LanguageServerProtocol):
         self.phase = Phase.FRESH
         self.outgoing: Outgoing | None = None
         self.requests = ClientRequests(lambda method, result: structure_result(converter, method, result))
-        self._flights: dict[MessageId, _Flight] = {}
-        self._background: set[asyncio.Task[None]] = set()
+        self.open_requests = OpenRequests(self._send)
+        self._background = BackgroundTasks()
         super().__init__(server, converter)
 
     def receive(self, message: Message) -> None:
@@ -109,7 +88,7 @@ class GuardedProtocol(LanguageServerProtocol):
         plain = self._converter.unstructure(params)
         key, is_report = _progress_key(method, plain)
         self._send(
-            _message(method=method, params=plain),
+            jsonrpc.encode(jsonrpc.message(method=method, params=plain)),
             merge=key if is_report else None,
             seal=None if is_report else key,
             passing=method in _PASSING,
@@ -128,58 +107,35 @@ class GuardedProtocol(LanguageServerProtocol):
             future.add_done_callback(lambda done: None if done.exception() else callback(done.result()))
         return future
 
-    def cancel(self, identity: Any) -> None:
-        """Answer a running request as cancelled at once, and stop its handler; a later result is dropped."""
-        flight = self._flights.get(identity) if is_id(identity) else None
-        if flight is not None and self._settle(flight, _cancelled(flight)) and flight.task is not None:
-            flight.task.cancel()
-
-    def cancel_all(self) -> None:
-        """Cancel every running request except the one whose handler calls this."""
-        here = asyncio.current_task()
-        for flight in tuple(self._flights.values()):
-            if flight.task is not None and flight.task is not here:
-                self.cancel(flight.id)
-
     def close(self) -> None:
         """Stop all handlers and end all requests to the client; the connection is gone."""
-        for task in self._background:
-            task.cancel()
+        self._background.cancel()
         self.requests.close()
 
-    def _request(self, request: Request) -> None:
-        refusal = self._refusal(request)
-        if refusal is not None:
-            self._refuse(request.id, *refusal)
-            return
-        flight = self._flights[request.id] = _Flight(request.id, request.method)
-        outcome = self._start(request.method, request.raw)
-        if isinstance(outcome, Outcome):
-            self._finish(flight, outcome)
+    def _request(self, message: Request) -> None:
+        if message.id in self.open_requests:
+            self._refuse(message.id, INVALID_REQUEST, "a request with this id is being worked on")
+        elif (refusal := self.phase.refusal(message.method)) is not None:
+            self._refuse(message.id, *refusal)
         else:
-            flight.task = self._spawn(self._finish_later(flight, outcome))
+            request = self.open_requests.add(message.id, message.method)
+            outcome = self._start(message.method, message.raw)
+            if isinstance(outcome, Outcome):
+                self._finish(request, outcome)
+            else:
+                request.task = self._background.start(self._finish_later(request, outcome))
 
     def _notification(self, notification: Notification) -> None:
         method = notification.method
         if method == types.CANCEL_REQUEST:
             params = notification.raw.get("params")
-            self.cancel(params.get("id") if isinstance(params, dict) else None)
+            self.open_requests.cancel(params.get("id") if isinstance(params, dict) else None)
         elif method == types.EXIT or self.phase is Phase.READY:
             outcome = self._start(method, notification.raw)
             if isinstance(outcome, Outcome):
                 failures.log_failure(outcome.error, method)
             else:
-                self._spawn(_log_later(outcome, method))
-
-    def _refusal(self, request: Request) -> tuple[int, str] | None:
-        """Return the error code and reason why a request is refused in this phase, or None."""
-        if request.id in self._flights:
-            return INVALID_REQUEST, "a request with this id is being worked on"
-        if self.phase is Phase.SHUT:
-            return INVALID_REQUEST, "the server is shutting down"
-        if request.method == types.INITIALIZE:
-            return None if self.phase is Phase.FRESH else (INVALID_REQUEST, "the server is initialized already")
-        return None if self.phase is Phase.READY else (NOT_INITIALIZED, "the server is not initialized yet")
+                self._background.start(_log_later(outcome, method))
 
     def _start(self, method: str, raw: dict[str, Any]) -> Outcome | Later:
         """Find the handler of a message, convert its params and run it."""
@@ -192,85 +148,44 @@ class GuardedProtocol(LanguageServerProtocol):
             return Outcome(error=error)
         return run(handler, params, lambda: self._server.thread_pool)
 
-    async def _finish_later(self, flight: _Flight, later: Later) -> None:
+    async def _finish_later(self, request: OpenRequest, later: Later) -> None:
         try:
-            self._finish(flight, await later.outcome())
+            self._finish(request, await later.outcome())
         except asyncio.CancelledError:
-            self._settle(flight, _cancelled(flight))
+            self.open_requests.answer_cancelled(request)
             raise
 
-    def _finish(self, flight: _Flight, outcome: Outcome) -> None:
+    def _finish(self, request: OpenRequest, outcome: Outcome) -> None:
         if outcome.error is not None:
-            failures.log_failure(outcome.error, flight.method)
-            error = failures.describe(outcome.error, flight.method, self._server.language)
-            self._settle(flight, encode(_message(id=flight.id, error=error)))
+            failures.log_failure(outcome.error, request.method)
+            error = failures.describe(outcome.error, request.method, self._server.language)
+            self.open_requests.answer(request, jsonrpc.encode(jsonrpc.message(id=request.id, error=error)))
             return
         try:
-            body = encode({"jsonrpc": "2.0", "id": flight.id, "result": self._converter.unstructure(outcome.value)})
+            body = jsonrpc.encode(jsonrpc.result(request.id, self._converter.unstructure(outcome.value)))
         except Exception as error:  # noqa: BLE001 (a result that is no JSON is a failure of the handler)
-            self._finish(flight, Outcome(error=error))
+            self._finish(request, Outcome(error=error))
         else:
-            self._settle(flight, body)
-
-    def _settle(self, flight: _Flight, body: bytes) -> bool:
-        """Answer a request unless it has been answered; return whether this call did it."""
-        if self._flights.get(flight.id) is not flight:
-            return False
-        del self._flights[flight.id]
-        if self.outgoing is not None:
-            self.outgoing.send(body)
-        return True
+            self.open_requests.answer(request, body)
 
     def _refuse(self, identity: MessageId | None, code: int, reason: str) -> None:
-        self._send({"jsonrpc": "2.0", "id": identity, "error": _error(code, reason)})
+        self._send(jsonrpc.encode(jsonrpc.error(identity, code, reason)))
 
     def _ask(self, method: str, params: Any, seconds: float) -> tuple[str, Future[Any]]:
         identity, future = self.requests.add(method)
         plain = self._converter.unstructure(params)
-        self._send(_message(id=identity, method=method, params=plain))
+        self._send(jsonrpc.encode(jsonrpc.message(id=identity, method=method, params=plain)))
         timer = asyncio.get_running_loop().call_later(seconds, self.requests.expire, identity, seconds)
         future.add_done_callback(lambda _: timer.cancel())
         return identity, future
 
-    def _send(self, message: dict[str, Any], **options: Any) -> None:
+    def _send(self, body: bytes, **options: Any) -> None:
         if self.outgoing is not None:
-            self.outgoing.send(encode(message), **options)
+            self.outgoing.send(body, **options)
 
     def _send_data(self, data: Any) -> None:
         """Send what pygls itself sends, without logging its content as pygls does."""
-        self._send(self._converter.unstructure(data))
-
-    def _spawn(self, work: Any) -> asyncio.Task[None]:
-        task: asyncio.Task[None] = asyncio.ensure_future(work)
-        self._background.add(task)
-        task.add_done_callback(self._background.discard)
-        return task
-
-
-def encode(message: Any) -> bytes:
-    """Encode a message as JSON in ASCII, so that lone surrogates do no harm; ValueError for NaN."""
-    return json.dumps(message, separators=(",", ":"), allow_nan=False, default=_plain).encode("ascii")
-
-
-def _plain(value: Any) -> Any:
-    """Return the JSON form of values that the LSP converter does not know, such as models with aliases."""
-    dump = getattr(value, "model_dump", None)
-    if dump is None:
-        raise TypeError(f"{type(value).__name__} has no JSON form")
-    return dump(mode="json", by_alias=True)
-
-
-def _message(**members: Any) -> dict[str, Any]:
-    """Return a message with those members that are not None."""
-    return {"jsonrpc": "2.0", **{name: value for name, value in members.items() if value is not None}}
-
-
-def _cancelled(flight: _Flight) -> bytes:
-    return encode(_message(id=flight.id, error=_error(CANCELLED, "The request was cancelled")))
-
-
-def _error(code: int, message: str) -> dict[str, Any]:
-    return {"code": code, "message": message}
+        self._send(jsonrpc.encode(self._converter.unstructure(data)))
 
 
 def _progress_key(method: str, params: Any) -> tuple[tuple[str, Any] | None, bool]:

@@ -21,6 +21,7 @@ from codeagent_lsp.messages import Message, ToolSpec
 from codeagent_lsp.session.conversation.focusing import Focusing
 from codeagent_lsp.session.conversation.prompt_context import PromptContext
 from codeagent_lsp.session.conversation.repo_maps import SMALL_WINDOW
+from codeagent_lsp.session.conversation.run_mode import RunMode
 from codeagent_lsp.session.conversation.tool_availability import Availability
 from codeagent_lsp.session.conversation.tool_selection import ToolSelection, tool_selection_for
 from codeagent_lsp.session.plan.run_planner import RunPlanner
@@ -32,7 +33,6 @@ from codeagent_lsp.session.toolbox import commands_line
 from codeagent_lsp.tools.context import ToolContext
 from codeagent_lsp.tools.executor import ToolExecutor
 from codeagent_lsp.tools.groups import ToolGroups
-from codeagent_lsp.tools.permissions.decision import Mode
 from codeagent_lsp.tools.plan.planner_port import Planner
 
 FOREIGN_TOOLS = 3
@@ -52,11 +52,11 @@ class Conversation:
         self._history = History()
         self._base, self._generation = 0, 0
         self._context: ToolContext | None = None
-        self._focusing = self._focuses(parts.toolbox.context())
-        self._reading = False
-        self._tool_selection = ToolSelection(parts.services.registry, self._mode)
+        self._focusing = _focusing(parts, parts.toolbox.context())
+        self._mode = RunMode(self._kind, planner, parts.services.user.mode)
+        self._tool_selection = ToolSelection(parts.services.registry, self._mode.offered)
         self._availability = Availability(parts.services.registry, parts.output.emit)
-        self._prompt_context = PromptContext(parts, model, "ask" if self._kind in ANSWERS else "direct", self._mode_now)
+        self._prompt_context = PromptContext(parts, model, "ask" if self._kind in ANSWERS else "direct", self._mode.now)
 
     @property
     def window(self) -> int:
@@ -74,17 +74,17 @@ class Conversation:
         kind = "ask" if self._kind in ANSWERS else "system"
         system = Message("system", system_prompt(kind, known.environment, await self._prompt_context.prompt()))
         said, self._base, self._generation = known.conversation, len(known.conversation), known.generation
-        self._history = History([system, *said], self._remember, self._compacted)
+        self._history = History([system, *said], partial(remember, parts), self._compacted)
         small, registry = self.window <= SMALL_WINDOW, parts.services.registry
         room = 0 if small else self.window // FOREIGN_TOOLS
         self._tool_selection = tool_selection_for(
-            registry, self._mode, said, self._planning, system.content, small=small, room=room
+            registry, self._mode.offered, said, self._planning, system.content, small=small, room=room
         )
         context = parts.toolbox.context(self._model, self._reply_tokens)
         planner = None if self._planning == "never" else self._planner
         context = context.having((Planner, planner), (ToolGroups, self._tool_selection))
         self._context = self._prompt_context.equipped(context, self._tools, self._limits(None))
-        self._focusing = self._focuses(context)
+        self._focusing = _focusing(parts, context)
         if request is not None:
             await self._request(request, also)
 
@@ -97,7 +97,7 @@ class Conversation:
         before = (await self._prompt_context.before(request), self._availability.opening(), shown, files, also)
         if helpful := "\n\n".join(filter(None, before)):
             self.tell(helpful)
-        self._history.append(Message("user", self._task(request)))
+        self._history.append(Message("user", _task(request, self._parts)))
         await self._focusing.given(files)
 
     def tell(self, words: str) -> None:
@@ -117,11 +117,11 @@ class Conversation:
         all that are offered); with `reading` it may neither change nor run anything.
         """
         assert self._context is not None, "a conversation is opened first"
-        self._reading = reading
+        self._mode.reading = reading
         services, planner = self._parts.services, self._planner
         approvals, language = self._parts.session.context.approvals, services.user.language()
         registry = services.registry if only is None else Subset(services.registry, lambda: only, NOT_YET)
-        executor = ToolExecutor(registry, self._context, self._mode_now, approvals, language)
+        executor = ToolExecutor(registry, self._context, self._mode.now, approvals, language)
         loop = AgentLoop(
             self._model,
             executor,
@@ -143,9 +143,6 @@ class Conversation:
         below = await self._prompt_context.below(self._history.messages)
         return "\n\n".join(filter(None, (told, below, self._availability.news())))
 
-    def _remember(self, message: Message) -> None:
-        remember(self._parts, message)
-
     def _compacted(self, messages: tuple[Message, ...]) -> None:
         """Store the compacted messages, with which the next run begins, too."""
         record = self._parts.record
@@ -157,16 +154,6 @@ class Conversation:
             )
         )
         self._prompt_context.compacted(messages)
-
-    def _mode(self) -> Mode:
-        """Return the present permission mode; `readOnly` for a run that only answers, whatever the model tries."""
-        return "readOnly" if self._kind in ANSWERS else self._parts.services.user.mode()
-
-    def _mode_now(self) -> Mode:
-        """Return the present permission mode; `readOnly` also until a plan document is approved, and while the loop may
-        only read, as when it replans.
-        """
-        return "readOnly" if self._reading or self._planner.reading_only else self._mode()
 
     def _tools(self, only: tuple[str, ...] | None = None) -> tuple[ToolSpec, ...]:
         """Return the specs of the offered tools; none if a small model explains code, which its prompt contains."""
@@ -182,29 +169,11 @@ class Conversation:
         parts = self._parts
         return parts.session.context.kept(parts.record, parts.proposal.view.roots.relative)
 
-    def _task(self, request: RunRequest) -> str:
-        """Return the request as text for the model, with the selection and the diagnostics."""
-        roots = self._parts.proposal.view.roots
-        selection = selection_of(request.target, roots) if request.target is not None else None
-        return task_message(request.instruction, selection, request.diagnostics)
-
     def _files(self, request: RunRequest, *, listed: bool) -> str:
         """Return the files that the task needs at the beginning, as text; with `listed`, the names of files, too."""
         skip = [request.target.file.path] if request.target is not None else []
         view, stands = self._parts.proposal.view, partial(self._focusing.stands, self._history.messages)
         return starting_context(view, request.task, self.window, skip, listed=listed, stands=stands)
-
-    def _focuses(self, context: ToolContext) -> Focusing:
-        parts = self._parts
-        limit = parts.services.user.settings().context.focused_files_max_chars
-        return Focusing(
-            parts.session,
-            parts.record.run_id,
-            parts.proposal.view,
-            limit,
-            context.redaction.hide,
-            lambda: parts.proposal.changeset.paths,
-        )
 
     @property
     def _reply_tokens(self) -> int:
@@ -220,3 +189,22 @@ class Conversation:
             settings.model.temperature,
             settings.context.compact_at,
         )
+
+
+def _task(request: RunRequest, parts: RunParts) -> str:
+    """Return the request as text for the model, with the selection and the diagnostics."""
+    roots = parts.proposal.view.roots
+    selection = selection_of(request.target, roots) if request.target is not None else None
+    return task_message(request.instruction, selection, request.diagnostics)
+
+
+def _focusing(parts: RunParts, context: ToolContext) -> Focusing:
+    """Return the files in focus of the run's session, as tools with this context may show them."""
+    return Focusing(
+        parts.session,
+        parts.record.run_id,
+        parts.proposal.view,
+        parts.services.user.settings().context.focused_files_max_chars,
+        context.redaction.hide,
+        lambda: parts.proposal.changeset.paths,
+    )

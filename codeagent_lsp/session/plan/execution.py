@@ -20,7 +20,7 @@ from codeagent_lsp.session.plan.plan_state import PlanState
 from codeagent_lsp.session.plan.run_planner import RunPlanner
 from codeagent_lsp.session.run_parts import RunParts
 from codeagent_lsp.tools.asking import Question
-from codeagent_lsp.tools.plan.plan import PlanStep
+from codeagent_lsp.tools.plan.plan_steps import PlanStep
 from codeagent_lsp.workspace.changes.changeset import Changeset
 
 logger = logging.getLogger(__name__)
@@ -85,7 +85,7 @@ class PlanRun:
         self._direct = direct
         output.emit(events.ExecutionStarted())
         try:
-            while (step := self._state.plan.next) is not None:
+            while (step := self._state.plan.steps.next) is not None:
                 failure = await self._step(conversation, step)
                 if failure is not None and not await self._goes_on(conversation, step, failure):
                     return "stopped", self._told(step, failure)
@@ -139,13 +139,13 @@ class PlanRun:
         tools = f"Expected tools: {', '.join(step.expected_tools)}" if step.expected_tools else ""
         again = AGAIN.format(error=step.error) if step.error else ""
         described = "".join(f"{line}\n" for line in (step.description, tools, again) if line)
-        number, count = plan.number(step.step_id), len(plan.steps)
+        number, count = plan.steps.number(step.step_id), len(plan.steps)
         return STEP.format(number=number, count=count, title=step.title, description=described)
 
     def _drop(self, step: PlanStep) -> None:
         """Skip a step whose changes the user has discarded."""
         self._discarded = True
-        self._notes.append(DISCARDED.format(number=self._state.plan.number(step.step_id)))
+        self._notes.append(DISCARDED.format(number=self._state.plan.steps.number(step.step_id)))
         self._state.skip(step.step_id, self._parts.output.text("plan.discarded"))
 
     async def _goes_on(self, conversation: Conversation, step: PlanStep, failure: _Failure) -> bool:
@@ -171,7 +171,7 @@ class PlanRun:
         """Ask the model for other steps, with only reading allowed meanwhile; return whether it made them."""
         plan = self._state.plan
         self._planner.enter_phase("failed", failure.error)
-        number, count = plan.number(step.step_id), len(plan.steps)
+        number, count = plan.steps.number(step.step_id), len(plan.steps)
         conversation.tell(REPLAN.format(number=number, count=count, error=failure.error))
         try:
             await conversation.loop(iterations=REPLAN_CALLS, reading=True)
@@ -196,7 +196,7 @@ class PlanRun:
         return self._parts.output.text("plan.waits", step=self._label(step), error=failure.error)
 
     def _label(self, step: PlanStep) -> str:
-        return self._state.plan.label(step.step_id)
+        return self._state.plan.steps.label(step.step_id)
 
     def _files(self, step: PlanStep, before: Changeset) -> tuple[str, ...]:
         """Return the paths that a step changed, applied or still staged."""

@@ -7,34 +7,35 @@ from __future__ import annotations
 
 import asyncio
 
-from codeagent_lsp.session.manager import LEAVE_SECONDS, SessionManager
+from codeagent_lsp.session.manager import SessionManager
+from codeagent_lsp.session.runs import LEAVE_SECONDS
 from codeagent_lsp.workspace.changes.editor import Applied
 
 
 def retry_step(manager: SessionManager, run_id: str, step_id: str) -> None:
     """Retry a step that did not succeed, or start the next one, and go on. SessionError if that is impossible."""
-    run = manager.run(run_id)
+    run = manager.runs.get(run_id)
     run.session.claim()
     if run.steering.retry(step_id):
-        manager.go_on(run)
+        manager.runs.resume(run)
 
 
 def skip_step(manager: SessionManager, run_id: str, step_id: str) -> None:
     """Skip a step and go on after it. SessionError if that is impossible."""
-    run = manager.run(run_id)
+    run = manager.runs.get(run_id)
     run.session.claim()
     if run.steering.skip(step_id):
-        manager.go_on(run)
+        manager.runs.resume(run)
 
 
 async def roll_back(manager: SessionManager, run_id: str, step_id: str) -> Applied | None:
     """Roll a run back to before a step; if it is running, cancel it first. Return the result of the undo, None if
     nothing was applied. SessionError if that is impossible.
     """
-    run = manager.run(run_id)
+    run = manager.runs.get(run_id)
     run.steering.check(step_id)
     run.session.claim()
-    task = manager.task(run_id)
+    task = manager.runs.task(run_id)
     if task is not None:
         task.cancel()
         await asyncio.wait([task], timeout=LEAVE_SECONDS)

@@ -8,7 +8,8 @@ from __future__ import annotations
 from codeagent_lsp.session.safe_markdown import inert
 from codeagent_lsp.session.state import RunRecord
 from codeagent_lsp.texts import text
-from codeagent_lsp.tools.plan.plan import MARKS, Plan, PlanStep
+from codeagent_lsp.tools.plan.plan import Plan
+from codeagent_lsp.tools.plan.plan_steps import MARKS, PlanStep
 
 
 def plan_page(record: RunRecord, language: str) -> str:
@@ -24,7 +25,7 @@ def plan_page(record: RunRecord, language: str) -> str:
 
 def _steps(plan: Plan, language: str) -> str:
     done = sum(step.state == "completed" for step in plan.steps)
-    progress = text("plan_page.progress", language, done=done, count=len(plan.steps), percent=plan.progress)
+    progress = text("plan_page.progress", language, done=done, count=len(plan.steps), percent=plan.steps.progress)
     steps = "".join(_step(number, step, language) for number, step in enumerate(plan.steps, 1))
     return f"# {_line(plan.goal)}\n\n{progress}\n\n{steps}"
 

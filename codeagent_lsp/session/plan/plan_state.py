@@ -11,7 +11,8 @@ from codeagent_lsp import events
 from codeagent_lsp.errors import SessionError
 from codeagent_lsp.session.run_output import RunOutput
 from codeagent_lsp.session.state import RunRecord, StepMark
-from codeagent_lsp.tools.plan.plan import Plan, PlanStep
+from codeagent_lsp.tools.plan.plan import Plan
+from codeagent_lsp.tools.plan.plan_steps import PlanStep
 from codeagent_lsp.tools.plan.planner_port import StepDraft
 
 
@@ -33,7 +34,7 @@ class PlanState:
         """Create the plan from drafts of its steps."""
         plan = self._record.plan = Plan.create(goal, drafts, complexity)
         self._output.emit(
-            events.PlanCreated(goal=plan.goal, steps=plan.steps_data(), estimated_complexity=plan.complexity)
+            events.PlanCreated(goal=plan.goal, steps=plan.steps.to_data(), estimated_complexity=plan.complexity)
         )
 
     def replan(self, drafts: Iterable[StepDraft], reason: str) -> None:
@@ -48,12 +49,14 @@ class PlanState:
         started = plan.started(step.step_id)
         self._record.marks.setdefault(step.step_id, StepMark(plan, self._record.staged))
         self._record.plan, self._record.step_id = started, step.step_id
-        self._output.emit(events.StepStarted(step_id=step.step_id, description=step.title, progress=started.progress))
+        self._output.emit(
+            events.StepStarted(step_id=step.step_id, description=step.title, progress=started.steps.progress)
+        )
 
     def complete(self, step_id: str, files: tuple[str, ...]) -> None:
         """Mark a step as completed; `files` are the paths it changed."""
         self._record.plan = self.plan.completed(step_id)
-        self._output.emit(events.StepCompleted(step_id=step_id, files_changed=files, progress=self.plan.progress))
+        self._output.emit(events.StepCompleted(step_id=step_id, files_changed=files, progress=self.plan.steps.progress))
 
     def fail(self, step_id: str, error: str) -> None:
         """Mark a step as failed."""
@@ -80,7 +83,7 @@ class PlanState:
 
     def mark(self, step_id: str) -> StepMark:
         """Return the state before a step. SessionError if the step has not begun."""
-        label = self.plan.label(step_id)
+        label = self.plan.steps.label(step_id)
         mark = self._record.marks.get(step_id)
         if mark is None:
             raise SessionError("plan.not_begun", step=label)
@@ -100,4 +103,4 @@ class PlanState:
 
     def _tell(self, rolled_back_to: str | None = None) -> None:
         plan = self.plan
-        self._output.emit(events.PlanModified(steps=plan.steps_data(), rolled_back_to=rolled_back_to))
+        self._output.emit(events.PlanModified(steps=plan.steps.to_data(), rolled_back_to=rolled_back_to))

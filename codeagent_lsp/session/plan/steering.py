@@ -11,7 +11,8 @@ from codeagent_lsp.errors import SessionError
 from codeagent_lsp.session.plan.execution import PlanRun
 from codeagent_lsp.session.plan.plan_state import PlanState
 from codeagent_lsp.session.run_parts import RunParts, remember
-from codeagent_lsp.tools.plan.plan import Plan, PlanStep
+from codeagent_lsp.tools.plan.plan import Plan
+from codeagent_lsp.tools.plan.plan_steps import PlanStep
 from codeagent_lsp.workspace.changes.editor import Applied
 
 ROLLED_BACK = (
@@ -38,7 +39,7 @@ class Steering:
         """Return the step that waits for the user, the next one of a plan at rest; None if there is none."""
         if self.plan is None or self._at_work:
             return None
-        return self.plan.next
+        return self.plan.steps.next
 
     def retry(self, step_id: str) -> bool:
         """Retry a step that did not succeed, or go on with the next one. SessionError if that is impossible."""
@@ -49,14 +50,14 @@ class Steering:
 
     def skip(self, step_id: str) -> bool:
         """Skip a step, a pending one also while others are being worked on. SessionError if that is impossible."""
-        step = self._state.plan.step(step_id)
+        step = self._state.plan.steps.by_id(step_id)
         if self._at_work and step.state == "pending":
             self._state.skip(step_id, self._parts.output.text("plan.by_user"))
             return False
         if self._answered(step_id, "skip"):
             return False
         self._state.skip(step_id, self._parts.output.text("plan.by_user"))
-        following = self._state.plan.next
+        following = self._state.plan.steps.next
         return following is None or following.state == "pending"
 
     def check(self, step_id: str) -> None:
@@ -71,8 +72,8 @@ class Steering:
         """
         if self._at_work:
             raise SessionError("plan.busy")
-        step, mark = self._state.plan.step(step_id), self._state.mark(step_id)
-        number, gone = self._state.plan.number(step_id), self._state.steps_since(step_id)
+        step, mark = self._state.plan.steps.by_id(step_id), self._state.mark(step_id)
+        number, gone = self._state.plan.steps.number(step_id), self._state.steps_since(step_id)
         applied = None
         if any(part.step_id in gone for part in self._parts.record.applied):
             applied = await self._parts.proposal.undo(gone)
@@ -94,7 +95,7 @@ class Steering:
         """
         if not self._at_work:
             return False
-        failed = self._state.plan.next
+        failed = self._state.plan.steps.next
         if not self._work.waiting or failed is None or failed.step_id != step_id:
             raise SessionError("plan.busy")
         self._work.answer("retry" if way == "retry" else "skip")

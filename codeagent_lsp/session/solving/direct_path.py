@@ -27,7 +27,7 @@ from codeagent_lsp.messages import Message
 from codeagent_lsp.session.conversation.repo_maps import SMALL_WINDOW, unless_failed
 from codeagent_lsp.session.request import RunRequest, Target
 from codeagent_lsp.session.run_parts import RunParts, remember, reply_tokens, selection_of, window_of
-from codeagent_lsp.session.solving.gathering import Subject
+from codeagent_lsp.session.solving.relevance import Subject
 from codeagent_lsp.session.solving.solution_words import SolutionWords
 from codeagent_lsp.session.solving.workshop import SelectionWorkshop, SolvingWorkshop
 from codeagent_lsp.workspace.text.position import LineIndex

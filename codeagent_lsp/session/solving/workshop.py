@@ -22,8 +22,11 @@ from codeagent_lsp.messages import ToolCall, ToolResult
 from codeagent_lsp.session.request import Target
 from codeagent_lsp.session.run_parts import RunParts
 from codeagent_lsp.session.solving.change_checks import Checker, CheckPlan, LookingShell
-from codeagent_lsp.session.solving.gathering import Gatherer, Subject
+from codeagent_lsp.session.solving.gathering import Gatherer
+from codeagent_lsp.session.solving.name_changes import NameChanges
+from codeagent_lsp.session.solving.relevance import Relevance, Subject
 from codeagent_lsp.session.solving.staging_tool import StageText
+from codeagent_lsp.session.solving.workspace_files import WorkspaceFiles
 from codeagent_lsp.tools.context import Tally
 from codeagent_lsp.tools.executor import ToolExecutor
 from codeagent_lsp.tools.files.edit_tools import WriteFile
@@ -70,9 +73,9 @@ class _RunWorkshop:
         """Show the user a sentence of the catalogue as progress."""
         self._parts.output.emit(events.StatusChanged(message=self._parts.output.text(key, **values)))
 
-    def _gatherer(self) -> Gatherer:
+    def _files(self) -> WorkspaceFiles:
         view = self._parts.proposal.view
-        return Gatherer(view, may_read(self._parts.services.user.settings().permissions, view.roots))
+        return WorkspaceFiles(view, may_read(self._parts.services.user.settings().permissions, view.roots))
 
     def _beside(self, names: Sequence[str]) -> CheckPlan:
         """Return a plan with the tests that belong to these files, if they can run isolated: the task does not mention
@@ -80,7 +83,7 @@ class _RunWorkshop:
         """
         if self._context.shell is None or not self._context.shell.isolation.complete:
             return CheckPlan()
-        return CheckPlan(tests=self._gatherer().tests_beside(names)[:MOST_BESIDE], beside=True)
+        return CheckPlan(tests=self._files().tests_beside(names)[:MOST_BESIDE], beside=True)
 
     async def _checked(self, plan: CheckPlan) -> Verdict | None:
         """Run a plan and return the verdict; None without a shell, and if tests beside the files take over 30 s."""
@@ -150,7 +153,8 @@ class SolvingWorkshop(_RunWorkshop):
         verdict = await self._checked(await self._planned())
         if not self._subject.brief.everywhere or not self.staged():
             return verdict
-        left = await asyncio.to_thread(lambda: self._gatherer().left_behind(self._subject.brief.words, self.staged()))
+        words = self._subject.brief.words
+        left = await asyncio.to_thread(lambda: NameChanges(self._files()).left_behind(words, self.staged()))
         if not left:
             return verdict
         known = verdict if verdict is not None and verdict.known else Verdict()
@@ -164,14 +168,14 @@ class SolvingWorkshop(_RunWorkshop):
         words = self._subject.brief.words
         if rename_in(words) is None:  # before the workspace is listed
             return {}, Material()
-        return await asyncio.to_thread(lambda: self._gatherer().renamed(words))
+        return await asyncio.to_thread(lambda: NameChanges(self._files()).renamed(words))
 
     async def gather(self, verdict: Verdict | None, wanted: tuple[str, ...], room: int, *, wide: bool) -> Material:
         """Return what to show for the task in its present state."""
         subject = replace(self._subject, wanted=wanted)
 
         def gathered() -> Material:
-            return self._gatherer().material(subject, verdict, room=room, small=self._small, wide=wide)
+            return Gatherer(self._files()).material(subject, verdict, room=room, small=self._small, wide=wide)
 
         return await asyncio.to_thread(gathered)
 
@@ -198,7 +202,7 @@ class SolvingWorkshop(_RunWorkshop):
         no new ones.
         """
         changed = self._changed()
-        self._plan = await asyncio.to_thread(lambda: self._bound_plan(self._gatherer()) or self._beside(changed))
+        self._plan = await asyncio.to_thread(lambda: self._bound_plan(self._files()) or self._beside(changed))
         after = await self.check()
         if after is None or not after.failed or after.binding:
             return after
@@ -230,15 +234,15 @@ class SolvingWorkshop(_RunWorkshop):
         return replace(self._plan, tests=tuple(dict.fromkeys((*self._plan.tests, *written))))
 
     def _plan_of_words(self) -> CheckPlan:
-        gatherer = self._gatherer()
-        return self._bound_plan(gatherer) or self._beside(gatherer.about(self._subject, None))
+        files = self._files()
+        return self._bound_plan(files) or self._beside(Relevance(files).about(self._subject, None))
 
-    def _bound_plan(self, gatherer: Gatherer) -> CheckPlan | None:
+    def _bound_plan(self, files: WorkspaceFiles) -> CheckPlan | None:
         """Return the check that the task's words ask for; None if they ask for none."""
         brief = self._subject.brief
         if brief.command:
             return CheckPlan(command=brief.command)
-        named = () if brief.writes_tests else gatherer.named_tests(brief.words)
+        named = () if brief.writes_tests else files.named_tests(brief.words)
         if named:
             return CheckPlan(tests=named)
         return CheckPlan(all_tests=True) if brief.about_tests else None

@@ -1,15 +1,14 @@
 """A live connection to an MCP server through the official library: current and older protocol, every transport.
 
 Heavy to import, so callers import it late, in a thread. Errors become a McpProblem that names the server, or an
-AgentError for the model. Not here: when there is a connection (`server.py`).
+AgentError for the model. Not here: when there is a connection (`server.py`), which error it becomes (`diagnosis.py`).
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
 from importlib.metadata import version
 from pathlib import PurePath
 from typing import Any
@@ -20,10 +19,6 @@ from mcp.client.client import Client
 from mcp.client.session import ClientRequestContext, IncomingMessage
 from mcp.shared.exceptions import MCPError
 from mcp.types import (
-    ElicitRequestFormParams,
-    ElicitRequestParams,
-    ElicitResult,
-    ErrorData,
     Implementation,
     ListRootsResult,
     Root,
@@ -32,27 +27,23 @@ from mcp.types import (
 from websockets.exceptions import WebSocketException
 
 from codeagent_lsp.environments.patience import wait_before
-from codeagent_lsp.errors import AgentError, ErrorCode, ToolFailed
-from codeagent_lsp.tools.mcp.asking import ask_form, read_form
+from codeagent_lsp.errors import AgentError
 from codeagent_lsp.tools.mcp.calling import Calling
 from codeagent_lsp.tools.mcp.clock import Clock
-from codeagent_lsp.tools.mcp.errors import CONNECTION_CLOSED, McpProblem, McpRefused, grade, protocol_code, said
+from codeagent_lsp.tools.mcp.diagnosis import Diagnosis
+from codeagent_lsp.tools.mcp.elicitation import Elicitation
+from codeagent_lsp.tools.mcp.errors import McpProblem
 from codeagent_lsp.tools.mcp.health import Health
-from codeagent_lsp.tools.mcp.http import http_transport, sse_transport
+from codeagent_lsp.tools.mcp.host import Host
 from codeagent_lsp.tools.mcp.listing import MAX_TOOLS, RemoteTool
-from codeagent_lsp.tools.mcp.login import login_for
-from codeagent_lsp.tools.mcp.logins import Logins
 from codeagent_lsp.tools.mcp.settings import ServerSettings
-from codeagent_lsp.tools.mcp.stdio import launch_of, stdio_transport
-from codeagent_lsp.tools.mcp.websocket import websocket_transport
+from codeagent_lsp.tools.mcp.transports import transport_for
 from codeagent_lsp.workspace.files import uris
 
 MAX_PAGES = 20
 MAX_DESCRIPTION = 16 << 10
 LISTEN_SECONDS = 15.0
 LISTENS = 4
-MAX_FORMS = 5
-"""Most elicitations of a server in one call."""
 
 _TROUBLE = (
     MCPError,
@@ -70,20 +61,6 @@ _TROUBLE = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Host:
-    """The client's side as servers may see it: the workspace's folders and the environment. `changed` is called when a
-    list of tools changes, `waits` when waiting for the user begins (True) or ends; `logins` is None where no login is
-    possible.
-    """
-
-    folders: Callable[[], Sequence[str]]
-    environ: Mapping[str, str]
-    changed: Callable[[], None]
-    logins: Logins | None = None
-    waits: Callable[[bool], None] = lambda waiting: None
-
-
 @asynccontextmanager
 async def connected(settings: ServerSettings, host: Host) -> AsyncGenerator[Connection, None]:
     """Open a connection that lasts as long as this context. McpProblem if it cannot be opened, or breaks."""
@@ -95,7 +72,7 @@ async def connected(settings: ServerSettings, host: Host) -> AsyncGenerator[Conn
     except McpProblem:
         raise
     except _TROUBLE as error:
-        raise connection.named(error) from error
+        raise connection.diagnosis.problem(error) from error
 
 
 class Connection:
@@ -106,8 +83,8 @@ class Connection:
         self._host = host
         self._health = Health()
         self._client: Client | None = None
-        self._calls: list[Calling] = []
         self._clock = Clock()
+        self._elicitation = Elicitation(settings.name, self._clock)
 
     @property
     def gone(self) -> asyncio.Event:
@@ -125,6 +102,11 @@ class Connection:
         offered = self._opened.server_capabilities.tools
         return offered is None or bool(offered.list_changed)
 
+    @property
+    def diagnosis(self) -> Diagnosis:
+        """Return the facts that explain an error of this connection."""
+        return Diagnosis(self._settings, self._health)
+
     async def open(self, stack: AsyncExitStack) -> None:
         """Initialize the connection within the server's time limit; a child process that exits at the current handshake
         is tried once more with the older one. McpProblem if it fails.
@@ -134,12 +116,12 @@ class Connection:
                 try:
                     self._client = await stack.enter_async_context(self._talk("auto"))
                 except _TROUBLE as error:
-                    if not self._may_be_older(error):
+                    if not self.diagnosis.may_be_older(error):
                         raise
                     self._health = Health()
                     self._client = await stack.enter_async_context(self._talk("legacy"))
         except _TROUBLE as error:
-            raise self.named(error) from error
+            raise self.diagnosis.problem(error) from error
 
     async def tools(self) -> tuple[RemoteTool, ...]:
         """Return the tools that the server lists now. McpProblem if it fails."""
@@ -158,7 +140,7 @@ class Connection:
                     if cursor is None or len(found) >= MAX_TOOLS:
                         break
         except _TROUBLE as error:
-            raise self.named(error) from error
+            raise self.diagnosis.problem(error) from error
         return tuple(found.values())[:MAX_TOOLS]
 
     async def call(self, name: str, arguments: Mapping[str, Any], calling: Calling) -> dict[str, Any]:
@@ -167,15 +149,14 @@ class Connection:
         Cancelling the coroutine sends a cancellation to the server.
         """
         garbled, self._health.status, self._health.login = self._health.garbled, 0, None
-        self._calls.append(calling)
         try:
-            async with self._clock.limited(calling.seconds):
-                result = await self._opened.call_tool(name, dict(arguments), progress_callback=calling.progress)
+            with self._elicitation.during(calling):
+                async with self._clock.limited(calling.seconds):
+                    result = await self._opened.call_tool(name, dict(arguments), progress_callback=calling.progress)
             return result.model_dump(by_alias=True, mode="json", exclude_none=True)
         except _TROUBLE as error:
-            raise self._failed(error, name, calling, noisy=self._health.garbled > garbled) from error
-        finally:
-            self._calls.remove(calling)
+            noisy = self._health.garbled > garbled
+            raise self.diagnosis.call_failure(error, name, calling.seconds, noisy=noisy) from error
 
     async def listen(self) -> None:
         """Subscribe to changes of the tool list, a few times if it fails; then wait for ever."""
@@ -191,96 +172,26 @@ class Connection:
             await asyncio.sleep(wait_before(attempt, 0.5))
         await asyncio.Event().wait()
 
-    def named(self, error: BaseException) -> McpProblem:
-        """Return an error as a problem of this server."""
-        health, name, where = self._health, self._settings.name, self._settings.where
-        if isinstance(health.login, McpProblem):
-            return health.login
-        cause = health.problem or error
-        code = grade(cause)
-        if isinstance(cause, FileNotFoundError) and self._settings.transport == "stdio":
-            return McpProblem("mcp.not_found", code, name=name, command=where)
-        if code is ErrorCode.MCP_PARSE_ERROR or (code is ErrorCode.MCP_TIMEOUT and health.garbled):
-            reason = health.sample or said(cause)
-            return McpProblem("mcp.unreadable", ErrorCode.MCP_PARSE_ERROR, name=name, reason=reason)
-        if health.ending:
-            words = health.last_words or "—"
-            return McpProblem("mcp.ended", ErrorCode.MCP_NETWORK_ERROR, name=name, ending=health.ending, words=words)
-        if health.status in (401, 403):
-            code = ErrorCode.MCP_EXECUTION_ERROR
-            return McpProblem("mcp.unauthorized", code, name=name, where=where, status=health.status)
-        if health.status in (408, 429) or health.status >= 500:
-            reason = f"HTTP {health.status}"
-            return McpProblem("mcp.unreachable", ErrorCode.MCP_NETWORK_ERROR, name=name, where=where, reason=reason)
-        if code is ErrorCode.MCP_TIMEOUT:
-            return McpProblem("mcp.silent", code, name=name, seconds=f"{self._settings.seconds:g}")
-        if code is ErrorCode.MCP_NETWORK_ERROR:
-            return McpProblem("mcp.unreachable", code, name=name, where=where, reason=said(cause))
-        return McpProblem("mcp.failed", code, name=name, reason=said(cause))
-
-    def _failed(self, error: BaseException, tool: str, calling: Calling, *, noisy: bool) -> AgentError:
-        """Return an error of a call, for the model."""
-        code = protocol_code(error)
-        if code == CONNECTION_CLOSED or self._health.problem is not None:
-            self._health.gone.set()
-        answered = code is not None and code != CONNECTION_CLOSED and self._health.problem is None
-        if answered and self._health.login is None and self._health.status == 0:
-            graded = grade(error)
-            words = f"The server {self._settings.name} answered the call of {tool}: {said(error)}"
-            if graded is ErrorCode.MCP_PARAM_ERROR:
-                return McpRefused(words, graded)
-            if graded is ErrorCode.MCP_NETWORK_ERROR:
-                self._health.gone.set()
-            return ToolFailed(words, graded)
-        if isinstance(error, TimeoutError) and not noisy:
-            words = f"The server {self._settings.name} did not answer in {calling.seconds:g} s and was told to stop."
-            return ToolFailed(words, ErrorCode.MCP_TIMEOUT)
-        problem = self.named(error)
-        return ToolFailed(str(problem), problem.code)
-
     @property
     def _opened(self) -> Client:
         assert self._client is not None
         return self._client
 
-    def _may_be_older(self, error: BaseException) -> bool:
-        """Return whether a child process exited at the handshake, without garbage output or a failed start."""
-        ended = protocol_code(error) == CONNECTION_CLOSED and self._health.problem is None
-        return ended and self._settings.transport == "stdio"
-
     @asynccontextmanager
     async def _talk(self, mode: str) -> AsyncGenerator[Client, None]:
         client = Client(
-            self._transport(),
+            transport_for(self._settings, self._host, self._health, self._waiting),
             mode=mode,
             cache=None,
             client_info=Implementation(name="codeagent-lsp", version=version("codeagent-lsp")),
             list_roots_callback=self._roots,
-            elicitation_callback=self._elicit,
+            elicitation_callback=self._elicitation.answer,
             message_handler=self._heard,
         )
         async with client:
             # A server's schema is not run on its own answer: both are its own, and could keep us busy for ever.
             client.session.validate_tool_result = _unchecked  # type: ignore[method-assign]
             yield client
-
-    def _transport(self) -> AbstractAsyncContextManager[Any]:
-        settings, health = self._settings, self._health
-        if settings.transport == "stdio":
-            folder = next(iter(self._host.folders()), "/")
-            return stdio_transport(launch_of(settings, folder, self._host.environ), health)
-        return websocket_transport(settings, health) if settings.transport == "websocket" else self._over_http()
-
-    @asynccontextmanager
-    async def _over_http(self) -> AsyncGenerator[Any, None]:
-        """Open an HTTP transport, with a login if the settings have no authorization for the server."""
-        settings, health, auth = self._settings, self._health, None
-        async with AsyncExitStack() as stack:
-            if self._host.logins is not None and not settings.authorized:
-                login = login_for(settings, self._host.logins, health, self._waiting)
-                auth = await stack.enter_async_context(login)
-            opened = http_transport if settings.transport == "http" else sse_transport
-            yield await stack.enter_async_context(opened(settings, health, auth))
 
     @asynccontextmanager
     async def _waiting(self) -> AsyncGenerator[None, None]:
@@ -299,22 +210,6 @@ class Connection:
     async def _roots(self, context: ClientRequestContext) -> ListRootsResult:
         rows = [{"uri": uris.from_path(path), "name": PurePath(path).name} for path in self._host.folders()]
         return ListRootsResult(roots=[Root.model_validate(row) for row in rows])
-
-    async def _elicit(self, context: ClientRequestContext, params: ElicitRequestParams) -> ElicitResult | ErrorData:
-        """Ask the user on behalf of the last call; decline without a call, or for anything but a valid form."""
-        calling = self._calls[-1] if self._calls else None
-        schema = params.requested_schema if isinstance(params, ElicitRequestFormParams) else None
-        form = read_form(params.message, schema)
-        if calling is None or form is None or calling.forms >= MAX_FORMS:
-            return ElicitResult(action="decline")
-        calling.forms += 1
-        asked = calling.context
-        if form.wants_secret:
-            asked.note(asked.words("mcp.secret", server=self._settings.name))
-            return ElicitResult(action="decline")
-        async with self._clock.paused():
-            answers = await ask_form(form, self._settings.name, asked.asker, asked.words)
-        return ElicitResult(action="decline") if answers is None else ElicitResult(action="accept", content=answers)
 
 
 async def _unchecked(name: str, result: Any) -> None:

@@ -20,7 +20,8 @@ from codeagent_lsp.tools.mcp.settings import ServerSettings
 from codeagent_lsp.tools.race import until_first
 
 if TYPE_CHECKING:
-    from codeagent_lsp.tools.mcp.connection import Connection, Host
+    from codeagent_lsp.tools.mcp.connection import Connection
+    from codeagent_lsp.tools.mcp.host import Host
 
 State = Literal["disabled", "idle", "starting", "login", "ready", "stopped", "failed"]
 Connect = Callable[[ServerSettings, "Host"], Any]
@@ -130,7 +131,7 @@ class Server:
                 self.problem = None
                 self._become("ready")
                 await self._attend(connection)
-            self._ended(connection.named(ConnectionResetError("it ended the connection")))
+            self._ended(connection.diagnosis.problem(ConnectionResetError("it ended the connection")))
         except McpProblem as problem:
             self._ended(problem)
         finally:

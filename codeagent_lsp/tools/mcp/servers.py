@@ -1,28 +1,29 @@
 """All configured MCP servers: kept in step with the settings, their tools with the registry, their states for the user.
 
-A server is started when a run begins or its status is requested. Not here: one server (`server.py`).
+A server is started when a run begins or its status is requested. Not here: one server (`server.py`), its tools as
+the agent's (`adapted.py`).
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from codeagent_lsp import events
+from codeagent_lsp.background_tasks import BackgroundTasks
+from codeagent_lsp.tools.mcp.adapted import AdaptedTools, AllServersProvider, ServerProvider
 from codeagent_lsp.tools.mcp.errors import McpProblem
-from codeagent_lsp.tools.mcp.listing import RemoteTool
+from codeagent_lsp.tools.mcp.host import Host
+from codeagent_lsp.tools.mcp.logins import Logins
 from codeagent_lsp.tools.mcp.pinning import Pins
 from codeagent_lsp.tools.mcp.server import CLOSE_SECONDS, Server
 from codeagent_lsp.tools.mcp.settings import PREFIX, read_servers
-from codeagent_lsp.tools.providers import CachedProvider, CompositeProvider, Plug, Tools
+from codeagent_lsp.tools.providers import CachedProvider, CompositeProvider, Plug
 from codeagent_lsp.tools.registry import ToolRegistry
 
 if TYPE_CHECKING:
     from codeagent_lsp.tools.mcp.adapter import McpTool
-    from codeagent_lsp.tools.mcp.connection import Host
-    from codeagent_lsp.tools.mcp.logins import Logins
 
 LOOK_SECONDS = 300.0
 """Most age in seconds, at the start of a run, of the tool list of a server that does not announce changes."""
@@ -55,9 +56,9 @@ class McpServers:
         self._servers: dict[str, Server] = {}
         self._asked: dict[str, CachedProvider] = {}
         self._problems: dict[str, McpProblem] = {}
-        self._tools: dict[str, McpTool] = {}
-        self._plug = Plug(registry, _All(self))
-        self._tasks: set[asyncio.Task[Any]] = set()
+        self._adapted = AdaptedTools(pins)
+        self._plug = Plug(registry, AllServersProvider(self._adapted, lambda: self.servers))
+        self._tasks = BackgroundTasks()
 
     def begin(self) -> None:
         """Start the servers of the settings that do not run, and stop those that are no longer in the settings."""
@@ -71,7 +72,7 @@ class McpServers:
         """Start the servers when a run that may use tools begins."""
         if isinstance(event, events.RunStarted) and event.kind != "runFile":
             self.begin()
-            self._later(self._look())
+            self._tasks.start(self._look())
 
     async def status(self) -> list[dict[str, Any]]:
         """Return each server with its state, and invalid entries, without waiting for a start."""
@@ -80,7 +81,7 @@ class McpServers:
         broken = [
             {"name": name, "state": "failed", "error": problem, "tools": []} for name, problem in self._problems.items()
         ]
-        return [*map(self._row, self._servers.values()), *broken]
+        return [*(_row(server, self._adapted.of(server)) for server in self.servers), *broken]
 
     async def reload(self) -> None:
         """Stop all servers, read the settings again and start them, also those that failed before."""
@@ -90,43 +91,12 @@ class McpServers:
     async def close(self) -> None:
         """Stop all servers for good, within seconds."""
         await self._stop(list(self._servers))
-        if self._tasks:
-            _, late = await asyncio.wait(list(self._tasks), timeout=CLOSE_SECONDS)
-            for task in late:
-                task.cancel()
-
-    def tools_of(self, server: Server) -> Tools:
-        """Return the agent's tools for a server; unchanged tools are the same objects. The first
-        tool of a name wins.
-        """
-        if server.state in ("failed", "disabled"):
-            return ()
-        from codeagent_lsp.tools.mcp.adapter import full_name  # late: tools are heavy; who has no server has none
-
-        found: dict[str, McpTool] = {}
-        for remote in server.listed:
-            name = full_name(server.settings.name, remote.name)
-            tool = self._tools.get(name)
-            if tool is None or tool.remote != remote or tool.server is not server:
-                tool = self._tools[name] = self._adapted(server, remote)
-            found.setdefault(name, tool)
-        return tuple(found.values())
+        await self._tasks.close(CLOSE_SECONDS)
 
     @property
     def servers(self) -> tuple[Server, ...]:
         """Return the servers in the settings with valid entries."""
         return tuple(self._servers.values())
-
-    def _adapted(self, server: Server, remote: RemoteTool) -> McpTool:
-        from codeagent_lsp.tools.mcp.adapter import adapted  # late, as above
-
-        settings, pins = server.settings, self._pins
-        return adapted(
-            server,
-            remote,
-            changed=partial(pins.changed, settings, remote),
-            accept=partial(pins.accept, settings, remote),
-        )
 
     def _in_step(self) -> None:
         wanted, problems = read_servers(self._settings(), self._environ)
@@ -139,18 +109,16 @@ class McpServers:
         gone = [name for name, old in self._servers.items() if name not in named or not old.settings.same(named[name])]
         for name in gone:
             self._asked.pop(name, None)
-            self._later(self._servers.pop(name).close())
+            self._tasks.start(self._servers.pop(name).close())
             self._registry.found(f"{PREFIX}{name}")
         for name, item in named.items():
             if name not in self._servers:
                 server = self._servers[name] = Server(item, self._pins.listed(item), self._host, self._changed)
-                self._asked[name] = CachedProvider(_Of(self, server, anew=True), LOOK_SECONDS)
+                self._asked[name] = CachedProvider(ServerProvider(self._adapted, server, anew=True), LOOK_SECONDS)
         if gone or named:
-            self._later(self._refresh())
+            self._tasks.start(self._refresh())
 
     def _host(self, changed: Callable[[], None], waits: Callable[[bool], None]) -> Host:
-        from codeagent_lsp.tools.mcp.connection import Host  # late: it is heavy; a server that starts has loaded it
-
         return Host(self._folders, self._environ, changed, self._logins, waits)
 
     def _changed(self, server: Server) -> None:
@@ -163,7 +131,7 @@ class McpServers:
             self._clear({name})
         elif server.state == "failed" and server.problem is not None:
             self._fail(name, server.problem)
-        self._later(self._refresh())
+        self._tasks.start(self._refresh())
 
     def _fail(self, name: str, problem: McpProblem) -> None:
         self._registry.miss(f"{PREFIX}{name}", problem)
@@ -190,50 +158,17 @@ class McpServers:
         for name in set(plugged.added) & set(self._disabled()):
             self._registry.disable(name, "switched off in the settings")
 
-    def _row(self, server: Server) -> dict[str, Any]:
-        settings = server.settings
-        row: dict[str, Any] = {
-            "name": settings.name,
-            "state": server.state,
-            "transport": settings.transport,
-            "where": settings.where,
-            "version": server.version,
-            "tools": [tool.traits.name for tool in self.tools_of(server)],
-            "changed": [tool.traits.name for tool in self.tools_of(server) if tool.caution],
-        }
-        return {**row, "error": server.problem} if server.problem else row
 
-    def _later(self, work: Any) -> None:
-        task = asyncio.ensure_future(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-
-
-class _All:
-    """The tools of all servers, as a provider."""
-
-    name = "mcp"
-
-    def __init__(self, servers: McpServers) -> None:
-        self._servers = servers
-
-    async def tools(self) -> Tools:
-        """Return the current tools."""
-        parts = [_Of(self._servers, server) for server in self._servers.servers]
-        return await CompositeProvider(self.name, parts).tools()
-
-
-class _Of:
-    """The tools of one server, as a provider; with `anew` they are listed again, else the known ones are used."""
-
-    def __init__(self, servers: McpServers, server: Server, *, anew: bool = False) -> None:
-        self._anew = anew
-        self.name = f"{PREFIX}{server.settings.name}"
-        self._servers = servers
-        self._server = server
-
-    async def tools(self) -> Tools:
-        """Return the current tools; none for a server that is off or failed."""
-        if self._anew:
-            await self._server.ask_anew()
-        return self._servers.tools_of(self._server)
+def _row(server: Server, tools: Sequence[McpTool]) -> dict[str, Any]:
+    """Return the state of a server for the user."""
+    settings = server.settings
+    row: dict[str, Any] = {
+        "name": settings.name,
+        "state": server.state,
+        "transport": settings.transport,
+        "where": settings.where,
+        "version": server.version,
+        "tools": [tool.traits.name for tool in tools],
+        "changed": [tool.traits.name for tool in tools if tool.caution],
+    }
+    return {**row, "error": server.problem} if server.problem else row

@@ -14,7 +14,7 @@ from lsprotocol import types
 
 from codeagent_lsp.server.server import CodeAgentServer
 from codeagent_lsp.server.wire.params import make_converter
-from codeagent_lsp.server.wire.protocol_guard import Phase, encode
+from codeagent_lsp.server.wire.phase import Phase
 from tests.clock import sooner_than
 from tests.server.loopback import INITIALIZE, Loopback
 
@@ -423,12 +423,3 @@ async def test_workspace_folders_still_work() -> None:
     event = {"added": [{"uri": "file:///v", "name": "v"}], "removed": folders}
     loop.say(method="workspace/didChangeWorkspaceFolders", params={"event": event})
     assert list(loop.server.workspace.folders) == ["file:///v"]
-
-
-def test_encoding_is_ascii_and_knows_models_with_aliases() -> None:
-    class Model:
-        def model_dump(self, *, mode: str, by_alias: bool) -> dict[str, str]:
-            return {"runId": f"{mode} {by_alias}"}
-
-    assert encode({"a": "\ud800é"}) == b'{"a":"\\ud800\\u00e9"}'
-    assert encode(Model()) == b'{"runId":"json True"}'

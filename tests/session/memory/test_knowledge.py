@@ -255,7 +255,7 @@ async def test_readers_have_no_tool_that_changes_and_nobody_delegates_further(tm
         results = [message.content for message in model.requests[4].messages if message.role == "tool"]
         assert all("do not have the tool" in result for result in results)
         assert len(results) == 3
-        assert not made.manager.runs()[-1].proposal.changeset
+        assert not made.manager.runs.all()[-1].proposal.changeset
 
 
 async def test_an_agent_never_has_more_than_the_run(tmp_path: Path) -> None:
@@ -264,7 +264,7 @@ async def test_an_agent_never_has_more_than_the_run(tmp_path: Path) -> None:
     await made.run()
     parent, child = ({spec["name"] for spec in request.tools} for request in model.requests[:2])
     assert child < parent
-    assert not made.manager.runs()[-1].proposal.changeset
+    assert not made.manager.runs.all()[-1].proposal.changeset
 
 
 async def test_while_a_plan_is_made_agents_only_read_too(tmp_path: Path) -> None:
@@ -279,7 +279,7 @@ async def test_while_a_plan_is_made_agents_only_read_too(tmp_path: Path) -> None
     await made.run()
     assert made.of(events.PlanModified)
     assert "write_file" not in {spec["name"] for spec in model.requests[2].tools}
-    assert not made.manager.runs()[-1].proposal.changeset
+    assert not made.manager.runs.all()[-1].proposal.changeset
 
 
 async def test_limits_failures_and_unknown_agents_are_reported(tmp_path: Path) -> None:
@@ -350,7 +350,7 @@ async def test_a_cancelled_run_cancels_its_agent(tmp_path: Path) -> None:
     )
     run_id = made.manager.start(RunRequest("run", "do", "do"))
     await until(lambda: len(model.requests) == 2)
-    made.manager.cancel(run_id)
+    made.manager.runs.cancel(run_id)
     assert (await made.finished(run_id)).status == "cancelled"
     assert_well_formed(made.manager.current().context.conversation)
     assert [task.get_name() for task in asyncio.all_tasks() if task is not asyncio.current_task()] == []

@@ -56,7 +56,7 @@ def start(made: World, task: str = "build it", planning: Planning | None = None)
 
 async def ended(made: World, run_id: str) -> events.RunCompleted:
     """The last end of a run, which may go on and end more than once."""
-    await until(lambda: run_id not in made.manager.active())
+    await until(lambda: run_id not in made.manager.runs.active())
     await asyncio.sleep(0)
     found = [event for event in made.events if isinstance(event, events.RunCompleted) and event.run_id == run_id]
     return found[-1]
@@ -86,7 +86,7 @@ async def rolled_back(made: World, run_id: str, step_id: str) -> None:
 
 def record(made: World) -> RunRecord:
     """The latest run."""
-    return made.manager.runs()[-1].record
+    return made.manager.runs.all()[-1].record
 
 
 def states(run: RunRecord) -> list[str]:

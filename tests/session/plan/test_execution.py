@@ -98,7 +98,7 @@ async def test_an_unanswered_step_stays_staged_and_the_next_one_builds_on_it(tmp
     made = world(tmp_path / "w", create("a", "b"), *step(1), edit, say(), deadline=0.01)
     done = await run(made)
     assert (done.status, done.outcome) == ("completed", "none")
-    change = made.manager.runs()[-1].proposal.changeset.get(made.path("f1.py"))
+    change = made.manager.runs.all()[-1].proposal.changeset.get(made.path("f1.py"))
     assert change is not None and change.text == "x = 10\n"
     assert len(made.user.shown) == 2
     reloaded(made)
@@ -189,7 +189,7 @@ async def test_a_mode_that_is_known_is_told_at_once(tmp_path: Path, planning: st
     run_id = start(made)
     await asyncio.sleep(0.05)
     assert [event.mode for event in made.events if isinstance(event, events.ResponseStart)] == [mode]
-    made.manager.cancel()
+    made.manager.runs.cancel()
     await ended(made, run_id)
 
 
@@ -373,7 +373,7 @@ async def test_orders_that_make_no_sense(tmp_path: Path, order: object, step_id:
     with pytest.raises(SessionError):
         order(made.manager, run_id, step_id)  # type: ignore[operator]
     assert states(record(made)) == before
-    assert made.manager.active() == ()
+    assert made.manager.runs.active() == ()
 
 
 async def test_a_run_without_a_plan_has_nothing_to_steer(tmp_path: Path) -> None:

@@ -61,11 +61,11 @@ async def go_on(made: World, run_id: str) -> None:
     plan = record(made).plan
     assert plan is not None
     assert all(item.state in ENDED for item in plan.steps)
-    if plan.next is None:
+    if plan.steps.next is None:
         return
     made.script(*[say("Did it.")] * 20)
     made.user.says = []
-    assert (await retried(made, run_id, plan.next.step_id)).status == "completed"
+    assert (await retried(made, run_id, plan.steps.next.step_id)).status == "completed"
     assert set(states(record(made))) <= {"completed", "skipped"}
 
 
@@ -80,8 +80,8 @@ async def stopped_at(folder: Path, style: Literal["review", "live"], number: int
     """Cancel at the event of that number; whether the run got to its end before."""
     made = story(folder, style)
     run_id = start(made)
-    await until(lambda: len(made.events) > number or run_id not in made.manager.active())
-    made.manager.cancel()
+    await until(lambda: len(made.events) > number or run_id not in made.manager.runs.active())
+    made.manager.runs.cancel()
     done = await ended(made, run_id)
     await asyncio.sleep(0)
     check(made)
@@ -118,8 +118,8 @@ async def stopped_after(folder: Path, turns: int) -> bool:
     run_id = start(made)
     for _ in range(turns):
         await asyncio.sleep(0)
-    over = not made.manager.active()
-    made.manager.cancel()
+    over = not made.manager.runs.active()
+    made.manager.runs.cancel()
     await ended(made, run_id)
     await asyncio.sleep(0)
     check(made)
@@ -138,7 +138,7 @@ async def test_cancelled_while_it_waits_for_the_user(tmp_path: Path) -> None:
     made = world(tmp_path / "w", *five(3), says=[APPLY, APPLY], deadline=20)
     run_id = start(made)
     await until(lambda: any(RETRY in item.question.choices for item in made.inbox.open()))
-    made.manager.cancel()
+    made.manager.runs.cancel()
     assert (await ended(made, run_id)).status == "cancelled"
     assert states(reloaded(made)) == ["completed", "completed", "failed", "pending", "pending"]
     await go_on(made, run_id)
@@ -152,7 +152,7 @@ async def test_cancelled_in_the_middle_of_what_went_on(tmp_path: Path) -> None:
     with pytest.raises(SessionError):
         retry_step(made.manager, run_id, "3")
     await until(lambda: states(record(made))[2] == "running")
-    made.manager.cancel(run_id)
+    made.manager.runs.cancel(run_id)
     assert (await ended(made, run_id)).status == "cancelled"
     assert states(reloaded(made))[2] == "cancelled"
     await go_on(made, run_id)
@@ -163,7 +163,7 @@ async def test_cancelled_before_it_went_on(tmp_path: Path) -> None:
     made = world(tmp_path / "w", *five(3), says=[APPLY, APPLY], deadline=0.05)
     run_id = (await run(made)).run_id
     retry_step(made.manager, run_id, "3")
-    made.manager.cancel(run_id)
+    made.manager.runs.cancel(run_id)
     assert (await ended(made, run_id)).status == "cancelled"
     assert states(reloaded(made))[2] == "pending"
     await go_on(made, run_id)
@@ -191,7 +191,7 @@ async def test_whatever_was_stored_last_the_plan_comes_back_and_goes_on(tmp_path
         stored_at(made, session_id, count, folder)
         other = world(tmp_path / f"w{count}", state=folder, deadline=0.05)
         other.manager.resume(session_id)
-        found = other.manager.run(run_id).record
+        found = other.manager.runs.get(run_id).record
         assert found.status != "running"
         assert found.plan is None or all(item.state in ENDED for item in found.plan.steps)
         assert_well_formed(other.manager.current().context.conversation)
@@ -245,4 +245,4 @@ async def test_a_session_of_another_process_is_not_steered(tmp_path: Path) -> No
         other.manager.resume(made.manager.current().session_id)
     with pytest.raises(SessionError):
         retry_step(other.manager, run_id, "3")
-    assert states(made.manager.run(run_id).record)[2] == "failed"
+    assert states(made.manager.runs.get(run_id).record)[2] == "failed"

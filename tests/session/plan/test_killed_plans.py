@@ -30,7 +30,7 @@ async def check(folder: Path, wait: float) -> str:
     said = killed(folder, wait)
     session_id, run_id = said[-1][1], said[-1][2]
     made = resumed(folder, session_id)
-    run = made.manager.run(run_id)
+    run = made.manager.runs.get(run_id)
     done = {words[3] for words in said if words[0] == "step_completed" and words[2] == run_id}
     plan = run.record.plan
     assert plan is not None
@@ -41,7 +41,7 @@ async def check(folder: Path, wait: float) -> str:
         assert made.manager.current().context.todos.items == (Todo("1", "all of it"),)
     assert_well_formed(made.manager.current().context.conversation)
     found = run.record.status
-    if plan.next is not None:
+    if plan.steps.next is not None:
         await go_on(made, run_id)
     made.store.close()
     return found
@@ -49,14 +49,14 @@ async def check(folder: Path, wait: float) -> str:
 
 async def go_on(made: World, run_id: str) -> None:
     """The steps that are left are done, and only they."""
-    plan = made.manager.run(run_id).record.plan
+    plan = made.manager.runs.get(run_id).record.plan
     assert plan is not None
-    assert plan.next is not None
+    assert plan.steps.next is not None
     left = [int(item.step_id) for item in plan.steps if item.state != "completed"]
-    before = made.manager.run(run_id).record.applied[:]
+    before = made.manager.runs.get(run_id).record.applied[:]
     made.script(*(reply for number in left for reply in step(number)))
-    assert (await retried(made, run_id, plan.next.step_id)).status == "completed"
-    record = made.manager.run(run_id).record
+    assert (await retried(made, run_id, plan.steps.next.step_id)).status == "completed"
+    record = made.manager.runs.get(run_id).record
     assert states(record) == ["completed"] * 5
     assert record.applied[: len(before)] == before
     assert [int(part.step_id) for part in record.applied[len(before) :]] == left
@@ -104,4 +104,4 @@ async def test_an_interrupted_run_keeps_its_place_in_the_conversation(tmp_path: 
     other.store.close()
     third = world(tmp_path / "w")
     assert third.manager.resume(session_id).context.conversation == session.context.conversation
-    assert not any(run.record.torn for run in third.manager.runs())
+    assert not any(run.record.torn for run in third.manager.runs.all())

@@ -11,8 +11,9 @@ from codeagent_lsp import events
 from codeagent_lsp.llm.providers.scripted import ScriptedModel, ScriptedReply
 from codeagent_lsp.session.plan.plan_page import plan_page
 from codeagent_lsp.session.state import RunRecord
-from codeagent_lsp.tools.plan.plan import Plan, PlanStep, StepState
+from codeagent_lsp.tools.plan.plan import Plan
 from codeagent_lsp.tools.plan.plan_document import PlanDocument
+from codeagent_lsp.tools.plan.plan_steps import PlanStep, PlanSteps, StepState
 from tests.session.fakes import World, call, calls, say, world, write
 from tests.session.plan.plans import APPLY, APPROVE, REJECT, create, record, reloaded, run, step, told
 
@@ -62,7 +63,7 @@ async def test_until_it_is_approved_nothing_is_changed(tmp_path: Path, mode: str
     refused = [event for event in made.events if isinstance(event, events.ToolFinished) and not event.success]
     assert [event.tool for event in refused] == ["write_file", "run_cmd"]
     assert made.text("a.py") is None
-    assert not made.manager.runs()[-1].proposal.changeset
+    assert not made.manager.runs.all()[-1].proposal.changeset
 
 
 @pytest.mark.parametrize("answer", [REJECT, None])
@@ -135,7 +136,7 @@ def full_record(language: str) -> RunRecord:
     """A run whose plan has a step in every state, one of them with an id that is not its number."""
     states: tuple[StepState, ...] = ("completed", "running", "failed", "skipped", "cancelled")
     steps = [PlanStep(str(number), "t", state=state) for number, state in enumerate(states, 1)]
-    plan = Plan("G", (*steps, PlanStep("9", "t")))
+    plan = Plan("G", PlanSteps((*steps, PlanStep("9", "t"))))
     return RunRecord("r", plan=plan, document=PlanDocument("D").with_explored(["a.py"], language))
 
 

@@ -55,7 +55,7 @@ async def test_back_to_before_a_step_with_staged_and_applied_changes(tmp_path: P
     await until(lambda: len(made.user.shown) == 2)
     made.inbox.respond(made.inbox.open()[0].request_id, (APPLY,))
     await ended(made, run_id)
-    staging = made.manager.run(run_id).proposal
+    staging = made.manager.runs.get(run_id).proposal
     assert files(made) == [1, 2]
     assert staging.changeset.paths == (made.path("f3.py"),)
     await rolled_back(made, run_id, "2")
@@ -84,7 +84,7 @@ async def test_back_stops_a_run_that_is_at_work(tmp_path: Path) -> None:
     run_id = start(made)
     await until(lambda: states(record(made)) == ["completed", "running"] if record(made).plan else False)
     await rolled_back(made, run_id, "1")
-    assert made.manager.active() == ()
+    assert made.manager.runs.active() == ()
     assert (await ended(made, run_id)).status == "cancelled"
     assert files(made) == []
     assert states(reloaded(made)) == ["pending", "pending"]
@@ -123,7 +123,7 @@ async def test_back_to_before_another_plan_was_made(tmp_path: Path) -> None:
 async def test_one_step_is_undone_and_the_later_ones_stay(tmp_path: Path) -> None:
     made = world(tmp_path / "w", *five(), says=[APPLY] * 5)
     run_id = (await run(made)).run_id
-    proposal = made.manager.run(run_id).proposal
+    proposal = made.manager.runs.get(run_id).proposal
     await proposal.undo(("2",))
     assert files(made) == [1, 3, 4, 5]
     assert [part.step_id for part in reloaded(made).applied] == ["1", "3", "4", "5"]

@@ -82,7 +82,7 @@ async def test_events_and_conversation(tmp_path: Path) -> None:
     order = [kinds.index(kind) for kind in ("response_start", "status", "tool_calls", "tool_result")]
     assert order == sorted(order)
     assert kinds[-1] == "run_completed"
-    said = made.manager.runs()[0].session.context.conversation
+    said = made.manager.runs.all()[0].session.context.conversation
     assert [message.role for message in said] == ["user", "assistant"]
     assert "(Changed: stats.py.)" in said[1].content
     tokens = "".join(event.content for event in made.events if isinstance(event, events.Token))

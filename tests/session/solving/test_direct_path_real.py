@@ -121,7 +121,7 @@ async def test_the_embedded_model_says_truly_whether_it_is_done(tmp_path: Path) 
     know(made, KnownForms(ProofStore(tmp_path)))
     run_id = made.manager.start(RunRequest("run", TASK, TASK))
     try:
-        await until(lambda: run_id not in made.manager.active(), 1700.0)
+        await until(lambda: run_id not in made.manager.runs.active(), 1700.0)
     finally:
         await model.close()
     done = made.completed(run_id)

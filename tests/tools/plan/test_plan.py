@@ -7,7 +7,8 @@ from collections.abc import Callable
 import pytest
 
 from codeagent_lsp.errors import SessionError
-from codeagent_lsp.tools.plan.plan import MARKS, MOST_REPLANS, Plan, PlanStep, StepState
+from codeagent_lsp.tools.plan.plan import MOST_REPLANS, Plan
+from codeagent_lsp.tools.plan.plan_steps import MARKS, StepState
 from codeagent_lsp.tools.plan.planner_port import StepDraft
 
 
@@ -29,19 +30,19 @@ def test_steps_are_named_and_nothing_is_done() -> None:
     plan = plan_of("a", "b", "c")
     assert [step.step_id for step in plan.steps] == ["1", "2", "3"]
     assert states(plan) == ["pending"] * 3
-    assert (plan.progress, plan.running) == (0, None)
-    assert plan.next is not None and plan.next.title == "a"
-    assert plan.label("2") == "2/3 b"
+    assert (plan.steps.progress, plan.steps.running) == (0, None)
+    assert plan.steps.next is not None and plan.steps.next.title == "a"
+    assert plan.steps.label("2") == "2/3 b"
 
 
 def test_step_after_step_to_the_end() -> None:
     plan = plan_of("a", "b", "c")
     seen = []
-    while (step := plan.next) is not None:
+    while (step := plan.steps.next) is not None:
         started = plan.started(step.step_id)
-        assert started.running == started.step(step.step_id)
+        assert started.steps.running == started.steps.by_id(step.step_id)
         plan = started.completed(step.step_id)
-        seen.append(plan.progress)
+        seen.append(plan.steps.progress)
     assert seen == [33, 66, 100]
     assert states(plan) == ["completed"] * 3
 
@@ -54,13 +55,13 @@ def test_a_change_leaves_the_plan_it_was_made_from() -> None:
 
 def test_a_failed_step_stops_what_comes_after_it_until_it_is_retried_or_skipped() -> None:
     failed = after(plan_of("a", "b", "c"), "1").started("2").failed("2", "no model")
-    assert failed.next is not None and failed.next.error == "no model"
+    assert failed.steps.next is not None and failed.steps.next.error == "no model"
     with pytest.raises(SessionError, match="the next step is 2/3 b"):
         failed.started("3")
     retried = failed.retried("2")
     assert states(retried) == ["completed", "pending", "pending"]
-    assert retried.step("2").error == "no model"
-    assert retried.started("2").completed("2").step("2").error == ""
+    assert retried.steps.by_id("2").error == "no model"
+    assert retried.started("2").completed("2").steps.by_id("2").error == ""
     skipped = failed.skipped("2", "by the user")
     assert states(skipped.started("3")) == ["completed", "skipped", "running"]
 
@@ -68,7 +69,7 @@ def test_a_failed_step_stops_what_comes_after_it_until_it_is_retried_or_skipped(
 @pytest.mark.parametrize(
     "refused",
     [
-        lambda plan: plan.step("9"),
+        lambda plan: plan.steps.by_id("9"),
         lambda plan: plan.started("9"),
         lambda plan: plan.started("1"),
         lambda plan: plan.started("3"),
@@ -109,22 +110,10 @@ def test_another_plan_for_what_is_left() -> None:
         ("4", "x", "pending"),
         ("5", "y", "pending"),
     ]
-    assert again.step("2").error == "limit"
+    assert again.steps.by_id("2").error == "limit"
     assert (again.replans, again.may_replan) == (1, True)
     assert not again.replanned([StepDraft("z")]).may_replan
     assert MOST_REPLANS == 2
-
-
-def test_steps_as_data_and_back() -> None:
-    draft = StepDraft("a", "words", ("read_file",))
-    plan = Plan.create("g", [draft, StepDraft("b")]).started("1").failed("1", "why")
-    assert tuple(map(PlanStep.from_data, plan.steps_data())) == plan.steps
-
-
-@pytest.mark.parametrize("junk", [{}, {"step_id": "1"}, {"step_id": "1", "title": "a", "state": "odd"}])
-def test_data_that_is_no_step_is_refused(junk: dict[str, str]) -> None:
-    with pytest.raises((KeyError, ValueError)):
-        PlanStep.from_data(junk)
 
 
 def test_the_model_reads_every_step_with_its_state() -> None:

@@ -1,0 +1,41 @@
+"""Tasks that run beside the code that starts them. asyncio itself keeps only weak references to tasks.
+
+Not here: their errors, which each task handles itself.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+class BackgroundTasks:
+    """The running background tasks of one object, referenced until they end."""
+
+    def __init__(self) -> None:
+        self._tasks: set[asyncio.Task[Any]] = set()
+
+    def __len__(self) -> int:
+        return len(self._tasks)
+
+    def start(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
+        """Start a coroutine and return its task."""
+        task = asyncio.ensure_future(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    def cancel(self) -> None:
+        """Cancel all tasks, without waiting for their end."""
+        for task in tuple(self._tasks):
+            task.cancel()
+
+    async def close(self, seconds: float) -> None:
+        """Wait for the end of all present tasks, then cancel those that take longer than `seconds`."""
+        if self._tasks:
+            _, late = await asyncio.wait(tuple(self._tasks), timeout=seconds)
+            for task in late:
+                task.cancel()

@@ -1,0 +1,65 @@
+"""The questions to the user about the changes of one run. Not here: what follows from the answers (`proposal.py`)."""
+
+from __future__ import annotations
+
+from pathlib import PurePath
+
+from codeagent_lsp.session.run_output import RunOutput
+from codeagent_lsp.session.services import Services
+from codeagent_lsp.tools.asking import Question
+from codeagent_lsp.tools.context import Tally
+from codeagent_lsp.workspace.changes.changeset import Changeset
+
+
+class ChangeQuestions:
+    """The questions about one run's changes, and the counts of tests that they show."""
+
+    def __init__(self, run_id: str, services: Services, output: RunOutput) -> None:
+        self._run_id = run_id
+        self._services = services
+        self._output = output
+        self._open: Question | None = None
+        self._tested: tuple[Tally, Changeset] | None = None
+
+    def tested(self, tally: Tally, changeset: Changeset) -> None:
+        """Record the counts of tests on these changes; questions about exactly these show them."""
+        self._tested = (tally, changeset)
+
+    def title(self, changeset: Changeset) -> str:
+        """Return the question about all changes, with the counts of tests that have run on exactly these changes."""
+        added, removed = changeset.counts()
+        paths = changeset.paths
+        if len(paths) == 1:
+            name = PurePath(paths[0]).name
+            title = self._output.text("changes.one", name=name, added=added, removed=removed)
+        else:
+            title = self._output.text("changes.many", count=len(paths), added=added, removed=removed)
+        if self._tested is not None and self._tested[1] == changeset:
+            return f"{title} {_tests_line(self._tested[0], self._output)}"
+        return title
+
+    async def ask(self, title: str, choices: tuple[str, ...], detail: str) -> tuple[str, ...] | None:
+        """Ask what to do with the changes, of which `detail` is the diff; None without an answer."""
+        self._open = Question("approval", title, choices, detail=detail)
+        return await self._output.ask(self._open)
+
+    def settle(self) -> None:
+        """Close the open question about the changes, if there is one: they were decided about elsewhere."""
+        if self._open is not None:
+            self._services.user.inbox.settle(self._run_id, self._open)
+
+    async def ask_about_unsaved(self, changeset: Changeset) -> frozenset[str]:
+        """Ask about each file that would be deleted with unsaved text in it; return the paths that may be deleted."""
+        allowed: list[str] = []
+        keep, delete = self._output.text("choice.keep"), self._output.text("choice.delete")
+        for change in changeset:
+            if change.kind == "delete" and self._services.workspace.editor.has_unsaved_text(change.path):
+                title = self._output.text("changes.unsaved", name=PurePath(change.path).name)
+                answer = await self._output.ask(Question("approval", title, (keep, delete), danger=True))
+                allowed.extend([change.path] if answer == (delete,) else [])
+        return frozenset(allowed)
+
+
+def _tests_line(tally: Tally, output: RunOutput) -> str:
+    key = "failed" if tally.failed else "passed" if tally.whole else "unclear"
+    return output.text(f"tests.{key}", passed=tally.passed, failed=tally.failed)

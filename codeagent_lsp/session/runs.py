@@ -1,0 +1,99 @@
+"""The runs of one server by their ids, and the tasks of those that are at work.
+
+Cancelling a run's task is the one way to stop it. Not here: sessions (`manager.py`), one run (`run.py`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine, Iterable
+from typing import TYPE_CHECKING, Any
+
+from codeagent_lsp.errors import SessionError
+
+if TYPE_CHECKING:
+    from codeagent_lsp.session.run import Run
+
+LEAVE_SECONDS = 1.0
+
+
+class Runs:
+    """The runs that are known to one server, the oldest first."""
+
+    def __init__(self) -> None:
+        self._runs: dict[str, Run] = {}
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+
+    def add(self, run: Run) -> None:
+        """Add a run, which is not at work."""
+        self._runs[run.record.run_id] = run
+
+    def start(self, run: Run, work: Coroutine[Any, Any, None]) -> None:
+        """Let a run work in a task."""
+
+        def ended(task: asyncio.Task[None]) -> None:
+            self._tasks.pop(run.record.run_id, None)
+            run.abandon()
+
+        task = asyncio.get_running_loop().create_task(work, name=f"run {run.record.run_id}")
+        self._tasks[run.record.run_id] = task
+        task.add_done_callback(ended)
+
+    def resume(self, run: Run) -> None:
+        """Resume the plan of a run that had ended."""
+        run.resume()
+        self.start(run, run.work_on())
+
+    def get(self, run_id: str) -> Run:
+        """Return the run with that id. SessionError if there is none."""
+        run = self._runs.get(run_id)
+        if run is None:
+            raise SessionError("run.unknown", run=run_id)
+        return run
+
+    def all(self) -> tuple[Run, ...]:
+        """Return all runs, the oldest first."""
+        return tuple(self._runs.values())
+
+    def last_applied(self) -> Run:
+        """Return the latest run that has changes to undo. SessionError if there is none."""
+        for run in reversed(self._runs.values()):
+            if run.record.applied:
+                return run
+        raise SessionError("undo.nothing")
+
+    def active(self) -> tuple[str, ...]:
+        """Return the ids of the runs that are at work."""
+        return tuple(self._tasks)
+
+    def task(self, run_id: str) -> asyncio.Task[None] | None:
+        """Return the task of a run; None if it is not at work."""
+        return self._tasks.get(run_id)
+
+    def cancel(self, run_id: str | None = None) -> tuple[str, ...]:
+        """Cancel a run, or all for None; return the ids of those that were at work. SessionError for an unknown run."""
+        if run_id is not None:
+            self.get(run_id)
+        chosen = tuple(name for name in self._tasks if run_id in (None, name))
+        for name in chosen:
+            self._tasks[name].cancel()
+        return chosen
+
+    def remove(self, run_ids: Iterable[str]) -> list[asyncio.Task[None]]:
+        """Cancel these runs and remove them; return the tasks of those that were at work."""
+        working = []
+        for run_id in run_ids:
+            self._runs.pop(run_id, None)
+            task = self._tasks.get(run_id)
+            if task is not None:
+                task.cancel()
+                working.append(task)
+        return working
+
+    async def close(self) -> None:
+        """Cancel all runs and give them a second to end."""
+        tasks = list(self._tasks.values())
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks, timeout=LEAVE_SECONDS)

@@ -1,0 +1,123 @@
+"""The files of a workspace, each read and parsed once, and which of them a text, a path or a test means.
+
+Blocks; use it in a thread. Not here: which of them a task is about (`relevance.py`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterable
+from itertools import islice
+from pathlib import PurePosixPath
+
+from codeagent_lsp.agent.context.gather import MOST_FILES, named_files
+from codeagent_lsp.errors import AgentError
+from codeagent_lsp.index.kinds import is_made, is_source, is_test
+from codeagent_lsp.tools.code.imports import ImportTargets, resolved
+from codeagent_lsp.tools.code.source import SourceFile, source_of
+from codeagent_lsp.workspace.files.file_view import FileText, FileView
+
+MOST_SEARCHED = 400
+
+_TEST_NAMES = (("test_", ""), ("", "_test"), ("", ".test"), ("", ".spec"), ("", "_spec"), ("", "Test"), ("", "Tests"))
+_TRACE = re.compile(r"([\w./-]+\.\w{1,6})(?:\", line |:)(\d+)")
+
+
+class WorkspaceFiles:
+    """The files of a workspace by their relative paths (names), each read and parsed once. `may_read` returns whether
+    an absolute path may be read without asking. `complete` is False if it is so large that only a part is listed.
+    """
+
+    def __init__(self, view: FileView, may_read: Callable[[str], bool]) -> None:
+        self._view = view
+        self._may_read = may_read
+        walked = [list(islice(view.walk(folder), MOST_FILES)) for folder in view.roots.folders]
+        self.complete = all(len(paths) < MOST_FILES for paths in walked)
+        self._paths = [path for paths in walked for path in paths]
+        self.names = {view.roots.relative(path): path for path in self._paths}
+        self._texts: dict[str, FileText | None] = {}
+        self._parsed: dict[str, SourceFile | None] = {}
+
+    def relative(self, path: str) -> str:
+        """Return the name of a file with this absolute path."""
+        return self._view.roots.relative(path)
+
+    def read(self, name: str) -> FileText | None:
+        """Return a file's text; None if it does not exist, cannot be read, or may not be read."""
+        if name not in self._texts:
+            path = self.names.get(name, "")
+            try:
+                self._texts[name] = self._view.read(path) if path and self._may_read(path) else None
+            except AgentError:
+                self._texts[name] = None
+        return self._texts[name]
+
+    def source(self, name: str) -> SourceFile | None:
+        """Return a file parsed; None if it has no text or no known language."""
+        if name not in self._parsed:
+            file = self.read(name)
+            self._parsed[name] = source_of(name, file.text) if file is not None else None
+        return self._parsed[name]
+
+    def named(self, words: str) -> list[str]:
+        """Return the files whose path or name occurs in a text, in that order."""
+        return [self._view.roots.relative(path) for path in named_files(words, self._paths)]
+
+    def ending(self, paths: Iterable[str]) -> list[str]:
+        """Return the names meant by paths, which may be absolute or begin inside the workspace; no ambiguous ones."""
+        found = []
+        for path in filter(None, paths):
+            plain = path.replace("\\", "/").removeprefix("./")
+            exact = [plain] if plain in self.names else []
+            fitting = exact or [name for name in self.names if plain.endswith(f"/{name}") or name.endswith(f"/{plain}")]
+            found += fitting[:1] if len(fitting) == 1 else []
+        return found
+
+    def sources(self) -> list[str]:
+        """Return the code files that are neither tests nor generated."""
+        return [name for name in self.names if is_source(name) and not is_test(name) and not is_made(name)]
+
+    def using(self, words: Collection[str], most: int = MOST_SEARCHED) -> list[str]:
+        """Return the code files that contain one of these names, among the first `most`."""
+        if not words:
+            return []
+        pattern = re.compile(rf"\b(?:{'|'.join(map(re.escape, sorted(words)))})\b")
+        sources = [name for name in self.names if is_source(name)][:most]
+        return [name for name in sources if (file := self.read(name)) and pattern.search(file.text)]
+
+    def imported(self, test: str) -> list[str]:
+        """Return the workspace's files that a test imports, and those that it is named after; no tests."""
+        source = self.source(test)
+        files = ImportTargets(frozenset(self.names))
+        found = (
+            [name for each in source.imports for name in resolved(source.language, test, each, files)] if source else []
+        )
+        return [name for name in dict.fromkeys((*found, *self._tested_by_name(test))) if not is_test(name)]
+
+    def _tested_by_name(self, test: str) -> list[str]:
+        stem = re.sub(r"^test_|[._-](?:test|tests|spec)$|Tests?$", "", PurePosixPath(test).name.rpartition(".")[0])
+        ending = PurePosixPath(test).suffix
+        return [name for name in self.names if PurePosixPath(name).name == f"{stem}{ending}" and name != test]
+
+    def defining(self, test_id: str) -> list[str]:
+        """Return the test files that may define the test with this id."""
+        return [
+            name for name in self.names if is_test(name) and PurePosixPath(name).stem in re.split(r"[.:/]", test_id)
+        ]
+
+    def named_tests(self, words: str) -> tuple[str, ...]:
+        """Return the test files that a task names."""
+        return tuple(name for name in self.named(words) if is_test(name))
+
+    def tests_beside(self, names: Iterable[str]) -> tuple[str, ...]:
+        """Return the test files that belong to sources by name, as `test_a.py`, `a_test.go` or `a.spec.ts` do."""
+        stems = {PurePosixPath(name).name.split(".")[0] for name in names if not is_test(name)}
+        wanted = {f"{before}{stem}{after}" for stem in stems for before, after in _TEST_NAMES}
+        return tuple(
+            name for name in self.names if is_test(name) and PurePosixPath(name).name.rpartition(".")[0] in wanted
+        )
+
+    def traced(self, report: str) -> list[tuple[str, int]]:
+        """Return the workspace's files with lines (1-based) in a test's report, the last first."""
+        found = [(name, int(line)) for path, line in _TRACE.findall(report) for name in self.ending([path])]
+        return list(dict.fromkeys(reversed(found)))

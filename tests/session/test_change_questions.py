@@ -1,0 +1,38 @@
+"""The questions about a run's changes: what they say of files and of tests."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from codeagent_lsp.tools.context import Tally
+from tests.session.fakes import say, world
+from tests.tools.shells import FakeShadows
+
+
+async def test_tests_that_ran_on_what_is_staged_are_in_the_question(tmp_path: Path) -> None:
+    made = world(tmp_path / "w", say("done"), shadows=FakeShadows())
+    run_id = (await made.run()).run_id
+    proposal = made.manager.runs.get(run_id).proposal
+    proposal.staging.write({made.path("a.txt"): "x\n"})
+    proposal.tested(Tally(41, 0))
+    title = proposal.questions.title(proposal.changeset)
+    assert title.endswith("Tests: 41 passed, on your unsaved text and these changes.")
+    proposal.staging.write({made.path("b.txt"): "later\n"})
+    assert "41 passed" not in proposal.questions.title(proposal.changeset)
+
+
+async def test_a_lone_file_is_named_and_several_are_counted(tmp_path: Path) -> None:
+    made = world(tmp_path / "w", say("done"))
+    proposal = made.manager.runs.get((await made.run()).run_id).proposal
+    proposal.staging.write({made.path("a.txt"): "x\n"})
+    assert "a.txt" in proposal.questions.title(proposal.changeset)
+    proposal.staging.write({made.path("b.txt"): "y\n"})
+    title = proposal.questions.title(proposal.changeset)
+    assert "2" in title and "a.txt" not in title
+
+
+async def test_nothing_is_settled_that_was_not_asked(tmp_path: Path) -> None:
+    made = world(tmp_path / "w", say("done"))
+    proposal = made.manager.runs.get((await made.run()).run_id).proposal
+    proposal.questions.settle()
+    assert made.user.shown == []
