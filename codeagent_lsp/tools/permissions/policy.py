@@ -89,7 +89,8 @@ def _by_rules(
     subjects = subjects or subjects_of(traits, arguments)
     if any(rule.covers(traits.name, subjects) for rule in _rules(settings.deny, widen=True)):
         return Decision("deny", "A deny rule of the user covers this call.")
-    if traits.effect in ("write", "net") and any(map(roots.is_protected, paths)):
+    later = [path for path in paths if roots.is_protected(path)] if traits.effect in ("write", "net") else []
+    if not all(map(roots.is_build_file, later)):
         return Decision("ask", "This file can run code later.", remember=False)
     if any(rule.covers(traits.name, subjects) for rule in _rules(settings.ask, widen=True)):
         return Decision("ask", "An ask rule of the user covers this call.", firm=True)
@@ -104,6 +105,8 @@ def _by_rules(
         return decision
     if any(rule.covers_all(traits.name, subjects) for rule in _rules(settings.allow)):
         return Decision("allow", "An allow rule of the user covers this call.", firm=True)
+    if later and settings.mode != "acceptEdits":
+        return Decision("ask", "The project's builds run this file.")
     if any(map(roots.is_secret, paths)):
         return Decision("ask", "This file usually holds secrets.", firm=True)
     if traits.approved:

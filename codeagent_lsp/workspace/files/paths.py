@@ -97,6 +97,11 @@ class Roots:
             return True
         return sensitive.runs_later(self._parts(path)) or _has_twins(self.stat(path))
 
+    def is_build_file(self, path: str) -> bool:
+        """Return whether `path` is protected only because builds and tests of the project run it."""
+        inside = not is_untitled(path) and self.root_of(path) is not None
+        return inside and sensitive.only_builds_run(self._parts(path)) and not _has_twins(self.stat(path))
+
     def is_secret(self, path: str) -> bool:
         """Return whether reading `path` needs its own approval, as such files usually contain keys or passwords."""
         return not is_untitled(path) and sensitive.holds_secrets(self._parts(path))

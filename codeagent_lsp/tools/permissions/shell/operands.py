@@ -9,18 +9,16 @@ import re
 from typing import Literal
 
 from codeagent_lsp.tools.permissions.shell.plain import Word
-from codeagent_lsp.workspace.files.sensitive import fold, holds_secrets
+from codeagent_lsp.workspace.files.sensitive import holds_secrets
 
 Globs = Literal["none", "source", "any"]
 
-_DATA = r"(?:txt|json|ya?ml|toml|ini|cfg|conf|csv|env|properties|xml|plist|tfvars|db|sqlite|kdbx|bak|old)"
-_SECRET = re.compile(
-    rf"(?:[\w-]*[._-])?(?:secrets?|credentials?|passw(?:or)?ds?|passwd|private[_-]?keys?|api[_-]?keys?|token(?=\.))(?:\.{_DATA})*"
-    r"|\.\w+_history"
-)
 # Files of such names hold text for people or machines to compile; what holds data may be a secret by any name.
 _GLOB = re.compile(r"(?:\./)?(?:[\w][\w.-]*/)*[\w-]*\*(?:\.[\w]+)*\.[a-zA-Z][\w]*")
-_DATA_NAME = re.compile(rf".*\.{_DATA}", re.IGNORECASE)
+_DATA_NAME = re.compile(
+    r".*\.(?:txt|json|ya?ml|toml|ini|cfg|conf|csv|env|properties|xml|plist|tfvars|db|sqlite|kdbx|bak|old)",
+    re.IGNORECASE,
+)
 
 
 def unreadable(word: Word, *, globs: Globs) -> str | None:
@@ -41,9 +39,7 @@ def unreadable(word: Word, *, globs: Globs) -> str | None:
 
 def is_secret(path: str) -> bool:
     """Return whether the name of a file or its folder marks it as a secret."""
-    parts = [part for part in path.split("/") if part not in ("", ".")]
-    folded = [fold(part) for part in parts]
-    return ".git" in folded or holds_secrets(parts) or any(map(_SECRET.fullmatch, folded[-1:]))
+    return holds_secrets([part for part in path.split("/") if part not in ("", ".")])
 
 
 def _is_open(path: str, globs: Globs) -> bool:

@@ -10,6 +10,8 @@ from __future__ import annotations
 import posixpath
 import re
 
+from codeagent_lsp.workspace.files import sensitive
+
 _SYSTEM = frozenset(
     """
     / /bin /boot /dev /etc /home /lib /lib32 /lib64 /libx32 /opt /proc /root /run /sbin /srv /sys /usr /usr/bin
@@ -28,21 +30,6 @@ _DEVICE = re.compile(
 _CRITICAL = re.compile(
     r"/etc/(?:passwd|shadow|group|gshadow|sudoers(?:\.d/.*)?|fstab|ld\.so\.preload|crontab|cron\..*|pam\.d/.*|hosts)"
     r"|/boot/.*|/proc/sysrq-trigger|/proc/sys/.*|/sys/.*|/var/spool/cron/.*"
-)
-_SETTINGS_FOLDERS = frozenset(
-    """
-    .vscode .idea .zed .cursor .windsurf .kiro .agent .agents .claude .codex .codeagent .gemini .qwen .continue .roo
-    .cline .githooks .husky .nvim
-    """.split()  # noqa: SIM905
-)
-_SETTINGS_NAMES = re.compile(
-    r"\.mcp\.json|mcp\.json|\.envrc|\.nvim\.lua|\.exrc|\.n?vimrc|\.lvimrc|\.dir-locals(?:-2)?\.el|.*\.code-workspace"
-    r"|\.bashrc|\.bash_(?:profile|login|logout|aliases)|\.profile|\.z(?:shrc|shenv|profile|login|logout)|\.inputrc"
-    r"|\.gitconfig|\.tcshrc|\.cshrc|\.kshrc|config\.fish|authorized_keys|\.pam_environment|\.xprofile|\.xinitrc"
-)
-_SETTINGS_PATH = re.compile(
-    r"(?:^|/)\.git/(?:config|hooks/|info/attributes|modules/.*/(?:config|hooks/))|(?:^|/)\.ssh/"
-    r"|\.config/(?:fish|autostart|systemd|nvim|git)/|(?:^|/)library/launchagents/"
 )
 
 
@@ -64,11 +51,7 @@ def is_critical(path: str) -> bool:
 
 def is_settings(path: str) -> bool:
     """Return whether the path is a settings file that determines what an editor, an agent, a shell or git runs."""
-    normal = _normal(path)
-    parts = normal.casefold().split("/")
-    if not _SETTINGS_FOLDERS.isdisjoint(parts[:-1]) or _SETTINGS_PATH.search(normal.casefold()):
-        return True
-    return bool(_SETTINGS_NAMES.fullmatch(parts[-1]))
+    return sensitive.is_settings([part for part in _normal(path).split("/") if part])
 
 
 def joined(folder: str, path: str) -> str:
