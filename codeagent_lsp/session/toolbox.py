@@ -124,8 +124,8 @@ class Toolbox:
         return self._services.shells.screens.of(self._session.session_id, desk)
 
     async def _approve(self, paths: tuple[str, ...]) -> bool:
-        """Ask whether files (absolute paths) that a command wrote and that can run code may become proposed changes; not about what only
-        builds run, in modes that accept edits.
+        """Ask whether files (absolute paths) that a command wrote and that can run code may become proposed changes;
+        not about what only builds run, in modes that accept edits.
         """
         roots = self._proposal.view.roots
         if self._services.user.mode() in ("acceptEdits", "bypass"):

@@ -37,7 +37,7 @@ def runs_later(parts: Sequence[str]) -> bool:
 
 
 def only_builds_run(parts: Sequence[str]) -> bool:
-    """Return whether a file that `runs_later` is run only by a build or a test of the project, which somebody starts."""
+    """Return whether a file that `runs_later` is run only by builds and tests of the project, which somebody starts."""
     folded = [fold(part) for part in parts]
     if not folded or any(map(_spoofs, parts)) or SETTINGS.match(folded) or OBEYED.match(folded):
         return False

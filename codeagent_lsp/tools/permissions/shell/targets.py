@@ -7,6 +7,7 @@ Judged by the text alone. Not here: what workspace files run later (`workspace/f
 
 from __future__ import annotations
 
+import fnmatch
 import posixpath
 import re
 
@@ -20,9 +21,11 @@ _SYSTEM = frozenset(
     """.casefold().split()
 )
 _HOME = re.compile(r"~[\w.-]*|/home/[^/]+|/users/[^/]+|/var/root")
+_PATTERN = re.compile(r"[?*\[]")
 _GLOB_TOP = re.compile(r"/[?*\[][^/]*")
 _ALL_OF_IT = re.compile(r"(?:/(?:\*\*?|\.\*|\{\*,\.\*\}|\.\?\*|\.\[!\.\]\*|\.))+/?$|/+$")
 _LONGEST = 4_096  # no system call takes a longer path
+_LONGEST_PATTERN = 64
 _SLASHES = re.compile(r"//+")
 _DEVICE = re.compile(
     r"/dev/(?!(?:null|zero|full|tty|stdin|stdout|stderr|random|urandom|ptmx)$|(?:fd|shm|pts|tcp|udp)/).+"
@@ -36,7 +39,7 @@ _CRITICAL = re.compile(
 def is_catastrophic(path: str) -> bool:
     """Return whether removing this path recursively would remove the system or a home folder."""
     whole = _whole(path)
-    return whole in _SYSTEM or bool(_HOME.fullmatch(whole) or _GLOB_TOP.fullmatch(whole))
+    return whole in _SYSTEM or bool(_HOME.fullmatch(whole) or _GLOB_TOP.fullmatch(whole)) or _may_be_system(whole)
 
 
 def is_device(path: str) -> bool:
@@ -57,6 +60,14 @@ def is_settings(path: str) -> bool:
 def joined(folder: str, path: str) -> str:
     """Return `path` as seen after `cd folder`."""
     return path if path.startswith(("/", "~")) or not folder else f"{folder[:_LONGEST]}/{path}"
+
+
+def _may_be_system(path: str) -> bool:
+    """Return whether a pattern of file names, such as `/e*c`, matches a folder of the system."""
+    if not path.startswith("/") or not _PATTERN.search(path) or len(path) > _LONGEST_PATTERN:
+        return False
+    alike = (name for name in _SYSTEM if name.count("/") == path.count("/"))
+    return any(fnmatch.fnmatchcase(name, path) for name in alike)
 
 
 def _whole(path: str) -> str:
