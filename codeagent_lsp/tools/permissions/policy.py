@@ -18,10 +18,10 @@ from codeagent_lsp.tools.permissions.command_permissions import (
     NOWHERE,
     CommandEnvironment,
     CommandRules,
-    Places,
     judged_command,
     placed,
 )
+from codeagent_lsp.tools.permissions.command_places import CommandPlaces
 from codeagent_lsp.tools.permissions.decision import Decision, Mode
 from codeagent_lsp.tools.traits import Effect, ToolTraits
 from codeagent_lsp.workspace.edits.patch import paths_of
@@ -96,7 +96,12 @@ def _by_rules(
         return Decision("ask", "An ask rule of the user covers this call.", firm=True)
     command = arguments.get(traits.command_parameter)
     if isinstance(command, str):
-        decision = judged_command(command, _command_rules(traits.name, settings), _places(roots))
+        decision = judged_command(
+            command,
+            _command_rules(traits.name, settings),
+            CommandPlaces(roots),
+            str(arguments.get("working_dir") or ""),
+        )
         if decision.verdict == "deny":
             return decision
     if settings.mode == "bypass":
@@ -162,23 +167,6 @@ def _command_rules(tool: str, settings: PermissionsSettings) -> CommandRules:
 
     ask, deny = patterns(settings.ask, widen=True), patterns(settings.deny, widen=True)
     return CommandRules(patterns(settings.allow), ask, deny)
-
-
-def _places(roots: Roots) -> Places:
-    def is_secret(word: str) -> bool:
-        try:
-            return roots.is_secret(roots.resolve(word))
-        except AgentError:
-            return False
-
-    def leads_out(word: str) -> bool:
-        try:
-            roots.resolve(word)
-        except AgentError:
-            return True
-        return False
-
-    return Places(is_secret, leads_out)
 
 
 def _rules(texts: Iterable[str], *, widen: bool = False) -> list[Rule]:

@@ -29,9 +29,9 @@ _KNOWN = frozenset(
     grep hash-object help hook index-pack init init-db interpret-trailers log ls-files ls-remote ls-tree mailinfo
     mailsplit maintenance merge merge-base merge-file merge-index merge-tree mergetool mktag mktree multi-pack-index mv
     name-rev notes p4 pack-objects pack-refs patch-id prune pull push range-diff read-tree rebase receive-pack reflog
-    refs remote repack replace replay request-pull rerere reset restore rev-list rev-parse revert rm send-email send-pack
-    shortlog show show-branch show-index show-ref sparse-checkout stage stash status stripspace submodule svn switch
-    symbolic-ref tag unpack-file unpack-objects update-index update-ref update-server-info upload-pack var
+    refs remote repack replace replay request-pull rerere reset restore rev-list rev-parse revert rm send-email
+    send-pack shortlog show show-branch show-index show-ref sparse-checkout stage stash status stripspace submodule svn
+    switch symbolic-ref tag unpack-file unpack-objects update-index update-ref update-server-info upload-pack var
     verify-commit verify-pack verify-tag version whatchanged worktree write-tree
     """.split()
 )
