@@ -65,11 +65,7 @@ class CommandPlaces:
 
     def _is_odd(self, path: str) -> bool:
         full = Path(self.roots.folders[0], path)
-        return (
-            full.name.startswith("-")
-            or self._is_outside(path)
-            or (full.is_symlink() and self.is_secret(path))
-        )
+        return full.name.startswith("-") or self._is_outside(path) or (full.is_symlink() and self.is_secret(path))
 
 
 def _links(folder: str) -> list[str]:
