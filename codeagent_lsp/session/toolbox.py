@@ -31,6 +31,7 @@ from codeagent_lsp.tools.outputs import OutputStore
 from codeagent_lsp.tools.skills.desk import SkillDesk
 from codeagent_lsp.tools.todos.todo_list import TodoList
 from codeagent_lsp.tools.variables.variables import Variables
+from codeagent_lsp.workspace.files.paths import is_build_file
 
 MAX_NAMES = 5
 
@@ -129,7 +130,7 @@ class Toolbox:
         """
         roots = self._proposal.view.roots
         if self._services.user.mode() in ("acceptEdits", "bypass"):
-            paths = tuple(path for path in paths if not roots.is_build_file(path))
+            paths = tuple(path for path in paths if not is_build_file(roots, path))
         if not paths:
             return True
         names = ", ".join(map(roots.relative, paths[:MAX_NAMES]))

@@ -194,6 +194,7 @@ Step 2 of 5: password check
 
 ADDRESSES = """
 https://example.com/path?query=1&page=2
+https://play.example.org/?code=%23!%5Ballow(unused)%5D%0Afn+main()+%7B+let+x+=+32;+%7D
 https://example.com/search?q=password+manager
 https://user@example.com/repo.git
 git@github.com:example/repo.git

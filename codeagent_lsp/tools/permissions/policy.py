@@ -25,7 +25,7 @@ from codeagent_lsp.tools.permissions.command_places import CommandPlaces
 from codeagent_lsp.tools.permissions.decision import Decision, Mode
 from codeagent_lsp.tools.traits import Effect, ToolTraits
 from codeagent_lsp.workspace.edits.patch import paths_of
-from codeagent_lsp.workspace.files.paths import Roots
+from codeagent_lsp.workspace.files.paths import Roots, is_build_file
 
 _NAME = re.compile(r"[\w.*-]+")
 _RULE = re.compile(r"^(?P<tool>[\w.*-]+)(?:\((?P<pattern>.*)\))?$", re.DOTALL)
@@ -90,7 +90,7 @@ def _by_rules(
     if any(rule.covers(traits.name, subjects) for rule in _rules(settings.deny, widen=True)):
         return Decision("deny", "A deny rule of the user covers this call.")
     later = [path for path in paths if roots.is_protected(path)] if traits.effect in ("write", "net") else []
-    if not all(map(roots.is_build_file, later)):
+    if not all(is_build_file(roots, path) for path in later):
         return Decision("ask", "This file can run code later.", remember=False)
     if any(rule.covers(traits.name, subjects) for rule in _rules(settings.ask, widen=True)):
         return Decision("ask", "An ask rule of the user covers this call.", firm=True)

@@ -97,11 +97,6 @@ class Roots:
             return True
         return sensitive.runs_later(self._parts(path)) or _has_twins(self.stat(path))
 
-    def is_build_file(self, path: str) -> bool:
-        """Return whether `path` is protected only because builds and tests of the project run it."""
-        inside = not is_untitled(path) and self.root_of(path) is not None
-        return inside and sensitive.only_builds_run(self._parts(path)) and not _has_twins(self.stat(path))
-
     def is_secret(self, path: str) -> bool:
         """Return whether reading `path` needs its own approval, as such files usually contain keys or passwords."""
         return not is_untitled(path) and sensitive.holds_secrets(self._parts(path))
@@ -275,6 +270,14 @@ def _refuse_traps(path: str, real: str, root: str) -> None:
 def _refuse_special(mode: int, shown: str) -> None:
     if not (stat.S_ISREG(mode) or stat.S_ISLNK(mode)):
         raise FileRefused(f"{shown} is {_what(mode)}, not a file of text.")
+
+
+def is_build_file(roots: Roots, path: str) -> bool:
+    """Return whether `path` is protected only because builds and tests of the project run it."""
+    root = None if is_untitled(path) else roots.root_of(path)
+    if root is None or _has_twins(roots.stat(path)):
+        return False
+    return sensitive.only_builds_run(Path(path).relative_to(root).parts)
 
 
 def _has_twins(info: os.stat_result | None) -> bool:

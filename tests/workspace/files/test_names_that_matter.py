@@ -58,7 +58,8 @@ README.md LICENSE Dockerfile setup.cfg pyproject.toml package-lock.json tsconfig
 CMakeLists.txt .gitignore .gitattributes .gitkeep .editorconfig .dockerignore
 .prettierignore .codeagentignore .clang-format .nojekyll .python-version .coveragerc.md
 src/main.py src/app.ts lib/index.js cmd/main.go src/lib.rs app/models/user.rb index.php main.c main.cpp Main.java
-tests/conftest.py pkg/tests/unit/conftest.py test/conftest.py tests/test_git.py src/git/config.py git/head.py github/api.py
+tests/conftest.py pkg/tests/unit/conftest.py test/conftest.py
+tests/test_git.py src/git/config.py git/head.py github/api.py
 vscode/extension.ts docs/.keep docs/hooks.md src/hooks/useState.ts hooks/index.ts hooks/readme.md components/update.tsx
 src/config.py config/settings.yml config/database.yml settings.json tasks.json launch.json console.py contact.md
 auxiliary.py nullable.ts common.c com.py com10.txt lpt.py prnt.c profile.py login.ts rc.py arc.py search.rc.md
