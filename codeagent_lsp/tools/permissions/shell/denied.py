@@ -30,6 +30,7 @@ _REMOVES_TREE = re.compile(
     r"|RemoveAll)"
     r"[\s(]{0,9}(?P<target>[^;\n]{0,80})"
 )
+_REMOTE = re.compile(r"(?:[\w.-]+@)?[\w.-]+::?(?=[/~])")
 _QUOTED = re.compile(r"['\"]([^'\"]+)['\"]")
 _HOME_IN_CODE = re.compile(
     r"[\w.\[(]{0,40}(?:Path\.home\(|homedir\(|Dir\.home|UserHomeDir\(|['\"]HOME['\"]|env\.HOME\b)"
@@ -108,7 +109,8 @@ def _rsync(command: Invocation, folder: str) -> str | None:
     """Return the denial of a copy that deletes whatever else is in the system or a home folder."""
     flags = _flags(command.words)
     if any(_abbreviates(flag, "--delete", "--del") or flag.startswith("--delete-") for flag in flags):
-        target = Invocation(("rsync", *_operands(command.words)[-1:]), "")
+        local = (_REMOTE.sub("", operand) for operand in _operands(command.words)[-1:])
+        target = Invocation(("rsync", *local), "")
         return _catastrophe(target, folder, "Emptying the system or a home folder is never run.")
     return None
 

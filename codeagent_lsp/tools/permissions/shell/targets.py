@@ -21,6 +21,7 @@ _SYSTEM = frozenset(
     """.casefold().split()
 )
 _HOME = re.compile(r"~[\w.-]*|/home/[^/]+|/users/[^/]+|/var/root")
+_ABOVE_HOME = re.compile(r"~[\w.-]*(?:/+\.{1,2})+/*")
 _PATTERN = re.compile(r"[?*\[]")
 _GLOB_TOP = re.compile(r"/[?*\[][^/]*")
 _ALL_OF_IT = re.compile(r"(?:/(?:\*\*?|\.\*|\{\*,\.\*\}|\.\?\*|\.\[!\.\]\*|\.))+/?$|/+$")
@@ -39,6 +40,8 @@ _CRITICAL = re.compile(
 def is_catastrophic(path: str) -> bool:
     """Return whether removing this path recursively would remove the system or a home folder."""
     whole = _whole(path)
+    if len(path) <= _LONGEST and _ABOVE_HOME.fullmatch(path):
+        return True
     return whole in _SYSTEM or bool(_HOME.fullmatch(whole) or _GLOB_TOP.fullmatch(whole)) or _may_be_system(whole)
 
 
