@@ -24,6 +24,7 @@ Not here: the sentences shown to the user (`texts.py`) and the mapping to JSON-R
         ├── PatchRefused          a patch that does not apply as a whole
         ├── ToolFailed            reported to the model, which goes on
         ├── ToolRetry             reported to the model with what to correct
+        │   └── WrongArguments   the arguments do not fit the tool's schema
         ├── PermissionDenied      the user or a rule denied the call
         └── CircuitOpen           the tool failed too often and is paused
 """

@@ -64,7 +64,7 @@ those marked ◆; the other groups are switched on by the model (`enable_tools`)
 *Effect* says what a call can do: `read` looks, `write` stages a change, `run` starts programs in the shadow, `net`
 reaches the network, `ask` asks you. In the mode `readOnly` only `read` and `ask` are offered. Your rules come first
 in every mode. Files that usually hold secrets, or that can run code later, ask whatever stands below. In the mode
-`bypass` only your rules, files that can run code later, and commands in your real folder ask. More in
+`bypass` only your rules, files that can run code later without a build, and commands in your real folder ask. More in
 [security](security.md)."""
 
 

@@ -12,25 +12,30 @@ from typing import NamedTuple
 
 from codeagent_lsp.records.mark import MARK, Mark
 from codeagent_lsp.records.names import NameKind, kind_of
-from codeagent_lsp.records.values import bare_reveals, looks_random, quoted_reveals
+from codeagent_lsp.records.values import bare_reveals, looks_generated, looks_random, quoted_reveals, repeats
 
 NAME_BEFORE = 64
 LONGEST_QUOTED = 4096
 LONGEST_BARE = 256
+DIGITS = 6  # of a token that is a number
 
 # Prefixes that tools put before the lines of a file: `12|`, `src/a.py:12:`, the `+` of a diff.
 _MARGIN = r"(?:[0-9]{1,7}\||[^\s:|]{1,160}[:-][0-9]{1,7}[:-]|\+)"
 _ASCII_LOWER = {code: code + 32 for code in range(65, 91)}
 _STEM = re.compile(
-    r"(?:pass|pwd|secret|token|api|key|auth|cred|cookie|bearer|session_?id|sid|mnemonic|seed|密码|口令|密钥|令牌"
+    r"(?:pass|pwd|kennw|mot[ _-]de[ _-]passe|contrase|senha|wachtwoord|parola|haslo|hasło|пароль|パスワード|비밀번호"
+    r"|\bmdp|(?:db|root|user|admin|my|smtp|ftp|ldap|bind|ssh|_)pw\b"
+    r"|secret|token|api|key|auth|cred|cookie|bearer|session(?:_?id|_?key)?|call_?id|sid|mnemonic|seed|密码|口令|密钥|令牌"
     r"|_id|userid|email)[\w-]*+"
     r"(?P<sign>\\{0,7}[\"'`]?\]?[ \t]{0,4}(?:=>|:=|[!=]={1,2}|[=:：]|(?<=[a-z0-9_])>"
     r"|(?<=[\"']),(?=[ \t]{0,4}\\{0,7}[\"']))[ \t]{0,8}"
     r"(?:\r?\n(?:[0-9]{1,7}\||\+)?[ \t]{0,40}(?=\\{0,7}[\"']))?"
-    r"|[ \t]{1,4}is[ \t]{1,4}|[是为][ \t]?)?+"
+    r"|[ \t]{1,4}(?:is|ist|lautet|est|es)[ \t]{1,4}|[是为][ \t]?)?+"
 )
 _SPACED = re.compile(
-    r"(?:(?P<option>--)|#define[ \t]{1,8}|ENV[ \t]{1,8})(?P<name>[A-Za-z_][\w-]{1,60}+)[ \t]{1,8}(?=[^\s-])"
+    r"(?:(?P<option>--)|#define[ \t]{1,8}|ENV[ \t]{1,8}|setenv[ \t]{1,8}"
+    r"|(?:^|(?<=[\s;'\"|:+-]))set[ \t]{1,4}(?:-[a-zA-Z]{1,4}[ \t]{1,4}|--(?:global|export|universal)[ \t]{1,4}){1,3})"
+    r"(?P<name>[A-Za-z_][\w-]{1,60}+)[ \t]{1,8}(?=[^\s-])"
 )
 _Q = r"\\{0,3}[\"']?"
 _NAMED = re.compile(  # `- name: X` and `value: …` on the next line, `key="X" value="…"`
@@ -52,6 +57,9 @@ _REST = re.compile(rf"[^{_SIGNS}]*+")
 _LINE = re.compile(rf"(?:{_M}|[^\r\n]){{1,{LONGEST_BARE}}}")
 _HEADER = re.compile(r"(?i:(?:set-|proxy-)?(?:cookie2?|authorization))")  # read by `headers.py`
 _LINE_MARGIN = re.compile(_MARGIN)
+_CONSTANT = re.compile(r"\(|(?:0x[0-9A-Fa-f]{1,8}|[0-9]{1,5})[uUlL]{0,3}(?![\w.])|[A-Za-z_]\w*\(")
+_VERBS = frozenset(("is", "ist", "lautet", "est", "es", "是", "为"))
+_NUMBER_TOKEN = re.compile(r"(?:.*[^A-Za-z])?(?i:token)")
 _FARTHEST = 200  # characters from a name back to the start of its line
 _ENV_LINE = re.compile(r"(?:export[ \t]+|set[ \t]+|ENV[ \t]+|ARG[ \t]+|-[ \t]+|\+[ \t]?|-)?\Z")
 
@@ -64,11 +72,12 @@ class _Place(NamedTuple):
     sign: str
     value: int
     sure: bool
+    generated: bool = False  # only a value that is surely generated is a secret
 
 
 def mask_assignments(text: str, mark: Mark, *, sessions: bool = False) -> str:
     """Return `text` with the values of sensitive names masked; with `sessions`, also those of session and call ids."""
-    if "--" in text or "#define" in text or "ENV" in text:
+    if any(sign in text for sign in ("--", "#define", "ENV", "set -", "setenv")):
         text = _mask_apart(_SPACED, text, mark)
     if "alue" in text:
         text = _mask_apart(_NAMED, text, mark)
@@ -81,7 +90,7 @@ def mask_assignments(text: str, mark: Mark, *, sessions: bool = False) -> str:
             continue
         place = _place(text, match, sessions=sessions)
         span = _secret(text, place) if place else None
-        if span and not MARK.fullmatch(text, *span):
+        if place and span and _counts(place, text[slice(*span)]):
             parts += [text[position : span[0]], mark(text[slice(*span)])]
             position = span[1]
     return "".join((*parts, text[position:])) if parts else text
@@ -99,7 +108,7 @@ def _place(text: str, match: re.Match[str], *, sessions: bool) -> _Place | None:
     kind = kind_of(name.strip("-."))
     if kind is NameKind.SESSION and sessions:
         return _Place(name, start, match["sign"], match.end(), sure=False)
-    if kind not in (NameKind.SECRET, NameKind.PERHAPS):
+    if kind not in (NameKind.SECRET, NameKind.PERHAPS, NameKind.LOOKS):
         return None
     return _Place(
         name,
@@ -107,7 +116,14 @@ def _place(text: str, match: re.Match[str], *, sessions: bool) -> _Place | None:
         match["sign"],
         match.end(),
         sure=kind is NameKind.SECRET and match["sign"].strip("\"'` \t\\]") != ",",
+        generated=kind is NameKind.LOOKS,
     )
+
+
+def _counts(place: _Place, value: str) -> bool:
+    if MARK.fullmatch(value) or repeats(place.name, value):
+        return False
+    return looks_generated(value) if place.generated else True
 
 
 def _mask_apart(pattern: re.Pattern[str], text: str, mark: Mark) -> str:
@@ -120,7 +136,9 @@ def _mask_apart(pattern: re.Pattern[str], text: str, mark: Mark) -> str:
         sure = kind is NameKind.SECRET or (bool(match["option"]) and "token" in match["name"].lower())
         place = _Place(match["option"] or "", match.start(), "=", match.end(), sure=sure)
         span = _secret(text, place)
-        if span and not MARK.fullmatch(text, *span):
+        if match[0].startswith("#define") and _CONSTANT.match(text, match.end()):
+            continue
+        if span and _counts(place._replace(name=match["name"]), text[slice(*span)]):
             parts += [text[position : span[0]], mark(text[slice(*span)])]
             position = span[1]
     return "".join((*parts, text[position:])) if parts else text
@@ -136,7 +154,7 @@ def _secret(text: str, place: _Place) -> tuple[int, int] | None:
     opening = _OPENING.match(text, start)
     if opening:
         return None if _closes(text, place, opening["quote"]) else _quoted(text, place, opening)
-    if place.sign.strip() == "is" or place.sign.strip() in ("是", "为"):
+    if place.sign.strip() in _VERBS:
         bare = _BARE.match(text, start)
         return _shortened(text, bare.span()) if bare and looks_random(bare[0].rstrip(".。！!:"), least=6) else None
     return _unquoted(text, place, start)
@@ -165,6 +183,8 @@ def _closing(text: str, start: int, quote: str) -> int:
     """Return the offset where a quoted value ends: its quote, or, when that is missing, the end of the line."""
     limit = start + LONGEST_QUOTED
     line = text.find("\n", start, limit)
+    while line > start and text[line - 1] == "\\" and _escaped(text, start, line):  # the string goes on
+        line = text.find("\n", line + 1, limit)
     limit = min(len(text), limit) if line < 0 else line
     end = text.find(quote, start, limit)
     while end > start and text[end - 1] == "\\" and _escaped(text, start, end):
@@ -205,10 +225,17 @@ def _unquoted(text: str, place: _Place, start: int) -> tuple[int, int] | None:
     whole = alone and "." not in place.name and after in ("", "\n", "\r")
     tight = place.sign == "=" or place.name.startswith("--")
     value = text[slice(*span)]
-    reveals = bare_reveals(value, after, sure=place.sure, tight=tight, whole_line=whole)
+    reveals = bare_reveals(value, after, sure=place.sure, tight=tight, whole_line=whole) or _is_number_token(
+        place, value
+    )
     if reveals and stop - start > LONGEST_BARE:
         span = (start, _REST.match(text, stop).end())  # type: ignore[union-attr] # matches the empty text
     return span if reveals else None
+
+
+def _is_number_token(place: _Place, value: str) -> bool:
+    """Return whether a value of digits alone is long enough for a token rather than a count."""
+    return value.isdecimal() and len(value) >= DIGITS and bool(_NUMBER_TOKEN.fullmatch(place.name))
 
 
 def _stands_alone(text: str, start: int) -> bool:

@@ -1,4 +1,4 @@
-"""Secrets on command lines without a sensitive name: `curl -u user:password`, `mysql -ppassword`, `.netrc`.
+"""Secrets known by the program they are for: `curl -u user:password`, `mysql -ppassword`, `.netrc`, `.pgpass`, SQL.
 
 Not here: `--password value`, which is an assignment (`assignments.py`); real parsing of commands.
 """
@@ -8,7 +8,9 @@ from __future__ import annotations
 import re
 
 from codeagent_lsp.records.mark import Mark
-from codeagent_lsp.records.values import is_placeholder
+from codeagent_lsp.records.values import is_placeholder, looks_random
+
+HASH = 40  # characters of a SHA-1 in hexadecimal
 
 _M = r"<secret:[0-9a-f]{6}>"
 _V = rf"(?:{_M}|[^\s\"'`;|&<>])"
@@ -23,6 +25,30 @@ _USER = re.compile(
 _SHORT = re.compile(rf"(?P<head>(?:^|\s)-(?:p|a|w|P)[ ]?[\"']?)(?P<value>(?!-){_V}{{4,300}})")
 _NETRC = re.compile(rf"(?P<head>login\s{{1,10}}\S{{1,200}}\s{{1,10}}password\s{{1,10}})(?P<value>{_V}{{1,300}})")
 _OPENSSL = re.compile(rf"(?P<head>pass:)(?P<value>{_V}{{1,300}})")
+# `host:port:database:user:password`, a line of `.pgpass`.
+_PGPASS = re.compile(
+    rf"(?P<head>(?:^|(?<=[\s'\"|+:-]))(?:\*|[A-Za-z0-9][\w.-]{{0,100}}):(?P<port>\*|[1-9][0-9]{{3,4}}):[\w*.-]{{1,63}}:"
+    rf"[\w*.@-]{{1,63}}:)(?P<value>(?:{_M}|\\[:\\]|[^\s:\\\"'`]){{4,200}})(?=$|[\s\"'`])",
+    re.MULTILINE,
+)
+_VALUE_OF_SQL = r"\\{0,3}['\"])(?P<value>[^'\"\r\n\\]{3,200})(?=\\{0,3}['\"])"
+_IDENTIFIED = re.compile(
+    r"(?P<head>\bIDENTIFIED\s{1,4}(?:WITH\s{1,4}['\"]?\w{1,40}['\"]?\s{1,4})?(?:BY|AS)\s{1,4}(?:PASSWORD\s{1,4})?"
+    + _VALUE_OF_SQL,
+    re.IGNORECASE,
+)
+_SQL_PASSWORD = re.compile(r"(?P<head>\b(?:PASSWORD\s{0,4}\(?\s{0,4}|password\s{1,4})" + _VALUE_OF_SQL)
+# Two tokens that belong together: the identifier, or the service's name, and then the secret.
+_AFTER_AWS = re.compile(
+    r"(?P<head>(?:\baws\b[^\r\n]{0,60}?|<secret:[0-9a-f]{6}>)[\s:,\"'|]{1,6})(?P<value>(?<![\w/+])[A-Za-z0-9/+]{40})(?![\w/+=])"
+)
+_AFTER_TWILIO = re.compile(
+    rf"(?P<head>\b(?i:twilio)\b[^\r\n]{{0,40}}?[\s:,\"'=]{{1,6}}(?:{_M}|[A-Za-z0-9]{{32,64}})[\s:,/\"']{{1,6}})"
+    r"(?P<value>[A-Za-z0-9]{32,64})(?![\w/+=])"
+)
+_TWILIO_ID = re.compile(
+    rf"(?P<head>\b(?i:twilio)\b[^\r\n]{{0,40}}?[\s:,\"'=]{{1,6}})(?P<value>[A-Za-z0-9]{{32,64}})(?=[\s:,/\"']{{1,6}}{_M})"
+)
 _SHORT_TOOLS = (
     "mysql",
     "maria",
@@ -46,7 +72,42 @@ def mask_command_lines(text: str, mark: Mark) -> str:
         text = _TOOLS.sub(lambda match: _command(match[0], mark), text)
     if "login" in text and "password" in text:
         text = _NETRC.sub(lambda match: _masked(match, mark), text)
+    if text.count(":") >= 4:
+        text = _PGPASS.sub(lambda match: _of_pgpass(match, mark), text)
+    lower = text.lower()
+    if "identified" in lower:
+        text = _IDENTIFIED.sub(lambda match: _masked(match, mark), text)
+    if "password" in lower:
+        text = _SQL_PASSWORD.sub(lambda match: _of_sql(match, mark), text)
+    if "aws" in lower or "<secret:" in text:
+        for _ in range(2):
+            text = _AFTER_AWS.sub(lambda match: _mixed(match, mark), text)
+    if "twilio" in lower:
+        text = _TWILIO_ID.sub(
+            lambda match: _mixed(match, mark), _AFTER_TWILIO.sub(lambda match: _mixed(match, mark), text)
+        )
     return text
+
+
+def _of_pgpass(match: re.Match[str], mark: Mark) -> str:
+    """Mask the last field of a line: surely if the port is a usual one of PostgreSQL."""
+    value = match["value"]
+    usual = match["port"] in ("*", "5432", "5433", "6432")
+    return _masked(match, mark) if usual or looks_random(value, least=8) else match[0]
+
+
+def _of_sql(match: re.Match[str], mark: Mark) -> str:
+    """Mask the text behind `PASSWORD`; behind `password`, which may be prose, only what looks generated."""
+    sure = match["head"].startswith("PASSWORD")
+    return _masked(match, mark) if sure or looks_random(match["value"]) else match[0]
+
+
+def _mixed(match: re.Match[str], mark: Mark) -> str:
+    """Mask a token with digits and letters, and of 40 characters no hash, which has no capitals."""
+    value = match["value"]
+    digits, letters = any(map(str.isdigit, value)), any(map(str.isalpha, value))
+    hashed = len(value) == HASH and (value.lower() == value or value.upper() == value)
+    return match["head"] + mark(value) if digits and letters and not hashed else match[0]
 
 
 def _command(command: str, mark: Mark) -> str:

@@ -7,6 +7,7 @@ the judgement of the value itself (`values.py`).
 from __future__ import annotations
 
 import re
+import unicodedata
 from enum import Enum, auto
 from functools import lru_cache
 
@@ -22,6 +23,8 @@ class NameKind(Enum):
     """A secret when it looks like one: a bare `token` may also be a piece of source code."""
     SESSION = auto()
     """Names one conversation or call; replaced in records."""
+    LOOKS = auto()
+    """A secret when it looks generated: `session` is also the name of many other things."""
     IDENTITY = auto()
     """Names a person, account or project; shown by its first and last characters in records."""
 
@@ -33,18 +36,22 @@ _SECRETS = frozenset((
     "authorization", "accountkey", "privatekey", "credential", "credentials", "secrets", "passwords", "apikeys",
     "密码", "口令", "密钥", "令牌", "sharedaccesskey", "clientsecret", "appsecret", "authkey", "pat",
 ))  # fmt: skip
-_ENDINGS = ("password", "passwd", "passphrase", "secret", "token", "apikey", "pwd")
+_FOREIGN = frozenset((
+    "passwort", "passwoerter", "kennwort", "kennwoerter", "zugangskennwort", "motdepasse", "contrasena",
+    "contrasenia", "parola", "senha", "wachtwoord", "haslo", "пароль", "パスワード", "비밀번호",
+))  # fmt: skip
+_ENDINGS = ("password", "passwort", "kennwort", "passwd", "passphrase", "secret", "token", "apikey", "pwd")
 _KEYS = frozenset((
     "api", "access", "secret", "private", "account", "auth", "encryption", "signing", "master", "license", "ssh",
     "deploy", "service", "role", "shared", "session", "app", "application", "consumer", "client", "subscription",
     "encrypt", "webhook", "hmac", "jwt", "ingest", "write", "admin", "storage", "integration",
 ))  # fmt: skip
-_WEAK = frozenset(("token", "mnemonic", "auth", "cookie", "credential", "credentials", "bearer"))
+_WEAK = frozenset(("mdp", "token", "mnemonic", "auth", "cookie", "credential", "credentials", "bearer"))
 _WEAK_KEYS = frozenset(("app", "application", "session", "client", "write", "service", "role", "storage", "account"))
 _SUFFIXES = frozenset((
     "value", "raw", "plain", "plaintext", "text", "base64", "b64", "old", "new", "current", "prod", "production",
     "dev", "test", "staging", "live", "main", "default", "confirmation", "again", "string", "str", "admin", "root",
-    "user", "env", "data", "primary", "secondary", "key",
+    "user", "env", "data", "primary", "secondary", "key", "base",
 ))  # fmt: skip
 _QUESTIONS = frozenset((
     "forgot", "forget", "forgotten", "show", "hide", "has", "is", "needs", "need", "no", "use", "uses", "require",
@@ -54,9 +61,13 @@ _QUESTIONS = frozenset((
     "partial", "result", "work", "done", "per", "continuation", "page", "pagination", "cursor", "image", "syntax",
     "keyword", "operator", "parser", "lexer", "lex", "n", "current", "pass", "match", "match", "with", "without",
 ))  # fmt: skip
-_PASS_OF = frozenset(
-    ("db", "database", "user", "smtp", "mail", "ftp", "proxy", "admin", "mysql", "redis", "pg", "auth")
-)
+_PASS_OF = frozenset((
+    "db", "database", "user", "smtp", "mail", "ftp", "proxy", "admin", "mysql", "redis", "pg", "auth", "ssh", "sudo",
+    "su", "become", "ansible", "login", "root", "vnc", "imap", "ldap", "bind", "wifi", "amqp", "rabbitmq", "postgres",
+    "mariadb", "mongo", "oracle", "sql", "email", "http", "svc", "keystore", "truststore", "store",
+))  # fmt: skip
+_PW = frozenset(("dbpw", "rootpw", "userpw", "adminpw", "mypw", "smtppw", "ftppw", "ldappw", "bindpw", "sshpw"))
+_LOOKING = frozenset(("session", "call_id", "callid"))
 _PAT_OF = frozenset(("github", "gitlab", "azure", "devops", "ado", "gh", "gl", "bitbucket", "my", "user"))
 _SESSIONS = frozenset(("session_id", "sessionid", "tool_call_id", "sid", "phpsessid", "jsessionid", "session_cookie"))
 _IDENTITIES = frozenset((
@@ -77,12 +88,14 @@ def kind_of(name: str) -> NameKind:
     first, dot, last = name.rpartition(".")
     if dot and first and (kind := kind_of(last)) is not NameKind.PLAIN:
         return kind  # `self.token` is a token
-    words = [word.lower() for word in _WORD.findall(name)]
+    words = [word.lower() for word in _WORD.findall(name if name.isascii() else _plain(name))]
     joined = "_".join(words)
     if joined in _HEADERS:
         return NameKind.SECRET
     if joined in _SESSIONS:
         return NameKind.SESSION
+    if joined in _LOOKING:
+        return NameKind.LOOKS
     if joined in _IDENTITIES:
         return NameKind.IDENTITY
     return _by_words(_without_suffixes(words))
@@ -98,13 +111,22 @@ def _by_words(words: list[str]) -> NameKind:
         return NameKind.SECRET if before[-1] in ("pass", "seed", "recovery") else NameKind.PLAIN
     if before and _QUESTIONS.intersection(before) and last not in ("secret", "apikey"):
         return NameKind.PERHAPS if before[0] in ("current", "last", "next") and last in _PASSWORDS else NameKind.PLAIN
+    if last == "passe" and before[-2:] == ["mot", "de"]:
+        return NameKind.SECRET
+    if last in _PW or (last == "pw" and before and before[-1] in _PASS_OF):
+        return NameKind.SECRET
     if last == "pass":
         return NameKind.SECRET if before and before[-1] in _PASS_OF else NameKind.PLAIN
     if last == "pat":
         return NameKind.SECRET if before and before[-1] in _PAT_OF else NameKind.PLAIN
     if last in _WEAK:
         return NameKind.SECRET if before and last in ("token", "bearer") else NameKind.PERHAPS
-    return NameKind.SECRET if last in _SECRETS or last.endswith(_ENDINGS) else NameKind.PLAIN
+    return NameKind.SECRET if last in _SECRETS or last in _FOREIGN or last.endswith(_ENDINGS) else NameKind.PLAIN
+
+
+def _plain(name: str) -> str:
+    """Return a name without accents: `contraseña` as `contrasena`; of other scripts, as it is."""
+    return "".join(char for char in unicodedata.normalize("NFD", name) if not "\u0300" <= char <= "\u036f")
 
 
 def _by_key(before: list[str]) -> NameKind:

@@ -8,6 +8,7 @@ cycles or odd values, and is idempotent. Not here: the layers themselves.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any
@@ -16,7 +17,7 @@ from codeagent_lsp.records.assignments import mask_assignments
 from codeagent_lsp.records.blocks import mask_blocks
 from codeagent_lsp.records.command_lines import mask_command_lines
 from codeagent_lsp.records.headers import mask_headers
-from codeagent_lsp.records.mark import Marker
+from codeagent_lsp.records.mark import MARK, Marker
 from codeagent_lsp.records.own import OwnSecrets
 from codeagent_lsp.records.places import Paths
 from codeagent_lsp.records.structure import Structure
@@ -25,6 +26,7 @@ from codeagent_lsp.records.vendors import mask_vendor_tokens
 
 SHORTEST = 6  # no secret is shorter than this, with its name
 CACHED_TEXT = 65_536
+_UNSEEN = re.compile("(?<=[\\w-])[\u200b-\u200d\u2060\ufeff\u00ad](?=[\\w-])")
 
 
 class Sanitizer:
@@ -72,6 +74,14 @@ class Sanitizer:
         return Sanitizer(self.enabled, secrets=self._own, identities=False, homes=(), marker=self._mark)
 
     def _clean(self, text: str) -> str:
+        """Return a text masked, and where unseen characters hide a secret's name, without them."""
+        masked = self._masked(text)
+        if _UNSEEN.search(text) is None:
+            return masked
+        plain = self._masked(_UNSEEN.sub("", text))
+        return plain if len(MARK.findall(plain)) > len(MARK.findall(masked)) else masked
+
+    def _masked(self, text: str) -> str:
         text = self._own.mask(text, self._mark)
         text = mask_blocks(text, self._mark)
         text = mask_vendor_tokens(text, self._mark)

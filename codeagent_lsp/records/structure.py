@@ -13,8 +13,10 @@ from pathlib import PurePath
 from typing import Any
 from uuid import UUID
 
+from codeagent_lsp.records.assignments import DIGITS
 from codeagent_lsp.records.mark import Mark, mask_id
 from codeagent_lsp.records.names import NameKind, kind_of
+from codeagent_lsp.records.values import looks_generated
 
 DEEPEST = 64
 CYCLE, TOO_DEEP = "<cycle>", "<too deep>"
@@ -83,6 +85,10 @@ class Structure:
             kind is NameKind.PERHAPS and (isinstance(value, str) or name.lower().startswith("cred"))
         ):
             return self._replace(value, above)
+        if kind is NameKind.LOOKS and isinstance(value, str) and looks_generated(value):
+            return self._mark(value)
+        if kind is NameKind.PERHAPS and _is_number_token(name, value):
+            return self._mark(str(value))
         if kind is NameKind.SESSION and self._identities:
             return self._replace(value, above)
         if kind is NameKind.IDENTITY and self._identities and _is_leaf(value):
@@ -128,6 +134,12 @@ class Structure:
             else:
                 found.append(self._any(item, above))
         return found
+
+
+def _is_number_token(name: str, value: Any) -> bool:
+    """Return whether a number is long enough for a token rather than a count."""
+    number = isinstance(value, int) and not isinstance(value, bool)
+    return number and len(str(abs(value))) >= DIGITS and name.lower().endswith("token")
 
 
 def _announces(before: str, item: str, count: int) -> bool:

@@ -6,6 +6,7 @@ Not here: queries by ordinary names (`token=`), found with all other assignments
 from __future__ import annotations
 
 import re
+from urllib.parse import unquote
 
 from codeagent_lsp.records.mark import MARK, Mark
 from codeagent_lsp.records.values import is_placeholder, looks_random
@@ -20,6 +21,7 @@ _QUERY = re.compile(
     rf"(?P<value>(?:{_M}|[^\s&\"'<>#;,)\]}}`\\]){{4,4096}})",
     re.IGNORECASE,
 )
+_TOKEN = re.compile(rf"(?:{_M}|[A-Za-z0-9._~+/=:|@!*$-])+")
 _SEGMENT = r"[A-Za-z0-9_.~%=-]"
 _HOOKS = re.compile(
     "(?P<head>"
@@ -74,5 +76,7 @@ def _query(match: re.Match[str], mark: Mark) -> str:
     value = match["value"]
     sure = re.match(r"\W*(?:sig|signature|x-)", match["head"], re.IGNORECASE)
     if MARK.fullmatch(value) or not looks_random(value, least=8 if sure else 12):
+        return match[0]
+    if not sure and not _TOKEN.fullmatch(unquote(value)):  # a program or a sentence, written for a URL
         return match[0]
     return match["head"] + mark(value)

@@ -10,6 +10,7 @@ import re
 from codeagent_lsp.records.mark import MARK
 
 LONGEST_PLACEHOLDER = 80
+LONG = 16
 
 _STOP_WORDS = """
     none null nil true false undefined void self this str string text bytes bytearray char int integer float double
@@ -48,6 +49,9 @@ _HEADER_NAME = re.compile(r"(?:[A-Z][a-z]*-)+[A-Z][a-z]+")
 _SEED = re.compile(r"(?:[a-z]{3,8} ){11,23}[a-z]{3,8}")  # a mnemonic seed phrase (BIP 39)
 _URL = re.compile(r"[a-z][a-z0-9+.-]{1,20}://\S*", re.IGNORECASE)
 _UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+_ID = re.compile(r"(?:call|toolu|fc|run|chatcmpl|msg|resp|thread|step|task|req)[_-]")
+_IDENTIFIER_OR_WORDS = re.compile(r"[A-Za-z_][\w-]*")
+_SEPARATORS = re.compile(r"[\W_]+")
 _SPACE = re.compile(r"\s")
 _DIGIT = re.compile(r"[0-9]")
 _LETTER = re.compile(r"[A-Za-z]")
@@ -76,6 +80,20 @@ def looks_random(value: str, *, least: int = 8) -> bool:
         words = digits == 1 and len(value) < 20 and value.lower() == value and ("-" in value or "_" in value)
         return not words if _LETTER.search(value) else len(value) >= 16 and "." not in value
     return len(value) >= 16 and bool(_UPPER.search(value) and _LOWER.search(value)) and not _CHAIN.fullmatch(value)
+
+
+def looks_generated(value: str) -> bool:
+    """Return whether `value` is surely generated, for names that say little: long, with digits, and no id by prefix."""
+    digits = len(_DIGIT.findall(value[:200]))
+    return len(value) >= LONG and digits >= 3 and looks_random(value) and not _ID.match(value)
+
+
+def repeats(name: str, value: str) -> bool:
+    """Return whether a value is only its own name again, as in `CLIENT_SECRET = "client_secret"`."""
+    if len(value) > LONGEST_PLACEHOLDER or not _IDENTIFIER_OR_WORDS.fullmatch(value):
+        return False
+    one, other = (_SEPARATORS.sub("", text).lower() for text in (name, value))
+    return len(other) > 4 and (one.endswith(other) or ("_" in value and other.endswith(one)))
 
 
 def is_uuid(value: str) -> bool:

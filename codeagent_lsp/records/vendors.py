@@ -61,7 +61,11 @@ FORMATS: tuple[Format, ...] = (
         "vck_", "rnd_", "fo1_", "FlyV1 fm2_",
     ),
     *_formats("[A-Za-z0-9_=/+-]{40,400}", "fm2_", "ops_"),
-    *_formats(r"[A-Za-z0-9]{40,100}", "dp.pt.", "dp.st.", "dp.ct.", "dp.sa.", "dp.scim.", "dp.audit."),
+    *_formats(
+        r"(?:[a-z0-9_-]{1,40}\.)?[A-Za-z0-9]{24,100}", "dp.pt.", "dp.st.", "dp.ct.", "dp.sa.", "dp.said.", "dp.scim.",
+        "dp.audit.",
+    ),
+    *_formats(r"(?:u\.)?[A-Za-z0-9_-]{24,2000}", "sl.", checked=True),  # Dropbox
     # code hosting, packages, delivery
     *_formats(_A + "{36,255}", "ghp_", "gho_", "ghu_", "ghs_", "ghr_"),
     *_formats("[A-Za-z0-9_]{22,255}", "github_pat_"),
@@ -75,10 +79,11 @@ FORMATS: tuple[Format, ...] = (
     *_formats("[a-z0-9]{43}(?![A-Za-z0-9])", "oy2"),
     *_formats(_A + "{32}(?![A-Za-z0-9])", "cio", checked=True),
     *_formats(
-        _W + "{20,400}", "dckr_pat_", "dckr_oat_", "bkua_", "CCIPAT_", "CCIPRJ_", "ATBB", "ATCTT3", "ATATT3",
+        _W + "{20,400}", "dckr_pat_", "dckr_oat_", "bkua_", "CCIPAT_", "CCIPRJ_", "ATBB", "ATCTT3",
         "sgp_", "glc_", "glsa_", "sntrys_", "sntryu_", "PMAK-", "pnu_", "rdme_", "tfp_", "CFPAT-", "ico-",
         checked=True,
     ),
+    *_formats(r"[A-Za-z0-9_-]{20,400}(?:=[A-Za-z0-9_-]{1,200})?", "ATATT3", checked=True),
     *_formats(_A + "{60,90}", "AKCp", "cmVmdGtu"),
     # payment, mail, chat, shops
     *_formats(_A + "{16,255}", "rk_live_", "rk_test_", "whsec_", "rk_prod_", "shippo_live_", "shippo_test_"),
@@ -95,7 +100,8 @@ FORMATS: tuple[Format, ...] = (
     *_formats(_A + "{60,300}", "EAA", "EZAK", "EZTK"),
     *_formats(r"(?:sandbox|production|development)-[0-9a-f-]{36}", "access-"),
     # tools
-    *_formats(_A + "{30,100}", "lin_api_", "ntn_", "secret_", "PMAT-"),
+    *_formats(_A + "{30,100}", "lin_api_", "secret_", "PMAT-"),
+    *_formats(_A + "{20,100}", "ntn_", checked=True),
     *_formats(
         _W + "{20,100}", "figd_", "figu_", "NRAK-", "NRJS-", "NRII-", "NRAL-", "phx_", "aio_", "ddp_", "sm_live_",
     ),
@@ -108,6 +114,7 @@ FORMATS: tuple[Format, ...] = (
 _MIDDLES = (
     ("Q~", 4, re.compile(r"Q~(?<=[A-Za-z0-9_~.-]{3}[0-9]Q~)[A-Za-z0-9_~.-]{31,34}(?![A-Za-z0-9_~-])")),  # Entra
     (":AA", 8, re.compile(r":AA(?<=[0-9]{8}:AA)[A-Za-z0-9_-]{32,35}(?![A-Za-z0-9_-])")),  # Telegram
+    (":APA91b", 11, re.compile(r":APA91b(?<=[A-Za-z0-9_-]{11}:APA91b)[A-Za-z0-9_-]{60,200}")),  # Firebase messaging
     (".atlasv1.", 14, re.compile(r"\.atlasv1\.(?<=[A-Za-z0-9]{14}\.atlasv1\.)[A-Za-z0-9_=-]{60,70}")),  # Terraform
     ("-us", 32, re.compile(r"-us(?<=[0-9a-f]{32}-us)[0-9]{1,2}(?![0-9A-Za-z])")),  # Mailchimp
 )

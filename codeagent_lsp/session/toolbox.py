@@ -31,6 +31,7 @@ from codeagent_lsp.tools.outputs import OutputStore
 from codeagent_lsp.tools.skills.desk import SkillDesk
 from codeagent_lsp.tools.todos.todo_list import TodoList
 from codeagent_lsp.tools.variables.variables import Variables
+from codeagent_lsp.workspace.files.paths import is_build_file
 
 MAX_NAMES = 5
 
@@ -124,8 +125,15 @@ class Toolbox:
         return self._services.shells.screens.of(self._session.session_id, desk)
 
     async def _approve(self, paths: tuple[str, ...]) -> bool:
-        """Ask whether files (absolute paths) that a command wrote and that can run code may become proposed changes."""
-        names = ", ".join(map(self._proposal.view.roots.relative, paths[:MAX_NAMES]))
+        """Ask whether files (absolute paths) that a command wrote and that can run code may become proposed changes;
+        not about what only builds run, in modes that accept edits.
+        """
+        roots = self._proposal.view.roots
+        if self._services.user.mode() in ("acceptEdits", "bypass"):
+            paths = tuple(path for path in paths if not is_build_file(roots, path))
+        if not paths:
+            return True
+        names = ", ".join(map(roots.relative, paths[:MAX_NAMES]))
         if len(paths) > MAX_NAMES:
             names += f", … ({len(paths)})"
         deny, once = self._output.text("choice.deny"), self._output.text("choice.once")

@@ -132,6 +132,42 @@ access_token_ttl: 3600
 ssh_key_name = deploy
 """
 
+ECHOES = """
+CLIENT_SECRET = "client_secret"
+export declare const AcquireToken = "acquireToken";
+refresh_token: refreshToken
+customHeaders["x-ms-continuationtoken"] = "continuationToken";
+const invalidSecret = "invalid_secret";
+#define SSL_OP_NO_EXTENDED_MASTER_SECRET SSL_OP_BIT(0)
+#define TLS_YIELD_SECRET 2004
+#define UPLUG_TOKEN 0x54762486
+#define aes128_set_encrypt_key nettle_aes128_set_encrypt_key
+session = requests.Session()
+session: "main"
+session = session_factory_2_for_tests
+"call_id": "call_12345678"
+call_id: str
+token: 1234
+max_tokens: 1234567
+mdp: markdown
+import mdp
+set -e PATH_TOKEN
+set -x TOKEN_TYPE bearer
+set -gx PATH /usr/bin
+secret_key_base = ENV['SECRET_KEY_BASE']
+IDENTIFIED BY 'password'
+PASSWORD('x')
+localhost:8080:a:b:c
+src/a.py:10:20:W291:trailing
+12:30:45:678:abc
+from twilio.rest import Client
+aws s3 cp a s3://bucket
+sl.append(x)
+Passwort vergessen?
+mot de passe oublié
+La contraseña es obligatoria
+"""
+
 PROSE = """
 The password must be at least 12 characters long.
 Enter your password:
@@ -158,6 +194,7 @@ Step 2 of 5: password check
 
 ADDRESSES = """
 https://example.com/path?query=1&page=2
+https://play.example.org/?code=%23!%5Ballow(unused)%5D%0Afn+main()+%7B+let+x+=+32;+%7D
 https://example.com/search?q=password+manager
 https://user@example.com/repo.git
 git@github.com:example/repo.git
@@ -231,5 +268,5 @@ def generated() -> list[str]:
 
 def everything() -> list[str]:
     """All look-alikes, one a line or block."""
-    lines = "".join((CODE, CONFIGURATION, PROSE, ADDRESSES, OTHERS)).splitlines()
+    lines = "".join((CODE, CONFIGURATION, ECHOES, PROSE, ADDRESSES, OTHERS)).splitlines()
     return [line for line in lines if line.strip()] + generated()

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from codeagent_lsp.records.mark import MARK
 from codeagent_lsp.records.sanitizer import Sanitizer
 from tests.examples import examples
-from tests.records.formats import CONTEXTS, PLACED, TOKENS, chars, quoted
+from tests.records.formats import ALNUM, CONTEXTS, PLACED, TOKENS, chars, quoted
 from tests.records.lookalikes import everything
 
 ROUNDS = 5  # made-up secrets per format and context
@@ -108,6 +108,18 @@ def test_a_secret_in_a_quoted_url_is_found() -> None:
     secret = TOKENS["github personal"](random.Random(3))
     text = "https://example.com/?next=https%3A%2F%2Fexample.com%2F%3Ft%3D" + quoted(secret)
     assert not survives(secret, sanitizer.sanitize(text))
+
+
+@pytest.mark.parametrize("unseen", ["\u200b", "\u00ad", "\ufeff"])
+def test_unseen_characters_in_a_name_hide_nothing(unseen: str) -> None:
+    secret = chars(random.Random(1), ALNUM, 24)
+    assert not survives(secret, sanitizer.sanitize(f'api{unseen}_key="{secret}"'))
+    assert sanitizer.sanitize(f"co{unseen}operate") == f"co{unseen}operate"
+
+
+def test_a_hash_behind_the_name_of_a_service_stays() -> None:
+    for text in (f"aws commit {'0123456789abcdef' * 2}01234567", f"twilio {'a' * 32}"):
+        assert sanitizer.sanitize(text) == text
 
 
 def test_equal_secrets_get_equal_marks_and_others_do_not() -> None:

@@ -16,7 +16,7 @@ from codeagent_lsp.records.names import NameKind, kind_of
 from codeagent_lsp.records.sanitizer import Sanitizer
 from codeagent_lsp.records.structure import CYCLE, TOO_DEEP
 from tests.examples import examples
-from tests.records.formats import TOKENS
+from tests.records.formats import ALNUM, TOKENS, chars
 
 sanitizer = Sanitizer(homes=())
 
@@ -45,6 +45,20 @@ def test_a_telling_name_has_its_value_replaced(name: str) -> None:
 def test_other_names_do_not(name: str) -> None:
     for value in ("ordinary words", 12, 1.5, None, True, ["a"]):
         assert sanitizer.sanitize({name: value}) == {name: value}
+
+
+@pytest.mark.parametrize("name", ["session", "call_id", "callId"])
+def test_a_name_that_says_little_has_a_generated_value_replaced(name: str) -> None:
+    secret = chars(random.Random(name), ALNUM, 20) + "123"
+    assert MARK.fullmatch(sanitizer.sanitize({name: secret})[name])
+    for value in ("main", "call_" + secret, "2025-01-01", 7, None):
+        assert sanitizer.sanitize({name: value}) == {name: value}
+
+
+def test_a_number_under_token_is_one_when_it_is_long() -> None:
+    assert MARK.fullmatch(sanitizer.sanitize({"token": 839201123})["token"])
+    for value in ({"token": 1200}, {"token": True}, {"max_tokens": 4096000}):
+        assert sanitizer.sanitize(value) == value
 
 
 @pytest.mark.parametrize("name", ["user_id", "account_id", "project_id", "userId", "PROJECT_ID"])

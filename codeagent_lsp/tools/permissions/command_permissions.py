@@ -7,9 +7,9 @@ modes (`policy.py`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from codeagent_lsp.config import ShellSettings
 from codeagent_lsp.shadow.shell import Isolation
@@ -37,16 +37,21 @@ class CommandEnvironment:
 NOWHERE = CommandEnvironment(ShellSettings(), None, "Commands cannot run here.")
 
 
-@dataclass(frozen=True, slots=True)
-class Places:
-    """Predicates about the files that a command's words may name: is it a secret, does it lead out of the workspace."""
+class Places(Protocol):
+    """What words of a command, seen from the folder of the workspace, name."""
 
-    is_secret: Callable[[str], bool]
-    leads_out: Callable[[str], bool]
+    def is_secret(self, word: str) -> bool:
+        """Return whether a word names a file that usually holds secrets."""
+
+    def leads_out(self, word: str) -> bool:
+        """Return whether a word, as a path or as a pattern of names, leads out of the workspace."""
+
+    def holds_ways_out(self, word: str) -> bool:
+        """Return whether the folder that a word names holds links that lead out."""
 
 
-def judged_command(command: str, rules: CommandRules, places: Places) -> Decision:
-    """Return the decision about a command line by its words alone, wherever it runs.
+def judged_command(command: str, rules: CommandRules, places: Places, folder: str = "") -> Decision:
+    """Return the decision about a command line by its words alone, wherever it runs; `folder` is the one it starts in.
 
     `deny`: it is never run. A `firm` decision (a rule of the user, or the name of a secret) holds under any isolation.
     Otherwise `allow` means that the command only reads, and `ask` that isolation may decide instead.
@@ -54,8 +59,9 @@ def judged_command(command: str, rules: CommandRules, places: Places) -> Decisio
     from codeagent_lsp.tools.permissions.shell_policy import (  # late: its tables are large
         covered_by,
         covering_rule,
+        followed,
         judge,
-        words,
+        paths_named,
     )
 
     judgement = judge(command, allow=rules.allow, ask=rules.ask, deny=rules.deny)
@@ -63,12 +69,15 @@ def judged_command(command: str, rules: CommandRules, places: Places) -> Decisio
         return Decision("deny", _first(judgement.reasons))
     if (rule := covering_rule(rules.ask, command)) is not None:
         return Decision("ask", f"The ask rule {rule!r} covers this command.", firm=True)
-    named = words(command)
-    if any(map(places.is_secret, named)):
+    named = paths_named(command, folder)
+    if any(map(places.is_secret, named or ())):
         return Decision("ask", "The command names a file that usually holds secrets.", firm=True)
     firm = judgement.decision == "allow" and covered_by(rules.allow, command)
-    if judgement.decision == "allow" and not firm and any(map(places.leads_out, named)):
-        return Decision("ask", "The command names a link that leads out of the workspace.")
+    if judgement.decision == "allow" and not firm:
+        if named is None or any(map(places.leads_out, named)):
+            return Decision("ask", "The command names a link that leads out of the workspace.")
+        if any(map(places.holds_ways_out, followed(command, folder))):
+            return Decision("ask", "The command follows links that lead out of the workspace.")
     return Decision(judgement.decision, _first(judgement.reasons), firm=firm)
 
 

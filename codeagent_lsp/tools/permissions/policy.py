@@ -18,14 +18,14 @@ from codeagent_lsp.tools.permissions.command_permissions import (
     NOWHERE,
     CommandEnvironment,
     CommandRules,
-    Places,
     judged_command,
     placed,
 )
+from codeagent_lsp.tools.permissions.command_places import CommandPlaces
 from codeagent_lsp.tools.permissions.decision import Decision, Mode
 from codeagent_lsp.tools.traits import Effect, ToolTraits
 from codeagent_lsp.workspace.edits.patch import paths_of
-from codeagent_lsp.workspace.files.paths import Roots
+from codeagent_lsp.workspace.files.paths import Roots, is_build_file
 
 _NAME = re.compile(r"[\w.*-]+")
 _RULE = re.compile(r"^(?P<tool>[\w.*-]+)(?:\((?P<pattern>.*)\))?$", re.DOTALL)
@@ -89,13 +89,19 @@ def _by_rules(
     subjects = subjects or subjects_of(traits, arguments)
     if any(rule.covers(traits.name, subjects) for rule in _rules(settings.deny, widen=True)):
         return Decision("deny", "A deny rule of the user covers this call.")
-    if traits.effect in ("write", "net") and any(map(roots.is_protected, paths)):
+    later = [path for path in paths if roots.is_protected(path)] if traits.effect in ("write", "net") else []
+    if not all(is_build_file(roots, path) for path in later):
         return Decision("ask", "This file can run code later.", remember=False)
     if any(rule.covers(traits.name, subjects) for rule in _rules(settings.ask, widen=True)):
         return Decision("ask", "An ask rule of the user covers this call.", firm=True)
     command = arguments.get(traits.command_parameter)
     if isinstance(command, str):
-        decision = judged_command(command, _command_rules(traits.name, settings), _places(roots))
+        decision = judged_command(
+            command,
+            _command_rules(traits.name, settings),
+            CommandPlaces(roots),
+            str(arguments.get("working_dir") or ""),
+        )
         if decision.verdict == "deny":
             return decision
     if settings.mode == "bypass":
@@ -104,6 +110,8 @@ def _by_rules(
         return decision
     if any(rule.covers_all(traits.name, subjects) for rule in _rules(settings.allow)):
         return Decision("allow", "An allow rule of the user covers this call.", firm=True)
+    if later and settings.mode != "acceptEdits":
+        return Decision("ask", "The project's builds run this file.")
     if any(map(roots.is_secret, paths)):
         return Decision("ask", "This file usually holds secrets.", firm=True)
     if traits.approved:
@@ -159,23 +167,6 @@ def _command_rules(tool: str, settings: PermissionsSettings) -> CommandRules:
 
     ask, deny = patterns(settings.ask, widen=True), patterns(settings.deny, widen=True)
     return CommandRules(patterns(settings.allow), ask, deny)
-
-
-def _places(roots: Roots) -> Places:
-    def is_secret(word: str) -> bool:
-        try:
-            return roots.is_secret(roots.resolve(word))
-        except AgentError:
-            return False
-
-    def leads_out(word: str) -> bool:
-        try:
-            roots.resolve(word)
-        except AgentError:
-            return True
-        return False
-
-    return Places(is_secret, leads_out)
 
 
 def _rules(texts: Iterable[str], *, widen: bool = False) -> list[Rule]:

@@ -8,6 +8,7 @@ An allowed command still needs `bash`, a fixed environment and PATH, and limits 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -17,13 +18,15 @@ from codeagent_lsp.tools.permissions.shell.denied import denial
 from codeagent_lsp.tools.permissions.shell.grammar import Unknown
 from codeagent_lsp.tools.permissions.shell.harmless import check_harmless
 from codeagent_lsp.tools.permissions.shell.plain import NotPlain, Simple, plain_commands
-from codeagent_lsp.tools.permissions.shell.reading import Script, read
+from codeagent_lsp.tools.permissions.shell.reading import Invocation, Script, read
 from codeagent_lsp.tools.permissions.shell.rules import allows, covering, spellings
+from codeagent_lsp.tools.permissions.shell.targets import joined
 from codeagent_lsp.tools.permissions.shell.unwrapping import Everything, unwrap
 from codeagent_lsp.workspace.text.unseen import numbered
 
 MAX_CHARS = 8_192
 MAX_COMMANDS = 50
+MAX_FOLDERS = 16
 # Linux gives no program a longer argument, so such a script could not be run.
 MAX_BYTES = 131_071
 
@@ -93,6 +96,41 @@ def words(command: str) -> tuple[str, ...]:
     found += [target for script in everything.scripts for target in (*script.writes, *script.reads)]
     values = [word.partition("=")[2] for word in found if "=" in word]
     return tuple(dict.fromkeys(word for word in (*found, *values) if word))
+
+
+def paths_named(command: str, folder: str = "") -> tuple[str, ...] | None:
+    """Return all words of a script as paths, as `words` and also from every folder that it may be in after `cd`; None
+    if these are too many. `folder` is the one it starts in.
+    """
+    everything = unwrap(read(command[:MAX_BYTES]))
+    folders = _folders(everything, folder)
+    if len(folders) > MAX_FOLDERS:
+        return None
+    found = words(command)
+    return tuple(dict.fromkeys(joined(place, word) for place in folders for word in found))
+
+
+def followed(command: str, folder: str = "") -> tuple[str, ...]:
+    """Return the folders in which a script's commands follow links, as paths: those that `diff -r` compares."""
+    everything = unwrap(read(command[:MAX_BYTES]))
+    trees = [word for invocation in everything.invocations if invocation.name == "diff" for word in _trees(invocation)]
+    return tuple(dict.fromkeys(joined(place, tree) for place in _folders(everything, folder) for tree in trees))
+
+
+def _trees(invocation: Invocation) -> Iterator[str]:
+    options = [word for word in invocation.words if word.startswith("-")]
+    if any(word == "--recursive" or re.match(r"-\w*r", word) for word in options):
+        yield from (word for word in invocation.words[1:] if not word.startswith("-"))
+
+
+def _folders(everything: Everything, start: str) -> tuple[str, ...]:
+    """Return the folders that commands of a script may run in: a `cd` may fail, or be only in a branch."""
+    folders = dict.fromkeys(("", start))
+    for invocation in everything.invocations:
+        if invocation.name in ("cd", "pushd") and len(folders) <= MAX_FOLDERS:
+            targets = [word for word in invocation.words[1:] if not word.startswith("-")][:1]
+            folders |= {joined(place, target): None for place in tuple(folders) for target in targets}
+    return tuple(folders)
 
 
 def shown(command: str, limit: int = 2_000) -> str:

@@ -191,6 +191,14 @@ def _refuse_traps(path: str, real: str, root: str) -> None:
         raise PathRefused(f"{path!r} ends in a dot or a blank. Give the name without it.")
 
 
+def is_build_file(roots: Roots, path: str) -> bool:
+    """Return whether `path` is protected only because builds and tests of the project run it."""
+    root = None if is_untitled(path) else roots.root_of(path)
+    if root is None or _has_twins(roots.stat(path)):
+        return False
+    return sensitive.only_builds_run(Path(path).relative_to(root).parts)
+
+
 def _has_twins(info: os.stat_result | None) -> bool:
     return info is not None and stat.S_ISREG(info.st_mode) and info.st_nlink > 1
 

@@ -5,60 +5,22 @@ Unicode forms, ignored code points, trailing dots, streams and short names. Not 
 the user's permissions.
 """
 
-# ruff: noqa: SIM905 - word lists read better as text
-
 from __future__ import annotations
 
 import re
 import unicodedata
 from collections.abc import Sequence
 
+from codeagent_lsp.workspace.files.risky_names import BUILDS, OBEYED, SECRETS, SETTINGS
 from codeagent_lsp.workspace.text.unseen import is_unseen
 
-_FOLDERS = frozenset(
-    """
-    .git .hg .svn .jj .githooks .husky .vscode .vs .idea .fleet .nova .zed .kiro .cursor .windsurf .claude
-    .codeagent .codex .gemini .continue .helix .nvim .vim .emacs.d .devcontainer .github .gitlab .gitea
-    .forgejo .circleci .buildkite .woodpecker .drone .teamcity .azure-pipelines .ssh .gnupg .aws .kube
-    .docker .config .cargo .yarn .mvn .bundle .direnv .mise .ipython .jupyter
-    """.split()
-)
-_NAMES = frozenset(
-    """
-    .mcp.json mcp.json .nvim.lua .lazy.lua .neoconf.json .dir-locals.el .dir-locals-2.el .emacs .lvimrc
-    .local.vimrc .profile .login .logout .bash_profile .bash_login .bash_logout .bash_aliases .zshenv
-    .zprofile .zlogin .zlogout .xprofile .xsession .xsessionrc .pam_environment .gdbinit .lldbinit
-    .rprofile .renviron .pythonstartup .tmux.conf .gitconfig .gitmodules .git-credentials .pnp.cjs
-    .pnpmfile.cjs .yarnrc.yml pip.conf .netrc _netrc .mailcap crontab .devcontainer.json
-    .pre-commit-config.yaml .pre-commit-config.yml lefthook.yml .lefthook.yml lefthook.yaml .gitlab-ci.yml
-    .gitlab-ci.yaml .travis.yml .appveyor.yml appveyor.yml azure-pipelines.yml azure-pipelines.yaml
-    bitbucket-pipelines.yml cloudbuild.yaml cloudbuild.yml .drone.yml .woodpecker.yml .woodpecker.yaml
-    .cirrus.yml jenkinsfile .tool-versions .mise.toml mise.toml .clangd pyrightconfig.json
-    sitecustomize.py usercustomize.py
-    """.split()
-)
-_ENDINGS = (".pth", ".code-workspace", ".sublime-project", ".desktop", ".service")
-_RC = re.compile(r"[._][\w.-]*rc")
 _DEVICE = re.compile(r"(?:con|prn|aux|nul|com[0-9]|lpt[0-9])(?:\..*)?")
 _GIT_HOOK = re.compile(
     r"(?:applypatch-msg|fsmonitor-watchman|(?:pre|post|prepare)-[a-z-]+|commit-msg|update|reference-transaction)"
 )
 _TEST_FOLDERS = frozenset({"test", "tests"})
-
-_SECRET_FOLDERS = frozenset({".ssh", ".aws", ".gnupg", ".kube", ".azure", ".docker"})
-_SECRET_NAMES = frozenset(
-    """
-    .netrc _netrc .npmrc .yarnrc.yml .pypirc .pgpass .my.cnf .envrc .htpasswd .git-credentials .dockercfg
-    .dockerconfigjson .vault-token .terraformrc .s3cfg .boto kubeconfig credentials credentials.json
-    secrets.json secrets.yml secrets.yaml secrets.toml terraform.tfvars id_rsa id_dsa id_ecdsa id_ed25519
-    id_ecdsa_sk id_ed25519_sk
-    """.split()
-)
-_SECRET_ENDINGS = (
-    *(".pem", ".key", ".p12", ".pfx", ".jks", ".keystore", ".kdbx", ".ppk", ".p8", ".tfstate"),
-    *(".kubeconfig", ".asc", ".gpg", ".ovpn"),
-)
-_SECRET_ENV = re.compile(r"\.env(?:\.(?!(?:.*\.)?(?:example|sample|template|dist|defaults?)$).+)?|.+\.env")
+_COPY_END = re.compile(r"(?:~|\.(?:bak|backup|old|orig|save|copy|tmp|sw[a-p]|[0-9]{1,3}))+$")
+_SWAP = re.compile(r"\.(.+)\.sw[a-p]|\.?#(.+?)#?")
 
 
 def runs_later(parts: Sequence[str]) -> bool:
@@ -69,25 +31,29 @@ def runs_later(parts: Sequence[str]) -> bool:
     Also True for no parts, the root itself, which is never to be moved or deleted.
     """
     folded = [fold(part) for part in parts]
-    if not folded or any(part in _FOLDERS or _spoofs(raw) for part, raw in zip(folded, parts, strict=True)):
+    if not folded or any(map(_spoofs, parts)) or SETTINGS.match(folded) or OBEYED.match(folded):
         return True
-    name = folded[-1]
-    if name == "conftest.py":
-        return not _TEST_FOLDERS.intersection(folded[:-1])
-    if len(folded) > 1 and folded[-2] in ("hooks", ".hooks") and _GIT_HOOK.fullmatch(name):
-        return True
-    known = name in _NAMES or name.endswith(_ENDINGS)
-    return known or bool(_RC.fullmatch(name) or _DEVICE.fullmatch(name))
+    return _runs_by_place(folded) or BUILDS.match(folded)
+
+
+def only_builds_run(parts: Sequence[str]) -> bool:
+    """Return whether a file that `runs_later` is run only by builds and tests of the project, which somebody starts."""
+    folded = [fold(part) for part in parts]
+    if not folded or any(map(_spoofs, parts)) or SETTINGS.match(folded) or OBEYED.match(folded):
+        return False
+    return not _runs_by_place(folded) and BUILDS.match(folded)
+
+
+def is_settings(parts: Sequence[str]) -> bool:
+    """Return whether a file says what an editor, an agent, a shell or git runs, so that no command may write it."""
+    folded = [fold(part) for part in parts]
+    return bool(folded) and (not SETTINGS.folders.isdisjoint(folded[:-1]) or SETTINGS.match_file(folded))
 
 
 def holds_secrets(parts: Sequence[str]) -> bool:
     """Return whether a file of this name usually contains keys or passwords; `parts` start below the root."""
     folded = [fold(part) for part in parts]
-    if not folded:
-        return False
-    name = folded[-1]
-    known = name in _SECRET_NAMES or name.endswith(_SECRET_ENDINGS) or bool(_SECRET_ENV.fullmatch(name))
-    return known or not _SECRET_FOLDERS.isdisjoint(folded)
+    return bool(folded) and (SECRETS.match(folded) or SECRETS.match_file([*folded[:-1], _original(folded[-1])]))
 
 
 def fold(part: str) -> str:
@@ -100,6 +66,24 @@ def fold(part: str) -> str:
     plain = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", kept).casefold())
     stem = plain.partition(":")[0].rstrip(". ")
     return ".git" if re.fullmatch(r"git~\d+", stem) else stem
+
+
+def _runs_by_place(folded: Sequence[str]) -> bool:
+    """Return whether the name has its meaning from its folder: tests' settings, hooks; or is a device of Windows."""
+    name = folded[-1]
+    if name == "conftest.py":
+        return not _TEST_FOLDERS.intersection(folded[:-1])
+    hook = len(folded) > 1 and folded[-2] in ("hooks", ".hooks") and _GIT_HOOK.fullmatch(name)
+    return bool(hook or _DEVICE.fullmatch(name))
+
+
+def _original(name: str) -> str:
+    """Return the name of the file that an editor's backup or swap file is a copy of; of other files, the name."""
+    swap = _SWAP.fullmatch(name)
+    if swap:
+        return swap[1] or swap[2]
+    end = _COPY_END.search(name)
+    return name[: end.start()] if end and end.start() else name
 
 
 def _spoofs(part: str) -> bool:

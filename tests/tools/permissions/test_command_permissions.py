@@ -11,6 +11,7 @@ import pytest
 from codeagent_lsp.config import PermissionsSettings, ShellSettings
 from codeagent_lsp.shadow.shell import Isolation
 from codeagent_lsp.tools.commands.command_tools import RunCmd
+from codeagent_lsp.tools.permissions import command_places
 from codeagent_lsp.tools.permissions.command_permissions import NOWHERE, CommandEnvironment
 from codeagent_lsp.tools.permissions.decision import Decision
 from codeagent_lsp.tools.permissions.policy import decide
@@ -170,3 +171,64 @@ def test_tests_are_commands(bench: Bench, isolation: Isolation, verdict: str) ->
     allowed = PermissionsSettings(allow=("run_tests",))
     expected = "ask" if isolation == DIRECT else "allow"
     assert decide(RunTests.traits, arguments, allowed, bench.view.roots, place).verdict == expected
+
+
+# --- links, and what patterns and folders make of them
+
+
+@pytest.fixture
+def linked(bench: Bench, tmp_path: Path) -> Bench:
+    """A workspace with links that lead out, to a secret, and nowhere special."""
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside" / "key").write_text("x")
+    work = tmp_path / "work"
+    for name in ("src", "sub/deep", "clean", "odd", "tree/in", "hidden"):
+        (work / name).mkdir(parents=True)
+    for name in ("src/a.py", "clean/a.py", "clean/b.py", "notes.txt", ".env", "odd/-n.py"):
+        (work / name).write_text("x\n")
+    (work / "src/evil.py").symlink_to(tmp_path / "outside" / "key")
+    (work / "sub/link").symlink_to(tmp_path / "outside" / "key")
+    (work / "tree/in/link").symlink_to(tmp_path / "outside")
+    (work / "hidden/plain.py").symlink_to(work / ".env")
+    (work / "clean/same.py").symlink_to(work / "clean/a.py")
+    return bench
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        *("tail -n 2 src/*.py | rev", "cat src/*.py", "cd sub && cat link", "cd sub; cd deep; cat link"),
+        *("wc -l src/*.py",),
+        *("diff -r tree clean", "diff -rq clean tree", "cd tree && diff -r in ../clean", "cat hidden/*.py"),
+        *("cd odd && head *.py", "cd src && awk '{print}' evil.py", "sed -n 1p src/evil.py"),
+    ],
+)  # fmt: skip
+def test_links_that_lead_out_are_asked_about(linked: Bench, command: str) -> None:
+    assert decided(linked, command, OPEN_COPY).verdict == "ask"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        *("cat clean/*.py", "cd clean && cat *.py | wc -l", "diff -r clean sub/deep", "du -sh *"),
+        *("awk '/x/ {n++} END {print n}' clean/a.py", "sed '/^x/d' clean/a.py", "cat nothing/*.py", "ls clean"),
+    ],
+)  # fmt: skip
+def test_links_that_stay_inside_are_not_asked_about(linked: Bench, command: str) -> None:
+    assert decided(linked, command, OPEN_COPY).verdict == "allow"
+
+
+def test_the_folder_that_a_command_starts_in_counts(linked: Bench) -> None:
+    arguments = {"command": "cat link", "timeout": None, "working_dir": "sub", "allow_network": False}
+    place = CommandEnvironment(ShellSettings(), OPEN_COPY)
+    settings = PermissionsSettings()
+    assert decide(RunCmd.traits, arguments, settings, linked.view.roots, place).verdict == "ask"
+    fine = {**arguments, "command": "cat a.py", "working_dir": "clean"}
+    assert decide(RunCmd.traits, fine, settings, linked.view.roots, place).verdict == "allow"
+
+
+def test_too_much_to_look_at_is_asked_about(linked: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(command_places, "MAX_MATCHES", 1)
+    assert decided(linked, "cat clean/*.py", OPEN_COPY).verdict == "ask"
+    monkeypatch.setattr(command_places, "MAX_ENTRIES", 1)
+    assert decided(linked, "diff -r clean sub", OPEN_COPY).verdict == "ask"

@@ -9,6 +9,7 @@ import pytest
 from codeagent_lsp.config import PermissionsSettings
 from codeagent_lsp.errors import PatchRefused
 from codeagent_lsp.tools.catalogue import BUILTIN
+from codeagent_lsp.tools.permissions import shell_policy
 from codeagent_lsp.tools.permissions.decision import Mode
 from codeagent_lsp.tools.permissions.policy import Rule, decide, effects_of, subjects_of
 from tests.tools.fakes import Bench
@@ -144,6 +145,24 @@ def test_files_that_run_later_are_asked_about_whatever_is_allowed(
     settings = PermissionsSettings(mode=mode, allow=("*", f"{tool}(**)"))
     decision = decide(TRAITS[tool], arguments, settings, bench.view.roots)
     assert (decision.verdict, decision.remember) == ("ask", False)
+
+
+def test_files_that_builds_run_are_asked_about_unless_the_user_said_otherwise(bench: Bench) -> None:
+    def verdict(path: str, mode: Mode = "ask", allow: tuple[str, ...] = ()) -> tuple[str, bool]:
+        settings = PermissionsSettings(mode=mode, allow=allow)
+        found = decide(TRAITS["write_file"], {"path": path, "content": "x"}, settings, bench.view.roots)
+        return found.verdict, found.remember
+
+    assert verdict("Makefile") == verdict("pkg/package.json") == verdict("setup.py") == ("ask", True)
+    assert verdict("Makefile", "acceptEdits")[0] == verdict("Makefile", "bypass")[0] == "allow"
+    assert verdict("Makefile", allow=("write_file(Makefile)",))[0] == "allow"
+    assert verdict(".vscode/Makefile", "bypass") == ("ask", False)
+
+
+@pytest.mark.parametrize("path", ["gh/hosts.yml", "keys.txt", ".env~", ".git/config", "my-secrets.yml"])
+def test_what_commands_may_not_read_unasked_no_tool_may(bench: Bench, path: str) -> None:
+    assert judge(bench, "read_file", {"path": path}) == "ask"
+    assert shell_policy.judge(f"cat {path}").decision == "ask"
 
 
 async def test_a_protected_file_is_asked_about_every_time(bench: Bench) -> None:

@@ -9,7 +9,7 @@ from itertools import product
 
 import pytest
 
-from codeagent_lsp.workspace.files.sensitive import fold, holds_secrets, runs_later
+from codeagent_lsp.workspace.files.sensitive import fold, holds_secrets, is_settings, only_builds_run, runs_later
 
 RUN_LATER = """
 .git .git/HEAD .git/config .git/hooks/pre-commit .git/hooks/post-checkout .git/info/exclude .git/info/attributes
@@ -38,20 +38,43 @@ cloudbuild.yaml .cirrus.yml Jenkinsfile ci/Jenkinsfile .teamcity/settings.kts .p
 .bundle/config .direnv/a .envrc .tool-versions .mise.toml mise.toml .mise/config.toml .clangd pyrightconfig.json
 .pylintrc .eslintrc .babelrc .mocharc .nycrc _vimrc
 sitecustomize.py usercustomize.py lib/sitecustomize.py a.pth site-packages/zz.pth conftest.py src/conftest.py
+CLAUDE.md CLAUDE.local.md pkg/CLAUDE.md AGENTS.md GEMINI.md .github/copilot-instructions.md .cursorrules .windsurfrules
+.clinerules .clinerules/a.md .roomodes .roo/mcp.json .goosehints .qwen/settings.json .agent/x .opencode/plugin/x.js
+opencode.json crush.json .crush.json .junie/mcp/mcp.json .trae/mcp.json .kilocode/mcp.json .aider.conf.yml .aiderrules
+.eslintrc.js .eslintrc.json .eslintrc.cjs eslint.config.js eslint.config.mts .prettierrc.mjs .stylelintrc.yaml
+.huskyrc.js .lintstagedrc.json lint-staged.config.js .commitlintrc.ts .simple-git-hooks.cjs lefthook-local.yml
+lefthook.toml .git-hooks/pre-commit git-hooks/pre-commit .overcommit.yml .rubocop.yml .solargraph.yml pylintrc .flake8
+mypy.ini .luarc.json .luarc.jsonc .vsls.json .project .settings/x.prefs .run/a.run.xml .ccls .vimspector.json
+x.sublime-build .sublime-build .ycm_extra_conf.py user.bazelrc pdbrc bashrc config.fish .envrc.local
+.mise.local.toml mise.dev.toml .pnp.loader.mjs .pnpmfile.mjs .gitpod.yml .gitlab-ci-deploy.yml azure-pipelines-pr.yml
+Jenkinsfile.release buildspec.yml netlify.toml vercel.json .cirrus.star .drone.jsonnet .codefresh/x.yml .semaphore/a.yml
+.readthedocs.yaml .bzr/x _darcs/prefs/x autorun.inf .directory x.lnk a.timer .rspec libfoo-gdb.py .terraform/a/terraform
+docs/config docs/HEAD fixtures/repo.git/config fixtures/repo.git/HEAD a/commondir a/config.worktree
 CON con.txt PRN AUX aux.py NUL nul.log COM1 com9.txt LPT1 lpt3.dat
 """.split()
 
 HARMLESS = """
-README.md LICENSE Makefile Dockerfile setup.py setup.cfg pyproject.toml package.json package-lock.json tsconfig.json
-Cargo.toml go.mod pom.xml build.gradle CMakeLists.txt .gitignore .gitattributes .gitkeep .editorconfig .dockerignore
+README.md LICENSE Dockerfile setup.cfg pyproject.toml package-lock.json tsconfig.json Cargo.toml go.mod pom.xml
+CMakeLists.txt .gitignore .gitattributes .gitkeep .editorconfig .dockerignore
 .prettierignore .codeagentignore .clang-format .nojekyll .python-version .coveragerc.md
 src/main.py src/app.ts lib/index.js cmd/main.go src/lib.rs app/models/user.rb index.php main.c main.cpp Main.java
-tests/conftest.py pkg/tests/unit/conftest.py test/conftest.py tests/test_git.py src/git/config.py git/HEAD github/api.py
+tests/conftest.py pkg/tests/unit/conftest.py test/conftest.py
+tests/test_git.py src/git/config.py git/head.py github/api.py
 vscode/extension.ts docs/.keep docs/hooks.md src/hooks/useState.ts hooks/index.ts hooks/readme.md components/update.tsx
 src/config.py config/settings.yml config/database.yml settings.json tasks.json launch.json console.py contact.md
 auxiliary.py nullable.ts common.c com.py com10.txt lpt.py prnt.c profile.py login.ts rc.py arc.py search.rc.md
 mcp.py my-mcp.json notes.code-workspace.md path.pth.txt desktop.md service.py jenkins.md crontab.md travis.md
+claude.py docs/claude.txt agents.py src/agents/main.py rules.md eslint.md prettierrc.md src/app.config.ts config.ts
+config.json heads.py overhead configure refs/a.md objects/a.py src/run.py run/a.py settings/a.py package.md makefile.md
+setup.md setup.ts build.py gradle.md makefiles.py linkage.txt travis.rb drone.py opencode.md
 site_customize.py customize.py netrc.py vimrc.md bashrc.txt envrc.md exrc.c git.md src.git.d/a.py a.git/b
+""".split()
+
+BUILDS = """
+Makefile makefile GNUmakefile Makefile.am rules.mk setup.py package.json pkg/package.json composer.json build.gradle
+build.gradle.kts settings.gradle gradlew gradlew.bat mvnw Taskfile.yml Taskfile.dist.yaml justfile .justfile Rakefile
+Gemfile noxfile.py fabfile.py gulpfile.js Gruntfile.ts webpack.config.js vite.config.ts jest.config.cjs build.rs
+binding.gyp tox.ini pytest.ini flake.nix Vagrantfile init.lua rust-toolchain.toml action.yml
 """.split()
 
 SECRETS = """
@@ -60,11 +83,18 @@ SECRETS = """
 .boto kubeconfig dev.kubeconfig credentials credentials.json secrets.json secrets.yml config/secrets.yaml secrets.toml
 terraform.tfvars terraform.tfstate id_rsa id_dsa id_ecdsa id_ed25519 id_ed25519_sk keys/id_rsa a.pem server.key a.p12
 a.pfx a.jks a.keystore a.kdbx a.ppk a.p8 a.asc a.gpg vpn.ovpn .ssh/config .ssh/known_hosts .aws/credentials
+terraform.tfstate.backup prod.auto.tfvars gcp-key.json env.prod auth.json local.settings.json .databrickscfg .secrets
+server.key.bak .env~ ..env.swp .env.bak .env.old~ #id_rsa# hosts.yml .config/gh/hosts.yml .git/config .git/HEAD
+application_default_credentials.json nuget.config .m2/settings.xml group_vars/all/vault.yml credentials.csv
+aws_credentials kubeconfig.yaml shadow private.txt keys.txt service-account-key.json my-secrets.yml .bash_history
+db_password.txt api_keys.txt tokens.json service_account.json .htdigest wp-config.php creds.json .secrets.toml
 .gnupg/secring.gpg .kube/config .azure/accessTokens.json .docker/config.json home/.ssh/id_rsa
 """.split()
 
 NO_SECRETS = """
 .env.example .env.sample .env.template .env.dist .env.defaults .env.default .env.local.example src/env.py env.ts
+env.py env.d.ts envs.md authors.json auth.ts settings.py settings.json hosts.txt vaults.md private.py shadow.css
+shadow.py token.py tokens.ts credentials.go passwords.md secrets.md keys.md keys.go history.md terraform.tf key.json.md
 environment.yml id_rsa.pub id_ed25519.pub keys.py monkey.py keyboard.ts pem.md test_pem.py secrets.py secret_santa.py
 credentials.py docs/credentials.md password.ts tokens.py kube.py aws.py ssh.go gpg.md README.md main.tf variables.tf
 """.split()
@@ -91,6 +121,37 @@ def test_asks(name: str) -> None:
 def test_does_not_ask(name: str) -> None:
     assert not runs_later(parts(name))
     assert not runs_later(["src", *parts(name)])
+
+
+@pytest.mark.parametrize("name", BUILDS)
+def test_what_builds_run_is_known_as_that(name: str) -> None:
+    assert runs_later(parts(name)) and only_builds_run(parts(name))
+    assert runs_later(parts(name.upper())) and only_builds_run(["sub", *parts(name)])
+    assert not only_builds_run([".vscode", *parts(name)])
+    assert not is_settings(parts(name))
+
+
+@pytest.mark.parametrize("name", RUN_LATER)
+def test_what_more_than_builds_run_is_not_known_as_that(name: str) -> None:
+    assert not only_builds_run(parts(name))
+
+
+def test_commands_do_not_write_settings_of_editors_agents_and_shells() -> None:
+    for name in (
+        ".vscode/tasks.json",
+        ".idea/a.xml",
+        ".BASHRC",
+        "a/.mcp.json",
+        ".opencode/a.js",
+        ".git/hooks/pre-push",
+    ):
+        assert is_settings(parts(name)) and runs_later(parts(name))
+    for name in ("Makefile", ".github/workflows/a.yml", "CLAUDE.md", "a.desktop", ".git/HEAD", ".vscode"):
+        assert not is_settings(parts(name)) and runs_later(parts(name))
+
+
+def test_an_empty_path_holds_nothing() -> None:
+    assert not is_settings([]) and not only_builds_run([]) and not holds_secrets([])
 
 
 @pytest.mark.parametrize("name", SECRETS)

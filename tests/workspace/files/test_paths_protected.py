@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from codeagent_lsp.workspace.files.paths import Roots
+from codeagent_lsp.workspace.files.paths import Roots, is_build_file
 
 PROTECTED = """
 .git/config .git/info/attributes .git/hooks/pre-commit .git/worktrees/x/commondir sub/.git/hooks/pre-commit .git
@@ -22,13 +22,13 @@ PROTECTED = """
 .ripgreprc pyrightconfig.json .bashrc .zshrc .zshenv .profile .bash_profile .npmrc .pypirc .netrc .gitconfig
 .gitmodules .envrc .vimrc .gdbinit .pre-commit-config.yaml lib/x.pth SITECUSTOMIZE.PY usercustomize.py conftest.py
 src/conftest.py CON aux.txt NUL .config/autostart/x.desktop .ssh/authorized_keys .cargo/config.toml
-.ſsh/config .yarnrc.yml .pylintrc
+.ſsh/config .yarnrc.yml .pylintrc Makefile package.json docs/config docs/HEAD CLAUDE.md .eslintrc.cjs
 """.split()
 
 FREE = """
-src/new.py src/a.py README.md Makefile git/config .gitignore vscode/settings.json tests/conftest.py
+src/new.py src/a.py README.md git/config.py .gitignore vscode/settings.json tests/conftest.py
 pkg/tests/unit/conftest.py src/hooks/useThing.ts hooks/index.ts src/config.py console.py contact.md nullable.py
-github/x.yml mypth.py src/rc.py .editorconfig package.json pyproject.toml docs/.keep profile.py src.git.md
+github/x.yml mypth.py src/rc.py .editorconfig package-lock.json pyproject.toml docs/.keep profile.py src.git.md
 """.split()
 
 SECRET = """
@@ -55,6 +55,15 @@ def _full(roots: Roots, name: str) -> str:
 @pytest.mark.parametrize("name", PROTECTED)
 def test_protected_before_it_exists(roots: Roots, name: str) -> None:
     assert roots.is_protected(_full(roots, name))
+
+
+def test_what_only_builds_run_is_told_apart(roots: Roots, tmp_path: Path) -> None:
+    assert is_build_file(roots, _full(roots, "Makefile"))
+    assert not is_build_file(roots, _full(roots, ".vscode/Makefile"))
+    assert not is_build_file(roots, "/elsewhere/Makefile")
+    (tmp_path / "other").write_text("x")
+    (tmp_path / "package.json").hardlink_to(tmp_path / "other")
+    assert not is_build_file(roots, _full(roots, "package.json"))
 
 
 @pytest.mark.parametrize("name", FREE)

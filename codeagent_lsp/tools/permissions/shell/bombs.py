@@ -27,6 +27,8 @@ _ITSELF = re.compile(
 _ENDLESS = re.compile(
     r"while\s+(?:true|:|\[ 1 \]|\(\(\s*1?\s*\)\))\s*$|until\s+false\s*$|for\s*\(\(\s*;\s*;\s*\)\)\s*$"
 )
+_FED = re.compile(r"\b(?:yes|cat[ \t]+/dev/(?:zero|u?random))\b[^|;&\n]{0,200}\|[ \t\n]*while\b")
+_READS = re.compile(r"\s*while\s+(?:IFS=\S*\s+)?read\b")
 _PROGRAM = re.compile(
     r"fork\s{0,9}(?:\(\s{0,9}\))?\s{0,9}while\s{0,9}(?:\(?\s{0,9}(?:1|true|fork)\b)"
     r"|while\s{0,9}\(?\s{0,9}(?:1|true)\s{0,9}\)?\s{0,9}[:{;]?\s{0,9}(?:do\s{1,9})?(?:os\.|posix\.)?fork\b"
@@ -45,7 +47,7 @@ def is_bomb(script: Script) -> bool:
     if script.tree is None or ("(" not in text and "function" not in text and "do" not in text):
         return False
     places = list(walk(script.tree.root_node))
-    return _calls_itself(places) or any(_endless_spawn(place.node) for place in places)
+    return _calls_itself(places) or any(_endless_spawn(place.node, fed=bool(_FED.search(text))) for place in places)
 
 
 def is_program_bomb(code: str) -> bool:
@@ -87,8 +89,11 @@ def _free_in(place: NodePlace) -> Node | None:
     return None
 
 
-def _endless_spawn(node: Node) -> bool:
-    """Return whether a node is an endless loop that starts background processes and never waits."""
+def _endless_spawn(node: Node, *, fed: bool) -> bool:
+    """Return whether a node is an endless loop that starts background processes and never waits.
+
+    `fed`: a program that never stops feeds the loops that read.
+    """
     if node.type not in ("while_statement", "c_style_for_statement"):
         return False
     body = node.child_by_field_name("body") or next((part for part in node.children if part.type == "do_group"), None)
@@ -97,7 +102,8 @@ def _endless_spawn(node: Node) -> bool:
     head = (node.text or b"")[: body.start_byte - node.start_byte].decode(errors="replace").rstrip().rstrip(";")
     spawns = any(part.node.type == "&" for part in walk(body))
     waits = re.search(r"\b(?:wait|sleep|read|break|exit|return)\b", _text(body))
-    return bool(spawns and not waits and _ENDLESS.search(head.strip()))
+    endless = _ENDLESS.search(head.strip()) or (fed and _READS.match(head))
+    return bool(spawns and not waits and endless)
 
 
 def _name(function: Node) -> str:

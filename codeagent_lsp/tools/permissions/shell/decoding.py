@@ -27,7 +27,8 @@ _ESCAPE = re.compile(
 _LETTERS = dict(zip("abeEfnrtv\\'\"?", "\a\b\x1b\x1b\f\n\r\t\v\\'\"?", strict=True))
 _BACKSLASH = re.compile(r"\\(\n?)(.?)", re.DOTALL)
 _VARIABLE = re.compile(r"\$\{?(\w+|[@*#?$!-])\}?")
-_DEFAULT = re.compile(r"\$\{\w+:?[-=+](.*)\}", re.DOTALL)
+_DEFAULT = re.compile(r"\$\{(\w+):?([-=+])(.*)\}", re.DOTALL)
+_MODIFIED = re.compile(r"\$\{(\w+)(?::?\?|[:%#/^,@]).*\}", re.DOTALL)
 _FIXED = {"HOME": "~", "IFS": _BREAK, "@": "", "*": "", "0": "$0", "SHELL": "bash", "BASH": "bash"}
 
 Variables = Mapping[str, str]
@@ -106,11 +107,20 @@ def _unescaped(match: re.Match[str]) -> str:
 
 
 def _variable(text: str, variables: Variables) -> str:
+    """Return the value of `$name` and `${name}`; for `${name:-text}` the text if the value is unknown, and for other
+    forms, such as `${name:?}` and `${name%/}`, the value as if unchanged.
+    """
     if (match := _VARIABLE.fullmatch(text)) is not None:
-        name = match[1]
-        return variables.get(name, _FIXED.get(name, "" if name.isdigit() else UNKNOWN))
-    default = _DEFAULT.fullmatch(text)
-    return unquoted(default[1]) if default else UNKNOWN
+        return _known(match[1], variables)
+    if (default := _DEFAULT.fullmatch(text)) is not None:
+        value = _known(default[1], variables)
+        return unquoted(default[3]) if default[2] == "+" or value in ("", UNKNOWN) else value
+    modified = _MODIFIED.fullmatch(text)
+    return _known(modified[1], variables) if modified else UNKNOWN
+
+
+def _known(name: str, variables: Variables) -> str:
+    return variables.get(name, _FIXED.get(name, "" if name.isdigit() else UNKNOWN))
 
 
 def _printed(node: Node, variables: Variables, depth: int) -> str:

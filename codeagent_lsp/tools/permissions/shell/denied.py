@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
 
 from codeagent_lsp.tools.permissions.shell.bombs import is_bomb, is_program_bomb
 from codeagent_lsp.tools.permissions.shell.reading import Invocation
@@ -21,8 +22,19 @@ _READING_DISKS = frozenset(("-l", "--list", "print", "-p", "-I", "-i", "-t", "-T
 _POWER = frozenset(("shutdown", "reboot", "halt", "poweroff", "kexec"))
 _POWER_UNITS = frozenset("poweroff reboot halt kexec rescue emergency suspend hibernate".split())  # noqa: SIM905
 _EDITORS = frozenset(("code", "code-insiders", "codium", "vscodium", "cursor", "windsurf", "code-server", "zed"))
+_EXECS = frozenset(("-exec", "-execdir", "-ok", "-okdir"))
+_REMOVER = re.compile(r"(?:^|[\s/;&|(])(?:rm|unlink|shred|rmdir)(?:\s|$)")
 _FREE_FIND = frozenset(("-mindepth", "-maxdepth", "-type", "-depth", "-xdev", "-mount", "-print", "-print0", "-delete"))
-_REMOVES_TREE = re.compile(r"(?:rmtree|rmSync|rm_rf|rm_r|remove_entry)\s{0,9}\(?\s{0,9}['\"](?P<path>[^'\"]+)['\"]")
+_REMOVES_TREE = re.compile(
+    r"(?:rmtree|rmSync|rmdirSync|rimraf(?:\.sync)?|rm_rf|rm_r|remove_entry|remove_tree|remove_dir_all|removeSync"
+    r"|RemoveAll)"
+    r"[\s(]{0,9}(?P<target>[^;\n]{0,80})"
+)
+_REMOTE = re.compile(r"(?:[\w.-]+@)?[\w.-]+::?(?=[/~])")
+_QUOTED = re.compile(r"['\"]([^'\"]+)['\"]")
+_HOME_IN_CODE = re.compile(
+    r"[\w.\[(]{0,40}(?:Path\.home\(|homedir\(|Dir\.home|UserHomeDir\(|['\"]HOME['\"]|env\.HOME\b)"
+)
 
 
 def denial(everything: Everything) -> str | None:
@@ -56,15 +68,16 @@ def _by_family(name: str) -> Check | None:
 
 def _remove(command: Invocation, folder: str) -> str | None:
     flags = _flags(command.words)
-    if "--no-preserve-root" in flags:
+    if any(_abbreviates(flag, "--no-preserve-root", "--n") for flag in flags):
         return "Removing the root folder is never run."
-    if not any(flag == "--recursive" or re.match(r"-\w*[rR]", flag) for flag in flags):
+    if not any(_abbreviates(flag, "--recursive", "--r") or re.match(r"-\w*[rR]", flag) for flag in flags):
         return None
     return _catastrophe(command, folder, "Removing the system or a home folder is never run.")
 
 
 def _own(command: Invocation, folder: str) -> str | None:
-    if not any(flag == "--recursive" or re.match(r"-\w*R", flag) for flag in _flags(command.words)):
+    flags = _flags(command.words)
+    if not any(_abbreviates(flag, "--recursive", "--rec") or re.match(r"-\w*R", flag) for flag in flags):
         return None
     return _catastrophe(command, folder, "Changing the rights of the system or a home folder is never run.")
 
@@ -82,15 +95,24 @@ def _catastrophe(command: Invocation, folder: str, reason: str) -> str | None:
 def _find(command: Invocation, folder: str) -> str | None:
     """Return the denial of `find / -delete` and the like; None if a test narrows the search."""
     words = command.words[1:]
-    removes = "-delete" in words or any(
-        word in ("-exec", "-execdir", "-ok") and words[place + 1 : place + 2] and words[place + 1].endswith("rm")
-        for place, word in enumerate(words)
-    )
+    starts = next((place for place, word in enumerate(words) if word in _EXECS), len(words))
+    removes = "-delete" in words or any(map(_REMOVER.search, words[starts + 1 :]))
+    words = words[:starts]
     first = next((place for place, word in enumerate(words) if word.startswith(("-", "(", "!"))), len(words))
-    tests = {word for word in words[first:] if re.fullmatch(r"-[a-z0-9]{2,}", word)} - _FREE_FIND
-    if not removes or tests - {"-exec", "-execdir", "-ok", "-rf", "-fr"}:
+    named = [word for word, value in pairwise((*words[first:], "")) if value != "*"]
+    if not removes or {word for word in named if re.fullmatch(r"-[a-z0-9]{2,}", word)} - _FREE_FIND:
         return None
     return _catastrophe(Invocation(("find", *words[:first]), ""), folder, "Removing the system is never run.")
+
+
+def _rsync(command: Invocation, folder: str) -> str | None:
+    """Return the denial of a copy that deletes whatever else is in the system or a home folder."""
+    flags = _flags(command.words)
+    if any(_abbreviates(flag, "--delete", "--del") or flag.startswith("--delete-") for flag in flags):
+        local = (_REMOTE.sub("", operand) for operand in _operands(command.words)[-1:])
+        target = Invocation(("rsync", *local), "")
+        return _catastrophe(target, folder, "Emptying the system or a home folder is never run.")
+    return None
 
 
 def _disk(command: Invocation, folder: str) -> str | None:
@@ -148,8 +170,14 @@ def _program(command: Invocation, folder: str) -> str | None:
     text = f"{' '.join(command.words[1:])}\n{command.stdin or ''}"
     if is_program_bomb(text):
         return "A fork bomb is never run."
-    gone = any(is_catastrophic(match["path"]) for match in _REMOVES_TREE.finditer(text))
+    gone = any(_removes_all(match["target"]) for match in _REMOVES_TREE.finditer(text))
     return "Removing the system or a home folder is never run." if gone else None
+
+
+def _removes_all(target: str) -> bool:
+    """Return whether the argument of a function that removes a tree names the system or a home folder."""
+    path = _QUOTED.search(target)
+    return bool(_HOME_IN_CODE.match(target)) or (path is not None and is_catastrophic(path[1]))
 
 
 _CHECKS: dict[str, Check] = {
@@ -163,6 +191,7 @@ _CHECKS: dict[str, Check] = {
     "mv": _move,
     "find": _find,
     "gfind": _find,
+    "rsync": _rsync,
     "init": _init,
     "telinit": _init,
     "systemctl": _systemctl,
@@ -209,6 +238,11 @@ def _copied(words: Sequence[str], operands: tuple[str, ...]) -> tuple[str, ...]:
     folders = given or list(operands[-1:])
     inside = [f"{folder}/{source.rsplit('/', 1)[-1]}" for folder in folders for source in operands[:64]]
     return (*folders, *inside) if len(operands) > 1 or given else ()
+
+
+def _abbreviates(flag: str, option: str, least: str) -> bool:
+    """Return whether a flag is a long option, maybe abbreviated; `least` is its shortest form that is not another's."""
+    return option.startswith(flag.partition("=")[0]) and flag.startswith(least)
 
 
 def _flags(words: Sequence[str]) -> tuple[str, ...]:

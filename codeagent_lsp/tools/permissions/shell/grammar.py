@@ -11,13 +11,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from codeagent_lsp.tools.permissions.shell.operands import Globs, is_secret, unreadable
+from codeagent_lsp.tools.permissions.shell.operands import Globs, chooses_secrets, unreadable
 from codeagent_lsp.tools.permissions.shell.plain import Word
 
 Operands = Literal["paths", "text", "pattern", "none"]
 
-# Options that choose files by their names.
-_FILTER = re.compile(r"--(?:include|i?glob)\b|-g")
 _NUMBER = re.compile(r"-\d+")
 
 
@@ -28,8 +26,9 @@ class Grammar:
     `flags` and `values` are short options without and with a value; `long` and `long_values` long ones (a long flag may
     have `=value`). `operands`: files to read, or any text, or one text and then files (unless an option in `patterns`
     gave the text), at most `most`. `numbers`: `-5` is an option. `globs`: the names that a pattern may match.
-    `ordered`: an option after an operand would be an operand. `attached`: a value may directly follow its option
-    letter.
+    `filters`: options that choose files by a pattern of names. `responses`: an operand `@file` stands for the words in
+    that file. `ordered`: an option after an operand would be an operand. `attached`: a value may directly follow its
+    option letter.
     """
 
     flags: str = ""
@@ -39,6 +38,8 @@ class Grammar:
     operands: Operands = "paths"
     most: int | None = None
     patterns: frozenset[str] = frozenset()
+    filters: frozenset[str] = frozenset()
+    responses: bool = False
     numbers: bool = False
     globs: Globs = "none"
     ordered: bool = False
@@ -54,15 +55,18 @@ def grammar(
     operands: Operands = "paths",
     most: int | None = None,
     patterns: str = "",
+    filters: str = "",
+    responses: bool = False,
     numbers: bool = False,
     globs: Globs = "none",
     ordered: bool = False,
     attached: bool = True,
 ) -> Grammar:
     """Return a grammar from space-separated word lists."""
-    sets = (frozenset(text.split()) for text in (long, long_values, patterns))
-    named, valued, given = sets
-    return Grammar(flags, values, named, valued, operands, most, given, numbers, globs, ordered, attached)
+    named, valued, given, chosen = (frozenset(text.split()) for text in (long, long_values, patterns, filters))
+    return Grammar(
+        flags, values, named, valued, operands, most, given, chosen, responses, numbers, globs, ordered, attached
+    )
 
 
 class Unknown(Exception):
@@ -106,31 +110,36 @@ def _divided(rules: Grammar, arguments: Sequence[Word]) -> tuple[list[Word], set
     while place < len(arguments):
         word = arguments[place]
         place += 1
+        if rules.responses and word.value.startswith("@"):
+            raise Unknown("Its words may be in another file.")
         if not word.value.startswith("-") or word.value == "-":
             operands.append(word)
             continue
         if rules.ordered and operands:
             raise Unknown("An option stands behind an operand.")
         if word.value == "--":
-            return operands + list(arguments[place:]), options
+            rest = list(arguments[place:])
+            if rules.responses and any(each.value.startswith("@") for each in rest):
+                raise Unknown("Its words may be in another file.")
+            return operands + rest, options
         if word.glob and "*" in word.value.partition("=")[0]:
             raise Unknown("It names files by a pattern.")
         if rules.numbers and _NUMBER.fullmatch(word.value):
             continue
-        if _FILTER.match(word.value) and is_secret(_filtered(arguments, place)):
-            raise Unknown("It names a file that may hold secrets.")
-        name, wants = _long(rules, word.value) if word.value.startswith("--") else _short(rules, word.value)
-        options |= name
+        names, wants = _long(rules, word.value) if word.value.startswith("--") else _short(rules, word.value)
+        options |= names
+        if names & rules.filters and chooses_secrets(_filtered(arguments, place, names & rules.filters)):
+            raise Unknown("It names files that may hold secrets.")
         if wants:
             _check_value(arguments, place)
             place += 1
     return operands, options
 
 
-def _filtered(arguments: Sequence[Word], place: int) -> str:
-    """Return the file names that the option before `place` selects."""
+def _filtered(arguments: Sequence[Word], place: int, names: set[str]) -> str:
+    """Return the pattern of file names in the option before `place`: of a long one, or the last of a cluster."""
     option = arguments[place - 1].value
-    given = option.partition("=")[2] if option.startswith("--") else option[2:]
+    given = option.partition("=")[2] if option.startswith("--") else option[1:].partition(next(iter(names)))[2]
     return given or (arguments[place].value if place < len(arguments) else "")
 
 

@@ -11,13 +11,29 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 
+from codeagent_lsp.tools.permissions.shell.awk_programs import check_awk
 from codeagent_lsp.tools.permissions.shell.grammar import Grammar, Unknown, check, check_path, grammar
 from codeagent_lsp.tools.permissions.shell.plain import Simple, Word
 from codeagent_lsp.tools.permissions.shell.predicates import check_find, check_test
+from codeagent_lsp.tools.permissions.shell.processes import check_ps
+from codeagent_lsp.tools.permissions.shell.sed_scripts import check_sed
 
 _SEARCHED = "after-context before-context context max-count regexp glob iglob type type-not max-depth color colour"
 
 _HASHES = grammar("bt", long="binary text tag zero", globs="source")
+_GREP = grammar(
+    "EFGPicnlLHhovwxqsrbyaUzTI",
+    "eABCmg",
+    "extended-regexp fixed-strings basic-regexp perl-regexp ignore-case no-ignore-case count line-number "
+    "files-with-matches files-without-match with-filename no-filename only-matching invert-match word-regexp "
+    "line-regexp quiet silent no-messages recursive byte-offset text null color colour",
+    "regexp after-context before-context context max-count include exclude exclude-dir binary-files",
+    operands="pattern",
+    patterns="e regexp",
+    filters="include",
+    numbers=True,
+    globs="source",
+)
 GRAMMARS: Mapping[str, Grammar] = MappingProxyType(
     {
         "ls": grammar(
@@ -34,18 +50,7 @@ GRAMMARS: Mapping[str, Grammar] = MappingProxyType(
         "head": grammar("qvz", "nc", "quiet silent verbose", "lines bytes", numbers=True, globs="source"),
         "tail": grammar("qvz", "nc", "quiet silent verbose", "lines bytes", numbers=True, globs="source"),
         "wc": grammar("clLmw", long="bytes chars lines max-line-length words", globs="any"),
-        "grep": grammar(
-            "EFGPicnlLHhovwxqsrbyaUzTI",
-            "eABCmg",
-            "extended-regexp fixed-strings basic-regexp perl-regexp ignore-case no-ignore-case count line-number "
-            "files-with-matches files-without-match with-filename no-filename only-matching invert-match word-regexp "
-            "line-regexp quiet silent no-messages recursive byte-offset text null color colour",
-            "regexp after-context before-context context max-count include exclude exclude-dir binary-files",
-            operands="pattern",
-            patterns="e regexp",
-            numbers=True,
-            globs="source",
-        ),
+        **dict.fromkeys(("grep", "egrep", "fgrep"), _GREP),
         "rg": grammar(
             "icSFwxvlnNHIoqUPs0pb",
             "eABCmgtTdMj",
@@ -56,6 +61,7 @@ GRAMMARS: Mapping[str, Grammar] = MappingProxyType(
             f"{_SEARCHED} sort sortr max-columns max-filesize replace threads",
             operands="pattern",
             patterns="e regexp files type-list",
+            filters="g glob iglob",
         ),
         "sort": grammar(
             "bdfgiMhnRrVcCmsuz",
@@ -84,7 +90,7 @@ GRAMMARS: Mapping[str, Grammar] = MappingProxyType(
         "column": grammar("tx", "s", "table", "separator"),
         "od": grammar("abcdfhilosxv", "AjNtw", "output-duplicates", "address-radix skip-bytes read-bytes format"),
         "hexdump": grammar("bcCdovx", "ns"),
-        "strings": grammar("ao", "nte", "all", "bytes radix encoding"),
+        "strings": grammar("ao", "nte", "all", "bytes radix encoding", responses=True),
         "base64": grammar("di", "w", "decode ignore-garbage", "wrap", most=1),
         "base32": grammar("di", "w", "decode ignore-garbage", "wrap", most=1),
         **dict.fromkeys(("md5sum", "sha1sum", "sha224sum", "sha256sum", "sha384sum", "sha512sum", "b2sum"), _HASHES),
@@ -92,11 +98,11 @@ GRAMMARS: Mapping[str, Grammar] = MappingProxyType(
         "sum": grammar("rs"),
         "shasum": grammar("bt", "a", "binary text", "algorithm"),
         "diff": grammar(
-            "abBcdeEinNpqstTuwyZ",
+            "abBcdeEinNpqrstTuwyZ",
             "CUWxI",
-            "brief report-identical-files unified context side-by-side ignore-case ignore-all-space ignore-blank-lines "
-            "ignore-space-change ignore-trailing-space text minimal new-file color normal no-dereference "
-            "show-c-function suppress-common-lines strip-trailing-cr",
+            "recursive brief report-identical-files unified context side-by-side ignore-case ignore-all-space "
+            "ignore-blank-lines ignore-space-change ignore-trailing-space text minimal new-file color normal "
+            "no-dereference show-c-function suppress-common-lines strip-trailing-cr",
             "exclude label width ignore-matching-lines",
             most=2,
         ),
@@ -120,6 +126,28 @@ GRAMMARS: Mapping[str, Grammar] = MappingProxyType(
         "readlink": grammar(
             "femnqsvz", long="canonicalize canonicalize-existing canonicalize-missing no-newline quiet"
         ),
+        "fd": grammar(
+            "HIusigFap01q", "tedEc", "hidden no-ignore unrestricted case-sensitive ignore-case glob fixed-strings "
+            "absolute-path full-path print0 quiet", "type extension max-depth exclude color", operands="pattern",
+            patterns="e extension t type"
+        ),
+        "iconv": grammar("cl", "ft", "list", "from-code to-code"),
+        "shuf": grammar("eirz", "n", "repeat zero-terminated", "head-count input-range", operands="paths"),
+        "fmt": grammar("cstu", "wpg", "crown-margin tagged-paragraph uniform-spacing", "width prefix goal"),
+        "bc": grammar("lqsw", long="mathlib quiet standard warn"),
+        "uptime": grammar("ps", long="pretty since", operands="none"),
+        "free": grammar("bhkmgtwl", long="human bytes kibi mebi gibi total wide lohi", operands="none"),
+        "lscpu": grammar("J", long="json", operands="none"),
+        "lsblk": grammar("aflmnpStJ", "o", "all fs json noheadings", "output", operands="none"),
+        "cal": grammar("13ymjsw", operands="text"),
+        "locale": grammar("a", long="all-locales", operands="none"),
+        "getconf": grammar("a", operands="text"),
+        "users": grammar(operands="none"),
+        "who": grammar("abHqrsu", operands="none"),
+        "umask": grammar("Sp", operands="none"),
+        "pgrep": grammar("flaxnoivc", "uUgGPst", "list-full list-name full exact newest oldest", operands="text"),
+        "ss": grammar("tulnpa46Hsoex", long="tcp udp listening numeric processes all summary", operands="none"),
+        "netstat": grammar("tulnpaers46i", operands="none"),
         "realpath": grammar("emLPqsz", long="canonicalize-existing canonicalize-missing quiet strip no-symlinks"),
         "basename": grammar("az", "s", "multiple zero", "suffix", operands="text"),
         "dirname": grammar("z", long="zero", operands="text"),
@@ -137,7 +165,8 @@ GRAMMARS: Mapping[str, Grammar] = MappingProxyType(
         "uname": grammar("asnrvmpio", long="all kernel-name nodename kernel-release machine", operands="none"),
         "arch": grammar(operands="none"),
         "nproc": grammar(long="all", operands="none"),
-        "hostname": grammar(operands="none"),
+        "hostname": grammar("IAdfis", operands="none"),
+        "ulimit": grammar("aHS", operands="none"),
         "whoami": grammar(operands="none"),
         "id": grammar("ugGnr", long="user group groups name real", operands="none"),
         "groups": grammar(operands="none"),
@@ -149,18 +178,33 @@ GRAMMARS: Mapping[str, Grammar] = MappingProxyType(
 )  # fmt: skip
 
 _VERSIONED = frozenset(
-    ("git", "python", "python3", "bash", "rg", "jq", "node", "gcc", "make", "sed", "awk", "grep", "find")
+    """
+    git python python3 pip pip3 uv ruff bash rg fd jq node npm npx deno bun rustc cargo go gcc g++ cc c++ clang
+    clang++ cmake make ninja java javac ruby gem perl php lua R julia ghc swift zig sed awk gawk grep find tar
+    curl wget ssh openssl docker podman kubectl sqlite3 psql mysql vim nvim emacs tmux tree diff
+    """.split()  # noqa: SIM905 - a word list reads better as text
 )
-_SHORT_VERSIONS = frozenset((("python", "-V"), ("python3", "-V"), ("node", "-v")))
-_SED_SCRIPT = re.compile(r"(?:(?:\d+|\$)(?:,(?:\d+|\$|\+\d+))?[pq=d](?:;(?!$)|$))+")
+_VERSION_WORDS = frozenset(
+    (
+        *(("python", "-V"), ("python3", "-V"), ("python", "-VV"), ("python3", "-VV"), ("pip", "-V"), ("rustc", "-V")),
+        *(("cargo", "-V"), ("uv", "-V"), ("node", "-v"), ("npm", "-v"), ("ruby", "-v"), ("perl", "-v"), ("php", "-v")),
+        *(("lua", "-v"), ("bun", "-v"), ("java", "-version"), ("javac", "-version"), ("go", "version")),
+        *(("openssl", "version"), ("zig", "version"), ("ssh", "-V"), ("tmux", "-V"), ("rustc", "-vV")),
+    )
+)
 _PRINTF = re.compile(r"(?:[^%]|%%|%[-+ #0]*\d{0,4}(?:\.\d{1,4})?[bcdiosqxXuEeFfGg])*")
 _XXD_FLAGS = frozenset(("-a", "-b", "-e", "-E", "-i", "-p", "-u"))
 _XXD_VALUE = re.compile(r"-[cgls]\d*")
+_AWK_VALUE = re.compile(r"\w+=[^\n]*")
+_JQ_FIELD = re.compile(r"(?<!\.)\.[A-Za-z_]\w*")
 _JQ_OUT = re.compile(
     r"\b(?:env|import|include|modulemeta|input_filename|get_search_list|halt_error|debug|stderr)\b|\$ENV|\$__"
 )
 _JQ = grammar(
-    "rcSnseMCaj", long="raw-output compact-output sort-keys null-input slurp exit-status tab", operands="pattern"
+    "rcSnseMCajR",
+    long="raw-output compact-output sort-keys null-input slurp exit-status tab raw-input join-output color-output "
+    "monochrome-output ascii-output stream",
+    operands="pattern",
 )
 _DATE = grammar("uRI", "d", "utc universal iso-8601 rfc-email rfc-3339", "date", operands="text", most=1)
 
@@ -183,7 +227,7 @@ def check_harmless(command: Simple) -> None:
 
 
 def _asks_version(name: str, option: str) -> bool:
-    return (option == "--version" and name in _VERSIONED) or (name, option) in _SHORT_VERSIONS
+    return (option == "--version" and name in _VERSIONED) or (name, option) in _VERSION_WORDS
 
 
 def _cd(arguments: Sequence[Word]) -> None:
@@ -206,15 +250,32 @@ def _printf(arguments: Sequence[Word]) -> None:
 
 
 def _sed(arguments: Sequence[Word]) -> None:
-    """Allow only `sed` that prints or deletes lines by their numbers."""
+    """Check each script of `sed`: those behind `-e`, or else the first operand."""
+    words, scripts = list(arguments), []
+    while words and words[0].value in ("-n", "-E", "-r", "-s", "-u", "-z", "-ne", "-nE", "-nr", "-En", "-e"):
+        if words.pop(0).value in ("-e", "-ne"):
+            scripts += words[:1]
+            del words[:1]
+    if not scripts:
+        scripts = words[:1]
+        del words[:1]
+    for script in scripts or [Word("", "")]:
+        check_sed(script.value)
+    check(Grammar(), words)
+
+
+def _awk(arguments: Sequence[Word]) -> None:
+    """Check the program of `awk`, behind separators and variables that are set."""
     words = list(arguments)
-    while words and words[0].value in ("-n", "-E", "-r", "-s"):
-        words.pop(0)
-    if words and words[0].value == "-e":
-        words.pop(0)
-    if not words or not _SED_SCRIPT.fullmatch(words[0].value):
-        raise Unknown("Only `sed` that prints lines by their numbers is known to be harmless.")
-    check(Grammar(), words[1:])
+    while words and words[0].value.startswith(("-F", "-v")):
+        option = words.pop(0).value
+        value = option[2:] or (words.pop(0).value if words else "")
+        if not value or (option.startswith("-v") and not _AWK_VALUE.fullmatch(value)):
+            raise Unknown("The value of an option is missing.")
+    if not words or words[0].glob or words[0].value.startswith("-"):
+        raise Unknown("The awk program is missing.")
+    check_awk(words[0].value)
+    check(Grammar(globs="source"), words[1:])
 
 
 def _xxd(arguments: Sequence[Word]) -> None:
@@ -237,8 +298,14 @@ def _date(arguments: Sequence[Word]) -> None:
 
 
 def _jq(arguments: Sequence[Word]) -> None:
-    check(_JQ, arguments)
-    if any(_JQ_OUT.search(word.value) for word in arguments):
+    words = list(arguments)
+    while (option := next((word for word in words if word.value in ("--arg", "--argjson")), None)) is not None:
+        place = words.index(option)
+        if any(word.glob for word in words[place + 1 : place + 3]):
+            raise Unknown("It names files by a pattern.")
+        del words[place : place + 3]
+    check(_JQ, words)
+    if any(_JQ_OUT.search(_JQ_FIELD.sub("", word.value)) for word in words):
         raise Unknown("Its filter may read more than its files.")
 
 
@@ -260,6 +327,8 @@ _OWN: Mapping[str, Callable[[Sequence[Word]], None]] = MappingProxyType(
         "echo": _echo,
         "printf": _printf,
         "sed": _sed,
+        **dict.fromkeys(("awk", "gawk", "mawk", "nawk"), _awk),
+        "ps": check_ps,
         "date": _date,
         "xxd": _xxd,
         "jq": _jq,

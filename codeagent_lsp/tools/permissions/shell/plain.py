@@ -21,6 +21,7 @@ _KINDS = frozenset(
     """
     program list pipeline command command_name word number string string_content raw_string concatenation
     redirected_statement file_redirect file_descriptor comment && || | ; < > &> >& " $
+    heredoc_redirect heredoc_start heredoc_body heredoc_end <<
     test_command unary_expression binary_expression test_operator [ ] = == != !
     """.split()  # noqa: SIM905 - a word list reads better as text
 ) | {"\n"}
@@ -38,6 +39,7 @@ _BLANKS = re.compile(r"[ \t]+")
 _COMMENT = re.compile(r"#[^\n]*")
 _JOIN = re.compile(r"&&|\|\||\|(?!&)|;(?![;&])|\n")
 _DROPPED = re.compile(r"(?:[12]?>[ \t]*/dev/null|&>[ \t]*/dev/null|[12]?>&[12])(?=[ \t\n;|]|&&|$)")
+_HEREDOC = re.compile(r"<<[ \t]*(?:'(\w+)'|\"(\w+)\")(?=[ \t\n|;]|&&)")
 _INPUT = re.compile(r"<(?![<>&(])[ \t]*")
 _ASSIGNMENT = re.compile(r"\w+\+?=")
 
@@ -53,11 +55,12 @@ class Word:
 
 @dataclass(frozen=True, slots=True)
 class Simple:
-    """A simple command: its words, the files that it reads by `<`, and its text."""
+    """A simple command: its words, the files that it reads by `<`, its text, and the quoted here-document it reads."""
 
     words: tuple[Word, ...]
     inputs: tuple[Word, ...]
     text: str
+    document: str | None = None
 
 
 class NotPlain(Exception):
@@ -75,8 +78,9 @@ def plain_commands(script: str, tree: Tree) -> tuple[Simple, ...]:
 
 def _commands(script: str) -> Iterator[Simple]:
     place, open_join = 0, False
+    skipped: dict[int, int] = {}
     while place < len(script):
-        command, place = _command(script, place)
+        command, place = _command(script, place, skipped)
         join = _JOIN.match(script, place)
         if command is None and (join is None or join[0] != "\n"):
             if join is None and place == len(script) and not open_join:
@@ -90,20 +94,31 @@ def _commands(script: str) -> Iterator[Simple]:
                 raise NotPlain("It has shell syntax beyond plain words.")
             return
         open_join = open_join or join[0] in ("&&", "||", "|")
-        place = join.end()
+        place = skipped.get(join.start(), join.end())
 
 
-def _command(script: str, place: int) -> tuple[Simple | None, int]:
-    """Return the command at `place`, None for an empty or comment line, and the offset of its end."""
+def _command(script: str, place: int, skipped: dict[int, int]) -> tuple[Simple | None, int]:
+    """Return the command at `place`, None for an empty or comment line, and the offset of its end.
+
+    `skipped` gets, for the end of a line with a here-document, the offset behind that document.
+    """
     words: list[Word] = []
     inputs: list[Word] = []
     start, end = place, place
+    document: str | None = None
     while place < len(script):
         if blanks := _BLANKS.match(script, place) or _COMMENT.match(script, place):
             place = blanks.end()
             continue
         if dropped := _DROPPED.match(script, place):
             place = end = dropped.end()
+            continue
+        if marker := _HEREDOC.match(script, place):
+            if skipped:
+                raise NotPlain("It has several here-documents.")
+            document, line, behind = _document(script, marker)
+            skipped[line] = behind
+            place = end = marker.end()
             continue
         if source := _INPUT.match(script, place):
             word, place = _word(script, source.end())
@@ -121,7 +136,21 @@ def _command(script: str, place: int) -> tuple[Simple | None, int]:
         return None, place
     if words[0].value in _RESERVED or _ASSIGNMENT.match(words[0].value):
         raise NotPlain("It has shell syntax beyond plain words.")
-    return Simple(tuple(words), tuple(inputs), script[start:end]), place
+    return Simple(tuple(words), tuple(inputs), script[start:end], document), place
+
+
+def _document(script: str, marker: re.Match[str]) -> tuple[str, int, int]:
+    """Return a here-document with a quoted end word, the offset of its line's end, and the offset behind it.
+
+    The rest of the line must be free of quotes, so that its end is the next one. NotPlain if it is not, or nothing ends
+    the document.
+    """
+    line = script.find("\n", marker.end())
+    rest = script[marker.end() : line]
+    end = re.compile(rf"\n{marker[1] or marker[2]}(?=\n|\Z)").search(script, line) if line >= 0 else None
+    if end is None or any(char in rest for char in "<'\"\\`#"):
+        raise NotPlain("It has a here-document that is not plain.")
+    return script[line + 1 : end.start() + 1], line, end.end()
 
 
 def _word(script: str, place: int) -> tuple[Word, int]:
@@ -150,16 +179,20 @@ def _agree(script: str, tree: Tree, commands: tuple[Simple, ...]) -> None:
     if tree.root_node.has_error:
         raise NotPlain("It is not well-formed.")
     seen: list[list[str]] = []
+    documents: list[str] = []
     source = script.encode()
     for place in walk(tree.root_node):
         node = place.node
         if node.type not in _KINDS or node.is_missing:
             raise NotPlain("It has shell syntax beyond plain words.")
+        if node.type == "heredoc_body":
+            documents.append(_text(source, node))
         if node.type == "command":
             seen.append([_text(source, part) for part in node.children])
         elif node.type == "test_command":
             seen.append(_text(source, node).split())
-    if seen != [_written(command) for command in commands]:
+    expected = [command.document for command in commands if command.document is not None]
+    if seen != [_written(command) for command in commands] or documents != expected:
         raise NotPlain("It can be read in more than one way.")
 
 

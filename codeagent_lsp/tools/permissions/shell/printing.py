@@ -19,6 +19,8 @@ def printed(name: str, arguments: Sequence[str], stdin: str | None) -> str | Non
         if name == "printf" and len(words) > 1 and "%" in words[0]:
             words = words[1:]
         return " ".join(words).replace("\\n", "\n")
+    if name in ("find", "gfind"):
+        return _found(arguments)
     if stdin is None:
         return None
     if name in ("base64", "gbase64") and set(arguments) & {"-d", "-D", "-di", "--decode"}:
@@ -28,6 +30,13 @@ def printed(name: str, arguments: Sequence[str], stdin: str | None) -> str | Non
     if name == "rev":
         return "\n".join(line[::-1] for line in stdin.split("\n"))
     return stdin if name in _PASSING else None
+
+
+def _found(arguments: Sequence[str]) -> str | None:
+    """Return the folders that `find` starts in, the first that it prints, unless a test could leave them out."""
+    first = next((place for place, word in enumerate(arguments) if word.startswith(("-", "(", "!"))), len(arguments))
+    free = all(word.startswith("-print") or word in ("-depth", "-xdev", "-mount") for word in arguments[first:])
+    return "\n".join(arguments[:first]) if free else None
 
 
 def _base64(text: str) -> str | None:

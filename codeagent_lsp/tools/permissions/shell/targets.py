@@ -7,8 +7,11 @@ Judged by the text alone. Not here: what workspace files run later (`workspace/f
 
 from __future__ import annotations
 
+import fnmatch
 import posixpath
 import re
+
+from codeagent_lsp.workspace.files import sensitive
 
 _SYSTEM = frozenset(
     """
@@ -18,9 +21,12 @@ _SYSTEM = frozenset(
     """.casefold().split()
 )
 _HOME = re.compile(r"~[\w.-]*|/home/[^/]+|/users/[^/]+|/var/root")
+_ABOVE_HOME = re.compile(r"~[\w.-]*(?:/+\.{1,2})+/*")
+_PATTERN = re.compile(r"[?*\[]")
 _GLOB_TOP = re.compile(r"/[?*\[][^/]*")
 _ALL_OF_IT = re.compile(r"(?:/(?:\*\*?|\.\*|\{\*,\.\*\}|\.\?\*|\.\[!\.\]\*|\.))+/?$|/+$")
 _LONGEST = 4_096  # no system call takes a longer path
+_LONGEST_PATTERN = 64
 _SLASHES = re.compile(r"//+")
 _DEVICE = re.compile(
     r"/dev/(?!(?:null|zero|full|tty|stdin|stdout|stderr|random|urandom|ptmx)$|(?:fd|shm|pts|tcp|udp)/).+"
@@ -29,27 +35,14 @@ _CRITICAL = re.compile(
     r"/etc/(?:passwd|shadow|group|gshadow|sudoers(?:\.d/.*)?|fstab|ld\.so\.preload|crontab|cron\..*|pam\.d/.*|hosts)"
     r"|/boot/.*|/proc/sysrq-trigger|/proc/sys/.*|/sys/.*|/var/spool/cron/.*"
 )
-_SETTINGS_FOLDERS = frozenset(
-    """
-    .vscode .idea .zed .cursor .windsurf .kiro .agent .agents .claude .codex .codeagent .gemini .qwen .continue .roo
-    .cline .githooks .husky .nvim
-    """.split()  # noqa: SIM905
-)
-_SETTINGS_NAMES = re.compile(
-    r"\.mcp\.json|mcp\.json|\.envrc|\.nvim\.lua|\.exrc|\.n?vimrc|\.lvimrc|\.dir-locals(?:-2)?\.el|.*\.code-workspace"
-    r"|\.bashrc|\.bash_(?:profile|login|logout|aliases)|\.profile|\.z(?:shrc|shenv|profile|login|logout)|\.inputrc"
-    r"|\.gitconfig|\.tcshrc|\.cshrc|\.kshrc|config\.fish|authorized_keys|\.pam_environment|\.xprofile|\.xinitrc"
-)
-_SETTINGS_PATH = re.compile(
-    r"(?:^|/)\.git/(?:config|hooks/|info/attributes|modules/.*/(?:config|hooks/))|(?:^|/)\.ssh/"
-    r"|\.config/(?:fish|autostart|systemd|nvim|git)/|(?:^|/)library/launchagents/"
-)
 
 
 def is_catastrophic(path: str) -> bool:
     """Return whether removing this path recursively would remove the system or a home folder."""
     whole = _whole(path)
-    return whole in _SYSTEM or bool(_HOME.fullmatch(whole) or _GLOB_TOP.fullmatch(whole))
+    if len(path) <= _LONGEST and _ABOVE_HOME.fullmatch(path):
+        return True
+    return whole in _SYSTEM or bool(_HOME.fullmatch(whole) or _GLOB_TOP.fullmatch(whole)) or _may_be_system(whole)
 
 
 def is_device(path: str) -> bool:
@@ -64,16 +57,20 @@ def is_critical(path: str) -> bool:
 
 def is_settings(path: str) -> bool:
     """Return whether the path is a settings file that determines what an editor, an agent, a shell or git runs."""
-    normal = _normal(path)
-    parts = normal.casefold().split("/")
-    if not _SETTINGS_FOLDERS.isdisjoint(parts[:-1]) or _SETTINGS_PATH.search(normal.casefold()):
-        return True
-    return bool(_SETTINGS_NAMES.fullmatch(parts[-1]))
+    return sensitive.is_settings([part for part in _normal(path).split("/") if part])
 
 
 def joined(folder: str, path: str) -> str:
     """Return `path` as seen after `cd folder`."""
     return path if path.startswith(("/", "~")) or not folder else f"{folder[:_LONGEST]}/{path}"
+
+
+def _may_be_system(path: str) -> bool:
+    """Return whether a pattern of file names, such as `/e*c`, matches a folder of the system."""
+    if not path.startswith("/") or not _PATTERN.search(path) or len(path) > _LONGEST_PATTERN:
+        return False
+    alike = (name for name in _SYSTEM if name.count("/") == path.count("/"))
+    return any(fnmatch.fnmatchcase(name, path) for name in alike)
 
 
 def _whole(path: str) -> str:

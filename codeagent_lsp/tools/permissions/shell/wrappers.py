@@ -10,25 +10,20 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from codeagent_lsp.tools.permissions.shell.git_words import inner_git
+from codeagent_lsp.tools.permissions.shell.inner_command import Inner
 from codeagent_lsp.tools.permissions.shell.reading import Invocation
 
 SHELLS = frozenset(("bash", "sh", "zsh", "dash", "ksh", "ash", "fish", "mksh", "rbash", "csh", "tcsh"))
 INTERPRETERS = re.compile(r"(?:python|perl|ruby|node|nodejs|php|lua|awk|gawk|mawk|pypy|bun|deno|osascript)[\d.]*")
 _MAX_EXECS = 16
+_MAX_ITEMS = 64
 _ASSIGNMENT = re.compile(r"\w+=")
 _SPAWN = re.compile(
     r"(?:system|popen|exec\w{0,8}|spawn\w{0,8}|run|call|check_call|check_output|shell_exec|passthru|getoutput|sh)"
     r"\s{0,9}\(?\s{0,9}\[?\s{0,9}[rbf]?(['\"])(?P<script>(?:\\.|(?!\1).)*)\1(?P<rest>(?:\s{0,9},\s{0,9}['\"][^'\"]*['\"])*)",
     re.DOTALL,
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Inner:
-    """The target of a wrapper: either the words of a command or the text of a script."""
-
-    words: tuple[str, ...] = ()
-    script: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +90,12 @@ def inner(command: Invocation) -> tuple[Inner, ...]:
     found: list[Inner] = []
     if name in _PREFIXES:
         found.extend(_after_prefix(_PREFIXES[name], words))
+    if name == "xargs":
+        found = [_with_items(part, command.stdin or "") for part in found]
+    if name == "git":
+        found.extend(inner_git(words))
+    if name.startswith("git-"):
+        found.append(Inner(words=("git", name[4:], *words[1:])))
     if name in _SCRIPTS:
         found.extend(_SCRIPTS[name](words))
     if name in SHELLS:
@@ -125,6 +126,12 @@ def _after_prefix(prefix: _Prefix, words: Sequence[str]) -> list[Inner]:
             break
     rest = tuple(words[place + skip :]) if words[place - 1 : place] == ("--",) else tuple(words[place:])
     return scripts + ([Inner(words=rest)] if rest else [])
+
+
+def _with_items(part: Inner, stdin: str) -> Inner:
+    """Return the command that `xargs` runs with the items of its input behind it."""
+    items = stdin.replace("\\0", " ").replace("\0", " ").split()[:_MAX_ITEMS]
+    return Inner(words=(*part.words, *items)) if part.words else part
 
 
 def _shell(command: Invocation) -> list[Inner]:
@@ -184,6 +191,10 @@ def _option(words: Sequence[str]) -> list[Inner]:
     return [Inner(script=given) for given in _valued(words, "--command")]
 
 
+def _aliases(words: Sequence[str]) -> list[Inner]:
+    return [Inner(script=word.partition("=")[2]) for word in words[1:_MAX_ITEMS] if "=" in word]
+
+
 def _first(words: Sequence[str]) -> list[Inner]:
     return [Inner(script=words[1])] if len(words) > 1 else []
 
@@ -195,4 +206,5 @@ _SCRIPTS: dict[str, Callable[[Sequence[str]], list[Inner]]] = {
     "runuser": _option,
     "script": _option,
     "trap": _first,
+    "alias": _aliases,
 }

@@ -27,6 +27,26 @@ NEVER = [
     *("echo a > /etc/passwd", "echo a | tee -a /etc/sudoers", "echo b > /proc/sysrq-trigger", "cp a /etc/shadow"),
 ]  # fmt: skip
 
+CLOSER = [
+    *("rm --recur --forc /", "rm --r ~", "rm --no-preserve-r -r a", "rm --no -r a", "chmod --recurs 777 /"),
+    *("rm -rf ${HOME:?}", 'rm -rf "${HOME:?no home}"', "rm -rf ${HOME%/}", "rm -rf ${HOME:-a}", "rm -rf ${A:-/}"),
+    *("rm -rf /e*c", "rm -rf /us?", "rm -rf /u[s]r/lib*", "rm -rf /va*/l?b"),
+    *("echo / | xargs rm -rf",),
+    *("xargs rm -rf <<< /", "printf '%s\\0' ~ | xargs -0 rm -rf", "echo a / | xargs -n1 rm -r"),
+    *("find / | xargs rm -rf", "find ~ -print0 | xargs -0 rm -r", "find / -name '*' -delete"),
+    *("find / -exec sh -c 'rm -rf \"$1\"' _ {} +", "find / -type f -exec shred {} +"),
+    *("rsync -a --delete empty/ /",),
+    *("rsync --delete -r x/ /home/", "rsync -a --dele e/ ~", "rsync -a --delete-after e/ ~/"),
+    *("rsync -a --delete e/ me@host:/", "rsync -a --delete e/ host:~/"),
+    *("rm -rf ~/..", "rm -rf $HOME/../", "rm -rf ~/./.."),
+    *("python3 -c \"import shutil,os; shutil.rmtree(os.path.expanduser('~'))\"",),
+    *("python3 -c 'import shutil,pathlib; shutil.rmtree(pathlib.Path.home())'",),
+    *("python3 -c 'import os,shutil; shutil.rmtree(os.environ[\"HOME\"])'",),
+    *("node -e 'fs.rmSync(os.homedir(), {recursive: true})'", "ruby -e 'FileUtils.rm_rf(Dir.home)'"),
+    *("git -c alias.x='!rm -rf /' x", "git -c core.pager='rm -rf /' log", "git submodule foreach 'rm -rf /'"),
+    *("git rebase -x 'rm -rf /' main", "git bisect run rm -rf /", "alias l='rm -rf /'"),
+]  # fmt: skip
+
 DISGUISED = [
     *("sudo rm -rf /", "sudo -u root -n rm -rf /", "env A=b rm -rf /", "env -S 'rm -rf /'", "nice -n 5 rm -rf /"),
     *("nohup rm -rf / &",),
@@ -88,6 +108,7 @@ BOMBS = [
         "ruby -e 'loop { fork }'",
         "python -c 'import os\nwhile 1: os.fork()'",
     ),
+    *("yes | while read; do sh -c x & done", "cat /dev/zero | while IFS= read -r a; do x & done"),
     *("sudo bash -c 'f(){ f|f& };f'", "f(){ while true; do f & done; }; f"),
 ]
 
@@ -140,6 +161,12 @@ NOT_DENIED = [
     *("echo a > /dev/tcp/x/1", "cat /dev/sda"),
     *("mkfs --help", "fdisk -l /dev/sda", "shred a.txt", "chmod -R 755 src", "chmod 755 /", "mv a /tmp"),
     *("find / -name core -delete", "find . -delete"),
+    *("find . -name x -exec rm -rf {} +", "find src -type d | xargs rm -rf", "find / -name '*.core' -delete"),
+    *("rsync --delete -a a/ b/", "rsync -a a/ ~/"),
+    *("rsync --delete a/ host:/srv/a", "rm -rf ~/a/..b", "rm -rf /tmp*", "rm -rf /tmp/e*c"),
+    *("rm --verbose /", "rm --dir /"),
+    *("echo / | xargs ls -d", "xargs rm <<< /", "seq 3 | while read x; do a & done", "rm -rf ${A:?}/x"),
+    *("python3 -c 'import shutil; shutil.rmtree(\"build\")'", "git -c user.name='rm -rf /' commit"),
     *("systemctl status", "init", "kill -9 123", "kill -1 123", "kill %1", "pkill -1 x", "npm init 0"),
     *("shutdown --help", "crontab -l"),
     *("git config user.name x", "git config --global --list", "git config --global user.name", "code ."),
@@ -155,7 +182,7 @@ NOT_DENIED = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("command", [*NEVER, *DISGUISED, *BOMBS, *SETTINGS])
+@pytest.mark.parametrize("command", [*NEVER, *CLOSER, *DISGUISED, *BOMBS, *SETTINGS])
 def test_it_is_denied_whatever_the_user_allows(command: str) -> None:
     assert judge(command, allow=("*",)).decision == "deny"
 

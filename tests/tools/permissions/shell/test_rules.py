@@ -97,6 +97,33 @@ def test_ask_and_deny_rules_see_through_everything(command: str) -> None:
     assert "rm *" in judge(command, deny=("rm *",)).reasons[0]
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        *("git -C sub push", "git -c user.name=x push", "git --git-dir=.git push", "git --git-dir .git push origin"),
+        *("git --work-tree=. -P push", "git -c alias.x=push x", "git -c alias.x=push X", "git -c ALIAS.x='push -f' x"),
+        *("git -c alias.x=y -c alias.y=push x", "git -c alias.x='!git push' x", "/usr/bin/git -C . push", "git-push"),
+        *("git -c core.pager='git push' log", "git submodule foreach git push", "git rebase --exec='git push' main"),
+        *("alias p='git push'\np", "sudo git -C . push", "npm --prefix sub publish", "npm --silent publish --tag x"),
+        *("find . -exec git -C {} push \\;", "xargs git <<< push"),
+    ],
+)  # fmt: skip
+def test_deny_rules_see_through_options_before_the_subcommand_and_aliases(command: str) -> None:
+    assert judge(command, allow=("*",), deny=("git push *", "npm publish*")).decision == "deny"
+
+
+def test_options_before_a_subcommand_cover_no_more_than_it() -> None:
+    for command in ("git -C push status", "git -c push.default=x status", "git -c alias.x=push status", "git"):
+        assert judge(command, deny=("git push *",)).decision == "ask"
+
+
+def test_a_git_alias_is_allowed_only_by_a_rule_that_names_it() -> None:
+    assert judge("git log", allow=("git *",)).decision == "allow"
+    for command in ("git p", "git -c alias.x=log x", "git --no-pager lg"):
+        assert judge(command, allow=("git *", "*")).decision == "ask"
+    assert judge("git lg -5", allow=("git lg *",)).decision == "allow"
+
+
 def test_deny_and_ask_rules_are_read_widely_and_allow_rules_narrowly() -> None:
     assert judge("rmdir a", deny=("rm*",)).decision == "deny"
     assert judge("rmdir a", allow=("rm*",)).decision == "ask"
