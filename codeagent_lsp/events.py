@@ -1,8 +1,7 @@
 """The closed union of all events: what sessions store, what clients get, and what progress is made from.
 
-Events are the only way from the agent back to the editor. An event is a frozen value with a `type`; the session sets
-`session_id`, `run_id`, `seq` and `ts` (seconds since the epoch) when it accepts it. `None` is left out when an event is
-written as a mapping. Error text is always `error`, changed files are always `files_changed`.
+An event is a frozen value with a `type`; the session sets `session_id`, `run_id`, `seq` and `ts` (seconds since the
+epoch) when it accepts it. `None` is left out in mappings. Errors are always `error`, changed files `files_changed`.
 """
 
 from __future__ import annotations
@@ -355,12 +354,13 @@ class ApprovalResolved(Event, name="approval_resolved"):
 
 @dataclass(frozen=True, kw_only=True)
 class QuestionAsked(Event, name="question_asked"):
-    """The agent asks; empty `choices` mean free text."""
+    """The agent asks; empty `choices` mean free text, which with `secret` is never shown."""
 
     request_id: str = ""
     title: str = ""
     detail: str = ""
     choices: tuple[str, ...] = ()
+    secret: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

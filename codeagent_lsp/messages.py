@@ -61,7 +61,8 @@ class ToolError:
 class ToolResult:
     """The result of a tool call: `text` is for the model, `data` for programs.
 
-    `stats` holds `time_ms`; `context` holds `cwd` and `params_input`.
+    `stats` holds `time_ms`; `context` holds `cwd` and `params_input`. `failed` says how a program that the tool has run
+    has failed, for example `exit code 1`; the call of the tool itself is `ok`.
     """
 
     status: Status
@@ -70,6 +71,7 @@ class ToolResult:
     error: ToolError | None = None
     stats: Mapping[str, float] = field(default_factory=dict)
     context: Mapping[str, Any] = field(default_factory=dict)
+    failed: str = ""
 
     @property
     def ok(self) -> bool:

@@ -99,8 +99,8 @@ COMMANDS: tuple[Command, ...] = (
     Command("codeagent.pending", "Open approvals and questions."),
     Command(
         "codeagent.respond",
-        "Answers an approval or a question; the first answer wins.",
-        (_needs("requestId"), _needs("answer", "any")),
+        "Answers an approval or a question; the first answer wins. Without an answer, the question is shown again.",
+        (_needs("requestId"), _may("answer", "any")),
     ),
     Command("codeagent.review", "Shows the changes of a run as a diff.", (_needs("runId"),)),
     Command(

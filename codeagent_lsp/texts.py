@@ -381,6 +381,7 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
     "ended.stopped": ("Stopped without an answer.", "已停止，没有答案。"),
     "ended.rejected": ("Discarded.", "已放弃。"),
     "lens.changes": ("Agent: {count} changed file(s) ·", "代理：{count} 个已更改文件 ·"),
+    "lens.answer": ("Answer…", "回答…"),
     "lens.question": ("Agent asks: {title} ·", "代理提问：{title} ·"),
     "action.explain": ("Agent: Explain", "代理：解释"),
     "action.fix": ("Agent: Fix", "代理：修复"),

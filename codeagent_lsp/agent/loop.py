@@ -286,8 +286,9 @@ def call_data(call: ToolCall) -> dict[str, object]:
 
 def result_event(call: ToolCall, result: ToolResult) -> events.ToolFinished:
     """Return the event for a tool result."""
-    error = None if result.error is None else result.error.message
-    return events.ToolFinished(tool=call.name, success=result.ok, output=result.text, error=error, call_id=call.id)
+    error = result.error.message if result.error is not None else result.failed or None
+    ok = result.ok and not result.failed
+    return events.ToolFinished(tool=call.name, success=ok, output=result.text, error=error, call_id=call.id)
 
 
 def usage_event(reply: Reply) -> events.UsageReported:

@@ -35,8 +35,9 @@ def pending_changes(run_id: str, paths: tuple[str, ...], language: str) -> tuple
 
 
 def pending_question(request_id: str, title: str, choices: tuple[str, ...], uri: str | None, language: str) -> Waiting:
-    """Return the offer for an open question, with one action for each of at most 5 choices."""
+    """Return the offer for an open question: at most 5 of its choices, or where it asks for text, to show it again."""
     offers = tuple((choice, "codeagent.respond", {"requestId": request_id, "answer": choice}) for choice in choices[:5])
+    offers = offers or ((text("lens.answer", language), "codeagent.respond", {"requestId": request_id}),)
     return Waiting("question", text("lens.question", language, title=title[:80]), uri, offers)
 
 

@@ -1,4 +1,5 @@
-"""Bundles the output of a command into few events: whole lines, at most ten times a second, limited in total.
+"""Bundles the output of a command into few events: whole lines, at most ten times a second, limited in total. A line
+that has no end for half a second, as a prompt has none, is passed on as it is.
 
 Not here: the output that a command's result keeps (`shadow/output.py`).
 """
@@ -11,6 +12,8 @@ from collections.abc import Callable
 from codeagent_lsp.shadow.shell import Stream
 
 INTERVAL = 0.1
+PATIENCE = 5
+"""How many intervals the beginning of a line waits for its end."""
 PIECE = 8 * 1024
 TOTAL = 256 * 1024
 
@@ -25,6 +28,7 @@ class OutputStream:
         self._left = total
         self._waiting: list[tuple[Stream, str]] = []
         self._timer: asyncio.TimerHandle | None = None
+        self._waited = 0
 
     def write(self, stream: Stream, text: str) -> None:
         """Buffer printed text; whole lines are passed on within a tenth of a second."""
@@ -43,15 +47,17 @@ class OutputStream:
         self._waiting = []
 
     def _tick(self) -> None:
-        """Pass on whole lines; the beginning of a line waits for its end."""
+        """Pass on whole lines; the beginning of a line waits for its end, but not for long."""
         self._timer = None
         ready = self._waiting
         self._waiting = []
-        if ready and not ready[-1][1].endswith("\n"):
+        self._waited = 0 if any("\n" in text for _, text in ready) else self._waited + 1
+        if ready and not ready[-1][1].endswith("\n") and self._waited < PATIENCE:
             stream, text = ready.pop()
             head, newline, tail = text.rpartition("\n")
             ready = [*ready, (stream, head + newline)] if newline else ready
             self._waiting = [(stream, tail)]
+            self._timer = asyncio.get_running_loop().call_later(INTERVAL, self._tick)
         self._pass_on(ready)
 
     def _pass_on(self, pieces: list[tuple[Stream, str]]) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import uuid
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from codeagent_lsp import events
@@ -69,6 +69,13 @@ class Inbox:
         """Return the open questions, the oldest first."""
         return tuple(self._open.values())
 
+    def find(self, request_id: str) -> OpenQuestion:
+        """Return an open question. SessionError if it is not open."""
+        item = self._open.get(request_id)
+        if item is None or item.answer.done():
+            raise SessionError("question.closed", request=request_id)
+        return item
+
     async def ask(self, run_id: str, question: Question, emit: Callable[[events.Event], None]) -> Answer:
         """Ask the user and return the answer, None if there is none in time; emit question and answer as events."""
         request_id = uuid.uuid4().hex
@@ -92,9 +99,7 @@ class Inbox:
         """Answer an open question; None for no answer. SessionError if the question is not open, the answer is not
         among its choices, or it takes exactly one.
         """
-        item = self._open.get(request_id)
-        if item is None or item.answer.done():
-            raise SessionError("question.closed", request=request_id)
+        item = self.find(request_id)
         choices = item.question.choices
         if answer is not None and choices and not set(answer) <= set(choices):
             raise SessionError("question.choices", choices=", ".join(choices))
@@ -112,7 +117,8 @@ class Inbox:
 def _asked(item: OpenQuestion) -> events.Event:
     question = item.question
     cls = events.ApprovalRequested if question.kind == "approval" else events.QuestionAsked
-    return cls(request_id=item.request_id, title=question.title, detail=question.detail, choices=question.choices)
+    asked = cls(request_id=item.request_id, title=question.title, detail=question.detail, choices=question.choices)
+    return replace(asked, secret=True) if isinstance(asked, events.QuestionAsked) and question.secret else asked
 
 
 def _answered(item: OpenQuestion, answer: Answer) -> events.Event:

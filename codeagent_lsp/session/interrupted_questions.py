@@ -1,16 +1,21 @@
-"""Lists the questions that were open when the server's process died, and whose answers no run waits for any more.
+"""The questions that were open when the server's process died, and whose answers no run waits for any more.
 
-They are listed, shown once, and closed when the session is used again. Their subjects can be decided in other ways:
-staged changes can be applied, a plan's step retried or skipped, and the user may ask anew.
+Approvals are listed, told once, and closed when the session is used again: their subjects can be decided in other ways,
+as staged changes can be applied and a plan's step retried. What the agent wanted to know is asked again, and the answer
+begins a new run of the session; until then it survives every further end of the process.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from codeagent_lsp import events
+from codeagent_lsp.session.inbox import Inbox
+from codeagent_lsp.session.request import RunRequest
 from codeagent_lsp.session.session import Session
 from codeagent_lsp.texts import text
+from codeagent_lsp.tools.asking import Question
 
 MOST_TOLD = 3
 
@@ -31,9 +36,29 @@ def lapsed(session: Session) -> list[dict[str, Any]]:
     ]
 
 
+async def asked_again(session: Session, inbox: Inbox, start: Callable[[RunRequest, str], str]) -> None:
+    """Ask the agent's questions of interrupted runs again; `start` begins a run of this session with each answer."""
+    open_now = [
+        (run.run_id, asked)
+        for run in session.context.runs.values()
+        if run.torn
+        for asked in run.unanswered.values()
+        if isinstance(asked, events.QuestionAsked) and not asked.secret
+    ]
+    shown = {(item.run_id, item.question.title) for item in inbox.open()}
+    for run_id, asked in open_now:
+        if (run_id, asked.title) in shown:
+            continue
+        question = Question("question", asked.title, asked.choices, asked.detail)
+        answer = await inbox.ask(run_id, question, lambda event: None)  # the log has the question already
+        if answer:
+            words = f"{asked.title}\n\n{', '.join(answer)}"
+            start(RunRequest("run", words, asked.title), session.session_id)
+
+
 def lapsed_line(session: Session, language: str) -> str:
     """Return a sentence for the user that names these questions, at most 3 of them; '' if there are none."""
-    titles = [question["title"] for question in lapsed(session)]
+    titles = [question["title"] for question in lapsed(session) if question["kind"] == "approval"]
     if not titles:
         return ""
     more = f", … ({len(titles)})" if len(titles) > MOST_TOLD else ""

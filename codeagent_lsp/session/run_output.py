@@ -1,4 +1,5 @@
-"""Emits the events of one run, asks its questions, and looks up its sentences in the user's language.
+"""Emits the events of one run, what its commands print included, asks its questions, and looks up its sentences in the
+user's language.
 
 The first event that a client gets is the run's mode. Events before it are held back, and stored and sent right after
 it; internal events, which clients never get, are stored at once.
@@ -8,9 +9,11 @@ from __future__ import annotations
 
 from codeagent_lsp import events
 from codeagent_lsp.errors import CodeAgentError, ErrorCode, UserError
+from codeagent_lsp.session.command_output import OutputStream
 from codeagent_lsp.session.services import Services
 from codeagent_lsp.session.session import Session
 from codeagent_lsp.session.state import RunRecord
+from codeagent_lsp.shadow.shell import Stream
 from codeagent_lsp.texts import text
 from codeagent_lsp.tools.asking import Question
 
@@ -28,6 +31,7 @@ class RunOutput:
         self._services = services
         self._begun = record.status != "running"
         self._held: list[events.Event] = []
+        self._printed = OutputStream(self._emit_printed)
 
     def begin(self, mode: events.Mode) -> None:
         """Emit the run's mode, then the events held back; nothing if the mode was emitted before."""
@@ -42,13 +46,28 @@ class RunOutput:
             self._session.emit(self._record.run_id, event)
 
     def emit(self, event: events.Event) -> None:
-        """Store an event and send it to the listeners; hold it back while the run's mode is unknown."""
+        """Store an event and send it to the listeners; hold it back while the run's mode is unknown. What commands have
+        printed before comes before it.
+        """
+        if not event.transient:
+            self.flush()
         if not self._begun and not event.internal:
             if isinstance(event, _TELLS_NO_MODE):
                 self._held.append(event)
                 return
             self.begin(_mode(event))
         self._session.emit(self._record.run_id, event)
+
+    def printed(self, stream: Stream, text: str) -> None:
+        """Emit what a command prints, in pieces of whole lines; a line that waits for its end is emitted, too."""
+        self._printed.write(stream, text)
+
+    def flush(self) -> None:
+        """Emit what commands have printed until now."""
+        self._printed.close()
+
+    def _emit_printed(self, stream: Stream, text: str) -> None:
+        self.emit(events.StepOutput(step_id=self._record.step_id or None, content=text))
 
     async def ask(self, question: Question) -> tuple[str, ...] | None:
         """Ask the user and return the answer; None if there is none."""

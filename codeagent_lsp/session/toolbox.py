@@ -13,7 +13,6 @@ from codeagent_lsp.environments.serving import Screens
 from codeagent_lsp.errors import SettingError, ToolFailed
 from codeagent_lsp.index.port import CodeIndex
 from codeagent_lsp.llm.model import Model
-from codeagent_lsp.session.command_output import OutputStream
 from codeagent_lsp.session.proposal import Proposal
 from codeagent_lsp.session.redaction.audited_shell import AuditedShell
 from codeagent_lsp.session.redaction.redactor import OpenRecords
@@ -51,7 +50,6 @@ class Toolbox:
         self._services = services
         self._proposal = proposal
         self._output = output
-        self._command_output = OutputStream(lambda stream, text: output.emit(events.StepOutput(content=text)))
 
     @property
     def isolation(self) -> Isolation | None:
@@ -92,14 +90,14 @@ class Toolbox:
             asker=output,
             words=output.text,
             note=lambda line: output.emit(events.StatusChanged(message=line)),
-            output=self._command_output.write,
+            output=output.printed,
             shell=self.shell,
             no_shell=self.no_shell,
         )
 
     def close(self) -> None:
         """Pass on the last output of commands."""
-        self._command_output.close()
+        self._output.flush()
 
     def _complete(self, model: Model | None, reply_tokens: int) -> Complete | None:
         if model is None:

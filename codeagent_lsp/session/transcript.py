@@ -27,7 +27,7 @@ def _block(event: events.Event) -> str:
             return f"\n## {_line(event.title or event.task)}\n\n{_quoted(event.task)}"
         case events.MessageAdded() if event.message.get("role") == "assistant":
             content = str(event.message.get("content", "")).strip()
-            return f"{content}\n\n" if content else ""
+            return f"\n{content}\n\n" if content else ""  # after a list of calls, it would join the last one
         case events.ToolCalls():
             return "".join(f"- `{_call(call)}`\n" for call in event.calls)
         case events.ToolFinished(success=False):

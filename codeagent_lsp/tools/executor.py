@@ -180,7 +180,7 @@ class ToolExecutor:
         except OSError as error:
             result = _failure("failed", ErrorCode.EXECUTION_ERROR, f"{type(error).__name__}: {error}")
         else:
-            return ToolResult("ok", output.text, output.data), "success"
+            return ToolResult("ok", output.text, output.data, failed=output.failed), "success"
         return result, "failure" if result.error and result.error.type in _FAILURES else "neither"
 
     def _with_permission(self, handler: Handler) -> Handler:

@@ -39,10 +39,13 @@ Example = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class ToolOutput:
-    """The result of a tool: `text` for the model, `data` for programs."""
+    """The result of a tool: `text` for the model, `data` for programs. `failed` says in a few words how a program that
+    the tool has run has failed; the tool itself has not.
+    """
 
     text: str
     data: Any = None
+    failed: str = ""
 
 
 class Tool(ABC, Generic[P]):

@@ -189,6 +189,23 @@ def test_a_free_answer_is_sent_when_its_document_is_saved(start: StartEditor, wo
     assert "Ada" in editor.command("codeagent.session.export", sessionId=session["sessionId"])["markdown"]
 
 
+def test_a_question_for_text_has_an_action_and_a_lens_that_show_it_again(start: StartEditor, workspace: Path) -> None:
+    editor = start(call("AskUser", questions=[{"text": "Which name?"}], format="single"), say("Hello."))
+    uri = editor.open(workspace / "a.py", "x\n")
+    editor.command("codeagent.run", task="ask")
+    editor.wait_until(lambda: bool(editor.shown))
+    (lens,) = editor.client.result("textDocument/codeLens", {"textDocument": {"uri": uri}})
+    assert "Which name?" in lens["command"]["title"]
+    here = {"start": {"line": 0, "character": 0}, "end": {"line": 0, "character": 0}}
+    given = {"textDocument": {"uri": uri}, "range": here, "context": {"diagnostics": []}}
+    actions = editor.client.result("textDocument/codeAction", given)
+    assert any("Which name?" in action["title"] for action in actions)
+    command = lens["command"]
+    editor.client.result("workspace/executeCommand", {"command": command["command"], "arguments": command["arguments"]})
+    editor.wait_until(lambda: len(editor.shown) == 2)
+    assert [item["kind"] for item in editor.command("codeagent.pending")] == ["question"]
+
+
 def test_an_answer_document_saved_empty_answers_nothing(start: StartEditor, workspace: Path) -> None:
     editor = start(call("AskUser", questions=[{"text": "Which name?"}], format="single"), say("Hello."))
     editor.command("codeagent.run", task="ask")

@@ -102,6 +102,28 @@ def test_a_kill_while_the_question_is_open_loses_nothing(start: StartEditor, wor
 
 
 @pytest.mark.slow
+def test_what_the_agent_wants_to_know_survives_kills(start: StartEditor, workspace: Path) -> None:
+    """It is asked again in every new process, and the answer begins a run of the session."""
+    asks = call("AskUser", questions=[{"text": "Which name?", "options": ["Ada", "Bob"]}], format="single")
+    unanswered = {"window/showMessageRequest": lambda params: NO_ANSWER}
+    editor = start(asks, say("Hello."), answers=unanswered)
+    run = editor.command("codeagent.run", task="greet")
+    for _ in range(2):
+        _until_asked(editor)
+        editor.client.process.kill()
+        editor.client.process.wait()
+        editor = start(say("Hello, Ada."), answers=unanswered)
+        editor.command("codeagent.session.resume", sessionId=run["sessionId"])
+        editor.command("codeagent.session.resume", sessionId=run["sessionId"])
+    _until_asked(editor)
+    (question,) = editor.command("codeagent.pending")
+    assert "Which name?" in question["title"]
+    editor.command("codeagent.respond", requestId=question["requestId"], answer="Ada")
+    editor.wait_until(lambda: "Hello, Ada." in _log(workspace))
+    assert pending_kinds(editor) == []
+
+
+@pytest.mark.slow
 def test_an_applied_run_can_be_undone_after_a_restart(start: StartEditor, workspace: Path) -> None:
     editor = start(edit("a.py", "x = 1", "x = 2"), say("Done."))
     editor.open(workspace / "a.py", "x = 1\ny\nz\n")
@@ -227,6 +249,10 @@ def test_nothing_is_left_of_a_deleted_session(start: StartEditor, workspace: Pat
     editor.wait_until(lambda: left() == [] and not list(state.glob("layers/*")))
     assert editor.close() == 0
     assert left() == []
+
+
+def _until_asked(editor: StockEditor) -> None:
+    editor.wait_until(lambda: pending_kinds(editor) == ["question"])
 
 
 def _log(workspace: Path) -> str:

@@ -80,3 +80,12 @@ async def test_nothing_is_left_behind() -> None:
     output.write("stdout", "x")
     output.close()
     assert not [handle for handle in getattr(asyncio.get_running_loop(), "_scheduled", []) if not handle.cancelled()]
+
+
+async def test_a_line_without_an_end_is_shown_in_the_end() -> None:
+    """A prompt or a progress bar has none."""
+    shown: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+    output = OutputStream(lambda _, text: shown.set_result(text))
+    output.write("stdout", "Proceed? ")
+    assert await asyncio.wait_for(shown, 30) == "Proceed? "
+    output.close()

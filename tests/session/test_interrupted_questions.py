@@ -41,8 +41,12 @@ async def test_what_was_open_is_listed_and_told(tmp_path: Path, reply: ScriptedR
     (found,) = lapsed(session)
     assert (found["runId"], found["kind"]) == (run_id, kind)
     assert title in found["title"]
-    assert found["title"] in lapsed_line(session, "en")
-    assert found["title"] in lapsed_line(session, "zh-cn")
+    for language in ("en", "zh-cn"):  # a question is asked again instead
+        assert (
+            lapsed_line(session, language) == ""
+            if kind == "question"
+            else found["title"] in lapsed_line(session, language)
+        )
     assert made.inbox.open() == ()
     assert made.manager.runs.get(run_id).record.status == "interrupted"
 

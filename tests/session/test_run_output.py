@@ -73,3 +73,19 @@ def test_a_run_that_is_over_speaks_at_once_and_begins_again_when_it_goes_on(tmp_
     output.emit(events.StatusChanged(message="x"))
     output.begin_again("plan")
     assert heard(made) == ["status", "response_start"]
+
+
+async def test_what_is_printed_comes_in_its_step_before_what_happens_next(tmp_path: Path) -> None:
+    """Also a line without an end, which else would wait for the next command's."""
+    made = world(tmp_path)
+    output = output_of(made)
+    output._record.step_id = "s1"
+    output.begin("direct")
+    output.printed("stdout", "first\nwithout an end")
+    output.emit(events.ToolFinished(tool="run_cmd", success=True))
+    output._record.step_id = "s2"
+    output.printed("stdout", "next\n")
+    output.emit(events.ToolFinished(tool="run_cmd", success=True))
+    told = [event for event in made.events if isinstance(event, events.StepOutput | events.ToolFinished)]
+    shown = [(event.step_id, event.content) if isinstance(event, events.StepOutput) else "end" for event in told]
+    assert shown == [("s1", "first\nwithout an end"), "end", ("s2", "next\n"), "end"]

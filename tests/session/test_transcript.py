@@ -151,3 +151,9 @@ def test_titles_and_questions_are_inert_too() -> None:
         events.RunCompleted(status="stopped", summary=bad),
     ):
         assert "![" not in block(event)
+
+
+def test_an_answer_after_calls_is_a_paragraph_of_its_own() -> None:
+    calls = events.ToolCalls(calls=({"id": "1", "name": "grep", "arguments": {"pattern": "x"}},))
+    answer = events.MessageAdded(message={"role": "assistant", "content": "It is there."})
+    assert "`\n\nIt is there.\n" in render([calls, answer])

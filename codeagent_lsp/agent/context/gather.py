@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from itertools import islice
 from pathlib import PurePath
 
+from codeagent_lsp.agent.context.history import whole_file
 from codeagent_lsp.errors import AgentError
 from codeagent_lsp.tools.files.read_tools import LARGE_FILE_LINES, render
 from codeagent_lsp.workspace.files.file_view import FileView
@@ -54,11 +55,12 @@ def starting_context(
         except AgentError:
             continue
         name, text = view.roots.relative(path), render(file)
-        part = "whole" if len(split_lines(file.text)) <= LARGE_FILE_LINES else "beginning of the"
+        whole = len(split_lines(file.text)) <= LARGE_FILE_LINES
+        part = "whole" if whole else "beginning of the"
         if stands(name, text):
             parts.append(f"The {part} file {name} stands above, unchanged.")
             continue
-        shown = f"The {part} file {name}, as it is now:\n{text}"
+        shown = whole_file(name, text) if whole else f"The beginning of the file {name}, as it is now:\n{text}"
         if len(shown) <= left and not view.roots.is_secret(path):
             parts.append(shown)
             left -= len(shown)

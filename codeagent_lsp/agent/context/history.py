@@ -96,7 +96,14 @@ def reference(messages: Sequence[Message], call: ToolCall, text: str) -> str | N
             return f"{UNCHANGED} (call {message.tool_call_id})." if message.content == text else None
         if message.name == SUMMARY and len(call.arguments) == 1 and rendered(path, text) in message.content:
             return f"{UNCHANGED}: {path} stands in full in the summary of the conversation."
+        if message.name == NOTE and len(call.arguments) == 1 and whole_file(path, text) in message.content:
+            return f"{UNCHANGED}: {path} stands in full in the note before the task."
     return None
+
+
+def whole_file(path: str, text: str) -> str:
+    """Format a whole file that is put into the conversation before it is asked for."""
+    return f"The whole file {path}, as it is now:\n{text}"
 
 
 def open_calls(messages: Sequence[Message]) -> list[tuple[str, str]]:

@@ -14,7 +14,10 @@ def question_commands(backend: Backend) -> Table:
     """Return the handlers by command name."""
 
     def respond(given: Arguments) -> dict[str, bool]:
-        answer = given["answer"]
+        answer = given.get("answer")
+        if answer is None:
+            backend.prompts.show(backend.inbox.find(given["requestId"]))
+            return {"ok": True}
         titles = tuple(map(str, answer)) if isinstance(answer, list) else (str(answer),)
         backend.inbox.respond(given["requestId"], titles)
         return {"ok": True}

@@ -13,7 +13,7 @@ from codeagent_lsp.server.announcer import transcript_name
 from codeagent_lsp.server.commands.arguments import Arguments, Later, Table
 from codeagent_lsp.server.plans import plan_name
 from codeagent_lsp.server.reviews import review_name
-from codeagent_lsp.session.interrupted_questions import lapsed, lapsed_line
+from codeagent_lsp.session.interrupted_questions import asked_again, lapsed, lapsed_line
 from codeagent_lsp.session.transcript import render
 
 if TYPE_CHECKING:
@@ -46,6 +46,7 @@ class SessionCommands:
         session = self._manager.resume(given["sessionId"])
         if words := lapsed_line(session, self._backend.front.language()):
             self._backend.announcer.tell(words, types.MessageType.Warning)
+        self._later(asked_again(session, self._backend.inbox, self._manager.start))
         answer = {"sessionId": session.session_id, "title": session.context.title, "runs": len(session.context.runs)}
         return {**answer, "lapsed": lapsed(session)}
 

@@ -5,6 +5,7 @@ All methods block; call them in a thread. Not here: what is in the texts (`codeb
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from codeagent_lsp.errors import AgentError
@@ -46,11 +47,12 @@ class Reach:
         return found
 
     def with_word(self, name: str, paths: Iterable[str]) -> list[str]:
-        """Return those of the files whose text contains a name."""
+        """Return those of the files whose text has a name as a whole word."""
+        word = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)")
         return [
             path
             for path in paths
-            if grammar_of(path) is not None and name in (self._read(path) or "") and self.may_show(path)
+            if grammar_of(path) is not None and word.search(self._read(path) or "") and self.may_show(path)
         ]
 
     def parsed(self, path: str) -> SourceFile | None:

@@ -69,7 +69,9 @@ class RunCmd(Tool[RunCmdParameters]):
             whole=True,
         )
         result = await _run(shell, command, context)
-        return ToolOutput(told(result, context.view.roots) + await _kept(result, context), result)
+        text = told(result, context.view.roots) + await _kept(result, context)
+        done = result.finished.exit_code == 0 and result.finished.ending not in _STOPPED
+        return ToolOutput(text, result, failed="" if done else _ending(result))
 
 
 def shell_of(context: ToolContext) -> Shell:
@@ -97,8 +99,7 @@ def told(result: CommandResult, roots: Roots) -> str:
     """Return the text for the model: the output, the exit code, the written files."""
     finished = result.finished
     parts = [finished.output.rstrip("\n")] if finished.output.strip() else ["(no output)"]
-    ending = _STOPPED.get(finished.ending, f"exit code {finished.exit_code}")
-    parts.append(f"[{ending}, {finished.seconds:.1f} s{_where(result)}]")
+    parts.append(f"[{_ending(result)}, {finished.seconds:.1f} s{_where(result)}]")
     if result.staged:
         parts.append(f"Staged from what it wrote: {_names(map(roots.relative, result.staged))}")
     if result.left_out:
@@ -106,6 +107,11 @@ def told(result: CommandResult, roots: Roots) -> str:
         more = len(result.left_out) - MAX_NAMED
         parts.extend([f"(and {more} more)"] if more > 0 else [])
     return "\n".join(parts)
+
+
+def _ending(result: CommandResult) -> str:
+    finished = result.finished
+    return _STOPPED.get(finished.ending, f"exit code {finished.exit_code}")
 
 
 async def _run(shell: Shell, command: Command, context: ToolContext) -> CommandResult:

@@ -24,7 +24,7 @@ export const COMMANDS: readonly CommandInfo[] = [
   { name: "codeagent.runFile", startsRun: true, required: ["uri"] },
   { name: "codeagent.cancel", startsRun: false, required: [] },
   { name: "codeagent.pending", startsRun: false, required: [] },
-  { name: "codeagent.respond", startsRun: false, required: ["requestId", "answer"] },
+  { name: "codeagent.respond", startsRun: false, required: ["requestId"] },
   { name: "codeagent.review", startsRun: false, required: ["runId"] },
   { name: "codeagent.apply", startsRun: false, required: ["runId"] },
   { name: "codeagent.discard", startsRun: false, required: ["runId"] },
@@ -359,13 +359,14 @@ export interface ApprovalResolved extends EventBase {
   readonly answer?: string;
 }
 
-/** The agent asks; empty `choices` mean free text. */
+/** The agent asks; empty `choices` mean free text, which with `secret` is never shown. */
 export interface QuestionAsked extends EventBase {
   readonly type: "question_asked";
   readonly request_id: string;
   readonly title: string;
   readonly detail: string;
   readonly choices: readonly string[];
+  readonly secret: boolean;
 }
 
 /** The user's answer; None when nobody answered. */

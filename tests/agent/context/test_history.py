@@ -17,6 +17,7 @@ from codeagent_lsp.agent.context.history import (
     open_calls,
     reference,
     well_formed,
+    whole_file,
 )
 from codeagent_lsp.messages import Message, ToolCall
 from tests.session.fakes import assert_well_formed
@@ -141,6 +142,14 @@ def test_changed_text_other_ranges_other_tools_and_short_texts_are_given_in_full
     assert reference(read(1, TEXT), ToolCall("grep", {"path": "a.py"}, "c9"), TEXT) is None
     assert reference(read(1, "short"), AGAIN, "short") is None
     assert reference([], AGAIN, TEXT) is None
+
+
+def test_a_file_that_was_put_before_the_task_is_referred_to() -> None:
+    before = note(f"Files.\n\n{whole_file('a.py', TEXT)}\n\nMore.")
+    assert (reference([before, Message("user", "go")], AGAIN, TEXT) or "").startswith(UNCHANGED)
+    assert reference([before], AGAIN, TEXT.replace("a", "b")) is None
+    assert reference([before], ToolCall("read_file", {"path": "b.py"}, "c9"), TEXT) is None
+    assert reference([before, *read(1, "other")], AGAIN, TEXT) is None
 
 
 def test_what_changed_and_changed_back_is_given_anew() -> None:

@@ -244,6 +244,7 @@ class TestEditing:
 
     async def test_a_rename_tells_of_other_places(self, shop: Bench, tmp_path: Path) -> None:
         shop.write("shop/prices.py", SHOP["shop/prices.py"] + "# total\n")
+        shop.write("shop/more.py", "subtotals = total_of = 1\n")
         for index in (False, True):
             if index:
                 with_index(shop, SHOP, tmp_path)

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from codeagent_lsp.agent.loop import result_event
+from codeagent_lsp.messages import ToolCall
 from codeagent_lsp.shadow.shell import Ending, Finished
 from codeagent_lsp.tools.commands.command_tools import MAX_NAMED, RunCmd
 from codeagent_lsp.tools.outputs import OutputStore
@@ -22,9 +24,12 @@ def made(folder: Path, *results: Finished, shell: FakeShell | None = None) -> tu
 
 
 async def test_output_and_exit_code(tmp_path: Path) -> None:
-    bench, _ = made(tmp_path, Finished(2, "first\nsecond\n", seconds=1.25))
+    bench, _ = made(tmp_path, Finished(2, "first\nsecond\n", seconds=1.25), Finished(0, ""))
     result = await bench.call("run_cmd", command="make")
     assert (result.status, result.text) == ("ok", "first\nsecond\n[exit code 2, 1.2 s]")
+    told = result_event(ToolCall("run_cmd", {}, "c"), result)
+    assert (told.success, told.error) == (False, "exit code 2")
+    assert result_event(ToolCall("run_cmd", {}, "c"), await bench.call("run_cmd", command="make")).success
 
 
 async def test_no_output_is_said(tmp_path: Path) -> None:
@@ -44,7 +49,9 @@ async def test_no_output_is_said(tmp_path: Path) -> None:
 )
 async def test_a_limit_is_named(tmp_path: Path, ending: Ending, words: str) -> None:
     bench, _ = made(tmp_path, Finished(137, "x", ending=ending))
-    assert words in (await bench.call("run_cmd", command="yes")).text
+    result = await bench.call("run_cmd", command="yes")
+    assert words in result.text
+    assert not result_event(ToolCall("run_cmd", {}, "c"), result).success
 
 
 async def test_what_it_wrote_is_named_and_what_was_left_out(tmp_path: Path) -> None:

@@ -120,11 +120,11 @@ return {
     },
     {
       name = "codeagent.respond",
-      summary = "Answers an approval or a question; the first answer wins.",
+      summary = "Answers an approval or a question; the first answer wins. Without an answer, the question is shown again.",
       starts_run = false,
       arguments = {
         { name = "requestId", kind = "string", required = true },
-        { name = "answer", kind = "any", required = true },
+        { name = "answer", kind = "any", required = false },
       },
     },
     {
