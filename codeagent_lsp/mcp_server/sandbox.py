@@ -20,6 +20,7 @@ from codeagent_lsp.errors import AgentError, ErrorCode, FileRefused, PermissionD
 from codeagent_lsp.index.host import IndexHost
 from codeagent_lsp.index.port import CodeIndex
 from codeagent_lsp.mcp_server.progress import SILENCE, Listener
+from codeagent_lsp.mcp_server.own_words import in_own_words
 from codeagent_lsp.mcp_server.table import BY_NAME, tools
 from codeagent_lsp.messages import ToolCall, ToolResult
 from codeagent_lsp.session.run_index import RunIndex
@@ -197,8 +198,8 @@ def sandbox_settings(settings: Settings) -> Settings:
 
 def _answer(result: ToolResult) -> Answer:
     if result.error is None:
-        return Answer(result.text, _small(result.data))
-    return Answer(result.text, code=_CODES.get(result.error.code, ErrorCode.EXECUTION_ERROR))
+        return Answer(in_own_words(result.text), _small(result.data))
+    return Answer(in_own_words(result.text), code=_CODES.get(result.error.code, ErrorCode.EXECUTION_ERROR))
 
 
 def _small(data: Any, limit: int = 200_000) -> Any:
