@@ -354,13 +354,13 @@ class ApprovalResolved(Event, name="approval_resolved"):
 
 @dataclass(frozen=True, kw_only=True)
 class QuestionAsked(Event, name="question_asked"):
-    """The agent asks; empty `choices` mean free text, which with `secret` is never shown."""
+    """Something is asked, with `by_agent` by the model itself; empty `choices` mean free text."""
 
     request_id: str = ""
     title: str = ""
     detail: str = ""
     choices: tuple[str, ...] = ()
-    secret: bool = False
+    by_agent: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

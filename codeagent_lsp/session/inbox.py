@@ -118,7 +118,7 @@ def _asked(item: OpenQuestion) -> events.Event:
     question = item.question
     cls = events.ApprovalRequested if question.kind == "approval" else events.QuestionAsked
     asked = cls(request_id=item.request_id, title=question.title, detail=question.detail, choices=question.choices)
-    return replace(asked, secret=True) if isinstance(asked, events.QuestionAsked) and question.secret else asked
+    return replace(asked, by_agent=question.by_agent) if isinstance(asked, events.QuestionAsked) else asked
 
 
 def _answered(item: OpenQuestion, answer: Answer) -> events.Event:

@@ -14,6 +14,7 @@ from codeagent_lsp import events
 from codeagent_lsp.session.inbox import Inbox
 from codeagent_lsp.session.request import RunRequest
 from codeagent_lsp.session.session import Session
+from codeagent_lsp.session.state import RunRecord
 from codeagent_lsp.texts import text
 from codeagent_lsp.tools.asking import Question
 
@@ -43,13 +44,13 @@ async def asked_again(session: Session, inbox: Inbox, start: Callable[[RunReques
         for run in session.context.runs.values()
         if run.torn
         for asked in run.unanswered.values()
-        if isinstance(asked, events.QuestionAsked) and not asked.secret
+        if isinstance(asked, events.QuestionAsked) and asked.by_agent
     ]
     shown = {(item.run_id, item.question.title) for item in inbox.open()}
     for run_id, asked in open_now:
         if (run_id, asked.title) in shown:
             continue
-        question = Question("question", asked.title, asked.choices, asked.detail)
+        question = Question("question", asked.title, asked.choices, asked.detail, by_agent=True)
         answer = await inbox.ask(run_id, question, lambda event: None)  # the log has the question already
         if answer:
             words = f"{asked.title}\n\n{', '.join(answer)}"
@@ -58,8 +59,14 @@ async def asked_again(session: Session, inbox: Inbox, start: Callable[[RunReques
 
 def lapsed_line(session: Session, language: str) -> str:
     """Return a sentence for the user that names these questions, at most 3 of them; '' if there are none."""
-    titles = [question["title"] for question in lapsed(session) if question["kind"] == "approval"]
+    titles = [asked.title for run in session.context.runs.values() if run.torn for asked in _lapsed_of(run)]
     if not titles:
         return ""
     more = f", … ({len(titles)})" if len(titles) > MOST_TOLD else ""
     return text("session.lapsed", language, titles="; ".join(titles[:MOST_TOLD]) + more)
+
+
+def _lapsed_of(run: RunRecord) -> list[events.ApprovalRequested | events.QuestionAsked]:
+    """Return the open questions of a run that are not asked again."""
+    asked = run.unanswered.values()
+    return [each for each in asked if not (isinstance(each, events.QuestionAsked) and each.by_agent)]

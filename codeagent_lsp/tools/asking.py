@@ -18,7 +18,7 @@ class Question:
 
     `title` is one line; `detail` is the text of a document shown with it; `danger` asks the client for a warning style;
     `path` is the file concerned; `multiple` allows several choices; `secret` marks free text that is never shown again
-    or stored.
+    or stored; `by_agent` marks what the model itself wants to know.
     """
 
     kind: QuestionKind
@@ -29,6 +29,7 @@ class Question:
     multiple: bool = False
     path: str | None = None
     secret: bool = False
+    by_agent: bool = False
 
 
 class Asker(Protocol):

@@ -43,7 +43,7 @@ class AskUser(Tool[AskUserParameters]):
         for question in arguments.questions:
             choices = tuple(dict.fromkeys(option.strip() for option in question.options or [] if option.strip()))
             answer = await context.asker.ask(
-                Question("question", question.text, choices, multiple=arguments.format == "multi")
+                Question("question", question.text, choices, multiple=arguments.format == "multi", by_agent=True)
             )
             answers.append(None if answer is None else list(answer))
         lines = [

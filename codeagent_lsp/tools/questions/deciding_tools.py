@@ -149,13 +149,13 @@ async def _ask(asked: _Asked, context: ToolContext) -> Option | str | None:
     risky = any(map(_risks, asked.options))
     title = _with_risks(visible(asked.question), titles, words("decision.risks")) if risky else visible(asked.question)
     answer = await context.asker.ask(
-        Question("question", title, choices, _detail(asked, titles, context), danger=risky)
+        Question("question", title, choices, _detail(asked, titles, context), danger=risky, by_agent=True)
     )
     if answer is None or not answer or answer == (neither,):
         return None
     if answer == (other,):
         said = await context.asker.ask(
-            Question("question", visible(asked.question), detail=_detail(asked, {}, context))
+            Question("question", visible(asked.question), detail=_detail(asked, {}, context), by_agent=True)
         )
         return said[0] if said else None
     return titles.get(answer[0], answer[0])

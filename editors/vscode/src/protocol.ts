@@ -359,14 +359,14 @@ export interface ApprovalResolved extends EventBase {
   readonly answer?: string;
 }
 
-/** The agent asks; empty `choices` mean free text, which with `secret` is never shown. */
+/** Something is asked, with `by_agent` by the model itself; empty `choices` mean free text. */
 export interface QuestionAsked extends EventBase {
   readonly type: "question_asked";
   readonly request_id: string;
   readonly title: string;
   readonly detail: string;
   readonly choices: readonly string[];
-  readonly secret: boolean;
+  readonly by_agent: boolean;
 }
 
 /** The user's answer; None when nobody answered. */
