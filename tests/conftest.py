@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from collections import Counter
 from collections.abc import Generator, Iterator
 from pathlib import Path
@@ -42,13 +43,15 @@ ALONE = tuple(
     )
 )
 
-# Nearly every test of these starts a program, waits for one, or looks at all of Unicode.
+# Nearly every test of these starts a program, waits for one, looks at all of Unicode or at many generated texts.
 SLOW = tuple(
     str(Path(__file__).parent / name)
     for name in (
         "environments/test_container_box.py",
         "index/test_host.py",
         "index/test_semantic.py",
+        "records/test_stream.py",
+        "session/solving/test_name_changes.py",
         "mcp_server/test_sampling.py",
         "shadow/test_overlay.py",
         "shadow/test_process.py",
@@ -56,6 +59,8 @@ SLOW = tuple(
         "shadow/test_workspace.py",
         "terminal/test_connection.py",
         "terminal/test_index.py",
+        "tools/code/test_edit_properties.py",
+        "tools/code/test_reference_properties.py",
         "tools/git/test_diff.py",
         "tools/mcp/test_clock.py",
         "tools/mcp/test_oauth_callback.py",
@@ -71,6 +76,8 @@ SLOW = tuple(
     )
 )
 STARTS_A_SERVER = "start"  # the fixture of tests/server
+FAST_SECONDS = 2.0
+"""The most processor time of a test that is not marked slow; nearly all take a hundredth of it."""
 
 # The same examples in every run: a change and not chance makes a test fail. Few while somebody waits, many in the slow
 # stage (HYPOTHESIS_PROFILE=many), and others with HYPOTHESIS_PROFILE=default.
@@ -130,6 +137,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("slow")
         if str(item.path).startswith(ALONE) or item.get_closest_marker("model"):
             item.add_marker("alone")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
+    """Fail a fast test that is not fast, by processor time: what other programs do does not count."""
+    begun = time.thread_time()
+    result = yield
+    took = time.thread_time() - begun
+    if not item.get_closest_marker("slow") and took > FAST_SECONDS:
+        pytest.fail(f"{took:.1f} s of processor time: mark it slow, or make it quicker", pytrace=False)
+    return result
 
 
 @pytest.hookimpl(wrapper=True)
