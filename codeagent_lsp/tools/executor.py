@@ -196,7 +196,7 @@ class ToolExecutor:
             context.redaction.decided(call.name, _about(invocation), decision.verdict, decision.reason)
             if decision.verdict == "deny":
                 raise PermissionDenied(f"Not allowed: {decision.reason}")
-            approval_id = fingerprint(call, isolation.level if isolation and traits.effect == "run" else traits.pin)
+            approval_id = fingerprint(call, place.terms if traits.effect == "run" else traits.pin)
             if decision.verdict == "ask" and not (decision.remember and self._approvals.covers(approval_id)):
                 await self._ask(invocation, approval_id, decision)
                 invocation.tool.accepted()
