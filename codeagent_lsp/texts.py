@@ -248,6 +248,7 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
         "Tests: not all results are known; {passed} passed.",
         "测试：结果不完整；{passed} 个通过。",
     ),
+    "changes.run_later": ("These files can run code later: {names}", "这些文件以后可能执行代码：{names}"),
     "changes.protected": (
         "The command wrote files that can run code later: {names}. Propose these changes too?",
         "该命令写入了以后可能执行代码的文件：{names}。也提议这些更改吗？",
@@ -504,6 +505,15 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
     "choice.session": ("Allow for this session", "本会话内允许"),
     "choice.always": ("Always allow", "始终允许"),
     "approval.tool": ("Allow {tool}: {subject}?", "允许 {tool}：{subject}？"),
+    "approval.network": ("with network", "可访问网络"),
+    "approval.folder": ("in {folder}", "位于 {folder}"),
+    "approval.variables": ("with the variables {names}", "带变量 {names}"),
+    "approval.unconfined": ("not isolated from your files", "未与您的文件隔离"),
+    "approval.changed": (
+        "The server changed what it says of this tool: {words}",
+        "服务器更改了对此工具的说明：{words}",
+    ),
+    "text.left_out": ("⟨… {count} characters not shown …⟩", "⟨… 省略 {count} 个字符 …⟩"),
     # --- the editor
     "editor.timeout": (
         "The editor did not answer {method} within {seconds} s. Look at what is open there, then try again.",

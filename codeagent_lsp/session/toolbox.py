@@ -5,6 +5,7 @@ Not here: which tools there are (`tools/catalogue.py`) and who may call them (`t
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 
 from codeagent_lsp import events
@@ -28,12 +29,15 @@ from codeagent_lsp.tools.asking import Question
 from codeagent_lsp.tools.context import Complete, OnTested, Redaction, ToolContext, tool_context
 from codeagent_lsp.tools.diagnostics.port import Diagnostics
 from codeagent_lsp.tools.outputs import OutputStore
+from codeagent_lsp.tools.permissions.approval_words import exactly
 from codeagent_lsp.tools.skills.desk import SkillDesk
 from codeagent_lsp.tools.todos.todo_list import TodoList
 from codeagent_lsp.tools.variables.variables import Variables
 from codeagent_lsp.workspace.files.paths import is_build_file
 
-MAX_NAMES = 5
+MAX_NAMED = 1500
+"""Most characters of file names in one question; more files take more questions."""
+MAX_QUESTIONS = 10
 
 
 class Toolbox:
@@ -133,13 +137,15 @@ class Toolbox:
             paths = tuple(path for path in paths if not is_build_file(roots, path))
         if not paths:
             return True
-        names = ", ".join(map(roots.relative, paths[:MAX_NAMES]))
-        if len(paths) > MAX_NAMES:
-            names += f", … ({len(paths)})"
         deny, once = self._output.text("choice.deny"), self._output.text("choice.once")
-        title = self._output.text("changes.protected", names=names)
-        answer = await self._output.ask(Question("approval", title, (deny, once), danger=True))
-        return answer == (once,)
+        groups = _named_together([exactly(roots.relative(path)) for path in paths])
+        if len(groups) > MAX_QUESTIONS:
+            return False
+        for names in groups:
+            title = self._output.text("changes.protected", names=names)
+            if await self._output.ask(Question("approval", title, (deny, once), danger=True)) != (once,):
+                return False
+        return True
 
 
 def commands_line(isolation: Isolation | None, reason: str) -> str:
@@ -157,6 +163,17 @@ def commands_line(isolation: Isolation | None, reason: str) -> str:
         f"Commands (run_cmd, run_tests) run on a private copy of the workspace, {safe}, with the user's unsaved text "
         "and your staged changes. What they write becomes staged changes. Check your changes there before you answer."
     )
+
+
+def _named_together(names: Sequence[str]) -> list[str]:
+    """Return all names in lists that are short enough for one question each."""
+    groups: list[str] = []
+    for name in names:
+        if groups and len(groups[-1]) + len(name) < MAX_NAMED:
+            groups[-1] += f", {name}"
+        else:
+            groups.append(name)
+    return groups
 
 
 def _index(services: Services, proposal: Proposal) -> RunIndex | None:

@@ -33,15 +33,15 @@ from codeagent_lsp.tools.asking import Question
 from codeagent_lsp.tools.circuit_breaker import CallOutcome
 from codeagent_lsp.tools.context import Calls, ToolContext
 from codeagent_lsp.tools.outputs import OutputStore, name_of
+from codeagent_lsp.tools.permissions.approval_words import about, asked_title, describe
 from codeagent_lsp.tools.permissions.approvals import Approvals, fingerprint
 from codeagent_lsp.tools.permissions.command_permissions import CommandEnvironment
 from codeagent_lsp.tools.permissions.decision import Decision, Mode
-from codeagent_lsp.tools.permissions.policy import decide, subjects_of
+from codeagent_lsp.tools.permissions.policy import decide
 from codeagent_lsp.tools.registry import ToolRegistry
 from codeagent_lsp.tools.tool import Tool, ToolOutput
 from codeagent_lsp.tools.truncation import truncate
 from codeagent_lsp.tools.variables.variables import Variables
-from codeagent_lsp.workspace.text.unseen import escaped, shown_exactly
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,25 +193,27 @@ class ToolExecutor:
             decision = decide(traits, call.arguments, settings, context.view.roots, place)
             if invocation.tool.caution and decision.verdict != "deny":
                 decision = Decision("ask", invocation.tool.caution, firm=True)
-            context.redaction.decided(call.name, _about(invocation), decision.verdict, decision.reason)
+            context.redaction.decided(call.name, about(call, tool.traits), decision.verdict, decision.reason)
             if decision.verdict == "deny":
                 raise PermissionDenied(f"Not allowed: {decision.reason}")
             approval_id = fingerprint(call, place.terms if traits.effect == "run" else traits.pin)
             if decision.verdict == "ask" and not (decision.remember and self._approvals.covers(approval_id)):
-                await self._ask(invocation, approval_id, decision)
+                await self._ask(invocation, approval_id, decision, place)
                 invocation.tool.accepted()
             return await handler(invocation)
 
         return permitted
 
-    async def _ask(self, invocation: Invocation, approval_id: str, decision: Decision) -> None:
-        call = invocation.call
+    async def _ask(
+        self, invocation: Invocation, approval_id: str, decision: Decision, place: CommandEnvironment
+    ) -> None:
+        call, traits = invocation.call, invocation.tool.traits
         deny, once, session, always = (text(key, self._language) for key in _APPROVAL_KEYS)
-        standing = self._approvals.standing
+        title, whole = asked_title(call, traits, place, invocation.tool.news, self._language)
+        standing = self._approvals.standing if whole else None
         choices: tuple[str, ...] = (deny, once)
         if decision.remember:
             choices = (*choices, session, always) if standing else (*choices, session)
-        title = text("approval.tool", self._language, tool=call.name, subject=_about(invocation))
         detail = f"{describe(call)}\n\n{decision.reason}"
         answer = await self._context.asker.ask(Question("approval", title, choices, detail=detail, danger=True))
         if not answer or answer[0] not in choices[1:]:
@@ -220,7 +222,7 @@ class ToolExecutor:
             self._approvals.allow_for_session(approval_id)
         elif answer[0] == always and standing:
             try:
-                standing.add(call, approval_id, _about(invocation))
+                standing.add(call, approval_id, self._context.redaction.hide(about(call, traits)))
             except OSError:  # it cannot be kept: then it holds as long as it can
                 self._approvals.allow_for_session(approval_id)
 
@@ -249,7 +251,6 @@ class ToolExecutor:
 
 
 _APPROVAL_KEYS = ("choice.deny", "choice.once", "choice.session", "choice.always")
-_TITLE_LENGTH = 120
 _ERROR_LENGTH = 300
 _FAILURES = (ErrorType.EXECUTION, ErrorType.NETWORK)  # what else went wrong is no fault of the tool
 
@@ -272,27 +273,6 @@ def validated(tool: Tool[Any], arguments: Mapping[str, Any]) -> Any:
             return tool.parameters.model_validate(unpacked)
         except ValidationError:
             raise WrongArguments(_explain(tool, first)) from first
-
-
-def describe(call: ToolCall) -> str:
-    """Return the exact call for the user; invisible and bidirectional characters are escaped."""
-    shown = json.dumps(dict(call.arguments), indent=2, ensure_ascii=False, default=str)
-    return f"{call.name}\n{shown_exactly(shown, escaped)}"
-
-
-def _about(invocation: Invocation) -> str:
-    """Return one short line about a call for the question's title; the question's detail has the whole call."""
-    call, subjects = invocation.call, _subjects(invocation)
-    shown = ", ".join(subjects) if any(subjects) else json.dumps(dict(call.arguments), ensure_ascii=False, default=str)
-    line = "".join(escaped(char) if char in "\n\t" else char for char in shown_exactly(shown, escaped))
-    return line if len(line) <= _TITLE_LENGTH else f"{line[: _TITLE_LENGTH // 2]}…{line[-_TITLE_LENGTH // 2 :]}"
-
-
-def _subjects(invocation: Invocation) -> tuple[str, ...]:
-    call, traits = invocation.call, invocation.tool.traits
-    if traits.command_parameter:
-        return (str(call.arguments.get(traits.command_parameter, "")),)
-    return subjects_of(traits, call.arguments) if traits.path_parameters or traits.subject_parameter else ()
 
 
 def _unpacked(value: Any) -> Any:

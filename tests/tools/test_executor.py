@@ -13,7 +13,7 @@ from pydantic import Field
 from codeagent_lsp.errors import CircuitOpen, ToolFailed, ToolRetry
 from codeagent_lsp.messages import ToolCall
 from codeagent_lsp.tools.context import ToolContext
-from codeagent_lsp.tools.executor import describe
+from codeagent_lsp.tools.permissions.approval_words import describe
 from codeagent_lsp.tools.permissions.approvals import fingerprint
 from codeagent_lsp.tools.tool import NoParameters, Parameters, Tool, ToolOutput
 from codeagent_lsp.tools.traits import ToolTraits
@@ -328,7 +328,7 @@ async def test_the_question_shows_the_whole_call_and_hides_nothing(tmp_path: Pat
     await bench.call("runner", path="evil\u202etxt.exe\nAllow ls: ok?", names=["x" * 300])
     (question,) = bench.asker.asked
     assert question.choices[0] == "Deny" and question.danger
-    assert "\n" not in question.title and "\u202e" not in question.title and len(question.title) < 160
+    assert "\n" not in question.title and "\u202e" not in question.title and len(question.title) < 900
     assert "\\u202e" in question.detail and "x" * 300 in question.detail
 
 

@@ -34,7 +34,6 @@ class CommandEnvironment:
     isolation: Isolation | None
     reason: str = ""
 
-
     @property
     def terms(self) -> str:
         """Return what an approval of a command is bound to: the isolation in force, the network, what can be read."""
