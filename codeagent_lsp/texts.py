@@ -344,6 +344,8 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
     "lens.show_plan": ("Show plan", "查看计划"),
     # --- in the editor
     "choice.enough": ("That is all", "就这些"),
+    "question.agent": ("The agent asks: {question}", "代理询问：{question}"),
+    "question.option": ("Answer: {choice}", "回答：{choice}"),
     "question.open": (
         "A question waits for you: {title} Answer it by code lens or with codeagent.respond.",
         "有问题等待您回答：{title} 请通过 CodeLens 或 codeagent.respond 回答。",
