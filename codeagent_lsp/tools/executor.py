@@ -91,9 +91,13 @@ class ToolExecutor:
         )
 
     async def execute_batch(self, calls: Sequence[ToolCall]) -> tuple[ToolResult, ...]:
-        """Run the calls and return their results in order; concurrently if all of them only read, else one after the
-        other.
+        """Run the calls of one reply and return their results in order; concurrently if all of them only read, else one
+        after the other. Those beyond `MAX_CALLS` are not run; each fails with a result that says so.
         """
+        left_out = tuple(self._left_out(call) for call in calls[MAX_CALLS:])
+        return (*await self._each(calls[:MAX_CALLS]), *left_out)
+
+    async def _each(self, calls: Sequence[ToolCall]) -> tuple[ToolResult, ...]:
         if not all(self._only_reads(call) for call in calls):
             return tuple([await self.execute(call) for call in calls])
         async with asyncio.TaskGroup() as group:  # none goes on when another one fails
@@ -108,6 +112,11 @@ class ToolExecutor:
         with contextlib.suppress(CircuitOpen):
             attempt = self._registry.circuits.admit(call.name)
             self._registry.circuits.settle(attempt, "failure", problem.partition("\n")[0][:_ERROR_LENGTH])
+
+    def _left_out(self, call: ToolCall) -> ToolResult:
+        if call.name in self._registry.names():
+            self._registry.count(call.name, ok=False, milliseconds=0.0)
+        return _failure("retry", ErrorCode.INVALID_PARAM, _TOO_MANY)
 
     async def _within_circuit(self, call: ToolCall) -> ToolResult:
         """Run a call to a registered tool and report its outcome to its circuit; a failed result if the circuit is
@@ -250,6 +259,10 @@ class ToolExecutor:
         return any(traits.name == call.name and traits.effect == "read" for traits in known)
 
 
+MAX_CALLS = 64
+"""Most tool calls of one reply of a model that are run."""
+
+_TOO_MANY = f"Not run: only the first {MAX_CALLS} calls of a reply are. Call it again if you still need it."
 _APPROVAL_KEYS = ("choice.deny", "choice.once", "choice.session", "choice.always")
 _ERROR_LENGTH = 300
 _FAILURES = (ErrorType.EXECUTION, ErrorType.NETWORK)  # what else went wrong is no fault of the tool

@@ -13,6 +13,7 @@ from pydantic import Field
 from codeagent_lsp.errors import CircuitOpen, ToolFailed, ToolRetry
 from codeagent_lsp.messages import ToolCall
 from codeagent_lsp.tools.context import ToolContext
+from codeagent_lsp.tools.executor import MAX_CALLS
 from codeagent_lsp.tools.permissions.approval_words import describe
 from codeagent_lsp.tools.permissions.approvals import fingerprint
 from codeagent_lsp.tools.tool import NoParameters, Parameters, Tool, ToolOutput
@@ -353,3 +354,17 @@ def test_characters_that_cannot_be_seen_are_escaped(char: str) -> None:
 
 def test_ordinary_text_stays_as_it_is() -> None:
     assert '"中文"' in describe(ToolCall("t", {"a": "中文"}))
+
+
+@pytest.mark.parametrize("tool", [Probe, Runner])
+async def test_thousands_of_calls_in_one_reply_are_bounded(tmp_path: Path, tool: type[Probe]) -> None:
+    probe = tool("fine")
+    bench = make(tmp_path, probe)
+    bench.mode = "bypass"
+    name = probe.traits.name
+    results = await bench.executor.execute_batch([ToolCall(name, {"count": n}, id=str(n)) for n in range(3000)])
+    assert len(results) == 3000 and len(probe.got) == MAX_CALLS
+    assert all(result.ok for result in results[:MAX_CALLS])
+    assert {result.status for result in results[MAX_CALLS:]} == {"retry"} and "Not run" in results[-1].text
+    (entry,) = bench.registry.entries()
+    assert entry.stats.errors == 3000 - MAX_CALLS
