@@ -231,7 +231,7 @@ class ToolExecutor:
             self._approvals.allow_for_session(approval_id)
         elif answer[0] == always and standing:
             try:
-                standing.add(call, approval_id, self._context.redaction.hide(about(call, traits)))
+                standing.add(call, approval_id, about(call, traits, self._context.redaction.hide))
             except OSError:  # it cannot be kept: then it holds as long as it can
                 self._approvals.allow_for_session(approval_id)
 

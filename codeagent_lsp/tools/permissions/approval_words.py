@@ -7,6 +7,7 @@ choices there are and what follows from them (`tools/executor.py`).
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 from codeagent_lsp.messages import ToolCall
@@ -39,9 +40,9 @@ def asked_title(
     return asked, len(subject) <= MAX_SUBJECT and all(len(term) <= MAX_TERM for term in terms)
 
 
-def about(call: ToolCall, traits: ToolTraits) -> str:
-    """Return one short line about a call, for lists and logs."""
-    line = exactly(_subject(call, traits))
+def about(call: ToolCall, traits: ToolTraits, hide: Callable[[str], str] = str) -> str:
+    """Return one short line about a call, for lists and logs; `hide` masks secrets, before anything is cut."""
+    line = exactly(hide(_subject(call, traits)))
     return line if len(line) <= SHORT else f"{line[: SHORT // 2]}…{line[-SHORT // 2 :]}"
 
 

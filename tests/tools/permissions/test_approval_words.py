@@ -10,6 +10,8 @@ import pytest
 from codeagent_lsp.config import Settings, ShellSettings
 from codeagent_lsp.tools.asking import Question
 from codeagent_lsp.tools.commands.command_tools import RunCmd
+from codeagent_lsp.tools.context import Redaction
+from codeagent_lsp.tools.executor import ToolExecutor
 from codeagent_lsp.tools.mcp.changed_words import MAX_SHOWN, changed_words
 from codeagent_lsp.tools.mcp.listing import RemoteTool
 from codeagent_lsp.tools.permissions.approval_words import MAX_SUBJECT
@@ -63,6 +65,18 @@ async def test_what_is_left_out_is_marked_and_never_allowed_always(tmp_path: Pat
     if "working_dir" not in place:
         assert "1,006 characters not shown" in question.title and "MIDDLE" not in question.title
         assert "aaa ⟨" in question.title and "⟩ zzz" in question.title and "MIDDLE" in question.detail
+
+
+async def test_a_kept_approval_holds_no_secret(tmp_path: Path) -> None:
+    bench = make(tmp_path)
+    secret = "s3cr" + "et" * 30
+    redaction = Redaction(hide=lambda value: value.replace(secret, "[masked]"))
+    bench.context = bench.context.having((Redaction, redaction))
+    bench.executor = ToolExecutor(bench.registry, bench.context, lambda: "ask", bench.approvals)
+    bench.asker.answers = ["Always allow"]
+    assert (await bench.call("run_cmd", command=f"curl -H 'X: {secret}' https://example.org/{'x' * 90}")).ok
+    kept = (tmp_path / "approvals.json").read_text()
+    assert "[masked]" in kept and "s3cr" not in kept
 
 
 def test_the_changed_words_of_a_tool_are_told() -> None:
