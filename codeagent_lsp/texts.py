@@ -469,6 +469,10 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
         "Stopped. What was downloaded is kept; the next `codeagent-lsp model pull` continues from there.",
         "已停止。已下载的部分会保留；下次运行 `codeagent-lsp model pull` 时将继续下载。",
     ),
+    "model.serving_key": (
+        "Its key, new with each start: {key} Set {variable} to choose it.",
+        "其密钥（每次启动时更新）：{key} 设置 {variable} 可自行指定。",
+    ),
     "model.serving": (
         "Serving {name} at {url} (Ctrl-C stops it)",
         "正在 {url} 提供 {name}（按 Ctrl-C 停止）",
