@@ -511,6 +511,16 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
     "choice.session": ("Allow for this session", "本会话内允许"),
     "choice.always": ("Always allow", "始终允许"),
     "approval.tool": ("Allow {tool}: {subject}?", "允许 {tool}：{subject}？"),
+    "state.owner": (
+        "The folder {path} belongs to another user, so nothing is kept in it. Set {variable} to a folder of your own.",
+        "文件夹 {path} 属于其他用户，因此不会在其中保存任何内容。请将 {variable} 设置为您自己的文件夹。",
+    ),
+    "state.open": (
+        "Other users can write in the folder {path}, so nothing is kept in it. Look at what is in it, then run "
+        "chmod 700 on it, or set {variable} to another folder.",
+        "其他用户可以写入文件夹 {path}，因此不会在其中保存任何内容。请检查其中的内容，然后对其执行 chmod 700，"
+        "或将 {variable} 设置为其他文件夹。",
+    ),
     "approval.network": ("with network", "可访问网络"),
     "approval.folder": ("in {folder}", "位于 {folder}"),
     "approval.variables": ("with the variables {names}", "带变量 {names}"),
