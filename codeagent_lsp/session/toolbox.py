@@ -5,7 +5,6 @@ Not here: which tools there are (`tools/catalogue.py`) and who may call them (`t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import partial
 
 from codeagent_lsp import events
@@ -29,14 +28,12 @@ from codeagent_lsp.tools.asking import Question
 from codeagent_lsp.tools.context import Complete, OnTested, Redaction, ToolContext, tool_context
 from codeagent_lsp.tools.diagnostics.port import Diagnostics
 from codeagent_lsp.tools.outputs import OutputStore
-from codeagent_lsp.tools.permissions.approval_words import exactly
+from codeagent_lsp.tools.permissions.approval_words import named_together
 from codeagent_lsp.tools.skills.desk import SkillDesk
 from codeagent_lsp.tools.todos.todo_list import TodoList
 from codeagent_lsp.tools.variables.variables import Variables
 from codeagent_lsp.workspace.files.paths import is_build_file
 
-MAX_NAMED = 1500
-"""Most characters of file names in one question; more files take more questions."""
 MAX_QUESTIONS = 10
 
 
@@ -138,7 +135,7 @@ class Toolbox:
         if not paths:
             return True
         deny, once = self._output.text("choice.deny"), self._output.text("choice.once")
-        groups = _named_together([exactly(roots.relative(path)) for path in paths])
+        groups = named_together(map(roots.relative, paths))
         if len(groups) > MAX_QUESTIONS:
             return False
         for names in groups:
@@ -163,17 +160,6 @@ def commands_line(isolation: Isolation | None, reason: str) -> str:
         f"Commands (run_cmd, run_tests) run on a private copy of the workspace, {safe}, with the user's unsaved text "
         "and your staged changes. What they write becomes staged changes. Check your changes there before you answer."
     )
-
-
-def _named_together(names: Sequence[str]) -> list[str]:
-    """Return all names in lists that are short enough for one question each."""
-    groups: list[str] = []
-    for name in names:
-        if groups and len(groups[-1]) + len(name) < MAX_NAMED:
-            groups[-1] += f", {name}"
-        else:
-            groups.append(name)
-    return groups
 
 
 def _index(services: Services, proposal: Proposal) -> RunIndex | None:

@@ -94,15 +94,13 @@ class ToolExecutor:
         """Run the calls of one reply and return their results in order; concurrently if all of them only read, else one
         after the other. Those beyond `MAX_CALLS` are not run; each fails with a result that says so.
         """
-        left_out = tuple(self._left_out(call) for call in calls[MAX_CALLS:])
-        return (*await self._each(calls[:MAX_CALLS]), *left_out)
-
-    async def _each(self, calls: Sequence[ToolCall]) -> tuple[ToolResult, ...]:
+        left_out = tuple(_left_out(call, self._registry) for call in calls[MAX_CALLS:])
+        calls = calls[:MAX_CALLS]
         if not all(self._only_reads(call) for call in calls):
-            return tuple([await self.execute(call) for call in calls])
+            return (*[await self.execute(call) for call in calls], *left_out)
         async with asyncio.TaskGroup() as group:  # none goes on when another one fails
             tasks = [group.create_task(self.execute(call)) for call in calls]
-        return tuple(task.result() for task in tasks)
+        return (*[task.result() for task in tasks], *left_out)
 
     def reject(self, call: ToolCall, problem: str) -> None:
         """Count a call that could not be understood as a failure of its tool, if there is one with that name."""
@@ -112,11 +110,6 @@ class ToolExecutor:
         with contextlib.suppress(CircuitOpen):
             attempt = self._registry.circuits.admit(call.name)
             self._registry.circuits.settle(attempt, "failure", problem.partition("\n")[0][:_ERROR_LENGTH])
-
-    def _left_out(self, call: ToolCall) -> ToolResult:
-        if call.name in self._registry.names():
-            self._registry.count(call.name, ok=False, milliseconds=0.0)
-        return _failure("retry", ErrorCode.INVALID_PARAM, _TOO_MANY)
 
     async def _within_circuit(self, call: ToolCall) -> ToolResult:
         """Run a call to a registered tool and report its outcome to its circuit; a failed result if the circuit is
@@ -301,6 +294,12 @@ def _explain(tool: Tool[Any], error: ValidationError) -> str:
     problems = [f"{'.'.join(map(str, item['loc'])) or 'arguments'}: {item['msg']}" for item in error.errors()]
     names = ", ".join(tool.input_schema().get("properties", {}))
     return f"Wrong arguments for {tool.traits.name}: {'; '.join(problems[:5])}. Parameters: {names or 'none'}."
+
+
+def _left_out(call: ToolCall, registry: ToolRegistry) -> ToolResult:
+    if call.name in registry.names():
+        registry.count(call.name, ok=False, milliseconds=0.0)
+    return _failure("retry", ErrorCode.INVALID_PARAM, _TOO_MANY)
 
 
 def _failure(status: Status, code: ErrorCode, message: str) -> ToolResult:

@@ -7,7 +7,7 @@ choices there are and what follows from them (`tools/executor.py`).
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from codeagent_lsp.messages import ToolCall
@@ -21,6 +21,7 @@ from codeagent_lsp.workspace.text.visible import ends_of
 MAX_SUBJECT = 800
 MAX_TERM = 200
 SHORT = 120
+MAX_NAMED = 1500
 
 
 def asked_title(
@@ -54,6 +55,17 @@ def describe(call: ToolCall) -> str:
 def exactly(value: str) -> str:
     """Return a text as one line, in which every character can be told from every other."""
     return "".join(escaped(char) if char in "\n\t" else char for char in shown_exactly(value, escaped))
+
+
+def named_together(names: Iterable[str]) -> list[str]:
+    """Return all names, as they are shown, in lists that are short enough for one question each."""
+    groups: list[str] = []
+    for name in map(exactly, names):
+        if groups and len(groups[-1]) + len(name) < MAX_NAMED:
+            groups[-1] += f", {name}"
+        else:
+            groups.append(name)
+    return groups
 
 
 def _terms(call: ToolCall, place: CommandEnvironment, language: str) -> list[str]:
