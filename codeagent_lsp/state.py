@@ -2,22 +2,56 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
+import stat
 from collections.abc import Sequence
 from pathlib import Path
+
+from codeagent_lsp.errors import SettingError
 
 STATE_VARIABLE = "CODEAGENT_STATE_DIR"
 
 
 def state_root() -> Path:
-    """Return the folder of all our state; `CODEAGENT_STATE_DIR` overrides the platform's choice."""
+    """Return the folder of all our state; `CODEAGENT_STATE_DIR` overrides the platform's choice.
+
+    It is created for this user alone. SettingError if it exists and others could have written in it.
+    """
+    root = _chosen_root()
+    _secure(root)
+    return root
+
+
+def _chosen_root() -> Path:
     override = os.environ.get(STATE_VARIABLE)
     if override:
         return Path(override)
     from platformdirs import user_state_path  # late: not needed before the first run, and start-up must be fast
 
     return user_state_path("codeagent-lsp")
+
+
+def _secure(root: Path) -> None:
+    """Create the folder with mode 0700, or check the owner and the mode of the one that is there."""
+    if os.name != "posix":
+        return
+    try:
+        root.parent.mkdir(parents=True, exist_ok=True)
+        root.mkdir(mode=0o700, exist_ok=True)
+        found = root.stat()
+    except OSError:  # not writable: what needs it says so
+        return
+    if not stat.S_ISDIR(found.st_mode):
+        return
+    if found.st_uid != os.geteuid():
+        raise SettingError("state.owner", path=root, variable=STATE_VARIABLE)
+    if found.st_mode & 0o022:
+        raise SettingError("state.open", path=root, variable=STATE_VARIABLE)
+    if found.st_mode & 0o077:
+        with contextlib.suppress(OSError):
+            root.chmod(0o700)
 
 
 def workspace_state(folders: Sequence[str]) -> Path:

@@ -248,6 +248,7 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
         "Tests: not all results are known; {passed} passed.",
         "测试：结果不完整；{passed} 个通过。",
     ),
+    "changes.run_later": ("These files can run code later: {names}", "这些文件以后可能执行代码：{names}"),
     "changes.protected": (
         "The command wrote files that can run code later: {names}. Propose these changes too?",
         "该命令写入了以后可能执行代码的文件：{names}。也提议这些更改吗？",
@@ -343,6 +344,8 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
     "lens.show_plan": ("Show plan", "查看计划"),
     # --- in the editor
     "choice.enough": ("That is all", "就这些"),
+    "question.agent": ("The agent asks: {question}", "代理询问：{question}"),
+    "question.option": ("Answer: {choice}", "回答：{choice}"),
     "question.open": (
         "A question waits for you: {title} Answer it by code lens or with codeagent.respond.",
         "有问题等待您回答：{title} 请通过 CodeLens 或 codeagent.respond 回答。",
@@ -467,6 +470,10 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
         "Stopped. What was downloaded is kept; the next `codeagent-lsp model pull` continues from there.",
         "已停止。已下载的部分会保留；下次运行 `codeagent-lsp model pull` 时将继续下载。",
     ),
+    "model.serving_key": (
+        "Its key, new with each start: {key} Set {variable} to choose it.",
+        "其密钥（每次启动时更新）：{key} 设置 {variable} 可自行指定。",
+    ),
     "model.serving": (
         "Serving {name} at {url} (Ctrl-C stops it)",
         "正在 {url} 提供 {name}（按 Ctrl-C 停止）",
@@ -505,6 +512,25 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
     "choice.session": ("Allow for this session", "本会话内允许"),
     "choice.always": ("Always allow", "始终允许"),
     "approval.tool": ("Allow {tool}: {subject}?", "允许 {tool}：{subject}？"),
+    "state.owner": (
+        "The folder {path} belongs to another user, so nothing is kept in it. Set {variable} to a folder of your own.",
+        "文件夹 {path} 属于其他用户，因此不会在其中保存任何内容。请将 {variable} 设置为您自己的文件夹。",
+    ),
+    "state.open": (
+        "Other users can write in the folder {path}, so nothing is kept in it. Look at what is in it, then run "
+        "chmod 700 on it, or set {variable} to another folder.",
+        "其他用户可以写入文件夹 {path}，因此不会在其中保存任何内容。请检查其中的内容，然后对其执行 chmod 700，"
+        "或将 {variable} 设置为其他文件夹。",
+    ),
+    "approval.network": ("with network", "可访问网络"),
+    "approval.folder": ("in {folder}", "位于 {folder}"),
+    "approval.variables": ("with the variables {names}", "带变量 {names}"),
+    "approval.unconfined": ("not isolated from your files", "未与您的文件隔离"),
+    "approval.changed": (
+        "The server changed what it says of this tool: {words}",
+        "服务器更改了对此工具的说明：{words}",
+    ),
+    "text.left_out": ("⟨… {count} characters not shown …⟩", "⟨… 省略 {count} 个字符 …⟩"),
     # --- the editor
     "editor.timeout": (
         "The editor did not answer {method} within {seconds} s. Look at what is open there, then try again.",

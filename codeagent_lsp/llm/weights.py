@@ -86,15 +86,20 @@ def pull(
         return _from_sources(path, weights, sources, report, cancelled)
 
 
-def serve(port: int = 8080) -> None:
-    """Serve the weights as an OpenAI-compatible endpoint on loopback until interrupted."""
+def serve(port: int, key: str) -> None:
+    """Serve the weights as an OpenAI-compatible endpoint on loopback until interrupted; clients need `key`.
+
+    Without it every program on this machine, and any web page in a browser, could use the model.
+    """
+    if not key:
+        raise ValueError("no key")
     if not engine_installed():
         raise ModelNotFound("model.local_missing")
     if not installed():
         raise ModelNotFound("model.weights_missing", path=weights_path())
     try:
         server = embedded_server.start(
-            str(weights_path()), n_ctx=CONTEXT_WINDOW, threads=os.cpu_count() or 2, port=port
+            str(weights_path()), n_ctx=CONTEXT_WINDOW, threads=os.cpu_count() or 2, port=port, key=key
         )
     except (OSError, RuntimeError, ValueError) as error:
         raise ModelUnreachable("model.embedded_failed", reason=error) from error

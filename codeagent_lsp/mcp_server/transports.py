@@ -31,6 +31,7 @@ from websockets.http11 import Request, Response
 from websockets.typing import Subprotocol
 
 from codeagent_lsp.mcp_server.stdio import MAX_MESSAGE, claimed, stdio_streams
+from codeagent_lsp.mcp_server.unfinished import patient_protocol
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 PATH = "/mcp"
@@ -80,6 +81,7 @@ async def over_http(server: Server[Any], opened: socket.socket, token: str) -> N
         limit_concurrency=_MAX_CONNECTIONS,
         timeout_graceful_shutdown=int(_CLOSING_SECONDS),
         ws="none",
+        http=patient_protocol(),
     )
     web = _Uvicorn(config)
     serving = asyncio.create_task(web.serve([opened]))
@@ -141,7 +143,8 @@ class _Guarded:
         if status is None:
             await self._app(scope, receive, send)
             return
-        await PlainTextResponse(f"{status.phrase}\n", status_code=status)(scope, receive, send)
+        close = {"Connection": "close"}  # else it could wait here for ever with its next request
+        await PlainTextResponse(f"{status.phrase}\n", status_code=status, headers=close)(scope, receive, send)
 
 
 def _refused(host: str | None, origin: str | None) -> HTTPStatus | None:

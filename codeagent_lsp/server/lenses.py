@@ -10,6 +10,8 @@ from lsprotocol import types
 from codeagent_lsp.texts import text
 from codeagent_lsp.workspace.files import uris
 
+QUESTION_LENGTH = 240
+
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
@@ -38,7 +40,7 @@ def pending_question(request_id: str, title: str, choices: tuple[str, ...], uri:
     """Return the offer for an open question: at most 5 of its choices, or where it asks for text, to show it again."""
     offers = tuple((choice, "codeagent.respond", {"requestId": request_id, "answer": choice}) for choice in choices[:5])
     offers = offers or ((text("lens.answer", language), "codeagent.respond", {"requestId": request_id}),)
-    return Waiting("question", text("lens.question", language, title=title[:80]), uri, offers)
+    return Waiting("question", text("lens.question", language, title=title[:QUESTION_LENGTH]), uri, offers)
 
 
 def pending_plan(run_id: str, step_id: str, label: str, language: str) -> Waiting:

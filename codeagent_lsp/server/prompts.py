@@ -17,14 +17,17 @@ from codeagent_lsp.errors import EditorError, SessionError
 from codeagent_lsp.protocol import INPUT_METHOD
 from codeagent_lsp.server.wire.client_requests import METHOD_NOT_FOUND
 from codeagent_lsp.texts import text
+from codeagent_lsp.workspace.text.visible import ends_of
 
 if TYPE_CHECKING:
     from codeagent_lsp.server.client import Client
     from codeagent_lsp.server.virtual_documents import VirtualDocuments
     from codeagent_lsp.session.inbox import Inbox, OpenQuestion
+    from codeagent_lsp.tools.asking import Question
 
 PROMPT_SECONDS = 600.0
 TITLE_LENGTH = 200
+APPROVAL_LENGTH = 4000
 
 
 class Prompts:
@@ -89,7 +92,7 @@ class Prompts:
             return await self._free_text(item)
         if question.multiple:
             return await self._several(item)
-        title = await self._choose(item, _one_line(question.title), question.choices)
+        title = await self._choose(item, self._one_line(question.title, question), question.choices)
         return None if title is None else (title,)
 
     async def _several(self, item: OpenQuestion) -> tuple[str, ...] | None:
@@ -99,7 +102,7 @@ class Prompts:
         while len(picked) < len(item.question.choices):
             left = [choice for choice in item.question.choices if choice not in picked]
             shown = f"{item.question.title} [{', '.join(picked)}]" if picked else item.question.title
-            title = await self._choose(item, _one_line(shown), (enough, *left))
+            title = await self._choose(item, self._one_line(shown, item.question), (enough, *left))
             if title is None:
                 return None
             if title == enough:
@@ -130,12 +133,20 @@ class Prompts:
             value = answer.get("value") if isinstance(answer, dict) else getattr(answer, "value", None)
             return (value,) if isinstance(value, str) and value else None
         if item.question.secret:
-            self._tell(text("env.no_input", self._client.language, title=_one_line(item.question.title)))
+            title = self._one_line(item.question.title, item.question)
+            self._tell(text("env.no_input", self._client.language, title=title))
             return None
         shown = await self._documents.open_answer(item.request_id, item.question.title, item.question.detail)
         if not shown:
             self._tell(text("question.open", self._client.language, title=item.question.title))
         raise _StaysOpen
+
+    def _one_line(self, title: str, question: Question) -> str:
+        """Return the title for a message box; an approval is never cut unmarked."""
+        line = " ".join(title.split())
+        if question.kind == "approval":
+            return ends_of(line, APPROVAL_LENGTH, self._client.language)
+        return line if len(line) <= TITLE_LENGTH else line[: TITLE_LENGTH - 1] + "…"
 
     def _respond(self, item: OpenQuestion, answer: tuple[str, ...] | None) -> None:
         if self.inbox is not None:
@@ -150,8 +161,3 @@ class Prompts:
 
 class _StaysOpen(Exception):
     """Raised when the question stays open and is answered later."""
-
-
-def _one_line(title: str) -> str:
-    line = " ".join(title.split())
-    return line if len(line) <= TITLE_LENGTH else line[: TITLE_LENGTH - 1] + "…"

@@ -5,7 +5,14 @@ Not here: how it is offered (`lenses.py`, `actions.py`).
 
 from __future__ import annotations
 
-from codeagent_lsp.server.lenses import Waiting, pending_changes, pending_plan, pending_question, pending_rollback
+from codeagent_lsp.server.lenses import (
+    QUESTION_LENGTH,
+    Waiting,
+    pending_changes,
+    pending_plan,
+    pending_question,
+    pending_rollback,
+)
 from codeagent_lsp.session.inbox import Inbox
 from codeagent_lsp.session.manager import SessionManager
 from codeagent_lsp.workspace.files import uris
@@ -17,7 +24,9 @@ def waiting_items(inbox: Inbox, manager: SessionManager, language: str) -> tuple
     for item in inbox.open():
         question = item.question
         uri = None if question.path is None else uris.from_path(question.path)
-        items.append(pending_question(item.request_id, question.title, question.choices, uri, language))
+        unseen = question.kind == "approval" and len(question.title) > QUESTION_LENGTH
+        choices = question.choices[:1] if unseen else question.choices  # nothing is allowed that is not shown here
+        items.append(pending_question(item.request_id, question.title, choices, uri, language))
     for run in manager.runs.all():
         if run.proposal.changeset:
             items.extend(pending_changes(run.record.run_id, run.proposal.changeset.paths, language))

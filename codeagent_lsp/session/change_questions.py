@@ -8,16 +8,22 @@ from codeagent_lsp.session.run_output import RunOutput
 from codeagent_lsp.session.services import Services
 from codeagent_lsp.tools.asking import Question
 from codeagent_lsp.tools.context import Tally
+from codeagent_lsp.tools.permissions.approval_words import exactly
 from codeagent_lsp.workspace.changes.changeset import Changeset
+from codeagent_lsp.workspace.files.paths import Roots
+from codeagent_lsp.workspace.text.visible import ends_of
+
+MAX_NAMES = 3000
 
 
 class ChangeQuestions:
     """The questions about one run's changes, and the counts of tests that they show."""
 
-    def __init__(self, run_id: str, services: Services, output: RunOutput) -> None:
+    def __init__(self, run_id: str, services: Services, output: RunOutput, roots: Roots) -> None:
         self._run_id = run_id
         self._services = services
         self._output = output
+        self._roots = roots
         self._open: Question | None = None
         self._tested: tuple[Tally, Changeset] | None = None
 
@@ -26,7 +32,9 @@ class ChangeQuestions:
         self._tested = (tally, changeset)
 
     def title(self, changeset: Changeset) -> str:
-        """Return the question about all changes, with the counts of tests that have run on exactly these changes."""
+        """Return the question about all changes, with the counts of tests that have run on exactly these changes, and
+        the name of each file that can run code later.
+        """
         added, removed = changeset.counts()
         paths = changeset.paths
         if len(paths) == 1:
@@ -35,8 +43,12 @@ class ChangeQuestions:
         else:
             title = self._output.text("changes.many", count=len(paths), added=added, removed=removed)
         if self._tested is not None and self._tested[1] == changeset:
-            return f"{title} {_tests_line(self._tested[0], self._output)}"
-        return title
+            title = f"{title} {_tests_line(self._tested[0], self._output)}"
+        names = ", ".join(exactly(self._roots.relative(path)) for path in filter(self._roots.is_protected, paths))
+        if not names:
+            return title
+        later = self._output.text("changes.run_later", names=ends_of(names, MAX_NAMES, self._output.language))
+        return f"{later}. {title}"
 
     async def ask(self, title: str, choices: tuple[str, ...], detail: str) -> tuple[str, ...] | None:
         """Ask what to do with the changes, of which `detail` is the diff; None without an answer."""

@@ -35,7 +35,7 @@ class Proposal:
         self._output = output
         self.staging = Staging(self._base, self._changed, record.staged)
         self.view = services.workspace.view(self.staging)
-        self.questions = ChangeQuestions(record.run_id, services, output)
+        self.questions = ChangeQuestions(record.run_id, services, output, self.view.roots)
         self._applying = asyncio.Lock()
         self._undecided = Changeset()
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
+import secrets
 import signal
 import sys
 import threading
@@ -30,6 +32,7 @@ from codeagent_lsp.terminal.summary import EXIT_DONE, EXIT_FAILED, EXIT_INTERRUP
 from codeagent_lsp.texts import choose_language, text
 
 DEFAULT_PORT = 8080
+KEY_VARIABLE = "CODEAGENT_SERVE_KEY"
 
 Pull = Callable[..., Path]
 
@@ -128,9 +131,12 @@ def pull_model(out: Console, language: str, pull: Pull = weights.pull) -> int:
 
 def _serve(out: Console, port: int, language: str) -> int:
     url = f"http://127.0.0.1:{port}/v1"
+    key = os.environ.get(KEY_VARIABLE) or secrets.token_urlsafe(24)
     if engine_installed() and weights.installed():
         out.print(Text(text("model.serving", language, name=weights.CODER.name, url=url)), soft_wrap=True)
-    weights.serve(port)
+        if not os.environ.get(KEY_VARIABLE):
+            out.print(Text(text("model.serving_key", language, key=key, variable=KEY_VARIABLE)), soft_wrap=True)
+    weights.serve(port, key)
     return EXIT_DONE
 
 

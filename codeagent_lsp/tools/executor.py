@@ -33,15 +33,15 @@ from codeagent_lsp.tools.asking import Question
 from codeagent_lsp.tools.circuit_breaker import CallOutcome
 from codeagent_lsp.tools.context import Calls, ToolContext
 from codeagent_lsp.tools.outputs import OutputStore, name_of
+from codeagent_lsp.tools.permissions.approval_words import about, asked_title, describe
 from codeagent_lsp.tools.permissions.approvals import Approvals, fingerprint
 from codeagent_lsp.tools.permissions.command_permissions import CommandEnvironment
 from codeagent_lsp.tools.permissions.decision import Decision, Mode
-from codeagent_lsp.tools.permissions.policy import decide, subjects_of
+from codeagent_lsp.tools.permissions.policy import decide
 from codeagent_lsp.tools.registry import ToolRegistry
 from codeagent_lsp.tools.tool import Tool, ToolOutput
 from codeagent_lsp.tools.truncation import truncate
 from codeagent_lsp.tools.variables.variables import Variables
-from codeagent_lsp.workspace.text.unseen import escaped, shown_exactly
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,14 +91,16 @@ class ToolExecutor:
         )
 
     async def execute_batch(self, calls: Sequence[ToolCall]) -> tuple[ToolResult, ...]:
-        """Run the calls and return their results in order; concurrently if all of them only read, else one after the
-        other.
+        """Run the calls of one reply and return their results in order; concurrently if all of them only read, else one
+        after the other. Those beyond `MAX_CALLS` are not run; each fails with a result that says so.
         """
+        left_out = tuple(_left_out(call, self._registry) for call in calls[MAX_CALLS:])
+        calls = calls[:MAX_CALLS]
         if not all(self._only_reads(call) for call in calls):
-            return tuple([await self.execute(call) for call in calls])
+            return (*[await self.execute(call) for call in calls], *left_out)
         async with asyncio.TaskGroup() as group:  # none goes on when another one fails
             tasks = [group.create_task(self.execute(call)) for call in calls]
-        return tuple(task.result() for task in tasks)
+        return (*[task.result() for task in tasks], *left_out)
 
     def reject(self, call: ToolCall, problem: str) -> None:
         """Count a call that could not be understood as a failure of its tool, if there is one with that name."""
@@ -193,25 +195,27 @@ class ToolExecutor:
             decision = decide(traits, call.arguments, settings, context.view.roots, place)
             if invocation.tool.caution and decision.verdict != "deny":
                 decision = Decision("ask", invocation.tool.caution, firm=True)
-            context.redaction.decided(call.name, _about(invocation), decision.verdict, decision.reason)
+            context.redaction.decided(call.name, about(call, tool.traits), decision.verdict, decision.reason)
             if decision.verdict == "deny":
                 raise PermissionDenied(f"Not allowed: {decision.reason}")
-            approval_id = fingerprint(call, isolation.level if isolation and traits.effect == "run" else traits.pin)
+            approval_id = fingerprint(call, place.terms if traits.effect == "run" else traits.pin)
             if decision.verdict == "ask" and not (decision.remember and self._approvals.covers(approval_id)):
-                await self._ask(invocation, approval_id, decision)
+                await self._ask(invocation, approval_id, decision, place)
                 invocation.tool.accepted()
             return await handler(invocation)
 
         return permitted
 
-    async def _ask(self, invocation: Invocation, approval_id: str, decision: Decision) -> None:
-        call = invocation.call
+    async def _ask(
+        self, invocation: Invocation, approval_id: str, decision: Decision, place: CommandEnvironment
+    ) -> None:
+        call, traits = invocation.call, invocation.tool.traits
         deny, once, session, always = (text(key, self._language) for key in _APPROVAL_KEYS)
-        standing = self._approvals.standing
+        title, whole = asked_title(call, traits, place, invocation.tool.news, self._language)
+        standing = self._approvals.standing if whole else None
         choices: tuple[str, ...] = (deny, once)
         if decision.remember:
             choices = (*choices, session, always) if standing else (*choices, session)
-        title = text("approval.tool", self._language, tool=call.name, subject=_about(invocation))
         detail = f"{describe(call)}\n\n{decision.reason}"
         answer = await self._context.asker.ask(Question("approval", title, choices, detail=detail, danger=True))
         if not answer or answer[0] not in choices[1:]:
@@ -220,7 +224,7 @@ class ToolExecutor:
             self._approvals.allow_for_session(approval_id)
         elif answer[0] == always and standing:
             try:
-                standing.add(call, approval_id, _about(invocation))
+                standing.add(call, approval_id, about(call, traits, self._context.redaction.hide))
             except OSError:  # it cannot be kept: then it holds as long as it can
                 self._approvals.allow_for_session(approval_id)
 
@@ -248,8 +252,11 @@ class ToolExecutor:
         return any(traits.name == call.name and traits.effect == "read" for traits in known)
 
 
+MAX_CALLS = 64
+"""Most tool calls of one reply of a model that are run."""
+
+_TOO_MANY = f"Not run: only the first {MAX_CALLS} calls of a reply are. Call it again if you still need it."
 _APPROVAL_KEYS = ("choice.deny", "choice.once", "choice.session", "choice.always")
-_TITLE_LENGTH = 120
 _ERROR_LENGTH = 300
 _FAILURES = (ErrorType.EXECUTION, ErrorType.NETWORK)  # what else went wrong is no fault of the tool
 
@@ -274,27 +281,6 @@ def validated(tool: Tool[Any], arguments: Mapping[str, Any]) -> Any:
             raise WrongArguments(_explain(tool, first)) from first
 
 
-def describe(call: ToolCall) -> str:
-    """Return the exact call for the user; invisible and bidirectional characters are escaped."""
-    shown = json.dumps(dict(call.arguments), indent=2, ensure_ascii=False, default=str)
-    return f"{call.name}\n{shown_exactly(shown, escaped)}"
-
-
-def _about(invocation: Invocation) -> str:
-    """Return one short line about a call for the question's title; the question's detail has the whole call."""
-    call, subjects = invocation.call, _subjects(invocation)
-    shown = ", ".join(subjects) if any(subjects) else json.dumps(dict(call.arguments), ensure_ascii=False, default=str)
-    line = "".join(escaped(char) if char in "\n\t" else char for char in shown_exactly(shown, escaped))
-    return line if len(line) <= _TITLE_LENGTH else f"{line[: _TITLE_LENGTH // 2]}…{line[-_TITLE_LENGTH // 2 :]}"
-
-
-def _subjects(invocation: Invocation) -> tuple[str, ...]:
-    call, traits = invocation.call, invocation.tool.traits
-    if traits.command_parameter:
-        return (str(call.arguments.get(traits.command_parameter, "")),)
-    return subjects_of(traits, call.arguments) if traits.path_parameters or traits.subject_parameter else ()
-
-
 def _unpacked(value: Any) -> Any:
     if isinstance(value, str) and value[:1] in ("[", "{"):
         try:
@@ -308,6 +294,12 @@ def _explain(tool: Tool[Any], error: ValidationError) -> str:
     problems = [f"{'.'.join(map(str, item['loc'])) or 'arguments'}: {item['msg']}" for item in error.errors()]
     names = ", ".join(tool.input_schema().get("properties", {}))
     return f"Wrong arguments for {tool.traits.name}: {'; '.join(problems[:5])}. Parameters: {names or 'none'}."
+
+
+def _left_out(call: ToolCall, registry: ToolRegistry) -> ToolResult:
+    if call.name in registry.names():
+        registry.count(call.name, ok=False, milliseconds=0.0)
+    return _failure("retry", ErrorCode.INVALID_PARAM, _TOO_MANY)
 
 
 def _failure(status: Status, code: ErrorCode, message: str) -> ToolResult:

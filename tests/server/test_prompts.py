@@ -189,8 +189,16 @@ async def test_a_title_is_one_short_line_and_danger_is_a_warning() -> None:
     await ask(inbox, "many\nlines " * 100, danger=True)
     params = wire.requests[0][1]
     assert "\n" not in params.message
-    assert len(params.message) <= 200
+    assert len(params.message) <= 2000
     assert params.type == types.MessageType.Warning
+
+
+async def test_an_approval_is_shown_to_its_end_or_marked() -> None:
+    wire, inbox, _ = connected(pick_last)
+    await ask(inbox, "a" * 3000 + "END")
+    assert wire.requests[0][1].message.endswith("END") and "not shown" not in wire.requests[0][1].message
+    await ask(inbox, "a" * 9000 + "END")
+    assert wire.requests[1][1].message.endswith("END") and "5,003 characters not shown" in wire.requests[1][1].message
 
 
 async def test_several_choices_end_when_it_is_enough() -> None:

@@ -36,3 +36,18 @@ async def test_nothing_is_settled_that_was_not_asked(tmp_path: Path) -> None:
     proposal = made.manager.runs.get((await made.run()).run_id).proposal
     proposal.questions.settle()
     assert made.user.shown == []
+
+
+async def test_files_that_run_code_later_are_each_named(tmp_path: Path) -> None:
+    made = world(tmp_path / "w", say("done"))
+    proposal = made.manager.runs.get((await made.run()).run_id).proposal
+    later = [
+        ".git/hooks/pre-commit",
+        ".github/workflows/a.yml",
+        ".vscode/tasks.json",
+        *(f".idea/{n}" for n in range(9)),
+    ]
+    proposal.staging.write({made.path(name): "x\n" for name in (*later, "a.txt")})
+    title = proposal.questions.title(proposal.changeset)
+    assert [name for name in later if name not in title] == []
+    assert "a.txt" not in title and title.endswith("Apply 13 files, +13 −0?")

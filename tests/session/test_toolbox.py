@@ -136,3 +136,14 @@ async def test_the_shadows_go_with_the_server(tmp_path: Path) -> None:
     await made.run()
     await made.manager.close()
     assert shadows.closed == [None]
+
+
+async def test_every_file_that_can_run_code_is_named_before_it_is_proposed(tmp_path: Path) -> None:
+    shadows = FakeShadows()
+    made = world(tmp_path / "w", say("done"), shadows=shadows, says=["Allow once"] * 2 + ["Deny"])
+    await made.run()
+    names = [f".vscode/{'n' * 60}{number}.json" for number in range(40)]
+    assert not await shadows.approvals[0](tuple(made.path(name) for name in names))
+    titles = [item.question.title for item in made.user.shown]
+    assert len(titles) == 3 and max(map(len, titles)) < 1700
+    assert [name for name in names if not any(name in title for title in titles)] == []

@@ -13,7 +13,8 @@ from pydantic import Field
 from codeagent_lsp.errors import CircuitOpen, ToolFailed, ToolRetry
 from codeagent_lsp.messages import ToolCall
 from codeagent_lsp.tools.context import ToolContext
-from codeagent_lsp.tools.executor import describe
+from codeagent_lsp.tools.executor import MAX_CALLS
+from codeagent_lsp.tools.permissions.approval_words import describe
 from codeagent_lsp.tools.permissions.approvals import fingerprint
 from codeagent_lsp.tools.tool import NoParameters, Parameters, Tool, ToolOutput
 from codeagent_lsp.tools.traits import ToolTraits
@@ -328,7 +329,7 @@ async def test_the_question_shows_the_whole_call_and_hides_nothing(tmp_path: Pat
     await bench.call("runner", path="evil\u202etxt.exe\nAllow ls: ok?", names=["x" * 300])
     (question,) = bench.asker.asked
     assert question.choices[0] == "Deny" and question.danger
-    assert "\n" not in question.title and "\u202e" not in question.title and len(question.title) < 160
+    assert "\n" not in question.title and "\u202e" not in question.title and len(question.title) < 900
     assert "\\u202e" in question.detail and "x" * 300 in question.detail
 
 
@@ -353,3 +354,17 @@ def test_characters_that_cannot_be_seen_are_escaped(char: str) -> None:
 
 def test_ordinary_text_stays_as_it_is() -> None:
     assert '"中文"' in describe(ToolCall("t", {"a": "中文"}))
+
+
+@pytest.mark.parametrize("tool", [Probe, Runner])
+async def test_thousands_of_calls_in_one_reply_are_bounded(tmp_path: Path, tool: type[Probe]) -> None:
+    probe = tool("fine")
+    bench = make(tmp_path, probe)
+    bench.mode = "bypass"
+    name = probe.traits.name
+    results = await bench.executor.execute_batch([ToolCall(name, {"count": n}, id=str(n)) for n in range(3000)])
+    assert len(results) == 3000 and len(probe.got) == MAX_CALLS
+    assert all(result.ok for result in results[:MAX_CALLS])
+    assert {result.status for result in results[MAX_CALLS:]} == {"retry"} and "Not run" in results[-1].text
+    (entry,) = bench.registry.entries()
+    assert entry.stats.errors == 3000 - MAX_CALLS

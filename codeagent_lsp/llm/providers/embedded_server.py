@@ -51,6 +51,7 @@ def start(model: str, *, n_ctx: int, threads: int, port: int = 0, key: str = "")
     params.hostnames = ["127.0.0.1"]
     params.cache_ram_mib = PROMPT_CACHE_MIB
     params.ui = False
+    params.cors_origins = "http://127.0.0.1"  # by default it lets scripts of any web page read its answers
     if key:
         params.api_keys = [key]
     params.port = port

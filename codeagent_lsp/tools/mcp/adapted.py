@@ -46,6 +46,7 @@ class AdaptedTools:
             server,
             remote,
             changed=partial(pins.changed, settings, remote),
+            before=partial(pins.approved, settings, remote),
             accept=partial(pins.accept, settings, remote),
         )
 

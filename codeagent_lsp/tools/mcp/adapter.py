@@ -1,7 +1,7 @@
 """An MCP server's tool as a tool of the agent, `mcp.<server>.<tool>`; every call needs permission.
 
 The server's description is untrusted: it is bounded, marked, and lowers no permission, whatever its annotations
-promise. Not here: the server (`server.py`), the result (`content.py`).
+promise. Not here: the server (`server.py`), the result (`content.py`), what changed (`changed_words.py`).
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from pydantic import ConfigDict, model_validator
 
 from codeagent_lsp.tools.context import ToolContext
 from codeagent_lsp.tools.mcp.calling import Calling
+from codeagent_lsp.tools.mcp.changed_words import changed_words
 from codeagent_lsp.tools.mcp.content import rendered
 from codeagent_lsp.tools.mcp.listing import RemoteTool
 from codeagent_lsp.tools.mcp.schema import bounded_schema, misfit
@@ -29,7 +30,7 @@ MAX_WORDS = 1000
 
 _ODD = re.compile(r"[^A-Za-z0-9_-]+")
 _CHANGED = (
-    "The server changed what it says of this tool since it was first used here. It now says: {words}\n"
+    "The server changed what it says of this tool since it was first used here. The changed words: {words}\n"
     "Allow it only if you expect that."
 )
 
@@ -51,22 +52,34 @@ class Callee(Protocol):
 
 class McpTool(Tool[Open]):
     """A server's tool. `changed` returns whether its description differs from the approved one;
-    `accept` approves it.
+    `accept` approves it, `before` returns the approved one.
     """
 
     def __init__(
-        self, server: Callee, remote: RemoteTool, *, changed: Callable[[], bool], accept: Callable[[], None]
+        self,
+        server: Callee,
+        remote: RemoteTool,
+        *,
+        changed: Callable[[], bool],
+        accept: Callable[[], None],
+        before: Callable[[], RemoteTool | None],
     ) -> None:
         self.server = server
         self.remote = remote
         self._schema = bounded_schema(remote.schema)
         self._changed = changed
         self._accept = accept
+        self._before = before
 
     @property
     def caution(self) -> str:
         """Return the warning, for the user, that the tool's description has changed; '' if it has not."""
-        return _CHANGED.format(words=one_line(self.remote.description, MAX_WORDS)) if self._changed() else ""
+        return _CHANGED.format(words=self.news) if self._changed() else ""
+
+    @property
+    def news(self) -> str:
+        """Return the words that changed in the tool's description and parameters; '' if none did."""
+        return changed_words(self._before(), self.remote) if self._changed() else ""
 
     def accepted(self) -> None:
         """Record the user's approval of the tool's current description."""
@@ -99,7 +112,14 @@ def full_name(server: str, tool: str) -> str:
     return f"{name[: MAX_NAME - 7]}_{hashlib.sha256(tool.encode('utf-8', 'surrogatepass')).hexdigest()[:6]}"
 
 
-def adapted(server: Callee, remote: RemoteTool, *, changed: Callable[[], bool], accept: Callable[[], None]) -> McpTool:
+def adapted(
+    server: Callee,
+    remote: RemoteTool,
+    *,
+    changed: Callable[[], bool],
+    accept: Callable[[], None],
+    before: Callable[[], RemoteTool | None] = lambda: None,
+) -> McpTool:
     """Return the agent's tool for a server's tool. Its parameters reject clearly wrong arguments before the user is
     asked.
     """
@@ -125,4 +145,4 @@ def adapted(server: Callee, remote: RemoteTool, *, changed: Callable[[], bool], 
         )
         parameters: ClassVar[type[Parameters]] = Given
 
-    return Adapted(server, remote, changed=changed, accept=accept)
+    return Adapted(server, remote, changed=changed, accept=accept, before=before)

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from codeagent_lsp.tools.asking import Asker, Question
+from codeagent_lsp.tools.foreign_words import own_title
 from codeagent_lsp.workspace.text.visible import one_line
 
 MAX_FIELDS = 20
@@ -115,7 +116,11 @@ def _options(field: Mapping[str, Any], words: Callable[..., str]) -> dict[str, A
     else:
         values, named = _list(source.get("enum")), _list(source.get("enumNames"))
         pairs = [(named[at] if at < len(named) else value, value) for at, value in enumerate(values)]
-    return {one_line(str(title or value), 60): value for title, value in pairs[:MAX_CHOICES] if value is not None}
+    return {
+        own_title(one_line(str(title or value), 60), words): value
+        for title, value in pairs[:MAX_CHOICES]
+        if value is not None
+    }
 
 
 def _list(value: Any) -> list[Any]:

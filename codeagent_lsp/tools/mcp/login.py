@@ -28,6 +28,8 @@ from codeagent_lsp.tools.mcp.kept_login import KeptLogin
 from codeagent_lsp.tools.mcp.logins import Logins, Step
 from codeagent_lsp.tools.mcp.oauth_callback import OAuthCallback
 from codeagent_lsp.tools.mcp.settings import ServerSettings
+from codeagent_lsp.tools.web.addresses import is_own, own_addresses
+from codeagent_lsp.tools.web.dialing import Resolve, system_resolve
 
 SECONDS = 300.0
 """Most seconds that a user may take in the browser."""
@@ -78,7 +80,7 @@ class Login(httpx2.Auth):
             outgoing = await anext(flow)
             while True:
                 if outgoing is not request:
-                    self._check(str(outgoing.url))
+                    await self._check(str(outgoing.url))
                 self._health.status = 0  # what was refused before is past, unless it is refused again
                 response = yield outgoing
                 if outgoing is request and response.status_code in REFUSED:
@@ -135,7 +137,7 @@ class Login(httpx2.Auth):
     async def _opened(self, url: str) -> None:
         """Ask the user for consent and open the login page. McpProblem if the user declines or it fails."""
         assert self._door is not None
-        self._check(url)
+        await self._check(url)
         self._under_way = True
         await self._record("started")
         state = parse_qs(urlsplit(url).query).get("state", [""])[0]
@@ -183,7 +185,7 @@ class Login(httpx2.Auth):
     async def _record(self, step: Step, reason: str = "") -> None:
         await self._logins.record(self._settings.name, self._settings.where, step, reason)
 
-    def _check(self, url: str) -> None:
+    async def _check(self, url: str) -> None:
         """Check a URL that the server names: https on the net; for a server on this machine, also local addresses.
         McpProblem.
         """
@@ -192,7 +194,7 @@ class Login(httpx2.Auth):
             return
         if is_local(own.hostname) and is_local(parts.hostname) and parts.scheme in ("http", "https"):
             return
-        if parts.scheme != "https" or is_local(parts.hostname) or "@" in parts.netloc:
+        if parts.scheme != "https" or "@" in parts.netloc or await leads_here(parts.hostname):
             raise self._problem("mcp.login.address", address=said(ValueError(f"{parts.scheme}://{parts.netloc}")))
 
     def _failed(self, provider: OAuthClientProvider, error: Exception) -> McpProblem:
@@ -206,6 +208,18 @@ class Login(httpx2.Auth):
         problem = McpProblem(key, ErrorCode.MCP_EXECUTION_ERROR, name=self._settings.name, **values)
         self._health.login = problem
         return problem
+
+
+async def leads_here(host: str | None, resolve: Resolve = system_resolve) -> bool:
+    """Return whether a host is this machine or link-local, or a name with such an address; own public ones count."""
+    if is_local(host) or not host:
+        return True
+    own = await asyncio.to_thread(own_addresses)
+    try:
+        addresses = [host] if is_own(host, own) else await resolve(host, 443)
+    except (OSError, UnicodeError):
+        return False  # then nothing can connect to it either
+    return any(is_local(address) or is_own(address, own) for address in addresses)
 
 
 def is_local(host: str | None) -> bool:

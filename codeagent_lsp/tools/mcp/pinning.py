@@ -26,11 +26,15 @@ class _Known:
     identity: str
     pins: dict[str, str] = field(default_factory=dict)
     tools: tuple[RemoteTool, ...] = ()
+    approved: dict[str, RemoteTool] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
-        rows = [tool.to_dict() for tool in self.tools]
-        short = len(json.dumps(rows, default=str)) <= MAX_SERVER
-        return {"identity": self.identity, "pins": self.pins, "tools": rows if short else []}
+        return {
+            "identity": self.identity,
+            "pins": self.pins,
+            "tools": _rows(self.tools),
+            "approved": _rows(self.approved.values()),
+        }
 
 
 class Pins:
@@ -49,21 +53,34 @@ class Pins:
     def keep(self, server: ServerSettings, tools: Iterable[RemoteTool]) -> None:
         """Store the tools that the server lists now and pin the new ones."""
         known = self._of(server)
+        for tool in known.tools:  # as they were until now
+            self._remember(known, tool)
         known.tools = tuple(tools)
         for tool in known.tools:
             known.pins.setdefault(tool.name, tool.pin)
+            self._remember(known, tool)
         self._write()
 
     def changed(self, server: ServerSettings, tool: RemoteTool) -> bool:
         """Return whether a tool differs from its pin."""
         return self._of(server).pins.get(tool.name, tool.pin) != tool.pin
 
+    def approved(self, server: ServerSettings, tool: RemoteTool) -> RemoteTool | None:
+        """Return the tool as it was when it was pinned; None if its text is not known any more."""
+        return self._of(server).approved.get(tool.name)
+
     def accept(self, server: ServerSettings, tool: RemoteTool) -> None:
         """Pin a tool as it is now, after the user approved it."""
         known = self._of(server)
         if known.pins.get(tool.name) != tool.pin:
             known.pins[tool.name] = tool.pin
+            known.approved[tool.name] = tool
             self._write()
+
+    @staticmethod
+    def _remember(known: _Known, tool: RemoteTool) -> None:
+        if known.pins.get(tool.name) == tool.pin and len(known.approved) < MAX_TOOLS:
+            known.approved[tool.name] = tool
 
     def _of(self, server: ServerSettings) -> _Known:
         """Return the record of a server; a new one if the name now means another server."""
@@ -97,11 +114,21 @@ def _read(path: Path) -> dict[str, _Known]:
     return {str(name): known for name, row in rows.items() if (known := _known(row))}
 
 
+def _rows(tools: Iterable[RemoteTool]) -> list[dict[str, Any]]:
+    rows = [tool.to_dict() for tool in tools]
+    return rows if len(json.dumps(rows, default=str)) <= MAX_SERVER else []
+
+
 def _known(row: Any) -> _Known | None:
     if not isinstance(row, Mapping) or not isinstance(row.get("identity"), str):
         return None
     pins, tools = row.get("pins"), row.get("tools")
     if not isinstance(pins, Mapping) or not isinstance(tools, list):
         return None
-    listed = tuple(tool for item in tools[:MAX_TOOLS] if (tool := remote_tool(item)))
-    return _Known(row["identity"], {str(name): str(pin) for name, pin in pins.items()}, listed)
+    before = row.get("approved")
+    approved = {tool.name: tool for tool in _listed(before if isinstance(before, list) else [])}
+    return _Known(row["identity"], {str(name): str(pin) for name, pin in pins.items()}, _listed(tools), approved)
+
+
+def _listed(rows: list[Any]) -> tuple[RemoteTool, ...]:
+    return tuple(tool for item in rows[:MAX_TOOLS] if (tool := remote_tool(item)))

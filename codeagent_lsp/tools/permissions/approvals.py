@@ -1,7 +1,9 @@
 """The user's approvals beyond a single call: for the rest of a session, or always in this workspace.
 
-An approval is bound to the exact call and to how commands are isolated. Standing ones are in a file of the user's state
-folder, never in the workspace, and can be revoked. Not here: asking (`executor.py`), deciding (`policy.py`).
+An approval is bound to the exact call and to how commands are isolated (`CommandEnvironment.terms`). Standing ones are
+in a file of the user's state folder, never in the workspace, and can be revoked.
+
+Not here: asking (`executor.py`), deciding (`policy.py`).
 """
 
 from __future__ import annotations

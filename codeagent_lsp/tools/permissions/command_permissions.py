@@ -7,6 +7,7 @@ modes (`policy.py`).
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -32,6 +33,13 @@ class CommandEnvironment:
     shell: ShellSettings
     isolation: Isolation | None
     reason: str = ""
+
+    @property
+    def terms(self) -> str:
+        """Return what an approval of a command is bound to: the isolation in force, the network, what can be read."""
+        found, shell = self.isolation, self.shell
+        kept = [found.level, found.confined, found.offline, found.hidden] if found else []
+        return json.dumps([*kept, shell.allow_network, sorted(shell.readable), shell.container_image])
 
 
 NOWHERE = CommandEnvironment(ShellSettings(), None, "Commands cannot run here.")

@@ -8,6 +8,7 @@ from pydantic import Field
 
 from codeagent_lsp.tools.asking import Question
 from codeagent_lsp.tools.context import ToolContext
+from codeagent_lsp.tools.foreign_words import agent_asks, own_titles
 from codeagent_lsp.tools.tool import Example, Parameters, Tool, ToolOutput
 from codeagent_lsp.tools.traits import ToolTraits
 
@@ -41,11 +42,12 @@ class AskUser(Tool[AskUserParameters]):
         """Return questions and answers line by line; an unanswered one is marked."""
         answers: list[list[str] | None] = []
         for question in arguments.questions:
-            choices = tuple(dict.fromkeys(option.strip() for option in question.options or [] if option.strip()))
+            titles = own_titles(question.options or [], context.words)
+            title, multiple = agent_asks(question.text, context.words), arguments.format == "multi"
             answer = await context.asker.ask(
-                Question("question", question.text, choices, multiple=arguments.format == "multi", by_agent=True)
+                Question("question", title, tuple(titles), multiple=multiple, by_agent=True)
             )
-            answers.append(None if answer is None else list(answer))
+            answers.append(None if answer is None else [titles.get(said, said) for said in answer])
         lines = [
             f"Q: {question.text}\nA: {_said(answer)}"
             for question, answer in zip(arguments.questions, answers, strict=True)

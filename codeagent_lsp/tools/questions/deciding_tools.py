@@ -7,7 +7,7 @@ that show nothing else. Not here: plain questions (`asking_tools.py`), how they 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -16,6 +16,7 @@ from pydantic import Field
 from codeagent_lsp.errors import ToolRetry
 from codeagent_lsp.tools.asking import Question
 from codeagent_lsp.tools.context import ToolContext
+from codeagent_lsp.tools.foreign_words import agent_asks, own_title
 from codeagent_lsp.tools.tool import Example, Parameters, Tool, ToolOutput
 from codeagent_lsp.tools.traits import ToolTraits
 from codeagent_lsp.workspace.text.visible import one_line, visible
@@ -140,14 +141,15 @@ async def _ask(asked: _Asked, context: ToolContext) -> Option | str | None:
     words = context.words
     ordered = sorted(asked.options, key=lambda option: (bool(_risks(option)), not option.recommended))
     other, neither = words("choice.other"), words("choice.neither")
-    titles = _titles(ordered, (other, neither), words("decision.recommended"))
+    titles = _titles(ordered, (other, neither), words)
     choices = tuple(titles)
     if ordered and _risks(ordered[0]):  # all have risks: the first choice changes nothing
         choices = (neither, *choices)
     if asked.allow_custom and asked.options:
         choices = (*choices, other)
     risky = any(map(_risks, asked.options))
-    title = _with_risks(visible(asked.question), titles, words("decision.risks")) if risky else visible(asked.question)
+    told = _with_risks(visible(asked.question), titles, words("decision.risks")) if risky else asked.question
+    title = agent_asks(told, words)
     answer = await context.asker.ask(
         Question("question", title, choices, _detail(asked, titles, context), danger=risky, by_agent=True)
     )
@@ -155,7 +157,7 @@ async def _ask(asked: _Asked, context: ToolContext) -> Option | str | None:
         return None
     if answer == (other,):
         said = await context.asker.ask(
-            Question("question", visible(asked.question), detail=_detail(asked, {}, context), by_agent=True)
+            Question("question", agent_asks(asked.question, words), detail=_detail(asked, {}, context), by_agent=True)
         )
         return said[0] if said else None
     return titles.get(answer[0], answer[0])
@@ -196,12 +198,13 @@ def _need_unique(options: Iterable[Option]) -> None:
         raise ToolRetry("Every option needs an id of its own.")
 
 
-def _titles(options: Iterable[Option], taken: Iterable[str], recommended: str) -> dict[str, Option]:
+def _titles(options: Iterable[Option], taken: Iterable[str], words: Callable[..., str]) -> dict[str, Option]:
     """Map a short unique title to each option, since clients answer with the title alone."""
     used, titles = {name.casefold() for name in taken}, {}
     for option in options:
-        mark = (f" ({recommended})" if option.recommended else "") + (RISKY if _risks(option) else "")
+        mark = (f" ({words('decision.recommended')})" if option.recommended else "") + (RISKY if _risks(option) else "")
         short = one_line(option.label, LABEL - len(mark)) or one_line(option.id, LABEL - len(mark))
+        short = own_title(short, words)
         title, number = f"{short}{mark}", 2
         while title.casefold() in used:
             title, number = f"{short}{mark} ({number})", number + 1

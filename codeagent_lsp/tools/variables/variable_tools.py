@@ -16,7 +16,7 @@ from codeagent_lsp.tools.context import ToolContext
 from codeagent_lsp.tools.tool import Example, Parameters, Tool, ToolOutput
 from codeagent_lsp.tools.traits import ToolTraits
 from codeagent_lsp.tools.variables.variables import LONGEST, NAME, Variable, Variables, is_name
-from codeagent_lsp.workspace.text.visible import one_line
+from codeagent_lsp.workspace.text.visible import one_line, visible
 
 Name = Annotated[str, Field(pattern=NAME)]
 
@@ -143,7 +143,7 @@ def _own(name: str) -> str:
 def _asked(arguments: RequestEnvVarParameters, context: ToolContext) -> Question:
     reason = one_line(arguments.reason, 150)
     title = context.words("env.value", name=arguments.name, reason=reason or "-")
-    return Question("question", title, detail=arguments.reason, secret=True)
+    return Question("question", title, detail=visible(arguments.reason), secret=True)
 
 
 async def _stored(name: str, value: str, variables: Variables, context: ToolContext) -> str:

@@ -1,4 +1,4 @@
-"""The check whether an IP address is public, so that the web tools may connect to it. Pure functions.
+"""The check whether an IP address is public, and which are this machine's own.
 
 It builds on Python's `is_global` (the IANA special-purpose registries) and refuses more: tunnels and translations
 (IPv4-mapped, NAT64, 6to4, Teredo, ISATAP) could reach any IPv4 address and are refused entirely. Not here: names and
@@ -7,7 +7,17 @@ how they are resolved (`dialing.py`).
 
 from __future__ import annotations
 
+import contextlib
+import re
+import socket
+from collections.abc import Collection
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
+from pathlib import Path
+
+ROUTES_4 = Path("/proc/net/fib_trie")
+INTERFACES_6 = Path("/proc/net/if_inet6")
+_ELSEWHERE = (("192.0.2.1", socket.AF_INET), ("2001:db8::1", socket.AF_INET6))
+_LOCAL_4 = re.compile(r"\|-- ([0-9.]+)\n\s*/32 host LOCAL")
 
 _CLOSED_4 = tuple(
     map(
@@ -58,6 +68,32 @@ def is_public(address: str) -> bool:
     except ValueError:
         return False
     return _is_public_4(found) if isinstance(found, IPv4Address) else _is_public_6(found)
+
+
+def own_addresses(routes: Path = ROUTES_4, interfaces: Path = INTERFACES_6) -> frozenset[str]:
+    """Return the addresses of this machine, public ones too: from the kernel's tables, and those that it sends from."""
+    found = set(_LOCAL_4.findall(_read(routes)))
+    found.update(str(IPv6Address(int(line.split()[0], 16))) for line in _read(interfaces).splitlines() if line)
+    for target, family in _ELSEWHERE:
+        with contextlib.suppress(OSError), socket.socket(family, socket.SOCK_DGRAM) as probe:
+            probe.connect((target, 9))  # sends nothing; it only chooses a route
+            found.add(probe.getsockname()[0])
+    return frozenset(found)
+
+
+def is_own(address: str, own: Collection[str]) -> bool:
+    """Return whether an address, in any spelling, is among this machine's."""
+    try:
+        return str(ip_address(address)) in own
+    except ValueError:
+        return False
+
+
+def _read(table: Path) -> str:
+    try:
+        return table.read_text("ascii")
+    except (OSError, ValueError):
+        return ""
 
 
 def _is_public_4(address: IPv4Address) -> bool:

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 
 from codeagent_lsp.errors import ErrorCode, ToolFailed
-from codeagent_lsp.tools.web.addresses import is_public
+from codeagent_lsp.tools.web.addresses import is_own, is_public, own_addresses
 from codeagent_lsp.tools.web.problems import WebRefused, unreachable
 
 RESOLVE_SECONDS = 10.0
@@ -41,7 +41,13 @@ def direct(place: SocketAddress) -> SocketAddress:
 class Dialer:
     """Resolves hosts to checked addresses and connects to them."""
 
-    def __init__(self, resolve: Resolve = system_resolve, route: Route = direct) -> None:
+    def __init__(
+        self,
+        resolve: Resolve = system_resolve,
+        route: Route = direct,
+        own: Callable[[], Collection[str]] = own_addresses,
+    ) -> None:
+        self._own = own
         self._resolve = resolve
         self._route = route
 
@@ -50,7 +56,8 @@ class Dialer:
         none.
         """
         addresses = (host,) if _is_number(host) else await self._addresses(host, port)
-        if not all(map(is_public, addresses)):
+        own = await asyncio.to_thread(self._own)  # each time: a machine changes its network
+        if not all(map(is_public, addresses)) or any(is_own(address, own) for address in addresses):
             raise WebRefused(f"{host} leads to an address that is not public, so nothing is fetched from it.")
         return tuple(self._route((address, port)) for address in addresses[:MAX_ADDRESSES])
 

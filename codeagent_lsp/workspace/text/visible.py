@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 
+from codeagent_lsp.texts import text as words
 from codeagent_lsp.workspace.text.unseen import escaped, shown
 
 _TAGS = re.compile("[\U000e0000-\U000e007f]+")
@@ -33,6 +34,15 @@ def one_line(text: str, limit: int) -> str:
     """Return `text` made visible, with all whitespace runs as one space, cut to `limit` characters."""
     line = " ".join(visible(text).split())
     return line if len(line) <= limit else line[: max(0, limit - 1)] + "…"
+
+
+def ends_of(text: str, limit: int, language: str = "en") -> str:
+    """Return `text`; of one longer than `limit` characters its head and tail, with the length of what is left out."""
+    if len(text) <= limit:
+        return text
+    tail = limit // 3
+    left = words("text.left_out", language, count=f"{len(text) - limit:,}")
+    return f"{text[: limit - tail]} {left} {text[len(text) - tail :]}"
 
 
 def _told(match: re.Match[str]) -> str:

@@ -14,7 +14,11 @@ async def test_questions_are_asked_one_by_one_and_answered_in_order(bench: Bench
     bench.asker.answers = ["red", None, "typed text"]
     questions = [{"text": "Colour?", "options": ["red", "blue"]}, {"text": "Size?", "options": ["L"]}, {"text": "Why?"}]
     result = await bench.call("AskUser", questions=questions)
-    assert [question.title for question in bench.asker.asked] == ["Colour?", "Size?", "Why?"]
+    assert [question.title.removeprefix("The agent asks: ") for question in bench.asker.asked] == [
+        "Colour?",
+        "Size?",
+        "Why?",
+    ]
     assert [question.choices for question in bench.asker.asked] == [("red", "blue"), ("L",), ()]
     assert all(question.kind == "question" and not question.multiple for question in bench.asker.asked)
     assert result.data == [["red"], None, ["typed text"]]

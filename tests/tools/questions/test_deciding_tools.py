@@ -49,7 +49,7 @@ async def test_the_recommended_one_comes_first_and_own_words_last(tmp_path: Path
     result = await clarify(bench, option("a1", description="the *first*"), option("b2", recommended=True))
     (question,) = bench.asker.asked
     assert question.choices == ("B2 (recommended)", "A1", OTHER)
-    assert (question.title, question.kind, question.danger) == ("Which one?", "question", False)
+    assert (question.title, question.kind, question.danger) == ("The agent asks: Which one?", "question", False)
     assert "- **A1**: the *first*" in question.detail
     assert result.text == "The user chose 'b2': B2."
     assert result.data == {"answered": True, "id": "b2", "label": "B2"}
@@ -61,7 +61,7 @@ async def test_own_words_are_asked_for_as_free_text(tmp_path: Path) -> None:
     result = await clarify(bench, option("a"), option("b"))
     assert result.text == "The user says: Neither, use C."
     assert bench.asker.asked[1].choices == ()
-    assert bench.asker.asked[1].title == "Which one?"
+    assert bench.asker.asked[1].title == "The agent asks: Which one?"
 
 
 async def test_without_options_the_user_just_types(tmp_path: Path) -> None:
@@ -122,7 +122,7 @@ async def test_what_has_risks_is_never_first_and_its_risks_are_in_sight(tmp_path
     (question,) = bench.asker.asked
     assert question.choices == ("Merge", "Force (recommended) ⚠")
     assert question.danger
-    assert question.title == "Which way? [⚠ Risks: Force (recommended) ⚠: history is lost]"
+    assert question.title == "The agent asks: Which way? [⚠ Risks: Force (recommended) ⚠: history is lost]"
     assert "  - ⚠ Risk: history is lost" in question.detail
     assert "  - Time: 1 min" in question.detail
     assert "  - Cost: $2" in question.detail

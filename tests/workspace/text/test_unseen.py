@@ -11,7 +11,7 @@ import pytest
 
 from codeagent_lsp.messages import ToolCall
 from codeagent_lsp.terminal import safe
-from codeagent_lsp.tools.executor import describe
+from codeagent_lsp.tools.permissions.approval_words import describe
 from codeagent_lsp.tools.permissions.shell import characters
 from codeagent_lsp.workspace.files.sensitive import runs_later
 from codeagent_lsp.workspace.text import visible

@@ -1,0 +1,57 @@
+"""The folder of all state is of this user alone, or refused."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from codeagent_lsp.errors import SettingError
+from codeagent_lsp.state import STATE_VARIABLE, state_root, workspace_state
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="modes of POSIX")
+
+
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "above" / "state"
+    monkeypatch.setenv(STATE_VARIABLE, str(folder))
+    return folder
+
+
+def mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+def test_it_is_made_for_this_user_alone(root: Path) -> None:
+    workspace_state(["/w"]).mkdir(parents=True)
+    assert mode(root) == 0o700
+
+
+def test_one_that_others_could_read_is_closed(root: Path) -> None:
+    root.mkdir(parents=True, mode=0o755)
+    assert state_root() == root and mode(root) == 0o700
+
+
+@pytest.mark.parametrize("bits", [0o770, 0o702, 0o777])
+def test_one_that_others_can_write_is_refused(root: Path, bits: int) -> None:
+    root.mkdir(parents=True)
+    root.chmod(bits)
+    with pytest.raises(SettingError, match="chmod 700"):
+        state_root()
+    assert mode(root) == bits
+
+
+def test_one_of_another_user_is_refused(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    root.mkdir(parents=True)
+    mine = os.geteuid()
+    monkeypatch.setattr(os, "geteuid", lambda: mine + 1)
+    with pytest.raises(SettingError, match="another user"):
+        workspace_state(["/w"])
+
+
+def test_one_that_cannot_be_made_is_left_to_what_needs_it(root: Path) -> None:
+    root.parent.write_text("a file")
+    assert state_root() == root
