@@ -7,18 +7,29 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypedDict
+from typing import Any, Literal, NotRequired, TypedDict
+
+from codeagent_lsp.call_forms import CallForms
 
 Role = Literal["system", "user", "assistant", "tool"]
 Status = Literal["ok", "failed", "retry", "denied", "cancelled"]
 
 
 class ToolSpec(TypedDict):
-    """The description of a tool for a model; `parameters` is a JSON Schema object."""
+    """The description of a tool for a model; `parameters` is a JSON Schema object.
+
+    `forms` are the other spellings of its calls that are understood; they are not sent.
+    """
 
     name: str
     description: str
     parameters: dict[str, Any]
+    forms: NotRequired[CallForms]
+
+
+def sent(spec: ToolSpec) -> dict[str, Any]:
+    """Return what a model gets of a tool's description."""
+    return {"name": spec["name"], "description": spec["description"], "parameters": spec["parameters"]}
 
 
 @dataclass(frozen=True, slots=True)

@@ -330,6 +330,7 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
     "plan_page.explored": ("Explored files", "已查看的文件"),
     "plan_page.critical": ("Critical files", "关键文件"),
     "plan_page.approach": ("Approach", "方案"),
+    "plan_page.summary": ("Summary", "摘要"),
     # --- what to do about a plan
     "choice.retry": ("Retry", "重试"),
     "choice.skip": ("Skip", "跳过"),

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from codeagent_lsp.call_forms import translated
 from codeagent_lsp.config import Settings
 from codeagent_lsp.environments.serving import Screens
 from codeagent_lsp.errors import AgentError, ErrorCode, FileRefused, PermissionDenied, SettingError, ToolFailed
@@ -131,10 +132,10 @@ class Sandbox:
             return Answer(f"The folder {self._folder} is gone.", code=ErrorCode.SANDBOX_NOT_FOUND)
         if self._running >= MAX_CALLS:
             return Answer(f"{MAX_CALLS} calls are running. Try again later.", code=ErrorCode.TIMEOUT_ERROR)
-        hidden = [key for key in arguments if entry.hides(key)]
-        if hidden:
-            return Answer(f"{name} has no parameter {hidden[0]} here.", code=ErrorCode.VALIDATION_ERROR)
         try:
+            hidden = [key for key in translated(arguments, entry.tool.forms) if entry.hides(key)]
+            if hidden:
+                return Answer(f"{name} has no parameter {hidden[0]} here.", code=ErrorCode.VALIDATION_ERROR)
             understood(ToolCall(name, {**arguments, **entry.fixed}), self._registry.get(name))
         except AgentError as error:
             return Answer(str(error), code=ErrorCode.VALIDATION_ERROR)

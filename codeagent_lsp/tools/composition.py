@@ -21,11 +21,13 @@ _ALIKE = {("integer", "number")}
 
 
 class Filter(BaseModel):
-    """Keeps the items of a list whose `field` (a path; the item itself when empty) compares with `value` by `op`."""
+    """Keeps the items of a list whose `field` (a path; the item itself when empty) compares with `value` by `op`;
+    `has` wants every field in `value`, each at a path, with that value.
+    """
 
     model_config = ConfigDict(extra="forbid", defer_build=True)
     field: str = ""
-    op: Literal["eq", "ne", "lt", "le", "gt", "ge", "contains"] = "eq"
+    op: Literal["eq", "ne", "lt", "le", "gt", "ge", "contains", "has"] = "eq"
     value: Any
 
 
@@ -42,7 +44,8 @@ class Aggregate(BaseModel):
 class Transformation(BaseModel):
     """The steps applied to an output, in the order of these fields. A path looks like `items[0].name` or `[*].path`.
 
-    `field_mapping` maps each parameter of the next tool to a path in the value; '' means the whole value.
+    `field_mapping` maps each parameter of the next tool to a path in the value; '' means the whole value. The other way
+    round is understood too, if all values and not all keys are parameters.
     """
 
     model_config = ConfigDict(extra="forbid", defer_build=True)
@@ -72,12 +75,13 @@ def arguments_for(
     """
     properties: Mapping[str, Any] = schema.get("properties", {})
     if transformation.field_mapping:
-        unknown = sorted(set(transformation.field_mapping) - set(properties))
+        mapping = _by_parameter(transformation.field_mapping, properties)
+        unknown = sorted(set(mapping) - set(properties))
         if unknown:
             raise ToolRetry(
                 f"field_mapping names no parameters: {', '.join(unknown)}. There are: {_names(properties)}."
             )
-        pairs = {name: at(value, path) for name, path in transformation.field_mapping.items()}
+        pairs = {name: at(value, path) for name, path in mapping.items()}
     elif isinstance(value, Mapping) and set(value) & set(properties):
         pairs = {name: value[name] for name in properties if name in value}
     else:
@@ -128,7 +132,17 @@ def plain(value: Any) -> Any:
     return value if value is None or isinstance(value, (str, int, float, bool)) else str(value)
 
 
+def _by_parameter(mapping: Mapping[str, str], properties: Mapping[str, Any]) -> Mapping[str, str]:
+    """Return a mapping from parameters to paths; one from paths to parameters is turned round."""
+    turned = {parameter: path for path, parameter in mapping.items()}
+    if set(mapping) <= set(properties) or not set(turned) <= set(properties) or len(turned) < len(mapping):
+        return mapping
+    return turned
+
+
 def _step(value: Any, key: str | int, path: str) -> Any:
+    if isinstance(key, str) and key.isdecimal() and isinstance(value, list):
+        key = int(key)  # `rows.0.name` for `rows[0].name`
     if isinstance(key, int) and isinstance(value, list) and key < len(value):
         return value[key]
     if isinstance(key, str) and isinstance(value, Mapping) and key in value:
@@ -165,6 +179,9 @@ def _keeps(rule: Filter, item: Any) -> bool:
             return bool(found == rule.value)
         case "ne":
             return bool(found != rule.value)
+        case "has":
+            wanted = rule.value if isinstance(rule.value, Mapping) else {}
+            return all(_keeps(Filter(field=path, value=value), found) for path, value in wanted.items())
         case "contains":
             return str(rule.value) in found if isinstance(found, str) else _contains(found, rule.value)
     return _ordered(rule.op, found, rule.value)

@@ -17,6 +17,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from codeagent_lsp.call_forms import translated, unpacked
 from codeagent_lsp.errors import (
     AgentError,
     CircuitOpen,
@@ -77,6 +78,7 @@ class ToolExecutor:
     async def execute(self, call: ToolCall) -> ToolResult:
         """Run one call and return its result; errors of the tool or the model become failed results."""
         started = time.perf_counter()
+        call = replace(call, name=self._registry.named(call.name))
         known = call.name in self._registry.names()
         result = self._redacted(await self._within_circuit(call) if known else (await self._guarded(call))[0])
         milliseconds = (time.perf_counter() - started) * 1000
@@ -261,15 +263,15 @@ def understood(call: ToolCall, tool: Tool[Any]) -> Invocation:
 
 
 def validated(tool: Tool[Any], arguments: Mapping[str, Any]) -> Any:
-    """Return the tool's parameters object. WrongArguments lists each wrong argument; texts that hold
-    JSON are unpacked once.
+    """Return the tool's parameters object. WrongArguments lists each wrong argument; other spellings are understood,
+    and texts that hold JSON are unpacked once.
     """
+    given = translated(arguments, tool.forms)
     try:
-        return tool.parameters.model_validate(dict(arguments))
+        return tool.parameters.model_validate(given)
     except ValidationError as first:
-        unpacked = {key: _unpacked(value) for key, value in arguments.items()}
         try:
-            return tool.parameters.model_validate(unpacked)
+            return tool.parameters.model_validate({key: unpacked(value) for key, value in given.items()})
         except ValidationError:
             raise WrongArguments(_explain(tool, first)) from first
 
@@ -293,15 +295,6 @@ def _subjects(invocation: Invocation) -> tuple[str, ...]:
     if traits.command_parameter:
         return (str(call.arguments.get(traits.command_parameter, "")),)
     return subjects_of(traits, call.arguments) if traits.path_parameters or traits.subject_parameter else ()
-
-
-def _unpacked(value: Any) -> Any:
-    if isinstance(value, str) and value[:1] in ("[", "{"):
-        try:
-            return json.loads(value)
-        except (ValueError, RecursionError):
-            return value
-    return value
 
 
 def _explain(tool: Tool[Any], error: ValidationError) -> str:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
+from codeagent_lsp.call_forms import meant
 from codeagent_lsp.errors import CodeAgentError, ErrorCode, ToolFailed
 from codeagent_lsp.messages import ToolSpec
 from codeagent_lsp.tools.circuit_breaker import CircuitBreaker
@@ -112,7 +113,7 @@ class ToolRegistry:
 
     def get(self, name: str) -> Tool[Any]:
         """Return an active tool. ToolFailed with the reason if it is unknown, absent or not active."""
-        entry = self._entries.get(name)
+        entry = self._entries.get(self.named(name))
         if entry is None:
             cause = next((reason for prefix, reason in self.missing.items() if name.startswith(f"{prefix}.")), None)
             if cause is not None:
@@ -141,6 +142,12 @@ class ToolRegistry:
             for entry in self.entries()
             if (state is None or entry.state == state) and (group is None or entry.tool.traits.group == group)
         )
+
+    def named(self, name: str) -> str:
+        """Return the name of the tool that `name` means: itself, unless it is only another name of a known tool."""
+        if name in self._entries:
+            return name
+        return meant(name, ((known, entry.tool.forms) for known, entry in self._entries.items())) or name
 
     def specs(self, effects: Iterable[Effect], groups: Iterable[str]) -> tuple[ToolSpec, ...]:
         """Return the specifications of the active tools with these effects and groups, in registration order."""

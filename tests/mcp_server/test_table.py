@@ -131,7 +131,7 @@ async def test_a_name_that_is_one_of_several_actions_has_no_action(sandbox: Sand
         "get_terminal_status has no parameter action here.",
     )
     answer = await sandbox.call("get_terminal_status", {})
-    assert (answer.code, answer.data) == (None, {"running": False})
+    assert (answer.code, answer.data) == (None, {"running": False, "port": 7681})
 
 
 async def test_the_end_of_a_sandbox_and_of_its_folder(sandbox: Sandbox, workspace: Path) -> None:

@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable, Iterable, Sequence
 
 from codeagent_lsp.errors import ErrorCode, ToolFailed
-from codeagent_lsp.messages import Message, ToolSpec
+from codeagent_lsp.messages import Message, ToolSpec, sent
 from codeagent_lsp.session.request import Planning
 from codeagent_lsp.session.run_output import PLANNING_CALL
 from codeagent_lsp.tools.catalogue import SMALL_SET
@@ -94,7 +94,7 @@ class ToolSelection:
         for group in self._groups():
             if group in EXTENDED or group in self._on:
                 continue
-            size = len(json.dumps(self._of(group), ensure_ascii=False))
+            size = len(json.dumps([sent(spec) for spec in self._of(group)], ensure_ascii=False))
             if size <= self._room:
                 self._on[group] = None
                 self._room -= size
