@@ -1,6 +1,6 @@
 """The values that a conversation consists of: messages, tool calls, tool results, token usage.
 
-All are frozen plain data. Not here: their form in requests to a model (`llm/`) and how they are stored (`events.py`).
+All are frozen plain data. Not here: their form in requests to a model (`llm/`) and how they are stored (`events/`).
 """
 
 from __future__ import annotations
@@ -86,6 +86,11 @@ class ToolResult:
     def ok(self) -> bool:
         """Return whether the call succeeded."""
         return self.status == "ok"
+
+    @property
+    def told(self) -> str:
+        """Return the text for the model; that of an error ends with its code and type."""
+        return self.text if self.error is None else f"{self.text}\n({self.error.code}, {self.error.type})"
 
 
 @dataclass(frozen=True, slots=True)

@@ -207,7 +207,7 @@ class AgentLoop:
     async def _call_tools(self, calls: tuple[ToolCall, ...]) -> Anomaly | None:
         self._emit(events.ToolCalls(calls=tuple(call_data(call) for call in calls)))
         results = await self._executor.execute_batch(calls)
-        admitted = self._window.admit(calls, [result.text for result in results], self._tools())
+        admitted = self._window.admit(calls, [result.told for result in results], self._tools())
         anomaly = None
         for call, result, text in zip(calls, results, admitted, strict=True):
             self._history.append(Message("tool", text, tool_call_id=call.id, name=call.name))
@@ -237,7 +237,8 @@ class AgentLoop:
         """Report an anomaly; nudge the model the first time, return True (stop) the second time."""
         stop, self._nudged = self._nudged, True
         action: Literal["nudge", "stop"] = "stop" if stop else "nudge"
-        self._emit(events.AnomalyDetected(kind=anomaly.kind, detail=anomaly.detail, action=action))
+        words = f"{anomaly.kind}: {anomaly.detail}"
+        self._emit(events.AnomalyDetected(kind=anomaly.kind, detail=anomaly.detail, action=action, anomaly=words))
         if not stop:
             self._tell(NUDGE.format(detail=anomaly.detail))
         return stop
@@ -286,8 +287,18 @@ def call_data(call: ToolCall) -> dict[str, object]:
 
 def result_event(call: ToolCall, result: ToolResult) -> events.ToolFinished:
     """Return the event for a tool result."""
-    error = None if result.error is None else result.error.message
-    return events.ToolFinished(tool=call.name, success=result.ok, output=result.text, error=error, call_id=call.id)
+    error = result.error
+    return events.ToolFinished(
+        tool=call.name,
+        success=result.ok,
+        output=result.text,
+        error=None if error is None else error.message,
+        call_id=call.id,
+        status=result.status,
+        error_code=None if error is None else error.code,
+        error_type=None if error is None else error.type,
+        time_ms=result.stats.get("time_ms"),
+    )
 
 
 def usage_event(reply: Reply) -> events.UsageReported:

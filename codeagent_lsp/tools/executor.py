@@ -38,7 +38,7 @@ from codeagent_lsp.tools.permissions.approvals import Approvals, fingerprint
 from codeagent_lsp.tools.permissions.command_permissions import CommandEnvironment
 from codeagent_lsp.tools.permissions.decision import Decision, Mode
 from codeagent_lsp.tools.permissions.policy import decide, subjects_of
-from codeagent_lsp.tools.registry import ToolRegistry
+from codeagent_lsp.tools.registry import ToolRegistry, own_name
 from codeagent_lsp.tools.tool import Tool, ToolOutput
 from codeagent_lsp.tools.truncation import truncate
 from codeagent_lsp.tools.variables.variables import Variables
@@ -78,7 +78,7 @@ class ToolExecutor:
     async def execute(self, call: ToolCall) -> ToolResult:
         """Run one call and return its result; errors of the tool or the model become failed results."""
         started = time.perf_counter()
-        call = replace(call, name=self._registry.named(call.name))
+        call = replace(call, name=own_name(call.name, self._registry.entries()))
         known = call.name in self._registry.names()
         result = self._redacted(await self._within_circuit(call) if known else (await self._guarded(call))[0])
         milliseconds = (time.perf_counter() - started) * 1000
@@ -253,6 +253,7 @@ class ToolExecutor:
 _APPROVAL_KEYS = ("choice.deny", "choice.once", "choice.session", "choice.always")
 _TITLE_LENGTH = 120
 _ERROR_LENGTH = 300
+_MCP = "[MCP Error] "
 _FAILURES = (ErrorType.EXECUTION, ErrorType.NETWORK)  # what else went wrong is no fault of the tool
 
 
@@ -305,4 +306,5 @@ def _explain(tool: Tool[Any], error: ValidationError) -> str:
 
 def _failure(status: Status, code: ErrorCode, message: str) -> ToolResult:
     advice = code.advice
-    return ToolResult(status, message, error=ToolError(code.value, message, advice.type.value, advice.retry))
+    text = f"{_MCP}{message}" if code.startswith("MCP_") else message
+    return ToolResult(status, text, error=ToolError(code.value, message, advice.type.value, advice.retry))

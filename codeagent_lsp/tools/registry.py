@@ -113,7 +113,7 @@ class ToolRegistry:
 
     def get(self, name: str) -> Tool[Any]:
         """Return an active tool. ToolFailed with the reason if it is unknown, absent or not active."""
-        entry = self._entries.get(self.named(name))
+        entry = self._entries.get(own_name(name, self._entries.values()))
         if entry is None:
             cause = next((reason for prefix, reason in self.missing.items() if name.startswith(f"{prefix}.")), None)
             if cause is not None:
@@ -143,12 +143,6 @@ class ToolRegistry:
             if (state is None or entry.state == state) and (group is None or entry.tool.traits.group == group)
         )
 
-    def named(self, name: str) -> str:
-        """Return the name of the tool that `name` means: itself, unless it is only another name of a known tool."""
-        if name in self._entries:
-            return name
-        return meant(name, ((known, entry.tool.forms) for known, entry in self._entries.items())) or name
-
     def specs(self, effects: Iterable[Effect], groups: Iterable[str]) -> tuple[ToolSpec, ...]:
         """Return the specifications of the active tools with these effects and groups, in registration order."""
         wanted, members = frozenset(effects), frozenset(groups)
@@ -167,6 +161,12 @@ class ToolRegistry:
         if name not in self._entries:
             raise ToolFailed(f"There is no tool {name!r}.", ErrorCode.NOT_FOUND)
         return self._entries[name]
+
+
+def own_name(name: str, entries: Iterable[RegisteredTool]) -> str:
+    """Return the name of the tool that `name` means: itself, unless it is only another name of one of the tools."""
+    forms = {entry.tool.traits.name: entry.tool.forms for entry in entries}
+    return name if name in forms else meant(name, forms.items()) or name
 
 
 def _add(entries: dict[str, RegisteredTool], entry: RegisteredTool) -> None:

@@ -164,6 +164,11 @@ async def test_the_executor_knows_other_names(bench: Bench) -> None:
     assert (await bench.call("file_read", file_path="a.txt")).status == "denied"
 
 
+async def test_an_error_tells_its_code_and_type(bench: Bench) -> None:
+    result = await bench.call("read_file", path="none.py")
+    assert result.told == f"{result.text}\n(NOT_FOUND, param_error)"
+
+
 async def test_todos_get_numbers(bench: Bench) -> None:
     await bench.call("todowrite", action="add", todos=[{"content": "one"}, {"content": "two", "priority": "high"}])
     await bench.call("todowrite", action="add", todos=[{"content": "three"}])

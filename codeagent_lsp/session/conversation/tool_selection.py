@@ -17,7 +17,7 @@ from codeagent_lsp.tools.catalogue import SMALL_SET
 from codeagent_lsp.tools.groups import CORE, EXTENDED
 from codeagent_lsp.tools.permissions.decision import Mode
 from codeagent_lsp.tools.permissions.policy import effects_of
-from codeagent_lsp.tools.registry import ToolRegistry
+from codeagent_lsp.tools.registry import ToolRegistry, own_name
 from codeagent_lsp.workspace.text.visible import one_line
 
 ENABLE = "enable_tools"
@@ -73,7 +73,8 @@ class ToolSelection:
 
     def offer(self, names: Iterable[str]) -> None:
         """Offer the groups of these tools; unknown names are ignored."""
-        wanted, known = set(names), self._groups()
+        entries = self._registry.entries()
+        wanted, known = {own_name(name, entries) for name in names}, self._groups()
         for group, tools in known.items():
             if wanted & set(tools):
                 self._on[group] = None
