@@ -20,6 +20,7 @@ from codeagent_lsp.agent.context.history import UNFINISHED, History, note
 from codeagent_lsp.agent.context.window import ConversationWindow, WindowLimits, nothing_kept
 from codeagent_lsp.agent.guards import Anomaly, LoopGuard
 from codeagent_lsp.errors import ContextOverflow, ModelError, ModelReplyInvalid, ModelStreamBroken
+from codeagent_lsp.llm.calls.bare_calls import own_spelling
 from codeagent_lsp.llm.model import Model, ModelRequest, Reply, TextChunk
 from codeagent_lsp.messages import Message, ToolCall, ToolResult, ToolSpec
 
@@ -123,7 +124,8 @@ class AgentLoop:
         for _ in range(self._limits.iterations):
             reply, anomaly = await self._ask()
             text = reply.text or text
-            calls = self._with_ids(reply.tool_calls)
+            tools = self._tools()
+            calls = self._with_ids(tuple(own_spelling(call, tools) for call in reply.tool_calls))
             self._spoilt = bool(reply.problem) or anomaly is not None
             if calls or _says_something(reply):
                 self._history.append(Message("assistant", reply.text, calls))

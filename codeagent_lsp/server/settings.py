@@ -79,6 +79,9 @@ class SettingsLink:
     def _merge(self) -> Settings:
         from codeagent_lsp import settings_layers  # late: the start-up path does without it
 
+        own = settings_layers.environment_layer(self._environ)
+        pulled, pushed = map(settings_layers.without_restricted, (self._pulled, self._pushed))
+        self._settings, problems = settings_layers.load(own, self._initial, pulled, pushed, self._chosen)
         for problem in problems:
             if str(problem) not in self._told:
                 self._told.add(str(problem))

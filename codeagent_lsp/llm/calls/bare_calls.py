@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from codeagent_lsp.call_forms import NO_FORMS, CallForms, meant, translated
@@ -88,6 +89,20 @@ def check(name: str, arguments: Mapping[str, Any] | None, tools: Iterable[ToolSp
         return ToolCall(known, schema.fit(given, _parameters(by_name[known])))
     except (schema.Misfit, WrongArguments) as misfit:
         return f"The call of {known} does not fit: {misfit}. Correct it and call again."
+
+
+def own_spelling(call: ToolCall, tools: tuple[ToolSpec, ...]) -> ToolCall:
+    """Return the call by its tool's own name and parameters; as it is if it is of no known tool or contradicts itself.
+
+    For models whose calls are taken as they are; `check` does it for all others.
+    """
+    tool = _tool(call.name, tools)
+    if tool is None:
+        return call
+    try:
+        return replace(call, name=tool["name"], arguments=translated(call.arguments, _forms(tool)))
+    except WrongArguments:
+        return call
 
 
 def check_raw(raw: Raw, tools: tuple[ToolSpec, ...]) -> ToolCall | str:
