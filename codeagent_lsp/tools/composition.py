@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, is_dataclass
 from typing import Any, Literal
 
@@ -18,6 +18,11 @@ from codeagent_lsp.errors import ToolRetry
 _PART = re.compile(r"\.?([^.\[\]]+)|\[(\d+|\*)\]")
 _JSON_TYPES = {str: "string", bool: "boolean", int: "integer", float: "number", list: "array", dict: "object"}
 _ALIKE = {("integer", "number")}
+_OF_LISTS: Mapping[str | int, Callable[[list[Any]], Any]] = {
+    "results": list,
+    "answers": list,
+    "count": len,
+}
 
 
 class Filter(BaseModel):
@@ -44,8 +49,9 @@ class Aggregate(BaseModel):
 class Transformation(BaseModel):
     """The steps applied to an output, in the order of these fields. A path looks like `items[0].name` or `[*].path`.
 
-    `field_mapping` maps each parameter of the next tool to a path in the value; '' means the whole value. The other way
-    round is understood too, if all values and not all keys are parameters.
+    In a path, a list is also its own `results` and `answers`, and has a `count`. `field_mapping` maps each parameter of
+    the next tool to a path in the value; '' means the whole value. The other way round is understood too, if all values
+    and not all keys are parameters.
     """
 
     model_config = ConfigDict(extra="forbid", defer_build=True)
@@ -143,6 +149,8 @@ def _by_parameter(mapping: Mapping[str, str], properties: Mapping[str, Any]) -> 
 def _step(value: Any, key: str | int, path: str) -> Any:
     if isinstance(key, str) and key.isdecimal() and isinstance(value, list):
         key = int(key)  # `rows.0.name` for `rows[0].name`
+    if key in _OF_LISTS and isinstance(value, list):
+        return _OF_LISTS[key](value)
     if isinstance(key, int) and isinstance(value, list) and key < len(value):
         return value[key]
     if isinstance(key, str) and isinstance(value, Mapping) and key in value:

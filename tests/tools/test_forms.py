@@ -14,6 +14,7 @@ from codeagent_lsp.llm.calls.bare_calls import check
 from codeagent_lsp.llm.calls.toolcalls import parse
 from codeagent_lsp.messages import ToolCall, sent
 from codeagent_lsp.tools.catalogue import BUILTIN
+from codeagent_lsp.tools.composition import Aggregate, Filter, Transformation, arguments_for, at, transformed
 from codeagent_lsp.tools.executor import understood
 from codeagent_lsp.tools.tool import Tool
 from tests.tools.fakes import Bench
@@ -189,3 +190,25 @@ async def test_a_chain_in_other_forms(tmp_path: Path, bench: Bench) -> None:
         {"tool_name": "read", "transformation": {"aggregate": "first", "field_mapping": {"": "path"}}},
     ])  # fmt: skip
     assert result.ok and "1|RATE = 19" in result.text
+
+
+@pytest.mark.parametrize(("path", "found"), [
+    ("rows.0.name", "a"), ("results[0].url", "u"), ("count", 1), ("[0].url", "u"), ("results.0.url", "u"),
+])  # fmt: skip
+def test_paths_with_numbers_and_names_of_lists(path: str, found: Any) -> None:
+    value: Any = {"rows": [{"name": "a"}]} if path.startswith("rows") else [{"url": "u"}]
+    assert at(value, path) == found
+
+
+def test_a_mapping_the_other_way_round() -> None:
+    schema = {"properties": {"url": {"type": "string"}, "selector": {"type": "string"}}}
+    for mapping in ({"link": "url"}, {"url": "link"}):
+        assert arguments_for({"link": "L"}, schema, Transformation(field_mapping=mapping)) == {"url": "L"}
+    same = Transformation(field_mapping={"url": "selector", "selector": "url"})
+    assert arguments_for({"url": "1", "selector": "2"}, schema, same) == {"url": "2", "selector": "1"}
+
+
+def test_a_filter_by_several_values() -> None:
+    items = [{"kind": "x", "n": 1}, {"kind": "x", "n": 2}, {"kind": "y"}]
+    wanted = Transformation(filter=Filter(op="has", value={"kind": "x", "n": 2}), aggregate=Aggregate(function="count"))
+    assert transformed(items, wanted) == 1
