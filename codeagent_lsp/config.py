@@ -203,6 +203,7 @@ class WebSettings:
         None, "Key of the search service.", env="TAVILY_API_KEY", restricted=True, secret=True
     )
     cache_url: str | None = _setting(None, "Where web results are cached; empty for a local file.", restricted=True)
+    cache_seconds: int = _setting(3600, "How long results of a web search are kept, in seconds.", minimum=0)
     allowed_hosts: tuple[str, ...] = _setting((), "Hosts that may be fetched without asking.", restricted=True)
 
 

@@ -2,7 +2,7 @@
 and JSON Schemas.
 
 `python -m codeagent_lsp.generate` writes them into the checkout; with `--check` it writes nothing and fails when they
-differ. Not here: the facts themselves (`config.py`, `protocol.py`, `events.py`).
+differ. Not here: the facts themselves (`config.py`, `protocol.py`, `events/`).
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from typing import Any, Literal
 from pydantic import TypeAdapter
 
 from codeagent_lsp import events, protocol, vscode_mirror
+from codeagent_lsp.forms_page import forms_page
 from codeagent_lsp.settings_catalogue import Setting, allowed, catalogue
 from codeagent_lsp.tools_page import tools_page
 
@@ -76,7 +77,12 @@ def print_schema(subject: Subject) -> int:
 
 def pages() -> dict[str, str]:
     """Return all generated pages by file name."""
-    return {"settings.md": settings_page(), "protocol.md": protocol_page(), "tools.md": tools_page(NOTE)}
+    return {
+        "settings.md": settings_page(),
+        "protocol.md": protocol_page(),
+        "tools.md": tools_page(NOTE),
+        "forms.md": forms_page(NOTE),
+    }
 
 
 def settings_schema() -> dict[str, Any]:

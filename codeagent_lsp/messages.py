@@ -1,24 +1,35 @@
 """The values that a conversation consists of: messages, tool calls, tool results, token usage.
 
-All are frozen plain data. Not here: their form in requests to a model (`llm/`) and how they are stored (`events.py`).
+All are frozen plain data. Not here: their form in requests to a model (`llm/`) and how they are stored (`events/`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypedDict
+from typing import Any, Literal, NotRequired, TypedDict
+
+from codeagent_lsp.call_forms import CallForms
 
 Role = Literal["system", "user", "assistant", "tool"]
 Status = Literal["ok", "failed", "retry", "denied", "cancelled"]
 
 
 class ToolSpec(TypedDict):
-    """The description of a tool for a model; `parameters` is a JSON Schema object."""
+    """The description of a tool for a model; `parameters` is a JSON Schema object.
+
+    `forms` are the other spellings of its calls that are understood; they are not sent.
+    """
 
     name: str
     description: str
     parameters: dict[str, Any]
+    forms: NotRequired[CallForms]
+
+
+def sent(spec: ToolSpec) -> dict[str, Any]:
+    """Return what a model gets of a tool's description."""
+    return {"name": spec["name"], "description": spec["description"], "parameters": spec["parameters"]}
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +88,11 @@ class ToolResult:
     def ok(self) -> bool:
         """Return whether the call succeeded."""
         return self.status == "ok"
+
+    @property
+    def told(self) -> str:
+        """Return the text for the model; that of an error ends with its code and type."""
+        return self.text if self.error is None else f"{self.text}\n({self.error.code}, {self.error.type})"
 
 
 @dataclass(frozen=True, slots=True)

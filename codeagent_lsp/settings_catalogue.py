@@ -9,6 +9,7 @@ import types
 import typing
 from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, Field, fields, is_dataclass
+from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
 from codeagent_lsp.config import Settings
@@ -29,6 +30,31 @@ class Setting(NamedTuple):
         if typing.get_origin(self.type) in (typing.Union, types.UnionType):
             return tuple(option for option in typing.get_args(self.type) if option is not type(None))
         return (self.type,)
+
+
+class OtherKey(NamedTuple):
+    """Another spelling of a setting: its key, and the values to write for others (none: as they are)."""
+
+    key: str
+    values: Mapping[Any, Any] = MappingProxyType({})
+
+
+OTHER_KEYS: Mapping[str, OtherKey] = MappingProxyType(
+    {
+        "base_url": OtherKey("model.baseUrl"),
+        "model": OtherKey("model.name"),
+        "temperature": OtherKey("model.temperature"),
+        "max_tokens": OtherKey("model.maxTokens"),
+        "timeout_s": OtherKey("model.timeoutSeconds"),
+        "api_mode": OtherKey("model.apiMode", MappingProxyType({"openai_compat": "chat"})),
+        "model.apiMode": OtherKey("model.apiMode", MappingProxyType({"openai_compat": "chat"})),
+        "enable_planning": OtherKey("agent.planning", MappingProxyType({True: "auto", False: "never"})),
+        "confirm_write": OtherKey("edits.apply", MappingProxyType({True: "review", False: "auto"})),
+        "confirm_exec": OtherKey("shell.confirm", MappingProxyType({True: "always", False: "never"})),
+        "allow_network": OtherKey("shell.allowNetwork"),
+    }
+)
+"""Settings by other names that are understood, with the values that differ."""
 
 
 def catalogue() -> tuple[Setting, ...]:

@@ -8,25 +8,26 @@ from __future__ import annotations
 
 import os
 import typing
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Literal
 
 from codeagent_lsp.config import Settings
 from codeagent_lsp.errors import SettingError
-from codeagent_lsp.settings_catalogue import Setting, allowed, catalogue
+from codeagent_lsp.settings_catalogue import OTHER_KEYS, Setting, allowed, catalogue
 
 
 def load(*layers: Mapping[str, Any]) -> tuple[Settings, list[SettingError]]:
     """Return the defaults with each layer merged over them, later ones winning, and the problems found.
 
-    A layer has the shape of the section: nested by the dots of the keys, or flat with dotted keys.
+    A layer has the shape of the section: nested by the dots of the keys, or flat with dotted keys. Other spellings
+    (`settings_catalogue.OTHER_KEYS`) are understood, but do not override a key of ours in the same layer.
     """
     settings = Settings()
     problems: list[SettingError] = []
     known = {setting.key: setting for setting in catalogue()}
     for layer in layers:
-        for key, value in _flatten(layer, known):
+        for key, value in _spelt(_flatten(layer, known)).items():
             setting = known.get(key)
             if setting is None:
                 problems.append(SettingError("setting.unknown", key=f"codeagent.{key}"))
@@ -43,6 +44,32 @@ def environment_layer(environ: Mapping[str, str] | None = None) -> dict[str, Any
         for setting in catalogue()
         if (name := setting.metadata["env"]) and environ.get(name)
     }
+
+
+def without_restricted(layer: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a layer without other spellings of restricted settings, which an editor does not know to keep out of an
+    untrusted workspace.
+    """
+    restricted = {setting.key for setting in catalogue() if setting.metadata["restricted"]}
+    return {
+        key: value
+        for key, value in layer.items()
+        if key not in OTHER_KEYS or OTHER_KEYS[key].key not in restricted or isinstance(value, Mapping)
+    }
+
+
+def _spelt(flat: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+    """Return the values by our keys, those written by other keys and with other values included."""
+    own: dict[str, Any] = {}
+    others: dict[str, Any] = {}
+    for key, value in flat:
+        other = OTHER_KEYS.get(key)
+        if other is None:
+            own[key] = value
+        else:
+            known = isinstance(value, (bool, str)) and value in other.values
+            (own if other.key == key else others)[other.key] = other.values[value] if known else value
+    return {**others, **own}
 
 
 def _flatten(layer: Mapping[str, Any], known: Mapping[str, Setting]) -> Iterator[tuple[str, Any]]:

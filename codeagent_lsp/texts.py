@@ -283,6 +283,14 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
         "{name} 有未保存的文本。仍要删除吗？",
     ),
     # --- plans
+    "event.plan_created": ("The plan was made.", "计划已制定。"),
+    "event.plan_approved": ("The plan was approved.", "计划已获批准。"),
+    "event.plan_rejected": ("The plan was not approved.", "计划未获批准。"),
+    "event.replan_warning": ("A step failed, so the plan was changed.", "有步骤失败，计划已更改。"),
+    "event.execution_started": ("The work on the plan begins.", "开始执行计划。"),
+    "event.execution_completed": ("The work on the plan is done.", "计划已执行完毕。"),
+    "event.execution_failed": ("The work on the plan stopped at an error.", "计划执行出错，已停止。"),
+    "event.execution_cancelled": ("The work on the plan was cancelled.", "计划执行已取消。"),
     "plan.none": ("The run {run} has no plan.", "运行 {run} 没有计划。"),
     "plan.no_step": ("The plan has no step {step}; it has {known}.", "计划中没有步骤 {step}；现有步骤：{known}。"),
     "plan.not_open": (
@@ -331,6 +339,7 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
     "plan_page.explored": ("Explored files", "已查看的文件"),
     "plan_page.critical": ("Critical files", "关键文件"),
     "plan_page.approach": ("Approach", "方案"),
+    "plan_page.summary": ("Summary", "摘要"),
     # --- what to do about a plan
     "choice.retry": ("Retry", "重试"),
     "choice.skip": ("Skip", "跳过"),

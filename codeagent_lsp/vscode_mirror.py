@@ -1,7 +1,7 @@
 """Generates what the VS Code extension has to know of the server: types of the protocol, settings, their descriptions.
 
 Pure: facts and the extension's current files go in, the updated files come out. Not here: the facts
-(`settings_catalogue.py`, `protocol.py`, `events.py`), reading and writing files (`generate.py`).
+(`settings_catalogue.py`, `protocol.py`, `events/`), reading and writing files (`generate.py`).
 """
 
 from __future__ import annotations

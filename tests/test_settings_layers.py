@@ -9,7 +9,7 @@ import pytest
 
 from codeagent_lsp.config import Settings
 from codeagent_lsp.settings_catalogue import Setting, allowed, catalogue, public_dict
-from codeagent_lsp.settings_layers import environment_layer, load
+from codeagent_lsp.settings_layers import environment_layer, load, without_restricted
 
 BY_KEY = {setting.key: setting for setting in catalogue()}
 NUMBERS = [setting for setting in catalogue() if setting.metadata["minimum"] is not None]
@@ -145,3 +145,40 @@ def test_secrets_are_never_shown() -> None:
     assert public_dict(settings)["model.apiKey"] == "***"
     assert public_dict(Settings())["model.apiKey"] is None
     assert secret not in str(load({"model.apiKey": [secret]})[1])
+
+
+@pytest.mark.parametrize(
+    ("layer", "key", "expected"),
+    [
+        ({"base_url": "http://127.0.0.1:8080/v1"}, "model.baseUrl", "http://127.0.0.1:8080/v1"),
+        ({"model": "small"}, "model.name", "small"),
+        ({"temperature": 0.5}, "model.temperature", 0.5),
+        ({"max_tokens": 512}, "model.maxTokens", 512),
+        ({"timeout_s": 30}, "model.timeoutSeconds", 30),
+        ({"api_mode": "openai_compat"}, "model.apiMode", "chat"),
+        ({"model": {"apiMode": "openai_compat"}}, "model.apiMode", "chat"),
+        ({"api_mode": "completion"}, "model.apiMode", "completion"),
+        ({"enable_planning": False}, "agent.planning", "never"),
+        ({"enable_planning": True}, "agent.planning", "auto"),
+        ({"confirm_write": True}, "edits.apply", "review"),
+        ({"confirm_write": False}, "edits.apply", "auto"),
+        ({"confirm_exec": True}, "shell.confirm", "always"),
+        ({"confirm_exec": False}, "shell.confirm", "never"),
+        ({"allow_network": True}, "shell.allowNetwork", True),
+        ({"enable_planning": False, "agent": {"planning": "always"}}, "agent.planning", "always"),
+    ],
+)
+def test_other_spellings(layer: dict[str, Any], key: str, expected: Any) -> None:
+    settings, problems = load(layer)
+    assert (value(settings, key), problems) == (expected, [])
+
+
+def test_a_bad_value_in_another_spelling_is_named() -> None:
+    _, [problem] = load({"confirm_write": "perhaps"})
+    assert "codeagent.edits.apply" in str(problem)
+
+
+def test_an_untrusted_layer_cannot_use_them_for_what_is_restricted() -> None:
+    layer = {"base_url": "http://evil.example", "model": "x", "confirm_exec": False, "temperature": 0.5}
+    assert without_restricted(layer) == {"temperature": 0.5}
+    assert without_restricted({"model": {"name": "x"}}) == {"model": {"name": "x"}}

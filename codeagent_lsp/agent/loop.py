@@ -20,6 +20,7 @@ from codeagent_lsp.agent.context.history import UNFINISHED, History, note
 from codeagent_lsp.agent.context.window import ConversationWindow, WindowLimits, nothing_kept
 from codeagent_lsp.agent.guards import Anomaly, LoopGuard
 from codeagent_lsp.errors import ContextOverflow, ModelError, ModelReplyInvalid, ModelStreamBroken
+from codeagent_lsp.llm.calls.bare_calls import own_spelling
 from codeagent_lsp.llm.model import Model, ModelRequest, Reply, TextChunk
 from codeagent_lsp.messages import Message, ToolCall, ToolResult, ToolSpec
 
@@ -123,7 +124,8 @@ class AgentLoop:
         for _ in range(self._limits.iterations):
             reply, anomaly = await self._ask()
             text = reply.text or text
-            calls = self._with_ids(reply.tool_calls)
+            tools = self._tools()
+            calls = self._with_ids(tuple(own_spelling(call, tools) for call in reply.tool_calls))
             self._spoilt = bool(reply.problem) or anomaly is not None
             if calls or _says_something(reply):
                 self._history.append(Message("assistant", reply.text, calls))
@@ -207,7 +209,7 @@ class AgentLoop:
     async def _call_tools(self, calls: tuple[ToolCall, ...]) -> Anomaly | None:
         self._emit(events.ToolCalls(calls=tuple(call_data(call) for call in calls)))
         results = await self._executor.execute_batch(calls)
-        admitted = self._window.admit(calls, [result.text for result in results], self._tools())
+        admitted = self._window.admit(calls, [result.told for result in results], self._tools())
         anomaly = None
         for call, result, text in zip(calls, results, admitted, strict=True):
             self._history.append(Message("tool", text, tool_call_id=call.id, name=call.name))
@@ -237,7 +239,8 @@ class AgentLoop:
         """Report an anomaly; nudge the model the first time, return True (stop) the second time."""
         stop, self._nudged = self._nudged, True
         action: Literal["nudge", "stop"] = "stop" if stop else "nudge"
-        self._emit(events.AnomalyDetected(kind=anomaly.kind, detail=anomaly.detail, action=action))
+        words = f"{anomaly.kind}: {anomaly.detail}"
+        self._emit(events.AnomalyDetected(kind=anomaly.kind, detail=anomaly.detail, action=action, anomaly=words))
         if not stop:
             self._tell(NUDGE.format(detail=anomaly.detail))
         return stop
@@ -286,9 +289,18 @@ def call_data(call: ToolCall) -> dict[str, object]:
 
 def result_event(call: ToolCall, result: ToolResult) -> events.ToolFinished:
     """Return the event for a tool result."""
-    error = result.error.message if result.error is not None else result.failed or None
-    ok = result.ok and not result.failed
-    return events.ToolFinished(tool=call.name, success=ok, output=result.text, error=error, call_id=call.id)
+    error = result.error
+    return events.ToolFinished(
+        tool=call.name,
+        success=result.ok and not result.failed,
+        output=result.text,
+        error=(result.failed or None) if error is None else error.message,
+        call_id=call.id,
+        status=result.status,
+        error_code=None if error is None else error.code,
+        error_type=None if error is None else error.type,
+        time_ms=result.stats.get("time_ms"),
+    )
 
 
 def usage_event(reply: Reply) -> events.UsageReported:

@@ -28,6 +28,7 @@ SANDBOX_CODES = frozenset(
 _BY_TYPE: tuple[tuple[str, ErrorCode], ...] = (
     # the first that fits; class names, as some are in libraries that may not be imported
     ("PermissionError", ErrorCode.PERMISSION_ERROR),
+    ("FileNotFoundError", ErrorCode.PARAMETER_ERROR),
     ("ProcessLookupError", ErrorCode.SANDBOX_TERMINATED),
     ("TimeoutError", ErrorCode.TIMEOUT_ERROR),
     ("TimeoutException", ErrorCode.TIMEOUT_ERROR),
@@ -54,8 +55,11 @@ _BY_STATUS: Mapping[int, ErrorCode] = MappingProxyType(
 _BY_TEXT: tuple[tuple[re.Pattern[str], ErrorCode], ...] = (
     (re.compile(r"(?i)no such container|no such exec|does not exist"), ErrorCode.SANDBOX_NOT_FOUND),
     (re.compile(r"(?i)state improper|is not running|was terminated|has stopped"), ErrorCode.SANDBOX_TERMINATED),
-    (re.compile(r"(?i)timed? ?out"), ErrorCode.TIMEOUT_ERROR),
-    (re.compile(r"(?i)permission denied|not permitted"), ErrorCode.PERMISSION_ERROR),
+    (re.compile(r"(?i)timed? ?out|deadline exceeded"), ErrorCode.TIMEOUT_ERROR),
+    (re.compile(r"(?i)permission denied|not permitted|unauthorized|\beperm\b"), ErrorCode.PERMISSION_ERROR),
+    (re.compile(r"(?i)file not found|no such file|\benoent\b"), ErrorCode.PARAMETER_ERROR),
+    (re.compile(r"(?i)(?:invalid|missing) parameter"), ErrorCode.PARAMETER_ERROR),
+    (re.compile(r"(?i)connection refused|websocket|cannot connect"), ErrorCode.CONNECTION_ERROR),
 )
 
 

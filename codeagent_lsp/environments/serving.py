@@ -15,7 +15,7 @@ ScreenKind = Literal["terminal", "desktop"]
 
 PORTS: Mapping[ScreenKind, int] = {"terminal": 7681, "desktop": 6080}
 """The default port of each; if it is taken, the next free one is used."""
-RESOLUTION = "1280x800"
+RESOLUTION = "1280x720"
 DISPLAY = 1
 
 

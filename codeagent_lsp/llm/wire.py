@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Any
 from uuid import uuid4
 
-from codeagent_lsp.messages import Message, ToolSpec
+from codeagent_lsp.messages import Message, ToolSpec, sent
 
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9_-]+")
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]")
@@ -48,7 +48,7 @@ def tidy(messages: Iterable[Message]) -> list[Message]:
 
 def tool_list(tools: Iterable[ToolSpec]) -> list[dict[str, Any]]:
     """Return the tool descriptions in the form of the API, in the given order."""
-    return [{"type": "function", "function": {**tool, "name": wire_name(tool["name"])}} for tool in tools]
+    return [{"type": "function", "function": {**sent(tool), "name": wire_name(tool["name"])}} for tool in tools]
 
 
 def wire_name(name: str) -> str:

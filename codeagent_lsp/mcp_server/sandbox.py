@@ -14,12 +14,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from codeagent_lsp.call_forms import translated
 from codeagent_lsp.config import Settings
 from codeagent_lsp.environments.serving import Screens
 from codeagent_lsp.errors import AgentError, ErrorCode, FileRefused, PermissionDenied, SettingError, ToolFailed
 from codeagent_lsp.index.host import IndexHost
 from codeagent_lsp.index.port import CodeIndex
-from codeagent_lsp.mcp_server.own_words import in_own_words
 from codeagent_lsp.mcp_server.progress import SILENCE, Listener
 from codeagent_lsp.mcp_server.table import BY_NAME, tools
 from codeagent_lsp.messages import ToolCall, ToolResult
@@ -132,10 +132,10 @@ class Sandbox:
             return Answer(f"The folder {self._folder} is gone.", code=ErrorCode.SANDBOX_NOT_FOUND)
         if self._running >= MAX_CALLS:
             return Answer(f"{MAX_CALLS} calls are running. Try again later.", code=ErrorCode.TIMEOUT_ERROR)
-        hidden = [key for key in arguments if entry.hides(key)]
-        if hidden:
-            return Answer(f"{name} has no parameter {hidden[0]} here.", code=ErrorCode.VALIDATION_ERROR)
         try:
+            hidden = [key for key in translated(arguments, entry.tool.forms) if entry.hides(key)]
+            if hidden:
+                return Answer(f"{name} has no parameter {hidden[0]} here.", code=ErrorCode.VALIDATION_ERROR)
             understood(ToolCall(name, {**arguments, **entry.fixed}), self._registry.get(name))
         except AgentError as error:
             return Answer(str(error), code=ErrorCode.VALIDATION_ERROR)
@@ -198,8 +198,8 @@ def sandbox_settings(settings: Settings) -> Settings:
 
 def _answer(result: ToolResult) -> Answer:
     if result.error is None:
-        return Answer(in_own_words(result.text), _small(result.data))
-    return Answer(in_own_words(result.text), code=_CODES.get(result.error.code, ErrorCode.EXECUTION_ERROR))
+        return Answer(result.text, _small(result.data))
+    return Answer(result.text, code=_CODES.get(result.error.code, ErrorCode.EXECUTION_ERROR))
 
 
 def _small(data: Any, limit: int = 200_000) -> Any:

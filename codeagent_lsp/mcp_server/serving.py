@@ -28,6 +28,7 @@ from mcp.types import (
 
 from codeagent_lsp import __version__
 from codeagent_lsp.errors import ErrorCode, ModelError
+from codeagent_lsp.mcp_server.own_words import in_own_words
 from codeagent_lsp.mcp_server.progress import Report, telling
 from codeagent_lsp.mcp_server.sampling import Context, SamplingNeeded, model_of
 from codeagent_lsp.mcp_server.sandbox import Answer, Sandbox
@@ -96,12 +97,12 @@ def _listed(entry: SandboxTool) -> Tool:
 
 
 def _result(answer: Answer) -> CallToolResult:
-    error = answer.error()
+    error, said = answer.error(), in_own_words(answer.text)
     if error is not None:
-        text = f"{error['code']}: {answer.text}"
+        text = f"{error['code']}: {said}"
         return CallToolResult(content=[_text(text)], structured_content={"error": error}, is_error=True)
     data = None if answer.data is None else {"data": answer.data}
-    return CallToolResult(content=[_text(answer.text)], structured_content=data)
+    return CallToolResult(content=[_text(said)], structured_content=data)
 
 
 def _text(words: str) -> TextContent:

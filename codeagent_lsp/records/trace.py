@@ -1,7 +1,10 @@
 """The trace `trace.jsonl`: every event, model request and model reply of a workspace, to reproduce what happened.
 
-A line is `{"ts", "type", "session", "run_id", "data"}`: `type` is `event`, `request` or `reply`; `session` is
-shortened. Not here: sessions, which are resumed from their own files, and the audit log (`audit.py`).
+A line is `{"ts", "time", "type", "event", "session", "run_id", "step", "data"}`: `ts` are seconds since the epoch,
+`time` the same in UTC as ISO 8601 has it; `type` is `event`, `request` or `reply`, and `event` the type of the event
+or again that word; `session` is shortened; `step` is the number of the plan's step, 0 if there is none.
+
+Not here: sessions, which are resumed from their own files, and the audit log (`audit.py`).
 """
 
 from __future__ import annotations
@@ -9,6 +12,7 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -74,8 +78,18 @@ class TraceWriter:
         self._write("event", str(event.get("session_id", "")), str(event.get("run_id", "")), event)
 
     def _write(self, kind: str, session_id: str, run_id: str, data: Mapping[str, Any]) -> None:
+        now, step = time.time(), str(data.get("step_id", ""))
         self._writer.write(
-            {"ts": time.time(), "type": kind, "session": mask_id(session_id), "run_id": run_id, "data": data}
+            {
+                "ts": now,
+                "time": datetime.fromtimestamp(now, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+                "type": kind,
+                "event": data.get("type", kind) if kind == "event" else kind,
+                "session": mask_id(session_id),
+                "run_id": run_id,
+                "step": int(step) if step.isdecimal() else 0,
+                "data": data,
+            }
         )
 
 

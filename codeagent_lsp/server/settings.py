@@ -77,10 +77,11 @@ class SettingsLink:
         self._merge()
 
     def _merge(self) -> Settings:
-        from codeagent_lsp.settings_layers import environment_layer, load  # late: the start-up path does without it
+        from codeagent_lsp import settings_layers  # late: the start-up path does without it
 
-        own = environment_layer(self._environ)
-        self._settings, problems = load(own, self._initial, self._pulled, self._pushed, self._chosen)
+        own = settings_layers.environment_layer(self._environ)
+        pulled, pushed = map(settings_layers.without_restricted, (self._pulled, self._pushed))
+        self._settings, problems = settings_layers.load(own, self._initial, pulled, pushed, self._chosen)
         for problem in problems:
             if str(problem) not in self._told:
                 self._told.add(str(problem))

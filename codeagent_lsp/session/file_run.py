@@ -54,10 +54,10 @@ def command_for(file: FileText, args: Sequence[str], view: FileView) -> tuple[st
 
 
 async def run_file(
-    shell: Shell, words: tuple[str, ...], folder: str, emit: Callable[[events.Event], None]
+    shell: Shell, words: tuple[str, ...], folder: str, file: str, emit: Callable[[events.Event], None]
 ) -> CommandResult:
-    """Run a command in a folder to its end; its start, output and exit are emitted as events."""
-    emit(events.FileRunStarted(command=shlex.join(words)))
+    """Run the command for `file` in a folder to its end; its start, output and exit are emitted as events."""
+    emit(events.FileRunStarted(command=shlex.join(words), file=file))
     output = OutputStream(lambda stream, text: emit(_printed(stream, text)))
     try:
         result = await shell.run(Command(words, folder, apart=True), output.write)

@@ -34,8 +34,8 @@ async def run_own_file(parts: RunParts, target: Target, args: tuple[str, ...]) -
     if not isolation.complete and not await _confirmed(parts, shlex.join(words), isolation.level):
         return "completed", output.text("file_run.declined")
     folder = view.roots.root_of(target.file.path) or view.roots.folders[0]
-    finished = (await run_file(shell, words, folder, output.emit)).finished
     name = view.roots.relative(target.file.path)
+    finished = (await run_file(shell, words, folder, name, output.emit)).finished
     if finished.ending != "exited":
         return "stopped", output.text("file_run.stopped", name=name, ending=finished.ending)
     return "completed", output.text(

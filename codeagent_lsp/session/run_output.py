@@ -10,6 +10,7 @@ from __future__ import annotations
 from codeagent_lsp import events
 from codeagent_lsp.errors import CodeAgentError, ErrorCode, UserError
 from codeagent_lsp.session.command_output import OutputStream
+from codeagent_lsp.session.event_details import detailed
 from codeagent_lsp.session.services import Services
 from codeagent_lsp.session.session import Session
 from codeagent_lsp.session.state import RunRecord
@@ -51,6 +52,7 @@ class RunOutput:
         """
         if not event.transient:
             self.flush()
+        event = detailed(event, self._record, self.text)
         if not self._begun and not event.internal:
             if isinstance(event, _TELLS_NO_MODE):
                 self._held.append(event)

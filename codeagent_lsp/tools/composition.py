@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, is_dataclass
 from typing import Any, Literal
 
@@ -18,14 +18,21 @@ from codeagent_lsp.errors import ToolRetry
 _PART = re.compile(r"\.?([^.\[\]]+)|\[(\d+|\*)\]")
 _JSON_TYPES = {str: "string", bool: "boolean", int: "integer", float: "number", list: "array", dict: "object"}
 _ALIKE = {("integer", "number")}
+_OF_LISTS: Mapping[str | int, Callable[[list[Any]], Any]] = {
+    "results": list,
+    "answers": list,
+    "count": len,
+}
 
 
 class Filter(BaseModel):
-    """Keeps the items of a list whose `field` (a path; the item itself when empty) compares with `value` by `op`."""
+    """Keeps the items of a list whose `field` (a path; the item itself when empty) compares with `value` by `op`;
+    `has` wants every field in `value`, each at a path, with that value.
+    """
 
     model_config = ConfigDict(extra="forbid", defer_build=True)
     field: str = ""
-    op: Literal["eq", "ne", "lt", "le", "gt", "ge", "contains"] = "eq"
+    op: Literal["eq", "ne", "lt", "le", "gt", "ge", "contains", "has"] = "eq"
     value: Any
 
 
@@ -42,7 +49,9 @@ class Aggregate(BaseModel):
 class Transformation(BaseModel):
     """The steps applied to an output, in the order of these fields. A path looks like `items[0].name` or `[*].path`.
 
-    `field_mapping` maps each parameter of the next tool to a path in the value; '' means the whole value.
+    In a path, a list is also its own `results` and `answers`, and has a `count`. `field_mapping` maps each parameter of
+    the next tool to a path in the value; '' means the whole value. The other way round is understood too, if all values
+    and not all keys are parameters.
     """
 
     model_config = ConfigDict(extra="forbid", defer_build=True)
@@ -72,12 +81,13 @@ def arguments_for(
     """
     properties: Mapping[str, Any] = schema.get("properties", {})
     if transformation.field_mapping:
-        unknown = sorted(set(transformation.field_mapping) - set(properties))
+        mapping = _by_parameter(transformation.field_mapping, properties)
+        unknown = sorted(set(mapping) - set(properties))
         if unknown:
             raise ToolRetry(
                 f"field_mapping names no parameters: {', '.join(unknown)}. There are: {_names(properties)}."
             )
-        pairs = {name: at(value, path) for name, path in transformation.field_mapping.items()}
+        pairs = {name: at(value, path) for name, path in mapping.items()}
     elif isinstance(value, Mapping) and set(value) & set(properties):
         pairs = {name: value[name] for name in properties if name in value}
     else:
@@ -128,7 +138,19 @@ def plain(value: Any) -> Any:
     return value if value is None or isinstance(value, (str, int, float, bool)) else str(value)
 
 
+def _by_parameter(mapping: Mapping[str, str], properties: Mapping[str, Any]) -> Mapping[str, str]:
+    """Return a mapping from parameters to paths; one from paths to parameters is turned round."""
+    turned = {parameter: path for path, parameter in mapping.items()}
+    if set(mapping) <= set(properties) or not set(turned) <= set(properties) or len(turned) < len(mapping):
+        return mapping
+    return turned
+
+
 def _step(value: Any, key: str | int, path: str) -> Any:
+    if isinstance(key, str) and key.isdecimal() and isinstance(value, list):
+        key = int(key)  # `rows.0.name` for `rows[0].name`
+    if key in _OF_LISTS and isinstance(value, list):
+        return _OF_LISTS[key](value)
     if isinstance(key, int) and isinstance(value, list) and key < len(value):
         return value[key]
     if isinstance(key, str) and isinstance(value, Mapping) and key in value:
@@ -165,6 +187,9 @@ def _keeps(rule: Filter, item: Any) -> bool:
             return bool(found == rule.value)
         case "ne":
             return bool(found != rule.value)
+        case "has":
+            wanted = rule.value if isinstance(rule.value, Mapping) else {}
+            return all(_keeps(Filter(field=path, value=value), found) for path, value in wanted.items())
         case "contains":
             return str(rule.value) in found if isinstance(found, str) else _contains(found, rule.value)
     return _ordered(rule.op, found, rule.value)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -17,6 +16,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from codeagent_lsp.call_forms import translated, unpacked
 from codeagent_lsp.errors import (
     AgentError,
     CircuitOpen,
@@ -38,7 +38,7 @@ from codeagent_lsp.tools.permissions.approvals import Approvals, fingerprint
 from codeagent_lsp.tools.permissions.command_permissions import CommandEnvironment
 from codeagent_lsp.tools.permissions.decision import Decision, Mode
 from codeagent_lsp.tools.permissions.policy import decide
-from codeagent_lsp.tools.registry import ToolRegistry
+from codeagent_lsp.tools.registry import ToolRegistry, own_name
 from codeagent_lsp.tools.tool import Tool, ToolOutput
 from codeagent_lsp.tools.truncation import truncate
 from codeagent_lsp.tools.variables.variables import Variables
@@ -77,6 +77,7 @@ class ToolExecutor:
     async def execute(self, call: ToolCall) -> ToolResult:
         """Run one call and return its result; errors of the tool or the model become failed results."""
         started = time.perf_counter()
+        call = replace(call, name=own_name(call.name, self._registry.entries()))
         known = call.name in self._registry.names()
         result = self._redacted(await self._within_circuit(call) if known else (await self._guarded(call))[0])
         milliseconds = (time.perf_counter() - started) * 1000
@@ -258,6 +259,7 @@ MAX_CALLS = 64
 _TOO_MANY = f"Not run: only the first {MAX_CALLS} calls of a reply are. Call it again if you still need it."
 _APPROVAL_KEYS = ("choice.deny", "choice.once", "choice.session", "choice.always")
 _ERROR_LENGTH = 300
+_MCP = "[MCP Error] "
 _FAILURES = (ErrorType.EXECUTION, ErrorType.NETWORK)  # what else went wrong is no fault of the tool
 
 
@@ -268,26 +270,17 @@ def understood(call: ToolCall, tool: Tool[Any]) -> Invocation:
 
 
 def validated(tool: Tool[Any], arguments: Mapping[str, Any]) -> Any:
-    """Return the tool's parameters object. WrongArguments lists each wrong argument; texts that hold
-    JSON are unpacked once.
+    """Return the tool's parameters object. WrongArguments lists each wrong argument; other spellings are understood,
+    and texts that hold JSON are unpacked once.
     """
+    given = translated(arguments, tool.forms)
     try:
-        return tool.parameters.model_validate(dict(arguments))
+        return tool.parameters.model_validate(given)
     except ValidationError as first:
-        unpacked = {key: _unpacked(value) for key, value in arguments.items()}
         try:
-            return tool.parameters.model_validate(unpacked)
+            return tool.parameters.model_validate({key: unpacked(value) for key, value in given.items()})
         except ValidationError:
             raise WrongArguments(_explain(tool, first)) from first
-
-
-def _unpacked(value: Any) -> Any:
-    if isinstance(value, str) and value[:1] in ("[", "{"):
-        try:
-            return json.loads(value)
-        except (ValueError, RecursionError):
-            return value
-    return value
 
 
 def _explain(tool: Tool[Any], error: ValidationError) -> str:
@@ -304,4 +297,5 @@ def _left_out(call: ToolCall, registry: ToolRegistry) -> ToolResult:
 
 def _failure(status: Status, code: ErrorCode, message: str) -> ToolResult:
     advice = code.advice
-    return ToolResult(status, message, error=ToolError(code.value, message, advice.type.value, advice.retry))
+    text = f"{_MCP}{message}" if code.startswith("MCP_") else message
+    return ToolResult(status, text, error=ToolError(code.value, message, advice.type.value, advice.retry))

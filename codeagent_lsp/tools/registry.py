@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
+from codeagent_lsp.call_forms import meant
 from codeagent_lsp.errors import CodeAgentError, ErrorCode, ToolFailed
 from codeagent_lsp.messages import ToolSpec
 from codeagent_lsp.tools.circuit_breaker import CircuitBreaker
@@ -112,7 +113,7 @@ class ToolRegistry:
 
     def get(self, name: str) -> Tool[Any]:
         """Return an active tool. ToolFailed with the reason if it is unknown, absent or not active."""
-        entry = self._entries.get(name)
+        entry = self._entries.get(own_name(name, self._entries.values()))
         if entry is None:
             cause = next((reason for prefix, reason in self.missing.items() if name.startswith(f"{prefix}.")), None)
             if cause is not None:
@@ -160,6 +161,12 @@ class ToolRegistry:
         if name not in self._entries:
             raise ToolFailed(f"There is no tool {name!r}.", ErrorCode.NOT_FOUND)
         return self._entries[name]
+
+
+def own_name(name: str, entries: Iterable[RegisteredTool]) -> str:
+    """Return the name of the tool that `name` means: itself, unless it is only another name of one of the tools."""
+    forms = {entry.tool.traits.name: entry.tool.forms for entry in entries}
+    return name if name in forms else meant(name, forms.items()) or name
 
 
 def _add(entries: dict[str, RegisteredTool], entry: RegisteredTool) -> None:

@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter
 
+from codeagent_lsp.call_forms import NO_FORMS, CallForms
 from codeagent_lsp.config import Settings
 from codeagent_lsp.messages import ToolSpec
 from codeagent_lsp.tools.composition import Transformation, arguments_for, composable, plain, transformed
@@ -36,6 +37,9 @@ P = TypeVar("P", bound=Parameters)
 Example = Mapping[str, Any]
 """The arguments of a call, by name."""
 
+FILE_PATH: Mapping[str, str] = MappingProxyType({"file_path": "path"})
+"""The other name of the parameter `path`, for `CallForms.arguments`."""
+
 
 @dataclass(frozen=True, slots=True)
 class ToolOutput:
@@ -52,13 +56,14 @@ class Tool(ABC, Generic[P]):
     """Base class of tools; subclasses set `traits` and `parameters` and implement `run`.
 
     `output` is the type of the data it returns, None if it returns only text; `example` are valid arguments, for the
-    page about the tools.
+    page about the tools; `forms` are other spellings of its calls that are understood.
     """
 
     traits: ClassVar[ToolTraits]
     parameters: ClassVar[type[Parameters]]
     output: ClassVar[Any] = None
     example: ClassVar[Example] = MappingProxyType({})
+    forms: ClassVar[CallForms] = NO_FORMS
 
     @property
     def news(self) -> str:
@@ -89,6 +94,7 @@ class Tool(ABC, Generic[P]):
             name=self.traits.name,
             description=self.traits.description,
             parameters=self.input_schema(),
+            forms=self.forms,
         )
 
     def input_schema(self) -> dict[str, Any]:

@@ -13,13 +13,13 @@ def skill(name: str, *triggers: str, approved: bool = True, modes: tuple[str, ..
 
 
 def test_a_line_for_each_that_serves_the_mode() -> None:
-    skills = [skill("pdf"), skill("plan-only", modes=("plan",)), skill("theirs", approved=False)]
+    skills = [skill("pdf"), skill("ask-only", modes=("ask",)), skill("theirs", approved=False)]
     text = listed(skills, "direct", 1000)
     assert "- pdf: about pdf" in text
-    assert "plan-only" not in text
+    assert "ask-only" not in text
     assert "about theirs" not in text
     assert "- theirs (of this workspace; the user is asked" in text
-    assert "plan-only" in listed(skills, "plan", 1000)
+    assert "ask-only" in listed(skills, "ask", 1000)
     assert listed([], "direct", 1000) == ""
     assert listed(skills, "direct", 5) == ""
 
@@ -61,3 +61,11 @@ def test_triggers(task: str, names: list[str]) -> None:
     assert matching(skills, task, "direct") == names
     assert all(name in hint(skills, task, "direct") for name in names)
     assert bool(hint(skills, task, "direct")) == bool(names)
+
+
+@pytest.mark.parametrize(
+    ("name", "modes"), [("default", {"direct", "ask"}), ("plan", {"direct", "plan"}), ("ask", {"ask"})]
+)
+def test_other_names_of_modes(name: str, modes: set[str]) -> None:
+    skill = Skill("a", "about", "text", "/f", "user", "a", agent_modes=(name,))
+    assert {mode for mode in ("direct", "plan", "ask", "reviewer") if skill.serves(mode)} == modes

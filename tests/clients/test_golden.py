@@ -138,5 +138,6 @@ def normal(told: list[dict[str, Any]], made: World) -> list[dict[str, Any]]:
     recorded: list[dict[str, Any]] = json.loads(text)
     for number, event in enumerate(recorded, 1):
         event.update(seq=number, ts=float(number))
+        event.update((key, 1.0) for key in ("time_ms",) if key in event)
         event.update((key, 100) for key in ("prompt_tokens", "cached_tokens") if event.get(key))  # prompts change
     return recorded

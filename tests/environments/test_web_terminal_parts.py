@@ -108,7 +108,11 @@ async def test_stop_status_restart(tmp_path: Path) -> None:
     written = Stopped(True, (str(tmp_path / "made.txt"),), ((str(tmp_path / "big"), "Too large."),))
     screens = FakeScreens(stopped=written)
     result, _ = await called(tmp_path, screens, "terminal", action="status")
-    assert (result.text, result.data, screens.calls) == ("Web terminal: not running.", {"running": False}, [])
+    assert (result.text, result.data, screens.calls) == (
+        "Web terminal: not running.",
+        {"running": False, "port": 7681},
+        [],
+    )
     result, _ = await called(tmp_path, screens, "terminal", action="stop")
     assert result.text == (
         "The web terminal was stopped. Staged from what was written in it: made.txt. Not staged: big: Too large."

@@ -131,7 +131,7 @@ async def test_a_name_that_is_one_of_several_actions_has_no_action(sandbox: Sand
         "get_terminal_status has no parameter action here.",
     )
     answer = await sandbox.call("get_terminal_status", {})
-    assert (answer.code, answer.data) == (None, {"running": False})
+    assert (answer.code, answer.data) == (None, {"running": False, "port": 7681})
 
 
 async def test_the_end_of_a_sandbox_and_of_its_folder(sandbox: Sandbox, workspace: Path) -> None:
@@ -188,3 +188,14 @@ async def test_a_model_that_refuses(sandbox: Sandbox, workspace: Path) -> None:
         result = await client.call_tool("generate_tests", {"path": "a.py"})
     assert code_of(result) in ("CONNECTION_ERROR", "EXECUTION_ERROR")
     assert "client's model cannot be asked" in text_of(result)
+
+
+async def test_other_spellings_of_parameters(sandbox: Sandbox) -> None:
+    made = await sandbox.call("write", {"file_path": "a.py", "content": "x = 1\n"})
+    changed = await sandbox.call("patch", {"file_path": "a.py", "patch_content": "@@ -1 +1 @@\n-x = 1\n+x = 2\n"})
+    read = await sandbox.call("read", {"file_path": "a.py", "offset": 0, "limit": 5})
+    found = await sandbox.call("grep", {"pattern": "X =", "-i": True, "-n": True})
+    assert [answer.code for answer in (made, changed, read, found)] == [None] * 4
+    assert (read.text, "a.py:1:x = 2" in found.text) == ("1|x = 2", True)
+    twice = await sandbox.call("read", {"file_path": "a.py", "path": "b.py"})
+    assert (twice.code, "differ" in twice.text) == (ErrorCode.VALIDATION_ERROR, True)

@@ -169,6 +169,8 @@ ROWS: Mapping[str, Row] = {
 class Plans:
     """The `Planner` port: says what it was told."""
 
+    plan_id = "r1"
+
     def create(self, goal: str, steps: tuple[StepDraft, ...], complexity: str) -> str:
         return f"created {goal}"
 

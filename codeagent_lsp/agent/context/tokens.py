@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from math import ceil
 
 from codeagent_lsp.agent.context.history import SUMMARY, is_request
-from codeagent_lsp.messages import Message, ToolSpec
+from codeagent_lsp.messages import Message, ToolSpec, sent
 
 Counter = Callable[[str], int]
 Exchange = tuple[Message, ...]
@@ -31,7 +31,7 @@ def size(messages: Iterable[Message], count: Counter = estimate_tokens) -> int:
 
 def tools_size(tools: Iterable[ToolSpec], count: Counter = estimate_tokens) -> int:
     """Return the tokens of tool descriptions."""
-    return sum(count(str(tool)) for tool in tools)
+    return sum(count(str(sent(tool))) for tool in tools)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
+from codeagent_lsp.call_forms import NO_FORMS, CallForms, meant, translated
+from codeagent_lsp.errors import WrongArguments
 from codeagent_lsp.llm.calls import dialects, jsontext, schema
 from codeagent_lsp.llm.calls.dialects import Raw
 from codeagent_lsp.messages import ToolCall, ToolSpec
@@ -57,8 +60,8 @@ def read_python(source: str, tools: tuple[ToolSpec, ...]) -> list[Raw] | None:
 def normalise_name(name: str, known: Iterable[str]) -> str | None:
     """Return the known tool that `name` means (`functions.x:0`, another case, `a.b` for `a__b`), or None."""
     names = list(known)
-    stripped = re.sub(r":\d+$|\.call$", "", name.strip().strip("\"'"))
-    for candidate in (name, stripped, stripped.removeprefix("functions.").removeprefix("tools.")):
+    stripped = _stripped(name)
+    for candidate in (name, stripped, normalised(name)):
         if candidate in names:
             return candidate
     folded = [item for item in names if _fold(item) == _fold(stripped.removeprefix("functions."))]
@@ -68,18 +71,38 @@ def normalise_name(name: str, known: Iterable[str]) -> str | None:
     return ending[0] if len(ending) == 1 else None
 
 
+def normalised(name: str) -> str:
+    """Return a name without what models put around it: quotes, `functions.`, a number."""
+    return _stripped(name).removeprefix("functions.").removeprefix("tools.")
+
+
 def check(name: str, arguments: Mapping[str, Any] | None, tools: Iterable[ToolSpec]) -> ToolCall | str:
     """Return the call with its name and arguments coerced to a known tool, or in English what to correct."""
     by_name = {tool["name"]: tool for tool in tools}
-    known = normalise_name(name, by_name)
+    known = _known(name, by_name.values())
     if known is None:
         return f"There is no tool {name!r}. The tools are: {', '.join(by_name)}."
     if arguments is None:
         return f"The arguments of {known} are not a JSON object. Send one JSON object."
     try:
-        return ToolCall(known, schema.fit(arguments, _parameters(by_name[known])))
-    except schema.Misfit as misfit:
+        given = translated(arguments, _forms(by_name[known]))
+        return ToolCall(known, schema.fit(given, _parameters(by_name[known])))
+    except (schema.Misfit, WrongArguments) as misfit:
         return f"The call of {known} does not fit: {misfit}. Correct it and call again."
+
+
+def own_spelling(call: ToolCall, tools: tuple[ToolSpec, ...]) -> ToolCall:
+    """Return the call by its tool's own name and parameters; as it is if it is of no known tool or contradicts itself.
+
+    For models whose calls are taken as they are; `check` does it for all others.
+    """
+    tool = _tool(call.name, tools)
+    if tool is None:
+        return call
+    try:
+        return replace(call, name=tool["name"], arguments=translated(call.arguments, _forms(tool)))
+    except WrongArguments:
+        return call
 
 
 def check_raw(raw: Raw, tools: tuple[ToolSpec, ...]) -> ToolCall | str:
@@ -124,12 +147,26 @@ def _named(call: Raw, tools: tuple[ToolSpec, ...]) -> dict[str, Any]:
 
 
 def _tool(name: str, tools: tuple[ToolSpec, ...]) -> ToolSpec | None:
-    known = normalise_name(name, [tool["name"] for tool in tools])
+    known = _known(name, tools)
     return next((tool for tool in tools if tool["name"] == known), None)
+
+
+def _known(name: str, tools: Iterable[ToolSpec]) -> str | None:
+    """Return the name of the tool that is meant, by its own name or another one of it; None if there is none."""
+    named = {tool["name"]: _forms(tool) for tool in tools}
+    return normalise_name(name, named) or meant(normalised(name), named.items())
+
+
+def _forms(tool: ToolSpec) -> CallForms:
+    return tool.get("forms", NO_FORMS)
 
 
 def _parameters(tool: ToolSpec) -> Mapping[str, Any]:
     return tool.get("parameters") or {}
+
+
+def _stripped(name: str) -> str:
+    return re.sub(r":\d+$|\.call$", "", name.strip().strip("\"'"))
 
 
 def _fold(name: str) -> str:

@@ -10,14 +10,14 @@ import json
 from collections.abc import Callable, Iterable, Sequence
 
 from codeagent_lsp.errors import ErrorCode, ToolFailed
-from codeagent_lsp.messages import Message, ToolSpec
+from codeagent_lsp.messages import Message, ToolSpec, sent
 from codeagent_lsp.session.request import Planning
 from codeagent_lsp.session.run_output import PLANNING_CALL
 from codeagent_lsp.tools.catalogue import SMALL_SET
 from codeagent_lsp.tools.groups import CORE, EXTENDED
 from codeagent_lsp.tools.permissions.decision import Mode
 from codeagent_lsp.tools.permissions.policy import effects_of
-from codeagent_lsp.tools.registry import ToolRegistry
+from codeagent_lsp.tools.registry import ToolRegistry, own_name
 from codeagent_lsp.workspace.text.visible import one_line
 
 ENABLE = "enable_tools"
@@ -73,7 +73,8 @@ class ToolSelection:
 
     def offer(self, names: Iterable[str]) -> None:
         """Offer the groups of these tools; unknown names are ignored."""
-        wanted, known = set(names), self._groups()
+        entries = self._registry.entries()
+        wanted, known = {own_name(name, entries) for name in names}, self._groups()
         for group, tools in known.items():
             if wanted & set(tools):
                 self._on[group] = None
@@ -94,7 +95,7 @@ class ToolSelection:
         for group in self._groups():
             if group in EXTENDED or group in self._on:
                 continue
-            size = len(json.dumps(self._of(group), ensure_ascii=False))
+            size = len(json.dumps([sent(spec) for spec in self._of(group)], ensure_ascii=False))
             if size <= self._room:
                 self._on[group] = None
                 self._room -= size

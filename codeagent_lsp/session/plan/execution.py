@@ -212,6 +212,7 @@ class PlanRun:
         key = "plan.done" if done == len(plan.steps) else "plan.partly"
         summary = output.text(key, done=done, count=len(plan.steps), goal=plan.goal)
         paths = [path for part in self._parts.record.applied for path in part.changeset.paths]
-        output.emit(events.PlanCompleted(summary=summary))
-        output.emit(events.ExecutionCompleted(files_changed=tuple(dict.fromkeys(paths))))
+        files = tuple(dict.fromkeys(paths))
+        output.emit(events.PlanCompleted(summary=summary, success=done == len(plan.steps), files_changed=files))
+        output.emit(events.ExecutionCompleted(summary=summary, files_changed=files))
         return "rejected" if self._discarded and not done else "completed", summary

@@ -59,6 +59,11 @@ class RunPlanner:
         return document is not None and not document.approved
 
     @property
+    def plan_id(self) -> str:
+        """Return the id of the run, as it has one plan at most."""
+        return self._record.run_id
+
+    @property
     def goal(self) -> str:
         """Return the goal of the plan; '' if there is no plan."""
         return self._record.plan.goal if self._record.plan is not None else ""

@@ -10,10 +10,11 @@ from typing import ClassVar
 
 from pydantic import Field
 
+from codeagent_lsp.call_forms import CallForms
 from codeagent_lsp.tools.code.ast_edit import AstEdit, Edited, Operation, edited
 from codeagent_lsp.tools.code.codebase import Codebase
 from codeagent_lsp.tools.context import ToolContext
-from codeagent_lsp.tools.tool import Example, Parameters, Tool, ToolOutput
+from codeagent_lsp.tools.tool import FILE_PATH, Example, Parameters, Tool, ToolOutput
 from codeagent_lsp.tools.traits import ToolTraits
 from codeagent_lsp.workspace.edits import merge
 
@@ -52,6 +53,7 @@ class EditByAst(Tool[EditByAstParameters]):
         "path": "src/cart.py",
         "edits": [{"target": "Cart.total", "operation": "replace_body", "code": "return sum(self.items)"}],
     }
+    forms: ClassVar[CallForms] = CallForms(arguments=FILE_PATH)
     output = dict[str, str]
 
     async def run(self, arguments: EditByAstParameters, context: ToolContext) -> ToolOutput:

@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 
 from pydantic import Field
 
+from codeagent_lsp.call_forms import CallForms
 from codeagent_lsp.errors import ErrorCode, ToolFailed
 from codeagent_lsp.index.grammars import grammar_of
 from codeagent_lsp.tools.code import call_graph, graphs
@@ -22,7 +23,7 @@ from codeagent_lsp.tools.code.reading_tools import described, files_of, read_sou
 from codeagent_lsp.tools.code.references import Site, defined, definition_site, elsewhere, references, symbol_name
 from codeagent_lsp.tools.code.source import Definition, SourceFile
 from codeagent_lsp.tools.context import ToolContext
-from codeagent_lsp.tools.tool import Example, Parameters, Tool, ToolOutput
+from codeagent_lsp.tools.tool import FILE_PATH, Example, Parameters, Tool, ToolOutput
 from codeagent_lsp.tools.traits import ToolTraits
 
 MAX_SITES = 200
@@ -152,6 +153,7 @@ class DependencyGraph(Tool[DependencyGraphParameters]):
     )
     parameters = DependencyGraphParameters
     example: ClassVar[Example] = {"path": "src/cart.py"}
+    forms: ClassVar[CallForms] = CallForms(arguments=FILE_PATH)
     output = dict[str, Any]  # nodes, edges, mermaid
 
     async def run(self, arguments: DependencyGraphParameters, context: ToolContext) -> ToolOutput:

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 from pydantic import Field
 
+from codeagent_lsp.call_forms import CallForms
 from codeagent_lsp.errors import AgentError
 from codeagent_lsp.index.symbols import Import, SymbolInfo, SymbolKind
 from codeagent_lsp.tools.code.codebase import Codebase
@@ -18,7 +19,7 @@ from codeagent_lsp.tools.code.imports import ImportTargets, resolved
 from codeagent_lsp.tools.code.source import SourceFile, required
 from codeagent_lsp.tools.code.targets import find_one
 from codeagent_lsp.tools.context import ToolContext
-from codeagent_lsp.tools.tool import Example, Parameters, Tool, ToolOutput
+from codeagent_lsp.tools.tool import FILE_PATH, Example, Parameters, Tool, ToolOutput
 from codeagent_lsp.tools.traits import ToolTraits
 
 MAX_SYMBOLS = 200
@@ -44,6 +45,7 @@ class AstParse(Tool[FileParameters]):
     )
     parameters = FileParameters
     example: ClassVar[Example] = {"path": "src/cart.py"}
+    forms: ClassVar[CallForms] = CallForms(arguments=FILE_PATH, ignored=("language",))
     output = dict[str, Any]  # language, symbols, imports, errors
 
     async def run(self, arguments: FileParameters, context: ToolContext) -> ToolOutput:
@@ -88,6 +90,7 @@ class AstFindSymbols(Tool[FindSymbolsParameters]):
     )
     parameters = FindSymbolsParameters
     example: ClassVar[Example] = {"name": "total", "kind": "method"}
+    forms: ClassVar[CallForms] = CallForms(arguments={**FILE_PATH, "symbol_type": "kind"})
     output = list[dict[str, Any]]
 
     async def run(self, arguments: FindSymbolsParameters, context: ToolContext) -> ToolOutput:
@@ -124,6 +127,7 @@ class AstExtractFunction(Tool[ExtractParameters]):
     )
     parameters = ExtractParameters
     example: ClassVar[Example] = {"path": "src/cart.py", "function_name": "Cart.total"}
+    forms: ClassVar[CallForms] = CallForms(arguments=FILE_PATH)
     output = dict[str, Any]  # path, name, start_line, end_line, text
 
     async def run(self, arguments: ExtractParameters, context: ToolContext) -> ToolOutput:
@@ -151,6 +155,7 @@ class AstGetImports(Tool[FileParameters]):
     )
     parameters = FileParameters
     example: ClassVar[Example] = {"path": "src/cart.py"}
+    forms: ClassVar[CallForms] = CallForms(arguments=FILE_PATH)
     output = list[dict[str, Any]]  # module, names, line, files
 
     async def run(self, arguments: FileParameters, context: ToolContext) -> ToolOutput:

@@ -10,6 +10,7 @@ from typing import ClassVar
 
 from pydantic import Field
 
+from codeagent_lsp.call_forms import CallForms
 from codeagent_lsp.errors import ErrorCode, ToolFailed
 from codeagent_lsp.index.port import CodeIndex
 from codeagent_lsp.tools.context import ToolContext
@@ -77,6 +78,7 @@ class CodeIndexBuild(Tool[BuildParameters]):
     )
     parameters = BuildParameters
     example: ClassVar[Example] = {"path": "src"}
+    forms: ClassVar[CallForms] = CallForms(ignored=("languages",))
     output = dict[str, object]
 
     async def run(self, arguments: BuildParameters, context: ToolContext) -> ToolOutput:

@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from pydantic import Field
 
+from codeagent_lsp.call_forms import CallForms
 from codeagent_lsp.errors import ErrorCode, ToolFailed, ToolRetry
 from codeagent_lsp.shadow.shell import Command, CommandResult, OnOutput, Shell, Stream
 from codeagent_lsp.tools.commands.kept_output import keep_whole
@@ -54,6 +55,7 @@ class RunCmd(Tool[RunCmdParameters]):
     )
     parameters = RunCmdParameters
     example: ClassVar[Example] = {"command": "python -m compileall -q src", "timeout": 60}
+    forms: ClassVar[CallForms] = CallForms(names=("shell_exec", "bash", "run_command", "execute"))
     output = CommandResult
 
     async def run(self, arguments: RunCmdParameters, context: ToolContext) -> ToolOutput:

@@ -11,14 +11,17 @@ from typing import ClassVar
 
 from pydantic import Field
 
+from codeagent_lsp.call_forms import CallForms
 from codeagent_lsp.errors import EditRefused, FileRefused, ToolRetry
 from codeagent_lsp.tools.context import ToolContext
-from codeagent_lsp.tools.tool import Example, Parameters, Tool, ToolOutput
+from codeagent_lsp.tools.tool import FILE_PATH, Example, Parameters, Tool, ToolOutput
 from codeagent_lsp.tools.traits import ToolTraits
 from codeagent_lsp.workspace.edits import merge
 from codeagent_lsp.workspace.edits.match import replace
 from codeagent_lsp.workspace.files.file_view import FileText
 from codeagent_lsp.workspace.text.lines import split_lines, without_line_numbers
+
+_EDIT = {**FILE_PATH, "old_string": "old_str", "new_string": "new_str"}
 
 
 class EditParameters(Parameters):
@@ -41,6 +44,7 @@ class EditFile(Tool[EditParameters]):
     )
     parameters = EditParameters
     example: ClassVar[Example] = {"path": "src/cart.py", "old_str": "return 0", "new_str": "return sum(items)"}
+    forms: ClassVar[CallForms] = CallForms(names=("edit", "file_edit"), arguments=_EDIT)
     output = dict[str, str]
 
     async def run(self, arguments: EditParameters, context: ToolContext) -> ToolOutput:
@@ -71,6 +75,7 @@ class WriteFile(Tool[WriteFileParameters]):
     )
     parameters = WriteFileParameters
     example: ClassVar[Example] = {"path": "src/tax.py", "content": "RATE = 19\n"}
+    forms: ClassVar[CallForms] = CallForms(names=("write", "file_write"), arguments=FILE_PATH)
     output = dict[str, str]
 
     async def run(self, arguments: WriteFileParameters, context: ToolContext) -> ToolOutput:
@@ -109,6 +114,7 @@ class BatchEdit(Tool[BatchEditParameters]):
     )
     parameters = BatchEditParameters
     example: ClassVar[Example] = {"edits": [{"path": "src/tax.py", "old_str": "19", "new_str": "20"}]}
+    forms: ClassVar[CallForms] = CallForms(items={"edits": CallForms(arguments=_EDIT)})
     output = dict[str, str]
 
     async def run(self, arguments: BatchEditParameters, context: ToolContext) -> ToolOutput:
@@ -149,6 +155,7 @@ class PreviewEdit(Tool[PreviewEditParameters]):
     )
     parameters = PreviewEditParameters
     example: ClassVar[Example] = {"path": "src/tax.py", "old_str": "19", "new_str": "20"}
+    forms: ClassVar[CallForms] = CallForms(arguments=_EDIT)
 
     async def run(self, arguments: PreviewEditParameters, context: ToolContext) -> ToolOutput:
         """Return the unified diff."""

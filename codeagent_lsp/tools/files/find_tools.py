@@ -6,6 +6,7 @@ from typing import ClassVar
 
 from pydantic import Field
 
+from codeagent_lsp.call_forms import CallForms
 from codeagent_lsp.tools.context import ToolContext
 from codeagent_lsp.tools.outputs import OutputStore, located
 from codeagent_lsp.tools.permissions.may_read import reading
@@ -31,6 +32,7 @@ class GlobFileSearch(Tool[GlobParameters]):
     )
     parameters = GlobParameters
     example: ClassVar[Example] = {"pattern": "**/*.py"}
+    forms: ClassVar[CallForms] = CallForms(names=("glob",))
     output = list[str]
 
     async def run(self, arguments: GlobParameters, context: ToolContext) -> ToolOutput:
@@ -62,6 +64,7 @@ class Grep(Tool[GrepParameters]):
     )
     parameters = GrepParameters
     example: ClassVar[Example] = {"pattern": "def total", "glob": "*.py", "context": 2}
+    forms: ClassVar[CallForms] = CallForms(arguments={"-i": "case_insensitive", "-C": "context"}, ignored=("-n",))
     output = list[tuple[str, int]]
 
     async def run(self, arguments: GrepParameters, context: ToolContext) -> ToolOutput:

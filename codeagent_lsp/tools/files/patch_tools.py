@@ -4,16 +4,33 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from typing import ClassVar
+from pathlib import PurePosixPath
+from typing import Any, ClassVar
 
 from pydantic import Field
 
-from codeagent_lsp.errors import PatchRefused
+from codeagent_lsp.call_forms import CallForms, Shape
+from codeagent_lsp.errors import PatchRefused, WrongArguments
 from codeagent_lsp.tools.context import ToolContext
 from codeagent_lsp.tools.tool import Example, Parameters, Tool, ToolOutput
 from codeagent_lsp.tools.traits import ToolTraits
 from codeagent_lsp.workspace.edits.patch import apply_patch, paths_of
 from codeagent_lsp.workspace.files.file_view import FileText
+
+
+def _headed(given: dict[str, Any]) -> dict[str, Any]:
+    """Return the arguments with `file_path` as the head of the patch. WrongArguments if the patch has another one."""
+    path, patch = given.get("file_path"), given.get("patch")
+    if not isinstance(path, str) or not isinstance(patch, str):
+        return given
+    rest = {key: value for key, value in given.items() if key != "file_path"}
+    try:
+        named = paths_of(patch)
+    except PatchRefused:
+        return {**rest, "patch": f"--- a/{path}\n+++ b/{path}\n{patch}"}
+    if [PurePosixPath(name) for name in named] != [PurePosixPath(path)]:
+        raise WrongArguments(f"file_path is {path}, but the patch names {', '.join(named)}. Leave file_path out.")
+    return rest
 
 
 class ApplyPatchParameters(Parameters):
@@ -34,6 +51,11 @@ class ApplyPatch(Tool[ApplyPatchParameters]):
     )
     parameters = ApplyPatchParameters
     example: ClassVar[Example] = {"patch": "--- a/src/tax.py\n+++ b/src/tax.py\n@@ -1 +1 @@\n-RATE = 19\n+RATE = 7\n"}
+    forms: ClassVar[CallForms] = CallForms(
+        names=("patch",),
+        arguments={"patch_content": "patch"},
+        shapes=(Shape("`file_path` names the file of a patch without a head; with one, both must agree", _headed),),
+    )
     output = dict[str, str]
 
     async def run(self, arguments: ApplyPatchParameters, context: ToolContext) -> ToolOutput:

@@ -3,28 +3,60 @@
 from __future__ import annotations
 
 import asyncio
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from pydantic import Field
 
+from codeagent_lsp.call_forms import CallForms, Shape
 from codeagent_lsp.errors import ToolRetry
 from codeagent_lsp.tools.context import ToolContext
 from codeagent_lsp.tools.outputs import OutputStore, located
 from codeagent_lsp.tools.permissions.may_read import READ_FILE
-from codeagent_lsp.tools.tool import Example, Parameters, Tool, ToolOutput
+from codeagent_lsp.tools.tool import FILE_PATH, Example, Parameters, Tool, ToolOutput
 from codeagent_lsp.tools.traits import ToolTraits
 from codeagent_lsp.workspace.files.file_view import FileText
 from codeagent_lsp.workspace.text.lines import split_lines
 
 LARGE_FILE_LINES = 2000
 LARGE_FILE_HEAD = 100
+MOST_LEVELS = 5
+
+
+def _levels(given: dict[str, Any]) -> dict[str, Any]:
+    """Return the arguments with `recursive` as a depth."""
+    recursive = given.pop("recursive", None)
+    if recursive is None or "depth" in given:
+        return given
+    return {**given, "depth": MOST_LEVELS if str(recursive).lower() == "true" else 1}
+
+
+def _lines(given: dict[str, Any]) -> dict[str, Any]:
+    """Return the arguments with `offset` and `limit` as the first and last line, and line 0 as line 1."""
+    offset, limit = (_number(given.get(name)) for name in ("offset", "limit"))
+    if offset is not None:
+        given = {"start_line": offset + 1, **_without(given, "offset")}
+    if given.get("start_line") in (0, "0"):
+        given = {**given, "start_line": 1}
+    if limit is not None and limit > 0:
+        first = _number(given.get("start_line")) or 1
+        given = {"end_line": first + limit - 1, **_without(given, "limit")}
+    return given
+
+
+def _number(value: Any) -> int | None:
+    text = str(value) if isinstance(value, (int, str)) and not isinstance(value, bool) else ""
+    return int(text) if text.isdecimal() else None
+
+
+def _without(given: dict[str, Any], name: str) -> dict[str, Any]:
+    return {key: value for key, value in given.items() if key != name}
 
 
 class ListDirParameters(Parameters):
     """The folder to list and how deep."""
 
     path: str = Field(".", description="Folder, relative to the workspace")
-    depth: int = Field(1, ge=1, le=5, description="Levels to show")
+    depth: int = Field(1, ge=1, le=MOST_LEVELS, description="Levels to show")
 
 
 class ListDir(Tool[ListDirParameters]):
@@ -35,6 +67,10 @@ class ListDir(Tool[ListDirParameters]):
     )
     parameters = ListDirParameters
     example: ClassVar[Example] = {"path": "src", "depth": 2}
+    forms: ClassVar[CallForms] = CallForms(
+        names=("list",),
+        shapes=(Shape("`recursive` true: all levels, as far as `depth` goes; false: one", _levels),),
+    )
     output = list[str]
 
     async def run(self, arguments: ListDirParameters, context: ToolContext) -> ToolOutput:
@@ -61,6 +97,13 @@ class ReadFile(Tool[ReadFileParameters]):
     traits: ClassVar[ToolTraits] = READ_FILE
     parameters = ReadFileParameters
     example: ClassVar[Example] = {"path": "src/cart.py", "start_line": 1, "end_line": 40}
+    forms: ClassVar[CallForms] = CallForms(
+        names=("read", "file_read"),
+        arguments=FILE_PATH,
+        shapes=(
+            Shape("`offset` lines are skipped, then `limit` lines shown; `start_line` 0 is the first line", _lines),
+        ),
+    )
     output = dict[str, str]
 
     async def run(self, arguments: ReadFileParameters, context: ToolContext) -> ToolOutput:

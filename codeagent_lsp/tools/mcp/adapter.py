@@ -9,10 +9,12 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable
+from functools import partial
 from typing import Any, ClassVar, Protocol
 
 from pydantic import ConfigDict, model_validator
 
+from codeagent_lsp.call_forms import CallForms, Shape, unpacked
 from codeagent_lsp.tools.context import ToolContext
 from codeagent_lsp.tools.mcp.calling import Calling
 from codeagent_lsp.tools.mcp.changed_words import changed_words
@@ -112,6 +114,13 @@ def full_name(server: str, tool: str) -> str:
     return f"{name[: MAX_NAME - 7]}_{hashlib.sha256(tool.encode('utf-8', 'surrogatepass')).hexdigest()[:6]}"
 
 
+def _inner(remote: RemoteTool, given: dict[str, Any]) -> dict[str, Any]:
+    """Return the arguments, those inside of `arguments` if there is nothing else and the server knows no such name."""
+    inner = unpacked(given.get("arguments"))
+    whole = set(given) == {"arguments"} and "arguments" not in remote.schema.get("properties", {})
+    return inner if whole and isinstance(inner, dict) else given
+
+
 def adapted(
     server: Callee,
     remote: RemoteTool,
@@ -144,5 +153,8 @@ def adapted(
             approved=settings.approves(remote.name),
         )
         parameters: ClassVar[type[Parameters]] = Given
+        forms: ClassVar[CallForms] = CallForms(
+            shapes=(Shape("all in one argument `arguments`", partial(_inner, remote)),)
+        )
 
     return Adapted(server, remote, changed=changed, accept=accept, before=before)

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 from pydantic import Field
 
+from codeagent_lsp.call_forms import CallForms, Shape
 from codeagent_lsp.errors import PermissionDenied, ToolRetry
 from codeagent_lsp.messages import ToolCall, ToolResult
 from codeagent_lsp.tools.composition import Transformation
@@ -17,6 +18,26 @@ from codeagent_lsp.tools.tool import Example, Parameters, Tool, ToolOutput
 from codeagent_lsp.tools.traits import ToolTraits
 
 MOST_STEPS = 10
+
+
+def _filtering(given: dict[str, Any]) -> dict[str, Any]:
+    """Return the arguments with `{field: wanted, …}` as a filter of several equal fields."""
+    wanted = given.get("filter")
+    if not isinstance(wanted, dict) or not wanted or "value" in wanted:
+        return given
+    return {**given, "filter": {"op": "has", "value": wanted}}
+
+
+def _aggregating(given: dict[str, Any]) -> dict[str, Any]:
+    """Return the arguments with an aggregate given as a word alone as an object."""
+    word = given.get("aggregate")
+    return {**given, "aggregate": {"function": word}} if isinstance(word, str) and word[:1] != "{" else given
+
+
+_SHAPES = (
+    Shape("`filter` may be `{field: value}`, for items with these values", _filtering),
+    Shape("`aggregate` may be a word alone: count, sum, first, last", _aggregating),
+)
 
 
 class ComposeStep(Parameters):
@@ -52,6 +73,19 @@ class Compose(Tool[ComposeParameters]):
             {"tool": "read_file", "take": {"extract_path": "[0]", "field_mapping": {"path": ""}}},
         ]
     }
+    forms: ClassVar[CallForms] = CallForms(
+        items={
+            "steps": CallForms(
+                arguments={
+                    "tool_name": "tool",
+                    "target_tool": "tool",
+                    "parameters": "arguments",
+                    "transformation": "take",
+                },
+                items={"take": CallForms(shapes=_SHAPES)},
+            )
+        }
+    )
 
     async def run(self, arguments: ComposeParameters, context: ToolContext) -> ToolOutput:
         """Return the last result, after a line for each step before it. ToolRetry or

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
-from codeagent_lsp.errors import ErrorCode
+from codeagent_lsp.call_forms import CallForms, Shape, unpacked
+from codeagent_lsp.errors import ErrorCode, ToolRetry
 from codeagent_lsp.tools.context import ToolContext
 from codeagent_lsp.tools.plan.planner_port import Planner, StepDraft, UpdateAction
-from codeagent_lsp.tools.tool import Example, NoParameters, Parameters, Tool, ToolOutput
+from codeagent_lsp.tools.tool import Example, Parameters, Tool, ToolOutput
 from codeagent_lsp.tools.traits import ToolTraits
 
 MOST_STEPS = 30
+_GOAL = 500
 
 
 class PlannedStep(Parameters):
@@ -31,6 +33,34 @@ class CreatePlanParameters(Parameters):
     estimated_complexity: Literal["low", "medium", "high"] = "medium"
 
 
+def _whole(given: dict[str, Any]) -> dict[str, Any]:
+    """Return the arguments with what is in `plan` at the top, a goal, and the steps in the order of their `index`."""
+    plan = unpacked(given.get("plan"))
+    rest = {name: value for name, value in given.items() if name != "plan"}
+    if isinstance(plan, dict):
+        given = {**plan, **rest}
+    elif isinstance(plan, list):
+        given = {"steps": plan, **rest}
+    steps = unpacked(given.get("steps"))
+    if not isinstance(steps, list):
+        return given
+    steps = [{"title": step} if isinstance(step, str) else step for step in steps]
+    titles = [str(step.get("title", "")) for step in steps if isinstance(step, dict)]
+    return {"goal": "; ".join(filter(None, titles))[:_GOAL], **given, "steps": _in_order(steps)}
+
+
+def _in_order(steps: list[Any]) -> list[Any]:
+    """Return the steps without their `index`, in its order if every step has a number of its own."""
+    numbers = {step["index"]: step for step in steps if isinstance(step, dict) and type(step.get("index")) is int}
+    if len(numbers) == len(steps):
+        steps = [numbers[index] for index in sorted(numbers)]
+    return [_without_index(step) if isinstance(step, dict) else step for step in steps]
+
+
+def _without_index(step: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in step.items() if key != "index"}
+
+
 class CreatePlan(Tool[CreatePlanParameters]):
     """Split the task into steps and work on them one by one."""
 
@@ -45,6 +75,15 @@ class CreatePlan(Tool[CreatePlanParameters]):
         "goal": "Add the tax",
         "steps": [{"title": "Write the function"}, {"title": "Test it"}],
     }
+    forms: ClassVar[CallForms] = CallForms(
+        shapes=(
+            Shape(
+                "all of it, or the steps alone, may be in one argument `plan`; a step may be its title alone; an "
+                "`index` orders the steps; without a goal it is made of the titles",
+                _whole,
+            ),
+        )
+    )
 
     async def run(self, arguments: CreatePlanParameters, context: ToolContext) -> ToolOutput:
         """Return what happens next, for the model."""
@@ -56,9 +95,10 @@ class CreatePlan(Tool[CreatePlanParameters]):
 
 
 class PlanEnterParameters(Parameters):
-    """The title of the plan."""
+    """The title of the plan, and what it begins with."""
 
     title: str = Field(min_length=1, max_length=200)
+    description: str = Field("", max_length=4000)
 
 
 class PlanEnter(Tool[PlanEnterParameters]):
@@ -73,18 +113,40 @@ class PlanEnter(Tool[PlanEnterParameters]):
     )
     parameters = PlanEnterParameters
     example: ClassVar[Example] = {"title": "Taxes"}
+    forms: ClassVar[CallForms] = CallForms(names=("enter_plan",), ignored=("conversation_id", "session_id"))
+    output = dict[str, str]  # plan_id
 
     async def run(self, arguments: PlanEnterParameters, context: ToolContext) -> ToolOutput:
         """Return what to do now, for the model."""
-        return ToolOutput(_planner(context).enter(arguments.title))
+        planner = _planner(context)
+        said = planner.enter(arguments.title)
+        if arguments.description.strip():
+            planner.update("append", arguments.description, "")
+        return ToolOutput(f"{said} (plan_id {planner.plan_id})", {"plan_id": planner.plan_id})
+
+
+class CriticalFile(Parameters):
+    """A file that the plan is about to create, modify or delete."""
+
+    path: str = Field(min_length=1, max_length=1000)
+    type: Literal["create", "modify", "delete"] = "modify"
 
 
 class PlanUpdateParameters(Parameters):
-    """The change: `replace` the whole text, `append` to it, or write one `section`."""
+    """The change: `replace` the whole text, `append` to it, or write one `section`. The lists of files become sections
+    of their own.
+    """
 
     action: UpdateAction
     content: str = Field(max_length=40_000)
     section: str = Field("", max_length=100, description="only for action section: its heading")
+    explored_files: list[str] = Field(default_factory=list, max_length=200)
+    critical_files: list[CriticalFile] = Field(default_factory=list, max_length=200)
+    plan_id: str | None = None
+
+
+def _acting(given: dict[str, Any]) -> dict[str, Any]:
+    return {"action": "section" if given.get("section") else "append", **given}
 
 
 class PlanUpdate(Tool[PlanUpdateParameters]):
@@ -98,27 +160,61 @@ class PlanUpdate(Tool[PlanUpdateParameters]):
     )
     parameters = PlanUpdateParameters
     example: ClassVar[Example] = {"action": "append", "content": "1. Write the function"}
+    forms: ClassVar[CallForms] = CallForms(
+        arguments={"mode": "action", "section_name": "section"},
+        ignored=("conversation_id", "session_id"),
+        plain={"critical_files": "path"},
+        shapes=(Shape("without `action`: `section` if a section is named, else `append`", _acting),),
+    )
 
     async def run(self, arguments: PlanUpdateParameters, context: ToolContext) -> ToolOutput:
         """Return the size of the document, for the model."""
-        return ToolOutput(_planner(context).update(arguments.action, arguments.content, arguments.section))
+        planner = _planned(context, arguments.plan_id)
+        said = planner.update(arguments.action, arguments.content, arguments.section)
+        explored = [f"- `{name}`" for name in arguments.explored_files]
+        critical = [f"- `{file.path}` ({file.type})" for file in arguments.critical_files]
+        for key, lines in (("plan_page.explored", explored), ("plan_page.critical", critical)):
+            if lines:
+                said = planner.update("section", "\n".join(lines), context.words(key))
+        return ToolOutput(said)
 
 
-class PlanExit(Tool[NoParameters]):
+class PlanExitParameters(Parameters):
+    """A summary for the user, which becomes a section of the plan."""
+
+    summary: str = Field("", max_length=4000)
+    plan_id: str | None = None
+
+
+class PlanExit(Tool[PlanExitParameters]):
     """Ask for the user's approval of the plan document."""
 
     traits: ClassVar[ToolTraits] = ToolTraits(
         "plan_exit", "Ask the user to approve the written plan. Work begins when they do.", "ask",
         group="plan", timeout=None,
     )  # fmt: skip
-    parameters = NoParameters
+    parameters = PlanExitParameters
     example: ClassVar[Example] = {}
+    forms: ClassVar[CallForms] = CallForms(names=("exit_plan",), ignored=("conversation_id", "session_id", "approve"))
 
-    async def run(self, arguments: NoParameters, context: ToolContext) -> ToolOutput:
+    async def run(self, arguments: PlanExitParameters, context: ToolContext) -> ToolOutput:
         """Return the user's decision, for the model."""
-        return ToolOutput(await _planner(context).exit())
+        planner = _planned(context, arguments.plan_id)
+        if arguments.summary.strip():
+            planner.update("section", arguments.summary, context.words("plan_page.summary"))
+        return ToolOutput(await planner.exit())
 
 
 def _planner(context: ToolContext) -> Planner:
     missing = "Plans are switched off for this request. Do the task directly."
     return context.need(Planner, missing, ErrorCode.TOOL_DISABLED)
+
+
+def _planned(context: ToolContext, plan_id: str | None) -> Planner:
+    """Return the planner of this run. ToolRetry if another plan is named."""
+    planner = _planner(context)
+    if plan_id is not None and plan_id != planner.plan_id:
+        raise ToolRetry(
+            f"There is no plan {plan_id!r} here. The plan of this run is {planner.plan_id!r}; leave it out."
+        )
+    return planner

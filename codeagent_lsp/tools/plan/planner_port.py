@@ -23,6 +23,10 @@ class StepDraft:
 class Planner(Protocol):
     """Port: the plans of one run. Every method returns a sentence for the model; ToolRetry says what to correct."""
 
+    @property
+    def plan_id(self) -> str:
+        """Return the id of the run's plan."""
+
     def create(self, goal: str, steps: tuple[StepDraft, ...], complexity: str) -> str:
         """Work in these steps from now on."""
 

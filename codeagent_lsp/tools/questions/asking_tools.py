@@ -6,6 +6,7 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
+from codeagent_lsp.call_forms import CallForms
 from codeagent_lsp.tools.asking import Question
 from codeagent_lsp.tools.context import ToolContext
 from codeagent_lsp.tools.foreign_words import agent_asks, own_titles
@@ -36,6 +37,11 @@ class AskUser(Tool[AskUserParameters]):
     )  # fmt: skip
     parameters = AskUserParameters
     example: ClassVar[Example] = {"questions": [{"text": "Which rate?", "options": ["7", "19"]}]}
+    forms: ClassVar[CallForms] = CallForms(
+        names=("ask_user",),
+        items={"questions": CallForms(arguments={"question": "text"})},
+        plain={"questions": "text"},
+    )
     output = list[list[str] | None]
 
     async def run(self, arguments: AskUserParameters, context: ToolContext) -> ToolOutput:

@@ -9,9 +9,19 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Literal
 
-from pydantic import Field, field_validator
+from pydantic import Field
 
-from codeagent_lsp.environments.serving import DISPLAY, RESOLUTION, ScreenKind, ScreenRequest, Screens, Status, Stopped
+from codeagent_lsp.call_forms import CallForms, Shape
+from codeagent_lsp.environments.serving import (
+    DISPLAY,
+    PORTS,
+    RESOLUTION,
+    ScreenKind,
+    ScreenRequest,
+    Screens,
+    Status,
+    Stopped,
+)
 from codeagent_lsp.errors import SettingError, ToolFailed
 from codeagent_lsp.tools.asking import Question
 from codeagent_lsp.tools.context import ToolContext
@@ -37,10 +47,11 @@ class DesktopParameters(TerminalParameters):
     resolution: str = Field(RESOLUTION, pattern=r"^\d{3,4}x\d{3,4}$")
     display: int = Field(DISPLAY, ge=0, le=99)
 
-    @field_validator("display", mode="before")
-    @classmethod
-    def _number(cls, value: Any) -> Any:
-        return value.removeprefix(":") if isinstance(value, str) else value
+
+def _display(given: dict[str, Any]) -> dict[str, Any]:
+    """Return the arguments with the display as a number."""
+    value = given.get("display")
+    return {**given, "display": value.removeprefix(":")} if isinstance(value, str) else given
 
 
 class Terminal(Tool[TerminalParameters]):
@@ -78,6 +89,7 @@ class Desktop(Tool[DesktopParameters]):
     )
     parameters = DesktopParameters
     example: ClassVar[Example] = {"action": "restart", "resolution": "1600x900"}
+    forms: ClassVar[CallForms] = CallForms(shapes=(Shape("`display` as X writes it, `:1`", _display),))
     output = dict[str, Any]
 
     async def run(self, arguments: DesktopParameters, context: ToolContext) -> ToolOutput:
@@ -129,7 +141,9 @@ def _runs(status: Status, screens: Screens) -> str:
     if not status.running:
         return f"{name}: not running. {status.why}".rstrip()
     address = status.address if screens.shows else status.url
-    return f"{name}: running at {address} (isolation {status.isolation}, {status.seconds:.0f} s)."
+    size = f"Resolution: {status.resolution}" if status.kind == "desktop" else f"Port: {status.port}"
+    state = f"running at {address} (isolation {status.isolation}, {status.seconds:.0f} s)"
+    return f"{name}: {state} | URL: {address} | {size}."
 
 
 def _ended(kind: ScreenKind, stopped: Stopped, context: ToolContext) -> str:
@@ -144,13 +158,13 @@ def _ended(kind: ScreenKind, stopped: Stopped, context: ToolContext) -> str:
 
 
 def _data(status: Status, screens: Screens) -> dict[str, Any]:
-    data: dict[str, Any] = {"running": status.running}
+    data: dict[str, Any] = {"running": status.running, "port": status.port or PORTS[status.kind]}
+    if status.kind == "desktop":
+        data |= {"resolution": status.resolution, "display": status.display}
     if status.running:
         url = status.address if screens.shows else status.url
-        data |= {"url": url, "port": status.port, "pid": status.pid, "seconds": round(status.seconds, 1)}
+        data |= {"url": url, "pid": status.pid, "seconds": round(status.seconds, 1)}
         data["isolation"] = status.isolation
-        if status.kind == "desktop":
-            data |= {"resolution": status.resolution, "display": status.display}
     elif status.why:
         data["why"] = status.why
     return data

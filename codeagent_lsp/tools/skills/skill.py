@@ -9,6 +9,7 @@ import hashlib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Literal
 
 from codeagent_lsp.tools.skills.front_matter import Document, FrontMatterError, parse
@@ -20,6 +21,9 @@ MAX_DESCRIPTION = 500
 MAX_TRIGGERS = 30
 
 SkillPlace = Literal["project", "user"]
+
+MODES: Mapping[str, tuple[str, ...]] = MappingProxyType({"default": ("direct", "ask"), "plan": ("direct", "plan")})
+"""Other names of modes in `agent_modes`; a direct run makes plans, too."""
 
 _NAME = re.compile(r"[a-z0-9](?:[a-z0-9._-]{0,62}[a-z0-9])?")
 
@@ -50,7 +54,8 @@ class Skill:
 
     def serves(self, mode: str) -> bool:
         """Return whether it is meant for an agent in this mode (`direct`, `plan`, `ask`, or the name of a subagent)."""
-        return not self.agent_modes or mode in self.agent_modes
+        wanted = {name for known in self.agent_modes for name in (known, *MODES.get(known, ()))}
+        return not wanted or mode in wanted
 
 
 def skill_of(source: str, folder: str, place: SkillPlace, files: Mapping[str, bytes], fallback: str) -> Skill:

@@ -11,7 +11,7 @@ import os
 import shutil
 import tempfile
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
@@ -46,7 +46,7 @@ class SkillLoader(Tool[SkillLoaderParameters]):
     )  # fmt: skip
     parameters = SkillLoaderParameters
     example: ClassVar[Example] = {"skill_name": "release"}
-    output = dict[str, str]
+    output = dict[str, Any]  # name, digest, title, output, metadata; or name, file
 
     async def run(self, arguments: SkillLoaderParameters, context: ToolContext) -> ToolOutput:
         """Return the text, with the other files and the tools that it names."""
@@ -63,7 +63,10 @@ class SkillLoader(Tool[SkillLoaderParameters]):
             return ToolOutput(content, {"name": skill.name, "file": file})
         if (groups := context.get(ToolGroups)) is not None:
             groups.offer(skill.tools)
-        return ToolOutput(told(skill, context), {"name": skill.name, "digest": skill.digest})
+        text = told(skill, context)
+        metadata = {"name": skill.name, "tools": list(skill.tools), "source": skill.place}
+        data = {"name": skill.name, "digest": skill.digest, "title": f"Loaded skill: {skill.name}"}
+        return ToolOutput(text, {**data, "output": text, "metadata": metadata})
 
 
 class SkillInstallerParameters(Parameters):

@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 
 from pydantic import Field
 
+from codeagent_lsp.call_forms import CallForms
 from codeagent_lsp.errors import ModelError, ToolFailed, ToolRetry
 from codeagent_lsp.tools.code.extent import extent_of
 from codeagent_lsp.tools.code.source import required
@@ -22,7 +23,7 @@ from codeagent_lsp.tools.context import Complete, OnTested, Tally, ToolContext
 from codeagent_lsp.tools.testing.projects import is_test_file
 from codeagent_lsp.tools.testing.testing_tools import RunTests, RunTestsParameters
 from codeagent_lsp.tools.testing.writing import INSTRUCTIONS, Order, file_in, order
-from codeagent_lsp.tools.tool import Example, Parameters, Tool, ToolOutput
+from codeagent_lsp.tools.tool import FILE_PATH, Example, Parameters, Tool, ToolOutput
 from codeagent_lsp.tools.traits import ToolTraits
 from codeagent_lsp.workspace.changes.staging import Step
 
@@ -82,6 +83,7 @@ class GenerateTests(Tool[GenerateTestsParameters]):
     )
     parameters = GenerateTestsParameters
     example: ClassVar[Example] = {"path": "src/cart.py", "function_name": "Cart.total"}
+    forms: ClassVar[CallForms] = CallForms(arguments=FILE_PATH)
     output = dict[str, Any]  # path, rounds, reports as of run_tests
 
     async def run(self, arguments: GenerateTestsParameters, context: ToolContext) -> ToolOutput:

@@ -29,11 +29,19 @@ _MAX_TITLE, _MAX_TEXT = 200, 2000
 
 @dataclass(frozen=True, slots=True)
 class SearchRequest:
-    """A search request; `most` is the number of results, 1 to 50."""
+    """A search request; `most` is the number of results, 1 to 50. Results are of the domains in `only`, if there are
+    any, and of none in `without`; a domain includes those below it.
+    """
 
     query: str
     most: int
     depth: Depth
+    only: tuple[str, ...] = ()
+    without: tuple[str, ...] = ()
+
+    def admits(self, host: str) -> bool:
+        """Return whether results of a host are wanted."""
+        return not _below(host, self.without) and (not self.only or _below(host, self.only))
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,15 +71,17 @@ async def found(wanted: SearchRequest, settings: WebSettings, fetcher: Fetcher) 
         rows = await _by_tavily(wanted, settings.search_api_key or "", fetcher)
     else:
         rows = await _by_metasearch(wanted, fetcher)
-    return tuple(_results(rows))[: wanted.most]
+    return tuple(result for result in _results(rows) if wanted.admits(parsed(result.url).host))[: wanted.most]
 
 
 async def _by_tavily(wanted: SearchRequest, key: str, fetcher: Fetcher) -> Iterable[Mapping[str, Any]]:
-    question = {
+    question: dict[str, Any] = {
         "query": wanted.query,
         "max_results": min(wanted.most, _TAVILY_MOST),
         "search_depth": wanted.depth,
     }
+    domains = {"include_domains": wanted.only, "exclude_domains": wanted.without}
+    question |= {name: list(value) for name, value in domains.items() if value}
     headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
     page = await fetcher.post(parsed(TAVILY), json.dumps(question).encode(), headers)
     try:
@@ -86,7 +96,7 @@ async def _by_tavily(wanted: SearchRequest, key: str, fetcher: Fetcher) -> Itera
 async def _by_metasearch(wanted: SearchRequest, fetcher: Fetcher) -> Iterable[Mapping[str, Any]]:
     async with CheckingProxy(fetcher.dialer) as proxy:
         question = {
-            "query": wanted.query,
+            "query": _with_sites(wanted),
             "most": wanted.most,
             "pages": 2 if wanted.depth == "advanced" else 1,
             "seconds": _ENGINE_SECONDS,
@@ -95,6 +105,22 @@ async def _by_metasearch(wanted: SearchRequest, fetcher: Fetcher) -> Iterable[Ma
         answer = await answer_of(METASEARCH, question)
     rows = answer.get("results")
     return [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
+
+
+def _with_sites(wanted: SearchRequest) -> str:
+    """Return the query with the domains as search engines read them."""
+    only = " OR ".join(f"site:{domain}" for domain in map(_domain, wanted.only))
+    without = "".join(f" -site:{domain}" for domain in map(_domain, wanted.without))
+    return f"{wanted.query}{f' ({only})' if only else ''}{without}"
+
+
+def _below(host: str, domains: Iterable[str]) -> bool:
+    return any(host == domain or host.endswith(f".{domain}") for domain in map(_domain, domains))
+
+
+def _domain(spelt: str) -> str:
+    """Return the host of a domain as it may be written: `https://Example.org/`, `*.example.org`."""
+    return spelt.strip().lower().rpartition("//")[2].partition("/")[0].removeprefix("*.").removeprefix("www.")
 
 
 def _results(rows: Iterable[Mapping[str, Any]]) -> Iterable[Result]:

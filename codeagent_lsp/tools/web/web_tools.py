@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from pydantic import Field, field_validator
 
+from codeagent_lsp.call_forms import CallForms
 from codeagent_lsp.config import Settings
 from codeagent_lsp.tools.context import ToolContext
 from codeagent_lsp.tools.tool import Example, Parameters, Tool, ToolOutput
@@ -22,7 +23,6 @@ if TYPE_CHECKING:  # heavy
 
 SEARCH_SECONDS = 60.0
 SCRAPE_SECONDS = 120.0
-SEARCH_KEPT = 3600.0
 PAGE_KEPT = 900.0
 
 
@@ -32,6 +32,8 @@ class WebSearchParameters(Parameters):
     query: str = Field(min_length=1, max_length=400, description="A few words; they are sent to a search service")
     max_results: int = Field(10, ge=1, le=50)
     search_depth: Literal["basic", "advanced"] = Field("basic", description="advanced looks longer")
+    include_domains: list[str] = Field(default_factory=list, max_length=20, description="Only these and below them")
+    exclude_domains: list[str] = Field(default_factory=list, max_length=20)
 
 
 class WebScrapeParameters(Parameters):
@@ -59,13 +61,17 @@ class WebSearch(Tool[WebSearchParameters]):
     )
     parameters = WebSearchParameters
     example: ClassVar[Example] = {"query": "python decimal rounding", "max_results": 5}
+    forms: ClassVar[CallForms] = CallForms(
+        names=("search_web",),
+        arguments={"included_domains": "include_domains", "excluded_domains": "exclude_domains"},
+    )
     output = list[dict[str, str]]  # title, url, text
 
     def __init__(self, web: Web | None = None) -> None:
         self._web = web
 
     async def run(self, arguments: WebSearchParameters, context: ToolContext) -> ToolOutput:
-        """Return the results, from the cache if it has the same query from the last hour."""
+        """Return the results, from the cache if it has the same query and is not too old."""
         from codeagent_lsp.tools.web.cache import key_of  # late: an HTTP client and more
         from codeagent_lsp.tools.web.keeping import CachedOutput  # late: likewise
         from codeagent_lsp.tools.web.scraping import Web  # late: likewise
@@ -73,14 +79,20 @@ class WebSearch(Tool[WebSearchParameters]):
         from codeagent_lsp.tools.web.showing import results_text  # late: likewise
 
         settings, web = context.settings.web, self._web or Web()
-        wanted = SearchRequest(arguments.query, arguments.max_results, arguments.search_depth)
+        wanted = SearchRequest(
+            arguments.query,
+            arguments.max_results,
+            arguments.search_depth,
+            tuple(arguments.include_domains),
+            tuple(arguments.exclude_domains),
+        )
         kept = CachedOutput(context, key_of("search", provider_of(settings), *asdict(wanted).values()))
         if (known := await kept.get()) is not None:
             return known
         results = await found(wanted, settings, web.fetcher)
         output = ToolOutput(results_text(wanted.query, results), [asdict(result) for result in results])
-        if results:
-            await kept.put(output, SEARCH_KEPT)
+        if results and settings.cache_seconds:
+            await kept.put(output, float(settings.cache_seconds))
         return output
 
 

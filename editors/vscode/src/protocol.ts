@@ -99,6 +99,7 @@ export const SETTINGS: readonly { readonly key: string; readonly restricted: boo
   { key: "mcp.servers", restricted: true },
   { key: "web.searchProvider", restricted: true },
   { key: "web.cacheUrl", restricted: true },
+  { key: "web.cacheSeconds", restricted: false },
   { key: "web.allowedHosts", restricted: true },
   { key: "repoMap.maxTokens", restricted: false },
   { key: "index.enabled", restricted: false },
@@ -117,6 +118,122 @@ export interface EventBase {
   readonly run_id: string;
   readonly seq: number;
   readonly ts: number;
+}
+
+/** A plan: its goal and steps `{step_id, title, description, expected_tools, state, error?}`. */
+export interface PlanCreated extends EventBase {
+  readonly type: "plan_created";
+  readonly goal: string;
+  readonly steps: readonly Readonly<Record<string, unknown>>[];
+  readonly estimated_complexity: string;
+  readonly message?: string;
+  readonly plan?: Readonly<Record<string, unknown>>;
+}
+
+/** All steps have ended. */
+export interface PlanCompleted extends EventBase {
+  readonly type: "plan_completed";
+  readonly summary: string;
+  readonly success: boolean;
+  readonly files_changed: readonly string[];
+}
+
+/** The user agreed to the plan. */
+export interface PlanApproved extends EventBase {
+  readonly type: "plan_approved";
+  readonly message?: string;
+}
+
+/** The user did not agree to the plan. */
+export interface PlanRejected extends EventBase {
+  readonly type: "plan_rejected";
+  readonly reason?: string;
+  readonly message?: string;
+}
+
+/** The plan has changed: its steps, or the written plan (`document`, Markdown); `rolled_back_to` is a step's id. */
+export interface PlanModified extends EventBase {
+  readonly type: "plan_modified";
+  readonly steps: readonly Readonly<Record<string, unknown>>[];
+  readonly rolled_back_to?: string;
+  readonly document?: string;
+  readonly plan?: Readonly<Record<string, unknown>>;
+}
+
+/** The run waits for the user. */
+export interface AwaitingApproval extends EventBase {
+  readonly type: "awaiting_approval";
+  readonly message: string;
+  readonly plan?: Readonly<Record<string, unknown>>;
+}
+
+/** A step failed and the model changed the plan. */
+export interface ReplanWarning extends EventBase {
+  readonly type: "replan_warning";
+  readonly reason: string;
+  readonly count: number;
+  readonly message?: string;
+}
+
+/** The plan's execution begins. */
+export interface ExecutionStarted extends EventBase {
+  readonly type: "execution_started";
+  readonly message?: string;
+  readonly plan?: Readonly<Record<string, unknown>>;
+}
+
+/** The plan's execution ended well. */
+export interface ExecutionCompleted extends EventBase {
+  readonly type: "execution_completed";
+  readonly files_changed: readonly string[];
+  readonly message?: string;
+  readonly plan?: Readonly<Record<string, unknown>>;
+  readonly summary?: string;
+}
+
+/** The plan's execution ended with an error. */
+export interface ExecutionFailed extends EventBase {
+  readonly type: "execution_failed";
+  readonly error: string;
+  readonly message?: string;
+  readonly plan?: Readonly<Record<string, unknown>>;
+  readonly step_id?: string;
+}
+
+/** The plan's execution was cancelled. */
+export interface ExecutionCancelled extends EventBase {
+  readonly type: "execution_cancelled";
+  readonly message?: string;
+}
+
+/** A step begins; `progress` is 0 to 100. */
+export interface StepStarted extends EventBase {
+  readonly type: "step_started";
+  readonly step_id: string;
+  readonly description: string;
+  readonly progress: number;
+}
+
+/** A step ended well. */
+export interface StepCompleted extends EventBase {
+  readonly type: "step_completed";
+  readonly step_id: string;
+  readonly files_changed: readonly string[];
+  readonly progress: number;
+}
+
+/** Output of a command that a step runs. */
+export interface StepOutput extends EventBase {
+  readonly type: "step_output";
+  readonly step_id?: string;
+  readonly content: string;
+}
+
+/** A step failed. */
+export interface StepError extends EventBase {
+  readonly type: "step_error";
+  readonly step_id: string;
+  readonly error: string;
 }
 
 /** The first event a client gets of a run. */
@@ -176,12 +293,14 @@ export interface UsageReported extends EventBase {
   readonly cost?: number;
 }
 
-/** A guard saw the model go in circles; `action` is what was done about it. */
+/** A guard saw the model go in circles; `action` is what was done about it, `anomaly` kind and detail. */
 export interface AnomalyDetected extends EventBase {
   readonly type: "anomaly_detected";
   readonly kind: string;
   readonly detail: string;
   readonly action: "nudge" | "stop";
+  readonly anomaly?: string;
+  readonly step_id?: string;
 }
 
 /** Old turns were summarised; sizes in tokens. */
@@ -191,108 +310,11 @@ export interface ContextCompacted extends EventBase {
   readonly after: number;
 }
 
-/** A plan: its goal and steps `{step_id, title, description, expected_tools, state, error?}`. */
-export interface PlanCreated extends EventBase {
-  readonly type: "plan_created";
-  readonly goal: string;
-  readonly steps: readonly Readonly<Record<string, unknown>>[];
-  readonly estimated_complexity: string;
-}
-
-/** All steps have ended. */
-export interface PlanCompleted extends EventBase {
-  readonly type: "plan_completed";
-  readonly summary: string;
-}
-
-/** The user agreed to the plan. */
-export interface PlanApproved extends EventBase {
-  readonly type: "plan_approved";
-}
-
-/** The user did not agree to the plan. */
-export interface PlanRejected extends EventBase {
-  readonly type: "plan_rejected";
-  readonly reason?: string;
-}
-
-/** The plan has changed: its steps, or the written plan (`document`, Markdown); `rolled_back_to` is a step's id. */
-export interface PlanModified extends EventBase {
-  readonly type: "plan_modified";
-  readonly steps: readonly Readonly<Record<string, unknown>>[];
-  readonly rolled_back_to?: string;
-  readonly document?: string;
-}
-
-/** The run waits for the user. */
-export interface AwaitingApproval extends EventBase {
-  readonly type: "awaiting_approval";
-  readonly message: string;
-}
-
-/** A step failed and the model changed the plan. */
-export interface ReplanWarning extends EventBase {
-  readonly type: "replan_warning";
-  readonly reason: string;
-  readonly count: number;
-}
-
-/** The plan's execution begins. */
-export interface ExecutionStarted extends EventBase {
-  readonly type: "execution_started";
-}
-
-/** The plan's execution ended well. */
-export interface ExecutionCompleted extends EventBase {
-  readonly type: "execution_completed";
-  readonly files_changed: readonly string[];
-}
-
-/** The plan's execution ended with an error. */
-export interface ExecutionFailed extends EventBase {
-  readonly type: "execution_failed";
-  readonly error: string;
-}
-
-/** The plan's execution was cancelled. */
-export interface ExecutionCancelled extends EventBase {
-  readonly type: "execution_cancelled";
-}
-
-/** A step begins; `progress` is 0 to 100. */
-export interface StepStarted extends EventBase {
-  readonly type: "step_started";
-  readonly step_id: string;
-  readonly description: string;
-  readonly progress: number;
-}
-
-/** A step ended well. */
-export interface StepCompleted extends EventBase {
-  readonly type: "step_completed";
-  readonly step_id: string;
-  readonly files_changed: readonly string[];
-  readonly progress: number;
-}
-
-/** Output of a command that a step runs. */
-export interface StepOutput extends EventBase {
-  readonly type: "step_output";
-  readonly step_id?: string;
-  readonly content: string;
-}
-
-/** A step failed. */
-export interface StepError extends EventBase {
-  readonly type: "step_error";
-  readonly step_id: string;
-  readonly error: string;
-}
-
 /** The model asks for tools: `{id, name, arguments}` each. */
 export interface ToolCalls extends EventBase {
   readonly type: "tool_calls";
   readonly calls: readonly Readonly<Record<string, unknown>>[];
+  readonly step_id?: string;
 }
 
 /** What a tool call gave. */
@@ -303,6 +325,11 @@ export interface ToolFinished extends EventBase {
   readonly output: string;
   readonly error?: string;
   readonly call_id?: string;
+  readonly step_id?: string;
+  readonly status?: string;
+  readonly error_code?: string;
+  readonly error_type?: string;
+  readonly time_ms?: number;
 }
 
 /** A tool rests after failures, or was switched off. */
@@ -322,6 +349,7 @@ export interface ToolEnabled extends EventBase {
 export interface FileRunStarted extends EventBase {
   readonly type: "started";
   readonly command: string;
+  readonly file?: string;
 }
 
 /** Output of a file run. */
@@ -412,16 +440,6 @@ export interface ChangesDiscarded extends EventBase {
 }
 
 export type ServerEvent =
-  | ResponseStart
-  | ResponseEnd
-  | RunCompleted
-  | IntentClassified
-  | StatusChanged
-  | Failure
-  | Token
-  | UsageReported
-  | AnomalyDetected
-  | ContextCompacted
   | PlanCreated
   | PlanCompleted
   | PlanApproved
@@ -437,6 +455,16 @@ export type ServerEvent =
   | StepCompleted
   | StepOutput
   | StepError
+  | ResponseStart
+  | ResponseEnd
+  | RunCompleted
+  | IntentClassified
+  | StatusChanged
+  | Failure
+  | Token
+  | UsageReported
+  | AnomalyDetected
+  | ContextCompacted
   | ToolCalls
   | ToolFinished
   | ToolDisabled

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -104,3 +105,12 @@ def test_without_a_trace_only_the_audit_is_written(tmp_path: Path) -> None:
 
     assert [row["type"] for row in recorded(tmp_path, act, traced=False)] == ["asked"]
     assert not (tmp_path / TRACE_FILE).exists()
+
+
+def test_a_line_of_the_trace_says_when_what_and_in_which_step(tmp_path: Path) -> None:
+    observed(tmp_path, events.StepStarted(run_id="r", step_id="2", description="x"), events.Failure(error="e"))
+    rows = list(read_records(tmp_path / TRACE_FILE))
+    assert [(row["type"], row["event"], row["step"]) for row in rows] == [
+        ("event", "step_started", 2), ("event", "error", 0)
+    ]  # fmt: skip
+    assert all(row["time"].endswith("Z") and datetime.fromisoformat(row["time"]).timestamp() > 0 for row in rows)

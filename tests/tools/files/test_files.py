@@ -36,7 +36,7 @@ async def test_ranges_of_lines(bench: Bench, arguments: dict[str, Any], text: st
 @pytest.mark.parametrize(
     ("arguments", "named"),
     [
-        ({"start_line": 0}, "start_line"),
+        ({"start_line": -1}, "start_line"),
         ({"end_line": -1}, "end_line"),
         ({"start_line": 3, "end_line": 2}, "end_line 2"),
     ],

@@ -152,3 +152,12 @@ async def test_json_in_a_text_is_unpacked_and_what_stays_wrong_is_told(tmp_path:
         assert wrong.status == "retry" and "path: should be string" in wrong.text and "Parameters: path" in wrong.text
     finally:
         del SCHEMA["properties"]["list"]  # type: ignore[attr-defined]
+
+
+async def test_all_arguments_in_one(tmp_path: Path) -> None:
+    rug = Rug("look")
+    bench = bench_with(tmp_path, rug.tool)
+    assert (await bench.call("mcp.s.look", arguments={"path": "a"})).ok
+    assert rug.server.calls == [{"path": "a"}]
+    result = await bench.call("mcp.s.look", arguments={"path": "a"}, path="b")
+    assert rug.server.calls[1:] == [{"arguments": {"path": "a"}, "path": "b"}] and result.ok

@@ -93,8 +93,8 @@ def test_types_of_the_codes() -> None:
         ErrorCode.MCP_PARSE_ERROR: ErrorType.PARSE,
         ErrorCode.MCP_EXECUTION_ERROR: ErrorType.EXECUTION,
         ErrorCode.MCP_NETWORK_ERROR: ErrorType.NETWORK,
-        ErrorCode.MCP_TIMEOUT: ErrorType.EXECUTION,
-        ErrorCode.MCP_NOT_FOUND: ErrorType.PARAM,
+        ErrorCode.MCP_TIMEOUT: ErrorType.NETWORK,
+        ErrorCode.MCP_NOT_FOUND: ErrorType.EXECUTION,
     }
 
 

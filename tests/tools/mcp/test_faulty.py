@@ -50,6 +50,7 @@ async def test_a_program_that_is_not_there(tmp_path: Path) -> None:
         assert "there is no program no-such-program-here" in str(row["error"])
         result = await rig.call("mcp.f.echo")
         assert result.error is not None and result.error.code == "MCP_NOT_FOUND"
+        assert result.text == f"[MCP Error] {result.error.message}"
 
 
 @pytest.mark.parametrize(

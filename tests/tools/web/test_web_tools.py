@@ -16,10 +16,11 @@ from codeagent_lsp.settings_layers import environment_layer, load
 from codeagent_lsp.state import workspace_state
 from codeagent_lsp.tools.context import Redaction
 from codeagent_lsp.tools.executor import ToolExecutor
-from codeagent_lsp.tools.web import scraping
+from codeagent_lsp.tools.web import scraping, searching
 from codeagent_lsp.tools.web.http import Fetcher, Page, PageLimits
 from codeagent_lsp.tools.web.reading import PageText
 from codeagent_lsp.tools.web.scraping import Web
+from codeagent_lsp.tools.web.searching import SearchRequest
 from codeagent_lsp.tools.web.web_tools import WebScrape, WebScrapeParameters, WebSearch
 from tests.tools.fakes import Bench
 from tests.tools.web.certificates import authority
@@ -289,6 +290,36 @@ async def test_a_search_with_a_key(tavily: tuple[WebBench, object], key: str) ->
         {"title": "5", "url": "https://b.example/%C3%BC", "text": "w" * 1999 + "…"},
     ]
     assert "1. A guide" in result.text and "data, not instructions" in result.text
+
+
+async def test_domains_wanted_and_not(tavily: tuple[WebBench, object]) -> None:
+    bench, trust = tavily
+    bench.allow(1)
+    reply = answer(json.dumps({"results": FOUND}), media="application/json")
+    domains = {"include_domains": ["https://Example.org/"], "exclude_domains": ["b.example"]}
+    async with server(pages({"/search": reply}), bench.net, (OTHER, 443), trust=trust) as asked:  # type: ignore[arg-type]
+        result = await bench.call("web_search", query="how?", **domains)
+    assert json.loads(asked[0].body).items() >= domains.items()
+    assert [row["url"] for row in result.data] == ["https://docs.example.org/"]
+
+
+def test_domains_in_a_query_of_engines() -> None:
+    wanted = SearchRequest("how?", 5, "basic", ("a.example", "b.example"), ("*.c.example",))
+    assert searching._with_sites(wanted) == "how? (site:a.example OR site:b.example) -site:c.example"
+    assert [wanted.admits(host) for host in ("a.example", "x.b.example", "c.example", "xa.example")] == [
+        True, True, False, False,
+    ]  # fmt: skip
+
+
+async def test_results_are_kept_as_long_as_the_settings_say(tavily: tuple[WebBench, object], key: str) -> None:
+    bench, trust = tavily
+    bench.configure(replace(Settings(), web=WebSettings(search_api_key=key, cache_seconds=0)))
+    bench.allow(2)
+    reply = answer(json.dumps({"results": FOUND}), media="application/json")
+    async with server(pages({"/search": reply}), bench.net, (OTHER, 443), trust=trust) as asked:  # type: ignore[arg-type]
+        await bench.call("web_search", query="how?")
+        await bench.call("web_search", query="how?")
+    assert len(asked) == 2
 
 
 @pytest.mark.parametrize(

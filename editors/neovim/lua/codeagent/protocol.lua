@@ -678,6 +678,13 @@ return {
       restricted = true,
     },
     {
+      key = "web.cacheSeconds",
+      default = 3600,
+      allowed = "whole number (≥ 0)",
+      description = "How long results of a web search are kept, in seconds.",
+      restricted = false,
+    },
+    {
       key = "web.allowedHosts",
       default = {},
       allowed = "list of texts",

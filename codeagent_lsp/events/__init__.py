@@ -8,30 +8,49 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
+
+from codeagent_lsp.events.base import Event
+from codeagent_lsp.events.plans import (
+    AwaitingApproval,
+    ExecutionCancelled,
+    ExecutionCompleted,
+    ExecutionFailed,
+    ExecutionStarted,
+    PlanApproved,
+    PlanCompleted,
+    PlanCreated,
+    PlanModified,
+    PlanRejected,
+    ReplanWarning,
+    StepCompleted,
+    StepError,
+    StepOutput,
+    StepStarted,
+)
 
 Mode = Literal["direct", "plan"]
 RunStatus = Literal["completed", "failed", "cancelled", "stopped", "rejected"]
 Outcome = Literal["full", "partial", "none", "unknown"]
 
-
-@dataclass(frozen=True, kw_only=True)
-class Event:
-    """The fields of all events, set by the session, empty before. `type` is the name of a class.
-
-    `internal` events are stored but never sent to a client; `transient` ones are sent but not stored.
-    """
-
-    type: ClassVar[str] = ""
-    internal: ClassVar[bool] = False
-    transient: ClassVar[bool] = False
-    session_id: str = ""
-    run_id: str = ""
-    seq: int = 0
-    ts: float = 0.0
-
-    def __init_subclass__(cls, *, name: str, internal: bool = False, transient: bool = False) -> None:
-        cls.type, cls.internal, cls.transient = name, internal, transient
+__all__ = [
+    "AwaitingApproval",
+    "Event",
+    "ExecutionCancelled",
+    "ExecutionCompleted",
+    "ExecutionFailed",
+    "ExecutionStarted",
+    "PlanApproved",
+    "PlanCompleted",
+    "PlanCreated",
+    "PlanModified",
+    "PlanRejected",
+    "ReplanWarning",
+    "StepCompleted",
+    "StepError",
+    "StepOutput",
+    "StepStarted",
+]
 
 
 # --- a run
@@ -141,11 +160,13 @@ class UsageReported(Event, name="usage"):
 
 @dataclass(frozen=True, kw_only=True)
 class AnomalyDetected(Event, name="anomaly_detected"):
-    """A guard saw the model go in circles; `action` is what was done about it."""
+    """A guard saw the model go in circles; `action` is what was done about it, `anomaly` kind and detail."""
 
     kind: str = ""
     detail: str = ""
     action: Literal["nudge", "stop"] = "nudge"
+    anomaly: str | None = None
+    step_id: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -156,119 +177,6 @@ class ContextCompacted(Event, name="context_compacted"):
     after: int = 0
 
 
-# --- plans
-
-
-@dataclass(frozen=True, kw_only=True)
-class PlanCreated(Event, name="plan_created"):
-    """A plan: its goal and steps `{step_id, title, description, expected_tools, state, error?}`."""
-
-    goal: str = ""
-    steps: tuple[Mapping[str, Any], ...] = ()
-    estimated_complexity: str = ""
-
-
-@dataclass(frozen=True, kw_only=True)
-class PlanCompleted(Event, name="plan_completed"):
-    """All steps have ended."""
-
-    summary: str = ""
-
-
-@dataclass(frozen=True, kw_only=True)
-class PlanApproved(Event, name="plan_approved"):
-    """The user agreed to the plan."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class PlanRejected(Event, name="plan_rejected"):
-    """The user did not agree to the plan."""
-
-    reason: str | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class PlanModified(Event, name="plan_modified"):
-    """The plan has changed: its steps, or the written plan (`document`, Markdown); `rolled_back_to` is a step's id."""
-
-    steps: tuple[Mapping[str, Any], ...] = ()
-    rolled_back_to: str | None = None
-    document: str | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class AwaitingApproval(Event, name="awaiting_approval"):
-    """The run waits for the user."""
-
-    message: str = ""
-
-
-@dataclass(frozen=True, kw_only=True)
-class ReplanWarning(Event, name="replan_warning"):
-    """A step failed and the model changed the plan."""
-
-    reason: str = ""
-    count: int = 1
-
-
-@dataclass(frozen=True, kw_only=True)
-class ExecutionStarted(Event, name="execution_started"):
-    """The plan's execution begins."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class ExecutionCompleted(Event, name="execution_completed"):
-    """The plan's execution ended well."""
-
-    files_changed: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, kw_only=True)
-class ExecutionFailed(Event, name="execution_failed"):
-    """The plan's execution ended with an error."""
-
-    error: str = ""
-
-
-@dataclass(frozen=True, kw_only=True)
-class ExecutionCancelled(Event, name="execution_cancelled"):
-    """The plan's execution was cancelled."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class StepStarted(Event, name="step_started"):
-    """A step begins; `progress` is 0 to 100."""
-
-    step_id: str = ""
-    description: str = ""
-    progress: int = 0
-
-
-@dataclass(frozen=True, kw_only=True)
-class StepCompleted(Event, name="step_completed"):
-    """A step ended well."""
-
-    step_id: str = ""
-    files_changed: tuple[str, ...] = ()
-    progress: int = 0
-
-
-@dataclass(frozen=True, kw_only=True)
-class StepOutput(Event, name="step_output", transient=True):
-    """Output of a command that a step runs."""
-
-    step_id: str | None = None
-    content: str = ""
-
-
-@dataclass(frozen=True, kw_only=True)
-class StepError(Event, name="step_error"):
-    """A step failed."""
-
-    step_id: str = ""
-    error: str = ""
-
-
 # --- tools
 
 
@@ -277,6 +185,7 @@ class ToolCalls(Event, name="tool_calls"):
     """The model asks for tools: `{id, name, arguments}` each."""
 
     calls: tuple[Mapping[str, Any], ...] = ()
+    step_id: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -288,6 +197,11 @@ class ToolFinished(Event, name="tool_result"):
     output: str = ""
     error: str | None = None
     call_id: str | None = None
+    step_id: str | None = None
+    status: str | None = None
+    error_code: str | None = None
+    error_type: str | None = None
+    time_ms: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -310,6 +224,7 @@ class FileRunStarted(Event, name="started"):
     """A file run begins."""
 
     command: str = ""
+    file: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

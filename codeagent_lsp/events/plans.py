@@ -1,0 +1,144 @@
+"""The events of a plan and its steps. `plan` is the whole plan `{id, goal, steps, estimated_complexity}`, `message` a
+sentence for the user; both are added when the event is emitted (`session/event_details.py`).
+
+Not here: all other events (`__init__.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from codeagent_lsp.events.base import Event
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlanCreated(Event, name="plan_created"):
+    """A plan: its goal and steps `{step_id, title, description, expected_tools, state, error?}`."""
+
+    goal: str = ""
+    steps: tuple[Mapping[str, Any], ...] = ()
+    estimated_complexity: str = ""
+    message: str | None = None
+    plan: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlanCompleted(Event, name="plan_completed"):
+    """All steps have ended."""
+
+    summary: str = ""
+    success: bool = True
+    files_changed: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlanApproved(Event, name="plan_approved"):
+    """The user agreed to the plan."""
+
+    message: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlanRejected(Event, name="plan_rejected"):
+    """The user did not agree to the plan."""
+
+    reason: str | None = None
+    message: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlanModified(Event, name="plan_modified"):
+    """The plan has changed: its steps, or the written plan (`document`, Markdown); `rolled_back_to` is a step's id."""
+
+    steps: tuple[Mapping[str, Any], ...] = ()
+    rolled_back_to: str | None = None
+    document: str | None = None
+    plan: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class AwaitingApproval(Event, name="awaiting_approval"):
+    """The run waits for the user."""
+
+    message: str = ""
+    plan: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReplanWarning(Event, name="replan_warning"):
+    """A step failed and the model changed the plan."""
+
+    reason: str = ""
+    count: int = 1
+    message: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExecutionStarted(Event, name="execution_started"):
+    """The plan's execution begins."""
+
+    message: str | None = None
+    plan: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExecutionCompleted(Event, name="execution_completed"):
+    """The plan's execution ended well."""
+
+    files_changed: tuple[str, ...] = ()
+    message: str | None = None
+    plan: Mapping[str, Any] | None = None
+    summary: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExecutionFailed(Event, name="execution_failed"):
+    """The plan's execution ended with an error."""
+
+    error: str = ""
+    message: str | None = None
+    plan: Mapping[str, Any] | None = None
+    step_id: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExecutionCancelled(Event, name="execution_cancelled"):
+    """The plan's execution was cancelled."""
+
+    message: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class StepStarted(Event, name="step_started"):
+    """A step begins; `progress` is 0 to 100."""
+
+    step_id: str = ""
+    description: str = ""
+    progress: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class StepCompleted(Event, name="step_completed"):
+    """A step ended well."""
+
+    step_id: str = ""
+    files_changed: tuple[str, ...] = ()
+    progress: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class StepOutput(Event, name="step_output", transient=True):
+    """Output of a command that a step runs."""
+
+    step_id: str | None = None
+    content: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class StepError(Event, name="step_error"):
+    """A step failed."""
+
+    step_id: str = ""
+    error: str = ""

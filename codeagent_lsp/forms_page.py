@@ -1,0 +1,66 @@
+"""Generates the page `docs/forms.md`: the other spellings of tool calls that are understood, and those of settings.
+
+All of it is read from the tools' `forms`. Not here: writing the file (`generate.py`), applying them (`call_forms.py`).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+from codeagent_lsp.call_forms import CallForms
+from codeagent_lsp.settings_catalogue import OTHER_KEYS, OtherKey
+from codeagent_lsp.tools.catalogue import BUILTIN
+
+_INTRODUCTION = """\
+Models have learned other tools, so they call this agent's tools by other names. What is listed here is understood and
+becomes the tool's own call before anything judges it: rules, questions and records see only the names of
+[tools.md](tools.md). The same holds for steps of `compose` and for clients of `codeagent-lsp sandbox-mcp`. Two
+spellings of one parameter with different values are an error, as is any parameter that is neither here nor there."""
+
+_SETTINGS = """\
+These keys of the section `codeagent` are understood beside those of [settings.md](settings.md), which win. From what an
+editor answers for a workspace, a spelling of a setting marked † is not taken: write it as its own key."""
+
+
+def forms_page(note: str) -> str:
+    """Return the page; `note` is the line that says that it is generated."""
+    lines = ["# Other spellings that are understood", "", note, "", _INTRODUCTION, ""]
+    lines += ["| tool | other names | parameters | dropped | also |", "|---|---|---|---|---|"]
+    lines += [_row(tool.traits.name, tool.forms) for tool in BUILTIN if tool.forms != CallForms()]
+    lines += ["", "## Settings", "", _SETTINGS, "", "| spelling | setting | values |", "|---|---|---|"]
+    lines += [_setting_row(name, other) for name, other in OTHER_KEYS.items() if other.key != name]
+    return "\n".join([*lines, ""])
+
+
+def _setting_row(name: str, other: OtherKey) -> str:
+    values = ", ".join(f"`{json.dumps(given)}` = `{value}`" for given, value in other.values.items())
+    return f"| `{name}` | `{other.key}` | {values or '–'} |"
+
+
+def _row(name: str, forms: CallForms) -> str:
+    cells = (
+        f"`{name}`",
+        ", ".join(f"`{other}`" for other in forms.names),
+        ", ".join(_parameters(forms)),
+        ", ".join(f"`{other}`" for other in forms.ignored),
+        "; ".join(_others(forms)),
+    )
+    return f"| {' | '.join(cell.replace('|', chr(92) + '|') or '–' for cell in cells)} |"
+
+
+def _parameters(forms: CallForms, place: str = "") -> Iterator[str]:
+    for other, own in forms.arguments.items():
+        yield f"`{place}{other}` = `{own}`"
+    for own, values in forms.values.items():
+        yield from (f"`{place}{own}`: `{other}` = `{value}`" for other, value in values.items())
+    for own, inner in forms.items.items():
+        yield from _parameters(inner, f"{place}{own}.")
+
+
+def _others(forms: CallForms) -> Iterator[str]:
+    for own, text in forms.plain.items():
+        yield f"a text in `{own}` is its `{text}`"
+    yield from (shape.words for shape in forms.shapes)
+    for inner in forms.items.values():
+        yield from _others(inner)

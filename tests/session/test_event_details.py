@@ -1,0 +1,49 @@
+"""What an event of a run says besides what its emitter knows: the plan, the step, a sentence."""
+
+from __future__ import annotations
+
+from codeagent_lsp import events
+from codeagent_lsp.session.event_details import detailed
+from codeagent_lsp.session.state import RunRecord
+from codeagent_lsp.texts import text
+from codeagent_lsp.tools.plan.plan import Plan
+from codeagent_lsp.tools.plan.plan_document import PlanDocument
+from codeagent_lsp.tools.plan.planner_port import StepDraft
+
+
+def record(*, running: bool = False) -> RunRecord:
+    plan = Plan.create("goal", [StepDraft("one"), StepDraft("two")], "low")
+    return RunRecord("r1", plan=plan.started("1") if running else plan, step_id="1")
+
+
+def done(event: events.Event, known: RunRecord) -> dict[str, object]:
+    return events.to_dict(detailed(event, known, lambda key: text(key, "en")))
+
+
+def test_plans_carry_themselves_and_a_sentence() -> None:
+    for event in (events.PlanCreated(), events.ExecutionStarted(), events.ExecutionCompleted(summary="s")):
+        data = done(event, record())
+        plan = data["plan"]
+        assert isinstance(plan, dict) and (plan["id"], plan["goal"], len(plan["steps"])) == ("r1", "goal", 2)
+        assert str(data["message"]).endswith(".")
+    assert done(events.ExecutionFailed(error="e"), record())["step_id"] == "1"
+
+
+def test_every_sentence_exists() -> None:
+    for cls in (events.PlanApproved, events.PlanRejected, events.ReplanWarning, events.ExecutionCancelled):
+        assert done(cls(), record())["message"]
+
+
+def test_a_written_plan_is_the_plan_until_there_is_another() -> None:
+    known = RunRecord("r1", document=PlanDocument("Taxes", "body"))
+    data = done(events.AwaitingApproval(message="Approve?"), known)
+    assert data["plan"] == {"id": "r1", "title": "Taxes", "document": "# Taxes\n\nbody\n"}
+    assert data["message"] == "Approve?"
+
+
+def test_calls_and_results_name_their_step() -> None:
+    for event in (events.ToolCalls(), events.ToolFinished(), events.AnomalyDetected(), events.StepOutput()):
+        assert done(event, record(running=True))["step_id"] == "1"
+        assert "step_id" not in done(event, record())
+        assert "step_id" not in done(event, RunRecord("r2"))
+    assert "step_id" not in done(events.ChangesApplied(), record(running=True))
