@@ -20,6 +20,9 @@ REPORTS = "/run/codeagent/reports"
 _NO_HOME = "/tmp"  # noqa: S108 - the private one
 _ARGUMENT_LIMIT = 120_000  # Linux takes 128 KiB for one argument
 
+_SHARED_BYTES = 1 << 30
+_SMALL_BYTES = 64 << 20
+
 _NAMESPACES = ("user", "pid", "ipc", "uts", "cgroup-try")
 _RUN_KEPT = ("/run/current-system", "/run/opengl-driver")
 _RUN_KEPT_ONLINE = ("/run/systemd/resolve", "/run/resolvconf", "/run/NetworkManager/resolv.conf")
@@ -51,7 +54,7 @@ class Sandbox:
 
     `private` is the session's folder on the disk, with `home`, `tmp`, `vartmp` and `reports` in it; `home` is the real
     path of the user's home. `uid` and `gid` are the command's, inside and outside. `locked`: it cannot create user
-    namespaces, in which it would be root; needs bubblewrap 0.8.
+    namespaces, in which it would be root, and file systems in memory are small; needs bubblewrap 0.8.
     """
 
     bwrap: str
@@ -81,9 +84,10 @@ class Sandbox:
         return (
             *_namespaces(self.uid, self.gid, network=network),
             *(("--disable-userns",) if self.locked else ()),
-            *("--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"),
+            *("--ro-bind", "/", "/", "--dev", "/dev", *self._memory("/dev/shm", _SHARED_BYTES)),  # noqa: S108
+            *("--remount-ro", "/dev", "--proc", "/proc"),
             *(word for path in _PROC_COVERED for word in ("--ro-bind-try", path, path)),
-            *_runtime(network=network),
+            *self._runtime(network=network),
             *self._homes(),
             *(word for bind in ordered for word in _bind(bind)),
             *_masks(self._masked(ordered, sockets)),
@@ -115,9 +119,21 @@ class Sandbox:
         """Yield mounts of empty private folders over the home folders, and of what is visible in those."""
         yield from ("--bind", f"{self.private}/tmp", "/tmp", "--bind", f"{self.private}/vartmp", "/var/tmp")  # noqa: S108
         for area in self.hidden.areas:
-            yield from ("--bind", f"{self.private}/home", area) if area == self.home else ("--tmpfs", area)
+            yield from ("--bind", f"{self.private}/home", area) if area == self.home else self._memory(area)
         for path in self.hidden.visible:
             yield from ("--ro-bind-try", path, path)
+
+    def _runtime(self, *, network: bool) -> Iterator[str]:
+        """Yield an empty `/run`, without the sockets of services, except for what name resolution and programs need."""
+        yield from self._memory("/run")
+        if os.path.isdir("/var/run") and not os.path.islink("/var/run"):  # noqa: PTH112, PTH114 - a look, no more
+            yield from self._memory("/var/run")
+        for path in (*_RUN_KEPT, *(_RUN_KEPT_ONLINE if network else ())):
+            yield from ("--ro-bind-try", path, path)
+
+    def _memory(self, path: str, size: int = _SMALL_BYTES) -> tuple[str, ...]:
+        """Return the mount of an empty file system in memory, of limited size where bubblewrap can do that."""
+        return (*(("--size", str(size)) if self.locked else ()), "--tmpfs", path)
 
     def _masked(self, binds: Sequence[Bind], sockets: Iterable[str]) -> Iterator[str]:
         """Yield the visible paths that must be masked."""
@@ -165,15 +181,6 @@ def _namespaces(uid: int, gid: int, *, network: bool) -> Iterator[str]:
     if not network:
         yield "--unshare-net"
     yield from ("--uid", str(uid), "--gid", str(gid), "--new-session", "--die-with-parent", "--cap-drop", "ALL")
-
-
-def _runtime(*, network: bool) -> Iterator[str]:
-    """Yield an empty `/run`, without the sockets of services, except for what name resolution and programs need."""
-    yield from ("--tmpfs", "/run")
-    if os.path.isdir("/var/run") and not os.path.islink("/var/run"):  # noqa: PTH112, PTH114 - a look, no more
-        yield from ("--tmpfs", "/var/run")
-    for path in (*_RUN_KEPT, *(_RUN_KEPT_ONLINE if network else ())):
-        yield from ("--ro-bind-try", path, path)
 
 
 def _bind(bind: Bind) -> tuple[str, str, str]:

@@ -132,6 +132,9 @@ class TreeLimits:
         self.look_seconds: float = spec.get("look_seconds", INTERVAL_SECONDS)
         self._spec = spec
         self._free = free_bytes(spec["disk_folder"])
+        from codeagent_lsp.shadow.shared_memory import memory_mounts  # late: the command is running already
+
+        self._mounts = frozenset(device for device, _ in memory_mounts("self"))
 
     def broken(self) -> str | None:
         """Return the name of an exceeded limit; None if there is none."""
@@ -140,7 +143,7 @@ class TreeLimits:
         pids = descendants(os.getpid(), self._spec["processes"] + 1)
         if len(pids) > self._spec["processes"]:
             return "processes"
-        if _uses_more(pids, self._spec["memory_bytes"]):
+        if _uses_more(pids, self._spec["memory_bytes"], self._mounts):
             return "memory"
         now = free_bytes(self._spec["disk_folder"])
         if self._free is not None and now is not None and self._free - now > self._spec["disk_bytes"]:
@@ -262,10 +265,21 @@ def _limit(processes: int) -> None:
         resource.setrlimit(resource.RLIMIT_NPROC, (ceiling, ceiling))
 
 
-def _uses_more(pids: Iterable[int], allowed: int) -> bool:
-    """Return whether the processes use more memory; the expensive exact value is read only if the cheap one exceeds."""
+def _uses_more(pids: Iterable[int], allowed: int, mounts: frozenset[str] = frozenset()) -> bool:
+    """Return whether the processes use more memory; the expensive exact value is read only if the cheap one exceeds.
+
+    Files in memory count too, except in file systems on the devices `mounts`, which are not the processes' alone.
+    """
+    from codeagent_lsp.shadow.shared_memory import FileMemory  # late: as above
+
     listed = list(pids)
-    return sum(map(resident_bytes, listed)) > allowed and sum(map(proportional_bytes, listed)) > allowed
+    files = FileMemory(listed, mounts)
+    if sum(map(resident_bytes, listed)) + files.bytes <= allowed:
+        return False
+    if not files.bytes:
+        return sum(map(proportional_bytes, listed)) > allowed
+    unshared = ((files.unshared(pid), pid) for pid in listed)
+    return files.bytes + sum(proportional_bytes(pid) if size is None else size for size, pid in unshared) > allowed
 
 
 def _children(pid: int) -> list[int]:

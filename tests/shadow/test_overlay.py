@@ -152,6 +152,14 @@ def test_nothing_outside_can_be_written(over: Rig, tmp_path: Path) -> None:
     assert over.run("cat ~/kept /tmp/kept /var/tmp/kept").out == "x\nx\nx\n"  # caches live as long as the session
 
 
+@pytest.mark.parametrize("place", ["/run", "/dev", "/dev/shm", "/home"])
+def test_memory_is_not_a_place_for_much(over: Rig, place: str) -> None:
+    over.layer.prepare({})
+    wrote = over.run(f"head -c 1200000000 /dev/zero > {place}/x; stat -c %s {place}/x; rm -f {place}/x")
+    assert "1200000000" not in wrote.out
+    assert over.run("echo x > /dev/shm/x; cat /dev/shm/x; echo y > /dev/null; echo z > /dev/stdout").out == "x\nz\n"
+
+
 def test_the_sandbox_cannot_be_undone(over: Rig) -> None:
     over.layer.prepare({})
     assert over.run("mount -o remount,rw /").code != 0

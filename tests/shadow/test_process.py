@@ -10,6 +10,7 @@ import statistics
 import sys
 import time
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -28,6 +29,15 @@ BWRAP = (
 @pytest.fixture
 def run(tmp_path: Path) -> Runner:
     return Runner(tmp_path)
+
+
+@pytest.fixture
+def file_in_memory() -> Iterator[None]:
+    """A large file in memory that has nothing to do with the command."""
+    path = Path("/dev/shm", f"test-{os.getpid()}")
+    path.write_bytes(bytes(150 << 20))
+    yield
+    path.unlink()
 
 
 # --- by itself
@@ -138,6 +148,34 @@ async def test_the_memory_limit(run: Runner) -> None:
     script = f"{sys.executable} -c 'x = bytearray(200 << 20); import time; time.sleep(60)'"
     finished = await run(script, memory_bytes=100 << 20)
     assert (finished.ending, finished.exit_code) == ("memory", 137)
+
+
+@needs_proc
+@pytest.mark.parametrize("mapped", ["", "m = mmap.mmap(f, 150 << 20); m[:] = bytes(150 << 20); os.close(f); "])
+async def test_the_memory_limit_counts_files_in_memory(run: Runner, mapped: str) -> None:
+    code = f"import os, mmap, time; f = os.memfd_create('x'); os.truncate(f, 150 << 20); {mapped}"
+    code += "" if mapped else "[os.write(f, bytes(1 << 20)) for _ in range(150)]; "
+    finished = await run(f'{sys.executable} -c "{code}time.sleep(20)"', memory_bytes=100 << 20)
+    assert finished.ending == "memory"
+    finished = await run(f'{sys.executable} -c "{code}time.sleep(0.5)"', memory_bytes=250 << 20)  # each page once
+    assert (finished.ending, finished.exit_code) == ("exited", 0)
+
+
+@needs_proc
+@needs_bwrap
+@pytest.mark.parametrize("left", ["sleep 20", "sleep 20 3< /dev/shm/x & rm /dev/shm/x; wait"])
+async def test_the_memory_limit_counts_the_file_systems_of_a_sandbox(run: Runner, left: str) -> None:
+    filled = "head -c 150000000 /dev/zero > /dev/shm/x"
+    finished = await run(f"{filled}; {left}", *BWRAP, memory_bytes=100 << 20)
+    assert finished.ending == "memory"
+    finished = await run(f"{filled}; sleep 0.5", *BWRAP, memory_bytes=250 << 20)
+    assert (finished.ending, finished.exit_code) == ("exited", 0)
+
+
+@needs_proc
+@pytest.mark.usefixtures("file_in_memory")
+async def test_the_memory_of_others_does_not_count(run: Runner) -> None:
+    assert (await run("sleep 0.5", memory_bytes=100 << 20)).ending == "exited"
 
 
 @needs_proc

@@ -59,6 +59,7 @@ def test_everything_is_read_only_first_and_shown_or_masked_later() -> None:
     words = options([Bind("/v/1", "/home/me/w/in"), Bind("/v/0", "/home/me/w")])
     order = [
         at(words, "--ro-bind", "/", "/"),
+        at(words, "--dev", "/dev", "--size", str(1 << 30), "--tmpfs", "/dev/shm", "--remount-ro", "/dev"),
         at(words, "--proc", "/proc"),
         at(words, "--ro-bind-try", "/proc/sys", "/proc/sys"),
         at(words, "--tmpfs", "/run"),
@@ -74,6 +75,13 @@ def test_everything_is_read_only_first_and_shown_or_masked_later() -> None:
         at(words, "--clearenv"),
     ]
     assert order == sorted(order)
+
+
+def test_every_file_system_in_memory_has_a_size_where_bubblewrap_can_do_that() -> None:
+    words = options()
+    writable = [place for place, word in enumerate(words) if word == "--tmpfs" and words[place + 2] != "--remount-ro"]
+    assert writable[:2] and all(words[place - 2] == "--size" for place in writable)
+    assert "--size" not in sandbox(locked=False).options((), cwd="/", network=False, environment={})
 
 
 def test_a_bind_can_be_read_only() -> None:
