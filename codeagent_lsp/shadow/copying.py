@@ -20,7 +20,7 @@ from codeagent_lsp.shadow.hiding import within
 from codeagent_lsp.shadow.links import OutwardLinks
 from codeagent_lsp.shadow.mirror import Mirror
 from codeagent_lsp.shadow.mounts import OUTER_ENVIRONMENT
-from codeagent_lsp.shadow.sandbox import Bind, Sandbox, listening, write_options
+from codeagent_lsp.shadow.sandbox import Bind, Sandbox, services, write_options
 from codeagent_lsp.shadow.shell import Command, Isolation, Launch, Writings
 from codeagent_lsp.shadow.upper_walk import is_folder
 from codeagent_lsp.shadow.written_files import WrittenFiles, WrittenLimits
@@ -97,7 +97,7 @@ class CopyLayer:
             cwd=command.cwd,
             network=command.network,
             environment={**self._environment, **command.environment},
-            sockets=listening(),
+            sockets=services(),
         )
         file = f"{self._folder.path}/options"
         write_options(file, options)

@@ -59,6 +59,8 @@ _SYSTEM = """
     /var/lib/docker /var/lib/containers /var/lib/containerd /var/lib/kubelet /var/lib/rancher /var/lib/lxd
     /var/snap/lxd /var/backups /var/spool/cron /var/spool/mail /var/mail /var/lib/NetworkManager /var/lib/bluetooth
     /var/lib/systemd/coredump /var/lib/mysql /var/lib/postgresql /var/lib/redis /var/lib/private
+    /var/lib/incus /var/lib/libvirt /var/lib/sss /var/lib/gdm3 /var/spool/postfix
+    /var/spool/cups /var/spool/exim4 /var/lib/tailscale /var/lib/cloud /var/lib/puppet /var/lib/rabbitmq
 """.split()
 
 _ROOTS_IN_ENVIRONMENT = """

@@ -10,6 +10,7 @@ import os
 import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from glob import iglob
 from pathlib import Path
 
 from codeagent_lsp.errors import ToolFailed
@@ -141,7 +142,9 @@ class Sandbox:
         empty = ("/tmp", "/var/tmp", "/run", "/dev", "/proc", *self.hidden.areas, *self.hidden.masked)  # noqa: S108
         shown = [*self.hidden.visible]
         for path in sockets:
-            if within(path, shown) or not within(path, [*empty, *(bind.target for bind in binds)]):
+            inside = [bind for bind in binds if within(path, [bind.target])]  # the innermost is the last
+            is_real = not inside[-1].writable if inside else not within(path, empty)
+            if is_real or within(path, shown):
                 yield path
 
     def _environment(self, environment: Mapping[str, str]) -> list[tuple[str, str]]:
@@ -155,6 +158,22 @@ def write_options(path: str, options: Sequence[str]) -> None:
     """Write options in bubblewrap's file format, readable by the user only."""
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600), "wb") as file:
         file.write(b"".join(os.fsencode(word) + b"\0" for word in options))
+
+
+def services() -> tuple[str, ...]:
+    """Return the paths by which other processes can be reached: Unix sockets, and named pipes that one has open."""
+    return tuple(sorted({*listening(), *named_pipes()}))
+
+
+def named_pipes(proc: str = "/proc") -> Iterator[str]:
+    """Yield the paths of the named pipes that processes have open, as far as we may know of them."""
+    for link in iglob(f"{proc}/[0-9]*/fd/*"):  # noqa: PTH207 - plain strings are several times faster
+        try:
+            path = os.readlink(link)  # noqa: PTH115 - as above
+            if path.startswith("/") and stat.S_ISFIFO(os.stat(path).st_mode):  # noqa: PTH116 - as above
+                yield path
+        except OSError:  # closed, deleted, or not ours to see
+            continue
 
 
 def listening(table: str | None = None) -> tuple[str, ...]:

@@ -204,6 +204,21 @@ def test_a_service_behind_a_named_socket_cannot_be_reached(over: Rig, tmp_path: 
                 place.unlink(missing_ok=True)
 
 
+def test_a_service_behind_a_named_pipe_cannot_be_reached(over: Rig) -> None:
+    pipe = Path(os.path.realpath("/var")) / f"lib/test-{os.getpid()}.pipe"
+    if not os.access(pipe.parent, os.W_OK):
+        pytest.skip("no folder that is shown can be written")
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        over.layer.prepare({})
+        over.run(f"echo order > {pipe}")
+        assert os.read(reader, 100) == b""
+    finally:
+        os.close(reader)
+        pipe.unlink()
+
+
 def test_what_the_command_gets_as_environment_does_not_touch_what_runs_outside(over: Rig, tmp_path: Path) -> None:
     over.layer.prepare({})
     launch = over.layer.launch(Command("echo $MINE", over.cwd, environment={"MINE": "here", "LD_PRELOAD": "/evil.so"}))

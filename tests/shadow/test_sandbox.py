@@ -11,7 +11,7 @@ import pytest
 
 from codeagent_lsp.errors import ToolFailed
 from codeagent_lsp.shadow.hiding import Hidden
-from codeagent_lsp.shadow.sandbox import REPORTS, Bind, Sandbox, listening, write_options
+from codeagent_lsp.shadow.sandbox import REPORTS, Bind, Sandbox, listening, named_pipes, services, write_options
 from codeagent_lsp.shadow.shell import REPORT_VARIABLE, Command
 
 HIDDEN = Hidden(areas=("/home", "/home/me"), visible=("/home/me/.cargo",), masked=("/etc", "/etc/passwd"))
@@ -108,10 +108,11 @@ def test_the_environment_is_what_was_given_and_leads_nowhere() -> None:
 
 
 def test_sockets_that_would_show_are_covered() -> None:
-    binds = [Bind("/v/0", "/w")]
-    words = options(binds, sockets=("/opt/s", "/run/s", "/w/s", "/home/other/s", "/home/me/.cargo/s"))
+    binds = [Bind("/w/real", "/w/real", writable=False), Bind("/v/0", "/w")]
+    sockets = ("/opt/s", "/run/s", "/w/s", "/home/other/s", "/home/me/.cargo/s", "/w/real/s")
+    words = options(binds, sockets=sockets)
     covered = [words[place + 2] for place, word in enumerate(words) if words[place + 1 : place + 2] == ["/dev/null"]]
-    assert covered == ["/etc/passwd", "/home/me/.cargo/s", "/opt/s"]
+    assert covered == ["/etc/passwd", "/home/me/.cargo/s", "/opt/s", "/w/real/s"]
 
 
 def test_the_sockets_of_the_system(tmp_path: Path) -> None:
@@ -124,6 +125,19 @@ def test_the_sockets_of_the_system(tmp_path: Path) -> None:
         too_long = f"{tmp_path}/{'x' * 300}"  # as a folder of somebody else's: looking there is an error
         told = f"{head}{row} {path}\n{row}\n{row} @abstract\n{row} {tmp_path}/gone\n{row} {too_long}\n"
         assert listening(told) == (str(path),)
+
+
+def test_the_named_pipes_of_the_system(tmp_path: Path) -> None:
+    pipe = tmp_path / "a pipe"
+    os.mkfifo(pipe)
+    assert str(pipe) not in named_pipes()
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        assert str(pipe) in set(named_pipes())
+        pipe.unlink()
+        assert str(pipe) not in set(services())
+    finally:
+        os.close(reader)
 
 
 def test_a_script_runs_in_bash_and_words_as_they_are() -> None:
