@@ -36,6 +36,8 @@ HEAD = 8
 
 _SPEC_LIMIT = 16 << 20
 _SUBREAPER, _DEATH_SIGNAL = 36, 1
+_KEYCTL = {"x86_64": 250, "aarch64": 219}  # the number of the system call, for which the C library has no function
+_JOIN_SESSION_KEYRING = 1
 _STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 
@@ -235,6 +237,7 @@ def _become(spec: dict[str, Any], parent: int) -> None:
     _prctl(_DEATH_SIGNAL, signal.SIGKILL)
     if os.getppid() != parent:
         os._exit(127)
+    _leave_session_keyring()
     _limit(spec["processes"])
     os.nice(NICENESS)
     _write("/proc/self/oom_score_adj", "1000")
@@ -344,13 +347,25 @@ def _signal(send: Callable[[int, int], None], target: int | None) -> None:
         pass
 
 
+def _leave_session_keyring() -> None:
+    """Join a new session keyring, so that the keys of the user's login are out of reach."""
+    number = _KEYCTL.get(os.uname().machine)
+    if number is not None:
+        _call("syscall", number, _JOIN_SESSION_KEYRING, 0)
+
+
 def _prctl(option: int, value: int) -> None:
+    _call("prctl", option, value, 0, 0, 0)
+
+
+def _call(function: str, *numbers: int) -> None:
+    """Call a function of the C library on Linux, whether it succeeds or not."""
     if not sys.platform.startswith("linux"):
         return
     try:
         import ctypes  # only here: some builds of Python lack it
 
-        ctypes.CDLL(None, use_errno=True).prctl(option, value, 0, 0, 0)
+        getattr(ctypes.CDLL(None, use_errno=True), function)(*map(ctypes.c_long, numbers))
     except (ImportError, OSError, AttributeError):
         pass
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import gc
 import os
 import signal
@@ -193,6 +194,17 @@ async def test_the_disk_limit(run: Runner, tmp_path: Path) -> None:
 
 def test_the_memory_of_this_machine() -> None:
     assert half_of_memory() > 1 << 28
+
+
+@needs_proc
+async def test_a_session_keyring_of_its_own(run: Runner) -> None:
+    number = {"x86_64": 250, "aarch64": 219}[os.uname().machine]
+    code = f"import ctypes; print(ctypes.CDLL(None).syscall({number}, 0, -3, 1))"
+    ours = f"{ctypes.CDLL(None).syscall(number, 0, -3, 1)}\n"
+    if ours == "-1\n":
+        pytest.skip("the kernel has no keys here")
+    found = [(await run(f"{sys.executable} -c '{code}'")).output for _ in range(2)]
+    assert len({ours, *found, "-1\n"}) == 4
 
 
 # --- nothing is left
