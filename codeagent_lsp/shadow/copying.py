@@ -21,6 +21,7 @@ from codeagent_lsp.shadow.links import OutwardLinks
 from codeagent_lsp.shadow.mirror import Mirror
 from codeagent_lsp.shadow.mounts import OUTER_ENVIRONMENT
 from codeagent_lsp.shadow.sandbox import Bind, Sandbox, services, write_options
+from codeagent_lsp.shadow.seccomp import ENVIRONMENT as WITHOUT_CALLS
 from codeagent_lsp.shadow.shell import Command, Isolation, Launch, Writings
 from codeagent_lsp.shadow.upper_walk import is_folder
 from codeagent_lsp.shadow.written_files import WrittenFiles, WrittenLimits
@@ -96,7 +97,7 @@ class CopyLayer:
             self._binds(),
             cwd=command.cwd,
             network=command.network,
-            environment={**self._environment, **command.environment},
+            environment={**WITHOUT_CALLS, **self._environment, **command.environment},
             sockets=services(),
         )
         file = f"{self._folder.path}/options"

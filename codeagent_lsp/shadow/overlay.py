@@ -26,6 +26,7 @@ from codeagent_lsp.shadow.mounts import (
     nested_mounts,
 )
 from codeagent_lsp.shadow.sandbox import Bind, Sandbox, services, write_options
+from codeagent_lsp.shadow.seccomp import ENVIRONMENT as WITHOUT_CALLS
 from codeagent_lsp.shadow.shell import Command, Isolation, Launch, Writings
 from codeagent_lsp.shadow.upper import Upper
 from codeagent_lsp.shadow.written_files import WrittenFiles, WrittenLimits
@@ -111,7 +112,7 @@ class OverlayLayer:
             binds,
             cwd=command.cwd,
             network=command.network,
-            environment={**self._environment, **command.environment},
+            environment={**WITHOUT_CALLS, **self._environment, **command.environment},
             sockets=services(),
         )
         write_options(f"{self._folder.path}/{OPTIONS}", options)

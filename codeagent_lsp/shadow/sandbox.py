@@ -15,7 +15,11 @@ from pathlib import Path
 
 from codeagent_lsp.errors import ToolFailed
 from codeagent_lsp.shadow.hiding import Hidden, within
+from codeagent_lsp.shadow.seccomp import filter_program
 from codeagent_lsp.shadow.shell import REPORT_VARIABLE, Command
+
+FILTER = "filter"
+"""The file with the filter of system calls, in the folder of the options; open for bubblewrap as descriptor 8."""
 
 REPORTS = "/run/codeagent/reports"
 _NO_HOME = "/tmp"  # noqa: S108 - the private one
@@ -83,6 +87,7 @@ class Sandbox:
         """Return all options except the program; they go into a file, so that no secret is in a command line."""
         ordered = sorted(binds, key=lambda bind: bind.target.split("/"))
         return (
+            *(("--seccomp", "8") if filter_program() is not None else ()),
             *_namespaces(self.uid, self.gid, network=network),
             *(("--disable-userns",) if self.locked else ()),
             *("--ro-bind", "/", "/", "--dev", "/dev", *self._memory("/dev/shm", _SHARED_BYTES)),  # noqa: S108
@@ -101,7 +106,7 @@ class Sandbox:
         return (
             "/bin/sh",
             "-c",
-            'exec 9<"$1"; rm -f -- "$1"; shift; exec "$@"',
+            f'exec 9<"$1"; rm -f -- "$1"; f=${{1%/*}}/{FILTER}; [ ! -e "$f" ] || exec 8<"$f"; shift; exec "$@"',
             "sh",
             options_file,
             *self.start(command),
@@ -155,9 +160,12 @@ class Sandbox:
 
 
 def write_options(path: str, options: Sequence[str]) -> None:
-    """Write options in bubblewrap's file format, readable by the user only."""
-    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600), "wb") as file:
-        file.write(b"".join(os.fsencode(word) + b"\0" for word in options))
+    """Write options in bubblewrap's file format, readable by the user only, and the filter of system calls beside
+    them.
+    """
+    _write(path, b"".join(os.fsencode(word) + b"\0" for word in options))
+    if (program := filter_program()) is not None:
+        _write(str(Path(path).with_name(FILTER)), program)
 
 
 def services() -> tuple[str, ...]:
@@ -186,6 +194,11 @@ def listening(table: str | None = None) -> tuple[str, ...]:
     fields = (line.split(maxsplit=7) for line in table.splitlines()[1:])
     paths = {row[7] for row in fields if len(row) == 8 and row[7].startswith("/")}
     return tuple(sorted(filter(_is_socket, paths)))
+
+
+def _write(path: str, data: bytes) -> None:
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600), "wb") as file:
+        file.write(data)
 
 
 def _is_socket(path: str) -> bool:
