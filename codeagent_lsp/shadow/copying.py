@@ -2,8 +2,9 @@
 
 In the sandbox the copy is mounted at the place of the real folder, and what is not copied (ignored folders such as
 `node_modules`, repositories) is readable there: commands are confined and git can read but not commit. Without it a
-command runs in the copy as the user, ignored folders are links to the real ones, and there is no repository. Not here:
-keeping a copy in step (`mirror.py`), the arguments of the sandbox (`sandbox.py`).
+command runs in the copy as the user, ignored folders are links to the real ones, and there is no repository; links
+that lead out of the workspace are left out. Not here: keeping a copy in step (`mirror.py`), which links lead out
+(`links.py`), the arguments of the sandbox (`sandbox.py`).
 """
 
 from __future__ import annotations
@@ -16,9 +17,11 @@ from codeagent_lsp.shadow.direct import plain_launch
 from codeagent_lsp.shadow.environment import scrubbed
 from codeagent_lsp.shadow.folder import LayerFolder, remove_tree
 from codeagent_lsp.shadow.hiding import within
+from codeagent_lsp.shadow.links import OutwardLinks
 from codeagent_lsp.shadow.mirror import Mirror
 from codeagent_lsp.shadow.mounts import OUTER_ENVIRONMENT
-from codeagent_lsp.shadow.sandbox import Bind, Sandbox, listening, write_options
+from codeagent_lsp.shadow.sandbox import Bind, Sandbox, services, write_options
+from codeagent_lsp.shadow.seccomp import ENVIRONMENT as WITHOUT_CALLS
 from codeagent_lsp.shadow.shell import Command, Isolation, Launch, Writings
 from codeagent_lsp.shadow.upper_walk import is_folder
 from codeagent_lsp.shadow.written_files import WrittenFiles, WrittenLimits
@@ -34,7 +37,7 @@ class CopyLayer:
     """The private copy of the workspace `folders`, absolute real paths, stored in `folder`.
 
     `environment` is that of commands (None: ours, scrubbed), `reason` goes into the isolation, `rules` returns the
-    ignore rules of a folder.
+    ignore rules of a folder, `home` is the user's (None: that of this process).
     """
 
     def __init__(
@@ -47,6 +50,7 @@ class CopyLayer:
         reason: str = "",
         rules: Callable[[str], IgnoreRules] = IgnoreRules,
         limits: WrittenLimits | None = None,
+        home: str | None = None,
     ) -> None:
         self._folder = folder
         self._sandbox = sandbox
@@ -54,8 +58,11 @@ class CopyLayer:
         self._limits = limits or WrittenLimits()
         self.isolation = copy_isolation(sandboxed=sandbox is not None, reason=reason)
         outermost = [path for path in folders if not within(path, [other for other in folders if other != path])]
+        copies = os.path.realpath(folder.make("copies"))
+        self._links = OutwardLinks((*folders, copies), os.path.realpath(home or Path.home()))
+        strays = self._links.leads_out if sandbox is None else None
         self._mirrors = [
-            Mirror(path, folder.make("copies", str(number)), rules(path).at_root, self._limits)
+            Mirror(path, folder.make("copies", str(number)), rules(path).at_root, self._limits, strays=strays)
             for number, path in enumerate(dict.fromkeys(outermost))
         ]
         for path in sandbox.folders if sandbox else ():
@@ -90,8 +97,8 @@ class CopyLayer:
             self._binds(),
             cwd=command.cwd,
             network=command.network,
-            environment={**self._environment, **command.environment},
-            sockets=listening(),
+            environment={**WITHOUT_CALLS, **self._environment, **command.environment},
+            sockets=services(),
         )
         file = f"{self._folder.path}/options"
         write_options(file, options)
@@ -115,7 +122,7 @@ class CopyLayer:
         if os.path.lexists(target) or not is_folder(str(target.parent)):
             return
         if self._sandbox is None:
-            target.symlink_to(source)
+            self._links.stand_in(source, str(target))
         elif is_folder(source):
             target.mkdir()
         else:

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 
+from codeagent_lsp.shadow.interpreters import behind
+
 _HOMES = ("/home", "/root", "/var/home", "/Users")
 
 _TOOLCHAINS = """
@@ -57,6 +59,8 @@ _SYSTEM = """
     /var/lib/docker /var/lib/containers /var/lib/containerd /var/lib/kubelet /var/lib/rancher /var/lib/lxd
     /var/snap/lxd /var/backups /var/spool/cron /var/spool/mail /var/mail /var/lib/NetworkManager /var/lib/bluetooth
     /var/lib/systemd/coredump /var/lib/mysql /var/lib/postgresql /var/lib/redis /var/lib/private
+    /var/lib/incus /var/lib/libvirt /var/lib/sss /var/lib/gdm3 /var/spool/postfix
+    /var/spool/cups /var/spool/exim4 /var/lib/tailscale /var/lib/cloud /var/lib/puppet /var/lib/rabbitmq
 """.split()
 
 _ROOTS_IN_ENVIRONMENT = """
@@ -95,9 +99,9 @@ def hide(
     home = os.path.realpath(home)
     areas = tuple(dict.fromkeys(_real(path) for path in (*_HOMES, home) if path != "/" and Path(path).is_dir()))
     secret = [*_credentials(home), *(_real(path) for path in private)]
-    behind = _behind_environments(folders, areas, home)
-    wished = [*_readable(home, readable), *_toolchains(home, areas, environ), *behind]
-    allowed = (path for path in wished if within(path, areas) and not within(_real(path), secret))
+    chosen = [*_readable(home, readable), *_toolchains(home, areas, environ, folders)]
+    found = (path for path in _behind_environments(folders, home, environ) if not within(path, folders))
+    allowed = (path for path in (*chosen, *found) if within(path, areas) and not within(_real(path), secret))
     visible = _outermost(path for path in allowed if Path(path).exists())
     shown = [*map(_real, visible), *folders]
     masked = {path for path in secret if within(path, shown) or not within(path, (*areas, "/tmp", "/run", "/dev"))}  # noqa: S108
@@ -139,19 +143,22 @@ def _readable(home: str, readable: Sequence[str]) -> Iterator[str]:
             yield home if within(home, [os.path.normpath(path)]) else os.path.normpath(path)
 
 
-def _toolchains(home: str, areas: Sequence[str], environ: Mapping[str, str]) -> Iterator[str]:
-    """Yield the folders that toolchains need: known ones, and those in `PATH` and some variables."""
+def _toolchains(home: str, areas: Sequence[str], environ: Mapping[str, str], folders: Sequence[str]) -> Iterator[str]:
+    """Yield the folders that toolchains need: known ones, and those in `PATH` and some variables.
+
+    Not those in the workspace: its links are the repository's, not the user's.
+    """
     yield from (f"{home}/{name}" for name in _TOOLCHAINS)
     for name in _ROOTS_IN_ENVIRONMENT:
         for path in environ.get(name, "").split(os.pathsep):
-            if within(path, areas) and not _is_home(path, areas, home):
+            if within(path, areas) and not _is_home(path, areas, home) and not _is_of(path, folders):
                 yield os.path.normpath(path)
     for entry in environ.get("PATH", "").split(os.pathsep):
-        if entry.startswith("/"):
-            yield from _reached(os.path.normpath(entry), areas, home)
+        if entry.startswith("/") and not _is_of(entry, folders):
+            yield from _reached(os.path.normpath(entry), areas, home, folders)
 
 
-def _reached(folder: str, areas: Sequence[str], home: str) -> Iterator[str]:
+def _reached(folder: str, areas: Sequence[str], home: str, folders: Sequence[str]) -> Iterator[str]:
     """Yield the folders that one folder of programs needs: its own root and those of the programs it links to."""
     for path in (folder, _real(folder)):
         if within(path, areas) and not _is_home(path, areas, home):
@@ -160,12 +167,14 @@ def _reached(folder: str, areas: Sequence[str], home: str) -> Iterator[str]:
         return
     for name in _names(folder):
         if Path(folder, name).is_symlink():
-            yield from _hops(f"{folder}/{name}", areas, home)
+            yield from _hops(f"{folder}/{name}", areas, home, folders)
 
 
-def _hops(link: str, areas: Sequence[str], home: str) -> Iterator[str]:
-    """Yield the roots of all places in a chain of links to a program."""
+def _hops(link: str, areas: Sequence[str], home: str, folders: Sequence[str]) -> Iterator[str]:
+    """Yield the roots of all places in a chain of links to a program, up to the workspace."""
     for _ in range(_MAX_LINKS):
+        if _is_of(str(Path(link).parent), folders):
+            return
         if within(link, areas) and not _is_home(str(Path(link).parent), areas, home):
             yield _root_of(str(Path(link).parent), areas, home)
         try:
@@ -190,12 +199,18 @@ def _is_home(path: str, areas: Sequence[str], home: str) -> bool:
     return within(home, [path]) or path in areas or str(Path(path).parent) in set(areas) & set(_HOMES) - {"/root", home}
 
 
-def _behind_environments(folders: Sequence[str], areas: Sequence[str], home: str) -> Iterator[str]:
-    """Yield the roots of the interpreters behind the virtual environments of the workspace."""
-    for folder in folders:
-        for name in _ENVIRONMENTS:
-            if Path(folder, name, "pyvenv.cfg").is_file():
-                yield from _hops(f"{folder}/{name}/bin/python", areas, home)
+def _behind_environments(folders: Sequence[str], home: str, environ: Mapping[str, str]) -> Iterator[str]:
+    """Yield what the interpreters behind the virtual environments of the workspace need."""
+    places = [f"{folder}/{name}/bin" for folder in folders for name in _ENVIRONMENTS]
+    places += [path for path in environ.get("PATH", "").split(os.pathsep) if _is_of(path, folders)]
+    for place in dict.fromkeys(map(os.path.normpath, places)):
+        if Path(place).parent.joinpath("pyvenv.cfg").is_file():
+            yield from behind(f"{place}/python", home)
+
+
+def _is_of(path: str, folders: Sequence[str]) -> bool:
+    """Return whether a path is one of the workspace, as it is written or as it really is."""
+    return path.startswith("/") and (within(os.path.normpath(path), folders) or within(_real(path), folders))
 
 
 def _names(folder: str) -> list[str]:

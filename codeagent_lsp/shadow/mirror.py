@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from codeagent_lsp.shadow.hiding import within
 from codeagent_lsp.shadow.mirror_files import Item, Tree, is_output, walk
@@ -27,17 +27,27 @@ _LARGE_IGNORED = 64 << 20
 class Mirror:
     """The copy in `place` of the folder `root`, absolute real paths. `rules` returns the current ignore rules.
 
+    `strays` tells which links are left out, and removed where a command made them; without it all links are copied.
     `linked` are the ignored folders and large ignored files that are not in the copy, and `repositories` the version
     control data, both by path relative to the folder.
     """
 
-    def __init__(self, root: str, place: str, rules: Rules, limits: WrittenLimits | None = None) -> None:
+    def __init__(
+        self,
+        root: str,
+        place: str,
+        rules: Rules,
+        limits: WrittenLimits | None = None,
+        *,
+        strays: Callable[[str], bool] | None = None,
+    ) -> None:
         self.root = root
         self.place = place
         self.linked: tuple[str, ...] = ()
         self.repositories: tuple[str, ...] = ()
         self._rules = rules
         self._limits = limits or WrittenLimits()
+        self._strays = strays or (lambda _: False)
         self._copy = PrivateCopy(root, place)
         self._prepared: dict[str, Item] = {}
         self._wanted: Mapping[str, bytes | None] = {}
@@ -97,7 +107,11 @@ class Mirror:
         self.linked = (*(name for name in disk.closed if not is_output(os.path.basename(name))), *large)
 
     def _desired(self, disk: Tree) -> dict[str, Origin]:
-        desired: dict[str, Origin] = {name: item.stamp for name, item in disk.files.items() if not item.special}
+        desired: dict[str, Origin] = {
+            name: item.stamp
+            for name, item in disk.files.items()
+            if not item.special and not (item.is_link and self._strays(f"{self.root}/{name}"))
+        }
         for name, data in self._wanted.items():
             if data is None:
                 desired.pop(name, None)
@@ -107,7 +121,7 @@ class Mirror:
 
     def _goes(self, name: str, item: Item) -> bool:
         """Return whether an unwanted file is removed: one that we made, or text that a command made."""
-        if name in self._copy.origins or self._wanted.get(name, b"") is None:
+        if name in self._copy.origins or self._wanted.get(name, b"") is None or self._is_stray(name, item):
             return True
         return not item.ignored and self._is_text(name, item)
 
@@ -118,9 +132,15 @@ class Mirror:
             return False
         if item is None:
             return not self._was_text(name, origin)
+        if self._is_stray(name, item):
+            return False
         if item.stamp == known[1] or item.ignored:
             return True
         return not self._is_text(name, item) or self._copy.has(name, origin)
+
+    def _is_stray(self, name: str, item: Item) -> bool:
+        """Return whether an entry of the copy is a link that commands must not be able to follow."""
+        return item.is_link and self._strays(f"{self.place}/{name}")
 
     def _was_text(self, name: str, origin: Origin) -> bool:
         if isinstance(origin, bytes):

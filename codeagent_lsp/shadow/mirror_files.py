@@ -46,6 +46,11 @@ class Item(NamedTuple):
         return (info.st_ino, info.st_size, info.st_mtime_ns, info.st_ctime_ns, info.st_mode)
 
     @property
+    def is_link(self) -> bool:
+        """Return whether it is a symbolic link."""
+        return stat.S_ISLNK(self.info.st_mode)
+
+    @property
     def special(self) -> bool:
         """Return whether it is neither a regular file nor a link."""
         return not (stat.S_ISREG(self.info.st_mode) or stat.S_ISLNK(self.info.st_mode))

@@ -34,6 +34,7 @@ done
 shift
 exec 9<options
 rm -f options
+[ ! -e filter ] || exec 8<filter
 exec "$@"
 """
 
@@ -64,7 +65,7 @@ def mounting(programs: Programs, private: str, overlays: Sequence[Over], start: 
 
     A mount inside a folder prevents an ordinary user from overlaying it; only root without a user namespace can. The
     file `options` of the private folder is open for `start` as descriptor 9, and already deleted, as it may hold
-    secrets.
+    secrets; `filter`, if there is one, as descriptor 8.
     """
     names = ("--mount",) if is_privileged() else ("--user", "--map-root-user", "--mount")
     words = (word for overlay in overlays for word in (overlay.name, overlay.root))

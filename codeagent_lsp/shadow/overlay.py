@@ -25,7 +25,8 @@ from codeagent_lsp.shadow.mounts import (
     mounting,
     nested_mounts,
 )
-from codeagent_lsp.shadow.sandbox import Bind, Sandbox, listening, write_options
+from codeagent_lsp.shadow.sandbox import Bind, Sandbox, services, write_options
+from codeagent_lsp.shadow.seccomp import ENVIRONMENT as WITHOUT_CALLS
 from codeagent_lsp.shadow.shell import Command, Isolation, Launch, Writings
 from codeagent_lsp.shadow.upper import Upper
 from codeagent_lsp.shadow.written_files import WrittenFiles, WrittenLimits
@@ -111,8 +112,8 @@ class OverlayLayer:
             binds,
             cwd=command.cwd,
             network=command.network,
-            environment={**self._environment, **command.environment},
-            sockets=listening(),
+            environment={**WITHOUT_CALLS, **self._environment, **command.environment},
+            sockets=services(),
         )
         write_options(f"{self._folder.path}/{OPTIONS}", options)
         argv = mounting(self._programs, self._folder.path, overlays, self._sandbox.start(command))

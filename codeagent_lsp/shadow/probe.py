@@ -78,7 +78,7 @@ class Isolator:
         environment = scrubbed(self._environ)
         if sandbox is None:  # what is allowed by its name must be the system's program of that name
             environment = with_own_programs_last(environment, folders)
-        return CopyLayer(folders, folder, sandbox, environment=environment, reason=level.reason)
+        return CopyLayer(folders, folder, sandbox, environment=environment, reason=level.reason, home=self._home)
 
     def sweep(self) -> int:
         """Remove the layers of servers that have ended and return how many there were."""

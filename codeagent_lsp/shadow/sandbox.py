@@ -10,15 +10,23 @@ import os
 import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from glob import iglob
 from pathlib import Path
 
 from codeagent_lsp.errors import ToolFailed
 from codeagent_lsp.shadow.hiding import Hidden, within
+from codeagent_lsp.shadow.seccomp import filter_program
 from codeagent_lsp.shadow.shell import REPORT_VARIABLE, Command
+
+FILTER = "filter"
+"""The file with the filter of system calls, in the folder of the options; open for bubblewrap as descriptor 8."""
 
 REPORTS = "/run/codeagent/reports"
 _NO_HOME = "/tmp"  # noqa: S108 - the private one
 _ARGUMENT_LIMIT = 120_000  # Linux takes 128 KiB for one argument
+
+_SHARED_BYTES = 1 << 30
+_SMALL_BYTES = 64 << 20
 
 _NAMESPACES = ("user", "pid", "ipc", "uts", "cgroup-try")
 _RUN_KEPT = ("/run/current-system", "/run/opengl-driver")
@@ -51,7 +59,7 @@ class Sandbox:
 
     `private` is the session's folder on the disk, with `home`, `tmp`, `vartmp` and `reports` in it; `home` is the real
     path of the user's home. `uid` and `gid` are the command's, inside and outside. `locked`: it cannot create user
-    namespaces, in which it would be root; needs bubblewrap 0.8.
+    namespaces, in which it would be root, and file systems in memory are small; needs bubblewrap 0.8.
     """
 
     bwrap: str
@@ -79,11 +87,13 @@ class Sandbox:
         """Return all options except the program; they go into a file, so that no secret is in a command line."""
         ordered = sorted(binds, key=lambda bind: bind.target.split("/"))
         return (
+            *(("--seccomp", "8") if filter_program() is not None else ()),
             *_namespaces(self.uid, self.gid, network=network),
             *(("--disable-userns",) if self.locked else ()),
-            *("--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"),
+            *("--ro-bind", "/", "/", "--dev", "/dev", *self._memory("/dev/shm", _SHARED_BYTES)),  # noqa: S108
+            *("--remount-ro", "/dev", "--proc", "/proc"),
             *(word for path in _PROC_COVERED for word in ("--ro-bind-try", path, path)),
-            *_runtime(network=network),
+            *self._runtime(network=network),
             *self._homes(),
             *(word for bind in ordered for word in _bind(bind)),
             *_masks(self._masked(ordered, sockets)),
@@ -96,7 +106,7 @@ class Sandbox:
         return (
             "/bin/sh",
             "-c",
-            'exec 9<"$1"; rm -f -- "$1"; shift; exec "$@"',
+            f'exec 9<"$1"; rm -f -- "$1"; f=${{1%/*}}/{FILTER}; [ ! -e "$f" ] || exec 8<"$f"; shift; exec "$@"',
             "sh",
             options_file,
             *self.start(command),
@@ -115,9 +125,21 @@ class Sandbox:
         """Yield mounts of empty private folders over the home folders, and of what is visible in those."""
         yield from ("--bind", f"{self.private}/tmp", "/tmp", "--bind", f"{self.private}/vartmp", "/var/tmp")  # noqa: S108
         for area in self.hidden.areas:
-            yield from ("--bind", f"{self.private}/home", area) if area == self.home else ("--tmpfs", area)
+            yield from ("--bind", f"{self.private}/home", area) if area == self.home else self._memory(area)
         for path in self.hidden.visible:
             yield from ("--ro-bind-try", path, path)
+
+    def _runtime(self, *, network: bool) -> Iterator[str]:
+        """Yield an empty `/run`, without the sockets of services, except for what name resolution and programs need."""
+        yield from self._memory("/run")
+        if os.path.isdir("/var/run") and not os.path.islink("/var/run"):  # noqa: PTH112, PTH114 - a look, no more
+            yield from self._memory("/var/run")
+        for path in (*_RUN_KEPT, *(_RUN_KEPT_ONLINE if network else ())):
+            yield from ("--ro-bind-try", path, path)
+
+    def _memory(self, path: str, size: int = _SMALL_BYTES) -> tuple[str, ...]:
+        """Return the mount of an empty file system in memory, of limited size where bubblewrap can do that."""
+        return (*(("--size", str(size)) if self.locked else ()), "--tmpfs", path)
 
     def _masked(self, binds: Sequence[Bind], sockets: Iterable[str]) -> Iterator[str]:
         """Yield the visible paths that must be masked."""
@@ -125,7 +147,9 @@ class Sandbox:
         empty = ("/tmp", "/var/tmp", "/run", "/dev", "/proc", *self.hidden.areas, *self.hidden.masked)  # noqa: S108
         shown = [*self.hidden.visible]
         for path in sockets:
-            if within(path, shown) or not within(path, [*empty, *(bind.target for bind in binds)]):
+            inside = [bind for bind in binds if within(path, [bind.target])]  # the innermost is the last
+            is_real = not inside[-1].writable if inside else not within(path, empty)
+            if is_real or within(path, shown):
                 yield path
 
     def _environment(self, environment: Mapping[str, str]) -> list[tuple[str, str]]:
@@ -136,9 +160,28 @@ class Sandbox:
 
 
 def write_options(path: str, options: Sequence[str]) -> None:
-    """Write options in bubblewrap's file format, readable by the user only."""
-    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600), "wb") as file:
-        file.write(b"".join(os.fsencode(word) + b"\0" for word in options))
+    """Write options in bubblewrap's file format, readable by the user only, and the filter of system calls beside
+    them.
+    """
+    _write(path, b"".join(os.fsencode(word) + b"\0" for word in options))
+    if (program := filter_program()) is not None:
+        _write(str(Path(path).with_name(FILTER)), program)
+
+
+def services() -> tuple[str, ...]:
+    """Return the paths by which other processes can be reached: Unix sockets, and named pipes that one has open."""
+    return tuple(sorted({*listening(), *named_pipes()}))
+
+
+def named_pipes(proc: str = "/proc") -> Iterator[str]:
+    """Yield the paths of the named pipes that processes have open, as far as we may know of them."""
+    for link in iglob(f"{proc}/[0-9]*/fd/*"):  # noqa: PTH207 - plain strings are several times faster
+        try:
+            path = os.readlink(link)  # noqa: PTH115 - as above
+            if path.startswith("/") and stat.S_ISFIFO(os.stat(path).st_mode):  # noqa: PTH116 - as above
+                yield path
+        except OSError:  # closed, deleted, or not ours to see
+            continue
 
 
 def listening(table: str | None = None) -> tuple[str, ...]:
@@ -153,6 +196,11 @@ def listening(table: str | None = None) -> tuple[str, ...]:
     return tuple(sorted(filter(_is_socket, paths)))
 
 
+def _write(path: str, data: bytes) -> None:
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600), "wb") as file:
+        file.write(data)
+
+
 def _is_socket(path: str) -> bool:
     try:
         return stat.S_ISSOCK(os.stat(path).st_mode)  # noqa: PTH116 - `is_socket` raises for the folders of others
@@ -165,15 +213,6 @@ def _namespaces(uid: int, gid: int, *, network: bool) -> Iterator[str]:
     if not network:
         yield "--unshare-net"
     yield from ("--uid", str(uid), "--gid", str(gid), "--new-session", "--die-with-parent", "--cap-drop", "ALL")
-
-
-def _runtime(*, network: bool) -> Iterator[str]:
-    """Yield an empty `/run`, without the sockets of services, except for what name resolution and programs need."""
-    yield from ("--tmpfs", "/run")
-    if os.path.isdir("/var/run") and not os.path.islink("/var/run"):  # noqa: PTH112, PTH114 - a look, no more
-        yield from ("--tmpfs", "/var/run")
-    for path in (*_RUN_KEPT, *(_RUN_KEPT_ONLINE if network else ())):
-        yield from ("--ro-bind-try", path, path)
 
 
 def _bind(bind: Bind) -> tuple[str, str, str]:

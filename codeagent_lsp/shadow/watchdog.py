@@ -36,6 +36,8 @@ HEAD = 8
 
 _SPEC_LIMIT = 16 << 20
 _SUBREAPER, _DEATH_SIGNAL = 36, 1
+_KEYCTL = {"x86_64": 250, "aarch64": 219}  # the number of the system call, for which the C library has no function
+_JOIN_SESSION_KEYRING = 1
 _STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 
@@ -132,6 +134,9 @@ class TreeLimits:
         self.look_seconds: float = spec.get("look_seconds", INTERVAL_SECONDS)
         self._spec = spec
         self._free = free_bytes(spec["disk_folder"])
+        from codeagent_lsp.shadow.shared_memory import memory_mounts  # late: the command is running already
+
+        self._mounts = frozenset(device for device, _ in memory_mounts("self"))
 
     def broken(self) -> str | None:
         """Return the name of an exceeded limit; None if there is none."""
@@ -140,7 +145,7 @@ class TreeLimits:
         pids = descendants(os.getpid(), self._spec["processes"] + 1)
         if len(pids) > self._spec["processes"]:
             return "processes"
-        if _uses_more(pids, self._spec["memory_bytes"]):
+        if _uses_more(pids, self._spec["memory_bytes"], self._mounts):
             return "memory"
         now = free_bytes(self._spec["disk_folder"])
         if self._free is not None and now is not None and self._free - now > self._spec["disk_bytes"]:
@@ -232,6 +237,7 @@ def _become(spec: dict[str, Any], parent: int) -> None:
     _prctl(_DEATH_SIGNAL, signal.SIGKILL)
     if os.getppid() != parent:
         os._exit(127)
+    _leave_session_keyring()
     _limit(spec["processes"])
     os.nice(NICENESS)
     _write("/proc/self/oom_score_adj", "1000")
@@ -262,10 +268,21 @@ def _limit(processes: int) -> None:
         resource.setrlimit(resource.RLIMIT_NPROC, (ceiling, ceiling))
 
 
-def _uses_more(pids: Iterable[int], allowed: int) -> bool:
-    """Return whether the processes use more memory; the expensive exact value is read only if the cheap one exceeds."""
+def _uses_more(pids: Iterable[int], allowed: int, mounts: frozenset[str] = frozenset()) -> bool:
+    """Return whether the processes use more memory; the expensive exact value is read only if the cheap one exceeds.
+
+    Files in memory count too, except in file systems on the devices `mounts`, which are not the processes' alone.
+    """
+    from codeagent_lsp.shadow.shared_memory import FileMemory  # late: as above
+
     listed = list(pids)
-    return sum(map(resident_bytes, listed)) > allowed and sum(map(proportional_bytes, listed)) > allowed
+    files = FileMemory(listed, mounts)
+    if sum(map(resident_bytes, listed)) + files.bytes <= allowed:
+        return False
+    if not files.bytes:
+        return sum(map(proportional_bytes, listed)) > allowed
+    unshared = ((files.unshared(pid), pid) for pid in listed)
+    return files.bytes + sum(proportional_bytes(pid) if size is None else size for size, pid in unshared) > allowed
 
 
 def _children(pid: int) -> list[int]:
@@ -330,13 +347,25 @@ def _signal(send: Callable[[int, int], None], target: int | None) -> None:
         pass
 
 
+def _leave_session_keyring() -> None:
+    """Join a new session keyring, so that the keys of the user's login are out of reach."""
+    number = _KEYCTL.get(os.uname().machine)
+    if number is not None:
+        _call("syscall", number, _JOIN_SESSION_KEYRING, 0)
+
+
 def _prctl(option: int, value: int) -> None:
+    _call("prctl", option, value, 0, 0, 0)
+
+
+def _call(function: str, *numbers: int) -> None:
+    """Call a function of the C library on Linux, whether it succeeds or not."""
     if not sys.platform.startswith("linux"):
         return
     try:
         import ctypes  # only here: some builds of Python lack it
 
-        ctypes.CDLL(None, use_errno=True).prctl(option, value, 0, 0, 0)
+        getattr(ctypes.CDLL(None, use_errno=True), function)(*map(ctypes.c_long, numbers))
     except (ImportError, OSError, AttributeError):
         pass
 

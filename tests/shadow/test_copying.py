@@ -5,57 +5,16 @@ from __future__ import annotations
 import os
 import stat
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from codeagent_lsp.shadow import mirror_files
 from codeagent_lsp.shadow.copying import CopyLayer
-from codeagent_lsp.shadow.folder import LayerFolder
 from codeagent_lsp.shadow.shell import REPORT_VARIABLE, Command
+from tests.shadow.copies import Bench
 from tests.shadow.fakes import frozen, ran
-
-
-class Bench:
-    """A workspace folder, its layer without a sandbox, and commands run in it."""
-
-    def __init__(self, root: Path, state: Path, *more: Path) -> None:
-        self.root = root
-        self.folder = LayerFolder(str(state))
-        self.layer = CopyLayer([str(root), *map(str, more)], self.folder, None)
-        self.copy = Path(self.folder.path, "copies", "0")
-
-    def write(self, name: str, content: str | bytes = "text\n") -> Path:
-        path = self.root / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content.encode() if isinstance(content, str) else content)
-        return path
-
-    def prepare(self, wanted: Mapping[str, str | None] | None = None) -> None:
-        named = (wanted or {}).items()
-        self.layer.prepare({f"{self.root}/{name}": None if text is None else text.encode() for name, text in named})
-
-    def run(self, script: str) -> str:
-        return ran(self.layer.launch(Command(script, str(self.root))))
-
-    @property
-    def writings(self) -> dict[str, str]:
-        """By relative path: the text, or the kind of what is no text."""
-        found = self.layer.writings()
-        assert found.more == 0
-        return {
-            os.path.relpath(file.path, self.root): file.data.decode() if file.kind == "text" else file.kind.upper()
-            for file in found.files
-        }
-
-    @property
-    def files(self) -> dict[str, str]:
-        return {
-            str(path.relative_to(self.copy)): path.read_bytes().decode("latin-1")
-            for path in sorted(self.copy.rglob("*"))
-            if path.is_file() and not path.is_symlink()
-        }
 
 
 @pytest.fixture

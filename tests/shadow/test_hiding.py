@@ -61,14 +61,88 @@ def test_a_path_never_shows_a_home_or_a_credential(home: Path, entry: str) -> No
 
 
 def test_variables_and_environments_lead_to_interpreters(home: Path, workspace: Path) -> None:
-    _file(home / "python/3.12/bin/python3", "x")
+    _python(home / "python/3.12")
     _file(home / "go-sdk/bin/go", "x")
-    (workspace / ".venv/bin").mkdir(parents=True)
-    (workspace / ".venv/pyvenv.cfg").touch()
-    (workspace / ".venv/bin/python").symlink_to("python3")
-    (workspace / ".venv/bin/python3").symlink_to(home / "python/3.12/bin/python3")
+    _environment(workspace / ".venv", home / "python/3.12/bin/python3")
     found = hidden(home, folders=[str(workspace)], environ={"GOROOT": f"{home}/go-sdk"})
-    assert {f"{home}/python/3.12", f"{home}/go-sdk"} <= set(found.visible)
+    assert {f"{home}/python/3.12/bin", f"{home}/python/3.12/lib", f"{home}/go-sdk"} <= set(found.visible)
+
+
+LAYOUTS = {
+    "pyenv": ".pyenv/versions/3.12.4",
+    "uv": ".local/share/uv/python/cpython-3.12.4-linux-x86_64-gnu",
+    "conda": "conda-here/envs/work",
+    "asdf": ".asdf/installs/python/3.12.4",
+    "an own prefix": "opt/python",
+}
+
+
+@pytest.mark.parametrize("prefix", LAYOUTS.values(), ids=LAYOUTS.keys())
+@pytest.mark.parametrize("name", [".venv", "venv", "env"])
+def test_true_interpreters_are_shown_with_their_libraries(home: Path, workspace: Path, prefix: str, name: str) -> None:
+    _python(home / prefix)
+    (home / "current").symlink_to(prefix)
+    _environment(workspace / name, home / "current/bin/python3")
+    visible = hidden(home, folders=[str(workspace)]).visible
+    for path in (home / prefix, home / "current"):
+        assert within(f"{path}/lib/python3.12/os.py", visible) and within(f"{path}/bin/python3", visible)
+
+
+def test_a_link_to_an_interpreter_is_shown_without_what_lies_beside_it(home: Path, workspace: Path) -> None:
+    _python(home / "opt/python")
+    _file(home / "opt/python/notes.txt", "x")
+    (home / "notes/python").symlink_to(home / "opt/python/bin/python3")
+    _environment(workspace / ".venv", home / "notes/python")
+    visible = set(hidden(home, folders=[str(workspace)]).visible)
+    assert visible - {f"{home}/.cargo", f"{home}/.m2"} == {
+        f"{home}/{path}" for path in ("notes/python", "opt/python/bin", "opt/python/lib")
+    }
+
+
+@pytest.mark.parametrize("name", ["notes", ".config", "other-project", ".ssh", "Documents", "."])
+@pytest.mark.parametrize("contents", ["text", "script", "folder", "missing", "prefix"])
+@pytest.mark.parametrize("path", ["", "{workspace}/.venv/bin"])
+def test_a_link_of_the_repository_shows_nothing_of_the_home(
+    home: Path, workspace: Path, name: str, contents: str, path: str
+) -> None:
+    """Nor does one that the user's PATH has, nor one in a chain of links."""
+    place = home / name / "python"
+    if contents in {"text", "script"}:
+        _file(place, "#!/bin/sh\n" if contents == "script" else "x").chmod(0o755)
+    elif contents == "folder":
+        place.mkdir(parents=True, exist_ok=True)
+    elif contents == "prefix":
+        (home / name).mkdir(exist_ok=True)
+        place = _python(home / name / "p") if name in {"notes", "other-project"} else _python(home / name)
+        (place.parent.parent / "lib/python3.12/os.py").unlink()
+    (workspace / "also").symlink_to(place)
+    _environment(workspace / ".venv", workspace / "also")
+    (workspace / ".venv/bin/tool").symlink_to(place)
+    found = hidden(home, path=f"/usr/bin:{path.format(workspace=workspace)}", folders=[str(workspace)])
+    assert set(found.visible) <= {f"{home}/.cargo", f"{home}/.m2"}
+
+
+def test_a_program_of_the_user_that_is_a_link_of_the_repository_shows_nothing(home: Path, workspace: Path) -> None:
+    _file(home / "Documents/tool", "x")
+    (workspace / "tool").symlink_to(home / "Documents/tool")
+    (home / "scripts").mkdir()
+    (home / "scripts/tool").symlink_to(workspace / "tool")
+    found = hidden(home, path=f"{home}/scripts", folders=[str(workspace)])
+    assert set(found.visible) == {f"{home}/.cargo", f"{home}/.m2", f"{home}/scripts"}
+
+
+@pytest.mark.parametrize("prefix", [".", "Documents", ".config", ".local"])
+def test_a_prefix_that_people_keep_other_things_in_is_not_shown(home: Path, workspace: Path, prefix: str) -> None:
+    _environment(workspace / ".venv", _python(home / prefix))
+    shown = {f"{home}/.cargo", f"{home}/.m2", f"{home}/.local/bin", f"{home}/.local/lib"}
+    assert set(hidden(home, folders=[str(workspace)]).visible) <= shown
+
+
+def test_a_library_that_is_a_link_out_of_the_prefix_is_not_shown(home: Path, workspace: Path) -> None:
+    python = _python(home / "opt/python")
+    (home / "opt/python/share").symlink_to(home / "notes")
+    _environment(workspace / ".venv", python)
+    assert not within(f"{home}/opt/python/share", hidden(home, folders=[str(workspace)]).visible)
 
 
 @pytest.mark.parametrize("readable", ["~", "~/", "/", "~/.", "~/.ssh", "~/.config", "~/../home"])
@@ -128,6 +202,42 @@ def test_a_command_runs_tools_and_finds_no_secret(
             assert made.run("cat /etc/shadow").out == ""
     finally:
         made.layer.close()
+
+
+@needs_overlay
+@pytest.mark.parametrize("in_path", [False, True])
+def test_commands_run_an_interpreter_and_read_nothing_else_behind_a_link(
+    home: Path, workspace: Path, tmp_path: Path, in_path: bool
+) -> None:
+    python = _python(home / "opt/python")
+    python.write_text("#!/bin/sh\necho ran\n")
+    _file(home / "Documents/python", "hidden-" + "word").chmod(0o755)
+    _environment(workspace / ".venv", home / "opt/python/bin/python3")
+    _environment(workspace / "venv", home / "Documents/python")
+    environ = {"PATH": f"{workspace}/venv/bin:/usr/bin:/bin" if in_path else "/usr/bin:/bin"}
+    made = rig([workspace], tmp_path / "state", home=home, environ=environ)
+    try:
+        made.layer.prepare({})
+        assert made.run(".venv/bin/python").out == "ran\n"
+        assert "hidden-word" not in made.run("cat venv/bin/python ~/Documents/*; grep -rs hidden-word ~").out
+    finally:
+        made.layer.close()
+
+
+def _python(prefix: Path) -> Path:
+    """An interpreter with its library."""
+    _file(prefix / "lib/python3.12/os.py", "")
+    program = _file(prefix / "bin/python3.12", "\x7fELF")
+    program.chmod(0o755)
+    (prefix / "bin/python3").symlink_to("python3.12")
+    return program
+
+
+def _environment(place: Path, python: Path) -> None:
+    (place / "bin").mkdir(parents=True)
+    (place / "pyvenv.cfg").write_text(f"home = {python.parent}\n")
+    (place / "bin/python").symlink_to("python3")
+    (place / "bin/python3").symlink_to(python)
 
 
 def _file(path: Path, text: str) -> Path:

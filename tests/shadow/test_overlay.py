@@ -152,6 +152,14 @@ def test_nothing_outside_can_be_written(over: Rig, tmp_path: Path) -> None:
     assert over.run("cat ~/kept /tmp/kept /var/tmp/kept").out == "x\nx\nx\n"  # caches live as long as the session
 
 
+@pytest.mark.parametrize("place", ["/run", "/dev", "/dev/shm", "/home"])
+def test_memory_is_not_a_place_for_much(over: Rig, place: str) -> None:
+    over.layer.prepare({})
+    wrote = over.run(f"head -c 1200000000 /dev/zero > {place}/x; stat -c %s {place}/x; rm -f {place}/x")
+    assert "1200000000" not in wrote.out
+    assert over.run("echo x > /dev/shm/x; cat /dev/shm/x; echo y > /dev/null; echo z > /dev/stdout").out == "x\nz\n"
+
+
 def test_the_sandbox_cannot_be_undone(over: Rig) -> None:
     over.layer.prepare({})
     assert over.run("mount -o remount,rw /").code != 0
@@ -194,6 +202,21 @@ def test_a_service_behind_a_named_socket_cannot_be_reached(over: Rig, tmp_path: 
                 assert over.run(f"/usr/bin/python3 -c '{connect}' '{place}'").code != 0, place
             finally:
                 place.unlink(missing_ok=True)
+
+
+def test_a_service_behind_a_named_pipe_cannot_be_reached(over: Rig) -> None:
+    pipe = Path(os.path.realpath("/var")) / f"lib/test-{os.getpid()}.pipe"
+    if not os.access(pipe.parent, os.W_OK):
+        pytest.skip("no folder that is shown can be written")
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        over.layer.prepare({})
+        over.run(f"echo order > {pipe}")
+        assert os.read(reader, 100) == b""
+    finally:
+        os.close(reader)
+        pipe.unlink()
 
 
 def test_what_the_command_gets_as_environment_does_not_touch_what_runs_outside(over: Rig, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import gc
 import os
 import signal
@@ -10,6 +11,7 @@ import statistics
 import sys
 import time
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -28,6 +30,15 @@ BWRAP = (
 @pytest.fixture
 def run(tmp_path: Path) -> Runner:
     return Runner(tmp_path)
+
+
+@pytest.fixture
+def file_in_memory() -> Iterator[None]:
+    """A large file in memory that has nothing to do with the command."""
+    path = Path("/dev/shm", f"test-{os.getpid()}")
+    path.write_bytes(bytes(150 << 20))
+    yield
+    path.unlink()
 
 
 # --- by itself
@@ -141,6 +152,34 @@ async def test_the_memory_limit(run: Runner) -> None:
 
 
 @needs_proc
+@pytest.mark.parametrize("mapped", ["", "m = mmap.mmap(f, 150 << 20); m[:] = bytes(150 << 20); os.close(f); "])
+async def test_the_memory_limit_counts_files_in_memory(run: Runner, mapped: str) -> None:
+    code = f"import os, mmap, time; f = os.memfd_create('x'); os.truncate(f, 150 << 20); {mapped}"
+    code += "" if mapped else "[os.write(f, bytes(1 << 20)) for _ in range(150)]; "
+    finished = await run(f'{sys.executable} -c "{code}time.sleep(20)"', memory_bytes=100 << 20)
+    assert finished.ending == "memory"
+    finished = await run(f'{sys.executable} -c "{code}time.sleep(0.5)"', memory_bytes=250 << 20)  # each page once
+    assert (finished.ending, finished.exit_code) == ("exited", 0)
+
+
+@needs_proc
+@needs_bwrap
+@pytest.mark.parametrize("left", ["sleep 20", "sleep 20 3< /dev/shm/x & rm /dev/shm/x; wait"])
+async def test_the_memory_limit_counts_the_file_systems_of_a_sandbox(run: Runner, left: str) -> None:
+    filled = "head -c 150000000 /dev/zero > /dev/shm/x"
+    finished = await run(f"{filled}; {left}", *BWRAP, memory_bytes=100 << 20)
+    assert finished.ending == "memory"
+    finished = await run(f"{filled}; sleep 0.5", *BWRAP, memory_bytes=250 << 20)
+    assert (finished.ending, finished.exit_code) == ("exited", 0)
+
+
+@needs_proc
+@pytest.mark.usefixtures("file_in_memory")
+async def test_the_memory_of_others_does_not_count(run: Runner) -> None:
+    assert (await run("sleep 0.5", memory_bytes=100 << 20)).ending == "exited"
+
+
+@needs_proc
 async def test_the_limit_of_processes(run: Runner) -> None:
     finished = await run(f"for i in 1 2 3 4 5 6 7 8 9; do {run.nap} & done; wait", processes=6)
     assert finished.ending == "processes"
@@ -155,6 +194,17 @@ async def test_the_disk_limit(run: Runner, tmp_path: Path) -> None:
 
 def test_the_memory_of_this_machine() -> None:
     assert half_of_memory() > 1 << 28
+
+
+@needs_proc
+async def test_a_session_keyring_of_its_own(run: Runner) -> None:
+    number = {"x86_64": 250, "aarch64": 219}[os.uname().machine]
+    code = f"import ctypes; print(ctypes.CDLL(None).syscall({number}, 0, -3, 1))"
+    ours = f"{ctypes.CDLL(None).syscall(number, 0, -3, 1)}\n"
+    if ours == "-1\n":
+        pytest.skip("the kernel has no keys here")
+    found = [(await run(f"{sys.executable} -c '{code}'")).output for _ in range(2)]
+    assert len({ours, *found, "-1\n"}) == 4
 
 
 # --- nothing is left

@@ -11,7 +11,7 @@ import pytest
 
 from codeagent_lsp.errors import ToolFailed
 from codeagent_lsp.shadow.hiding import Hidden
-from codeagent_lsp.shadow.sandbox import REPORTS, Bind, Sandbox, listening, write_options
+from codeagent_lsp.shadow.sandbox import REPORTS, Bind, Sandbox, listening, named_pipes, services, write_options
 from codeagent_lsp.shadow.shell import REPORT_VARIABLE, Command
 
 HIDDEN = Hidden(areas=("/home", "/home/me"), visible=("/home/me/.cargo",), masked=("/etc", "/etc/passwd"))
@@ -59,6 +59,7 @@ def test_everything_is_read_only_first_and_shown_or_masked_later() -> None:
     words = options([Bind("/v/1", "/home/me/w/in"), Bind("/v/0", "/home/me/w")])
     order = [
         at(words, "--ro-bind", "/", "/"),
+        at(words, "--dev", "/dev", "--size", str(1 << 30), "--tmpfs", "/dev/shm", "--remount-ro", "/dev"),
         at(words, "--proc", "/proc"),
         at(words, "--ro-bind-try", "/proc/sys", "/proc/sys"),
         at(words, "--tmpfs", "/run"),
@@ -74,6 +75,13 @@ def test_everything_is_read_only_first_and_shown_or_masked_later() -> None:
         at(words, "--clearenv"),
     ]
     assert order == sorted(order)
+
+
+def test_every_file_system_in_memory_has_a_size_where_bubblewrap_can_do_that() -> None:
+    words = options()
+    writable = [place for place, word in enumerate(words) if word == "--tmpfs" and words[place + 2] != "--remount-ro"]
+    assert writable[:2] and all(words[place - 2] == "--size" for place in writable)
+    assert "--size" not in sandbox(locked=False).options((), cwd="/", network=False, environment={})
 
 
 def test_a_bind_can_be_read_only() -> None:
@@ -100,10 +108,11 @@ def test_the_environment_is_what_was_given_and_leads_nowhere() -> None:
 
 
 def test_sockets_that_would_show_are_covered() -> None:
-    binds = [Bind("/v/0", "/w")]
-    words = options(binds, sockets=("/opt/s", "/run/s", "/w/s", "/home/other/s", "/home/me/.cargo/s"))
+    binds = [Bind("/w/real", "/w/real", writable=False), Bind("/v/0", "/w")]
+    sockets = ("/opt/s", "/run/s", "/w/s", "/home/other/s", "/home/me/.cargo/s", "/w/real/s")
+    words = options(binds, sockets=sockets)
     covered = [words[place + 2] for place, word in enumerate(words) if words[place + 1 : place + 2] == ["/dev/null"]]
-    assert covered == ["/etc/passwd", "/home/me/.cargo/s", "/opt/s"]
+    assert covered == ["/etc/passwd", "/home/me/.cargo/s", "/opt/s", "/w/real/s"]
 
 
 def test_the_sockets_of_the_system(tmp_path: Path) -> None:
@@ -116,6 +125,19 @@ def test_the_sockets_of_the_system(tmp_path: Path) -> None:
         too_long = f"{tmp_path}/{'x' * 300}"  # as a folder of somebody else's: looking there is an error
         told = f"{head}{row} {path}\n{row}\n{row} @abstract\n{row} {tmp_path}/gone\n{row} {too_long}\n"
         assert listening(told) == (str(path),)
+
+
+def test_the_named_pipes_of_the_system(tmp_path: Path) -> None:
+    pipe = tmp_path / "a pipe"
+    os.mkfifo(pipe)
+    assert str(pipe) not in named_pipes()
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        assert str(pipe) in set(named_pipes())
+        pipe.unlink()
+        assert str(pipe) not in set(services())
+    finally:
+        os.close(reader)
 
 
 def test_a_script_runs_in_bash_and_words_as_they_are() -> None:
