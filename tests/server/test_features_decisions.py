@@ -139,7 +139,7 @@ def test_a_question_answered_by_command_first_takes_no_second_answer(start: Star
 def test_responding_twice_or_with_nonsense_is_refused(start: StartEditor, workspace: Path) -> None:
     editor = _asking(start, workspace)
     question = _open_question(editor)
-    assert question["title"] == "Which colour?"
+    assert question["title"] == "The agent asks: Which colour?"
     assert "Red" in editor.refusal("codeagent.respond", {"requestId": question["requestId"], "answer": "Blau"})
     assert editor.command("codeagent.respond", requestId=question["requestId"], answer="Blue") == {"ok": True}
     assert editor.refusal("codeagent.respond", {"requestId": question["requestId"], "answer": "Red"})
