@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import PurePath
 
 from codeagent_lsp.session.run_output import RunOutput
 from codeagent_lsp.session.services import Services
 from codeagent_lsp.tools.asking import Question
 from codeagent_lsp.tools.context import Tally
-from codeagent_lsp.tools.permissions.approval_words import exactly
+from codeagent_lsp.tools.permissions.approval_words import exactly, named_together
 from codeagent_lsp.workspace.changes.changeset import Changeset
 from codeagent_lsp.workspace.files.paths import Roots
 from codeagent_lsp.workspace.text.visible import ends_of
 
 MAX_NAMES = 3000
+MAX_QUESTIONS = 10
 
 
 class ChangeQuestions:
@@ -70,6 +72,18 @@ class ChangeQuestions:
                 answer = await self._output.ask(Question("approval", title, (keep, delete), danger=True))
                 allowed.extend([change.path] if answer == (delete,) else [])
         return frozenset(allowed)
+
+    async def ask_about_protected(self, paths: Iterable[str]) -> bool:
+        """Ask whether files that a command wrote and that can run code may be proposed; each of them is named."""
+        deny, once = self._output.text("choice.deny"), self._output.text("choice.once")
+        groups = named_together(map(self._roots.relative, paths))
+        if len(groups) > MAX_QUESTIONS:
+            return False
+        for names in groups:
+            title = self._output.text("changes.protected", names=names)
+            if await self._output.ask(Question("approval", title, (deny, once), danger=True)) != (once,):
+                return False
+        return True
 
 
 def _tests_line(tally: Tally, output: RunOutput) -> str:

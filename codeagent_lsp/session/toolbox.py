@@ -23,17 +23,13 @@ from codeagent_lsp.session.services import Services
 from codeagent_lsp.session.session import Session
 from codeagent_lsp.shadow.shell import Isolation, Shell
 from codeagent_lsp.tools.artifacts.artifact_store import ArtifactStore
-from codeagent_lsp.tools.asking import Question
 from codeagent_lsp.tools.context import Complete, OnTested, Redaction, ToolContext, tool_context
 from codeagent_lsp.tools.diagnostics.port import Diagnostics
 from codeagent_lsp.tools.outputs import OutputStore
-from codeagent_lsp.tools.permissions.approval_words import named_together
 from codeagent_lsp.tools.skills.desk import SkillDesk
 from codeagent_lsp.tools.todos.todo_list import TodoList
 from codeagent_lsp.tools.variables.variables import Variables
 from codeagent_lsp.workspace.files.paths import is_build_file
-
-MAX_QUESTIONS = 10
 
 
 class Toolbox:
@@ -132,15 +128,7 @@ class Toolbox:
             paths = tuple(path for path in paths if not is_build_file(roots, path))
         if not paths:
             return True
-        deny, once = self._output.text("choice.deny"), self._output.text("choice.once")
-        groups = named_together(map(roots.relative, paths))
-        if len(groups) > MAX_QUESTIONS:
-            return False
-        for names in groups:
-            title = self._output.text("changes.protected", names=names)
-            if await self._output.ask(Question("approval", title, (deny, once), danger=True)) != (once,):
-                return False
-        return True
+        return await self._proposal.questions.ask_about_protected(paths)
 
 
 def commands_line(isolation: Isolation | None, reason: str) -> str:

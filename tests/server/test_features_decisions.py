@@ -139,7 +139,7 @@ def test_a_question_answered_by_command_first_takes_no_second_answer(start: Star
 def test_responding_twice_or_with_nonsense_is_refused(start: StartEditor, workspace: Path) -> None:
     editor = _asking(start, workspace)
     question = _open_question(editor)
-    assert question["title"] == "Which colour?"
+    assert question["title"] == "The agent asks: Which colour?"
     assert "Red" in editor.refusal("codeagent.respond", {"requestId": question["requestId"], "answer": "Blau"})
     assert editor.command("codeagent.respond", requestId=question["requestId"], answer="Blue") == {"ok": True}
     assert editor.refusal("codeagent.respond", {"requestId": question["requestId"], "answer": "Red"})
@@ -158,7 +158,7 @@ def test_questions_are_shown_one_at_a_time(start: StartEditor, workspace: Path) 
     question = {"questions": [{"text": f"Question {n}?", "options": ["a", "b"]} for n in (1, 2, 3)], "format": "single"}
     editor = start(call("AskUser", **question), say("Thanks."), choose=choose)
     editor.run("codeagent.run", task="ask")
-    assert [prompt["message"] for prompt in editor.prompts] == ["Question 1?", "Question 2?", "Question 3?"]
+    assert [prompt["message"] for prompt in editor.prompts] == [f"The agent asks: Question {n}?" for n in (1, 2, 3)]
     assert most[0] == 1
 
 
@@ -260,7 +260,7 @@ def test_two_tool_calls_in_one_reply_both_ask(start: StartEditor, workspace: Pat
     asks = [("AskUser", {"questions": [{"text": f"{n}?", "options": ["a", "b"]}], "format": "single"}) for n in "12"]
     editor = start(calls(*asks), say("Thanks."), choose=lambda params: params["actions"][0]["title"])
     editor.run("codeagent.run", task="ask")
-    assert sorted(prompt["message"] for prompt in editor.prompts) == ["1?", "2?"]
+    assert sorted(prompt["message"] for prompt in editor.prompts) == ["The agent asks: 1?", "The agent asks: 2?"]
 
 
 def _asking(start: StartEditor, workspace: Path) -> StockEditor:

@@ -112,7 +112,7 @@ def test_with_manual_prompts_nothing_pops_up(start: Start) -> None:
     question = call("AskUser", questions=[{"text": "Which colour?", "options": ["Red", "Blue"]}], format="single")
     screen = start([question, {"text": "Fine."}], prompts="manual")
     screen.keys(":CodeAgent run ask me", "Enter")
-    waiting = screen.wait("CodeAgent waits for you: Which colour?")
+    waiting = screen.wait("CodeAgent waits for you: The agent asks: Which colour?")
     assert "2: Blue" not in waiting
     screen.keys(":CodeAgent pending", "Enter")
     screen.wait("2: Blue")
