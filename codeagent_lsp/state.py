@@ -17,7 +17,8 @@ STATE_VARIABLE = "CODEAGENT_STATE_DIR"
 def state_root() -> Path:
     """Return the folder of all our state; `CODEAGENT_STATE_DIR` overrides the platform's choice.
 
-    It is created for this user alone. SettingError if it exists and others could have written in it.
+    It is created for this user alone, and closed where a lax umask left it open to the user's group. SettingError if it
+    belongs to another user or anybody could have written in it.
     """
     root = _chosen_root()
     _secure(root)
@@ -47,7 +48,7 @@ def _secure(root: Path) -> None:
         return
     if found.st_uid != os.geteuid():
         raise SettingError("state.owner", path=root, variable=STATE_VARIABLE)
-    if found.st_mode & 0o022:
+    if found.st_mode & 0o002:
         raise SettingError("state.open", path=root, variable=STATE_VARIABLE)
     if found.st_mode & 0o077:
         with contextlib.suppress(OSError):

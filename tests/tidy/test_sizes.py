@@ -16,7 +16,7 @@ MODULE_LINES, FUNCTION_LINES, CLASS_METHODS = 500, 60, 15
 TABLES = {"codeagent_lsp.texts"}  # one entry per sentence: as long as the product has things to say
 
 # Today's largest of each kind.
-LARGEST_MODULE = 364
+LARGEST_MODULE = 383
 LARGEST_FUNCTION = 40
 MOST_METHODS = 15
 
