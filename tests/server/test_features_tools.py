@@ -64,7 +64,7 @@ def test_a_decision_in_a_stock_client(start: StartEditor, tmp_path: Path, chosen
     editor.run("codeagent.run", task="join the branches")
     (prompt,) = editor.prompts
     assert [action["title"] for action in prompt["actions"]] == ["Merge", "Rebase ⚠"]
-    assert prompt["message"] == "How to join? [⚠ Risks: Rebase ⚠: history changes]"
+    assert prompt["message"] == "The agent asks: How to join? [⚠ Risks: Rebase ⚠: history changes]"
     assert prompt["type"] == 2
     assert told in written(tmp_path / "state")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import mmap
 import os
 import resource
 import socket
@@ -71,10 +72,13 @@ def test_nobody_is_below_what_is_gone() -> None:
 
 
 def test_the_memory_of_a_process() -> None:
+    size = 32 << 20
     before = resident_bytes(os.getpid())
-    held = bytearray(os.urandom(1 << 20) * 32)
-    assert resident_bytes(os.getpid()) - before > 24 << 20
-    assert 0 < proportional_bytes(os.getpid()) <= resident_bytes(os.getpid()) + len(held)
+    with mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS) as held:  # memory that was never used before
+        for start in range(0, size, 1 << 20):
+            held[start : start + (1 << 20)] = os.urandom(1 << 20)
+        assert resident_bytes(os.getpid()) - before > 24 << 20
+        assert 0 < proportional_bytes(os.getpid()) <= resident_bytes(os.getpid()) + size
 
 
 def test_shared_memory_is_counted_once() -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from codeagent_lsp.errors import AgentError, ToolFailed, ToolRetry
+from codeagent_lsp.llm.wire import tool_list
 from codeagent_lsp.shadow.shell import Command, CommandResult, Finished, Isolation, OnOutput, no_output
 from codeagent_lsp.tools.context import OnTested, Tally
 from codeagent_lsp.tools.testing.testing_tools import RunTests
@@ -256,4 +257,4 @@ async def test_what_the_tests_wrote_is_told(bench: TestBench) -> None:
 def test_the_model_is_told_little_about_it() -> None:
     spec = RunTests().spec()
     assert set(spec["parameters"]["properties"]) == {"path", "pattern"}
-    assert len(str(spec)) < 450
+    assert len(str(tool_list([spec]))) < 450
