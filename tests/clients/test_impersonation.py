@@ -159,7 +159,7 @@ def test_free_text_goes_to_the_input_of_a_client_that_has_one(start: Start) -> N
         answers={"codeagent/input": answer},
     )
     editor.run("codeagent.run", task="greet me")
-    assert [(params["title"], "requestId" in params) for params in asked] == [("Which name?", True)]
+    assert [(params["title"], "requestId" in params) for params in asked] == [("The agent asks: Which name?", True)]
     answered = [event for event in editor.notifications("codeagent/event") if event["type"] == "question_answered"]
     assert [event["answer"] for event in answered] == ["Ada"]
 

@@ -163,8 +163,8 @@ def test_questions_are_answered_by_choice_and_in_words(tmp_path: Path) -> None:
             {"text": "Fine."},
         ],
     )
-    assert "? Which colour?\n    → Blue" in played.found["page"]
-    assert "? Which name?\n    → Ada" in played.found["page"]
+    assert "? The agent asks: Which colour?\n    → Blue" in played.found["page"]
+    assert "? The agent asks: Which name?\n    → Ada" in played.found["page"]
 
 
 def test_a_cancel_ends_the_run_within_a_second_and_keeps_what_was_staged(tmp_path: Path) -> None:
