@@ -285,7 +285,7 @@ return {
     },
     {
       name = "codeagent.approvals.list",
-      summary = "Lists the calls that are always allowed in this workspace, and its skills and agents that are trusted.",
+      summary = "Lists the calls that are always allowed in this workspace, and the skills, agents and own tools that are trusted.",
       starts_run = false,
       arguments = {},
     },
