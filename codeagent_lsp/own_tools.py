@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, overload
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, cast, overload
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -25,7 +26,7 @@ class Tool:
 
     name: str = ""
     description: str = ""
-    parameters: type[BaseModel] | Mapping[str, Any] = {"type": "object", "properties": {}}
+    parameters: type[BaseModel] | Mapping[str, Any] = MappingProxyType({"type": "object", "properties": {}})
     max_output_bytes: int = MAX_OUTPUT_BYTES
 
     def __init__(self, name: str = "", description: str = "", max_output_bytes: int = 0) -> None:
@@ -81,7 +82,7 @@ class FunctionTool(Tool):
         """Return the JSON Schema that follows from the type hints. TypeError for positional-only parameters."""
         from pydantic import TypeAdapter  # late, as above
 
-        schema = TypeAdapter(self._function).json_schema()
+        schema = TypeAdapter(cast("Any", self._function)).json_schema()
         if schema.get("type") != "object":
             raise TypeError(f"{self.name}: each parameter needs a name that it can be given by")
         return schema

@@ -73,53 +73,50 @@ _OWN = """\
 
 A Python function with type hints and a docstring is a tool. Save this as `{user}/word_count.py`:
 
-```python
-from codeagent_lsp.own_tools import tool
+    from codeagent_lsp.own_tools import tool
 
+    @tool
+    def word_count(text: str, shortest: int = 1) -> dict:
+        \"\"\"Count the words of a text that have at least `shortest` letters.\"\"\"
+        words = [word for word in text.split() if len(word) >= shortest]
+        return {{"words": len(words), "different": len(set(words))}}
 
-@tool
-def word_count(text: str, shortest: int = 1) -> dict:
-    \"\"\"Count the words of a text that have at least `shortest` letters.\"\"\"
-    words = [word for word in text.split() if len(word) >= shortest]
-    return {{"words": len(words), "different": len(set(words))}}
-```
+At the next run you are asked whether to trust the file; then the model can call `own.word_count`. A run does not wait
+for your answer: the tools are offered from the model's next step after it.
 
-At the next run you are asked whether to trust the file; then the model can call `own.word_count`. A run does not wait for
-your answer: tools that come later are offered from the next call of the model on.
-
-**Places.** Files `*.py` in `{user}` in your state folder (`~/.local/state/codeagent-lsp` on Linux, or
-`CODEAGENT_STATE_DIR`), beside your skills; files `*.py` in `.codeagent/tools` of a workspace folder; and installed packages
-with an entry point of the group `codeagent_lsp.tools`, in the environment of this server, that names a module, a tool or
-a list of tools:
+**Places.** Files `*.py` in `{user}` of your state folder (`~/.local/state/codeagent-lsp` on Linux, or what
+`CODEAGENT_STATE_DIR` says), beside your skills; files `*.py` in `.codeagent/tools` of a workspace folder; and installed
+packages, in the environment of this server, with an entry point that names a module, a tool or a list of tools:
 
 ```toml
 [project.entry-points."codeagent_lsp.tools"]
 counting = "my_package.tools"
 ```
 
-Names that begin with `_` or `.`, links in a workspace, files above {mib} MiB and subfolders are left out. A file may import
-what is installed, but not its neighbours: those were not shown to you. At most {sources} sources count.
+Subfolders, links in a workspace, files above {mib} MiB and names that begin with `_` or `.` are left out. A file may
+import what is installed, but not its neighbours: those were not shown to you. At most {sources} sources count.
 
 **Classes.** For more than a function, derive from `codeagent_lsp.own_tools.Tool`: set `name`, `description` and
-`parameters` (a pydantic model, or a JSON Schema) and define `run(self, arguments)`. Or define `execute(self, **arguments)`
-with `get_parameters_schema(self)`; `validate_args(self, **arguments)` can refuse a call. Functions and methods may be
-`async`. A result is text, or what JSON can hold; an exception is the result of a call that failed.
+`parameters` (a pydantic model, or a JSON Schema) and define `run(self, arguments)`. Or define
+`execute(self, **arguments)` with `get_parameters_schema(self)`; `validate_args(self, **arguments)` can refuse a call.
+Functions and methods may be `async`. A result is text, or what JSON can hold; an exception is the result of a call that
+failed.
 
-**Trust.** No code of a source runs before you said yes, and the question shows it. Trust is given to a path with the SHA-256
-of its bytes, or to an entry point of a package in one version: what changed is asked about again, and its tools are off until
-then. A *no* holds until the editor is started again. `codeagent.approvals.list` and `codeagent.approvals.revoke` have the
-trusted ones. Trust is about the code: whoever gets it runs as you, outside of the shadow in which commands run.
+**Trust.** No code of a source runs before you said yes, and the question shows the file. Trust is for a path with the
+SHA-256 of its bytes, or for an entry point of one version of a package: what changed is asked about again, and its
+tools are off until then. A *no* holds until the editor is started again. `codeagent.approvals.list` has what you trust,
+`codeagent.approvals.revoke` takes it back. Trusted code runs as you, outside of the shadow in which commands run.
 
-**Calls** ask like those of [MCP servers](mcp.md): each time, once for the session, or by a rule of yours such as
-`own.word_count(*)`; in `readOnly` own tools are not offered. Each source has a process of its own, in the workspace's folder,
-with the environment that commands get: no secrets, no access to services. Calls of one source run one after another. The
-time limit, also of loading, is `tools.timeoutSeconds`; after it, or when you cancel, the process is killed, and the next call
-starts another. A result is cut at 1 MiB (`max_output_bytes` of a class), and the model is shown
-`tools.maxOutputBytes` of it. Three failures in a row let a tool rest, as any other. What a tool prints goes nowhere, except
-the last lines into the message when its process ends.
+**Calls** ask like those of [MCP servers](mcp.md): each time, unless you allow that exact call, or the tool by a rule
+(`"codeagent.permissions.allow": ["own.word_count"]`). `readOnly` does not offer own tools. Each source has a process of
+its own, in the workspace's folder, with the environment that commands get: no secrets, no access to services. Calls of
+one source run one after another. The time limit, also of loading, is `tools.timeoutSeconds`; after it, or when you
+cancel, the process is killed, and the next call starts another. A result is cut at 1 MiB (`max_output_bytes` of a
+class), and the model is shown `tools.maxOutputBytes` of it. A tool that fails again and again rests, as any other. What
+a tool prints is not shown, except its last lines when its process ends.
 
-A source with an error is left out with a message that names file, line and error; the next run tries again. Of two own tools
-with the same name the first is used. Names of built-in tools have no dot, so there is no clash with them.
+A source with an error is left out with a message that names file, line and error; the next run tries again. Of two own
+tools with the same name the first is used. Names of built-in tools have no dot, so none clashes with them.
 """
 
 

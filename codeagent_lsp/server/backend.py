@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING
 from codeagent_lsp.server.announcer import Announcer
 from codeagent_lsp.server.front import Front
 from codeagent_lsp.server.index_host import index_host
-from codeagent_lsp.server.mcp_servers import mcp_servers
+from codeagent_lsp.server.mcp_servers import tool_servers
 from codeagent_lsp.server.models import Models
-from codeagent_lsp.server.own_tool_servers import own_tools
 from codeagent_lsp.server.plans import PlanDocuments
 from codeagent_lsp.server.progress import Progress
 from codeagent_lsp.server.prompts import Prompts
@@ -79,10 +78,8 @@ class Backend:
         self.shadows = SessionShadows(lambda: front.settings().shell, state_root(), self.state / "outputs")
         self.knowledge = knowledge_for(front.settings, state_root(), self.state)
         self.index = index_host(front, self.announcer.tell)
-        self.mcp = mcp_servers(front, self.registry, self.inbox, self.redactor, self.announcer, self.state)
-        project_trust = self.knowledge.skills.trust
-        parts = (self.registry, self.inbox, self.redactor, self.announcer)
-        self.own = own_tools(front, *parts, self.state, project_trust)
+        parts = (self.registry, self.inbox, self.redactor, self.announcer, self.state)
+        self.mcp, self.own = tool_servers(front, *parts, self.knowledge.skills.trust)
 
     async def ready(self) -> None:
         """Load what runs need and an idle server does not, in threads, so that the event loop is not blocked."""

@@ -89,8 +89,8 @@ class McpTool(Tool[Open]):
 
 
 def full_name(group: str, tool: str) -> str:
-    """Return `<group>.<tool>`, such as `mcp.<server>.<tool>`, in characters that all model APIs accept; a changed or cut name gets a hash to be
-    unique.
+    """Return `<group>.<tool>`, such as `mcp.<server>.<tool>`, in characters that all model APIs accept; a changed or
+    cut name gets a hash to be unique.
     """
     plain = _ODD.sub("_", tool) or "_"
     name = f"{group}.{plain}"

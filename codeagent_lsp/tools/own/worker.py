@@ -53,7 +53,7 @@ def _result(tools: Mapping[str, Tool], source: str, request: Mapping[str, Any]) 
         return _failed(f"there is no tool {request['tool']!r} any more")
     try:
         return _called(tool, request["arguments"])
-    except BaseException as error:  # whatever a user's code raises, also SystemExit, is the result of this call
+    except BaseException as error:  # noqa: BLE001 - what a user's code raises, also SystemExit, is the call's result
         return _failed(described(error, source))
 
 

@@ -97,7 +97,10 @@ class WorkerConnection:
             await settled(self._guarded.start(self._launch, _LIMITS, apart=True, talk=True))
         except ToolFailed as error:
             raise McpProblem("own.failed", name=self._settings.name, reason=error) from error
-        self._tasks = [asyncio.create_task(self._read()), asyncio.create_task(self._keep_last_words())]
+        self._tasks = [
+            asyncio.create_task(self._read()),
+            asyncio.create_task(_keep_last_words(dict(self._guarded.streams)["stderr"], self._health)),
+        ]
 
     async def close(self) -> None:
         """End the process and everything it started."""
@@ -177,11 +180,6 @@ class WorkerConnection:
         finally:
             self._let_go()
 
-    async def _keep_last_words(self) -> None:
-        reader = dict(self._guarded.streams)["stderr"]
-        while data := await reader.read(_CHUNK):
-            self._health.printed(data)
-
     def _answered(self, line: bytes | TooLong) -> None:
         if isinstance(line, TooLong):
             answer: Any = {"id": line.answers, "error": f"the result has more than {MAX_MESSAGE >> 20} MiB"}
@@ -219,3 +217,8 @@ class WorkerConnection:
         for waiting in self._waiting.values():
             if not waiting.done():
                 waiting.set_exception(ConnectionResetError("it has ended"))
+
+
+async def _keep_last_words(reader: asyncio.StreamReader, health: Health) -> None:
+    while data := await reader.read(_CHUNK):
+        health.printed(data)

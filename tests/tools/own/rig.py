@@ -29,11 +29,12 @@ def greet(name: str, times: int = 1) -> str:
 
 
 class OwnRig:
-    """`answer` is what the user says when asked for trust; who was asked about is in `asked`, problems in `problems`."""
+    """`answer` is the answer to each question of trust; `asked` has the questions, `problems` what was told."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.answer: bool | None = True
+        self.refused: set[str] = set()  # names that are answered with no anyway
         self.asked: list[tuple[str, bool]] = []
         self.problems: list[McpProblem] = []
         self.seconds = 20.0
@@ -49,15 +50,13 @@ class OwnRig:
 
     def new(self) -> OwnTools:
         """Return own tools as another server would make them: with the same files."""
-        place = OwnToolsPlace(
-            self.folder / "user", lambda: [str(self.bench.root)], self.environ, lambda: self.seconds, lambda: []
-        )
+        place = OwnToolsPlace(self.folder / "user", lambda: [str(self.bench.root)], self.environ, lambda: self.seconds)
         trusted = Trust(self.folder / "trusted-tools.json"), Trust(self.folder / "trusted.json")
         return OwnTools(place, self.bench.registry, Pins(self.folder / "own.json"), *trusted, self)
 
     async def trusts(self, source: ToolSource, *, changed: bool) -> bool | None:
         self.asked.append((Path(source.name).name, changed))
-        return self.answer
+        return False if Path(source.name).name in self.refused else self.answer
 
     def told(self, problem: McpProblem) -> None:
         self.problems.append(problem)

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from codeagent_lsp import events
-from tests.tools.own.rig import GREET, OwnRig, own_rig
+from tests.children import command_lines
+from tests.tools.own.rig import GREET, own_rig
 
 pytestmark = pytest.mark.slow  # whole processes at work
 
@@ -50,18 +51,10 @@ async def test_nothing_of_a_workspace_runs_before_trust(tmp_path: Path, answer: 
         rig.answer = True
         rig.user_file("other.py", GREET.replace("greet", "trusted"))
         rig.environ["PYTHONPATH"] = os.pathsep.join(["", ".", rig.environ.get("PYTHONPATH", "")])
-        rig.own._answered.update(  # only the user's file is answered with yes
-            source.approval for source in _sources(rig) if source.place == "project"
-        )
+        rig.refused.add("greet.py")
         await rig.look()
         assert rig.tools() == ["own.trusted"] and (await rig.call("own.trusted", name="A")).ok
         assert not mark.exists()
-
-
-def _sources(rig: OwnRig):  # type: ignore[no-untyped-def]
-    from codeagent_lsp.tools.own.tool_sources import find_sources
-
-    return find_sources(rig.folder / "user", [str(rig.bench.root)])[0]
 
 
 async def test_a_changed_file_is_asked_about_again_and_stopped_until_then(tmp_path: Path) -> None:
@@ -101,7 +94,7 @@ async def test_a_trust_taken_back_stops_the_worker(tmp_path: Path) -> None:
         assert rig.tools() == [] and len(rig.asked) == 2
 
 
-SHAPES = '''
+SHAPES = """
 from __future__ import annotations
 from dataclasses import dataclass
 from pydantic import BaseModel, Field
@@ -137,7 +130,7 @@ class Point:
 async def move(point: Point, _by: int = 1) -> list:
     print("on the way")
     return [point.x + _by, input() if False else None]
-'''
+"""
 
 
 async def test_the_shapes_of_tools(tmp_path: Path) -> None:
@@ -186,7 +179,7 @@ async def test_a_file_with_an_error_is_told_once_and_the_others_work(tmp_path: P
         assert "own.mended" in rig.tools()
 
 
-FAULTY = '''
+FAULTY = """
 import os, sys, time
 from codeagent_lsp.own_tools import tool
 
@@ -224,7 +217,7 @@ def flood() -> str:
 @tool
 def where() -> dict:
     return {"cwd": os.getcwd(), "env": sorted(os.environ), "pid": os.getpid(), "stdin": sys.stdin.read()}
-'''
+"""
 
 
 async def test_faults_end_the_call_and_not_the_tools(tmp_path: Path) -> None:
@@ -267,7 +260,7 @@ async def test_a_cancelled_call_ends_the_process(tmp_path: Path) -> None:
         with pytest.raises(asyncio.CancelledError):
             await task
         async with asyncio.timeout(10):
-            while Path(f"/proc/{pid}").exists():  # noqa: ASYNC110 - a process is no event
+            while pid in command_lines():  # noqa: ASYNC110 - a process is no event
                 await asyncio.sleep(0.02)
         assert (await rig.call("own.where")).ok
 
