@@ -93,8 +93,9 @@ packages, in the environment of this server, with an entry point that names a mo
 counting = "my_package.tools"
 ```
 
-Subfolders, links in a workspace, files above {mib} MiB and names that begin with `_` or `.` are left out. A file may
-import what is installed, but not its neighbours: those were not shown to you. At most {sources} sources count.
+Subfolders, links in a workspace, files above {mib} MiB, and names that begin with `_` or `.` or cannot be printed, are
+left out. A file may import what is installed, but not its neighbours: those were not shown to you. At most {sources}
+sources count.
 
 **Classes.** For more than a function, derive from `codeagent_lsp.own_tools.Tool`: set `name`, `description` and
 `parameters` (a pydantic model, or a JSON Schema) and define `run(self, arguments)`. Or define

@@ -20,10 +20,12 @@ from codeagent_lsp.tools.mcp.pinning import Pins
 from codeagent_lsp.tools.own.own_servers import OwnTools, OwnToolsPlace
 from codeagent_lsp.tools.own.tool_sources import ToolSource
 from codeagent_lsp.tools.skills.trust import Trust
-from codeagent_lsp.workspace.text.visible import visible
+from codeagent_lsp.workspace.text.visible import one_line, visible
 
 if TYPE_CHECKING:
     from codeagent_lsp.tools.registry import ToolRegistry
+
+MAX_NAME = 300
 
 
 def own_tools(
@@ -63,7 +65,7 @@ class _EditorUser:
         language = self._front.language()
         key = "own.trust_package" if source.place == "package" else "own.trust_changed" if changed else "own.trust"
         deny, trust = text("choice.deny", language), text("own.run", language)
-        title = text(key, language, name=source.name)
+        title = text(key, language, name=one_line(source.name, MAX_NAME))
         question = Question("approval", title, (deny, trust), detail=visible(source.code), danger=True)
         answer = await self._inbox.ask("", question, self._redactor.observe)
         return None if answer is None else answer == (trust,)

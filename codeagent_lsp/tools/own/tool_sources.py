@@ -119,6 +119,11 @@ def _project_files(folder: Path) -> Iterator[Path]:
 def _files(folder: Path) -> list[Path]:
     try:
         paths = sorted(folder.glob("*.py"))[: 4 * MAX_SOURCES]
-        return [path for path in paths if not path.name.startswith((".", "_")) and path.is_file()]
+        return [path for path in paths if _is_offered(path.name) and path.is_file()]
     except OSError:
         return []
+
+
+def _is_offered(name: str) -> bool:
+    """Return whether a name is not a private one, and can be shown in a question as it is."""
+    return not name.startswith((".", "_")) and name.isprintable()

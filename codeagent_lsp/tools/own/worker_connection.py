@@ -13,6 +13,7 @@ import math
 import os
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 from codeagent_lsp.errors import ErrorCode, ToolFailed
@@ -47,14 +48,19 @@ async def connected(settings: ServerSettings, host: Host) -> AsyncGenerator[Work
 
 
 def launch_of(settings: ServerSettings, folder: str, environ: Mapping[str, str]) -> Launch:
-    """Return how a worker is started in `folder`. Modules are never searched in relative folders: that would run files
-    of the workspace before they are trusted.
+    """Return how a worker is started in `folder`. Modules are not searched there: that would run files of the workspace
+    before they are trusted.
     """
     environment = with_own_programs_last(scrubbed(environ), [folder])
     entries = environment.pop("PYTHONPATH", "").split(os.pathsep)
-    path = os.pathsep.join(entry for entry in entries if os.path.isabs(entry))  # noqa: PTH117 - words of a variable
+    path = os.pathsep.join(entry for entry in entries if _is_outside(entry, folder))
     added = {"PYTHONPATH": path} if path else {}
     return Launch((settings.command, *settings.args), folder, {**environment, **added}, "")
+
+
+def _is_outside(entry: str, folder: str) -> bool:
+    path = Path(entry)
+    return path.is_absolute() and not path.resolve().is_relative_to(Path(folder).resolve())
 
 
 class WorkerConnection:

@@ -179,6 +179,15 @@ async def test_a_file_with_an_error_is_told_once_and_the_others_work(tmp_path: P
         assert "own.mended" in rig.tools()
 
 
+async def test_a_file_that_never_ends_loading_is_told(tmp_path: Path) -> None:
+    async with own_rig(tmp_path) as rig:
+        rig.seconds = 2.0
+        rig.user_file("loop.py", "while True:\n    pass\n")
+        await rig.look()
+        (told,) = map(str, rig.problems)
+        assert "loop.py were not ready within 2 s" in told and rig.tools() == []
+
+
 FAULTY = """
 import os, sys, time
 from codeagent_lsp.own_tools import tool

@@ -25,7 +25,15 @@ def names(own: Path, *folders: Path) -> list[tuple[str, str]]:
 def test_plain_python_files_count_in_both_folders(tmp_path: Path) -> None:
     mine = written(tmp_path / "own/tools/a.py")
     theirs = written(tmp_path / "ws/.codeagent/tools/b.py")
-    for other in ("own/tools/_a.py", "own/tools/.a.py", "own/tools/a.txt", "own/tools/deep/c.py", "own/b.py"):
+    for other in (
+        "own/tools/_a.py",
+        "own/tools/.a.py",
+        "own/tools/a.txt",
+        "own/tools/deep/c.py",
+        "own/b.py",
+        "own/tools/a\n.py",
+        "own/tools/\u202eyp.py",
+    ):
         written(tmp_path / other)
     (tmp_path / "own/tools/folder.py").mkdir()
     os.mkfifo(tmp_path / "own/tools/pipe.py")
@@ -61,7 +69,7 @@ def test_trust_belongs_to_the_path_and_the_bytes(tmp_path: Path) -> None:
 def test_a_worker_searches_no_relative_folder_for_modules(tmp_path: Path) -> None:
     written(tmp_path / "own/tools/a.py")
     source = find_sources(tmp_path / "own", [])[0][0]
-    path = os.pathsep.join(["", ".", "lib", "/opt/lib"])
+    path = os.pathsep.join(["", ".", "lib", "/opt/lib", str(tmp_path), str(tmp_path / "own/../lib")])
     launch = launch_of(source.settings(5.0), str(tmp_path), {"PATH": "/bin", "PYTHONPATH": path})
     assert launch.environment["PYTHONPATH"] == "/opt/lib" and launch.argv[1] == "-P"
     launch = launch_of(source.settings(5.0), str(tmp_path), {"PATH": "/bin", "PYTHONPATH": "."})
