@@ -167,7 +167,7 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command(
         "codeagent.approvals.list",
-        "Lists the calls that are always allowed in this workspace, and its skills and agents that are trusted.",
+        "Lists the calls that are always allowed in this workspace, and trusted skills, agents and own tools.",
     ),
     Command(
         "codeagent.approvals.revoke",

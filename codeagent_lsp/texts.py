@@ -708,6 +708,36 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
         "Run `codeagent-lsp model pull` again.",
         "下载的权重已损坏（校验和为 {got}，应为 {expected}），已删除。请再次运行 `codeagent-lsp model pull`。",
     ),
+    # --- own tools
+    "own.trust": (
+        "Run the Python file {name}? It defines tools for the model and can do what you can.",
+        "运行 Python 文件 {name}？它为模型定义工具，拥有与您相同的权限。",
+    ),
+    "own.trust_changed": (
+        "The Python file {name} has changed since you trusted it. Run it as it is now?",
+        "Python 文件 {name} 自您信任后已更改。是否运行当前版本？",
+    ),
+    "own.trust_package": (
+        "Run the tools of the installed package {name}? Its code can do what you can.",
+        "运行已安装的软件包 {name} 中的工具？其代码拥有与您相同的权限。",
+    ),
+    "own.run": ("Trust and run", "信任并运行"),
+    "own.failed": (
+        "The own tools in {name} cannot be used: {reason}. Correct it; the next run tries again.",
+        "无法使用 {name} 中的自定义工具：{reason}。请修正，下次运行时会重试。",
+    ),
+    "own.ended": (
+        "The process of the own tools in {name} ended ({ending}). Its last output: {words}",
+        "{name} 中自定义工具的进程已结束（{ending}）。最后的输出：{words}",
+    ),
+    "own.silent": (
+        "The own tools in {name} were not ready within {seconds} s (tools.timeoutSeconds). The next run tries again.",
+        "{name} 中的自定义工具未在 {seconds} 秒内就绪（tools.timeoutSeconds）。下次运行时会重试。",
+    ),
+    "own.twice": (
+        "{name} defines {tool}, which {other} already has, so only that one is used. Rename one of them.",
+        "{name} 定义的 {tool} 已由 {other} 提供，因此只使用后者。请重命名其中一个。",
+    ),
     # --- skills, subagents, memory
     "choice.trust": ("Trust this content", "信任此内容"),
     "choice.install": ("Install", "安装"),

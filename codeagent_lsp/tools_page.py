@@ -13,6 +13,7 @@ from codeagent_lsp.errors import ErrorCode
 from codeagent_lsp.tools.catalogue import BUILTIN, SMALL_SET
 from codeagent_lsp.tools.error_codes import ERRORS
 from codeagent_lsp.tools.groups import CORE, EXTENDED
+from codeagent_lsp.tools.own.tool_sources import MAX_BYTES, MAX_SOURCES, USER_FOLDER
 from codeagent_lsp.tools.permissions.policy import effects_of
 from codeagent_lsp.tools.tool import Tool
 from codeagent_lsp.tools.traits import Effect
@@ -59,13 +60,65 @@ _MEANINGS = {
 _INTRODUCTION = """\
 What the agent can call. Tools of the group *core* are offered to every model, models with small windows get only
 those marked ◆; the other groups are switched on by the model (`enable_tools`), a skill or a setting. Tools of
-[MCP servers](mcp.md) come beside them, and [other agents](sandbox.md) can use most of these.
+[MCP servers](mcp.md) and [your own](#own-tools) come beside them, and [other agents](sandbox.md) can use most of these.
 
 *Effect* says what a call can do: `read` looks, `write` stages a change, `run` starts programs in the shadow, `net`
 reaches the network, `ask` asks you. In the mode `readOnly` only `read` and `ask` are offered. Your rules come first
 in every mode. Files that usually hold secrets, or that can run code later, ask whatever stands below. In the mode
 `bypass` only your rules, files that can run code later without a build, and commands in your real folder ask. More in
 [security](security.md)."""
+
+_OWN = """\
+## Own tools
+
+A Python function with type hints and a docstring is a tool. Save this as `{user}/word_count.py`:
+
+    from codeagent_lsp.own_tools import tool
+
+    @tool
+    def word_count(text: str, shortest: int = 1) -> dict:
+        \"\"\"Count the words of a text that have at least `shortest` letters.\"\"\"
+        words = [word for word in text.split() if len(word) >= shortest]
+        return {{"words": len(words), "different": len(set(words))}}
+
+At the next run you are asked whether to trust the file; then the model can call `own.word_count`. A run does not wait
+for your answer: the tools are offered from the model's next step after it.
+
+**Places.** Files `*.py` in `{user}` of your state folder (`~/.local/state/codeagent-lsp` on Linux, or what
+`CODEAGENT_STATE_DIR` says), beside your skills; files `*.py` in `.codeagent/tools` of a workspace folder; and installed
+packages, in the environment of this server, with an entry point that names a module, a tool or a list of tools:
+
+```toml
+[project.entry-points."codeagent_lsp.tools"]
+counting = "my_package.tools"
+```
+
+Subfolders, links in a workspace, files above {mib} MiB, and names that begin with `_` or `.` or cannot be printed, are
+left out. A file may import what is installed, but not its neighbours: those were not shown to you. At most {sources}
+sources count.
+
+**Classes.** For more than a function, derive from `codeagent_lsp.own_tools.Tool`: set `name`, `description` and
+`parameters` (a pydantic model, or a JSON Schema) and define `run(self, arguments)`. Or define
+`execute(self, **arguments)` with `get_parameters_schema(self)`; `validate_args(self, **arguments)` can refuse a call.
+Functions and methods may be `async`. A result is text, or what JSON can hold; an exception is the result of a call that
+failed.
+
+**Trust.** No code of a source runs before you said yes, and the question shows the file. Trust is for a path with the
+SHA-256 of its bytes, or for an entry point of one version of a package: what changed is asked about again, and its
+tools are off until then. A *no* holds until the editor is started again. `codeagent.approvals.list` has what you trust,
+`codeagent.approvals.revoke` takes it back. Trusted code runs as you, outside of the shadow in which commands run.
+
+**Calls** ask like those of [MCP servers](mcp.md): each time, unless you allow that exact call, or the tool by a rule
+(`"codeagent.permissions.allow": ["own.word_count"]`). `readOnly` does not offer own tools. Each source has a process of
+its own, in the workspace's folder, with the environment that commands get: no secrets, no access to services. Calls of
+one source run one after another. The time limit, also of loading, is `tools.timeoutSeconds`; after it, or when you
+cancel, the process is killed, and the next call starts another. A result is cut at 1 MiB (`max_output_bytes` of a
+class), and the model is shown `tools.maxOutputBytes` of it. A tool that fails again and again rests, as any other. What
+a tool prints is not shown, except its last lines when its process ends.
+
+A source with an error is left out with a message that names file, line and error; the next run tries again. Of two own
+tools with the same name the first is used. Names of built-in tools have no dot, so none clashes with them.
+"""
 
 
 def tools_page(note: str) -> str:
@@ -77,6 +130,7 @@ def tools_page(note: str) -> str:
         if members:
             lines += [f"## {group}", "", f"{purpose[0].upper()}{purpose[1:]}.", ""]
             lines += [line for tool in members for line in _section(tool)]
+    lines += [_OWN.format(user=USER_FOLDER, mib=MAX_BYTES >> 20, sources=MAX_SOURCES)]
     return "\n".join(lines)
 
 

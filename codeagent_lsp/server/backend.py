@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from codeagent_lsp.server.announcer import Announcer
 from codeagent_lsp.server.front import Front
 from codeagent_lsp.server.index_host import index_host
-from codeagent_lsp.server.mcp_servers import mcp_servers
+from codeagent_lsp.server.mcp_servers import tool_servers
 from codeagent_lsp.server.models import Models
 from codeagent_lsp.server.plans import PlanDocuments
 from codeagent_lsp.server.progress import Progress
@@ -51,7 +51,7 @@ class Backend:
         self.remembering = Remembering(
             self.knowledge.memory, self.store, self.models.open, lambda: sanitizer_for(front, self.redactor)
         )
-        listeners = (self.redactor, self.plans, self.announcer, self.remembering, self.mcp)
+        listeners = (self.redactor, self.plans, self.announcer, self.remembering, self.mcp, self.own)
         self.manager = SessionManager(self.store, run_services(self), [listener.observe for listener in listeners])
 
     def _show(self, front: Front) -> None:
@@ -70,7 +70,7 @@ class Backend:
         self.reviews = Reviews(self.own_documents, self.announcer, lambda: self.manager)
 
     def _offer(self, front: Front) -> None:
-        """Create what runs work with: models, tools, shells, the index, MCP servers."""
+        """Create what runs work with: models, tools, shells, the index, MCP servers, own tools."""
         self.models = Models(front.settings_link, state_root())
         self.registry = builtin_registry(front.settings)
         self.variables = session_variables(front.folders())
@@ -78,7 +78,8 @@ class Backend:
         self.shadows = SessionShadows(lambda: front.settings().shell, state_root(), self.state / "outputs")
         self.knowledge = knowledge_for(front.settings, state_root(), self.state)
         self.index = index_host(front, self.announcer.tell)
-        self.mcp = mcp_servers(front, self.registry, self.inbox, self.redactor, self.announcer, self.state)
+        parts = (self.registry, self.inbox, self.redactor, self.announcer, self.state)
+        self.mcp, self.own = tool_servers(front, *parts, self.knowledge.skills.trust)
 
     async def ready(self) -> None:
         """Load what runs need and an idle server does not, in threads, so that the event loop is not blocked."""
@@ -99,6 +100,7 @@ class Backend:
     async def close(self) -> None:
         """Stop all parts."""
         self.prompts.close()
-        await asyncio.gather(self.remembering.close(), self.manager.close(), self.index.close(), self.mcp.close())
+        parts = (self.remembering, self.manager, self.index, self.mcp, self.own)
+        await asyncio.gather(*(part.close() for part in parts))
         await self.redactor.close()
         await self.models.close()

@@ -1,4 +1,7 @@
-"""Builds the MCP servers of a language server. Not here: the servers (`tools/mcp`), the commands about them."""
+"""Builds the servers of tools of a language server: MCP servers, and the workers of the user's own tools.
+
+Not here: the servers (`tools/mcp`, `tools/own`), the commands about them.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,7 @@ from lsprotocol import types
 from codeagent_lsp.server.announcer import Announcer
 from codeagent_lsp.server.front import Front
 from codeagent_lsp.server.mcp_logins import McpLogins
+from codeagent_lsp.server.own_tool_servers import own_tools
 from codeagent_lsp.session.inbox import Inbox
 from codeagent_lsp.session.redaction.redactor import Redactor
 from codeagent_lsp.texts import text
@@ -21,7 +25,23 @@ from codeagent_lsp.tools.mcp.servers import McpServers
 from codeagent_lsp.tools.variables.os_keyring import open_keyring
 
 if TYPE_CHECKING:
+    from codeagent_lsp.tools.own.own_servers import OwnTools
     from codeagent_lsp.tools.registry import ToolRegistry
+    from codeagent_lsp.tools.skills.trust import Trust
+
+
+def tool_servers(
+    front: Front,
+    registry: ToolRegistry,
+    inbox: Inbox,
+    redactor: Redactor,
+    announcer: Announcer,
+    state: Path,
+    project_trust: Trust,
+) -> tuple[McpServers, OwnTools]:
+    """Return both, with nothing started; `project_trust` has the user's approvals of the workspace's contents."""
+    parts = (front, registry, inbox, redactor, announcer, state)
+    return mcp_servers(*parts), own_tools(*parts, project_trust)
 
 
 def mcp_servers(

@@ -13,6 +13,7 @@ from codeagent_lsp.server.commands.arguments import Arguments, Table
 if TYPE_CHECKING:
     from codeagent_lsp.server.backend import Backend
     from codeagent_lsp.tools.registry import RegisteredTool
+    from codeagent_lsp.tools.skills.trust import Trust
 
 
 class ToolCommands:
@@ -68,17 +69,20 @@ class ToolCommands:
         return {"mode": given["mode"]}
 
     def _approvals(self, given: Arguments) -> list[dict[str, Any]]:
-        """Return the calls that are always allowed, and the trusted skills and agents."""
+        """Return the calls that are always allowed, and the trusted skills, agents and own tools."""
         names = ("kind", "approvalId", "tool", "shown", "since")
-        standing, trust = self._backend.standing, self._backend.knowledge.skills.trust
-        calls = [("call", item.approval_id, item.tool, item.shown, item.since) for item in standing.all()]
-        contents = [("content", item.digest, "", item.name, item.since) for item in trust.all()]
+        calls = [("call", item.approval_id, item.tool, item.shown, item.since) for item in self._backend.standing.all()]
+        trusted = [item for trust in self._trusts() for item in trust.all()]
+        contents = [("content", item.digest, "", item.name, item.since) for item in trusted]
         return [dict(zip(names, row, strict=True)) for row in (*calls, *contents)]
 
     def _revoke(self, given: Arguments) -> dict[str, int]:
         chosen = given.get("approvalId")
-        standing, trust = self._backend.standing, self._backend.knowledge.skills.trust
-        return {"revoked": standing.revoke(chosen) + trust.revoke(chosen)}
+        trusted = sum(trust.revoke(chosen) for trust in self._trusts())
+        return {"revoked": self._backend.standing.revoke(chosen) + trusted}
+
+    def _trusts(self) -> tuple[Trust, ...]:
+        return self._backend.knowledge.skills.trust, self._backend.own.trust
 
 
 def _switched(given: Arguments, change: Callable[[str], None]) -> dict[str, str]:

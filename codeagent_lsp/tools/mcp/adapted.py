@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from codeagent_lsp.tools.mcp.listing import RemoteTool
 from codeagent_lsp.tools.mcp.pinning import Pins
 from codeagent_lsp.tools.mcp.server import Server
-from codeagent_lsp.tools.mcp.settings import PREFIX
 from codeagent_lsp.tools.providers import CompositeProvider, Tools
 
 if TYPE_CHECKING:
@@ -31,7 +30,7 @@ class AdaptedTools:
 
         found: dict[str, McpTool] = {}
         for remote in server.listed:
-            name = full_name(server.settings.name, remote.name)
+            name = full_name(server.settings.group, remote.name)
             tool = self._tools.get(name)
             if tool is None or tool.remote != remote or tool.server is not server:
                 tool = self._tools[name] = self._adapted(server, remote)
@@ -55,7 +54,7 @@ class ServerProvider:
     """The tools of one server, as a provider; with `anew` they are listed again, else the known ones are used."""
 
     def __init__(self, adapted: AdaptedTools, server: Server, *, anew: bool = False) -> None:
-        self.name = f"{PREFIX}{server.settings.name}"
+        self.name = server.settings.group
         self._adapted = adapted
         self._server = server
         self._anew = anew

@@ -21,7 +21,7 @@ from codeagent_lsp.tools.mcp.changed_words import changed_words
 from codeagent_lsp.tools.mcp.content import rendered
 from codeagent_lsp.tools.mcp.listing import RemoteTool
 from codeagent_lsp.tools.mcp.schema import bounded_schema, misfit
-from codeagent_lsp.tools.mcp.settings import PREFIX, ServerSettings
+from codeagent_lsp.tools.mcp.settings import ServerSettings
 from codeagent_lsp.tools.outputs import OutputStore
 from codeagent_lsp.tools.tool import Parameters, Tool, ToolOutput
 from codeagent_lsp.tools.traits import ToolTraits
@@ -103,12 +103,12 @@ class McpTool(Tool[Open]):
         return await rendered(result, name, context.get(OutputStore))
 
 
-def full_name(server: str, tool: str) -> str:
-    """Return `mcp.<server>.<tool>` in characters that all model APIs accept; a changed or cut name gets a hash to be
-    unique.
+def full_name(group: str, tool: str) -> str:
+    """Return `<group>.<tool>`, such as `mcp.<server>.<tool>`, in characters that all model APIs accept; a changed or
+    cut name gets a hash to be unique.
     """
     plain = _ODD.sub("_", tool) or "_"
-    name = f"{PREFIX}{server}.{plain}"
+    name = f"{group}.{plain}"
     if plain == tool and len(name) <= MAX_NAME:
         return name
     return f"{name[: MAX_NAME - 7]}_{hashlib.sha256(tool.encode('utf-8', 'surrogatepass')).hexdigest()[:6]}"
@@ -144,10 +144,10 @@ def adapted(
 
     class Adapted(McpTool):
         traits: ClassVar[ToolTraits] = ToolTraits(
-            full_name(settings.name, remote.name),
-            f"(MCP server {settings.name}) {one_line(remote.description, MAX_WORDS)}",
+            full_name(settings.group, remote.name),
+            f"({settings.origin}) {one_line(remote.description, MAX_WORDS)}",
             "net",
-            group=f"{PREFIX}{settings.name}",
+            group=settings.group,
             timeout=None,
             pin=remote.pin,
             approved=settings.approves(remote.name),

@@ -39,11 +39,16 @@ _MODULE = "codeagent_lsp.tools.mcp.connection"
 
 class Server:
     """One server. `told` is called at every change of state or tools; `host` creates the client's side for a
-    connection.
+    connection; `module` is the name of the module whose `connected` opens one.
     """
 
     def __init__(
-        self, settings: ServerSettings, known: tuple[RemoteTool, ...], host: Started, told: Callable[[Server], None]
+        self,
+        settings: ServerSettings,
+        known: tuple[RemoteTool, ...],
+        host: Started,
+        told: Callable[[Server], None],
+        module: str = "",
     ) -> None:
         self.settings = settings
         self.state: State = "disabled" if settings.disabled else "idle"
@@ -52,6 +57,7 @@ class Server:
         self.version = ""
         self._host = host
         self._told = told
+        self._module = module
         self._task: asyncio.Task[None] | None = None
         self._connection: Connection | None = None
         self._settled = asyncio.Event()
@@ -122,7 +128,7 @@ class Server:
     async def _live(self) -> None:
         """Run one connection from its start to its end."""
         try:
-            connect = await asyncio.to_thread(_connector)
+            connect = await asyncio.to_thread(_connector, self._module or _MODULE)
             async with AsyncExitStack() as stack:
                 connection: Connection = await self._connected(stack, connect)
                 self.version = connection.version
@@ -196,10 +202,10 @@ def grade_of(error: BaseException) -> ErrorCode:
     return error.code if isinstance(error, McpProblem) else grade(error)
 
 
-def _connector() -> Connect:
+def _connector(module: str) -> Connect:
     """Import the connection module late, as it is heavy. McpProblem if the library is not installed."""
     try:
-        connect: Connect = import_module(_MODULE).connected
+        connect: Connect = import_module(module).connected
     except ImportError as error:
         raise McpProblem("mcp.library", ErrorCode.MCP_NOT_FOUND, reason=error.name or "mcp") from error
     return connect

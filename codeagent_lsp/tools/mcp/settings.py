@@ -79,6 +79,16 @@ class ServerSettings:
         return f"{parts.scheme}://{parts.netloc}{parts.path}"
 
     @property
+    def group(self) -> str:
+        """Return the group of its tools, with which their names begin."""
+        return f"{PREFIX}{self.name}"
+
+    @property
+    def origin(self) -> str:
+        """Return where its tools are from, for their descriptions."""
+        return f"MCP server {self.name}"
+
+    @property
     def authorized(self) -> bool:
         """Return whether the settings contain an Authorization header."""
         return any(name.lower() == "authorization" for name in self.headers)

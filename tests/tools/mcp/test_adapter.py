@@ -54,14 +54,14 @@ def bench_with(folder: Path, tool: McpTool) -> Bench:
 
 @given(st.text(max_size=100), st.text(max_size=100))
 def test_names_are_plain_short_and_apart(one: str, other: str) -> None:
-    name = full_name("my-server", one)
+    name = full_name("mcp.my-server", one)
     assert re.fullmatch(r"mcp\.my-server\.[A-Za-z0-9_-]+", name) and len(name) <= MAX_NAME
-    assert (name == full_name("my-server", other)) == (one == other)
+    assert (name == full_name("mcp.my-server", other)) == (one == other)
 
 
 @pytest.mark.parametrize("tool", ["get_current_time", "read-file", "a b", "get.sum", "x" * 100])
 def test_a_name_goes_to_a_model_server_and_comes_back(tool: str) -> None:
-    name = full_name("time", tool)
+    name = full_name("mcp.time", tool)
     sent = wire_name(name)
     assert re.fullmatch(r"[A-Za-z0-9_-]{1,64}", sent)
     assert normalise_name(sent, ["list_dir", name, "mcp.other.tool"]) == name

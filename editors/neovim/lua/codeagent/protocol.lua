@@ -285,7 +285,7 @@ return {
     },
     {
       name = "codeagent.approvals.list",
-      summary = "Lists the calls that are always allowed in this workspace, and its skills and agents that are trusted.",
+      summary = "Lists the calls that are always allowed in this workspace, and trusted skills, agents and own tools.",
       starts_run = false,
       arguments = {},
     },

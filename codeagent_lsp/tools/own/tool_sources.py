@@ -1,0 +1,129 @@
+"""Finds where users' own tools are: files in the user's and the workspace's folders, entry points of packages.
+
+Finding runs no code of theirs. Not here: asking for trust and running them (`own_servers.py`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
+from typing import Literal
+
+from codeagent_lsp.tools.mcp.errors import McpProblem
+from codeagent_lsp.tools.mcp.settings import ServerSettings
+
+GROUP = "codeagent_lsp.tools"
+USER_FOLDER = "tools"
+PROJECT_FOLDERS = (".codeagent", "tools")
+MAX_BYTES = 1 << 20
+MAX_SOURCES = 50
+
+SourcePlace = Literal["user", "project", "package"]
+
+_PACKAGE = Path(__file__).resolve().parents[3]
+_PROGRAM = (
+    "import sys; sys.path.append(sys.argv[1]); import codeagent_lsp.tools.own.worker as worker; worker.main(sys.argv)"
+)
+
+
+class OwnSettings(ServerSettings):
+    """A worker of own tools, in the form of a server of tools."""
+
+    __slots__ = ()
+
+    @property
+    def group(self) -> str:
+        """Return the group of all own tools."""
+        return "own"
+
+    @property
+    def origin(self) -> str:
+        """Return where the tool is from, for its description."""
+        return f"tool of the user's own, {Path(self.name).name}"
+
+
+@dataclass(frozen=True, slots=True)
+class ToolSource:
+    """One file, or one entry point of a package. `name` is the path, or the package with its version; `digest` changes
+    with the content; `code` is what the user is shown; `entry` is name and value of the entry point.
+    """
+
+    place: SourcePlace
+    name: str
+    digest: str
+    code: str
+    entry: tuple[str, ...] = ()
+
+    @property
+    def approval(self) -> str:
+        """Return the SHA-256 hash of what trust is given to: this content in this place."""
+        return hashlib.sha256(f"{self.name}\n{self.digest}".encode("utf-8", "surrogatepass")).hexdigest()
+
+    def settings(self, seconds: float) -> OwnSettings:
+        """Return how its worker is started; no folder of the workspace is on the path of its modules."""
+        arguments = ("-P", "-X", "utf8", "-c", _PROGRAM, str(_PACKAGE), self.place, self.name, self.digest)
+        return OwnSettings(self.name, "stdio", sys.executable, (*arguments, *self.entry), seconds=seconds)
+
+
+def find_sources(own: Path, folders: Sequence[str]) -> tuple[tuple[ToolSource, ...], tuple[McpProblem, ...]]:
+    """Return all sources, the user's first, and the problems of those that cannot be read. Blocks."""
+    found: list[ToolSource] = []
+    problems: list[McpProblem] = []
+    files = [("user", path) for path in _files(own / USER_FOLDER)]
+    files += [("project", path) for folder in folders for path in _project_files(Path(folder))]
+    for place, path in files:
+        try:
+            found.append(_of_file("user" if place == "user" else "project", path))
+        except OSError as error:
+            problems.append(McpProblem("own.failed", name=path, reason=error.strerror or type(error).__name__))
+        except McpProblem as problem:
+            problems.append(problem)
+    found += _of_packages()
+    return tuple(found[:MAX_SOURCES]), tuple(problems)
+
+
+def _of_file(place: SourcePlace, path: Path) -> ToolSource:
+    with path.open("rb") as file:
+        data = file.read(MAX_BYTES + 1)
+    if len(data) > MAX_BYTES:
+        raise McpProblem("own.failed", name=path, reason=f"> {MAX_BYTES >> 20} MiB")
+    return ToolSource(place, str(path), hashlib.sha256(data).hexdigest(), data.decode("utf-8", "replace"))
+
+
+def _of_packages() -> Iterator[ToolSource]:
+    for entry in sorted(entry_points(group=GROUP), key=lambda entry: (entry.name, entry.value)):
+        name = package_of(entry)
+        told = f"{entry.name} = {entry.value}"
+        digest = hashlib.sha256(told.encode()).hexdigest()
+        yield ToolSource("package", f"{name}: {entry.name}", digest, told, (entry.name, entry.value))
+
+
+def package_of(entry: EntryPoint) -> str:
+    """Return the name and version of the package that an entry point belongs to."""
+    return f"{entry.dist.name} {entry.dist.version}" if entry.dist is not None else "?"
+
+
+def _project_files(folder: Path) -> Iterator[Path]:
+    """Yield the files of a workspace; nothing behind a link, which could lead anywhere."""
+    for part in PROJECT_FOLDERS:
+        folder /= part
+        if folder.is_symlink():
+            return
+    yield from (path for path in _files(folder) if not path.is_symlink())
+
+
+def _files(folder: Path) -> list[Path]:
+    try:
+        paths = sorted(folder.glob("*.py"))[: 4 * MAX_SOURCES]
+        return [path for path in paths if _is_offered(path.name) and path.is_file()]
+    except OSError:
+        return []
+
+
+def _is_offered(name: str) -> bool:
+    """Return whether a name is not a private one, and can be shown in a question as it is."""
+    return not name.startswith((".", "_")) and name.isprintable()
