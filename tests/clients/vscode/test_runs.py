@@ -254,7 +254,7 @@ def test_an_untrusted_workspace_is_read_only_and_names_no_program(tmp_path: Path
 
 
 def test_a_selection_is_edited_from_the_lightbulb(tmp_path: Path, extensions: Path) -> None:
-    script = [{"text": "def one():\n    return 1000\n"}]
+    script = [{"text": "```python\ndef one():\n    return 1000\n```\n"}]
     with window(tmp_path, extensions, files={"a.py": SOURCE}, script=script) as opened:
         opened.open("a.py")
         opened.idle()
