@@ -46,7 +46,7 @@ class Message:
     """One entry of a conversation.
 
     An assistant message may have `tool_calls`; each is answered by exactly one `tool` message with that `tool_call_id`,
-    before a message of any other role.
+    before a message of any other role. `carried` is what its provider wants back with it (`llm/carried.py`).
     """
 
     role: Role
@@ -54,6 +54,7 @@ class Message:
     tool_calls: tuple[ToolCall, ...] = ()
     tool_call_id: str = ""
     name: str = ""
+    carried: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,16 +98,27 @@ class ToolResult:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Token counts of one or more model calls; `cached_tokens` is the part of the prompt that was reused."""
+    """Token counts of one or more model calls, and their cost in USD, None where no price is known.
+
+    `cached_tokens` is the part of the prompt that was reused, `written_tokens` the part that was stored for reuse at a
+    price of its own, `reasoning_tokens` the part of the completion that was reasoning.
+    """
 
     prompt_tokens: int = 0
     cached_tokens: int = 0
     completion_tokens: int = 0
+    written_tokens: int = 0
+    reasoning_tokens: int = 0
+    cost: float | None = None
 
     def __add__(self, other: Usage) -> Usage:
-        """Return the sum, field by field."""
+        """Return the sum, field by field; the known costs are summed."""
+        known = [cost for cost in (self.cost, other.cost) if cost is not None]
         return Usage(
             self.prompt_tokens + other.prompt_tokens,
             self.cached_tokens + other.cached_tokens,
             self.completion_tokens + other.completion_tokens,
+            self.written_tokens + other.written_tokens,
+            self.reasoning_tokens + other.reasoning_tokens,
+            sum(known) if known else None,
         )

@@ -128,7 +128,7 @@ class AgentLoop:
             calls = self._with_ids(tuple(own_spelling(call, tools) for call in reply.tool_calls))
             self._spoilt = bool(reply.problem) or anomaly is not None
             if calls or _says_something(reply):
-                self._history.append(Message("assistant", reply.text, calls))
+                self._history.append(Message("assistant", reply.text, calls, carried=reply.carried))
             if calls:
                 anomaly = await self._call_tools(calls) or anomaly
                 self._tell(await self._after_tools())

@@ -51,6 +51,7 @@ class Assembler:
     """Assembles one reply: feed it the chunks in order; `finish` returns the reply once the stream has ended."""
 
     def __init__(self, where: Endpoint) -> None:
+        self.ended = False  # the end is an event of its own, `[DONE]`, after usage and timings
         self.finish_reason = ""
         self.model = ""
         self._where = where

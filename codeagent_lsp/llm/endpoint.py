@@ -16,6 +16,8 @@ from codeagent_lsp.errors import ModelRejected, ModelUnreachable
 
 CONNECT_SECONDS = 10.0
 SILENCE_SECONDS = 60.0
+KEEP_SECONDS = 600.0
+"""How long an idle connection is kept for the next call, which may come after a long command."""
 
 _NO_USER = "a user name or password does not belong there, use model.apiKey"
 _ENDINGS = ("/chat/completions", "/completions", "/models")
@@ -78,6 +80,7 @@ def open_client(where: Endpoint, limits: TimeLimits) -> httpx.AsyncClient:
         return httpx.AsyncClient(
             headers=where.headers(),
             timeout=httpx.Timeout(None, connect=limits.connect, pool=limits.connect),
+            limits=httpx.Limits(keepalive_expiry=KEEP_SECONDS),
             follow_redirects=False,
             trust_env=not where.loopback,
             verify=where.root.startswith("https:"),  # loading the certificates is slow, and http does not need them

@@ -61,7 +61,7 @@ class TextChunk:
 
 @dataclass(frozen=True, slots=True)
 class ReasoningChunk:
-    """A piece of the model's reasoning; watched by the guards, never sent back."""
+    """A piece of the model's reasoning as text; watched by the guards."""
 
     text: str
 
@@ -73,7 +73,7 @@ class Reply:
     `problem` says in plain English what was wrong with a tool call that could not be understood; the loop
     returns it to the model. `unusable` are those calls, as they were written. `unclear` tells that they may be an
     example in an answer: said again, the text is the answer. `timings` are the server's own numbers where it gives them
-    (milliseconds).
+    (milliseconds). `carried` belongs into the message that the reply becomes (`llm/carried.py`).
     """
 
     text: str
@@ -85,6 +85,7 @@ class Reply:
     unusable: tuple[ToolCall, ...] = ()
     unclear: bool = False
     timings: dict[str, float] = field(default_factory=dict)
+    carried: str = ""
 
 
 StreamItem = TextChunk | ReasoningChunk | Reply

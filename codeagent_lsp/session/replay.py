@@ -46,13 +46,22 @@ def message_to_dict(message: Message) -> dict[str, Any]:
         data["tool_call_id"] = message.tool_call_id
     if message.name:
         data["name"] = message.name
+    if message.carried:
+        data["carried"] = message.carried
     return data
 
 
 def message_from_dict(data: Mapping[str, Any]) -> Message:
     """Return the message that `message_to_dict` stored."""
     calls = tuple(ToolCall(call["name"], call["arguments"], call["id"]) for call in data.get("tool_calls", ()))
-    return Message(data["role"], data["content"], calls, data.get("tool_call_id", ""), data.get("name", ""))
+    return Message(
+        data["role"],
+        data["content"],
+        calls,
+        data.get("tool_call_id", ""),
+        data.get("name", ""),
+        data.get("carried", ""),
+    )
 
 
 def _absorb(session: Session, event: events.Event) -> None:

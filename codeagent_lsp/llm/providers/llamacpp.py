@@ -15,7 +15,8 @@ from codeagent_lsp.errors import ModelStreamBroken, ModelTimeout, ModelUnreachab
 from codeagent_lsp.llm import failures, sse, wire
 from codeagent_lsp.llm.endpoint import Endpoint, TimeLimits
 from codeagent_lsp.llm.model import ModelInfo, ModelRequest, StreamItem
-from codeagent_lsp.llm.providers.openai import OpenAIModel, estimate_tokens, fetch_json, json_object
+from codeagent_lsp.llm.providers.http_model import estimate_tokens, json_object
+from codeagent_lsp.llm.providers.openai import OpenAIModel, fetch_json
 from codeagent_lsp.llm.retry import RetryPolicy
 from codeagent_lsp.llm.sse import Clock
 

@@ -12,8 +12,8 @@ import pytest
 from codeagent_lsp.errors import ContextOverflow, ModelStreamBroken, ModelUnreachable
 from codeagent_lsp.llm.endpoint import endpoint
 from codeagent_lsp.llm.model import ModelInfo, ModelRequest
+from codeagent_lsp.llm.providers.http_model import estimate_tokens
 from codeagent_lsp.llm.providers.llamacpp import LlamaCppModel
-from codeagent_lsp.llm.providers.openai import estimate_tokens
 from codeagent_lsp.messages import Message
 from tests.faults import model_server as rig
 from tests.faults.model_server import ModelServer, Script

@@ -1,0 +1,241 @@
+"""What models over HTTP have in common: one streaming POST per call, retries, one connection for many calls.
+
+A provider says where to post, what, and how the pieces of the answer become a `Reply`. Not here: any provider's format
+(the other modules), errors (`llm/failures.py`), limits of a stream (`llm/sse.py`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing, asynccontextmanager
+from functools import partial
+from typing import Any, Protocol
+
+import httpx
+
+from codeagent_lsp.errors import ModelError, ModelRejected, ModelStreamBroken
+from codeagent_lsp.llm import failures, retry, sse, wire
+from codeagent_lsp.llm.endpoint import Endpoint, TimeLimits, open_client
+from codeagent_lsp.llm.model import ModelInfo, ModelRequest, ReasoningChunk, Reply, StreamItem, TextChunk
+from codeagent_lsp.llm.retry import RetryPolicy
+from codeagent_lsp.llm.sse import Clock
+
+LINGER_SECONDS = 0.1
+"""How long a server may take to end a response whose reply is complete; its connection is closed after that."""
+
+_JSON_BODY_LIMIT = 8 * 1024 * 1024
+
+
+class Assembler(Protocol):
+    """Makes one reply of the objects of a stream. `ended` once the reply is complete, `model` the name that served."""
+
+    ended: bool
+    model: str
+
+    def feed(self, chunk: Mapping[str, Any]) -> list[TextChunk | ReasoningChunk]:
+        """Return what can be shown of one object. Raises ModelError if it carries one, or the reply is too long."""
+
+    def flush(self) -> list[TextChunk | ReasoningChunk]:
+        """Return what was held back."""
+
+    def finish(self, *, done_marker: bool) -> Reply:
+        """Return the reply. Raises ModelStreamBroken when the stream was cut."""
+
+
+class HttpModel:
+    """One model of one server. `max_tokens` is the limit for requests that name none, `effort` how much it may think.
+
+    `OPTIONAL` are parameters that a server may refuse: left out, or sent under the other name, from the second try on.
+    """
+
+    OPTIONAL: Mapping[str, str] = {}
+
+    def __init__(
+        self,
+        where: Endpoint,
+        info: ModelInfo,
+        *,
+        limits: TimeLimits | None = None,
+        policy: RetryPolicy | None = None,
+        max_tokens: int | None = None,
+        effort: str = "auto",
+    ) -> None:
+        self.served_model = ""
+        self._where = where
+        self._info = info
+        self._limits = limits or TimeLimits()
+        self._policy = policy or RetryPolicy()
+        self._max_tokens = max_tokens
+        self._effort = effort
+        self._refused: set[str] = set()
+        self._lingers = False
+        self._client = open_client(where, self._limits)
+
+    @property
+    def info(self) -> ModelInfo:
+        """The model's name, provider, URL and capabilities."""
+        return self._info
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamItem, None]:
+        """Yield the answer; transient failures are retried before the first item, an empty answer once."""
+        once = partial(self._exchange, request)
+        patient = partial(retry.patient, once, self._policy)
+        async with aclosing(retry.answered(patient, self._info.name)) as items:
+            async for item in items:
+                yield item
+
+    async def count_tokens(self, text: str) -> int:
+        """Return a conservative estimate."""
+        return estimate_tokens(text)
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._client.aclose()
+
+    def _url(self) -> str:
+        raise NotImplementedError
+
+    def _body(self, request: ModelRequest) -> dict[str, Any]:
+        raise NotImplementedError
+
+    def _assembler(self) -> Assembler:
+        raise NotImplementedError
+
+    async def _missing(self, error: ModelError) -> ModelError:
+        """Return the error for a model that the server does not know, perhaps with those that it has."""
+        return error
+
+    def _acceptable(self, body: dict[str, Any]) -> dict[str, Any]:
+        """Return the body without the parameters that this server has rejected before."""
+        for option in self._refused & body.keys():
+            value = body.pop(option)
+            if self.OPTIONAL[option]:
+                body[self.OPTIONAL[option]] = value
+        return body
+
+    async def _exchange(self, request: ModelRequest) -> AsyncGenerator[StreamItem, None]:
+        """Yield one exchange; it is repeated at once without an optional parameter that the server rejects."""
+        while True:
+            body = self._acceptable(self._body(request))
+            try:
+                async with aclosing(self._reply(body)) as items:
+                    async for item in items:
+                        yield item
+                return
+            except ModelRejected as error:
+                if not self._learn(error, body):
+                    raise
+
+    def _learn(self, error: ModelError, body: dict[str, Any]) -> bool:
+        reason = str(error.values.get("reason", "")) if error.key == "model.rejected" else ""
+        refused = {option for option in self.OPTIONAL if option in reason and option in body}
+        self._refused |= refused
+        return bool(refused)
+
+    async def _reply(self, body: dict[str, Any], url: str = "") -> AsyncGenerator[StreamItem, None]:
+        clock = Clock.start(self._limits)
+        assembler = self._assembler()
+        async with self._post(url or self._url(), body, clock) as response:
+            source = self._whole(response) if _is_json(response) else self._events(response, clock)
+            done = False
+            async with aclosing(source) as events:
+                async for data in events:
+                    done = data.strip() == "[DONE]"
+                    for item in [] if done else assembler.feed(self._chunk(data)):
+                        yield item
+                    if done := done or assembler.ended:
+                        await self._drain(events)
+                        break
+        for item in assembler.flush():
+            yield item
+        reply = assembler.finish(done_marker=done)
+        self.served_model = assembler.model or self.served_model
+        yield reply
+
+    async def _events(self, response: httpx.Response, clock: Clock) -> AsyncGenerator[str, None]:
+        """Yield the objects of a stream as text. Raises ModelStreamBroken when there was none."""
+        async with aclosing(sse.events(response, self._where, self._limits, clock)) as events:
+            async for data in events:
+                yield data
+        if not clock.started:
+            raise ModelStreamBroken("model.stream_cut", url=self._where.root)
+
+    async def _drain(self, events: AsyncGenerator[str, None]) -> None:
+        """Read a response to its end, so that its connection serves the next call; a server that lingers loses it."""
+        if self._lingers:
+            return
+        try:
+            async with asyncio.timeout(LINGER_SECONDS):
+                async for _ in events:
+                    pass
+        except (TimeoutError, ModelError):
+            self._lingers = True
+
+    async def _whole(self, response: httpx.Response) -> AsyncGenerator[str, None]:
+        """Yield the one object of a response that is no stream, from a server that ignores `stream`."""
+        raw = await sse.read_body(response, self._where, self._limits, _JSON_BODY_LIMIT)
+        text = raw.decode("utf-8", "replace")
+        value = json_object(text)
+        if value is None:
+            raise ModelStreamBroken("model.stream_cut", url=self._where.root)
+        yield text
+        if value.get("choices"):
+            yield "[DONE]"
+
+    def _chunk(self, data: str) -> dict[str, Any]:
+        """Parse the object of one event. Anything else (a ping) is empty.
+
+        Broken objects raise ModelStreamBroken, as a piece of the answer could be missing.
+        """
+        value = json_object(data)
+        if value is None and data.lstrip().startswith("{"):
+            raise ModelStreamBroken("model.stream_error", url=self._where.root, reason="a chunk is not JSON")
+        return value or {}
+
+    @asynccontextmanager
+    async def _post(self, url: str, body: dict[str, Any], clock: Clock) -> AsyncGenerator[httpx.Response, None]:
+        """Send a request and yield the open response, headers read. Failures up to there raise ModelError."""
+        headers = {"Content-Type": "application/json", "Accept": "text/event-stream, application/json"}
+        request = self._client.build_request("POST", url, content=wire.encode(body), headers=headers)
+        try:
+            async with asyncio.timeout_at(clock.deadline):
+                response = await self._client.send(request, stream=True)
+        except TimeoutError as error:
+            raise sse.silence(self._where, self._limits, clock) from error
+        except (httpx.HTTPError, httpx.StreamError, httpx.InvalidURL) as error:
+            raise failures.from_exception(error, self._where, self._limits) from error
+        try:
+            if response.status_code != 200:
+                raise await self._refusal(response)
+            if "html" in response.headers.get("content-type", ""):
+                raise ModelStreamBroken("model.stream_garbled", url=self._where.root, reason="an HTML page")
+            yield response
+        finally:
+            await response.aclose()
+
+    async def _refusal(self, response: httpx.Response) -> ModelError:
+        body = await sse.read_body(response, self._where, self._limits, failures.BODY_LIMIT)
+        error = failures.from_response(response.status_code, response.headers, body, self._where)
+        return await self._missing(error) if error.key == "model.unknown" else error
+
+
+def json_object(data: str | bytes) -> dict[str, Any] | None:
+    """Return the JSON object in `data`; None when it is anything else."""
+    try:
+        value = json.loads(data)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def estimate_tokens(text: str) -> int:
+    """Estimate the tokens of `text` for any tokenizer, rather too many: 1 per 3 ASCII, 5 per 4 other characters."""
+    ascii_count = sum(1 for c in text if c.isascii())
+    return -(-ascii_count // 3) + -(-(len(text) - ascii_count) * 5 // 4)
+
+
+def _is_json(response: httpx.Response) -> bool:
+    kind = response.headers.get("content-type", "")
+    return "json" in kind and "ndjson" not in kind
