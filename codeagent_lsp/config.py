@@ -75,6 +75,9 @@ class ModelSettings:
         "auto", "How the model calls tools; `auto` probes once per model and remembers."
     )
     temperature: float = _setting(0.0, "Sampling temperature.", minimum=0, maximum=2)
+    effort: Literal["auto", "none", "low", "medium", "high"] = _setting(
+        "auto", "How much a model that can reason does so, in its provider's terms; `auto` leaves it to the provider."
+    )
     max_tokens: int | Auto = _setting("auto", "Most tokens of one reply.", minimum=1)
     context_window: int | Auto = _setting("auto", "Size of the model's window in tokens.", minimum=1024)
     timeout_seconds: int = _setting(

@@ -7,6 +7,7 @@ servers (`providers/discovery.py`), probing (`probe.py`).
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,12 +18,14 @@ from codeagent_lsp.errors import ModelNotFound
 from codeagent_lsp.llm import probe, weights
 from codeagent_lsp.llm.calls.toolcalling import ToolCallingModel
 from codeagent_lsp.llm.endpoint import SILENCE_SECONDS, Endpoint, TimeLimits, endpoint
+from codeagent_lsp.llm.facts import HOSTED_WINDOW, LOCAL_WINDOW, Facts, combine
 from codeagent_lsp.llm.model import Model, ModelInfo, ToolCalling
 from codeagent_lsp.llm.providers import discovery
 from codeagent_lsp.llm.providers.embedded import CONTEXT_WINDOW, EmbeddedModel, engine_installed
+from codeagent_lsp.llm.providers.kinds import KINDS, kind_of
 from codeagent_lsp.llm.providers.llamacpp import LlamaCppModel, Props, read_props
-from codeagent_lsp.llm.providers.openai import OpenAIModel, model_entries
 from codeagent_lsp.llm.providers.openai import list_models as names_at
+from codeagent_lsp.llm.providers.openai import model_entries
 from codeagent_lsp.llm.providers.scripted import load_script
 
 MOST_SLOTS = 2
@@ -73,11 +76,16 @@ async def _backend(settings: ModelSettings, around: Surroundings) -> Model:
             return load_script(Path(settings.name or ""))
         case "embedded":
             return _embedded(settings, around)
-        case "openai" | "llamacpp" if not settings.base_url:
-            return await _discovered(settings, around)
-        case "auto" if not settings.base_url:
-            return await _discovered(settings, around)
-    return await _server(settings, endpoint(settings.base_url or "", settings.api_key))
+    home = settings.base_url or (KINDS[settings.provider].home if settings.provider in KINDS else "")
+    if not home:
+        return await _discovered(settings, around)
+    return await _server(settings, endpoint(home, settings.api_key or _vendor_key(home)))
+
+
+def _vendor_key(url: str) -> str | None:
+    """Return the key that the environment has for a vendor's own address."""
+    kind = KINDS.get(kind_of(url))
+    return os.environ.get(kind.key) if kind and kind.key else None
 
 
 async def _discovered(settings: ModelSettings, around: Surroundings) -> Model:
@@ -97,29 +105,37 @@ async def _discovered(settings: ModelSettings, around: Surroundings) -> Model:
 async def _server(settings: ModelSettings, where: Endpoint) -> Model:
     quick = _limits(settings, quick=True)
     props, entries = await asyncio.gather(read_props(where, quick), model_entries(where, quick), return_exceptions=True)
-    if isinstance(props, BaseException) or settings.provider == "openai":
+    kind = settings.provider if settings.provider != "auto" else kind_of(where.root)
+    if isinstance(props, BaseException) or kind not in ("", "llamacpp"):
         props = None
     if isinstance(entries, BaseException):
         if props is None:
             raise entries
         entries = []
-    info = _info(settings, where, props, entries)
+    kind = kind or ("llamacpp" if props else "openai")
+    info = _info(settings, kind, where, props, entries)
     limits = _limits(settings)
     longest = settings.max_tokens if isinstance(settings.max_tokens, int) else None
-    if settings.provider == "llamacpp" or props is not None:
+    if kind == "llamacpp":
         return LlamaCppModel(where, info, api_mode=settings.api_mode, limits=limits, max_tokens=longest)
-    return OpenAIModel(where, info, limits=limits, max_tokens=longest)
+    return KINDS[kind].load()(where, info, limits=limits, max_tokens=longest, effort=settings.effort)
 
 
-def _info(settings: ModelSettings, where: Endpoint, props: Props | None, entries: list[dict[str, Any]]) -> ModelInfo:
+def _info(
+    settings: ModelSettings, kind: str, where: Endpoint, props: Props | None, entries: list[dict[str, Any]]
+) -> ModelInfo:
     name = settings.name or _choose(where, props, entries)
     entry = next((entry for entry in entries if entry["id"] == name), {})
-    window = props.context_window if props else _window(entry)
-    if isinstance(settings.context_window, int):
-        window = settings.context_window
-    provider = "llamacpp" if props else "openai"
+    set_by_user = settings.context_window if isinstance(settings.context_window, int) else None
+    facts = combine(
+        [
+            ("setting", Facts(context_window=set_by_user)),
+            ("server", Facts(context_window=props.context_window if props else _window(entry))),
+            ("assumed", Facts(context_window=LOCAL_WINDOW if where.loopback else HOSTED_WINDOW)),
+        ]
+    )
     slots = min(props.slots, MOST_SLOTS) if props else 1
-    return ModelInfo(name, provider, url=where.root, context_window=window, slots=slots)
+    return ModelInfo(name, kind, url=where.root, facts=facts, slots=slots)
 
 
 def _choose(where: Endpoint, props: Props | None, entries: list[dict[str, Any]]) -> str:

@@ -10,6 +10,7 @@ from collections.abc import AsyncGenerator
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
+from codeagent_lsp.llm.facts import LOCAL_WINDOW, KnownFacts
 from codeagent_lsp.messages import Message, ToolCall, ToolSpec, Usage
 
 FinishReason = Literal["stop", "length", "tool_calls"]
@@ -20,16 +21,27 @@ ToolCalling = Literal["native", "constrained", "text"]
 class ModelInfo:
     """The model's name, provider, URL and capabilities.
 
-    `context_window` is in tokens, None when the endpoint does not say; `slots` is how many requests it
-    serves in parallel without slowing each other down, as far as known.
+    `facts` are what is known of it and from where; `slots` is how many requests the server handles in parallel without
+    slowing each other down, as far as known.
     """
 
     name: str
     provider: str
     url: str = ""
-    context_window: int | None = None
+    facts: KnownFacts = field(default_factory=KnownFacts)
     tool_calling: ToolCalling = "text"
     slots: int = 1
+
+    @property
+    def context_window(self) -> int | None:
+        """Return the window in tokens, as far as known or assumed."""
+        return self.facts.context_window
+
+    @property
+    def known_small(self) -> bool:
+        """Return whether the window is known, not only assumed, to be small: prompt and tools are then kept short."""
+        window = self.facts.context_window
+        return window is not None and window <= LOCAL_WINDOW and self.facts.sources.get("context_window") != "assumed"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """Server-sent events (WHATWG HTML) from an HTTP response, bounded in time and size.
 
 httpx-sse splits the lines (at CR, LF, CRLF only, never at U+2028 as `Response.iter_lines` does) and joins the
-fields; this module adds limits. Not here: the content of the events (`deltas.py`).
+fields; this module adds limits. Streams of lines are read here too. Not here: the content of the events (`deltas.py`).
 """
 
 from __future__ import annotations
@@ -54,6 +54,19 @@ async def events(
             if event.data:
                 clock.started = True
                 yield event.data
+
+
+async def lines(
+    response: httpx.Response, where: Endpoint, limits: TimeLimits, clock: Clock
+) -> AsyncGenerator[str, None]:
+    """Yield each line that is not empty, of a stream of one JSON object a line. Errors as for `events`."""
+    held = b""
+    async with aclosing(_bounded_bytes(response, where, limits, clock)) as chunks:
+        async for chunk in chunks:
+            *whole, held = (held + chunk).split(b"\n")
+            for line in filter(bytes.strip, whole):
+                clock.started = True
+                yield line.decode("utf-8", "replace")
 
 
 async def read_body(response: httpx.Response, where: Endpoint, limits: TimeLimits, limit: int) -> bytes:

@@ -16,6 +16,7 @@ from codeagent_lsp.agent.loop import ANOTHER_TRY, CUT, EMPTY, AgentLoop, LoopLim
 from codeagent_lsp.config import Settings
 from codeagent_lsp.errors import ContextOverflow, ModelBusy, ModelReplyInvalid, ModelStreamBroken, ModelTimeout
 from codeagent_lsp.llm.calls.toolcalling import ToolCallingModel
+from codeagent_lsp.llm.facts import window_known
 from codeagent_lsp.llm.model import Model, ModelInfo, ModelRequest, Reply, StreamItem, TextChunk
 from codeagent_lsp.llm.providers.scripted import ScriptedModel, ScriptedReply
 from codeagent_lsp.messages import Message, ToolCall
@@ -315,7 +316,7 @@ class Replies:
     def __init__(self, replies: list[Reply]) -> None:
         self.replies = replies
         self.requests: list[ModelRequest] = []
-        self.info = ModelInfo("replies", "fake", context_window=8192)
+        self.info = ModelInfo("replies", "fake", facts=window_known(8192))
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamItem, None]:
         self.requests.append(request)

@@ -13,6 +13,7 @@ import pytest
 
 from codeagent_lsp import events
 from codeagent_lsp.config import Settings, ShellSettings
+from codeagent_lsp.llm.facts import window_known
 from codeagent_lsp.llm.model import ModelInfo
 from codeagent_lsp.llm.providers.scripted import ScriptedModel
 from codeagent_lsp.session.replay import replay
@@ -24,7 +25,7 @@ from tests.session.fakes import World, assert_well_formed, call, calls, say, unt
 from tests.session.plan.plans import BUSY, RETRY, create, step
 from tests.session.stepping import Steps, cancelled_at
 
-SMALL = ModelInfo("s", "scripted", context_window=8192, tool_calling="native")
+SMALL = ModelInfo("s", "scripted", facts=window_known(8192), tool_calling="native")
 BIG = "".join(f"line {number} of a file with much to read in it\n" for number in range(120))
 ASK = call("AskUser", questions=[{"text": "Which?", "options": ["red", "blue"]}])
 EDIT = calls(call("edit_file", path="a.py", old_str="x = 1", new_str="x = 2"))

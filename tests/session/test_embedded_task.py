@@ -18,6 +18,7 @@ from codeagent_lsp import events
 from codeagent_lsp.config import ModelSettings, Settings
 from codeagent_lsp.llm import weights
 from codeagent_lsp.llm.factory import open_model
+from codeagent_lsp.llm.facts import window_known
 from codeagent_lsp.llm.model import ModelInfo, ModelRequest
 from codeagent_lsp.llm.providers.embedded import CONTEXT_WINDOW, engine_installed
 from codeagent_lsp.llm.providers.scripted import ScriptedModel, ScriptedReply
@@ -109,7 +110,7 @@ async def test_a_planned_run_begins_every_prompt_with_the_one_before(tmp_path: P
         before, after = CHANGES["orders.py"][name]
         edit = call("edit_file", path="orders.py", old_str=f"{name} = {before}", new_str=f"{name} = {after}")
         replies += [calls(call("grep", pattern=name, path="orders.py")), calls(edit), say(f"{name} is changed.")]
-    info = ModelInfo("small", "scripted", context_window=CONTEXT_WINDOW, tool_calling="native")
+    info = ModelInfo("small", "scripted", facts=window_known(CONTEXT_WINDOW), tool_calling="native")
     model = made.models["model"] = WatchedModel(ScriptedModel(replies, info=info))
     assert (await done(made, TASK)).status == "completed"
     assert len(model.asked) == 7

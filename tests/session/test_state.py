@@ -8,6 +8,7 @@ from pathlib import Path
 from codeagent_lsp import events
 from codeagent_lsp.agent.context.focus import rendered
 from codeagent_lsp.config import Settings
+from codeagent_lsp.llm.facts import window_known
 from codeagent_lsp.llm.model import ModelInfo
 from codeagent_lsp.llm.providers.scripted import ScriptedModel
 from codeagent_lsp.session.conversation.focusing import Focusing
@@ -140,7 +141,7 @@ async def test_after_a_compaction_a_file_stands_there_as_it_is_now(tmp_path: Pat
         other.open(f"f{number}.py", "much = 'to read'\n" * 200)
     session = other.manager.resume(made.manager.current().session_id)
     reads = [calls(call("read_file", path=f"f{number}.py", start_line=1)) for number in range(12)]
-    small = ModelInfo("s", "scripted", context_window=8192, tool_calling="native")
+    small = ModelInfo("s", "scripted", facts=window_known(8192), tool_calling="native")
     other.models["model"] = model = ScriptedModel([*reads, say()], info=small)
     await other.run("more", session.session_id)
     assert other.of(events.ContextCompacted)

@@ -19,6 +19,7 @@ from pathlib import Path
 
 from codeagent_lsp.errors import ModelNotFound, ModelUnreachable
 from codeagent_lsp.llm.endpoint import TimeLimits, endpoint
+from codeagent_lsp.llm.facts import window_known
 from codeagent_lsp.llm.model import ModelInfo, ModelRequest, StreamItem
 from codeagent_lsp.llm.providers.llamacpp import LlamaCppModel
 from codeagent_lsp.llm.retry import RetryPolicy
@@ -46,7 +47,7 @@ class EmbeddedModel:
         max_tokens: int | None = None,
     ) -> None:
         self._weights = weights
-        self._info = ModelInfo(weights.stem, "embedded", context_window=context_window, tool_calling="text")
+        self._info = ModelInfo(weights.stem, "embedded", facts=window_known(context_window), tool_calling="text")
         self._limits = limits or TimeLimits()
         self._policy = policy
         self._max_tokens = max_tokens

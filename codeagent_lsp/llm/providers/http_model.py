@@ -1,31 +1,23 @@
 """What models over HTTP have in common: one streaming POST per call, retries, one connection for many calls.
 
 A provider says where to post, what, and how the pieces of the answer become a `Reply`. Not here: any provider's format
-(the other modules), errors (`llm/failures.py`), limits of a stream (`llm/sse.py`).
+(the other modules), the connections (`llm/exchange.py`).
 """
 
 from __future__ import annotations
 
-import asyncio
-import json
 from collections.abc import AsyncGenerator, Mapping
-from contextlib import aclosing, asynccontextmanager
+from contextlib import aclosing
 from functools import partial
 from typing import Any, Protocol
 
-import httpx
-
-from codeagent_lsp.errors import ModelError, ModelRejected, ModelStreamBroken
-from codeagent_lsp.llm import failures, retry, sse, wire
-from codeagent_lsp.llm.endpoint import Endpoint, TimeLimits, open_client
+from codeagent_lsp.errors import ModelError, ModelNotFound, ModelRejected, ModelStreamBroken
+from codeagent_lsp.llm import retry
+from codeagent_lsp.llm.endpoint import Endpoint, TimeLimits
+from codeagent_lsp.llm.exchange import DONE, Exchange, json_object
 from codeagent_lsp.llm.model import ModelInfo, ModelRequest, ReasoningChunk, Reply, StreamItem, TextChunk
 from codeagent_lsp.llm.retry import RetryPolicy
 from codeagent_lsp.llm.sse import Clock
-
-LINGER_SECONDS = 0.1
-"""How long a server may take to end a response whose reply is complete; its connection is closed after that."""
-
-_JSON_BODY_LIMIT = 8 * 1024 * 1024
 
 
 class Assembler(Protocol):
@@ -70,8 +62,7 @@ class HttpModel:
         self._max_tokens = max_tokens
         self._effort = effort
         self._refused: set[str] = set()
-        self._lingers = False
-        self._client = open_client(where, self._limits)
+        self._http = Exchange(where, self._limits, self._headers())
 
     @property
     def info(self) -> ModelInfo:
@@ -92,7 +83,11 @@ class HttpModel:
 
     async def close(self) -> None:
         """Close the connections."""
-        await self._client.aclose()
+        await self._http.close()
+
+    def _headers(self) -> dict[str, str]:
+        """Return the headers of every request, besides those of the endpoint."""
+        return {}
 
     def _url(self) -> str:
         raise NotImplementedError
@@ -127,6 +122,8 @@ class HttpModel:
             except ModelRejected as error:
                 if not self._learn(error, body):
                     raise
+            except ModelNotFound as error:
+                raise (await self._missing(error) if error.key == "model.unknown" else error) from None
 
     def _learn(self, error: ModelError, body: dict[str, Any]) -> bool:
         reason = str(error.values.get("reason", "")) if error.key == "model.rejected" else ""
@@ -137,52 +134,23 @@ class HttpModel:
     async def _reply(self, body: dict[str, Any], url: str = "") -> AsyncGenerator[StreamItem, None]:
         clock = Clock.start(self._limits)
         assembler = self._assembler()
-        async with self._post(url or self._url(), body, clock) as response:
-            source = self._whole(response) if _is_json(response) else self._events(response, clock)
-            done = False
-            async with aclosing(source) as events:
-                async for data in events:
-                    done = data.strip() == "[DONE]"
-                    for item in [] if done else assembler.feed(self._chunk(data)):
-                        yield item
-                    if done := done or assembler.ended:
-                        await self._drain(events)
-                        break
+        done = False
+        async with (
+            self._http.post(url or self._url(), body, clock) as response,
+            aclosing(self._http.objects(response, clock)) as objects,
+        ):
+            async for data in objects:
+                done = data.strip() == DONE
+                for item in [] if done else assembler.feed(self._chunk(data)):
+                    yield item
+                if done := done or assembler.ended:
+                    await self._http.drain(objects)
+                    break
         for item in assembler.flush():
             yield item
         reply = assembler.finish(done_marker=done)
         self.served_model = assembler.model or self.served_model
         yield reply
-
-    async def _events(self, response: httpx.Response, clock: Clock) -> AsyncGenerator[str, None]:
-        """Yield the objects of a stream as text. Raises ModelStreamBroken when there was none."""
-        async with aclosing(sse.events(response, self._where, self._limits, clock)) as events:
-            async for data in events:
-                yield data
-        if not clock.started:
-            raise ModelStreamBroken("model.stream_cut", url=self._where.root)
-
-    async def _drain(self, events: AsyncGenerator[str, None]) -> None:
-        """Read a response to its end, so that its connection serves the next call; a server that lingers loses it."""
-        if self._lingers:
-            return
-        try:
-            async with asyncio.timeout(LINGER_SECONDS):
-                async for _ in events:
-                    pass
-        except (TimeoutError, ModelError):
-            self._lingers = True
-
-    async def _whole(self, response: httpx.Response) -> AsyncGenerator[str, None]:
-        """Yield the one object of a response that is no stream, from a server that ignores `stream`."""
-        raw = await sse.read_body(response, self._where, self._limits, _JSON_BODY_LIMIT)
-        text = raw.decode("utf-8", "replace")
-        value = json_object(text)
-        if value is None:
-            raise ModelStreamBroken("model.stream_cut", url=self._where.root)
-        yield text
-        if value.get("choices"):
-            yield "[DONE]"
 
     def _chunk(self, data: str) -> dict[str, Any]:
         """Parse the object of one event. Anything else (a ping) is empty.
@@ -194,48 +162,8 @@ class HttpModel:
             raise ModelStreamBroken("model.stream_error", url=self._where.root, reason="a chunk is not JSON")
         return value or {}
 
-    @asynccontextmanager
-    async def _post(self, url: str, body: dict[str, Any], clock: Clock) -> AsyncGenerator[httpx.Response, None]:
-        """Send a request and yield the open response, headers read. Failures up to there raise ModelError."""
-        headers = {"Content-Type": "application/json", "Accept": "text/event-stream, application/json"}
-        request = self._client.build_request("POST", url, content=wire.encode(body), headers=headers)
-        try:
-            async with asyncio.timeout_at(clock.deadline):
-                response = await self._client.send(request, stream=True)
-        except TimeoutError as error:
-            raise sse.silence(self._where, self._limits, clock) from error
-        except (httpx.HTTPError, httpx.StreamError, httpx.InvalidURL) as error:
-            raise failures.from_exception(error, self._where, self._limits) from error
-        try:
-            if response.status_code != 200:
-                raise await self._refusal(response)
-            if "html" in response.headers.get("content-type", ""):
-                raise ModelStreamBroken("model.stream_garbled", url=self._where.root, reason="an HTML page")
-            yield response
-        finally:
-            await response.aclose()
-
-    async def _refusal(self, response: httpx.Response) -> ModelError:
-        body = await sse.read_body(response, self._where, self._limits, failures.BODY_LIMIT)
-        error = failures.from_response(response.status_code, response.headers, body, self._where)
-        return await self._missing(error) if error.key == "model.unknown" else error
-
-
-def json_object(data: str | bytes) -> dict[str, Any] | None:
-    """Return the JSON object in `data`; None when it is anything else."""
-    try:
-        value = json.loads(data)
-    except (ValueError, RecursionError):
-        return None
-    return value if isinstance(value, dict) else None
-
 
 def estimate_tokens(text: str) -> int:
     """Estimate the tokens of `text` for any tokenizer, rather too many: 1 per 3 ASCII, 5 per 4 other characters."""
     ascii_count = sum(1 for c in text if c.isascii())
     return -(-ascii_count // 3) + -(-(len(text) - ascii_count) * 5 // 4)
-
-
-def _is_json(response: httpx.Response) -> bool:
-    kind = response.headers.get("content-type", "")
-    return "json" in kind and "ndjson" not in kind

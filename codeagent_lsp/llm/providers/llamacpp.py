@@ -14,8 +14,9 @@ from typing import Any, Literal
 from codeagent_lsp.errors import ModelStreamBroken, ModelTimeout, ModelUnreachable
 from codeagent_lsp.llm import failures, sse, wire
 from codeagent_lsp.llm.endpoint import Endpoint, TimeLimits
+from codeagent_lsp.llm.exchange import json_object
 from codeagent_lsp.llm.model import ModelInfo, ModelRequest, StreamItem
-from codeagent_lsp.llm.providers.http_model import estimate_tokens, json_object
+from codeagent_lsp.llm.providers.http_model import estimate_tokens
 from codeagent_lsp.llm.providers.openai import OpenAIModel, fetch_json
 from codeagent_lsp.llm.retry import RetryPolicy
 from codeagent_lsp.llm.sse import Clock
@@ -107,7 +108,7 @@ class LlamaCppModel(OpenAIModel):
         """Return the JSON object that a small POST gives; None when it gives none. Unreachable servers raise."""
         limits = TimeLimits(self._limits.connect, min(self._limits.first, _CALL_SECONDS), _CALL_SECONDS)
         try:
-            async with self._post(f"{self._where.root}{path}", body, Clock.start(limits)) as response:
+            async with self._http.post(f"{self._where.root}{path}", body, Clock.start(limits)) as response:
                 raw = await sse.read_body(response, self._where, limits, failures.BODY_LIMIT * 64)
             return json_object(raw)
         except (ModelTimeout, ModelStreamBroken):

@@ -16,8 +16,9 @@ from codeagent_lsp.errors import ModelError, ModelNotFound, ModelTimeout
 from codeagent_lsp.llm import failures, sse, wire
 from codeagent_lsp.llm.deltas import Assembler
 from codeagent_lsp.llm.endpoint import Endpoint, TimeLimits, open_client
+from codeagent_lsp.llm.exchange import json_object
 from codeagent_lsp.llm.model import ModelRequest
-from codeagent_lsp.llm.providers.http_model import HttpModel, json_object
+from codeagent_lsp.llm.providers.http_model import HttpModel
 
 
 class OpenAIModel(HttpModel):

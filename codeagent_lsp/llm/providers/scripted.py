@@ -26,6 +26,7 @@ from codeagent_lsp.errors import (
     ModelStreamBroken,
     ModelTimeout,
 )
+from codeagent_lsp.llm.facts import window_known
 from codeagent_lsp.llm.model import ModelInfo, ModelRequest, ReasoningChunk, Reply, StreamItem, TextChunk
 from codeagent_lsp.messages import Message, ToolCall, Usage
 
@@ -64,7 +65,9 @@ class ScriptedModel:
         self.closed = False
         self._replies = tuple(replies)
         self._loop = loop
-        self._info = info or ModelInfo("scripted", "scripted", context_window=CONTEXT_WINDOW, tool_calling="native")
+        self._info = info or ModelInfo(
+            "scripted", "scripted", facts=window_known(CONTEXT_WINDOW), tool_calling="native"
+        )
 
     @property
     def info(self) -> ModelInfo:

@@ -67,6 +67,7 @@ export const SETTINGS: readonly { readonly key: string; readonly restricted: boo
   { key: "model.apiMode", restricted: false },
   { key: "model.toolCalling", restricted: false },
   { key: "model.temperature", restricted: false },
+  { key: "model.effort", restricted: false },
   { key: "model.maxTokens", restricted: false },
   { key: "model.contextWindow", restricted: false },
   { key: "model.timeoutSeconds", restricted: false },

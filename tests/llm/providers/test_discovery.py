@@ -74,8 +74,8 @@ async def test_all_kinds_are_found_at_once_in_order(stack: AsyncExitStack) -> No
     ("kind", "name", "window", "provider"),
     [
         ("llamacpp", "coder", 4096, "llamacpp"),
-        ("ollama", "qwen2.5-coder:1.5b", None, "openai"),
-        ("lmstudio", "qwen-coder", None, "openai"),
+        ("ollama", "qwen2.5-coder:1.5b", 8192, "openai"),
+        ("lmstudio", "qwen-coder", 8192, "openai"),
         ("vllm", "Qwen/Qwen2.5-Coder-7B", 16384, "openai"),
     ],
 )

@@ -11,6 +11,7 @@ import pytest
 
 from codeagent_lsp.errors import ContextOverflow, ModelStreamBroken, ModelUnreachable
 from codeagent_lsp.llm.endpoint import endpoint
+from codeagent_lsp.llm.facts import window_known
 from codeagent_lsp.llm.model import ModelInfo, ModelRequest
 from codeagent_lsp.llm.providers.http_model import estimate_tokens
 from codeagent_lsp.llm.providers.llamacpp import LlamaCppModel
@@ -28,7 +29,7 @@ SCHEMA: dict[str, Any] = {"type": "object"}
 @asynccontextmanager
 async def raw(*scripts: Script) -> AsyncGenerator[tuple[LlamaCppModel, ModelServer]]:
     async with rig.model_server(*scripts) as server:
-        info = ModelInfo("m", "llamacpp", context_window=4096)
+        info = ModelInfo("m", "llamacpp", facts=window_known(4096))
         model = LlamaCppModel(endpoint(server.url), info, api_mode="completion", limits=LIMITS, policy=QUICK)
         yield model, server
         await model.close()

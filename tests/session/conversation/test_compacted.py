@@ -12,6 +12,7 @@ import pytest
 
 from codeagent_lsp import events
 from codeagent_lsp.config import Settings
+from codeagent_lsp.llm.facts import window_known
 from codeagent_lsp.llm.model import ModelInfo
 from codeagent_lsp.llm.providers.scripted import ScriptedModel, ScriptedReply
 from codeagent_lsp.messages import Message
@@ -22,7 +23,7 @@ from codeagent_lsp.session.state import Compacted, RunRecord
 from codeagent_lsp.session.store import SessionStore
 from tests.session.fakes import World, assert_well_formed, call, calls, say, until, world
 
-SMALL = ModelInfo("s", "scripted", context_window=8192, tool_calling="native")
+SMALL = ModelInfo("s", "scripted", facts=window_known(8192), tool_calling="native")
 BIG = "".join(f"line {number} of a file with much to read in it\n" for number in range(120))
 
 

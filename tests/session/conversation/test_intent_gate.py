@@ -9,6 +9,7 @@ import pytest
 
 from codeagent_lsp import events
 from codeagent_lsp.config import AgentSettings, Settings
+from codeagent_lsp.llm.facts import window_known
 from codeagent_lsp.llm.model import ModelInfo
 from codeagent_lsp.llm.providers.scripted import ScriptedModel, ScriptedReply
 from codeagent_lsp.session.conversation.intent_gate import IntentGate, cheap
@@ -17,7 +18,7 @@ from tests.session.fakes import World, say, world, write
 from tests.session.plan.plans import create, ended, planned, start, step
 
 TASK, CHAT, ABOUT_US, UNCLEAR = "Fix the bug in app.py", "hello", "What can you do?", "the login page"
-LARGE = ModelInfo("m", "openai", context_window=32_768, tool_calling="native")
+LARGE = ModelInfo("m", "openai", facts=window_known(32_768), tool_calling="native")
 
 
 def gate(task: str, setting: Planning = "auto", asked: Planning | None = None, kind: RunKind = "run") -> IntentGate:
@@ -68,8 +69,8 @@ def test_where_nobody_asked_nothing_is_told() -> None:
     [
         (LARGE, True),
         (replace(LARGE, provider="scripted"), False),
-        (replace(LARGE, context_window=8192), False),
-        (replace(LARGE, context_window=None), False),
+        (replace(LARGE, facts=window_known(8192)), False),
+        (replace(LARGE, facts=window_known(None)), False),
     ],
 )
 def test_which_models_are_cheap_to_ask(info: ModelInfo, asked: bool) -> None:

@@ -15,6 +15,7 @@ from codeagent_lsp.agent.prompt import OVERVIEW, TASK_MAP
 from codeagent_lsp.config import Settings
 from codeagent_lsp.errors import ToolFailed
 from codeagent_lsp.index.repomap import estimate_tokens, paths_in
+from codeagent_lsp.llm.facts import window_known
 from codeagent_lsp.llm.model import ModelInfo
 from codeagent_lsp.llm.providers.scripted import ScriptedModel, ScriptedReply
 from codeagent_lsp.session.conversation.repo_maps import LEAST_TOKENS, Budgets, budgets
@@ -24,8 +25,8 @@ from tests.session.fakes import World, call, calls, say, world
 from tests.session.fakes import write as writing
 from tests.session.indexed import TAXES, RealIndexing, indexing
 
-LARGE = ModelInfo("m", "scripted", context_window=65_536, tool_calling="native")
-SMALL = ModelInfo("s", "scripted", context_window=8192, tool_calling="native")
+LARGE = ModelInfo("m", "scripted", facts=window_known(65_536), tool_calling="native")
+SMALL = ModelInfo("s", "scripted", facts=window_known(8192), tool_calling="native")
 TASK = "The checkout of the cart adds the wrong tax"
 
 
@@ -189,7 +190,7 @@ async def test_a_compaction_leaves_the_rules_as_they_are(tmp_path: Path, index: 
         return replace(value, context=replace(value.context, compact_at=0.3))
 
     made = shop(tmp_path, index, early)
-    info = replace(LARGE, context_window=16_384)
+    info = replace(LARGE, facts=window_known(16_384))
     write(made.root, {f"long{number}.txt": f"{number} many words in a line\n" * 400 for number in range(6)})
     model = script(made, *(calls(call("read_file", path=f"long{n}.txt")) for n in range(6)), say(), say(), info=info)
     await made.run(TASK)

@@ -10,6 +10,7 @@ import pytest
 
 from codeagent_lsp.agent.context.tokens import tools_size
 from codeagent_lsp.errors import ToolFailed
+from codeagent_lsp.llm.facts import window_known
 from codeagent_lsp.llm.model import ModelInfo
 from codeagent_lsp.llm.providers.scripted import ScriptedModel
 from codeagent_lsp.messages import Message, ToolCall
@@ -193,7 +194,7 @@ async def test_an_unknown_group_is_told(tmp_path: Path) -> None:
 
 async def test_a_small_model_has_no_way_to_more(tmp_path: Path) -> None:
     made = world(tmp_path / "w")
-    info = ModelInfo("small", "scripted", context_window=8192, tool_calling="native")
+    info = ModelInfo("small", "scripted", facts=window_known(8192), tool_calling="native")
     made.models["model"] = model = ScriptedModel([say()], info=info)
     await made.run()
     assert sorted(prompt_tools(model)[0]) == sorted(SMALL_SET)

@@ -9,6 +9,7 @@ from pathlib import Path
 from codeagent_lsp import events
 from codeagent_lsp.agent.memory import MemoryEntry, id_of
 from codeagent_lsp.config import Settings, SkillsSettings
+from codeagent_lsp.llm.facts import window_known
 from codeagent_lsp.llm.model import ModelInfo
 from codeagent_lsp.llm.providers.scripted import ScriptedModel
 from codeagent_lsp.session.memory.knowledge import knowledge_in
@@ -149,7 +150,7 @@ async def test_three_tiers(tmp_path: Path) -> None:
 
 async def test_a_small_model_gets_the_loader_where_there_are_skills(tmp_path: Path) -> None:
     made = world(tmp_path / "w")
-    info = ModelInfo("scripted", "scripted", context_window=8192, tool_calling="native")
+    info = ModelInfo("scripted", "scripted", facts=window_known(8192), tool_calling="native")
     made.models["model"] = bare = ScriptedModel([say()], info=info)
     await made.run()
     put(made, ".codeagent/skills/pdf/SKILL.md", skill("pdf"))
@@ -403,7 +404,7 @@ async def test_a_small_window_gets_little_background(tmp_path: Path) -> None:
     store = knowledge_in(tmp_path / "own", tmp_path, tuple, lambda: True).memory
     store.add(MemoryEntry(id_of(str(n)), "decision", f"{n} {chr(97 + n % 26) * 150}", "", "s", "d") for n in range(40))
     put(made, "AGENTS.md", "long line\n" * 5000)
-    info = ModelInfo("scripted", "scripted", context_window=8192, tool_calling="native")
+    info = ModelInfo("scripted", "scripted", facts=window_known(8192), tool_calling="native")
     made.models["model"] = model = ScriptedModel([say()], info=info)
     await made.run()
     assert len(system_prompts(model)[0]) < 8192 + 3000

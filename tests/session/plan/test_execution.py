@@ -9,6 +9,7 @@ import pytest
 
 from codeagent_lsp import events
 from codeagent_lsp.errors import EditorError, SessionError
+from codeagent_lsp.llm.facts import window_known
 from codeagent_lsp.llm.model import ModelInfo
 from codeagent_lsp.llm.providers.scripted import ScriptedModel, ScriptedReply
 from codeagent_lsp.session.plan.orders import retry_step, roll_back, skip_step
@@ -256,7 +257,7 @@ async def test_a_model_that_will_not_plan_gets_the_task_as_its_only_step(tmp_pat
 @pytest.mark.parametrize(("planning", "has"), [("auto", False), ("always", True)])
 async def test_small_models_plan_only_when_they_must(tmp_path: Path, planning: str, has: bool) -> None:
     made = world(tmp_path / "w", settings=planned(planning), apply="auto")  # type: ignore[arg-type]
-    info = ModelInfo("small", "scripted", context_window=8192, tool_calling="native")
+    info = ModelInfo("small", "scripted", facts=window_known(8192), tool_calling="native")
     replies = [*([create("a")] if has else []), *step(1)]
     model = made.models["model"] = ScriptedModel(replies, info=info)
     await run(made)

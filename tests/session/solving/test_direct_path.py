@@ -13,6 +13,7 @@ from codeagent_lsp import events
 from codeagent_lsp.agent.context.tokens import estimate_tokens
 from codeagent_lsp.agent.forms.proof import Proof, Score
 from codeagent_lsp.config import Settings
+from codeagent_lsp.llm.facts import window_known
 from codeagent_lsp.llm.model import Model, ModelInfo
 from codeagent_lsp.llm.providers.scripted import ScriptedModel, ScriptedReply
 from codeagent_lsp.session.request import RunKind, RunRequest, Target
@@ -318,7 +319,7 @@ async def test_a_long_file_in_a_small_window(tmp_path: Path) -> None:
     filler = "".join(f"def filler_{n}(value):\n    total = value + {n}\n    return total\n\n\n" for n in range(300))
     long = f"{filler}{NOW}"
     assert long.count("\n") > 1500
-    info = ModelInfo("s", "scripted", context_window=8192, tool_calling="constrained")
+    info = ModelInfo("s", "scripted", facts=window_known(8192), tool_calling="constrained")
     made = world(tmp_path / "w", says=("Apply",), settings=settings("auto"), deadline=0.2)
     model = made.models["model"] = ScriptedModel([MEAN], info=info)
     put(made, "stats.py", long)

@@ -450,6 +450,13 @@ return {
       restricted = false,
     },
     {
+      key = "model.effort",
+      default = "auto",
+      allowed = "auto | none | low | medium | high",
+      description = "How much a model that can reason does so, in its provider's terms; `auto` leaves it to the provider.",
+      restricted = false,
+    },
+    {
       key = "model.maxTokens",
       default = "auto",
       allowed = "whole number | auto (≥ 1)",

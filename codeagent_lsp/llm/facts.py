@@ -1,0 +1,68 @@
+"""What is known of a model, and from where: window, longest reply, prices, reasoning, vision, native tool calls.
+
+Values only. Not here: reading them from servers and price lists, and which source comes first (`factory.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields
+from types import MappingProxyType
+from typing import Any, Literal
+
+Source = Literal["setting", "server", "overflow", "catalogue", "assumed"]
+
+LOCAL_WINDOW = 8192
+"""Tokens assumed for a server on this machine that does not tell its window."""
+
+HOSTED_WINDOW = 128_000
+"""Tokens assumed for any other server that does not tell its window."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prices:
+    """USD per million tokens: of the prompt, of its part read from a cache or written to one, of the completion.
+
+    None where the source names no such price: reads and writes then cost as the prompt does.
+    """
+
+    input: float
+    output: float
+    cached: float | None = None
+    written: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What one source says of a model; None for what it does not say. Window and reply are in tokens."""
+
+    context_window: int | None = None
+    longest_reply: int | None = None
+    prices: Prices | None = None
+    reasoning: bool | None = None
+    vision: bool | None = None
+    native_tools: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class KnownFacts(Facts):
+    """The facts of several sources together; `sources` names for each known fact the one that said it."""
+
+    sources: Mapping[str, Source] = field(default_factory=lambda: MappingProxyType({}))
+
+
+def combine(said: Iterable[tuple[Source, Facts]]) -> KnownFacts:
+    """Return the facts of all sources: of each fact, what the first says that knows it."""
+    values: dict[str, Any] = {}
+    sources: dict[str, Source] = {}
+    for source, facts in said:
+        for item in fields(Facts):
+            value = getattr(facts, item.name)
+            if value is not None and item.name not in values:
+                values[item.name], sources[item.name] = value, source
+    return KnownFacts(**values, sources=MappingProxyType(sources))
+
+
+def window_known(tokens: int | None, source: Source = "server") -> KnownFacts:
+    """Return the facts of a source that tells only the window, None for one that tells nothing."""
+    return combine([(source, Facts(context_window=tokens))])
