@@ -79,6 +79,16 @@ class ModelSettings:
         "auto", "How much a model that can reason does so, in its provider's terms; `auto` leaves it to the provider."
     )
     max_tokens: int | Auto = _setting("auto", "Most tokens of one reply.", minimum=1)
+    small: str | None = _setting(
+        None,
+        "Model for summaries and other small work: a name at the same server, `NAME@URL` at another, or `embedded`.",
+        restricted=True,
+    )
+    fallback: tuple[str, ...] = _setting(
+        (),
+        "Models, at most three, that take over in this order when one fails; written as for `model.small`.",
+        restricted=True,
+    )
     context_window: int | Auto = _setting("auto", "Size of the model's window in tokens.", minimum=1024)
     timeout_seconds: int = _setting(
         300, "Longest wait for the first token of a reply, in seconds.", minimum=1, maximum=3600
@@ -102,6 +112,16 @@ class AgentSettings:
     attempts: int = _setting(
         3, "Answers that are asked for and checked before a task without tool calls is given up.", minimum=1, maximum=20
     )
+
+
+@dataclass(frozen=True)
+class BudgetSettings:
+    """The settings `codeagent.budget.*`."""
+
+    usd: float | None = _setting(
+        None, "Most US dollars that one run may cost, where the model's prices are known.", minimum=0
+    )
+    tokens: int | None = _setting(None, "Most tokens of one run, prompts and replies together.", minimum=1)
 
 
 @dataclass(frozen=True)
@@ -255,6 +275,7 @@ class Settings:
 
     model: ModelSettings = field(default_factory=ModelSettings)
     agent: AgentSettings = field(default_factory=AgentSettings)
+    budget: BudgetSettings = field(default_factory=BudgetSettings)
     context: ContextSettings = field(default_factory=ContextSettings)
     edits: EditsSettings = field(default_factory=EditsSettings)
     permissions: PermissionsSettings = field(default_factory=PermissionsSettings)

@@ -5,6 +5,7 @@ Not here: the sentences shown to the user (`texts.py`) and the mapping to JSON-R
     CodeAgentError
     ├── UserError                 rendered from the catalogue, English or Chinese
     │   ├── UsageError            a bad argument of a command or of the command line
+    │   ├── BudgetSpent           the next model call could go beyond the run's budget
     │   ├── SettingError          a setting with a bad value
     │   ├── SessionError          a session or run that does not exist, or is busy
     │   ├── EditorError           the editor refused, failed or did not answer
@@ -146,6 +147,12 @@ class UsageError(UserError):
     """An argument of a command or of the command line is missing, unknown or wrong."""
 
     code = ErrorCode.INVALID_PARAM
+
+
+class BudgetSpent(UserError):
+    """The next model call of a run could go beyond its budget."""
+
+    code = ErrorCode.EXECUTION_ERROR
 
 
 class SettingError(UserError):

@@ -390,6 +390,28 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
     "ended.completed": ("Done.", "完成。"),
     "ended.failed": ("Failed.", "失败。"),
     "ended.cancelled": ("Cancelled.", "已取消。"),
+    "budget.tokens": (
+        "Stopped: the next call could go beyond the budget of {limit} tokens (budget.tokens); {spent} are used. "
+        'What was changed is kept. Say "go on" in this session for as much again, or set another budget.',
+        "已停止：下一次调用可能超出 {limit} 个 token 的预算（budget.tokens），已用 {spent} 个。"
+        "已做的更改保留。在此会话中说“继续”可再用同样的预算，或设置其他预算。",
+    ),
+    "budget.usd": (
+        "Stopped: the next call could go beyond the budget of ${limit} (budget.usd); ${spent} and {tokens} tokens are "
+        'used. What was changed is kept. Say "go on" in this session for as much again, or set another budget.',
+        "已停止：下一次调用可能超出 ${limit} 的预算（budget.usd），已用 ${spent}、{tokens} 个 token。"
+        "已做的更改保留。在此会话中说“继续”可再用同样的预算，或设置其他预算。",
+    ),
+    "budget.no_prices": (
+        "No prices are known of {name}, so budget.usd cannot be kept for it; budget.tokens can.",
+        "不知道 {name} 的价格，因此无法遵守 budget.usd；budget.tokens 可以。",
+    ),
+    "cost.session": ("{run}, the session {session}", "{run}，本会话共 {session}"),
+    "model.stand_in": ("{name} takes over. {reason}", "改用 {name}。{reason}"),
+    "model.small_failed": (
+        "The model {name} (model.small) is not used, the main one does its work. {reason}",
+        "未使用模型 {name}（model.small），由主模型代替。{reason}",
+    ),
     "ended.stopped": ("Stopped without an answer.", "已停止，没有答案。"),
     "ended.rejected": ("Discarded.", "已放弃。"),
     "lens.changes": ("Agent: {count} changed file(s) ·", "代理：{count} 个已更改文件 ·"),

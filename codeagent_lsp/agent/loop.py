@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Literal
 from codeagent_lsp import events
 from codeagent_lsp.agent.context.compaction import KeptFacts
 from codeagent_lsp.agent.context.history import UNFINISHED, History, note
+from codeagent_lsp.agent.context.tokens import size
 from codeagent_lsp.agent.context.window import ConversationWindow, WindowLimits, nothing_kept
 from codeagent_lsp.agent.guards import Anomaly, LoopGuard
 from codeagent_lsp.errors import ContextOverflow, ModelError, ModelReplyInvalid, ModelStreamBroken
@@ -75,7 +76,8 @@ class AgentLoop:
     """One run of the loop. `after_tools` is awaited after the calls of one reply; the text that it returns is sent to
     the model. `kept` gives the facts that a compaction keeps word for word. `handed_over` returns whether a tool passed
     the work on, which ends the loop. `allowed` names the tools that may be called now, None for all: the others are
-    described to the model too, so that all prompts begin with the same bytes (prompt cache).
+    described to the model too, so that all prompts begin with the same bytes (prompt cache). `small` is a cheaper model
+    for summaries.
     """
 
     def __init__(
@@ -90,8 +92,10 @@ class AgentLoop:
         kept: Callable[[], Awaitable[KeptFacts]] = nothing_kept,
         handed_over: Callable[[], bool] = lambda: False,
         allowed: tuple[str, ...] | None = None,
+        small: Model | None = None,
     ) -> None:
         self._model = model
+        self._small = small or model
         self._executor = executor
         self._history = history
         self._tools = tools
@@ -194,10 +198,16 @@ class AgentLoop:
         return tuple(name for name in names if name != self._repeated)
 
     async def _summarise(self, messages: tuple[Message, ...], tokens: int) -> str:
-        """Return the model's reply to `messages`, which begin like its last prompt; '' if it fails or calls a tool."""
-        request = ModelRequest(messages, self._tools(), temperature=self._limits.temperature, max_tokens=tokens)
+        """Return the reply to `messages`, which begin like the last prompt; '' if it fails or calls a tool. The main
+        model has most of them in its cache; a small one is asked where they fit into its window, and without tools.
+        """
+        model, tools = self._small, self._tools()
+        if model is not self._model:
+            fits = size(messages) + tokens < (model.info.context_window or DEFAULT_WINDOW)
+            model, tools = (model, ()) if fits else (self._model, tools)
+        request = ModelRequest(messages, tools, temperature=self._limits.temperature, max_tokens=tokens)
         try:
-            async with aclosing(self._model.stream(request)) as stream:
+            async with aclosing(model.stream(request)) as stream:
                 async for item in stream:
                     if isinstance(item, Reply):
                         self._emit(usage_event(item))
@@ -310,4 +320,7 @@ def usage_event(reply: Reply) -> events.UsageReported:
         prompt_tokens=usage.prompt_tokens,
         cached_tokens=usage.cached_tokens,
         completion_tokens=usage.completion_tokens,
+        written_tokens=usage.written_tokens or None,
+        reasoning_tokens=usage.reasoning_tokens or None,
+        cost=usage.cost,
     )

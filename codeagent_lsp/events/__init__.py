@@ -79,13 +79,17 @@ class RunStarted(Event, name="run_started", internal=True):
 
 @dataclass(frozen=True, kw_only=True)
 class RunCompleted(Event, name="run_completed"):
-    """The run is over. `outcome` is what became of its changes, None when it had none."""
+    """The run is over. `outcome` is what became of its changes, None when it had none; `usage` sums what its model
+    calls used (fields as in `usage`), `session_usage` what all runs of the session did.
+    """
 
     status: RunStatus = "completed"
     summary: str = ""
     error: str | None = None
     outcome: Outcome | None = None
     files_changed: tuple[str, ...] = ()
+    usage: Mapping[str, Any] | None = None
+    session_usage: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -150,11 +154,13 @@ class StateChanged(Event, name="state", internal=True):
 
 @dataclass(frozen=True, kw_only=True)
 class UsageReported(Event, name="usage"):
-    """Tokens of one model call."""
+    """Tokens of one model call, and its cost in USD where the prices are known."""
 
     prompt_tokens: int = 0
     cached_tokens: int = 0
     completion_tokens: int = 0
+    written_tokens: int | None = None
+    reasoning_tokens: int | None = None
     cost: float | None = None
 
 

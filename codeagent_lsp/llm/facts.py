@@ -10,6 +10,8 @@ from dataclasses import dataclass, field, fields
 from types import MappingProxyType
 from typing import Any, Literal
 
+from codeagent_lsp.messages import Usage
+
 Source = Literal["setting", "server", "overflow", "catalogue", "assumed"]
 
 LOCAL_WINDOW = 8192
@@ -30,6 +32,14 @@ class Prices:
     output: float
     cached: float | None = None
     written: float | None = None
+
+    def cost(self, usage: Usage) -> float:
+        """Return what this usage costs, in USD."""
+        cached = self.input if self.cached is None else self.cached
+        written = self.input if self.written is None else self.written
+        fresh = max(0, usage.prompt_tokens - usage.cached_tokens - usage.written_tokens)
+        prompt = fresh * self.input + usage.cached_tokens * cached + usage.written_tokens * written
+        return (prompt + usage.completion_tokens * self.output) / 1_000_000
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from lsprotocol import types
 
 from codeagent_lsp import events, protocol
 from codeagent_lsp.session.request import ANSWERS
+from codeagent_lsp.session.spending import cost_words
 from codeagent_lsp.session.transcript import block
 from codeagent_lsp.texts import text
 from codeagent_lsp.tools.mcp.settings import names_server
@@ -97,14 +98,16 @@ class Announcer:
         """Show the end of a run as a message or transcript."""
         kind = self._kinds.pop(event.run_id, "run")
         long = len(event.summary) > SHORT_ANSWER or "\n" in event.summary.strip()
+        cost = cost_words(event.usage, event.session_usage, self._client.language)
+        summary = f"{event.summary} ({cost})" if cost else event.summary
         if event.error:
             self.tell(event.error, types.MessageType.Error)
         elif event.status == "stopped":
-            self.tell(event.summary, types.MessageType.Warning)
+            self.tell(summary, types.MessageType.Warning)
         elif event.status == "completed" and (kind in ANSWERS or long):
             self._spawn(self._documents.show(transcript_name(event.session_id)))
         elif event.status == "completed" and event.summary:
-            self.tell(event.summary)
+            self.tell(summary)
 
     def refresh_lenses(self) -> None:
         """Ask the client to request code lenses again (`workspace/codeLens/refresh`), if it supports that."""

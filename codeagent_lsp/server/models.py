@@ -26,7 +26,7 @@ class Models:
         self._lock = asyncio.Lock()
         self._model: Model | None = None
         self._opened_with: ModelSettings | None = None
-        self._named: dict[ModelSettings, Model] = {}
+        self._named: dict[str, tuple[ModelSettings, Model]] = {}
 
     async def open(self) -> Model:
         """Return the model of the settings."""
@@ -39,12 +39,15 @@ class Models:
             return self._model
 
     async def open_named(self, name: str) -> Model:
-        """Return another model of the same endpoint, for an agent that asks for it; closed with the server."""
+        """Return another model, kept until the settings change: a name at the same server, `NAME@URL`, `embedded`."""
         async with self._lock:
-            wanted = replace(self._link.settings.model, name=name)
-            if wanted not in self._named:
-                self._named[wanted] = await (await _factory()).open_model(wanted, self._state)
-            return self._named[wanted]
+            wanted = named(self._link.settings.model, name)
+            known = self._named.get(name)
+            if known is None or known[0] != wanted:
+                if known is not None:
+                    await known[1].close()
+                self._named[name] = known = wanted, await (await _factory()).open_model(wanted, self._state)
+            return known[1]
 
     async def names(self) -> list[str]:
         """Return the names of the models that the endpoint offers."""
@@ -67,12 +70,22 @@ class Models:
         async with self._lock:
             await self._drop()
             while self._named:
-                await self._named.popitem()[1].close()
+                await self._named.popitem()[1][1].close()
 
     async def _drop(self) -> None:
         model, self._model = self._model, None
         if model is not None:
             await model.close()
+
+
+def named(settings: ModelSettings, name: str) -> ModelSettings:
+    """Return the settings of another model. At another server our key is not sent: it has its own, or none."""
+    if name == "embedded":
+        return replace(settings, provider="embedded", base_url=None, name=None)
+    name, _, url = name.partition("@http")
+    if not url:
+        return replace(settings, name=name)
+    return replace(settings, provider="auto", base_url=f"http{url}", name=name, api_key=None)
 
 
 def _forms(proof: Proof | None) -> dict[str, Any] | None:

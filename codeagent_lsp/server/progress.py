@@ -16,6 +16,7 @@ from lsprotocol import types
 from codeagent_lsp import events
 from codeagent_lsp.background_tasks import BackgroundTasks
 from codeagent_lsp.errors import EditorError
+from codeagent_lsp.session.spending import cost_words, dollars
 from codeagent_lsp.session.transcript import call_words
 from codeagent_lsp.texts import text
 
@@ -68,6 +69,8 @@ class Progress:
         if bar is None:
             return
         self._place(bar, event)
+        if isinstance(event, events.UsageReported) and event.cost is not None:
+            bar.cost += event.cost
         if isinstance(event, events.RunCompleted):
             bar.end(ending(event, self._client.language))
             del self._bars[event.run_id]
@@ -100,6 +103,7 @@ class Bar:
         self._last = 0.0
         self._timer: asyncio.TimerHandle | None = None
         self.step = ""
+        self.cost = 0.0  # USD
         self.percentage: int | None = None
 
     async def create(self) -> None:
@@ -119,7 +123,7 @@ class Bar:
 
     def report(self, message: str) -> None:
         """Show a line; delayed, with only the latest line, when another was sent less than 0.1 seconds ago."""
-        self._waiting = " · ".join(filter(None, (self.step, message)))
+        self._waiting = " · ".join(filter(None, (self.step, message, dollars(self.cost) if self.cost else "")))
         if not self._begun or self._ended is not None or self._timer is not None:
             return
         wait = self._last + INTERVAL - time.monotonic()
@@ -185,7 +189,12 @@ def step_line(steps: Sequence[Mapping[str, Any]], event: events.StepStarted) -> 
 
 
 def ending(event: events.RunCompleted, language: str) -> str:
-    """Return the sentence a run ends with."""
+    """Return the sentence a run ends with, and what it has cost, if that is known."""
+    cost = cost_words(event.usage, event.session_usage, language)
+    return " · ".join(filter(None, (_outcome(event, language), cost)))
+
+
+def _outcome(event: events.RunCompleted, language: str) -> str:
     if event.error:
         return event.error
     if event.outcome in ("full", "partial", "unknown"):

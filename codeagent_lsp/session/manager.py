@@ -10,12 +10,14 @@ import uuid
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+from codeagent_lsp.messages import Usage
 from codeagent_lsp.session.deletion import SessionDeletion
 from codeagent_lsp.session.replay import replay
 from codeagent_lsp.session.request import RunRequest
 from codeagent_lsp.session.runs import Runs
 from codeagent_lsp.session.services import Services
 from codeagent_lsp.session.session import Listener, Session
+from codeagent_lsp.session.spending import total, usage_data, usage_in
 from codeagent_lsp.session.state import RunRecord
 from codeagent_lsp.session.store import SessionStore
 from codeagent_lsp.tools.permissions.approvals import Approvals
@@ -66,13 +68,17 @@ class SessionManager:
         return known
 
     def list(self) -> list[dict[str, Any]]:
-        """Return id, title and time of the last change (seconds since the epoch) of every session, the newest first."""
+        """Return id, title, time of the last change (seconds since the epoch) and usage of every session, the newest
+        first.
+        """
         stored = {item.session_id: item for item in self._store.list()}
         rows = []
         for session_id, item in stored.items():
             session = self._sessions.get(session_id)
-            title = session.context.title if session else _stored_title(self._store, session_id)
-            rows.append({"sessionId": session_id, "title": title, "modified": item.modified})
+            known = (session.context.title, session.context.usage) if session else _stored(self._store, session_id)
+            used = usage_data(known[1])
+            row = {"sessionId": session_id, "title": known[0], "modified": item.modified}
+            rows.append({**row, "usage": used} if used else row)
         return rows
 
     def delete(self, session_id: str) -> asyncio.Task[None]:
@@ -112,9 +118,11 @@ class SessionManager:
         return Session(session_id, self._store, self._listeners, approvals=approvals)
 
 
-def _stored_title(store: SessionStore, session_id: str) -> str:
-    titles = (record.get("title", "") for record in store.load(session_id) if record.get("type") == "run_started")
-    return next(filter(None, titles), "")
+def _stored(store: SessionStore, session_id: str) -> tuple[str, Usage]:
+    """Return the title of a stored session and what it used."""
+    records = list(store.load(session_id))
+    titles = (record.get("title", "") for record in records if record.get("type") == "run_started")
+    return next(filter(None, titles), ""), total(map(usage_in, records))
 
 
 def _run(session: Session, record: RunRecord, services: Services) -> Run:

@@ -13,6 +13,7 @@ from codeagent_lsp import events
 from codeagent_lsp.agent.context.history import History
 from codeagent_lsp.messages import Message, ToolCall
 from codeagent_lsp.session.session import Session
+from codeagent_lsp.session.spending import usage_of
 from codeagent_lsp.session.state import AppliedPart, Compacted, RunRecord, StepMark
 from codeagent_lsp.tools.plan.plan import Plan
 from codeagent_lsp.tools.plan.plan_document import PlanDocument
@@ -105,6 +106,8 @@ def _take(session: Session, run: RunRecord, event: events.Event) -> None:
             run.staged = _staged(run.staged, event)
         case events.ChangesApplied():
             _apply(run, event)
+        case events.UsageReported():
+            run.usage += usage_of(event)
         case events.RunCompleted():
             run.status = event.status
             run.messages = list(History(run.messages).messages)

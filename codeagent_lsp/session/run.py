@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable
 from codeagent_lsp import events
 from codeagent_lsp.agent.context.history import note
 from codeagent_lsp.agent.forms.proof import BY_SCRIPT
-from codeagent_lsp.errors import CodeAgentError, ErrorCode, UsageError
+from codeagent_lsp.errors import BudgetSpent, CodeAgentError, ErrorCode, UsageError
 from codeagent_lsp.llm.model import Model
 from codeagent_lsp.session.conversation.conversation import Conversation
 from codeagent_lsp.session.conversation.intent_gate import IntentGate
@@ -25,6 +25,7 @@ from codeagent_lsp.session.plan.run_planner import RunPlanner
 from codeagent_lsp.session.plan.steering import Steering
 from codeagent_lsp.session.proposal import Proposal
 from codeagent_lsp.session.request import REWRITES, Planning, RunKind, RunRequest, Target
+from codeagent_lsp.session.run_models import RunModels
 from codeagent_lsp.session.run_output import PLANNING_CALL, RunOutput
 from codeagent_lsp.session.run_parts import RunParts, remember
 from codeagent_lsp.session.services import Services
@@ -41,6 +42,8 @@ logger = logging.getLogger(__name__)
 ASKED_FOR = {"edit": "ask.instruction", "ask": "ask.question", "skills.install": "ask.skill"}
 PLANNED: tuple[RunKind, ...] = ("run", "test")
 PLANNING_CALLS = 2
+
+_Ended = tuple[events.RunStatus, str]
 PLAN_FIRST = "Plan first: call create_plan with the steps this takes. They are given to you one after the other."
 
 
@@ -55,7 +58,8 @@ class Run:
         self.proposal = Proposal(record, services, self._output)
         self._view = self.proposal.view
         self._toolbox = Toolbox(session, services, self.proposal, self._output)
-        self._parts = RunParts(session, record, services, self._output, self.proposal, self._toolbox)
+        models = RunModels(services, self._output, session.session_id, record.run_id)
+        self._parts = RunParts(session, record, services, self._output, self.proposal, self._toolbox, models)
         state = PlanState(record, self._output)
         self._planner = RunPlanner(record, state, self._output, services.user.show_plan)
         self._plan_run = PlanRun(self._parts, state, self._planner)
@@ -90,11 +94,12 @@ class Run:
         """Go on with the plan; ends like `execute`."""
         await self._to_its_end(self._go_on)
 
-    async def _to_its_end(self, work: Callable[[], Awaitable[tuple[events.RunStatus, str]]]) -> None:
+    async def _to_its_end(self, work: Callable[[], Awaitable[_Ended]]) -> None:
         status: events.RunStatus = "failed"
         summary, error = "", None
+        self._parts.models.begin()
         try:
-            status, summary = await work()
+            status, summary = await self._within_budget(work)
             self._output.emit(events.ResponseEnd())
             status = await self.proposal.decide(status)
             self._tell_decision(status)
@@ -109,26 +114,26 @@ class Run:
         finally:
             self._finish(status, summary, error)
 
+    async def _within_budget(self, work: Callable[[], Awaitable[_Ended]]) -> _Ended:
+        """Do the work; where the budget ends, the run is stopped, and what it has changed is decided about as ever."""
+        try:
+            return await work()
+        except BudgetSpent as spent:
+            return "stopped", self._output.explain(spent)
+
     async def _work(self, request: RunRequest, gate: IntentGate) -> tuple[events.RunStatus, str]:
         request = await _in_words(request, self._output)
         if request.kind == "runFile" and request.target is not None:
             return await run_own_file(self._parts, request.target, request.args)
         if request.kind == "skills.install":
             return await install_own_skill(self._parts, request)
-        model = await self._open_model()
+        model = await self._parts.models.main()
         if request.kind in REWRITES and request.target is not None:
             return await self._rewrite(model, request, request.target)
-        await gate.ask(model, self._output.emit)
+        await gate.ask(await self._parts.models.small(model), self._output.emit)
         if gate.event is not None:
             self._output.emit(gate.event)
         return await self._talk(model, request, _planning(request, gate))
-
-    async def _open_model(self) -> Model:
-        """Return the model, wrapped by the redactor if there is one, so that it reads no secrets and is recorded."""
-        model, redactor = await self._services.models.open(), self._services.redactor
-        if redactor is None:
-            return model
-        return await redactor.before(model, self.session.session_id, self.record.run_id)
 
     async def _rewrite(self, model: Model, request: RunRequest, target: Target) -> tuple[events.RunStatus, str]:
         """Rewrite a selection for a quick action; the model's prose is the summary only if there is no new code."""
@@ -161,7 +166,7 @@ class Run:
 
     async def _go_on(self) -> tuple[events.RunStatus, str]:
         """Go on with a plan that was left."""
-        model = await self._open_model()
+        model = await self._parts.models.main()
         conversation = Conversation(self._parts, model, "always", self._planner)
         work = await task_work(self._parts, model, RunRequest("run", self._planner.goal, self.record.title))
         try:
@@ -188,6 +193,7 @@ class Run:
                 error=error,
                 outcome=self.proposal.outcome,
                 files_changed=tuple(dict.fromkeys(files)),
+                **self.session.context.used(self.record),
             )
         )
 

@@ -13,6 +13,7 @@ from codeagent_lsp.session.command_output import OutputStream
 from codeagent_lsp.session.event_details import detailed
 from codeagent_lsp.session.services import Services
 from codeagent_lsp.session.session import Session
+from codeagent_lsp.session.spending import usage_of
 from codeagent_lsp.session.state import RunRecord
 from codeagent_lsp.shadow.shell import Stream
 from codeagent_lsp.texts import text
@@ -52,6 +53,8 @@ class RunOutput:
         """
         if not event.transient:
             self.flush()
+        if isinstance(event, events.UsageReported):
+            self._record.usage += usage_of(event)
         event = detailed(event, self._record, self.text)
         if not self._begun and not event.internal:
             if isinstance(event, _TELLS_NO_MODE):

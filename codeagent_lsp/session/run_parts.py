@@ -15,6 +15,7 @@ from codeagent_lsp.messages import Message
 from codeagent_lsp.session.proposal import Proposal
 from codeagent_lsp.session.replay import message_to_dict
 from codeagent_lsp.session.request import Target
+from codeagent_lsp.session.run_models import RunModels
 from codeagent_lsp.session.run_output import RunOutput
 from codeagent_lsp.session.services import Services
 from codeagent_lsp.session.session import Session
@@ -34,6 +35,7 @@ class RunParts:
     output: RunOutput
     proposal: Proposal
     toolbox: Toolbox
+    models: RunModels
 
 
 def remember(parts: RunParts, message: Message) -> None:

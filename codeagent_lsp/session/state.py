@@ -9,14 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from codeagent_lsp import events
 from codeagent_lsp.agent.context.compaction import KeptFacts
 from codeagent_lsp.agent.context.focus import FocusedFile, FocusedFiles
 from codeagent_lsp.agent.prompt import Environment
-from codeagent_lsp.messages import Message
+from codeagent_lsp.messages import Message, Usage
 from codeagent_lsp.session.conversation.repo_maps import Overviews
 from codeagent_lsp.session.memory.background import Background
+from codeagent_lsp.session.spending import total, usage_data
 from codeagent_lsp.tools.permissions.approvals import Approvals
 from codeagent_lsp.tools.plan.plan import Plan
 from codeagent_lsp.tools.plan.plan_document import PlanDocument
@@ -59,7 +61,7 @@ class RunRecord:
     `step_id` is the step started last, `marks` have the state before each step, `document` is the written plan.
     `messages` are all of the run's own, of which the first `joined` are in the session's conversation already;
     `compacted` replaces some of them in the next run. `torn` is set if the run's process died and its file does not say
-    so yet; `unanswered` are the questions that were open then.
+    so yet; `unanswered` are the questions that were open then; `usage` is what its model calls used.
     """
 
     run_id: str
@@ -77,6 +79,7 @@ class RunRecord:
     step_id: str = ""
     marks: dict[str, StepMark] = field(default_factory=dict)
     document: PlanDocument | None = None
+    usage: Usage = field(default_factory=Usage)
 
     @property
     def changed_paths(self) -> tuple[str, ...]:
@@ -115,6 +118,15 @@ class CodeAgentContext:
     def title(self) -> str:
         """Return the title of the first run that has one; '' if none has."""
         return next((run.title for run in self.runs.values() if run.title), "")
+
+    @property
+    def usage(self) -> Usage:
+        """Return what all runs used."""
+        return total(run.usage for run in self.runs.values())
+
+    def used(self, record: RunRecord) -> dict[str, Any]:
+        """Return the sums of a run and of the session, as `run_completed` tells them."""
+        return {"usage": usage_data(record.usage), "session_usage": usage_data(self.usage)}
 
     def begin(self, record: RunRecord) -> None:
         """Add a new run."""

@@ -23,7 +23,7 @@ from codeagent_lsp.session.services import Services
 from codeagent_lsp.session.session import Session
 from codeagent_lsp.shadow.shell import Isolation, Shell
 from codeagent_lsp.tools.artifacts.artifact_store import ArtifactStore
-from codeagent_lsp.tools.context import Complete, OnTested, Redaction, ToolContext, tool_context
+from codeagent_lsp.tools.context import Complete, OnTested, Redaction, SmallComplete, ToolContext, tool_context
 from codeagent_lsp.tools.diagnostics.port import Diagnostics
 from codeagent_lsp.tools.outputs import OutputStore
 from codeagent_lsp.tools.skills.desk import SkillDesk
@@ -65,7 +65,7 @@ class Toolbox:
         except (ToolFailed, SettingError) as problem:
             self.no_shell = str(problem)
 
-    def context(self, model: Model | None = None, reply_tokens: int = 0) -> ToolContext:
+    def context(self, model: Model | None = None, reply_tokens: int = 0, small: Model | None = None) -> ToolContext:
         """Return the context of the tools. Without a model they cannot ask it; `reply_tokens` limits its answers."""
         proposal, output, services = self._proposal, self._output, self._services
         session_id = self._session.session_id
@@ -75,6 +75,7 @@ class Toolbox:
             services.user.settings(),
             (TodoList, self._session.context.todos),
             (Complete, self._complete(model, reply_tokens)),
+            (SmallComplete, self._complete(small, reply_tokens)),
             (OnTested, proposal.tested),
             (OutputStore, services.kept.outputs(session_id)),
             (ArtifactStore, services.kept.artifacts(session_id)),

@@ -8,6 +8,7 @@ from typing import Any
 
 from rich.text import Text
 
+from codeagent_lsp.session.spending import dollars
 from codeagent_lsp.terminal.safe import one_line, visible
 from codeagent_lsp.texts import text
 
@@ -29,6 +30,7 @@ class Summary:
     files: tuple[str, ...] = ()
     prompt_tokens: int = 0
     completion_tokens: int = 0
+    cost: str = ""
     declined: int = 0
     refused: str | None = None
     told: str = ""
@@ -54,6 +56,7 @@ class Summary:
                     error=event.get("error") or "",
                     words=event.get("summary") or "",
                     files=tuple(event.get("files_changed", ())),
+                    cost=_cost(event.get("usage")),
                 )
         return self
 
@@ -76,6 +79,10 @@ class Summary:
         return EXIT_FAILED
 
 
+def _cost(usage: Mapping[str, Any] | None) -> str:
+    return dollars(usage["cost"]) if usage and usage.get("cost") else ""
+
+
 def tool_line(call: Mapping[str, Any]) -> str:
     """Return a tool call as a short text: its name and its subject."""
     arguments = call.get("arguments") or {}
@@ -92,6 +99,8 @@ def ending(summary: Summary, note: str, seconds: float, language: str) -> Iterat
     if summary.prompt_tokens or summary.completion_tokens:
         prompt, completion = f"{summary.prompt_tokens:,}", f"{summary.completion_tokens:,}"
         parts.insert(0, text("terminal.tokens", language, prompt=prompt, completion=completion))
+    if summary.cost:
+        parts.insert(0, summary.cost)
     yield Text.assemble(mark, (said, "bold"), ("  " + " · ".join(parts), "dim"))
     if summary.refused:
         yield Text(f"  {one_line(summary.refused, 1000)}", style="yellow")

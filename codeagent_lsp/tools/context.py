@@ -43,6 +43,10 @@ class Complete(Protocol):
         """Return the model's answer as plain text. ModelError if there is none."""
 
 
+class SmallComplete(Complete, Protocol):
+    """Port: as `Complete`, answered by the model for small work where one is set."""
+
+
 class OnTested(Protocol):
     """Port: receives the counts of every test run on the staged changes."""
 

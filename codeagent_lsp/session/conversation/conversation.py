@@ -53,6 +53,7 @@ class Conversation:
         self._base, self._generation = 0, 0
         self._context: ToolContext | None = None
         self._focusing = _focusing(parts, parts.toolbox.context())
+        self._small = model
         self._mode = RunMode(self._kind, planner, parts.services.user.mode)
         self._tool_selection = ToolSelection(parts.services.registry, self._mode.offered)
         self._availability = Availability(parts.services.registry, parts.output.emit)
@@ -80,7 +81,8 @@ class Conversation:
         self._tool_selection = tool_selection_for(
             registry, self._mode.offered, said, self._planning, system.content, small=small, room=room
         )
-        context = parts.toolbox.context(self._model, self._reply_tokens)
+        self._small = await parts.models.small(self._model)
+        context = parts.toolbox.context(self._model, self._reply_tokens, self._small)
         planner = None if self._planning == "never" else self._planner
         context = context.having((Planner, planner), (ToolGroups, self._tool_selection))
         self._context = self._prompt_context.equipped(context, self._tools, self._limits(None))
@@ -133,6 +135,7 @@ class Conversation:
             self._kept,
             lambda: planner.made,
             only,
+            self._small,
         )
         return await loop.run()
 

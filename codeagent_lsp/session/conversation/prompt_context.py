@@ -137,8 +137,7 @@ class PromptContext:
         return await asyncio.to_thread(self._background.below, self._view, paths, self._window, self._unseen)
 
     async def _open(self, name: str) -> Model:
-        opened = self._parts.services.models.open_named
-        return await opened(name) if name and opened is not None else self._model
+        return await self._parts.models.named(name) if name else self._model
 
     async def _vouched(self, profile: Profile) -> bool:
         if profile.approved:

@@ -14,7 +14,7 @@ from typing import Literal
 
 from codeagent_lsp import events
 from codeagent_lsp.agent.loop import LoopResult
-from codeagent_lsp.errors import CodeAgentError, SessionError
+from codeagent_lsp.errors import BudgetSpent, CodeAgentError, SessionError
 from codeagent_lsp.session.conversation.conversation import Conversation
 from codeagent_lsp.session.plan.plan_state import PlanState
 from codeagent_lsp.session.plan.run_planner import RunPlanner
@@ -105,6 +105,8 @@ class PlanRun:
             if failure is None and await proposal.decide("completed", self._label(step)) == "rejected":
                 self._drop(step)
                 return None
+        except BudgetSpent:
+            raise  # about the run, not about this step
         except CodeAgentError as problem:
             failure = _Failure(self._parts.output.explain(problem))
         except Exception:
@@ -175,6 +177,8 @@ class PlanRun:
         conversation.tell(REPLAN.format(number=number, count=count, error=failure.error))
         try:
             await conversation.loop(iterations=REPLAN_CALLS, reading=True)
+        except BudgetSpent:
+            raise
         except CodeAgentError:  # the user is asked about the step itself
             return False
         return self._planner.made

@@ -12,7 +12,7 @@ from typing import ClassVar
 from pydantic import Field
 
 from codeagent_lsp.errors import ErrorCode, ToolFailed
-from codeagent_lsp.tools.context import Complete, ToolContext
+from codeagent_lsp.tools.context import Complete, SmallComplete, ToolContext
 from codeagent_lsp.tools.files.find_tools import may_show
 from codeagent_lsp.tools.git.commits import Commit, history_of
 from codeagent_lsp.tools.git.comparing import Changes, in_index, in_view
@@ -104,7 +104,8 @@ class GenerateCommit(Tool[GenerateCommitParameters]):
 
     async def run(self, arguments: GenerateCommitParameters, context: ToolContext) -> ToolOutput:
         """Return the message. ToolFailed if nothing has changed or the model gives no usable one."""
-        complete = context.need(Complete, "No model can be asked here, so no message can be written.")
+        small = context.get(SmallComplete)
+        complete = small or context.need(Complete, "No model can be asked here, so no message can be written.")
         name = context.view.roots.relative
         for place, repository in await _repositories(None, context):
             changes, _ = await _changes(context, repository, place, arguments.staged_only, None)

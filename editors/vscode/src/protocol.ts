@@ -69,6 +69,8 @@ export const SETTINGS: readonly { readonly key: string; readonly restricted: boo
   { key: "model.temperature", restricted: false },
   { key: "model.effort", restricted: false },
   { key: "model.maxTokens", restricted: false },
+  { key: "model.small", restricted: true },
+  { key: "model.fallback", restricted: true },
   { key: "model.contextWindow", restricted: false },
   { key: "model.timeoutSeconds", restricted: false },
   { key: "agent.planning", restricted: false },
@@ -76,6 +78,8 @@ export const SETTINGS: readonly { readonly key: string; readonly restricted: boo
   { key: "agent.maxIterations", restricted: false },
   { key: "agent.answerForm", restricted: false },
   { key: "agent.attempts", restricted: false },
+  { key: "budget.usd", restricted: false },
+  { key: "budget.tokens", restricted: false },
   { key: "context.maxMessages", restricted: false },
   { key: "context.focusedFilesMaxChars", restricted: false },
   { key: "context.compactAt", restricted: false },
@@ -248,7 +252,7 @@ export interface ResponseEnd extends EventBase {
   readonly type: "response_end";
 }
 
-/** The run is over. `outcome` is what became of its changes, None when it had none. */
+/** The run is over. `outcome` is what became of its changes, None when it had none; `usage` sums what its model calls used (fields as in `usage`), `session_usage` what all runs of the session did. */
 export interface RunCompleted extends EventBase {
   readonly type: "run_completed";
   readonly status: "completed" | "failed" | "cancelled" | "stopped" | "rejected";
@@ -256,6 +260,8 @@ export interface RunCompleted extends EventBase {
   readonly error?: string;
   readonly outcome?: "full" | "partial" | "none" | "unknown";
   readonly files_changed: readonly string[];
+  readonly usage?: Readonly<Record<string, unknown>>;
+  readonly session_usage?: Readonly<Record<string, unknown>>;
 }
 
 /** What kind of request this is, how sure that is (0 to 1), and why. */
@@ -285,12 +291,14 @@ export interface Token extends EventBase {
   readonly content: string;
 }
 
-/** Tokens of one model call. */
+/** Tokens of one model call, and its cost in USD where the prices are known. */
 export interface UsageReported extends EventBase {
   readonly type: "usage";
   readonly prompt_tokens: number;
   readonly cached_tokens: number;
   readonly completion_tokens: number;
+  readonly written_tokens?: number;
+  readonly reasoning_tokens?: number;
   readonly cost?: number;
 }
 

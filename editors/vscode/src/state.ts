@@ -80,7 +80,8 @@ export interface Run {
   /** Changes that wait for a decision, by path. */
   readonly staged: Readonly<Record<string, FileState>>;
   readonly plan?: Plan | undefined;
-  readonly usage: { readonly prompt: number; readonly cached: number; readonly completion: number };
+  /** Tokens; `cost` in US dollars, absent where no price is known. */
+  readonly usage: { readonly prompt: number; readonly cached: number; readonly completion: number; readonly cost?: number };
   readonly outcome?: string | undefined;
   readonly error?: string | undefined;
   /** The title of the question about its changes. */
@@ -195,6 +196,13 @@ export function position(plan: Plan): { number: number; of: number; title: strin
   return step && { number: index + 1, of: plan.steps.length, title: step.title };
 }
 
+/** What a run has cost so far, for people; empty where no price is known. */
+export function dollars(run: Run | undefined): string {
+  const cost = run?.usage.cost ?? 0;
+  if (cost < 0.0001) return "";
+  return cost >= 0.1 ? `$${cost.toFixed(2)}` : `$${Number(cost.toPrecision(2))}`;
+}
+
 function lastWhere(state: State, holds: (run: Run) => boolean): Run | undefined {
   for (let index = state.order.length - 1; index >= 0; index--) {
     const run = state.runs[state.order[index] ?? ""];
@@ -239,13 +247,14 @@ function ofRun(run: Run, event: ServerEvent): Run | undefined {
     case "token":
       return stream(run, "text", event.content);
     case "usage": {
-      const { prompt, cached, completion } = run.usage;
+      const { prompt, cached, completion, cost } = run.usage;
       return {
         ...run,
         usage: {
           prompt: prompt + event.prompt_tokens,
           cached: cached + event.cached_tokens,
           completion: completion + event.completion_tokens,
+          ...((cost ?? event.cost) !== undefined && { cost: (cost ?? 0) + (event.cost ?? 0) }),
         },
       };
     }

@@ -464,6 +464,19 @@ return {
       restricted = false,
     },
     {
+      key = "model.small",
+      allowed = "text",
+      description = "Model for summaries and other small work: a name at the same server, `NAME@URL` at another, or `embedded`.",
+      restricted = true,
+    },
+    {
+      key = "model.fallback",
+      default = {},
+      allowed = "list of texts",
+      description = "Models, at most three, that take over in this order when one fails; written as for `model.small`.",
+      restricted = true,
+    },
+    {
       key = "model.contextWindow",
       default = "auto",
       allowed = "whole number | auto (≥ 1024)",
@@ -510,6 +523,18 @@ return {
       default = 3,
       allowed = "whole number (1 … 20)",
       description = "Answers that are asked for and checked before a task without tool calls is given up.",
+      restricted = false,
+    },
+    {
+      key = "budget.usd",
+      allowed = "number (≥ 0)",
+      description = "Most US dollars that one run may cost, where the model's prices are known.",
+      restricted = false,
+    },
+    {
+      key = "budget.tokens",
+      allowed = "whole number (≥ 1)",
+      description = "Most tokens of one run, prompts and replies together.",
       restricted = false,
     },
     {

@@ -27,7 +27,7 @@ local M = {}
 ---@field revision integer counts what happened to its changes
 ---@field proposal table? `{summary, files, added, removed}`
 ---@field plan table? `{goal, state, steps}`
----@field usage table `{prompt, cached, completion}` in tokens
+---@field usage table `{prompt, cached, completion}` in tokens, `cost` in US dollars where prices are known
 ---@field error string?
 ---@field outcome string?
 
@@ -121,6 +121,7 @@ local function tokens(run, event)
       prompt = usage.prompt + (event.prompt_tokens or 0),
       cached = usage.cached + (event.cached_tokens or 0),
       completion = usage.completion + (event.completion_tokens or 0),
+      cost = (usage.cost or event.cost) and (usage.cost or 0) + (event.cost or 0),
     },
   })
 end

@@ -247,7 +247,8 @@ function M.summary(state)
   end
   if working then
     local words = working.activity ~= "" and working.activity or working.title
-    return "… " .. one_line(words ~= "" and words or texts.get("status.working"), 40), "CodeAgentStatusWorking"
+    local cost = working.usage.cost and working.usage.cost >= 0.0001 and (" · $%.2g"):format(working.usage.cost) or ""
+    return "… " .. one_line(words ~= "" and words or texts.get("status.working"), 40) .. cost, "CodeAgentStatusWorking"
   end
   local staged = #reducer.waiting_changes(state)
   if staged > 0 then return "± " .. texts.get("status.changes", { count = staged }), "CodeAgentStatusWaiting" end

@@ -1,7 +1,7 @@
 /** The status bar item: idle, working with its step, waiting for the user, error. A click opens the menu. */
 import * as vscode from "vscode";
 import type { Agent, ServerState } from "../agent";
-import { condition, newest, position, type State, withChanges, working } from "../state";
+import { condition, dollars, newest, position, type State, withChanges, working } from "../state";
 import type { Store } from "../store";
 
 const WIDTH = 48;
@@ -53,7 +53,8 @@ function face(state: State, server: ServerState): Face {
       const run = working(state);
       const at = run?.plan && position(run.plan);
       const doing = at ? `${at.number}/${at.of} ${at.title}` : run?.activity || vscode.l10n.t("working");
-      return { icon: "sync~spin", text: cut(doing), tooltip: vscode.l10n.t("{0} works: {1}", name, run?.title ?? "") };
+      const text = [cut(doing), dollars(run)].filter(Boolean).join(" · ");
+      return { icon: "sync~spin", text, tooltip: vscode.l10n.t("{0} works: {1}", name, run?.title ?? "") };
     }
   }
   if (server === "failed" || server === "absent") {
@@ -68,7 +69,8 @@ function face(state: State, server: ServerState): Face {
     const tooltip = vscode.l10n.t("{0} files to decide on", undecided);
     return { icon: "diff-multiple", text: `${name}: ${undecided}`, tooltip };
   }
-  return { icon: "sparkle", text: name, tooltip: vscode.l10n.t("{0} is ready", name) };
+  const tooltip = [vscode.l10n.t("{0} is ready", name), dollars(newest(state))].filter(Boolean).join(" · ");
+  return { icon: "sparkle", text: name, tooltip };
 }
 
 function cut(text: string): string {

@@ -1,0 +1,142 @@
+"""What the model calls of one run may cost together, subagents included: a call that could go beyond is not made.
+
+Not here: prices (`llm/facts.py`), what becomes of a run whose budget is spent (`session/run.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from dataclasses import dataclass, replace
+
+from codeagent_lsp.agent.context.tokens import size, tools_size
+from codeagent_lsp.errors import BudgetSpent
+from codeagent_lsp.llm.facts import Prices
+from codeagent_lsp.llm.model import Model, ModelInfo, ModelRequest, Reply, StreamItem
+from codeagent_lsp.messages import Usage
+
+LEAST_REPLY = 200
+"""Tokens: for a shorter reply no call is made."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The most that a run may spend, in USD and in tokens of prompts and replies; None for no limit."""
+
+    usd: float | None = None
+    tokens: int | None = None
+
+
+class Budget:
+    """The money and tokens of one run: spent, and promised to calls that are under way."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._spent = Usage()
+        self._promised = Usage()
+
+    @property
+    def limited(self) -> bool:
+        """Return whether there is any limit."""
+        return self._limits != Limits()
+
+    def promise(self, prompt: int, wanted: int | None, prices: Prices | None) -> Usage:
+        """Promise a call its prompt, at the full price, and a reply as long as is left, at most `wanted` tokens.
+
+        Raises BudgetSpent if less than a short reply is left.
+        """
+        least = min(LEAST_REPLY, wanted or LEAST_REPLY)
+        room = [wanted] if wanted else []
+        for limit, left in (("tokens", self._tokens_left(prompt)), ("usd", self._reply_paid(prompt, prices))):
+            if left is not None and left < least:
+                raise self._refusal(limit)
+            room += [left] if left is not None else []
+        reply = min(room, default=0)
+        promised = Usage(prompt_tokens=prompt, completion_tokens=reply)
+        promised = replace(promised, cost=prices.cost(promised) if prices else None)
+        self._promised += promised
+        return promised
+
+    def settle(self, promised: Usage, used: Usage | None) -> None:
+        """Take back a promise and count what the call used; None if that is unknown: then all that was promised."""
+        self._promised = Usage(
+            self._promised.prompt_tokens - promised.prompt_tokens,
+            completion_tokens=self._promised.completion_tokens - promised.completion_tokens,
+            cost=(self._promised.cost or 0.0) - (promised.cost or 0.0),
+        )
+        self._spent += promised if used is None else used
+
+    def _tokens_left(self, prompt: int) -> int | None:
+        """Return how many tokens a reply to this prompt may have; None without a limit."""
+        if self._limits.tokens is None:
+            return None
+        taken = self._spent + self._promised
+        return self._limits.tokens - taken.prompt_tokens - taken.completion_tokens - prompt
+
+    def _reply_paid(self, prompt: int, prices: Prices | None) -> int | None:
+        """Return how many tokens of a reply to this prompt are left to be paid; None without a limit or prices."""
+        if self._limits.usd is None or prices is None:
+            return None
+        left = self._limits.usd - ((self._spent + self._promised).cost or 0.0) - prices.cost(Usage(prompt))
+        if not prices.output:
+            return None if left >= 0 else 0
+        return int(left * 1_000_000 / prices.output)
+
+    def _refusal(self, limit: str) -> BudgetSpent:
+        tokens = f"{self._spent.prompt_tokens + self._spent.completion_tokens:,}"
+        if limit == "tokens":
+            return BudgetSpent("budget.tokens", limit=f"{self._limits.tokens:,}", spent=tokens)
+        spent = f"{self._spent.cost or 0.0:.4f}"
+        return BudgetSpent("budget.usd", limit=f"{self._limits.usd:g}", spent=spent, tokens=tokens)
+
+
+class BudgetedModel:
+    """The `Model` port around another model whose calls count in a budget. Replies have their cost, if it is known."""
+
+    def __init__(self, model: Model, budget: Budget) -> None:
+        self._model = model
+        self._budget = budget
+
+    @property
+    def info(self) -> ModelInfo:
+        """Return the info of the wrapped model."""
+        return self._model.info
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamItem, None]:
+        """Stream the reply, which may be cut where the budget ends. Raises BudgetSpent before a call beyond it."""
+        if not self._budget.limited:
+            async with aclosing(self._priced(request)) as items:
+                async for item in items:
+                    yield item
+            return
+        prompt = size(request.messages) + tools_size(request.tools)
+        promised = self._budget.promise(prompt, request.max_tokens, self.info.facts.prices)
+        begun, used = False, None
+        try:
+            async with aclosing(self._priced(replace(request, max_tokens=promised.completion_tokens or None))) as items:
+                async for item in items:
+                    begun = True
+                    used = item.usage if isinstance(item, Reply) and item.usage.prompt_tokens else used
+                    yield item
+        finally:  # a call that failed before its first word is not counted
+            self._budget.settle(promised, used if begun else Usage())
+
+    async def count_tokens(self, text: str) -> int:
+        """Return the number of tokens as the wrapped model counts them."""
+        return await self._model.count_tokens(text)
+
+    async def close(self) -> None:
+        """Close the wrapped model."""
+        await self._model.close()
+
+    async def _priced(self, request: ModelRequest) -> AsyncGenerator[StreamItem, None]:
+        async with aclosing(self._model.stream(request)) as items:
+            async for item in items:
+                yield _with_cost(item, self.info.facts.prices) if isinstance(item, Reply) else item
+
+
+def _with_cost(reply: Reply, prices: Prices | None) -> Reply:
+    """Return a reply with its cost: as the server says, else by the prices, else unknown."""
+    if reply.usage.cost is not None or prices is None:
+        return reply
+    return replace(reply, usage=replace(reply.usage, cost=prices.cost(reply.usage)))
