@@ -5,7 +5,6 @@ Not here: the sentences shown to the user (`texts.py`) and the mapping to JSON-R
     CodeAgentError
     ├── UserError                 rendered from the catalogue, English or Chinese
     │   ├── UsageError            a bad argument of a command or of the command line
-    │   ├── BudgetSpent           the next model call could go beyond the run's budget
     │   ├── SettingError          a setting with a bad value
     │   ├── SessionError          a session or run that does not exist, or is busy
     │   ├── EditorError           the editor refused, failed or did not answer
@@ -13,6 +12,7 @@ Not here: the sentences shown to the user (`texts.py`) and the mapping to JSON-R
     │       ├── ModelNotFound         no endpoint, no such model, weights not fetched
     │       ├── ModelUnreachable      connect, DNS, TLS, reset
     │       ├── ModelRejected         401, 403, 400: a retry changes nothing
+    │       ├── BudgetSpent           the call could go beyond the budget of its run
     │       ├── ModelBusy             429, 5xx: a retry may help
     │       ├── ModelTimeout          connect, first token or silence limit passed
     │       ├── ModelStreamBroken     cut, garbled, or an error inside the stream
@@ -149,12 +149,6 @@ class UsageError(UserError):
     code = ErrorCode.INVALID_PARAM
 
 
-class BudgetSpent(UserError):
-    """The next model call of a run could go beyond its budget."""
-
-    code = ErrorCode.EXECUTION_ERROR
-
-
 class SettingError(UserError):
     """A setting has an invalid value; the default is used instead."""
 
@@ -189,6 +183,12 @@ class ModelUnreachable(ModelError):
     """The connection was refused or reset, the name was not resolved, or TLS failed."""
 
     code = ErrorCode.NETWORK_ERROR
+
+
+class BudgetSpent(ModelError):
+    """The call was not made, because it could go beyond the budget of its run."""
+
+    code = ErrorCode.EXECUTION_ERROR
 
 
 class ModelRejected(ModelError):
