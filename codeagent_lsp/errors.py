@@ -226,9 +226,13 @@ class ModelReplyInvalid(ModelError):
 
 
 class ContextOverflow(ModelError):
-    """The prompt does not fit the model's window."""
+    """The prompt does not fit the model's window. `window` is what the server told of it in tokens, None if nothing."""
 
     code = ErrorCode.CONTEXT_OVERFLOW
+
+    def __init__(self, key: str, /, *, window: int | None = None, **values: object) -> None:
+        super().__init__(key, **values)
+        self.window = window
 
 
 class AgentError(CodeAgentError):

@@ -154,8 +154,8 @@ class AgentLoop:
         while True:
             try:
                 reply, anomaly = await self._stream(self._request(tools))
-            except ContextOverflow:
-                if not await self._window.shrink(tools):
+            except ContextOverflow as overflow:
+                if not await self._window.shrink(tools, overflow.window):
                     raise
                 continue
             self._window.told(tools, reply.usage.prompt_tokens)

@@ -45,6 +45,15 @@ class Endpoint:
         """Return whether the server is on this machine."""
         return is_loopback(urlsplit(self.root).hostname or "")
 
+    @property
+    def private(self) -> bool:
+        """Return whether the server is on this machine or at an address of a private network."""
+        host = urlsplit(self.root).hostname or ""
+        try:
+            return ipaddress.ip_address(host).is_private
+        except ValueError:
+            return is_loopback(host) or host.endswith((".local", ".lan", ".internal", ".home.arpa"))
+
     def headers(self) -> dict[str, str]:
         """Return the headers of every request; no compression is requested, as streams gain nothing by it."""
         headers = {"Accept-Encoding": "identity", "User-Agent": "codeagent-lsp"}

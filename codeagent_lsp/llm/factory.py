@@ -10,29 +10,31 @@ import asyncio
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from codeagent_lsp.config import ModelSettings
 from codeagent_lsp.errors import ModelNotFound
-from codeagent_lsp.llm import probe, weights
+from codeagent_lsp.llm import catalogue, probe, weights
 from codeagent_lsp.llm.calls.toolcalling import ToolCallingModel
 from codeagent_lsp.llm.endpoint import SILENCE_SECONDS, Endpoint, TimeLimits, endpoint
-from codeagent_lsp.llm.facts import HOSTED_WINDOW, LOCAL_WINDOW, Facts, combine
+from codeagent_lsp.llm.facts import HOSTED_WINDOW, LOCAL_WINDOW, Facts, KnownFacts, combine
+from codeagent_lsp.llm.learned_facts import LearnedFacts
 from codeagent_lsp.llm.model import Model, ModelInfo, ToolCalling
 from codeagent_lsp.llm.providers import discovery
 from codeagent_lsp.llm.providers.embedded import CONTEXT_WINDOW, EmbeddedModel, engine_installed
 from codeagent_lsp.llm.providers.kinds import KINDS, kind_of
 from codeagent_lsp.llm.providers.llamacpp import LlamaCppModel, Props, read_props
 from codeagent_lsp.llm.providers.openai import list_models as names_at
-from codeagent_lsp.llm.providers.openai import model_entries
+from codeagent_lsp.llm.providers.openai import lmstudio_entries, model_entries
 from codeagent_lsp.llm.providers.scripted import load_script
+from codeagent_lsp.llm.server_facts import facts_of
 
 MOST_SLOTS = 2
 """Parallel requests that are used at most: more make each of them slow on a server without a GPU."""
 
 _ASK_SECONDS = 5.0
-_WINDOW_KEYS = ("max_model_len", "context_window", "context_length", "max_context_length", "n_ctx")
 _NOT_FOR_CHAT = ("embed", "rerank", "whisper", "tts", "moderation")
 
 
@@ -48,7 +50,7 @@ class Surroundings:
 async def open_model(settings: ModelSettings, state_dir: Path, *, around: Surroundings | None = None) -> Model:
     """Return the model of `settings`, wrapped so that it calls tools. Raises ModelError if something is missing."""
     around = around or Surroundings()
-    backend = await _backend(settings, around)
+    backend = await _backend(settings, around, state_dir)
     if backend.info.provider == "scripted":
         return backend
     try:
@@ -70,7 +72,7 @@ async def list_models(settings: ModelSettings, *, around: Surroundings | None = 
     return [*names, _weights(around).stem] if _has_embedded(around) else names
 
 
-async def _backend(settings: ModelSettings, around: Surroundings) -> Model:
+async def _backend(settings: ModelSettings, around: Surroundings, state_dir: Path) -> Model:
     match settings.provider:
         case "scripted":
             return load_script(Path(settings.name or ""))
@@ -78,8 +80,8 @@ async def _backend(settings: ModelSettings, around: Surroundings) -> Model:
             return _embedded(settings, around)
     home = settings.base_url or (KINDS[settings.provider].home if settings.provider in KINDS else "")
     if not home:
-        return await _discovered(settings, around)
-    return await _server(settings, endpoint(home, settings.api_key or _vendor_key(home)))
+        return await _discovered(settings, around, state_dir)
+    return await _server(settings, endpoint(home, settings.api_key or _vendor_key(home)), state_dir)
 
 
 def _vendor_key(url: str) -> str | None:
@@ -88,7 +90,7 @@ def _vendor_key(url: str) -> str | None:
     return os.environ.get(kind.key) if kind and kind.key else None
 
 
-async def _discovered(settings: ModelSettings, around: Surroundings) -> Model:
+async def _discovered(settings: ModelSettings, around: Surroundings, state_dir: Path) -> Model:
     """Return the model of a server on this machine, else the embedded model."""
     found = await discovery.find_servers(around.ports)
     if settings.provider == "llamacpp":
@@ -96,16 +98,20 @@ async def _discovered(settings: ModelSettings, around: Surroundings) -> Model:
     if settings.name:  # servers that have it first
         found.sort(key=lambda server: settings.name not in server.models)
     if found:
-        return await _server(settings, found[0].where)
+        return await _server(settings, found[0].where, state_dir)
     if settings.provider == "auto" and _has_embedded(around):
         return _embedded(settings, around)
     raise ModelNotFound("model.not_found")
 
 
-async def _server(settings: ModelSettings, where: Endpoint) -> Model:
+async def _server(settings: ModelSettings, where: Endpoint, state_dir: Path) -> Model:
     quick = _limits(settings, quick=True)
-    props, entries = await asyncio.gather(read_props(where, quick), model_entries(where, quick), return_exceptions=True)
+    props, entries, listed = await asyncio.gather(
+        read_props(where, quick), model_entries(where, quick), lmstudio_entries(where, quick), return_exceptions=True
+    )
     kind = settings.provider if settings.provider != "auto" else kind_of(where.root)
+    if isinstance(listed, BaseException):
+        listed = []
     if isinstance(props, BaseException) or kind not in ("", "llamacpp"):
         props = None
     if isinstance(entries, BaseException):
@@ -113,29 +119,38 @@ async def _server(settings: ModelSettings, where: Endpoint) -> Model:
             raise entries
         entries = []
     kind = kind or ("llamacpp" if props else "openai")
-    info = _info(settings, kind, where, props, entries)
+    name = settings.name or _choose(where, props, entries)
+    said = [facts_of(entry) for entry in (*listed, *entries) if entry["id"] == name]
+    if props is not None:
+        said.insert(0, Facts(context_window=props.context_window))
+    learned = LearnedFacts(state_dir)
+    facts = await _facts(settings, where, name, said, learned)
+    slots = min(props.slots, MOST_SLOTS) if props else 1
+    info = ModelInfo(name, kind, url=where.root, facts=facts, slots=slots)
     limits = _limits(settings)
     longest = settings.max_tokens if isinstance(settings.max_tokens, int) else None
+    learn = partial(learned.learn, where.root, name)
     if kind == "llamacpp":
-        return LlamaCppModel(where, info, api_mode=settings.api_mode, limits=limits, max_tokens=longest)
-    return KINDS[kind].load()(where, info, limits=limits, max_tokens=longest, effort=settings.effort)
+        return LlamaCppModel(where, info, api_mode=settings.api_mode, limits=limits, max_tokens=longest, learn=learn)
+    return KINDS[kind].load()(where, info, limits=limits, max_tokens=longest, effort=settings.effort, learn=learn)
 
 
-def _info(
-    settings: ModelSettings, kind: str, where: Endpoint, props: Props | None, entries: list[dict[str, Any]]
-) -> ModelInfo:
-    name = settings.name or _choose(where, props, entries)
-    entry = next((entry for entry in entries if entry["id"] == name), {})
+async def _facts(
+    settings: ModelSettings, where: Endpoint, name: str, said: list[Facts], learned: LearnedFacts
+) -> KnownFacts:
+    """Return what is known of a model: by the setting, the server, an overflow, the catalogue, else assumed. Servers of
+    one's own network are not in the catalogue, whatever the name of their weights.
+    """
     set_by_user = settings.context_window if isinstance(settings.context_window, int) else None
-    facts = combine(
+    return combine(
         [
             ("setting", Facts(context_window=set_by_user)),
-            ("server", Facts(context_window=props.context_window if props else _window(entry))),
+            *(("server", facts) for facts in said),
+            ("overflow", await asyncio.to_thread(learned.get, where.root, name)),
+            ("catalogue", Facts() if where.private else await catalogue.look_up(name, where.api)),
             ("assumed", Facts(context_window=LOCAL_WINDOW if where.loopback else HOSTED_WINDOW)),
         ]
     )
-    slots = min(props.slots, MOST_SLOTS) if props else 1
-    return ModelInfo(name, kind, url=where.root, facts=facts, slots=slots)
 
 
 def _choose(where: Endpoint, props: Props | None, entries: list[dict[str, Any]]) -> str:
@@ -147,15 +162,6 @@ def _choose(where: Endpoint, props: Props | None, entries: list[dict[str, Any]])
     if props is not None or (not names and where.loopback):
         return "default"  # llama.cpp serves its one model under any name
     raise ModelNotFound("model.name_needed", url=where.root, available=", ".join(names[:20]) or "?")
-
-
-def _window(entry: Mapping[str, Any]) -> int | None:
-    meta = entry.get("meta")
-    for source in (entry, meta if isinstance(meta, Mapping) else {}):
-        for key in _WINDOW_KEYS:
-            if type(source.get(key)) is int and source[key] > 0:
-                return int(source[key])
-    return None
 
 
 def _embedded(settings: ModelSettings, around: Surroundings) -> EmbeddedModel:

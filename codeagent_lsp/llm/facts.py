@@ -6,7 +6,7 @@ Values only. Not here: reading them from servers and price lists, and which sour
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from types import MappingProxyType
 from typing import Any, Literal
 
@@ -59,6 +59,13 @@ class KnownFacts(Facts):
     """The facts of several sources together; `sources` names for each known fact the one that said it."""
 
     sources: Mapping[str, Source] = field(default_factory=lambda: MappingProxyType({}))
+
+    def learned(self, window: int) -> KnownFacts:
+        """Return the facts after an overflow told the window, which the user and the server's lists know better."""
+        if self.sources.get("context_window") in ("setting", "server"):
+            return self
+        sources = MappingProxyType({**self.sources, "context_window": "overflow"})
+        return replace(self, context_window=window, sources=sources)
 
 
 def combine(said: Iterable[tuple[Source, Facts]]) -> KnownFacts:

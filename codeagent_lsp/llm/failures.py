@@ -30,6 +30,7 @@ from codeagent_lsp.errors import (
     ModelUnreachable,
 )
 from codeagent_lsp.llm.endpoint import Endpoint, TimeLimits, shown
+from codeagent_lsp.llm.learned_facts import window_in
 
 LONGEST_REASON = 300
 BODY_LIMIT = 64 * 1024
@@ -37,7 +38,8 @@ BODY_LIMIT = 64 * 1024
 _OVERFLOW = re.compile(
     r"context[ _-]?(length|size|window)|maximum context|exceed_context|exceeds? the available context"
     r"|too many (input )?tokens|prompt is too long|input is too long|token limit|larger than the .*context"
-    r"|reduce the length of the (messages|prompt)",
+    r"|reduce the length of the (messages|prompt)|longer than the maximum model length|input length should be"
+    r"|`inputs` tokens|maximum number of tokens allowed|exceed context limit",
     re.IGNORECASE,
 )
 _QUOTA = re.compile(r"insufficient[_ ](quota|credit|balance|funds)|billing|out of credits?", re.IGNORECASE)
@@ -75,7 +77,7 @@ def from_response(status: int, headers: Mapping[str, str], body: bytes, where: E
     if status in (402, 429) and (status == 402 or _QUOTA.search(reason)):
         return ModelRejected("model.quota", url=url, reason=reason)
     if status == 413 or (status in (400, 422, 500) and _OVERFLOW.search(reason)):
-        return ContextOverflow("model.overflow", reason=reason)
+        return ContextOverflow("model.overflow", window=window_in(body.decode("utf-8", "replace")), reason=reason)
     if status >= 500 and _SERVER_PARSE.search(reason):
         return ModelReplyInvalid("model.server_parse", url=url, reason=reason)
     if status in (401, 403):
@@ -93,7 +95,7 @@ def from_event(error: Any, where: Endpoint) -> ModelError:
     reason = _short(where.redact(_message_of({"error": error}))) or "no reason given"
     code = error.get("code", error.get("status")) if isinstance(error, dict) else None
     if _OVERFLOW.search(reason):
-        return ContextOverflow("model.overflow", reason=reason)
+        return ContextOverflow("model.overflow", window=window_in(json.dumps(error)), reason=reason)
     if _SERVER_PARSE.search(reason):
         return ModelReplyInvalid("model.server_parse", url=where.root, reason=reason)
     if str(code).isdigit() and 400 <= int(str(code)) < 600:

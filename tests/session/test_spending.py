@@ -7,6 +7,8 @@ from contextlib import aclosing
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from codeagent_lsp import events
 from codeagent_lsp.agent.context.tokens import size, tools_size
 from codeagent_lsp.config import Settings
@@ -63,23 +65,23 @@ def forty() -> list[ScriptedReply]:
     return [*writes[:5], helpers, *writes[5:15], say("helper done"), *writes[15:25], say("helper done"), *writes[25:]]
 
 
+@pytest.mark.slow
 async def test_forty_calls_with_two_subagents_stop_before_the_call_that_goes_beyond(tmp_path: Path) -> None:
-    for number, share in enumerate((0.1, 0.35, 0.6, 0.9)):
-        free = world(tmp_path / f"free{number}" / "w", settings=budget(), apply="auto")
-        paid(free, *forty())
-        await free.run()
-        whole = sum(event.cost or 0 for event in used(free, ended(free).run_id))
+    free = world(tmp_path / "free" / "w", settings=budget(), apply="auto")
+    paid(free, *forty())
+    await free.run()
+    whole = sum(event.cost or 0 for event in used(free, ended(free).run_id))
+    for number, share in enumerate((0.3, 0.8)):
         made = world(tmp_path / f"w{number}" / "w", settings=budget(usd=whole * share), apply="auto")
-        model = paid(made, *forty())
+        paid(made, *forty())
         await made.run()
         end, spent = ended(made), sum(event.cost or 0 for event in used(made, ended(made).run_id))
         assert end.status == "stopped" and "budget.usd" in end.summary
-        assert whole * share * 0.3 < spent <= whole * share
+        assert whole * share * 0.6 < spent <= whole * share
         assert len(made.editor.applied) == 1 and end.files_changed  # what was changed is kept
-        before = len(model.requests)
-        await made.run("Go on")
-        assert len(model.requests) > before  # with a budget of its own
-        assert made.manager.current().context.conversation[-1].role == "assistant"
+        paid(made, say())
+        await made.run("Go on")  # with a budget of its own
+        assert ended(made).status == "completed"
 
 
 async def test_tokens_of_a_run_are_limited(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ cache). Not here: how a compaction is made (`compaction.py`), asking the model (
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from codeagent_lsp import events
 from codeagent_lsp.agent.context.compaction import KeptFacts, Summarise, compact, within
@@ -78,10 +78,12 @@ class ConversationWindow:
             needed = f"{self._tokens(tools)} + {self._limits.reply_tokens} > {self._limits.window}"
             raise ContextOverflow("model.overflow", reason=needed)
 
-    async def shrink(self, tools: Sequence[ToolSpec]) -> bool:
+    async def shrink(self, tools: Sequence[ToolSpec], told: int | None = None) -> bool:
         """Compact because the server found the prompt too long; return whether it got smaller, so that a new request is
-        worthwhile.
+        worthwhile. `told` is the window that the server named, in tokens: from now on it is the limit.
         """
+        if told is not None and told < self._limits.window:
+            self._limits = replace(self._limits, window=told, reply_tokens=min(self._limits.reply_tokens, told // 4))
         estimated = self._estimated(tools)
         self._meter = self._meter.told(estimated, max(self._tokens(tools), self._limits.window))
         while self._in_a_row < MOST_IN_A_ROW:

@@ -6,12 +6,14 @@ A provider says where to post, what, and how the pieces of the answer become a `
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing
+from dataclasses import replace
 from functools import partial
 from typing import Any, Protocol
 
-from codeagent_lsp.errors import ModelError, ModelNotFound, ModelRejected, ModelStreamBroken
+from codeagent_lsp.errors import ContextOverflow, ModelError, ModelNotFound, ModelRejected, ModelStreamBroken
 from codeagent_lsp.llm import retry
 from codeagent_lsp.llm.endpoint import Endpoint, TimeLimits
 from codeagent_lsp.llm.exchange import DONE, Exchange, json_object
@@ -37,7 +39,8 @@ class Assembler(Protocol):
 
 
 class HttpModel:
-    """One model of one server. `max_tokens` is the limit for requests that name none, `effort` how much it may think.
+    """One model of one server. `max_tokens` is the limit for requests that name none, `effort` how much it may think;
+    `learn` stores the window that a server tells when a prompt was too long.
 
     `OPTIONAL` are parameters that a server may refuse: left out, or sent under the other name, from the second try on.
     """
@@ -53,6 +56,7 @@ class HttpModel:
         policy: RetryPolicy | None = None,
         max_tokens: int | None = None,
         effort: str = "auto",
+        learn: Callable[[int], None] | None = None,
     ) -> None:
         self.served_model = ""
         self._where = where
@@ -61,6 +65,7 @@ class HttpModel:
         self._policy = policy or RetryPolicy()
         self._max_tokens = max_tokens
         self._effort = effort
+        self._learn_window = learn
         self._refused: set[str] = set()
         self._http = Exchange(where, self._limits, self._headers())
 
@@ -73,9 +78,15 @@ class HttpModel:
         """Yield the answer; transient failures are retried before the first item, an empty answer once."""
         once = partial(self._exchange, request)
         patient = partial(retry.patient, once, self._policy)
-        async with aclosing(retry.answered(patient, self._info.name)) as items:
-            async for item in items:
-                yield item
+        try:
+            async with aclosing(retry.answered(patient, self._info.name)) as items:
+                async for item in items:
+                    yield item
+        except ContextOverflow as overflow:
+            if overflow.window is not None and self._learn_window is not None:
+                self._info = replace(self._info, facts=self._info.facts.learned(overflow.window))
+                await asyncio.to_thread(self._learn_window, overflow.window)
+            raise
 
     async def count_tokens(self, text: str) -> int:
         """Return a conservative estimate."""

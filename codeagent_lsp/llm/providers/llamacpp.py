@@ -6,7 +6,7 @@ mode `completion`. Prompts are cached; `timings` say how much was reused. Not he
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing, suppress
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -48,9 +48,10 @@ class LlamaCppModel(OpenAIModel):
         limits: TimeLimits | None = None,
         policy: RetryPolicy | None = None,
         max_tokens: int | None = None,
+        learn: Callable[[int], None] | None = None,
     ) -> None:
         longest = max_tokens or min(LONGEST_REPLY, (info.context_window or 4 * LONGEST_REPLY) // 4)
-        super().__init__(where, info, limits=limits, policy=policy, max_tokens=longest)
+        super().__init__(where, info, limits=limits, policy=policy, max_tokens=longest, learn=learn)
         self._api_mode = api_mode
 
     async def count_tokens(self, text: str) -> int:

@@ -83,9 +83,19 @@ async def model_entries(where: Endpoint, limits: TimeLimits) -> list[dict[str, A
         value = json_object(await _get(where, f"{where.api}/models", limits))
     except ModelNotFound:
         return []
+    return _entries(value)
+
+
+def _entries(value: dict[str, Any] | None) -> list[dict[str, Any]]:
     data = value.get("data") if value else None
     entries = data if isinstance(data, list) else []
     return [entry for entry in entries if isinstance(entry, dict) and isinstance(entry.get("id"), str)]
+
+
+async def lmstudio_entries(where: Endpoint, limits: TimeLimits) -> list[dict[str, Any]]:
+    """Return the entries of LM Studio's own list, which tells windows; none from other servers, and none far away."""
+    value = await fetch_json(where, f"{where.root}/api/v0/models", limits) if where.private else None
+    return _entries(value)
 
 
 async def fetch_json(where: Endpoint, url: str, limits: TimeLimits) -> dict[str, Any] | None:

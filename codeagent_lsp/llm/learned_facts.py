@@ -1,0 +1,62 @@
+"""The window that an endpoint told when a prompt was too long, remembered for each endpoint and model.
+
+Not here: which errors are overflows (`failures.py`), what a run does then (`agent/context/window.py`).
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from codeagent_lsp.llm import remembered
+from codeagent_lsp.llm.facts import Facts
+
+FILE = "windows.json"
+LEAST, MOST = 1024, 20_000_000
+"""Tokens: smaller and larger numbers in an error are something else."""
+
+_NUMBER = r"(\d[\d,_.]*\d|\d)\s*(k\b)?"
+_TOLD = tuple(
+    re.compile(pattern.replace("N", _NUMBER), re.IGNORECASE)
+    for pattern in (
+        r"maximum (?:context|model|sequence|input) (?:length|window|size)[^\d.]{0,20}N",
+        r"context (?:length|window|size)[^\d.]{0,20}N",
+        r"> N maximum",
+        r"context limit: \d+ \+ \d+ > N",
+        r"\"?n_ctx\"?\s*[:=]\s*N",
+        r"maximum number of tokens allowed[^\d.]{0,5}N",
+        r"token limit[^\d.]{0,10}N",
+        r"tokens`? \+ [`\w]+ must be <= N",
+        r"\bN maximum context length",
+        r"range of input length should be \[\d+, ?N\]",
+    )
+)
+"""The wordings of OpenAI and its likes, Anthropic, llama.cpp, vLLM, Gemini, Moonshot, TGI, LM Studio and Qwen."""
+
+
+def window_in(error: str) -> int | None:
+    """Return the window in tokens that the text of an overflow tells; None if it tells none that can be one."""
+    found = (_value(match) for pattern in _TOLD for match in pattern.finditer(error))
+    return next((value for value in found if value is not None), None)
+
+
+class LearnedFacts:
+    """What was learned of the models of one state folder. Blocking, with small files."""
+
+    def __init__(self, state_dir: Path) -> None:
+        self._path = state_dir / FILE
+
+    def get(self, url: str, name: str) -> Facts:
+        """Return what this endpoint once told of this model."""
+        window = remembered.read(self._path).get(f"{url} {name}")
+        return Facts(context_window=window if type(window) is int and LEAST <= window <= MOST else None)
+
+    def learn(self, url: str, name: str, window: int) -> None:
+        """Remember a window that was told."""
+        remembered.remember(self._path, f"{url} {name}", window)
+
+
+def _value(match: re.Match[str]) -> int | None:
+    digits = re.sub(r"[,_.]", "", match[1])
+    value = int(digits) * (1024 if match[2] else 1) if len(digits) < 12 else 0
+    return value if LEAST <= value <= MOST else None
