@@ -14,18 +14,17 @@ from pathlib import Path
 from typing import Any
 
 from codeagent_lsp.config import ModelSettings
-from codeagent_lsp.errors import ModelNotFound
+from codeagent_lsp.errors import ModelError, ModelNotFound
 from codeagent_lsp.llm import probe, weights
 from codeagent_lsp.llm.calls.toolcalling import ToolCallingModel
 from codeagent_lsp.llm.endpoint import SILENCE_SECONDS, Endpoint, TimeLimits, endpoint
-from codeagent_lsp.llm.facts import HOSTED_WINDOW, LOCAL_WINDOW, Facts, combine
+from codeagent_lsp.llm.facts import HOSTED_WINDOW, LOCAL_WINDOW, Facts, KnownFacts, Source, combine
 from codeagent_lsp.llm.model import Model, ModelInfo, ToolCalling
 from codeagent_lsp.llm.providers import discovery
 from codeagent_lsp.llm.providers.embedded import CONTEXT_WINDOW, EmbeddedModel, engine_installed
 from codeagent_lsp.llm.providers.kinds import KINDS, kind_of
 from codeagent_lsp.llm.providers.llamacpp import LlamaCppModel, Props, read_props
-from codeagent_lsp.llm.providers.openai import list_models as names_at
-from codeagent_lsp.llm.providers.openai import model_entries
+from codeagent_lsp.llm.providers.ollama import is_ollama
 from codeagent_lsp.llm.providers.scripted import load_script
 
 MOST_SLOTS = 2
@@ -63,8 +62,12 @@ async def list_models(settings: ModelSettings, *, around: Surroundings | None = 
     """Return the names of the models that the settings' server, or else this machine, offers."""
     around = around or Surroundings()
     if settings.base_url:
-        where = endpoint(settings.base_url, settings.api_key)
-        return await names_at(where, _limits(settings, quick=True))
+        kind = KINDS.get(_kind(settings, settings.base_url)) or KINDS["openai"]
+        where = endpoint(settings.base_url, settings.api_key or _vendor_key(settings.base_url))
+        try:
+            return [str(entry["id"]) for entry in await kind.entries(where, _limits(settings, quick=True))]
+        except ModelError:
+            return []
     found = await discovery.find_servers(around.ports)
     names = [name for server in found for name in server.models]
     return [*names, _weights(around).stem] if _has_embedded(around) else names
@@ -104,16 +107,25 @@ async def _discovered(settings: ModelSettings, around: Surroundings) -> Model:
 
 async def _server(settings: ModelSettings, where: Endpoint) -> Model:
     quick = _limits(settings, quick=True)
-    props, entries = await asyncio.gather(read_props(where, quick), model_entries(where, quick), return_exceptions=True)
-    kind = settings.provider if settings.provider != "auto" else kind_of(where.root)
+    kind = _kind(settings, where.root)
+    props, entries, ollama = await asyncio.gather(
+        read_props(where, quick),
+        KINDS[kind or "openai"].entries(where, quick),
+        is_ollama(where, quick),
+        return_exceptions=True,
+    )
     if isinstance(props, BaseException) or kind not in ("", "llamacpp"):
         props = None
     if isinstance(entries, BaseException):
         if props is None:
             raise entries
         entries = []
-    kind = kind or ("llamacpp" if props else "openai")
-    info = _info(settings, kind, where, props, entries)
+    kind = kind or ("llamacpp" if props else "ollama" if ollama is True else "openai")
+    name = settings.name or _choose(where, props, entries)
+    entry: dict[str, Any] = next((entry for entry in entries if entry["id"] == name), {})
+    listed = Facts(context_window=props.context_window if props else _window(entry))
+    facts = _facts(settings, where, await KINDS[kind].facts(where, name, quick), listed)
+    info = ModelInfo(name, kind, where.root, facts, slots=min(props.slots, MOST_SLOTS) if props else 1)
     limits = _limits(settings)
     longest = settings.max_tokens if isinstance(settings.max_tokens, int) else None
     if kind == "llamacpp":
@@ -121,21 +133,17 @@ async def _server(settings: ModelSettings, where: Endpoint) -> Model:
     return KINDS[kind].load()(where, info, limits=limits, max_tokens=longest, effort=settings.effort)
 
 
-def _info(
-    settings: ModelSettings, kind: str, where: Endpoint, props: Props | None, entries: list[dict[str, Any]]
-) -> ModelInfo:
-    name = settings.name or _choose(where, props, entries)
-    entry = next((entry for entry in entries if entry["id"] == name), {})
+def _kind(settings: ModelSettings, url: str) -> str:
+    """Return the kind of server by the settings or the address; '' for one that has to be asked."""
+    return settings.provider if settings.provider != "auto" else kind_of(url)
+
+
+def _facts(settings: ModelSettings, where: Endpoint, *told: Facts) -> KnownFacts:
+    """Return what is known of a model: by the user, by its server in several answers, and what is assumed."""
     set_by_user = settings.context_window if isinstance(settings.context_window, int) else None
-    facts = combine(
-        [
-            ("setting", Facts(context_window=set_by_user)),
-            ("server", Facts(context_window=props.context_window if props else _window(entry))),
-            ("assumed", Facts(context_window=LOCAL_WINDOW if where.loopback else HOSTED_WINDOW)),
-        ]
-    )
-    slots = min(props.slots, MOST_SLOTS) if props else 1
-    return ModelInfo(name, kind, url=where.root, facts=facts, slots=slots)
+    assumed = Facts(context_window=LOCAL_WINDOW if where.loopback else HOSTED_WINDOW)
+    server: list[tuple[Source, Facts]] = [("server", facts) for facts in told]
+    return combine([("setting", Facts(context_window=set_by_user)), *server, ("assumed", assumed)])
 
 
 def _choose(where: Endpoint, props: Props | None, entries: list[dict[str, Any]]) -> str:
@@ -183,6 +191,8 @@ async def _mode(settings: ModelSettings, backend: Model, state_dir: Path) -> Too
     raw = settings.api_mode == "completion"
     if settings.tool_calling != "auto":
         return "text" if raw and settings.tool_calling == "native" else settings.tool_calling
+    if (kind := KINDS.get(backend.info.provider)) and kind.native:
+        return "native"
     if backend.info.provider == "embedded" or (raw and backend.info.provider == "llamacpp"):
         return "constrained"
     return await probe.best_mode(backend, state_dir)
