@@ -46,7 +46,7 @@ def _setting(
 class ModelSettings:
     """The settings `codeagent.model.*`."""
 
-    provider: Literal["auto", "openai", "llamacpp", "embedded", "scripted"] = _setting(
+    provider: Literal["auto", "openai", "llamacpp", "gemini", "ollama", "embedded", "scripted"] = _setting(
         "auto", "Which kind of model endpoint to use; `auto` looks for one.", restricted=True
     )
     base_url: str | None = _setting(

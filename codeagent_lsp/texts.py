@@ -606,6 +606,10 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
         "{url} has no model {name}. It offers: {available}. Set model.name to one of these.",
         "{url} 没有模型 {name}。可用：{available}。请把 model.name 设为其中之一。",
     ),
+    "model.not_pulled": (
+        "{url} does not have the model {name}. Run `ollama pull {name}`, or set model.name to one of: {available}.",
+        "{url} 没有模型 {name}。请运行 `ollama pull {name}`，或把 model.name 设为其中之一：{available}。",
+    ),
     "model.no_endpoint": (
         "{url} answers, but has no chat endpoint there (404). Check the path in model.baseUrl, often /v1.",
         "{url} 有应答，但该处没有对话接口（404）。请检查 model.baseUrl 的路径，通常为 /v1。",
@@ -682,6 +686,12 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
     "model.overflow": (
         "The conversation does not fit the model's window: {reason}. Start a new one or use a larger window.",
         "对话超出模型窗口：{reason}。请新建对话或使用更大的窗口。",
+    ),
+    "model.prompt_cut": (
+        "The server has cut the prompt: {name} has read {told} tokens of about {ours}, its window is {window}. Start a "
+        "new conversation, or raise model.contextWindow if the model and the memory allow it.",
+        "服务器截断了提示：{name} 只读取了约 {ours} 个 token 中的 {told} 个，其窗口为 {window}。请新建对话，"
+        "或在模型和内存允许时调大 model.contextWindow。",
     ),
     "model.script_unreadable": (
         "The script {path} cannot be read: {reason}. With the provider scripted, model.name is its path.",

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from codeagent_lsp.errors import ModelRejected, ModelReplyInvalid, ModelStreamBroken
 from codeagent_lsp.llm import failures
 from codeagent_lsp.llm.calls.jsontext import loads_object
+from codeagent_lsp.llm.carried import pack
 from codeagent_lsp.llm.endpoint import Endpoint
-from codeagent_lsp.llm.model import FinishReason, ReasoningChunk, Reply, TextChunk
+from codeagent_lsp.llm.model import FinishReason, ModelInfo, ReasoningChunk, Reply, TextChunk
 from codeagent_lsp.llm.thinking import ThinkFilter, after_thinking
 from codeagent_lsp.llm.wire import new_call_id
 from codeagent_lsp.messages import ToolCall, Usage
@@ -48,13 +49,19 @@ class _Slot:
 
 
 class Assembler:
-    """Assembles one reply: feed it the chunks in order; `finish` returns the reply once the stream has ended."""
+    """Assembles one reply: feed it the chunks in order; `finish` returns the reply once the stream has ended.
 
-    def __init__(self, where: Endpoint) -> None:
+    With an `info` the reply carries the reasoning that its server sent in fields of their own.
+    """
+
+    def __init__(self, where: Endpoint, info: ModelInfo | None = None) -> None:
         self.ended = False  # the end is an event of its own, `[DONE]`, after usage and timings
         self.finish_reason = ""
         self.model = ""
         self._where = where
+        self._info = info
+        self._said: list[str] = []
+        self._details: list[dict[str, Any]] = []
         self._think = ThinkFilter()
         self._text: list[str] = []
         self._reasoning: list[str] = []
@@ -103,6 +110,7 @@ class Assembler:
             problem=problem,
             unusable=unusable,
             timings=self._timings,
+            carried=pack(self._info, self._wanted_back()) if self._info else "",
         )
 
     def flush(self) -> list[TextChunk | ReasoningChunk]:
@@ -120,6 +128,10 @@ class Assembler:
                 self._usage = with_timings(self._usage, self._timings)
 
     def _delta(self, delta: Mapping[str, Any]) -> list[TextChunk | ReasoningChunk]:
+        self._said.append(_text(delta.get("reasoning_content")))
+        for detail in delta["reasoning_details"] if isinstance(delta.get("reasoning_details"), list) else []:
+            if isinstance(detail, dict):
+                add_detail(self._details, detail)
         items = self._show("", _text(delta.get("reasoning_content") or delta.get("reasoning")))
         items += self._show(*self._think.feed(_text(delta.get("content") or delta.get("refusal"))))
         calls = delta.get("tool_calls")
@@ -130,6 +142,11 @@ class Assembler:
             if isinstance(call, Mapping):
                 self._call(call)
         return items
+
+    def _wanted_back(self) -> list[dict[str, Any]]:
+        """Return the reasoning under the names of DeepSeek and of OpenRouter, as far as there was any."""
+        named = {"reasoning_content": "".join(self._said), "reasoning_details": self._details}
+        return [{name: value} for name, value in named.items() if value]
 
     def _show(self, text: str, reasoning: str) -> list[TextChunk | ReasoningChunk]:
         items: list[TextChunk | ReasoningChunk] = []
@@ -197,6 +214,18 @@ class Assembler:
             raise ModelReplyInvalid("model.reply_too_long", url=self._where.root, limit=f"{REPLY_LIMIT >> 20} MiB")
 
 
+def add_detail(details: list[dict[str, Any]], piece: Mapping[str, Any]) -> None:
+    """Add a streamed piece of OpenRouter's `reasoning_details`: a text or summary goes on where the last one ended."""
+    last = details[-1] if details else {}
+    grows = next((name for name in ("text", "summary") if piece.get("type") == f"reasoning.{name}"), "")
+    same = all(piece.get(name) == last.get(name) for name in ("type", "index"))
+    if not grows or not same or last.get("signature"):
+        details.append(dict(piece))
+        return
+    news = {name: value for name, value in piece.items() if value is not None and name != grows}
+    last.update(news, **{grows: (last.get(grows) or "") + (piece.get(grows) or "")})
+
+
 def numbers(values: Mapping[str, Any]) -> dict[str, float]:
     """Return the numeric entries of a server's `timings`."""
     return {key: float(value) for key, value in values.items() if type(value) in (int, float)}
@@ -205,10 +234,11 @@ def numbers(values: Mapping[str, Any]) -> dict[str, float]:
 def with_timings(usage: Usage, timings: Mapping[str, float]) -> Usage:
     """Return the usage completed from llama.cpp's timings: `cache_n` reused, `prompt_n` evaluated, `predicted_n`."""
     cached = int(timings.get("cache_n", 0))
-    return Usage(
-        usage.prompt_tokens or cached + int(timings.get("prompt_n", 0)),
-        cached or usage.cached_tokens,
-        usage.completion_tokens or int(timings.get("predicted_n", 0)),
+    return replace(
+        usage,
+        prompt_tokens=usage.prompt_tokens or cached + int(timings.get("prompt_n", 0)),
+        cached_tokens=cached or usage.cached_tokens,
+        completion_tokens=usage.completion_tokens or int(timings.get("predicted_n", 0)),
     )
 
 
@@ -216,7 +246,14 @@ def _usage(value: Mapping[str, Any]) -> Usage:
     details = value.get("prompt_tokens_details")
     cached = details.get("cached_tokens") if isinstance(details, Mapping) else None
     cached = cached if cached is not None else value.get("prompt_cache_hit_tokens")
-    return Usage(_count(value.get("prompt_tokens")), _count(cached), _count(value.get("completion_tokens")))
+    made = value.get("completion_tokens_details")
+    reasoning = made.get("reasoning_tokens") if isinstance(made, Mapping) else None
+    return Usage(
+        _count(value.get("prompt_tokens")),
+        _count(cached),
+        _count(value.get("completion_tokens")),
+        reasoning_tokens=_count(reasoning),
+    )
 
 
 def _count(value: Any) -> int:

@@ -34,11 +34,15 @@ class TimeLimits:
 
 @dataclass(frozen=True)
 class Endpoint:
-    """The address of a server: `root` for llama.cpp's own paths, `api` for the OpenAI-compatible part below it."""
+    """The address of a server: `root` for llama.cpp's own paths, `api` for the OpenAI-compatible part below it.
+
+    `key_header` is the header of the key: with '' it is sent as a bearer token.
+    """
 
     root: str
     api: str
     key: str = field(default="", repr=False)
+    key_header: str = ""
 
     @property
     def loopback(self) -> bool:
@@ -57,7 +61,8 @@ class Endpoint:
     def headers(self) -> dict[str, str]:
         """Return the headers of every request; no compression is requested, as streams gain nothing by it."""
         headers = {"Accept-Encoding": "identity", "User-Agent": "codeagent-lsp"}
-        return {**headers, "Authorization": f"Bearer {self.key}"} if self.key else headers
+        named = {self.key_header: self.key} if self.key_header else {"Authorization": f"Bearer {self.key}"}
+        return {**headers, **named} if self.key else headers
 
     def redact(self, text: str) -> str:
         """Return `text` without the key, in case a server echoes it."""

@@ -1,7 +1,7 @@
 """Construction of a ready model from the settings.
 
-`open_model` is all that the rest of the program needs. Not here: finding
-servers (`providers/discovery.py`), probing (`probe.py`).
+`open_model` and `describe_models` are all that the rest of the program needs. Not here: finding servers
+(`providers/discovery.py`), asking them (`survey.py`), probing (`probe.py`).
 """
 
 from __future__ import annotations
@@ -12,30 +12,24 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from codeagent_lsp.config import ModelSettings
-from codeagent_lsp.errors import ModelNotFound
-from codeagent_lsp.llm import catalogue, probe, weights
+from codeagent_lsp.errors import ModelError, ModelNotFound
+from codeagent_lsp.llm import probe, weights
 from codeagent_lsp.llm.calls.toolcalling import ToolCallingModel
 from codeagent_lsp.llm.endpoint import SILENCE_SECONDS, Endpoint, TimeLimits, endpoint
-from codeagent_lsp.llm.facts import HOSTED_WINDOW, LOCAL_WINDOW, Facts, KnownFacts, combine
+from codeagent_lsp.llm.facts import window_known
 from codeagent_lsp.llm.learned_facts import LearnedFacts
 from codeagent_lsp.llm.model import Model, ModelInfo, ToolCalling
 from codeagent_lsp.llm.providers import discovery
 from codeagent_lsp.llm.providers.embedded import CONTEXT_WINDOW, EmbeddedModel, engine_installed
 from codeagent_lsp.llm.providers.kinds import KINDS, kind_of
-from codeagent_lsp.llm.providers.llamacpp import LlamaCppModel, Props, read_props
-from codeagent_lsp.llm.providers.openai import list_models as names_at
-from codeagent_lsp.llm.providers.openai import lmstudio_entries, model_entries
+from codeagent_lsp.llm.providers.llamacpp import LlamaCppModel
 from codeagent_lsp.llm.providers.scripted import load_script
-from codeagent_lsp.llm.server_facts import facts_of
-
-MOST_SLOTS = 2
-"""Parallel requests that are used at most: more make each of them slow on a server without a GPU."""
+from codeagent_lsp.llm.survey import Survey, survey
 
 _ASK_SECONDS = 5.0
-_NOT_FOR_CHAT = ("embed", "rerank", "whisper", "tts", "moderation")
+_MOST_DESCRIBED = 200
 
 
 @dataclass(frozen=True)
@@ -64,12 +58,43 @@ async def open_model(settings: ModelSettings, state_dir: Path, *, around: Surrou
 async def list_models(settings: ModelSettings, *, around: Surroundings | None = None) -> list[str]:
     """Return the names of the models that the settings' server, or else this machine, offers."""
     around = around or Surroundings()
-    if settings.base_url:
-        where = endpoint(settings.base_url, settings.api_key)
-        return await names_at(where, _limits(settings, quick=True))
-    found = await discovery.find_servers(around.ports)
-    names = [name for server in found for name in server.models]
-    return [*names, _weights(around).stem] if _has_embedded(around) else names
+    names = [name for found in await _surveys(settings, around) for name in found.names]
+    local = not _home(settings) and _has_embedded(around)
+    return [*names, _weights(around).stem] if local else names
+
+
+async def describe_models(
+    settings: ModelSettings, state_dir: Path, *, around: Surroundings | None = None
+) -> list[ModelInfo]:
+    """Return the same models with what is known of each, at most 200."""
+    around = around or Surroundings()
+    found = await _surveys(settings, around)
+    wanted = [(each, name) for each in found for name in each.names][:_MOST_DESCRIBED]
+    infos = await asyncio.gather(*(each.info(name, settings, state_dir) for each, name in wanted))
+    if not _home(settings) and _has_embedded(around):
+        facts = window_known(CONTEXT_WINDOW)
+        return [*infos, ModelInfo(_weights(around).stem, "embedded", facts=facts)]
+    return list(infos)
+
+
+def _home(settings: ModelSettings) -> str:
+    """Return the address of the settings' server: as set, or the home of its kind; '' for one on this machine."""
+    return settings.base_url or (KINDS[settings.provider].home if settings.provider in KINDS else "")
+
+
+async def _surveys(settings: ModelSettings, around: Surroundings) -> list[Survey]:
+    """Return what the settings' server says, or else all servers on this machine; none of those that do not answer."""
+    home = _home(settings)
+    places = (
+        [_endpoint(settings, home)] if home else [each.where for each in await discovery.find_servers(around.ports)]
+    )
+    limits = _limits(settings, quick=True)
+    asked = (survey(where, settings.provider, limits) for where in places)
+    answers = await asyncio.gather(*asked, return_exceptions=True)
+    for answer in answers:
+        if isinstance(answer, BaseException) and not isinstance(answer, ModelError):
+            raise answer
+    return [answer for answer in answers if isinstance(answer, Survey)]
 
 
 async def _backend(settings: ModelSettings, around: Surroundings, state_dir: Path) -> Model:
@@ -78,16 +103,16 @@ async def _backend(settings: ModelSettings, around: Surroundings, state_dir: Pat
             return load_script(Path(settings.name or ""))
         case "embedded":
             return _embedded(settings, around)
-    home = settings.base_url or (KINDS[settings.provider].home if settings.provider in KINDS else "")
+    home = _home(settings)
     if not home:
         return await _discovered(settings, around, state_dir)
-    return await _server(settings, endpoint(home, settings.api_key or _vendor_key(home)), state_dir)
+    return await _server(settings, _endpoint(settings, home), state_dir)
 
 
-def _vendor_key(url: str) -> str | None:
-    """Return the key that the environment has for a vendor's own address."""
+def _endpoint(settings: ModelSettings, url: str) -> Endpoint:
+    """Return the address with the key of the settings, or the one that the environment has for a vendor's own."""
     kind = KINDS.get(kind_of(url))
-    return os.environ.get(kind.key) if kind and kind.key else None
+    return endpoint(url, settings.api_key or (os.environ.get(kind.key) if kind and kind.key else None))
 
 
 async def _discovered(settings: ModelSettings, around: Surroundings, state_dir: Path) -> Model:
@@ -105,63 +130,15 @@ async def _discovered(settings: ModelSettings, around: Surroundings, state_dir: 
 
 
 async def _server(settings: ModelSettings, where: Endpoint, state_dir: Path) -> Model:
-    quick = _limits(settings, quick=True)
-    props, entries, listed = await asyncio.gather(
-        read_props(where, quick), model_entries(where, quick), lmstudio_entries(where, quick), return_exceptions=True
-    )
-    kind = settings.provider if settings.provider != "auto" else kind_of(where.root)
-    if isinstance(listed, BaseException):
-        listed = []
-    if isinstance(props, BaseException) or kind not in ("", "llamacpp"):
-        props = None
-    if isinstance(entries, BaseException):
-        if props is None:
-            raise entries
-        entries = []
-    kind = kind or ("llamacpp" if props else "openai")
-    name = settings.name or _choose(where, props, entries)
-    said = [facts_of(entry) for entry in (*listed, *entries) if entry["id"] == name]
-    if props is not None:
-        said.insert(0, Facts(context_window=props.context_window))
-    learned = LearnedFacts(state_dir)
-    facts = await _facts(settings, where, name, said, learned)
-    slots = min(props.slots, MOST_SLOTS) if props else 1
-    info = ModelInfo(name, kind, url=where.root, facts=facts, slots=slots)
+    found = await survey(where, settings.provider, _limits(settings, quick=True))
+    info = await found.info(settings.name or found.chosen(), settings, state_dir)
     limits = _limits(settings)
     longest = settings.max_tokens if isinstance(settings.max_tokens, int) else None
-    learn = partial(learned.learn, where.root, name)
-    if kind == "llamacpp":
+    learn = partial(LearnedFacts(state_dir).learn, where.root, info.name)
+    if found.kind == "llamacpp":
         return LlamaCppModel(where, info, api_mode=settings.api_mode, limits=limits, max_tokens=longest, learn=learn)
-    return KINDS[kind].load()(where, info, limits=limits, max_tokens=longest, effort=settings.effort, learn=learn)
-
-
-async def _facts(
-    settings: ModelSettings, where: Endpoint, name: str, said: list[Facts], learned: LearnedFacts
-) -> KnownFacts:
-    """Return what is known of a model: by the setting, the server, an overflow, the catalogue, else assumed. Servers of
-    one's own network are not in the catalogue, whatever the name of their weights.
-    """
-    set_by_user = settings.context_window if isinstance(settings.context_window, int) else None
-    return combine(
-        [
-            ("setting", Facts(context_window=set_by_user)),
-            *(("server", facts) for facts in said),
-            ("overflow", await asyncio.to_thread(learned.get, where.root, name)),
-            ("catalogue", Facts() if where.private else await catalogue.look_up(name, where.api)),
-            ("assumed", Facts(context_window=LOCAL_WINDOW if where.loopback else HOSTED_WINDOW)),
-        ]
-    )
-
-
-def _choose(where: Endpoint, props: Props | None, entries: list[dict[str, Any]]) -> str:
-    """Return the only model, or on this machine the first chat model; for hosted servers the user has to choose."""
-    names = [str(entry["id"]) for entry in entries]
-    able = [name for name in names if not any(word in name.lower() for word in _NOT_FOR_CHAT)]
-    if len(able) == 1 or (able and where.loopback):
-        return able[0]
-    if props is not None or (not names and where.loopback):
-        return "default"  # llama.cpp serves its one model under any name
-    raise ModelNotFound("model.name_needed", url=where.root, available=", ".join(names[:20]) or "?")
+    kind = KINDS[found.kind].load()
+    return kind(where, info, limits=limits, max_tokens=longest, effort=settings.effort, learn=learn)
 
 
 def _embedded(settings: ModelSettings, around: Surroundings) -> EmbeddedModel:
@@ -189,6 +166,8 @@ async def _mode(settings: ModelSettings, backend: Model, state_dir: Path) -> Too
     raw = settings.api_mode == "completion"
     if settings.tool_calling != "auto":
         return "text" if raw and settings.tool_calling == "native" else settings.tool_calling
+    if (kind := KINDS.get(backend.info.provider)) and kind.native:
+        return "native"
     if backend.info.provider == "embedded" or (raw and backend.info.provider == "llamacpp"):
         return "constrained"
     return await probe.best_mode(backend, state_dir)

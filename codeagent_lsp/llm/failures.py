@@ -43,7 +43,9 @@ _OVERFLOW = re.compile(
     re.IGNORECASE,
 )
 _QUOTA = re.compile(r"insufficient[_ ](quota|credit|balance|funds)|billing|out of credits?", re.IGNORECASE)
-_NO_MODEL = re.compile(r"\bmodel\b", re.IGNORECASE)
+_GOOGLE_DELAY = re.compile(rb'"retryDelay":\s*"(\d+(?:\.\d+)?)s"')
+_GOOGLE_BAD_KEY = re.compile(rb"API_KEY_INVALID")
+_NO_MODEL = re.compile(r"\bmodel\b|\bmodels/\S+ is not found", re.IGNORECASE)
 _SERVER_PARSE = re.compile(r"failed to parse", re.IGNORECASE)
 
 
@@ -74,19 +76,22 @@ def from_response(status: int, headers: Mapping[str, str], body: bytes, where: E
     reason = _short(reason) or f"HTTP {status}"
     if 300 <= status < 400:
         return ModelRejected("model.redirected", url=url, target=_short(shown(headers.get("location", "?"))))
-    if status in (402, 429) and (status == 402 or _QUOTA.search(reason)):
+    delay = _GOOGLE_DELAY.search(body)
+    if status in (402, 429) and (status == 402 or _out_of_quota(reason, body, told=delay is not None)):
         return ModelRejected("model.quota", url=url, reason=reason)
     if status == 413 or (status in (400, 422, 500) and _OVERFLOW.search(reason)):
         return ContextOverflow("model.overflow", window=window_in(body.decode("utf-8", "replace")), reason=reason)
     if status >= 500 and _SERVER_PARSE.search(reason):
         return ModelReplyInvalid("model.server_parse", url=url, reason=reason)
-    if status in (401, 403):
+    if status in (401, 403) or (status == 400 and _GOOGLE_BAD_KEY.search(body)):
         return ModelRejected("model.unauthorized", url=url, status=status, reason=reason)
     if status == 404:
         return _missing(url, reason)
     if status in (408, 409, 425, 429) or (status >= 500 and status != 501):
         told = reason if str(status) in reason else f"{status} {reason}"
-        return ModelBusy("model.busy", url=url, reason=told, retry_after=retry_after(headers))
+        wait = retry_after(headers)
+        wait = float(delay[1]) if wait is None and delay else wait
+        return ModelBusy("model.busy", url=url, reason=told, retry_after=wait)
     return ModelRejected("model.rejected", url=url, status=status, reason=reason)
 
 
@@ -99,7 +104,7 @@ def from_event(error: Any, where: Endpoint) -> ModelError:
     if _SERVER_PARSE.search(reason):
         return ModelReplyInvalid("model.server_parse", url=where.root, reason=reason)
     if str(code).isdigit() and 400 <= int(str(code)) < 600:
-        return from_response(int(str(code)), {}, json.dumps({"error": reason}).encode(), where)
+        return from_response(int(str(code)), {}, json.dumps({"error": error}).encode(), where)
     return ModelStreamBroken("model.stream_error", url=where.root, reason=reason)
 
 
@@ -132,6 +137,11 @@ def server_message(body: bytes, content_type: str) -> str:
         title = re.search(r"<title[^>]*>([^<]{1,100})", source, re.IGNORECASE)
         return f"an HTML page{f' ({title[1].strip()})' if title else ''}"
     return source
+
+
+def _out_of_quota(reason: str, body: bytes, *, told: bool) -> bool:
+    """Return whether waiting does not help. Google names billing for every limit; it helps unless a day is over."""
+    return b"PerDay" in body or (not told and _QUOTA.search(reason) is not None)
 
 
 def _missing(url: str, reason: str) -> ModelError:

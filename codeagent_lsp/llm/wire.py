@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 from uuid import uuid4
@@ -24,9 +24,16 @@ def encode(body: dict[str, Any]) -> bytes:
     return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
 
 
-def chat_messages(messages: Iterable[Message]) -> list[dict[str, Any]]:
+Given = Callable[[Message], dict[str, Any]]
+"""Returns the fields in which a server gets its own state back with an assistant message."""
+
+
+def chat_messages(messages: Iterable[Message], given: Given | None = None) -> list[dict[str, Any]]:
     """Return the messages in the form of the API, with at most one system message."""
-    return [_message(message) for message in tidy(messages)]
+    return [
+        {**_message(message), **(given(message) if given and message.role == "assistant" else {})}
+        for message in tidy(messages)
+    ]
 
 
 def tidy(messages: Iterable[Message]) -> list[Message]:

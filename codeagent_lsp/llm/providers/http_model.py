@@ -11,7 +11,7 @@ from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing
 from dataclasses import replace
 from functools import partial
-from typing import Any, Protocol
+from typing import Any, Protocol, TypedDict, Unpack
 
 from codeagent_lsp.errors import ContextOverflow, ModelError, ModelNotFound, ModelRejected, ModelStreamBroken
 from codeagent_lsp.llm import retry
@@ -38,9 +38,20 @@ class Assembler(Protocol):
         """Return the reply. Raises ModelStreamBroken when the stream was cut."""
 
 
+class Options(TypedDict, total=False):
+    """Options of a model: time limits, retries, the longest reply to requests that name none, how much it may reason,
+    and what stores the window that a server tells when a prompt was too long.
+    """
+
+    limits: TimeLimits | None
+    policy: RetryPolicy | None
+    max_tokens: int | None
+    effort: str
+    learn: Callable[[int], None] | None
+
+
 class HttpModel:
-    """One model of one server. `max_tokens` is the limit for requests that name none, `effort` how much it may think;
-    `learn` stores the window that a server tells when a prompt was too long.
+    """One model of one server.
 
     `OPTIONAL` are parameters that a server may refuse: left out, or sent under the other name, from the second try on.
     """
@@ -51,21 +62,16 @@ class HttpModel:
         self,
         where: Endpoint,
         info: ModelInfo,
-        *,
-        limits: TimeLimits | None = None,
-        policy: RetryPolicy | None = None,
-        max_tokens: int | None = None,
-        effort: str = "auto",
-        learn: Callable[[int], None] | None = None,
+        **options: Unpack[Options],
     ) -> None:
         self.served_model = ""
         self._where = where
         self._info = info
-        self._limits = limits or TimeLimits()
-        self._policy = policy or RetryPolicy()
-        self._max_tokens = max_tokens
-        self._effort = effort
-        self._learn_window = learn
+        self._limits = options.get("limits") or TimeLimits()
+        self._policy = options.get("policy") or RetryPolicy()
+        self._max_tokens = options.get("max_tokens")
+        self._effort = options.get("effort", "auto")
+        self._learn_window = options.get("learn")
         self._refused: set[str] = set()
         self._http = Exchange(where, self._limits, self._headers())
 

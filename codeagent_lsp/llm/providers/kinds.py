@@ -9,41 +9,73 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from types import MappingProxyType
+from typing import Any
 from urllib.parse import urlsplit
 
+from codeagent_lsp.llm.endpoint import Endpoint, TimeLimits
+from codeagent_lsp.llm.facts import Facts
 from codeagent_lsp.llm.providers.http_model import HttpModel
 
 
 @dataclass(frozen=True, slots=True)
 class Kind:
     """One kind of server. `home` is where it is found when no URL is set, '' for nowhere; `hosts` are names that are
-    known to speak it, with all names below them; `key` is the variable with the key for these hosts.
+    known to speak it, with all names below them; `key` is the variable with the key for these hosts. `lists` reads the
+    server's models, `tells` what it says of one. `native` models call tools by the API without having to prove it.
     """
 
     where: str
     home: str = ""
     hosts: tuple[str, ...] = ()
     key: str = ""
+    lists: str = "openai:model_entries"
+    tells: str = ""
+    native: bool = False
 
     def load(self) -> type[HttpModel]:
         """Return the class, imported now."""
-        module, name = self.where.split(":")
-        found: type[HttpModel] = getattr(import_module(f"codeagent_lsp.llm.providers.{module}"), name)
+        found: type[HttpModel] = _named(self.where)
+        return found
+
+    async def entries(self, where: Endpoint, limits: TimeLimits) -> list[dict[str, Any]]:
+        """Return the server's list of models, each with its name as `id`. Raises ModelError if it is unreachable."""
+        found: list[dict[str, Any]] = await _named(self.lists)(where, limits)
+        return found
+
+    async def facts(self, where: Endpoint, name: str, limits: TimeLimits) -> Facts:
+        """Return what the server says of one model besides its entry in the list."""
+        found: Facts = await _named(self.tells)(where, name, limits) if self.tells else Facts()
         return found
 
 
 KINDS: Mapping[str, Kind] = MappingProxyType(
     {
-        "openai": Kind("openai:OpenAIModel"),
+        "openai": Kind("openai:OpenAIModel", tells="openai:read_facts"),
         "llamacpp": Kind("llamacpp:LlamaCppModel"),
+        "gemini": Kind(
+            "gemini:GeminiModel",
+            home="https://generativelanguage.googleapis.com",
+            hosts=("generativelanguage.googleapis.com",),
+            key="GEMINI_API_KEY",
+            lists="gemini:model_entries",
+            tells="gemini:read_facts",
+            native=True,
+        ),
+        "ollama": Kind("ollama:OllamaModel", home="http://127.0.0.1:11434", tells="ollama:read_facts"),
     }
 )
 
 
 def kind_of(url: str) -> str:
-    """Return the kind that a URL's host is known to speak; '' for other hosts."""
-    host = (urlsplit(url).hostname or "").lower()
+    """Return the kind that a URL's host is known to speak; '' for other hosts, and for one's path `/openai`."""
+    parts = urlsplit(url)
+    host = "" if parts.path.rstrip("/").endswith("/openai") else (parts.hostname or "").lower()
     return next((name for name, kind in KINDS.items() if any(_below(host, known) for known in kind.hosts)), "")
+
+
+def _named(place: str) -> Any:
+    module, name = place.split(":")
+    return getattr(import_module(f"codeagent_lsp.llm.providers.{module}"), name)
 
 
 def _below(host: str, known: str) -> bool:

@@ -6,19 +6,18 @@ mode `completion`. Prompts are cached; `timings` say how much was reused. Not he
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator
 from contextlib import aclosing, suppress
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, Unpack
 
 from codeagent_lsp.errors import ModelStreamBroken, ModelTimeout, ModelUnreachable
 from codeagent_lsp.llm import failures, sse, wire
 from codeagent_lsp.llm.endpoint import Endpoint, TimeLimits
 from codeagent_lsp.llm.exchange import json_object
 from codeagent_lsp.llm.model import ModelInfo, ModelRequest, StreamItem
-from codeagent_lsp.llm.providers.http_model import estimate_tokens
+from codeagent_lsp.llm.providers.http_model import Options, estimate_tokens
 from codeagent_lsp.llm.providers.openai import OpenAIModel, fetch_json
-from codeagent_lsp.llm.retry import RetryPolicy
 from codeagent_lsp.llm.sse import Clock
 
 LONGEST_REPLY = 4096
@@ -45,13 +44,11 @@ class LlamaCppModel(OpenAIModel):
         info: ModelInfo,
         *,
         api_mode: Literal["chat", "completion"] = "chat",
-        limits: TimeLimits | None = None,
-        policy: RetryPolicy | None = None,
-        max_tokens: int | None = None,
-        learn: Callable[[int], None] | None = None,
+        **options: Unpack[Options],
     ) -> None:
-        longest = max_tokens or min(LONGEST_REPLY, (info.context_window or 4 * LONGEST_REPLY) // 4)
-        super().__init__(where, info, limits=limits, policy=policy, max_tokens=longest, learn=learn)
+        longest = min(LONGEST_REPLY, (info.context_window or 4 * LONGEST_REPLY) // 4)
+        options["max_tokens"] = options.get("max_tokens") or longest
+        super().__init__(where, info, **options)
         self._api_mode = api_mode
 
     async def count_tokens(self, text: str) -> int:

@@ -7,18 +7,26 @@ models without tools (`calls/toolcalling.py`).
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Unpack
 
 import httpx
 
 from codeagent_lsp.errors import ModelError, ModelNotFound, ModelTimeout
 from codeagent_lsp.llm import failures, sse, wire
+from codeagent_lsp.llm.carried import unpack
 from codeagent_lsp.llm.deltas import Assembler
 from codeagent_lsp.llm.endpoint import Endpoint, TimeLimits, open_client
 from codeagent_lsp.llm.exchange import json_object
-from codeagent_lsp.llm.model import ModelRequest
-from codeagent_lsp.llm.providers.http_model import HttpModel
+from codeagent_lsp.llm.facts import Facts
+from codeagent_lsp.llm.model import ModelInfo, ModelRequest
+from codeagent_lsp.llm.providers.http_model import HttpModel, Options
+from codeagent_lsp.llm.server_facts import facts_of
+from codeagent_lsp.messages import Message
+
+_REASONING = ("reasoning_content", "reasoning_details")
+_MISSED = re.compile(r"missing|must be|required|expected", re.IGNORECASE)
 
 
 class OpenAIModel(HttpModel):
@@ -29,7 +37,17 @@ class OpenAIModel(HttpModel):
         "temperature": "",
         "max_tokens": "max_completion_tokens",
         "stop": "",
+        "reasoning_effort": "",
     }
+
+    def __init__(
+        self,
+        where: Endpoint,
+        info: ModelInfo,
+        **options: Unpack[Options],
+    ) -> None:
+        super().__init__(where, info, **options)
+        self._demanded: set[str] = set()
 
     def _url(self) -> str:
         return f"{self._where.api}/chat/completions"
@@ -37,13 +55,15 @@ class OpenAIModel(HttpModel):
     def _body(self, request: ModelRequest) -> dict[str, Any]:
         body: dict[str, Any] = {
             "model": self._info.name,
-            "messages": wire.chat_messages(request.messages),
+            "messages": wire.chat_messages(request.messages, self._given),
             "stream": True,
             "stream_options": {"include_usage": True},
             "temperature": request.temperature,
         }
         if limit := request.max_tokens or self._max_tokens:
             body["max_tokens"] = limit
+        if self._effort != "auto":
+            body["reasoning_effort"] = self._effort
         if request.tools:
             body["tools"] = wire.tool_list(request.tools)
         if request.stop:
@@ -54,7 +74,36 @@ class OpenAIModel(HttpModel):
         return body
 
     def _assembler(self) -> Assembler:
-        return Assembler(self._where)
+        return Assembler(self._where, self._info)
+
+    def _given(self, message: Message) -> dict[str, Any]:
+        """Return the reasoning of a message as its server wants it back: DeepSeek's only in turns with tool calls.
+
+        A server on this machine gets it only if it has demanded it: most ignore it, and it takes room in the window.
+        """
+        known = {name: value for item in unpack(self._info, message.carried) for name, value in item.items()}
+        wanted = self._demanded if self._where.loopback else {*_REASONING} - self._refused
+        given = {name: known[name] for name in _REASONING if name in wanted & known.keys()}
+        if not message.tool_calls:
+            given.pop("reasoning_content", None)
+        elif "reasoning_content" in self._demanded:
+            given.setdefault("reasoning_content", "")  # of turns that another model has written
+        return given
+
+    def _learn(self, error: ModelError, body: dict[str, Any]) -> bool:
+        """Learn also from a refusal which reasoning the server wants back, and which it does not take."""
+        reason = str(error.values.get("reason", "")) if error.key == "model.rejected" else ""
+        learned = super()._learn(error, body)
+        for name in (name for name in _REASONING if name in reason):
+            if _MISSED.search(reason) and name not in self._demanded:
+                self._demanded.add(name)
+                self._refused.discard(name)
+                learned = True
+            elif name not in self._refused and any(name in message for message in body.get("messages", ())):
+                self._refused.add(name)
+                self._demanded.discard(name)
+                learned = True
+        return learned
 
     async def _missing(self, error: ModelError) -> ModelError:
         names = await list_models(self._where, self._limits)
@@ -80,7 +129,7 @@ async def model_entries(where: Endpoint, limits: TimeLimits) -> list[dict[str, A
     Raises ModelError if the server is unreachable.
     """
     try:
-        value = json_object(await _get(where, f"{where.api}/models", limits))
+        value = await get_json(where, f"{where.api}/models", limits)
     except ModelNotFound:
         return []
     return _entries(value)
@@ -92,18 +141,23 @@ def _entries(value: dict[str, Any] | None) -> list[dict[str, Any]]:
     return [entry for entry in entries if isinstance(entry, dict) and isinstance(entry.get("id"), str)]
 
 
-async def lmstudio_entries(where: Endpoint, limits: TimeLimits) -> list[dict[str, Any]]:
-    """Return the entries of LM Studio's own list, which tells windows; none from other servers, and none far away."""
+async def read_facts(where: Endpoint, name: str, limits: TimeLimits) -> Facts:
+    """Return what LM Studio's own list says of a model; nothing from other servers, which are not asked far away."""
     value = await fetch_json(where, f"{where.root}/api/v0/models", limits) if where.private else None
-    return _entries(value)
+    return next((facts_of(entry) for entry in _entries(value) if entry["id"] == name), Facts())
 
 
 async def fetch_json(where: Endpoint, url: str, limits: TimeLimits) -> dict[str, Any] | None:
     """Return the JSON object that a GET gives within the limits; None for anything else."""
     try:
-        return json_object(await _get(where, url, limits))
+        return await get_json(where, url, limits)
     except ModelError:
         return None
+
+
+async def get_json(where: Endpoint, url: str, limits: TimeLimits) -> dict[str, Any] | None:
+    """Return the JSON object that a GET gives, None for any other value. Raises ModelError."""
+    return json_object(await _get(where, url, limits))
 
 
 async def _get(where: Endpoint, url: str, limits: TimeLimits) -> bytes:

@@ -1,0 +1,254 @@
+"""Client of Ollama's own chat endpoint, `/api/chat`, which alone lets a request choose the size of the window.
+
+Ollama cuts a prompt that is longer than the window, by default at 4,096 tokens, and says nothing: the window grows
+with the prompt, and the count of tokens that comes back is checked. A chunk is read as one of a chat completion. Not
+here: Ollama's OpenAI-compatible endpoint (`openai.py`), pulling models.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing
+from dataclasses import replace
+from typing import Any, Unpack
+
+from codeagent_lsp.errors import ContextOverflow, ModelBusy, ModelError, ModelNotFound
+from codeagent_lsp.llm import failures, sse, wire
+from codeagent_lsp.llm.carried import unpack
+from codeagent_lsp.llm.endpoint import Endpoint, TimeLimits
+from codeagent_lsp.llm.exchange import Exchange, json_object
+from codeagent_lsp.llm.facts import LOCAL_WINDOW, Facts
+from codeagent_lsp.llm.model import ModelInfo, ModelRequest, Reply, StreamItem
+from codeagent_lsp.llm.providers.http_model import estimate_tokens
+from codeagent_lsp.llm.providers.openai import OpenAIModel, fetch_json, list_models
+from codeagent_lsp.llm.sse import Clock
+from codeagent_lsp.messages import Message, Usage
+
+FIRST_WINDOW = 8192
+"""The smallest window that is asked for, in tokens; each step doubles it."""
+
+LONGEST_REPLY = 4096
+THINKING_ROOM = 4096
+"""Tokens added to a limit of the reply, which counts the thoughts too."""
+
+KEEP_ALIVE = "30m"
+"""How long the model stays loaded: longer than a command that the agent waits for."""
+
+_LOWEST_SHARE = 0.5
+"""The smallest part of our estimate, which is rather too high, that a prompt has in tokens, while none was counted."""
+
+_DOUBT = 0.85
+_NO_MEMORY = re.compile(r"more system memory|out of memory|insufficient memory", re.IGNORECASE)
+
+
+class OllamaModel(OpenAIModel):
+    """One model of an Ollama server. Its window, `num_ctx`, only grows: for another the server loads the model anew."""
+
+    OPTIONAL: Mapping[str, str] = {"think": ""}
+
+    def __init__(
+        self,
+        where: Endpoint,
+        info: ModelInfo,
+        **options: Unpack[Options],
+    ) -> None:
+        most = info.context_window or LOCAL_WINDOW
+        options["max_tokens"] = options.get("max_tokens") or min(LONGEST_REPLY, most // 4)
+        super().__init__(where, info, **options)
+        self._most = most
+        self._num_ctx = 0
+        self._share: float | None = None
+
+    def _url(self) -> str:
+        return f"{self._where.root}/api/chat"
+
+    def _body(self, request: ModelRequest) -> dict[str, Any]:
+        body: dict[str, Any] = {"model": self._info.name, "messages": self._messages(request.messages)}
+        if request.tools:
+            body["tools"] = wire.tool_list(request.tools)
+        if request.response_schema is not None:
+            body["format"] = request.response_schema
+        if (think := self._think()) is not None:
+            body["think"] = think
+        limit = (request.max_tokens or self._max_tokens or LONGEST_REPLY) + (THINKING_ROOM if think else 0)
+        self._num_ctx = self._window_for(_estimate(body) + limit)
+        options: dict[str, Any] = {"temperature": request.temperature, "num_predict": limit, "num_ctx": self._num_ctx}
+        if request.stop:
+            options["stop"] = list(request.stop)
+        # since 0.12 a prompt that is too long can be refused, and a reply ended, instead of being cut
+        return {**body, "stream": True, "truncate": False, "shift": False, "keep_alive": KEEP_ALIVE, "options": options}
+
+    def _messages(self, messages: tuple[Message, ...]) -> list[dict[str, Any]]:
+        names = {call.id: wire.wire_name(call.name) for message in messages for call in message.tool_calls}
+        return [self._message(message, names) for message in wire.tidy(messages)]
+
+    def _message(self, message: Message, names: Mapping[str, str]) -> dict[str, Any]:
+        said: dict[str, Any] = {"role": message.role, "content": message.content}
+        if message.role == "tool":
+            return {**said, "tool_name": names.get(message.tool_call_id, message.name)}
+        thoughts = [item.get("reasoning_content", "") for item in unpack(self._info, message.carried)]
+        if thinking := "".join(thoughts):
+            said["thinking"] = thinking
+        if message.tool_calls:
+            said["tool_calls"] = [
+                {"function": {"name": names[call.id], "arguments": dict(call.arguments)}} for call in message.tool_calls
+            ]
+        return said
+
+    def _think(self) -> bool | str | None:
+        """Return whether to think, None to leave it to the model. Only gpt-oss knows levels, and cannot do without."""
+        if self._effort == "auto" or not self._info.facts.reasoning:
+            return None
+        if "gpt-oss" in self._info.name:
+            return "low" if self._effort == "none" else self._effort
+        return self._effort != "none"
+
+    def _window_for(self, tokens: int) -> int:
+        """Return the window for so many tokens: the next step, at most what the model has, never less than before."""
+        step = FIRST_WINDOW
+        while step < tokens:
+            step *= 2
+        return max(self._num_ctx, min(step, self._most))
+
+    def _chunk(self, data: str) -> dict[str, Any]:
+        chunk = super()._chunk(data)
+        return as_chat_chunk(chunk) if "message" in chunk or "done" in chunk else chunk
+
+    async def _exchange(self, request: ModelRequest) -> AsyncGenerator[StreamItem, None]:
+        """Yield one exchange. A window for which there is no memory is not asked for again."""
+        if not self._num_ctx:
+            self._num_ctx = min(self._most, await _loaded_window(self._where, self._info.name, self._limits))
+        before = self._num_ctx
+        try:
+            async with aclosing(super()._exchange(request)) as items:
+                async for item in items:
+                    yield item
+        except ModelBusy as error:
+            reason = str(error.values.get("reason", ""))
+            if not _NO_MEMORY.search(reason) or max(before, FIRST_WINDOW) >= self._num_ctx:
+                raise
+            self._most = before or self._num_ctx // 2
+            self._num_ctx = before
+            self._info = replace(self._info, facts=replace(self._info.facts, context_window=self._most))
+            raise ContextOverflow("model.overflow", reason=reason) from error
+
+    async def _reply(self, body: dict[str, Any], url: str = "") -> AsyncGenerator[StreamItem, None]:
+        async with aclosing(super()._reply(body, url)) as items:
+            async for item in items:
+                if isinstance(item, Reply):
+                    self._check(body, item.usage)
+                    item = _with_ids(item, body)
+                yield item
+
+    def _check(self, body: dict[str, Any], usage: Usage) -> None:
+        """Raise ContextOverflow if the server must have cut the prompt, by the number of tokens that it has read.
+
+        Only a prompt that may not fit can be cut, unless the count is that of the whole window. Some versions leave
+        tokens in the cache out of the count: of what they count, the smallest share of our estimate is remembered.
+        """
+        told, window, ours = usage.prompt_tokens, int(body["options"]["num_ctx"]), _estimate(body)
+        if not told:
+            return
+        least = ours * (_LOWEST_SHARE if self._share is None else self._share) * _DOUBT
+        if told >= window - window // 64 or (ours > window and told < least):
+            self._num_ctx = self._window_for(window + 1)
+            name = self._info.name
+            raise ContextOverflow("model.prompt_cut", name=name, told=told, ours=ours, window=window)
+        if ours <= window:
+            self._share = min(told / ours, 1.0 if self._share is None else self._share)
+
+    async def _missing(self, error: ModelError) -> ModelError:
+        names = ", ".join((await list_models(self._where, self._limits))[:20])
+        return ModelNotFound("model.not_pulled", url=self._where.root, name=self._info.name, available=names or "-")
+
+
+async def is_ollama(where: Endpoint, limits: TimeLimits) -> bool:
+    """Return whether the server at `where` is Ollama."""
+    return isinstance((await fetch_json(where, f"{where.root}/api/version", limits) or {}).get("version"), str)
+
+
+async def read_facts(where: Endpoint, name: str, limits: TimeLimits) -> Facts:
+    """Return what `/api/show` says of a model. Its window is smaller if it already runs and does not fit the GPU."""
+    shown = await _show(where, name, limits)
+    details = shown.get("model_info")
+    lengths = [
+        value
+        for key, value in (details.items() if isinstance(details, dict) else ())
+        if key.endswith(".context_length") and type(value) is int and value > 0
+    ]
+    running = await _running(where, name, limits)
+    size, on_gpu, window = (running.get(key) for key in ("size", "size_vram", "context_length"))
+    if lengths and isinstance(size, int) and isinstance(on_gpu, int) and isinstance(window, int) and 0 < on_gpu < size:
+        lengths.append(max(window, FIRST_WINDOW))
+    able = shown.get("capabilities")
+    if not isinstance(able, list):
+        return Facts(context_window=min(lengths, default=None))
+    return Facts(
+        context_window=min(lengths, default=None),
+        reasoning="thinking" in able,
+        vision="vision" in able,
+        native_tools="tools" in able,
+    )
+
+
+def as_chat_chunk(chunk: dict[str, Any]) -> dict[str, Any]:
+    """Convert a line of `/api/chat` to the shape of a chat chunk; each call in it is complete."""
+    message: dict[str, Any] = chunk["message"] if isinstance(chunk.get("message"), dict) else {}
+    calls = [call.get("function") for call in message.get("tool_calls") or () if isinstance(call, dict)]
+    delta = {
+        "content": message.get("content"),
+        "reasoning_content": message.get("thinking"),
+        "tool_calls": [
+            {"function": {"name": call.get("name"), "arguments": json.dumps(call.get("arguments") or {})}}
+            for call in calls
+            if isinstance(call, dict)
+        ],
+    }
+    reason = (chunk.get("done_reason") or "stop") if chunk.get("done") else None
+    usage = {"prompt_tokens": chunk.get("prompt_eval_count"), "completion_tokens": chunk.get("eval_count")}
+    return {
+        "choices": [{"delta": delta, "finish_reason": reason}],
+        "usage": usage if chunk.get("done") else None,
+        "model": chunk.get("model"),
+        "error": chunk.get("error"),
+    }
+
+
+def _with_ids(reply: Reply, body: dict[str, Any]) -> Reply:
+    """Return the reply with ids for its calls, which Ollama does not have: the same for the same conversation."""
+    digest = hashlib.sha256(wire.encode({"messages": body["messages"]})).hexdigest()[:12]
+    calls = (replace(call, id=f"call_{digest}_{number}") for number, call in enumerate(reply.tool_calls))
+    return replace(reply, tool_calls=tuple(calls))
+
+
+def _estimate(body: dict[str, Any]) -> int:
+    read = [body["messages"], body.get("tools") or ""]
+    return estimate_tokens(json.dumps(read, ensure_ascii=False, separators=(",", ":")))
+
+
+async def _loaded_window(where: Endpoint, name: str, limits: TimeLimits) -> int:
+    """Return the window with which the model is loaded, so that it need not be loaded anew; 0 if it is not."""
+    window = (await _running(where, name, limits)).get("context_length")
+    return window if type(window) is int and window >= FIRST_WINDOW else 0
+
+
+async def _running(where: Endpoint, name: str, limits: TimeLimits) -> dict[str, Any]:
+    value = await fetch_json(where, f"{where.root}/api/ps", limits) or {}
+    full = name if ":" in name else f"{name}:latest"
+    models = [model for model in value.get("models") or () if isinstance(model, dict)]
+    return next((model for model in models if full in (model.get("name"), model.get("model"))), {})
+
+
+async def _show(where: Endpoint, name: str, limits: TimeLimits) -> dict[str, Any]:
+    http = Exchange(where, limits, {})
+    try:
+        async with http.post(f"{where.root}/api/show", {"model": name}, Clock.start(limits)) as response:
+            raw = await sse.read_body(response, where, limits, failures.BODY_LIMIT * 64)
+        return json_object(raw) or {}
+    except ModelError:
+        return {}
+    finally:
+        await http.close()

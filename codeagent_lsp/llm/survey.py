@@ -1,0 +1,105 @@
+"""What a server says of itself: its kind, its models, and with the other sources what is known of each.
+
+Not here: the questions (`providers/`), opening a model (`factory.py`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from codeagent_lsp.config import ModelSettings
+from codeagent_lsp.errors import ModelNotFound
+from codeagent_lsp.llm import catalogue
+from codeagent_lsp.llm.endpoint import Endpoint, TimeLimits
+from codeagent_lsp.llm.facts import HOSTED_WINDOW, LOCAL_WINDOW, Facts, KnownFacts, combine
+from codeagent_lsp.llm.learned_facts import LearnedFacts
+from codeagent_lsp.llm.model import ModelInfo
+from codeagent_lsp.llm.providers.kinds import KINDS, kind_of
+from codeagent_lsp.llm.providers.llamacpp import Props, read_props
+from codeagent_lsp.llm.providers.ollama import is_ollama
+from codeagent_lsp.llm.server_facts import facts_of
+
+MOST_SLOTS = 2
+"""Parallel requests that are used at most: more make each of them slow on a server without a GPU."""
+
+_NOT_FOR_CHAT = ("embed", "rerank", "whisper", "tts", "moderation")
+
+
+@dataclass(frozen=True)
+class Survey:
+    """The answers of one server: its kind, the entries of its list, and llama.cpp's properties. `limits` are those of
+    further questions.
+    """
+
+    where: Endpoint
+    kind: str
+    entries: tuple[Mapping[str, Any], ...]
+    props: Props | None
+    limits: TimeLimits
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Return the names of its models."""
+        return tuple(str(entry["id"]) for entry in self.entries)
+
+    def chosen(self) -> str:
+        """Return the only model, or on this machine the first chat model; for hosted servers the user has to choose."""
+        able = [name for name in self.names if not any(word in name.lower() for word in _NOT_FOR_CHAT)]
+        if len(able) == 1 or (able and self.where.loopback):
+            return able[0]
+        if self.props is not None or (not self.names and self.where.loopback):
+            return "default"  # llama.cpp serves its one model under any name
+        raise ModelNotFound("model.name_needed", url=self.where.root, available=", ".join(self.names[:20]) or "?")
+
+    async def info(self, name: str, settings: ModelSettings, state_dir: Path) -> ModelInfo:
+        """Return the description of one model, with what all sources say of it."""
+        slots = min(self.props.slots, MOST_SLOTS) if self.props else 1
+        facts = await self._facts(name, settings, LearnedFacts(state_dir))
+        return ModelInfo(name, self.kind, url=self.where.root, facts=facts, slots=slots)
+
+    async def _facts(self, name: str, settings: ModelSettings, learned: LearnedFacts) -> KnownFacts:
+        """Return what is known: by the setting, the server, an overflow, the catalogue, else assumed. Servers of one's
+        own network are not in the catalogue, whatever the name of their weights.
+        """
+        where = self.where
+        set_by_user = settings.context_window if isinstance(settings.context_window, int) else None
+        entry = next((facts_of(entry) for entry in self.entries if entry["id"] == name), Facts())
+        return combine(
+            [
+                ("setting", Facts(context_window=set_by_user)),
+                ("server", Facts(context_window=self.props.context_window if self.props else None)),
+                ("server", await KINDS[self.kind].facts(where, name, self.limits)),
+                ("server", entry),
+                ("overflow", await asyncio.to_thread(learned.get, where.root, name)),
+                ("catalogue", Facts() if where.private else await catalogue.look_up(name, where.api)),
+                ("assumed", Facts(context_window=LOCAL_WINDOW if where.loopback else HOSTED_WINDOW)),
+            ]
+        )
+
+
+async def survey(where: Endpoint, provider: str, limits: TimeLimits) -> Survey:
+    """Ask a server what it is and has. `provider` is the setting. Raises ModelError if it is unreachable."""
+    kind = stated_kind(provider, where.root)
+    props, entries, ollama = await asyncio.gather(
+        read_props(where, limits),
+        KINDS[kind or "openai"].entries(where, limits),
+        is_ollama(where, limits),
+        return_exceptions=True,
+    )
+    if isinstance(props, BaseException) or kind not in ("", "llamacpp"):
+        props = None
+    if isinstance(entries, BaseException):
+        if props is None:
+            raise entries
+        entries = []
+    kind = kind or ("llamacpp" if props else "ollama" if ollama is True else "openai")
+    return Survey(where, kind, tuple(entries), props, limits)
+
+
+def stated_kind(provider: str, url: str) -> str:
+    """Return the kind of server by the setting or the address; '' for one that has to be asked."""
+    return provider if provider != "auto" else kind_of(url)
