@@ -22,7 +22,7 @@ from codeagent_lsp.llm.endpoint import Endpoint, TimeLimits
 from codeagent_lsp.llm.exchange import Exchange, json_object
 from codeagent_lsp.llm.facts import LOCAL_WINDOW, Facts
 from codeagent_lsp.llm.model import ModelInfo, ModelRequest, Reply, StreamItem
-from codeagent_lsp.llm.providers.http_model import estimate_tokens
+from codeagent_lsp.llm.providers.http_model import Options, estimate_tokens
 from codeagent_lsp.llm.providers.openai import OpenAIModel, fetch_json, list_models
 from codeagent_lsp.llm.sse import Clock
 from codeagent_lsp.messages import Message, Usage
