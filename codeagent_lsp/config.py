@@ -46,9 +46,9 @@ def _setting(
 class ModelSettings:
     """The settings `codeagent.model.*`."""
 
-    provider: Literal["auto", "openai", "llamacpp", "gemini", "ollama", "embedded", "scripted"] = _setting(
-        "auto", "Which kind of model endpoint to use; `auto` looks for one.", restricted=True
-    )
+    provider: Literal[
+        "auto", "openai", "responses", "anthropic", "gemini", "ollama", "llamacpp", "embedded", "scripted"
+    ] = _setting("auto", "Which kind of model endpoint to use; `auto` looks for one.", restricted=True)
     base_url: str | None = _setting(
         None,
         "URL of the model server, for instance `http://127.0.0.1:8080/v1`.",

@@ -18,10 +18,11 @@ from codeagent_lsp.llm.carried import pack
 from codeagent_lsp.llm.endpoint import Endpoint
 from codeagent_lsp.llm.model import FinishReason, ModelInfo, ReasoningChunk, Reply, TextChunk
 from codeagent_lsp.llm.thinking import ThinkFilter, after_thinking
-from codeagent_lsp.llm.wire import new_call_id
-from codeagent_lsp.messages import ToolCall, Usage
+from codeagent_lsp.llm.written_calls import WrittenCall, read_calls
+from codeagent_lsp.messages import Usage
 
 REPLY_LIMIT = 4 * 1024 * 1024
+NO_ANSWER = "The reply reached the token limit before any answer. Think less and answer shorter."
 
 _FINISH: dict[str, FinishReason] = {
     "length": "length",
@@ -98,17 +99,19 @@ class Assembler:
         if self.finish_reason in _FILTERED:
             raise ModelRejected("model.filtered", url=self._where.root)
         reason = _FINISH.get(self.finish_reason, "stop")
-        calls, problem, unusable = self._calls()
-        if reason == "length" and not calls and not problem and not "".join(self._text).strip():
-            problem = "The reply reached the token limit before any answer. Think less and answer shorter."
+        written = (WrittenCall(slot.name, "".join(slot.arguments), slot.id) for slot in self._slots)
+        read = read_calls(written, cut=reason == "length")
+        problem = read.problem
+        if reason == "length" and not read.calls and not problem and not "".join(self._text).strip():
+            problem = NO_ANSWER
         return Reply(
             text=after_thinking("".join(self._text)),
-            tool_calls=calls,
-            finish_reason="tool_calls" if calls and reason == "stop" else reason,
+            tool_calls=read.calls,
+            finish_reason="tool_calls" if read.calls and reason == "stop" else reason,
             usage=self._usage,
             reasoning="".join(self._reasoning),
             problem=problem,
-            unusable=unusable,
+            unusable=read.unusable,
             timings=self._timings,
             carried=pack(self._info, self._wanted_back()) if self._info else "",
         )
@@ -189,25 +192,6 @@ class Assembler:
         self._slots.append(slot)
         return slot
 
-    def _calls(self) -> tuple[tuple[ToolCall, ...], str, tuple[ToolCall, ...]]:
-        """Return the calls in order with unique ids, and the problems with those left out, and these."""
-        calls: list[ToolCall] = []
-        unusable: list[ToolCall] = []
-        problems: list[str] = []
-        used: set[str] = set()
-        for slot in self._slots:
-            source = "".join(slot.arguments)
-            cut = _FINISH.get(self.finish_reason) == "length"
-            arguments = loads_object(source or "{}", repair=not cut)
-            if not slot.name or arguments is None:
-                problems.append(_complaint(slot.name, cut=cut))
-                unusable.append(ToolCall(slot.name or "unreadable", {}))
-                continue
-            call_id = slot.id if slot.id and slot.id not in used else new_call_id()
-            used.add(call_id)
-            calls.append(ToolCall(slot.name, arguments, call_id))
-        return tuple(calls), " ".join(problems), tuple(unusable)
-
     def _grow(self, amount: int) -> None:
         self._size += amount
         if self._size > REPLY_LIMIT:
@@ -265,11 +249,3 @@ def _text(value: Any) -> str:
     if isinstance(value, list):
         return "".join(_text(part.get("text")) for part in value if isinstance(part, Mapping))
     return value if isinstance(value, str) else ""
-
-
-def _complaint(name: str, *, cut: bool) -> str:
-    if cut:
-        return f"The call of {name or 'a tool'} was cut at the token limit and did not run. Do less at once."
-    if not name:
-        return "A tool call had no name and did not run. Name the tool."
-    return f"The arguments of {name} are not a JSON object, so it did not run. Send one JSON object."

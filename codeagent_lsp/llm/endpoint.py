@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ipaddress
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from urllib.parse import SplitResult, urlsplit
 
@@ -20,7 +21,7 @@ KEEP_SECONDS = 600.0
 """How long an idle connection is kept for the next call, which may come after a long command."""
 
 _NO_USER = "a user name or password does not belong there, use model.apiKey"
-_ENDINGS = ("/chat/completions", "/completions", "/models")
+_ENDINGS = ("/chat/completions", "/completions", "/models", "/messages", "/responses")
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,7 @@ class Endpoint:
     api: str
     key: str = field(default="", repr=False)
     key_header: str = ""
+    extra: Mapping[str, str] = field(default_factory=dict, repr=False, hash=False)
 
     @property
     def loopback(self) -> bool:
@@ -62,7 +64,7 @@ class Endpoint:
         """Return the headers of every request; no compression is requested, as streams gain nothing by it."""
         headers = {"Accept-Encoding": "identity", "User-Agent": "codeagent-lsp"}
         named = {self.key_header: self.key} if self.key_header else {"Authorization": f"Bearer {self.key}"}
-        return {**headers, **named} if self.key else headers
+        return {**headers, **named, **self.extra} if self.key else {**headers, **self.extra}
 
     def redact(self, text: str) -> str:
         """Return `text` without the key, in case a server echoes it."""

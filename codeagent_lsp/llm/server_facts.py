@@ -12,8 +12,16 @@ from typing import Any
 
 from codeagent_lsp.llm.facts import Facts, Prices
 
-_WINDOW = ("max_model_len", "loaded_context_length", "context_window", "context_length", "max_context_length", "n_ctx")
-_REPLY = ("max_completion_tokens", "max_output_tokens", "max_output_length")
+_WINDOW = (
+    "max_model_len",
+    "loaded_context_length",
+    "context_window",
+    "context_length",
+    "max_context_length",
+    "max_input_tokens",
+    "n_ctx",
+)
+_REPLY = ("max_completion_tokens", "max_output_tokens", "max_output_length", "max_tokens")
 
 
 def facts_of(entry: Mapping[str, Any]) -> Facts:

@@ -52,6 +52,21 @@ KINDS: Mapping[str, Kind] = MappingProxyType(
     {
         "openai": Kind("openai:OpenAIModel", tells="openai:read_facts"),
         "llamacpp": Kind("llamacpp:LlamaCppModel"),
+        "anthropic": Kind(
+            "anthropic:AnthropicModel",
+            home="https://api.anthropic.com",
+            hosts=("anthropic.com",),
+            key="ANTHROPIC_API_KEY",
+            lists="anthropic:model_entries",
+            native=True,
+        ),
+        "responses": Kind(
+            "responses:ResponsesModel",
+            home="https://api.openai.com/v1",
+            hosts=("api.openai.com",),
+            key="OPENAI_API_KEY",
+            native=True,
+        ),
         "gemini": Kind(
             "gemini:GeminiModel",
             home="https://generativelanguage.googleapis.com",

@@ -1,0 +1,244 @@
+"""Client of Anthropic's Messages API, and of servers that speak it.
+
+A reply's blocks are kept as they came, thinking with its signatures. Not here: the form of conversations
+(`anthropic_messages.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Unpack
+
+from codeagent_lsp.errors import ContextOverflow, ModelError, ModelRejected, ModelReplyInvalid, ModelStreamBroken
+from codeagent_lsp.llm import failures
+from codeagent_lsp.llm.carried import pack
+from codeagent_lsp.llm.deltas import NO_ANSWER, REPLY_LIMIT
+from codeagent_lsp.llm.endpoint import Endpoint, TimeLimits
+from codeagent_lsp.llm.model import ModelInfo, ModelRequest, ReasoningChunk, Reply, TextChunk
+from codeagent_lsp.llm.providers import openai
+from codeagent_lsp.llm.providers.anthropic_messages import system_blocks, tool_blocks, turns
+from codeagent_lsp.llm.providers.http_model import HttpModel, Options
+from codeagent_lsp.llm.wire import tidy
+from codeagent_lsp.llm.written_calls import WrittenCall, read_calls
+from codeagent_lsp.messages import Usage
+
+VERSION = "2023-06-01"
+LONGEST_REPLY = 8192
+"""Tokens, where nobody says: the API wants a number."""
+
+THINKING = {"low": 2048, "medium": 8192, "high": 16_384}
+"""Tokens that are added to the reply for thinking, and its budget for models that want one."""
+
+
+class AnthropicModel(HttpModel):
+    """One model of the Messages API."""
+
+    OPTIONAL: Mapping[str, str] = {"temperature": "", "stop_sequences": "", "output_config": "", "thinking": ""}
+
+    def __init__(self, where: Endpoint, info: ModelInfo, **options: Unpack[Options]) -> None:
+        super().__init__(keyed(where), info, **options)
+        self._budgeted = False
+
+    def _url(self) -> str:
+        return f"{self._where.api}/messages"
+
+    def _body(self, request: ModelRequest) -> dict[str, Any]:
+        messages = tidy(request.messages)
+        thinking = self._thinking()
+        body: dict[str, Any] = {
+            "model": self._info.name,
+            "max_tokens": self._longest(request, thinking),
+            "stream": True,
+            "system": system_blocks(messages),
+            "tools": tool_blocks(request.tools),
+            "messages": turns(messages, self._info),
+            "stop_sequences": list(request.stop),
+        }
+        if request.response_schema is not None:
+            body["output_config"] = {"format": {"type": "json_schema", "schema": request.response_schema}}
+        if thinking.get("type") in ("adaptive", "enabled"):
+            thinks: dict[str, Any] = body.setdefault("output_config", {})
+            thinks |= {} if self._budgeted else {"effort": self._effort}
+        else:
+            body["temperature"] = min(1.0, request.temperature)  # not together with thinking
+        return {**{name: value for name, value in body.items() if value not in ([], {})}, **_named(thinking)}
+
+    def _thinking(self) -> dict[str, Any]:
+        """Return how the model is to think by the setting; {} to leave it to the model."""
+        if self._effort == "auto" or "thinking" in self._refused:
+            return {}
+        if self._effort == "none":
+            return {"type": "disabled"}
+        if self._budgeted:
+            return {"type": "enabled", "budget_tokens": THINKING[self._effort]}
+        return {"type": "adaptive"}
+
+    def _longest(self, request: ModelRequest, thinking: Mapping[str, Any]) -> int:
+        """Return the limit of the reply, in which the API counts the thinking."""
+        asked = request.max_tokens or self._max_tokens or LONGEST_REPLY
+        thinks = thinking.get("type") in ("adaptive", "enabled") or (not thinking and self._info.facts.reasoning)
+        room = asked + (THINKING.get(self._effort, THINKING["medium"]) if thinks else 0)
+        return min(room, self._info.facts.longest_reply or room)
+
+    def _learn(self, error: ModelError, body: dict[str, Any]) -> bool:
+        """Learn also that a model wants a budget for its thinking instead of an effort."""
+        reason = str(error.values.get("reason", "")) if error.key == "model.rejected" else ""
+        if "thinking" in body and not self._budgeted and ("adaptive" in reason or "effort" in reason):
+            self._budgeted = True
+            return True
+        return super()._learn(error, body)
+
+    def _assembler(self) -> Assembler:
+        return Assembler(self._where, self._info)
+
+
+class Assembler:
+    """Assembles one reply from the events of a stream; see `http_model.Assembler`."""
+
+    def __init__(self, where: Endpoint, info: ModelInfo) -> None:
+        self.ended = False
+        self.model = ""
+        self._where = where
+        self._info = info
+        self._blocks: dict[int, dict[str, Any]] = {}
+        self._arguments: dict[int, str] = {}
+        self._stop = ""
+        self._usage = Usage()
+        self._size = 0
+
+    def feed(self, chunk: Mapping[str, Any]) -> list[TextChunk | ReasoningChunk]:
+        """Return what can be shown of one event."""
+        match chunk.get("type"):
+            case "error":
+                raise failures.from_event(chunk.get("error"), self._where)
+            case "message_start" if isinstance(chunk.get("message"), Mapping):
+                self.model = str(chunk["message"].get("model") or "")
+                self._count(chunk["message"].get("usage"))
+            case "message_delta":
+                delta = chunk.get("delta")
+                self._stop = str((delta or {}).get("stop_reason") or self._stop)
+                self._count(chunk.get("usage"))
+            case "message_stop":
+                self.ended = True
+            case "content_block_start" if isinstance(chunk.get("content_block"), dict):
+                return self._begin(_index(chunk), chunk["content_block"])
+            case "content_block_delta" if isinstance(chunk.get("delta"), Mapping):
+                return self._grow(_index(chunk), chunk["delta"])
+        return []
+
+    def flush(self) -> list[TextChunk | ReasoningChunk]:
+        """Return nothing: nothing is held back."""
+        return []
+
+    def finish(self, *, done_marker: bool) -> Reply:
+        """Return the reply. Raises ModelStreamBroken when the stream was cut before its stop reason."""
+        if not self._stop:
+            raise ModelStreamBroken("model.stream_cut", url=self._where.root)
+        if self._stop == "refusal":
+            raise ModelRejected("model.filtered", url=self._where.root)
+        if self._stop == "model_context_window_exceeded":
+            raise ContextOverflow("model.overflow", reason=self._stop)
+        cut = self._stop == "max_tokens"
+        read = read_calls(self._written(), cut=cut)
+        text, problem = self._texts("text"), read.problem
+        if cut and not read.calls and not problem and not text.strip():
+            problem = NO_ANSWER
+        return Reply(
+            text=text,
+            tool_calls=read.calls,
+            finish_reason="length" if cut else "tool_calls" if read.calls else "stop",
+            usage=self._usage,
+            reasoning=self._texts("thinking"),
+            problem=problem,
+            unusable=read.unusable,
+            carried=self._carried(),
+        )
+
+    def _begin(self, index: int, block: dict[str, Any]) -> list[TextChunk | ReasoningChunk]:
+        self._blocks[index] = dict(block)
+        return [*self._shown(str(block.get("text") or ""), str(block.get("thinking") or ""))]
+
+    def _grow(self, index: int, delta: Mapping[str, Any]) -> list[TextChunk | ReasoningChunk]:
+        """Add a piece to its block. Pieces of an unknown kind are ignored."""
+        block = self._blocks.setdefault(index, {"type": "text", "text": ""})
+        for name in ("text", "thinking", "signature"):
+            if isinstance(delta.get(name), str):
+                block[name] = (block.get(name) or "") + delta[name]
+        if isinstance(delta.get("partial_json"), str):
+            self._arguments[index] = self._arguments.get(index, "") + delta["partial_json"]
+        self._size += sum(len(value) for value in delta.values() if isinstance(value, str))
+        if self._size > REPLY_LIMIT:
+            raise ModelReplyInvalid("model.reply_too_long", url=self._where.root, limit=f"{REPLY_LIMIT >> 20} MiB")
+        return self._shown(str(delta.get("text") or ""), str(delta.get("thinking") or ""))
+
+    def _shown(self, text: str, thinking: str) -> list[TextChunk | ReasoningChunk]:
+        items: list[TextChunk | ReasoningChunk] = [ReasoningChunk(thinking)] if thinking else []
+        return [*items, TextChunk(text)] if text else items
+
+    def _written(self) -> list[WrittenCall]:
+        return [
+            WrittenCall(str(block.get("name") or ""), self._arguments.get(index, ""), str(block.get("id") or ""))
+            for index, block in sorted(self._blocks.items())
+            if block.get("type") == "tool_use"
+        ]
+
+    def _texts(self, kind: str) -> str:
+        return "".join(str(block.get(kind) or "") for _, block in sorted(self._blocks.items()))
+
+    def _carried(self) -> str:
+        """Return the blocks as they came, if some of them is thinking; the others can be written anew."""
+        blocks = []
+        for index, block in sorted(self._blocks.items()):
+            if block.get("type") == "tool_use":
+                read = read_calls([WrittenCall("x", self._arguments.get(index, ""))], cut=False).calls
+                block = {**block, "input": dict(read[0].arguments)} if read else {}
+            if block.get("type") in ("thinking", "redacted_thinking", "tool_use") or block.get("text"):
+                blocks.append(block)
+        thought = any("thinking" in str(block.get("type")) for block in blocks)
+        return pack(self._info, blocks) if thought else ""
+
+    def _count(self, usage: Any) -> None:
+        """Take over the counts of an event, which replace those before; the input is counted in three parts."""
+        if not isinstance(usage, Mapping):
+            return
+        fresh, cached, written = (_number(usage.get(name)) for name in _INPUT)
+        known = self._usage
+        if any(number is not None for number in (fresh, cached, written)):
+            cached, written = cached or 0, written or 0
+            known = replace(
+                known, prompt_tokens=(fresh or 0) + cached + written, cached_tokens=cached, written_tokens=written
+            )
+        details = usage.get("output_tokens_details")
+        thinking = _number(details.get("thinking_tokens")) if isinstance(details, Mapping) else None
+        made = _number(usage.get("output_tokens"))
+        self._usage = replace(
+            known,
+            completion_tokens=known.completion_tokens if made is None else made,
+            reasoning_tokens=known.reasoning_tokens if thinking is None else thinking,
+        )
+
+
+_INPUT = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
+
+
+def keyed(where: Endpoint) -> Endpoint:
+    """Return the address with the key in the API's own header, and the version that it wants with every request."""
+    return replace(where, key_header="x-api-key", extra={"anthropic-version": VERSION, **where.extra})
+
+
+async def model_entries(where: Endpoint, limits: TimeLimits) -> list[dict[str, Any]]:
+    """Return the server's list of models, with their windows where it tells them."""
+    return await openai.model_entries(keyed(where), limits)
+
+
+def _named(thinking: dict[str, Any]) -> dict[str, Any]:
+    return {"thinking": thinking} if thinking else {}
+
+
+def _index(chunk: Mapping[str, Any]) -> int:
+    return chunk["index"] if isinstance(chunk.get("index"), int) else 0
+
+
+def _number(value: Any) -> int | None:
+    return value if type(value) is int and value >= 0 else None

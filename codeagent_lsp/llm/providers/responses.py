@@ -1,0 +1,192 @@
+"""Client of OpenAI's Responses API: nothing is stored there, so that reasoning goes back and forth encrypted.
+
+Not here: the form of conversations (`responses_items.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from codeagent_lsp.errors import ModelRejected, ModelReplyInvalid, ModelStreamBroken
+from codeagent_lsp.llm import failures
+from codeagent_lsp.llm.carried import pack
+from codeagent_lsp.llm.deltas import NO_ANSWER, REPLY_LIMIT
+from codeagent_lsp.llm.endpoint import Endpoint
+from codeagent_lsp.llm.model import ModelInfo, ModelRequest, ReasoningChunk, Reply, TextChunk
+from codeagent_lsp.llm.providers.http_model import HttpModel
+from codeagent_lsp.llm.providers.responses_items import cache_key, instructions, items, tools
+from codeagent_lsp.llm.wire import tidy
+from codeagent_lsp.llm.written_calls import WrittenCall, read_calls
+from codeagent_lsp.messages import Usage
+
+REASONING_ROOM = {"low": 4096, "high": 32_768}
+"""Tokens added to a limit of the reply, in which the API counts the reasoning; for other efforts, `ROOM`."""
+ROOM = 16_384
+
+_TEXTS = ("response.output_text.delta", "response.refusal.delta")
+_THOUGHTS = ("response.reasoning_summary_text.delta", "response.reasoning_text.delta")
+_ENDS = ("response.completed", "response.incomplete", "response.failed")
+_STATUS = {"rate_limit_exceeded": 429, "server_error": 500, "context_length_exceeded": 400}
+_BROKEN = "the reply was interrupted"
+
+
+class ResponsesModel(HttpModel):
+    """One model of the Responses API."""
+
+    OPTIONAL: Mapping[str, str] = {
+        "temperature": "",
+        "max_output_tokens": "",
+        "reasoning": "",
+        "include": "",
+        "prompt_cache_key": "",
+    }
+
+    def _url(self) -> str:
+        return f"{self._where.api}/responses"
+
+    def _body(self, request: ModelRequest) -> dict[str, Any]:
+        messages = tidy(request.messages)
+        body: dict[str, Any] = {
+            "model": self._info.name,
+            "instructions": instructions(messages),
+            "input": items(messages, self._info),
+            "tools": tools(request.tools),
+            "stream": True,
+            "store": False,
+            "include": ["reasoning.encrypted_content"],
+            "prompt_cache_key": cache_key(messages),
+            "temperature": request.temperature,
+            "reasoning": {"summary": "auto"} | ({} if self._effort == "auto" else {"effort": self._effort}),
+        }
+        if limit := request.max_tokens or self._max_tokens:
+            room = limit + REASONING_ROOM.get(self._effort, 0 if self._effort == "none" else ROOM)
+            body["max_output_tokens"] = min(room, self._info.facts.longest_reply or room)
+        if request.response_schema is not None:
+            schema = {"type": "json_schema", "name": "reply", "schema": request.response_schema, "strict": False}
+            body["text"] = {"format": schema}
+        return {name: value for name, value in body.items() if value not in ("", [])}
+
+    def _assembler(self) -> Assembler:
+        return Assembler(self._where, self._info)
+
+
+class Assembler:
+    """Assembles one reply from the events of a stream; see `http_model.Assembler`."""
+
+    def __init__(self, where: Endpoint, info: ModelInfo) -> None:
+        self.ended = False
+        self.model = ""
+        self._where = where
+        self._info = info
+        self._items: dict[int, dict[str, Any]] = {}
+        self._reasoning: list[str] = []
+        self._response: Mapping[str, Any] = {}
+        self._size = 0
+        self._part = -1
+
+    def feed(self, chunk: Mapping[str, Any]) -> list[TextChunk | ReasoningChunk]:
+        """Return what can be shown of one event."""
+        kind, response = chunk.get("type"), chunk.get("response")
+        if kind == "error":
+            raise self._failure(chunk.get("error") if isinstance(chunk.get("error"), Mapping) else chunk)
+        if isinstance(response, Mapping):
+            self.model = str(response.get("model") or self.model)
+        if kind in _ENDS and isinstance(response, Mapping):
+            self._response, self.ended = response, True
+        if kind == "response.output_item.done" and isinstance(chunk.get("item"), dict):
+            self._items[_number(chunk.get("output_index"))] = chunk["item"]
+        piece = chunk.get("delta")
+        if not isinstance(piece, str) or not piece:
+            return []
+        self._grow(len(piece))
+        if kind in _THOUGHTS:
+            return self._thought(piece, _number(chunk.get("summary_index")))
+        return [TextChunk(piece)] if kind in _TEXTS else []
+
+    def flush(self) -> list[TextChunk | ReasoningChunk]:
+        """Return nothing: nothing is held back."""
+        return []
+
+    def finish(self, *, done_marker: bool) -> Reply:
+        """Return the reply. Raises the error of a failed response, ModelStreamBroken when the stream was cut."""
+        if not self.ended:
+            raise ModelStreamBroken("model.stream_cut", url=self._where.root)
+        if self._response.get("error"):
+            raise self._failure(self._response["error"])
+        why = self._response.get("incomplete_details")
+        reason = why.get("reason") if isinstance(why, Mapping) else None
+        if reason == "content_filter":
+            raise ModelRejected("model.filtered", url=self._where.root)
+        return self._reply(cut=reason == "max_output_tokens")
+
+    def _reply(self, *, cut: bool) -> Reply:
+        output = [item for _, item in sorted(self._items.items())] or self._listed()
+        calls = (item for item in output if item.get("type") == "function_call")
+        read = read_calls((_written(item) for item in calls), cut=cut)
+        text, problem = "".join(map(_text, output)), read.problem
+        if cut and not read.calls and not problem and not text.strip():
+            problem = NO_ANSWER
+        return Reply(
+            text=text,
+            tool_calls=read.calls,
+            finish_reason="length" if cut else "tool_calls" if read.calls else "stop",
+            usage=_usage(self._response.get("usage")),
+            reasoning="".join(self._reasoning),
+            problem=problem,
+            unusable=read.unusable,
+            carried="" if cut else pack(self._info, output),
+        )
+
+    def _listed(self) -> list[dict[str, Any]]:
+        """Return the items of the last event, from a server that sends them there only."""
+        listed = self._response.get("output")
+        return [item for item in listed if isinstance(item, dict)] if isinstance(listed, list) else []
+
+    def _thought(self, piece: str, part: int) -> list[TextChunk | ReasoningChunk]:
+        """Show reasoning, with an empty line between its parts."""
+        begun, self._part = self._part, part
+        piece = f"\n\n{piece}" if begun not in (-1, part) else piece
+        self._reasoning.append(piece)
+        return [ReasoningChunk(piece)]
+
+    def _failure(self, error: Any) -> Exception:
+        """Return the typed error for what the server says went wrong."""
+        code = str(error.get("code") or error.get("type") or "") if isinstance(error, Mapping) else ""
+        told = error.get("message") if isinstance(error, Mapping) else str(error)
+        told = f"{told or _BROKEN} ({code})" if code else str(told or _BROKEN)
+        return failures.from_event({"message": told, "code": _STATUS.get(code)}, self._where)
+
+    def _grow(self, amount: int) -> None:
+        self._size += amount
+        if self._size > REPLY_LIMIT:
+            raise ModelReplyInvalid("model.reply_too_long", url=self._where.root, limit=f"{REPLY_LIMIT >> 20} MiB")
+
+
+def _written(item: Mapping[str, Any]) -> WrittenCall:
+    arguments = item.get("arguments")
+    return WrittenCall(str(item.get("name") or ""), str(arguments or ""), str(item.get("call_id") or ""))
+
+
+def _text(item: Mapping[str, Any]) -> str:
+    parts = item.get("content") if item.get("type") == "message" else None
+    texts = (part.get("text") or part.get("refusal") for part in parts or () if isinstance(part, Mapping))
+    return "".join(text for text in texts if isinstance(text, str))
+
+
+def _usage(value: Any) -> Usage:
+    if not isinstance(value, Mapping):
+        return Usage()
+    given, made = value.get("input_tokens_details"), value.get("output_tokens_details")
+    usage = Usage(_number(value.get("input_tokens")), completion_tokens=_number(value.get("output_tokens")))
+    if isinstance(given, Mapping):
+        cached, written = _number(given.get("cached_tokens")), _number(given.get("cache_write_tokens"))
+        usage = replace(usage, cached_tokens=cached, written_tokens=written)
+    if isinstance(made, Mapping):
+        usage = replace(usage, reasoning_tokens=_number(made.get("reasoning_tokens")))
+    return usage
+
+
+def _number(value: Any) -> int:
+    return value if type(value) is int and value > 0 else 0

@@ -1,0 +1,69 @@
+"""The form of conversations in OpenAI's Responses API: a list of items, each call and each result one of its own.
+
+What a model wrote is given back as it came, encrypted reasoning included, as long as the same model reads it. Not here:
+requests and replies (`responses.py`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable
+from itertools import chain, islice
+from typing import Any
+
+from codeagent_lsp.llm import wire
+from codeagent_lsp.llm.carried import unpack
+from codeagent_lsp.llm.model import ModelInfo
+from codeagent_lsp.messages import Message, ToolSpec, sent
+
+
+def instructions(messages: Iterable[Message]) -> str:
+    """Return the system prompt."""
+    return "\n\n".join(message.content for message in messages if message.role == "system")
+
+
+def items(messages: Iterable[Message], info: ModelInfo) -> list[dict[str, Any]]:
+    """Return the conversation without its system messages."""
+    return list(chain.from_iterable(_items(message, info) for message in messages if message.role != "system"))
+
+
+def tools(specs: tuple[ToolSpec, ...]) -> list[dict[str, Any]]:
+    """Return the tools."""
+    return [{"type": "function", **sent(spec), "name": wire.wire_name(spec["name"]), "strict": False} for spec in specs]
+
+
+def cache_key(messages: Iterable[Message]) -> str:
+    """Return a key that all requests of one conversation share: made of its system prompt and its first request."""
+    begin = "\0".join(message.content for message in islice(messages, 2))
+    return hashlib.sha256(begin.encode("utf-8", "replace")).hexdigest()[:32]
+
+
+def _items(message: Message, info: ModelInfo) -> list[dict[str, Any]]:
+    if message.role == "tool":
+        return [{"type": "function_call_output", "call_id": message.tool_call_id, "output": message.content}]
+    if message.role == "assistant":
+        return _as_written(message, info) or _rebuilt(message)
+    return [{"type": "message", "role": "user", "content": message.content}]
+
+
+def _as_written(message: Message, info: ModelInfo) -> list[dict[str, Any]]:
+    """Return the items that the same model wrote, without calls that are no longer part of the message."""
+    calls = {call.id for call in message.tool_calls}
+    written = unpack(info, message.carried)
+    kept = [item for item in written if item.get("type") != "function_call" or item.get("call_id") in calls]
+    return kept if calls <= {item.get("call_id") for item in kept} else []
+
+
+def _rebuilt(message: Message) -> list[dict[str, Any]]:
+    said = [{"type": "message", "role": "assistant", "content": message.content}] if message.content.strip() else []
+    calls = [
+        {
+            "type": "function_call",
+            "call_id": call.id,
+            "name": wire.wire_name(call.name),
+            "arguments": json.dumps(dict(call.arguments), ensure_ascii=False),
+        }
+        for call in message.tool_calls
+    ]
+    return said + calls
