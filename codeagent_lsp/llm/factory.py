@@ -61,9 +61,9 @@ async def open_model(settings: ModelSettings, state_dir: Path, *, around: Surrou
 async def list_models(settings: ModelSettings, *, around: Surroundings | None = None) -> list[str]:
     """Return the names of the models that the settings' server, or else this machine, offers."""
     around = around or Surroundings()
-    if settings.base_url:
-        kind = KINDS.get(_kind(settings, settings.base_url)) or KINDS["openai"]
-        where = endpoint(settings.base_url, settings.api_key or _vendor_key(settings.base_url))
+    if home := _home(settings):
+        kind = KINDS.get(_kind(settings, home)) or KINDS["openai"]
+        where = endpoint(home, settings.api_key or _vendor_key(home))
         try:
             return [str(entry["id"]) for entry in await kind.entries(where, _limits(settings, quick=True))]
         except ModelError:
@@ -79,10 +79,15 @@ async def _backend(settings: ModelSettings, around: Surroundings) -> Model:
             return load_script(Path(settings.name or ""))
         case "embedded":
             return _embedded(settings, around)
-    home = settings.base_url or (KINDS[settings.provider].home if settings.provider in KINDS else "")
+    home = _home(settings)
     if not home:
         return await _discovered(settings, around)
     return await _server(settings, endpoint(home, settings.api_key or _vendor_key(home)))
+
+
+def _home(settings: ModelSettings) -> str:
+    """Return the address of the settings, or that of their provider; '' where there is none."""
+    return settings.base_url or (KINDS[settings.provider].home if settings.provider in KINDS else "")
 
 
 def _vendor_key(url: str) -> str | None:
@@ -108,19 +113,15 @@ async def _discovered(settings: ModelSettings, around: Surroundings) -> Model:
 async def _server(settings: ModelSettings, where: Endpoint) -> Model:
     quick = _limits(settings, quick=True)
     kind = _kind(settings, where.root)
-    props, entries, ollama = await asyncio.gather(
-        read_props(where, quick),
-        KINDS[kind or "openai"].entries(where, quick),
-        is_ollama(where, quick),
-        return_exceptions=True,
-    )
-    if isinstance(props, BaseException) or kind not in ("", "llamacpp"):
-        props = None
+    listing = KINDS[kind or "openai"].entries(where, quick)
+    asked, entries = await asyncio.gather(_recognised(kind, where, quick), listing, return_exceptions=True)
+    if isinstance(asked, BaseException):
+        raise asked
+    kind, props = asked
     if isinstance(entries, BaseException):
         if props is None:
             raise entries
         entries = []
-    kind = kind or ("llamacpp" if props else "ollama" if ollama is True else "openai")
     name = settings.name or _choose(where, props, entries)
     entry: dict[str, Any] = next((entry for entry in entries if entry["id"] == name), {})
     listed = Facts(context_window=props.context_window if props else _window(entry))
@@ -131,6 +132,14 @@ async def _server(settings: ModelSettings, where: Endpoint) -> Model:
     if kind == "llamacpp":
         return LlamaCppModel(where, info, api_mode=settings.api_mode, limits=limits, max_tokens=longest)
     return KINDS[kind].load()(where, info, limits=limits, max_tokens=longest, effort=settings.effort)
+
+
+async def _recognised(kind: str, where: Endpoint, limits: TimeLimits) -> tuple[str, Props | None]:
+    """Return the kind of a server, which is asked if it is not known, and what llama.cpp says of itself."""
+    if kind not in ("", "llamacpp"):
+        return kind, None
+    props, ollama = await asyncio.gather(read_props(where, limits), is_ollama(where, limits))
+    return kind or ("llamacpp" if props else "ollama" if ollama else "openai"), props
 
 
 def _kind(settings: ModelSettings, url: str) -> str:
@@ -191,7 +200,7 @@ async def _mode(settings: ModelSettings, backend: Model, state_dir: Path) -> Too
     raw = settings.api_mode == "completion"
     if settings.tool_calling != "auto":
         return "text" if raw and settings.tool_calling == "native" else settings.tool_calling
-    if (kind := KINDS.get(backend.info.provider)) and kind.native:
+    if (kind := KINDS.get(backend.info.provider)) and kind.native and backend.info.facts.native_tools:
         return "native"
     if backend.info.provider == "embedded" or (raw and backend.info.provider == "llamacpp"):
         return "constrained"

@@ -43,7 +43,7 @@ _OVERFLOW = re.compile(
 _QUOTA = re.compile(r"insufficient[_ ](quota|credit|balance|funds)|billing|out of credits?", re.IGNORECASE)
 _GOOGLE_DELAY = re.compile(rb'"retryDelay":\s*"(\d+(?:\.\d+)?)s"')
 _GOOGLE_BAD_KEY = re.compile(rb"API_KEY_INVALID")
-_NO_MODEL = re.compile(r"\bmodel\b", re.IGNORECASE)
+_NO_MODEL = re.compile(r"\bmodel\b|\bmodels/\S+ is not found", re.IGNORECASE)
 _SERVER_PARSE = re.compile(r"failed to parse", re.IGNORECASE)
 
 

@@ -406,7 +406,7 @@ return {
     {
       key = "model.provider",
       default = "auto",
-      allowed = "auto | openai | llamacpp | embedded | scripted",
+      allowed = "auto | openai | llamacpp | gemini | ollama | embedded | scripted",
       description = "Which kind of model endpoint to use; `auto` looks for one.",
       restricted = true,
     },
