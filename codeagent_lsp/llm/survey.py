@@ -83,21 +83,25 @@ class Survey:
 
 async def survey(where: Endpoint, provider: str, limits: TimeLimits) -> Survey:
     """Ask a server what it is and has. `provider` is the setting. Raises ModelError if it is unreachable."""
-    kind = stated_kind(provider, where.root)
-    props, entries, ollama = await asyncio.gather(
-        read_props(where, limits),
-        KINDS[kind or "openai"].entries(where, limits),
-        is_ollama(where, limits),
-        return_exceptions=True,
-    )
-    if isinstance(props, BaseException) or kind not in ("", "llamacpp"):
-        props = None
+    stated = stated_kind(provider, where.root)
+    listing = KINDS[stated or "openai"].entries(where, limits)
+    asked, entries = await asyncio.gather(_recognised(stated, where, limits), listing, return_exceptions=True)
+    if isinstance(asked, BaseException):
+        raise asked
+    kind, props = asked
     if isinstance(entries, BaseException):
         if props is None:
             raise entries
         entries = []
-    kind = kind or ("llamacpp" if props else "ollama" if ollama is True else "openai")
     return Survey(where, kind, tuple(entries), props, limits)
+
+
+async def _recognised(kind: str, where: Endpoint, limits: TimeLimits) -> tuple[str, Props | None]:
+    """Return the kind of a server, which is asked if it is not known, and what llama.cpp says of itself."""
+    if kind not in ("", "llamacpp"):
+        return kind, None
+    props, ollama = await asyncio.gather(read_props(where, limits), is_ollama(where, limits))
+    return kind or ("llamacpp" if props else "ollama" if ollama else "openai"), props
 
 
 def stated_kind(provider: str, url: str) -> str:

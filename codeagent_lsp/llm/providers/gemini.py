@@ -115,15 +115,15 @@ class GeminiAssembler(deltas.Assembler):
 
     def feed(self, chunk: Mapping[str, Any]) -> list[TextChunk | ReasoningChunk]:
         """Return what can be shown of one chunk. Raises ModelError for an error in it and for a blocked prompt."""
-        if (chunk.get("promptFeedback") or {}).get("blockReason"):
+        if _object(chunk.get("promptFeedback")).get("blockReason"):
             raise ModelRejected("model.filtered", url=self._where.root)
-        candidate: dict[str, Any] = next(iter(chunk.get("candidates") or ()), {})
-        parts = [part for part in (candidate.get("content") or {}).get("parts") or () if isinstance(part, dict)]
-        if candidate.get("finishReason") in _BAD_CALL:
-            self._complaint = str(candidate.get("finishMessage") or candidate["finishReason"])
+        candidate = next(iter(_objects(chunk.get("candidates"))), {})
+        parts = _objects(_object(candidate.get("content")).get("parts"))
+        if (reason := candidate.get("finishReason")) in _BAD_CALL:
+            self._complaint = f"{candidate.get('finishMessage') or reason}."
         return super().feed(
             {
-                "choices": [{"delta": self._delta_of(parts), "finish_reason": _finish(candidate.get("finishReason"))}],
+                "choices": [{"delta": self._delta_of(parts), "finish_reason": _finish(reason)}],
                 "usage": _usage(chunk.get("usageMetadata")),
                 "model": chunk.get("modelVersion"),
                 "error": chunk.get("error"),
@@ -171,7 +171,7 @@ class GeminiAssembler(deltas.Assembler):
 async def model_entries(where: Endpoint, limits: TimeLimits) -> list[dict[str, Any]]:
     """Return the models that can chat, each with its name as `id`. Raises ModelError if they cannot be read."""
     value = await get_json(_keyed(where), f"{_base(where)}/models?pageSize=1000", limits) or {}
-    models = [model for model in value.get("models") or () if isinstance(model, dict)]
+    models = _objects(value.get("models"))
     able = [model for model in models if "generateContent" in (model.get("supportedGenerationMethods") or ())]
     return [{**model, "id": str(model.get("name")).removeprefix("models/")} for model in able]
 
@@ -206,6 +206,14 @@ def _generation(name: str) -> float:
     return float(found[1]) if found else 0.0
 
 
+def _object(value: object) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _objects(values: object) -> list[dict[str, Any]]:
+    return [value for value in values if isinstance(value, dict)] if isinstance(values, list) else []
+
+
 def _finish(reason: object) -> str | None:
     """Return a reason as chat completions name it. Unknown ones end a reply like any other."""
     if not isinstance(reason, str) or reason == "FINISH_REASON_UNSPECIFIED":
@@ -217,10 +225,11 @@ def _usage(told: object) -> dict[str, Any] | None:
     """Return the counts as chat completions name them; thoughts are part of the completion."""
     if not isinstance(told, Mapping):
         return None
-    thoughts = told.get("thoughtsTokenCount") or 0
+    counts = {name: value for name, value in told.items() if type(value) is int}
+    thoughts = counts.get("thoughtsTokenCount", 0)
     return {
-        "prompt_tokens": told.get("promptTokenCount"),
-        "prompt_tokens_details": {"cached_tokens": told.get("cachedContentTokenCount")},
-        "completion_tokens": (told.get("candidatesTokenCount") or 0) + thoughts,
+        "prompt_tokens": counts.get("promptTokenCount"),
+        "prompt_tokens_details": {"cached_tokens": counts.get("cachedContentTokenCount")},
+        "completion_tokens": counts.get("candidatesTokenCount", 0) + thoughts,
         "completion_tokens_details": {"reasoning_tokens": thoughts},
     }

@@ -67,7 +67,8 @@ def _told(message: Message) -> Iterator[tuple[str, list[Part]]]:
 
 def _kept(message: Message, info: ModelInfo, answered: Mapping[str, Message]) -> list[tuple[str, Part]]:
     """Return the parts of a message, a call with its id: as they came, without calls that have no result."""
-    came: list[tuple[str, Part]] = [(call_id, part) for call_id, part in unpack(info, message.carried)]
+    stored = (item for item in unpack(info, message.carried) if isinstance(item, list) and len(item) == 2)
+    came: list[tuple[str, Part]] = [(call_id, part) for call_id, part in stored if isinstance(part, dict)]
     if not came and message.content.strip():
         came = [("", {"text": message.content})]
     wanted = {call.id: call for call in message.tool_calls if call.id in answered}

@@ -21,7 +21,8 @@ from codeagent_lsp.llm.providers.http_model import HttpModel
 class Kind:
     """One kind of server. `home` is where it is found when no URL is set, '' for nowhere; `hosts` are names that are
     known to speak it, with all names below them; `key` is the variable with the key for these hosts. `lists` reads the
-    server's models, `tells` what it says of one. `native` models call tools by the API without having to prove it.
+    server's models, `tells` what it says of one. `native` servers tell truly whether a model calls tools by the API, so
+    that it need not prove it.
     """
 
     where: str

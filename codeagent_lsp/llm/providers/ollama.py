@@ -37,10 +37,14 @@ THINKING_ROOM = 4096
 KEEP_ALIVE = "30m"
 """How long the model stays loaded: longer than a command that the agent waits for."""
 
-_LOWEST_SHARE = 0.5
+_LOWEST_SHARE = 0.6
 """The smallest part of our estimate, which is rather too high, that a prompt has in tokens, while none was counted."""
 
+_CACHED_SHARE = 0.3
+"""A smaller one shows that the server leaves tokens in its cache out of its count."""
+
 _DOUBT = 0.85
+_TOO_SHORT = 1000  # tokens: of less, the notation of the messages is too large a part
 _NO_MEMORY = re.compile(r"more system memory|out of memory|insufficient memory", re.IGNORECASE)
 
 
@@ -60,7 +64,8 @@ class OllamaModel(OpenAIModel):
         super().__init__(where, info, **options)
         self._most = most
         self._num_ctx = 0
-        self._share: float | None = None
+        self._low: float | None = None  # the least and the most that a prompt had in tokens, by our estimate
+        self._high = 1.0
 
     def _url(self) -> str:
         return f"{self._where.root}/api/chat"
@@ -74,7 +79,7 @@ class OllamaModel(OpenAIModel):
         if (think := self._think()) is not None:
             body["think"] = think
         limit = (request.max_tokens or self._max_tokens or LONGEST_REPLY) + (THINKING_ROOM if think else 0)
-        self._num_ctx = self._window_for(_estimate(body) + limit)
+        self._num_ctx = self._window_for(int(_estimate(body) * self._high) + limit)
         options: dict[str, Any] = {"temperature": request.temperature, "num_predict": limit, "num_ctx": self._num_ctx}
         if request.stop:
             options["stop"] = list(request.stop)
@@ -146,19 +151,21 @@ class OllamaModel(OpenAIModel):
     def _check(self, body: dict[str, Any], usage: Usage) -> None:
         """Raise ContextOverflow if the server must have cut the prompt, by the number of tokens that it has read.
 
-        Only a prompt that may not fit can be cut, unless the count is that of the whole window. Some versions leave
-        tokens in the cache out of the count: of what they count, the smallest share of our estimate is remembered.
+        Only a prompt that may not fit can be cut, unless the count is about that of the whole window.
         """
         told, window, ours = usage.prompt_tokens, int(body["options"]["num_ctx"]), _estimate(body)
         if not told:
             return
-        least = ours * (_LOWEST_SHARE if self._share is None else self._share) * _DOUBT
-        if told >= window - window // 64 or (ours > window and told < least):
+        full = window - window // (8 if told > ours else 64)
+        least = ours * (_LOWEST_SHARE if self._low is None else self._low) * _DOUBT
+        if told >= full or (ours > window and told < least):
+            self._high = max(self._high, told / ours)
             self._num_ctx = self._window_for(window + 1)
             name = self._info.name
             raise ContextOverflow("model.prompt_cut", name=name, told=told, ours=ours, window=window)
-        if ours <= window:
-            self._share = min(told / ours, 1.0 if self._share is None else self._share)
+        if _TOO_SHORT < ours <= window:
+            low = min(told / ours, 1.0 if self._low is None else self._low)
+            self._low, self._high = low if low > _CACHED_SHARE else 0.0, max(self._high, told / ours)
 
     async def _missing(self, error: ModelError) -> ModelError:
         names = ", ".join((await list_models(self._where, self._limits))[:20])
@@ -197,7 +204,8 @@ async def read_facts(where: Endpoint, name: str, limits: TimeLimits) -> Facts:
 def as_chat_chunk(chunk: dict[str, Any]) -> dict[str, Any]:
     """Convert a line of `/api/chat` to the shape of a chat chunk; each call in it is complete."""
     message: dict[str, Any] = chunk["message"] if isinstance(chunk.get("message"), dict) else {}
-    calls = [call.get("function") for call in message.get("tool_calls") or () if isinstance(call, dict)]
+    given = message["tool_calls"] if isinstance(message.get("tool_calls"), list) else []
+    calls = [call.get("function") for call in given if isinstance(call, dict)]
     delta = {
         "content": message.get("content"),
         "reasoning_content": message.get("thinking"),
@@ -238,7 +246,8 @@ async def _loaded_window(where: Endpoint, name: str, limits: TimeLimits) -> int:
 async def _running(where: Endpoint, name: str, limits: TimeLimits) -> dict[str, Any]:
     value = await fetch_json(where, f"{where.root}/api/ps", limits) or {}
     full = name if ":" in name else f"{name}:latest"
-    models = [model for model in value.get("models") or () if isinstance(model, dict)]
+    listed = value["models"] if isinstance(value.get("models"), list) else []
+    models = [model for model in listed if isinstance(model, dict)]
     return next((model for model in models if full in (model.get("name"), model.get("model"))), {})
 
 

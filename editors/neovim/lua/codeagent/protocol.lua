@@ -406,7 +406,7 @@ return {
     {
       key = "model.provider",
       default = "auto",
-      allowed = "auto | openai | llamacpp | gemini | ollama | embedded | scripted",
+      allowed = "auto | openai | responses | anthropic | gemini | ollama | llamacpp | embedded | scripted",
       description = "Which kind of model endpoint to use; `auto` looks for one.",
       restricted = true,
     },

@@ -1,0 +1,54 @@
+"""A small task through the whole server with each kind of model server: read, edit, proposal, the user's buffer."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.llm.providers.fake_chat import FakeChat
+from tests.llm.providers.fake_gemini import KEY, FakeGemini
+from tests.llm.providers.fake_ollama import FakeOllama
+from tests.llm.providers.fake_server import FakeServer, Said, serving_aside
+from tests.server.conftest import StartEditor
+
+pytestmark = pytest.mark.slow  # whole servers at work
+
+READ = (("read_file", {"path": "calc.py"}), ("read_file", {"path": "test_calc.py"}))
+EDIT = (("edit_file", {"path": "calc.py", "old_str": "a - b", "new_str": "a + b"}),)
+TASK = (Said("I look. ", "What is wrong?", READ), Said("", "A minus.", EDIT), Said("It adds now.", "Done."))
+MORE = (Said("It was a minus."),)
+
+SERVERS: dict[str, tuple[type[FakeServer], dict[str, Any]]] = {
+    "gemini": (FakeGemini, {"provider": "gemini", "name": "gemini-3.1-pro", "apiKey": KEY, "effort": "low"}),
+    "ollama": (FakeOllama, {"effort": "high"}),
+    "lmstudio": (FakeChat, {"provider": "openai", "effort": "low"}),
+}
+
+
+@pytest.mark.parametrize("name", SERVERS)
+def test_a_task_and_a_question_after_a_restart(name: str, start: StartEditor, workspace: Path) -> None:
+    kind, settings = SERVERS[name]
+    fake = kind(*TASK, *MORE)
+    (workspace / "calc.py").write_text("def add(a, b):\n    return a - b\n")
+    (workspace / "test_calc.py").write_text("from calc import add\n\nassert add(1, 2) == 3\n")
+    with serving_aside(fake) as url:
+        options = {"settings": {"model": {"baseUrl": url, **settings}, "agent": {"answerForm": "tools"}}}
+        editor = start(**options)
+        calc = workspace / "calc.py"
+        editor.open(calc)
+        end = editor.run("codeagent.run", task="make add in calc.py add")
+        assert "return a + b" in editor.text(calc), (
+            end,
+            fake.refusals,
+            [(str(b)[-300:], sorted(b)) for b in fake.bodies],
+        )
+        session = editor.command("codeagent.session.list")[0]["sessionId"]
+        editor.client.kill()
+        again = start(**options)
+        again.run("codeagent.run", task="what was wrong?", sessionId=session)
+    assert not fake.refusals
+    carried = str(fake.bodies[-1])
+    assert ("A minus." in carried) is (name != "lmstudio")
+    assert ("thoughtSignature" in carried) is (name == "gemini")
