@@ -226,13 +226,13 @@ class ModelReplyInvalid(ModelError):
 
 
 class ContextOverflow(ModelError):
-    """The prompt does not fit the model's window. `window` is what the server told of it in tokens, None if nothing."""
+    """The prompt does not fit the model's window. `told` is the window as the server told it, in tokens."""
 
     code = ErrorCode.CONTEXT_OVERFLOW
 
-    def __init__(self, key: str, /, *, window: int | None = None, **values: object) -> None:
+    def __init__(self, key: str, /, *, told: int | None = None, **values: object) -> None:
         super().__init__(key, **values)
-        self.window = window
+        self.told = told
 
 
 class AgentError(CodeAgentError):

@@ -166,7 +166,11 @@ async def _mode(settings: ModelSettings, backend: Model, state_dir: Path) -> Too
     raw = settings.api_mode == "completion"
     if settings.tool_calling != "auto":
         return "text" if raw and settings.tool_calling == "native" else settings.tool_calling
-    if (kind := KINDS.get(backend.info.provider)) and kind.native and backend.info.facts.native_tools is not False:
+    if (
+        (kind := KINDS.get(backend.info.provider))
+        and kind.native
+        and (backend.info.facts.native_tools or not kind.tells)
+    ):
         return "native"
     if backend.info.provider == "embedded" or (raw and backend.info.provider == "llamacpp"):
         return "constrained"

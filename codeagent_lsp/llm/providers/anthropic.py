@@ -89,11 +89,11 @@ class AnthropicModel(HttpModel):
             return True
         return super()._learn(error, body)
 
-    def _assembler(self) -> Assembler:
-        return Assembler(self._where, self._info)
+    def _assembler(self) -> MessagesAssembler:
+        return MessagesAssembler(self._where, self._info)
 
 
-class Assembler:
+class MessagesAssembler:
     """Assembles one reply from the events of a stream; see `http_model.Assembler`."""
 
     def __init__(self, where: Endpoint, info: ModelInfo) -> None:

@@ -68,11 +68,11 @@ class ResponsesModel(HttpModel):
             body["text"] = {"format": schema}
         return {name: value for name, value in body.items() if value not in ("", [])}
 
-    def _assembler(self) -> Assembler:
-        return Assembler(self._where, self._info)
+    def _assembler(self) -> ResponsesAssembler:
+        return ResponsesAssembler(self._where, self._info)
 
 
-class Assembler:
+class ResponsesAssembler:
     """Assembles one reply from the events of a stream; see `http_model.Assembler`."""
 
     def __init__(self, where: Endpoint, info: ModelInfo) -> None:

@@ -12,16 +12,39 @@ import pytest
 from codeagent_lsp.llm.endpoint import endpoint
 from codeagent_lsp.llm.facts import Facts, combine
 from codeagent_lsp.llm.model import Model, ModelInfo
+from codeagent_lsp.llm.providers.anthropic import AnthropicModel
 from codeagent_lsp.llm.providers.gemini import GeminiModel
 from codeagent_lsp.llm.providers.ollama import OllamaModel
 from codeagent_lsp.llm.providers.openai import OpenAIModel
+from codeagent_lsp.llm.providers.responses import ResponsesModel
+from tests.llm.providers import fake_messages, fake_responses
 from tests.llm.providers.fake_chat import FakeChat
 from tests.llm.providers.fake_gemini import KEY, FakeGemini
+from tests.llm.providers.fake_messages import FakeMessages, unmarked
 from tests.llm.providers.fake_ollama import FakeOllama
+from tests.llm.providers.fake_responses import FakeResponses
 from tests.llm.providers.fake_server import FakeServer, serving
 from tests.llm.providers.twenty_turns import TURNS, converse, kept_prefixes, script
 
 FACTS = combine([("server", Facts(context_window=40_960, reasoning=True))])
+
+
+def anthropic(url: str) -> Model:
+    return AnthropicModel(
+        endpoint(url, fake_messages.KEY), ModelInfo("claude-test", "anthropic", url, FACTS), effort="high"
+    )
+
+
+def anthropic_budget(url: str) -> Model:
+    model = AnthropicModel(
+        endpoint(url, fake_messages.KEY), ModelInfo("claude-test", "anthropic", url, FACTS), effort="low"
+    )
+    model._budgeted = True
+    return model
+
+
+def responses(url: str) -> Model:
+    return ResponsesModel(endpoint(url, fake_responses.KEY), ModelInfo("gpt-test", "responses", url, FACTS))
 
 
 def gemini(url: str) -> Model:
@@ -40,6 +63,10 @@ def chat(url: str) -> Model:
     return OpenAIModel(endpoint(url), ModelInfo("m", "openai", url, FACTS))
 
 
+def of_responses(body: Any) -> Any:
+    return fake_responses.prompt_of(body)
+
+
 def of_gemini(body: Any) -> Any:
     return [body["systemInstruction"], body["tools"], body["contents"]]
 
@@ -49,6 +76,9 @@ def of_chat(body: Any) -> Any:
 
 
 PROVIDERS: dict[str, tuple[Callable[[], FakeServer], Callable[[str], Model], Callable[[Any], Any]]] = {
+    "anthropic": (lambda: FakeMessages(*script()), anthropic, unmarked),
+    "anthropic-budget": (lambda: FakeMessages(*script(), adaptive=False), anthropic_budget, unmarked),
+    "responses": (lambda: FakeResponses(*script()), responses, of_responses),
     "gemini-3": (lambda: FakeGemini(*script()), gemini, of_gemini),
     "gemini-2.5": (lambda: FakeGemini(*script(), model="gemini-2.5-flash"), gemini_2, of_gemini),
     "ollama": (lambda: FakeOllama(*script()), ollama, of_chat),
@@ -75,6 +105,7 @@ async def test_a_prompt_only_grows_and_all_reasoning_is_given_back(
         await model.close()
     assert reasoning == [said.reasoning for said in script()]
     assert fake.refusals == refusals(name)
+    fake.bodies = fake.bodies[-TURNS:] if name == "responses" else fake.bodies  # the first had a temperature
     bodies = [body for at, body in enumerate(fake.bodies) if name != "plain" or at != 1]
     assert len(bodies) == TURNS
     assert min(kept_prefixes(bodies, prompt)) >= 0.95
@@ -86,6 +117,8 @@ async def test_a_prompt_only_grows_and_all_reasoning_is_given_back(
 
 def refusals(name: str) -> list[str]:
     """The one that a server gives which takes no reasoning."""
+    if name == "responses":
+        return ["Unsupported parameter: 'temperature' is not supported"]
     if name != "plain":
         return []
     return ["Invalid JSON payload received. Unknown name \"reasoning_content\" at 'messages[2]': Cannot find field."]
