@@ -226,13 +226,13 @@ class ModelReplyInvalid(ModelError):
 
 
 class ContextOverflow(ModelError):
-    """The prompt does not fit the model's window. `told` is the window as the server told it, in tokens."""
+    """The prompt does not fit the model's window. `stated` is the window as the server told it, in tokens."""
 
     code = ErrorCode.CONTEXT_OVERFLOW
 
-    def __init__(self, key: str, /, *, told: int | None = None, **values: object) -> None:
+    def __init__(self, key: str, /, *, stated: int | None = None, **values: object) -> None:
         super().__init__(key, **values)
-        self.told = told
+        self.stated = stated
 
 
 class AgentError(CodeAgentError):

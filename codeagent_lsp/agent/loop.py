@@ -155,7 +155,7 @@ class AgentLoop:
             try:
                 reply, anomaly = await self._stream(self._request(tools))
             except ContextOverflow as overflow:
-                if not await self._window.shrink(tools, overflow.told):
+                if not await self._window.shrink(tools, overflow.stated):
                     raise
                 continue
             self._window.told(tools, reply.usage.prompt_tokens)

@@ -80,7 +80,7 @@ def from_response(status: int, headers: Mapping[str, str], body: bytes, where: E
     if status in (402, 429) and (status == 402 or _out_of_quota(reason, body, told=delay is not None)):
         return ModelRejected("model.quota", url=url, reason=reason)
     if status == 413 or (status in (400, 422, 500) and _OVERFLOW.search(reason)):
-        return ContextOverflow("model.overflow", told=window_in(body.decode("utf-8", "replace")), reason=reason)
+        return ContextOverflow("model.overflow", stated=window_in(body.decode("utf-8", "replace")), reason=reason)
     if status >= 500 and _SERVER_PARSE.search(reason):
         return ModelReplyInvalid("model.server_parse", url=url, reason=reason)
     if status in (401, 403) or (status == 400 and _GOOGLE_BAD_KEY.search(body)):
@@ -100,7 +100,7 @@ def from_event(error: Any, where: Endpoint) -> ModelError:
     reason = _short(where.redact(_message_of({"error": error}))) or "no reason given"
     code = error.get("code", error.get("status")) if isinstance(error, dict) else None
     if _OVERFLOW.search(reason):
-        return ContextOverflow("model.overflow", told=window_in(json.dumps(error)), reason=reason)
+        return ContextOverflow("model.overflow", stated=window_in(json.dumps(error)), reason=reason)
     if _SERVER_PARSE.search(reason):
         return ModelReplyInvalid("model.server_parse", url=where.root, reason=reason)
     if str(code).isdigit() and 400 <= int(str(code)) < 600:

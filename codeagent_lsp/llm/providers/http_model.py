@@ -89,9 +89,9 @@ class HttpModel:
                 async for item in items:
                     yield item
         except ContextOverflow as overflow:
-            if overflow.told is not None and self._learn_window is not None:
-                self._info = replace(self._info, facts=self._info.facts.learned(overflow.told))
-                await asyncio.to_thread(self._learn_window, overflow.told)
+            if overflow.stated is not None and self._learn_window is not None:
+                self._info = replace(self._info, facts=self._info.facts.learned(overflow.stated))
+                await asyncio.to_thread(self._learn_window, overflow.stated)
             raise
 
     async def count_tokens(self, text: str) -> int:
