@@ -7,6 +7,7 @@ here: Ollama's OpenAI-compatible endpoint (`openai.py`), pulling models.
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
 import re
@@ -122,10 +123,19 @@ class OllamaModel(OpenAIModel):
         chunk = super()._chunk(data)
         return as_chat_chunk(chunk) if "message" in chunk or "done" in chunk else chunk
 
+    async def _look(self) -> None:
+        """Limit the window to the model's length, and begin with that of a model which runs: it is not loaded anew."""
+        where, name, limits = self._where, self._info.name, self._limits
+        shown, running = await asyncio.gather(_show(where, name, limits), _running(where, name, limits))
+        self._most = min(self._most, _length(shown) or self._most)
+        loaded = running.get("context_length")
+        if type(loaded) is int and loaded >= FIRST_WINDOW:
+            self._num_ctx = min(self._most, loaded)
+
     async def _exchange(self, request: ModelRequest) -> AsyncGenerator[StreamItem, None]:
         """Yield one exchange. A window for which there is no memory is not asked for again."""
         if not self._num_ctx:
-            self._num_ctx = min(self._most, await _loaded_window(self._where, self._info.name, self._limits))
+            await self._look()
         before = self._num_ctx
         try:
             async with aclosing(super()._exchange(request)) as items:
@@ -179,22 +189,16 @@ async def is_ollama(where: Endpoint, limits: TimeLimits) -> bool:
 
 async def read_facts(where: Endpoint, name: str, limits: TimeLimits) -> Facts:
     """Return what `/api/show` says of a model. Its window is smaller if it already runs and does not fit the GPU."""
-    shown = await _show(where, name, limits)
-    details = shown.get("model_info")
-    lengths = [
-        value
-        for key, value in (details.items() if isinstance(details, dict) else ())
-        if key.endswith(".context_length") and type(value) is int and value > 0
-    ]
-    running = await _running(where, name, limits)
-    size, on_gpu, window = (running.get(key) for key in ("size", "size_vram", "context_length"))
-    if lengths and isinstance(size, int) and isinstance(on_gpu, int) and isinstance(window, int) and 0 < on_gpu < size:
-        lengths.append(max(window, FIRST_WINDOW))
+    shown, running = await asyncio.gather(_show(where, name, limits), _running(where, name, limits))
+    window = _length(shown)
+    size, on_gpu, loaded = (running.get(key) for key in ("size", "size_vram", "context_length"))
+    if window and isinstance(size, int) and isinstance(on_gpu, int) and isinstance(loaded, int) and 0 < on_gpu < size:
+        window = min(window, max(loaded, FIRST_WINDOW))
     able = shown.get("capabilities")
     if not isinstance(able, list):
-        return Facts(context_window=min(lengths, default=None))
+        return Facts(context_window=window)
     return Facts(
-        context_window=min(lengths, default=None),
+        context_window=window,
         reasoning="thinking" in able,
         vision="vision" in able,
         native_tools="tools" in able,
@@ -237,10 +241,12 @@ def _estimate(body: dict[str, Any]) -> int:
     return estimate_tokens(json.dumps(read, ensure_ascii=False, separators=(",", ":")))
 
 
-async def _loaded_window(where: Endpoint, name: str, limits: TimeLimits) -> int:
-    """Return the window with which the model is loaded, so that it need not be loaded anew; 0 if it is not."""
-    window = (await _running(where, name, limits)).get("context_length")
-    return window if type(window) is int and window >= FIRST_WINDOW else 0
+def _length(shown: dict[str, Any]) -> int | None:
+    """Return the window that a model was trained for, in the keys of its architecture."""
+    details = shown.get("model_info")
+    found = details.items() if isinstance(details, dict) else ()
+    lengths = [value for key, value in found if key.endswith(".context_length") and type(value) is int and value > 0]
+    return min(lengths, default=None)
 
 
 async def _running(where: Endpoint, name: str, limits: TimeLimits) -> dict[str, Any]:

@@ -72,6 +72,17 @@ async def test_discovery_finds_it_and_the_user_s_window_is_the_limit(tmp_path: P
     assert windows(fake)[-1] == 12_000
 
 
+async def test_a_window_beyond_the_model_s_length_is_not_asked_for(tmp_path: Path) -> None:
+    fake = FakeOllama(cuts=True, length=10_000)
+    async with serving(fake) as url:
+        settings = ModelSettings(provider="ollama", base_url=url, context_window=50_000, tool_calling="native")
+        model = await open_model(settings, tmp_path)
+        with pytest.raises(ContextOverflow):
+            await collect(model, asking(15_000))
+        await model.close()
+    assert windows(fake) == [10_000]
+
+
 @pytest.mark.parametrize("capabilities", [("completion",), ("completion", "insert")])
 async def test_a_model_without_tools_is_asked_in_another_way(capabilities: tuple[str, ...], tmp_path: Path) -> None:
     fake = FakeOllama(Said('{"tool": "get_weather", "args": {"city": "Paris"}}'), capabilities=capabilities)
@@ -166,10 +177,10 @@ async def test_a_tokenizer_that_needs_more_than_we_think_is_noticed_and_the_wind
         model = model_at(url)
         with pytest.raises(ContextOverflow):
             await collect(model, asking(2900))
-        fake.chars_per_token = 4.0
         await collect(model, asking(2900))
+        await collect(model, asking(5000))
         await model.close()
-    assert windows(fake) == [8192, 16_384]
+    assert windows(fake) == [8192, 16_384, 32_768]
 
 
 @pytest.mark.parametrize("counts", ["full", "uncached", "omitted"])
