@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,8 +19,8 @@ OUTER_ENVIRONMENT = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C"}
 
 OPTIONS = "options"
 
-# Words: the private folder; a name there and a folder to lay over, again and again; "--"; the sandbox with its
-# command. No path of the user is ever parsed: each is bound to a name of ours first. `volatile`: what will be thrown
+# Words: the private folder; a name there and a folder to lay over, again and again; "--"; the same for folders that are
+# only read; "--"; the sandbox with its command. No path of the user is ever parsed: each is bound to a name of ours first. `volatile`: what will be thrown
 # away needs no syncing. `index=off`: the view of a command that was killed may still be going away.
 _SCRIPT = """
 cd -- "$1" || exit 125
@@ -29,6 +29,13 @@ while [ "$1" != -- ]; do
   mount -n -o bind "$2" $1/low &&
   mount -n -t overlay -o userxattr,index=off,volatile,lowerdir=$1/low,upperdir=$1/up,workdir=$1/work overlay $1/view ||
     exit 125
+  shift 2
+done
+shift
+[ "$1" = -- ] || mount -n -t tmpfs -o size=4k,mode=755 empty empty || exit 125
+while [ "$1" != -- ]; do
+  mount -n -t overlay -o "userxattr,lowerdir=$2:empty" overlay $1/view 2>/dev/null ||
+    mount -n -o rbind "$2" $1/view || exit 125
   shift 2
 done
 shift
@@ -60,16 +67,19 @@ class Over:
     root: str
 
 
-def mounting(programs: Programs, private: str, overlays: Sequence[Over], start: Sequence[str]) -> tuple[str, ...]:
+def mounting(
+    programs: Programs, private: str, overlays: Sequence[Over], start: Sequence[str], *, read: Sequence[Over] = ()
+) -> tuple[str, ...]:
     """Return the command line that mounts `overlays` at `<name>/view` and then executes `start`.
 
-    A mount inside a folder prevents an ordinary user from overlaying it; only root without a user namespace can. The
+    A mount inside a folder prevents an ordinary user from overlaying it; only root without a user namespace can. `read` are read-only overlays, or binds where the file system permits no
+    overlay; their second layer is empty, as one layer is not enough. The
     file `options` of the private folder is open for `start` as descriptor 9, and already deleted, as it may hold
     secrets; `filter`, if there is one, as descriptor 8.
     """
     names = ("--mount",) if is_privileged() else ("--user", "--map-root-user", "--mount")
-    words = (word for overlay in overlays for word in (overlay.name, overlay.root))
-    return (programs.unshare, *names, programs.shell, "-c", _SCRIPT, "sh", private, *words, "--", *start)
+    words = (*_words(overlays), "--", *_words(read), "--", *start)
+    return (programs.unshare, *names, programs.shell, "-c", _SCRIPT, "sh", private, *words)
 
 
 def fails(argv: Sequence[str], seconds: float) -> str | None:
@@ -110,6 +120,10 @@ def nested_mounts(folders: Sequence[str], table: bytes | None = None) -> tuple[s
     points = {os.fsdecode(_ESCAPED.sub(_unescaped, line.split(b" ")[4])) for line in table.splitlines()}
     inside = (path for path in points if within(path, folders) and path not in folders)
     return tuple(sorted(inside, key=lambda path: path.split("/")))
+
+
+def _words(overlays: Sequence[Over]) -> Iterator[str]:
+    return (word for overlay in overlays for word in (overlay.name, overlay.root))
 
 
 def _unescaped(match: re.Match[bytes]) -> bytes:
