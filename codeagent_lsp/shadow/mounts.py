@@ -20,8 +20,9 @@ OUTER_ENVIRONMENT = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C"}
 OPTIONS = "options"
 
 # Words: the private folder; a name there and a folder to lay over, again and again; "--"; the same for folders that are
-# only read; "--"; the sandbox with its command. No path of the user is ever parsed: each is bound to a name of ours first. `volatile`: what will be thrown
-# away needs no syncing. `index=off`: the view of a command that was killed may still be going away.
+# only read; "--"; the sandbox with its command. No path of the user is ever parsed: each is bound to a name of ours
+# first, or has no character that needs an escape (`readonly_views.py`). `volatile`: what will be thrown away needs no
+# syncing. `index=off`: the view of a command that was killed may still be going away.
 _SCRIPT = """
 cd -- "$1" || exit 125
 shift
@@ -72,10 +73,10 @@ def mounting(
 ) -> tuple[str, ...]:
     """Return the command line that mounts `overlays` at `<name>/view` and then executes `start`.
 
-    A mount inside a folder prevents an ordinary user from overlaying it; only root without a user namespace can. `read` are read-only overlays, or binds where the file system permits no
-    overlay; their second layer is empty, as one layer is not enough. The
-    file `options` of the private folder is open for `start` as descriptor 9, and already deleted, as it may hold
-    secrets; `filter`, if there is one, as descriptor 8.
+    A mount inside a folder prevents an ordinary user from overlaying it; only root without a user namespace can. `read`
+    are read-only overlays, or binds where the file system permits no overlay; their second layer is empty, as one layer
+    is not enough. The file `options` of the private folder is open for `start` as descriptor 9, and already deleted, as
+    it may hold secrets; `filter`, if there is one, as descriptor 8.
     """
     names = ("--mount",) if is_privileged() else ("--user", "--map-root-user", "--mount")
     words = (*_words(overlays), "--", *_words(read), "--", *start)
