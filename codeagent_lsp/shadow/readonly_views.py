@@ -1,9 +1,9 @@
 """Selection of the folders outside of the workspace that a command reads through an overlay.
 
-A bind mount shows the same sockets and named pipes as the folder itself, also those that appear while a command runs,
-and a read-only mount does not protect them: connecting changes no file. Through an overlay they are other objects,
-which no service has open, so a connection is refused. Reads names only. Not here: the mounts (`mounts.py`), the sockets that
-exist already (`sandbox.py`).
+A bind mount shows the same sockets and named pipes as the folder itself, also those that appear while a command
+runs, and a read-only mount does not protect them: connecting changes no file. Through an overlay they are other
+objects, which no service has open, so a connection is refused. Reads names only. Not here: the mounts (`mounts.py`),
+the sockets that exist already (`sandbox.py`).
 """
 
 from __future__ import annotations
