@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,10 +19,11 @@ OUTER_ENVIRONMENT = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C"}
 
 OPTIONS = "options"
 
-# Words: the private folder; a name there and a folder to lay over, again and again; "--"; the same for folders that are
-# only read; "--"; the sandbox with its command. No path of the user is ever parsed: each is bound to a name of ours
-# first, or has no character that needs an escape (`readonly_views.py`). `volatile`: what will be thrown away needs no
-# syncing. `index=off`: the view of a command that was killed may still be going away.
+# Words: the private folder; a name there and a folder to lay over, again and again; "--"; the sandbox with its
+# command. No path of the user is ever parsed: each is bound to a name of ours first. `volatile`: what will be thrown
+# away needs no syncing. `index=off`: the view of a command that was killed may still be going away. The folders that
+# are only read are mounted by one process, from a table; 64: some mounts failed, which are overlays, as below each there
+# is a bind.
 _SCRIPT = """
 cd -- "$1" || exit 125
 shift
@@ -33,13 +34,10 @@ while [ "$1" != -- ]; do
   shift 2
 done
 shift
-[ "$1" = -- ] || mount -n -t tmpfs -o size=4k,mode=755 empty empty || exit 125
-while [ "$1" != -- ]; do
-  mount -n -t overlay -o "userxattr,lowerdir=$2:empty" overlay $1/view 2>/dev/null ||
-    mount -n -o rbind "$2" $1/view || exit 125
-  shift 2
-done
-shift
+if [ -e table ]; then
+  mount -n -a -T table 2>/dev/null
+  case $? in 0|64) ;; *) exit 125 ;; esac
+fi
 exec 9<options
 rm -f options
 [ ! -e filter ] || exec 8<filter
@@ -68,19 +66,28 @@ class Over:
     root: str
 
 
-def mounting(
-    programs: Programs, private: str, overlays: Sequence[Over], start: Sequence[str], *, read: Sequence[Over] = ()
-) -> tuple[str, ...]:
+def mounting(programs: Programs, private: str, overlays: Sequence[Over], start: Sequence[str]) -> tuple[str, ...]:
     """Return the command line that mounts `overlays` at `<name>/view` and then executes `start`.
 
-    A mount inside a folder prevents an ordinary user from overlaying it; only root without a user namespace can. `read`
-    are read-only overlays, or binds where the file system permits no overlay; their second layer is empty, as one layer
-    is not enough. The file `options` of the private folder is open for `start` as descriptor 9, and already deleted, as
-    it may hold secrets; `filter`, if there is one, as descriptor 8.
+    A mount inside a folder prevents an ordinary user from overlaying it; only root without a user namespace can. The
+    file `options` of the private folder is open for `start` as descriptor 9, and already deleted, as it may hold
+    secrets; `filter`, if there is one, as descriptor 8. What the file `table` lists is mounted too.
     """
     names = ("--mount",) if is_privileged() else ("--user", "--map-root-user", "--mount")
-    words = (*_words(overlays), "--", *_words(read), "--", *start)
-    return (programs.unshare, *names, programs.shell, "-c", _SCRIPT, "sh", private, *words)
+    words = (word for overlay in overlays for word in (overlay.name, overlay.root))
+    return (programs.unshare, *names, programs.shell, "-c", _SCRIPT, "sh", private, *words, "--", *start)
+
+
+def mount_table(private: str, read: Sequence[Over]) -> str:
+    """Return the text of `table`: read-only overlays at `<name>/view`, each over a bind, which is seen where the file
+    system permits no overlay. Their second layer is empty, as one layer is not enough.
+    """
+    lines = [("empty", f"{private}/empty", "tmpfs", "size=4k,mode=755")]
+    for over in read:
+        view = f"{private}/{over.name}/view"
+        lines.append((over.root, view, "none", "rbind"))
+        lines.append(("overlay", view, "overlay", f"userxattr,lowerdir={over.root}:empty"))
+    return "".join(" ".join(map(_escaped, line)) + " 0 0\n" for line in lines)
 
 
 def fails(argv: Sequence[str], seconds: float) -> str | None:
@@ -123,8 +130,9 @@ def nested_mounts(folders: Sequence[str], table: bytes | None = None) -> tuple[s
     return tuple(sorted(inside, key=lambda path: path.split("/")))
 
 
-def _words(overlays: Sequence[Over]) -> Iterator[str]:
-    return (word for overlay in overlays for word in (overlay.name, overlay.root))
+def _escaped(text: str) -> str:
+    """Return a field of a mount table; `_unescaped` is the reverse."""
+    return re.sub(r"[\s\\#]", lambda match: f"\\{ord(match[0]):03o}", text, flags=re.ASCII)
 
 
 def _unescaped(match: re.Match[bytes]) -> bytes:

@@ -22,6 +22,7 @@ from codeagent_lsp.shadow.mounts import (
     Programs,
     fails,
     is_privileged,
+    mount_table,
     mounting,
     nested_mounts,
 )
@@ -119,7 +120,7 @@ class OverlayLayer:
             views={over.root: f"{self._folder.path}/{over.name}/view" for over in read},
         )
         write_options(f"{self._folder.path}/{OPTIONS}", options)
-        argv = mounting(self._programs, self._folder.path, overlays, self._sandbox.start(command), read=read)
+        argv = mounting(self._programs, self._folder.path, overlays, self._sandbox.start(command))
         return Launch(argv, "/", OUTER_ENVIRONMENT, f"{self._sandbox.private}/reports")
 
     def writings(self) -> Writings:
@@ -135,11 +136,13 @@ class OverlayLayer:
         self._folder.close()
 
     def _read(self) -> list[Over]:
-        """Create the mount points of the folders outside of the workspace that are read through an overlay."""
+        """Prepare the mounts of the folders outside of the workspace that are read through an overlay."""
         roots = overlaid_folders(self._sandbox.hidden)
         read = [Over(f"read{number}", root) for number, root in enumerate(roots) if not within(root, self._folders)]
         for names in (("empty",), *((over.name, "view") for over in read)):
             Path(self._folder.path, *names).mkdir(mode=0o700, parents=True, exist_ok=True)
+        table = Path(self._folder.path, "table")
+        table.write_text(mount_table(self._folder.path, read), "utf-8", "surrogateescape")
         return read
 
     def _made(self, root: str) -> tuple[Over, Upper] | None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 
 from codeagent_lsp.shadow.hiding import Hidden, within
 from codeagent_lsp.shadow.mounts import nested_mounts
@@ -19,6 +20,8 @@ _OTHERWISE = frozenset({"/proc", "/sys", "/dev", "/run", "/tmp", "/var/run", "/v
 """Folders that the sandbox replaces."""
 _PROGRAMS = frozenset({"/usr", "/etc", "/boot", "/nix", "/gnu", "/snap", "/lost+found"})
 """Folders that only the system's own installer writes; each overlay costs every command two milliseconds."""
+_REMOTE = re.compile(rb"(?:nfs\d?|cifs|smb\w*|9p|ceph|glusterfs|lustre|afs|autofs|fuse(?:\.\S+)?) ")
+"""File systems that are not asked to mount: a server that does not answer would keep every command from starting."""
 _MOST = 24
 _PLAIN = re.compile(r"[^,:\\\"]+")  # the others would need escapes, which not every `mount` knows
 
@@ -29,8 +32,11 @@ def overlaid_folders(hidden: Hidden, table: bytes | None = None) -> tuple[str, .
     Only a folder in which nothing is mounted can be overlaid by an ordinary user; of others, the folders inside are
     taken.
     """
+    table = _mount_table() if table is None else table
     mounted = nested_mounts(["/"], table)
-    found = [path for path in _below("/", mounted, hidden.areas) if _PLAIN.fullmatch(path)]
+    remote = [line for line in table.splitlines() if _REMOTE.match(line.partition(b" - ")[2])]
+    left_out = (*hidden.areas, *nested_mounts(["/"], b"\n".join(remote)))
+    found = [path for path in _below("/", mounted, left_out) if _PLAIN.fullmatch(path)]
     found.extend(_homes(hidden, mounted))
     return tuple(found[:_MOST])
 
@@ -58,6 +64,13 @@ def _homes(hidden: Hidden, mounted: Sequence[str]) -> Iterator[str]:
 
 def _has_mounts(folder: str, mounted: Sequence[str]) -> bool:
     return any(path != folder and within(path, [folder]) for path in mounted)
+
+
+def _mount_table() -> bytes:
+    try:
+        return Path("/proc/self/mountinfo").read_bytes()
+    except OSError:
+        return b""
 
 
 def _folders(folder: str) -> list[str]:

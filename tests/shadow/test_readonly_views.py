@@ -138,6 +138,14 @@ def test_a_folder_with_a_mount_is_taken_apart(tmp_path: Path) -> None:
     assert taken == [f"{tmp_path}/.cargo"]
 
 
+@pytest.mark.parametrize("kind", ["nfs4", "nfs", "cifs", "fuse.sshfs", "autofs", "9p"])
+def test_a_server_that_may_not_answer_is_not_asked(kind: str) -> None:
+    known = overlaid_folders(Hidden(), b"")
+    assert "/var" in known
+    assert set(known) - set(overlaid_folders(Hidden(), f"1 1 0:1 / /var rw - {kind} x:/y rw\n".encode())) == {"/var"}
+    assert "/var" in overlaid_folders(Hidden(), b"1 1 0:1 / /var rw - ext4 /dev/x rw\n")
+
+
 @pytest.mark.slow
 @needs_overlay
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to be another user")
