@@ -22,8 +22,8 @@ OPTIONS = "options"
 # Words: the private folder; a name there and a folder to lay over, again and again; "--"; the sandbox with its
 # command. No path of the user is ever parsed: each is bound to a name of ours first. `volatile`: what will be thrown
 # away needs no syncing. `index=off`: the view of a command that was killed may still be going away. The folders that
-# are only read are mounted by one process, from a table; 64: some mounts failed, which are overlays, as below each there
-# is a bind.
+# are only read are mounted by one process, from a table; 64: some mounts failed, which are overlays, as below each
+# there is a bind.
 _SCRIPT = """
 cd -- "$1" || exit 125
 shift
