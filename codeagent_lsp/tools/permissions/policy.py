@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import fnmatch
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Container, Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 from codeagent_lsp.config import PermissionsSettings
@@ -68,17 +68,38 @@ def decide(
     settings: PermissionsSettings,
     roots: Roots,
     place: CommandEnvironment = NOWHERE,
+    names: Iterable[str] = (),
 ) -> Decision:
     """Return the decision for one call, from the mode, the rules, what the call touches and where it would run.
 
-    `arguments` must be the validated ones: before repair, a path could hide in a text that holds JSON.
+    `arguments` must be the validated ones: before repair, a path could hide in a text that holds JSON. `names` are
+    other names of the tool, by which rules may name it.
     """
+    settings = _in_own_name(settings, traits.name, names)
     if traits.effect not in effects_of(settings.mode):
         return Decision("deny", f"The mode {settings.mode} allows no tool that changes or runs anything.")
     ruled = _by_rules(traits, arguments, settings, roots)
     if ruled.verdict == "deny" or traits.effect != "run":
         return ruled
     return placed(ruled, arguments, place, settings.mode)
+
+
+def _in_own_name(settings: PermissionsSettings, name: str, others: Iterable[str]) -> PermissionsSettings:
+    """Return the settings with the tool's own name in rules that name it by one of `others`, in any case."""
+    known = {other.casefold() for other in others}
+
+    def named(rules: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(_renamed(rule.strip(), name, known) for rule in rules)
+
+    if not known or not (settings.allow or settings.ask or settings.deny):
+        return settings
+    allow, ask, deny = map(named, (settings.allow, settings.ask, settings.deny))
+    return replace(settings, allow=allow, ask=ask, deny=deny)
+
+
+def _renamed(rule: str, name: str, others: Container[str]) -> str:
+    head = _NAME.match(rule)
+    return name + rule[head.end() :] if head and head[0].casefold() in others else rule
 
 
 def _by_rules(
