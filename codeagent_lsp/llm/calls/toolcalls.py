@@ -22,6 +22,7 @@ from codeagent_lsp.messages import ToolCall, ToolSpec
 TEXT_LIMIT = 4 * 1024 * 1024
 _EFFORT = 10
 _MOST_PROBLEMS = 3
+_MOST_ACTIONS = 20  # that could not be read
 
 UNCLEAR = (
     "Your reply has a call of {names} with words behind it, so it did not run. If you mean to call, send the call and "
@@ -128,6 +129,7 @@ class _Finder:
     unusable: list[ToolCall] = field(default_factory=list)
     doubtful: list[ToolCall] = field(default_factory=list)
     _scanned: int = 0
+    _unread: int = 0
     _pending: list[tuple[list[ToolCall], tuple[int, int]]] = field(default_factory=list)
 
     def scan(self, text: str) -> None:
@@ -170,8 +172,11 @@ class _Finder:
         """Take `Action: NAME[{…}]` or `Action: NAME(…)` as a call of a known tool, unless words follow that neither go
         on with the pattern nor make up its observation; return where to go on.
         """
+        if self._unread >= _MOST_ACTIONS or not is_known(match["called"], self.tools):
+            return match.end()
         calls, end = read_action(text, match.start("called"), self.tools)
-        if not calls or not is_known(match["called"], self.tools):
+        if not calls:
+            self._unread += 1
             return match.end()
         following = text[end:].lstrip()
         if following and not _GOES_ON.match(following):

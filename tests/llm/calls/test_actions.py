@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
@@ -56,6 +57,13 @@ def test_prose_is_none(text: str) -> None:
 def test_a_call_with_words_behind_it_may_be_an_example() -> None:
     found = extract(f"{CALL}\nThat would read the file.", SPECS)
     assert (found.calls, found.unusable, found.unclear) == ((), (READ,), True)
+
+
+def test_thousands_that_cannot_be_read_take_no_time() -> None:
+    for line in ("Action: read_file(x y)\n", "Action: read_file[{\n", "Action: nothing(x y)\n"):
+        began = time.process_time()
+        assert extract(line * 5000, SPECS).calls == ()
+        assert time.process_time() - began < 5, line
 
 
 def test_wrong_arguments_are_told() -> None:
