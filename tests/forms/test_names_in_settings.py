@@ -25,6 +25,9 @@ TOOLS = {cls.traits.name: cls() for cls in BUILTIN}
     ("file_read(secrets/**)", "read_file", {"path": "secrets/a"}, True),
     ("write(src/**)", "write_file", {"path": "src/a", "content": ""}, True),
     ("write(src/**)", "edit_file", {"path": "src/a", "old_str": "a", "new_str": "b"}, False),
+    ("tool:run_cmd", "run_cmd", {"command": "ls"}, True),
+    ("tool:shell_exec(ls)", "run_cmd", {"command": "ls"}, True),
+    ("tool:read_file(", "read_file", {"path": "a"}, True),
     ("bas*", "run_cmd", {"command": "ls"}, False),
     ("read(", "read_file", {"path": "a"}, True),
 ])  # fmt: skip

@@ -40,8 +40,8 @@ class Rule:
 
     @staticmethod
     def parse(text: str) -> Rule | None:
-        """Parse a rule; None if the text is not one."""
-        match = _RULE.match(text.strip())
+        """Parse a rule, with or without `tool:` before it; None if the text is not one."""
+        match = _RULE.match(_bare(text))
         return Rule(match["tool"], match["pattern"]) if match else None
 
     def covers(self, tool: str, subjects: Iterable[str]) -> bool:
@@ -89,12 +89,16 @@ def _in_own_name(settings: PermissionsSettings, name: str, others: Iterable[str]
     known = {other.casefold() for other in others}
 
     def named(rules: tuple[str, ...]) -> tuple[str, ...]:
-        return tuple(_renamed(rule.strip(), name, known) for rule in rules)
+        return tuple(_renamed(_bare(rule), name, known) for rule in rules)
 
     if not known or not (settings.allow or settings.ask or settings.deny):
         return settings
     allow, ask, deny = map(named, (settings.allow, settings.ask, settings.deny))
     return replace(settings, allow=allow, ask=ask, deny=deny)
+
+
+def _bare(rule: str) -> str:
+    return rule.strip().removeprefix("tool:")
 
 
 def _renamed(rule: str, name: str, others: Container[str]) -> str:
@@ -195,7 +199,7 @@ def _rules(texts: Iterable[str], *, widen: bool = False) -> list[Rule]:
     rules = []
     for text in texts:
         rule = Rule.parse(text)
-        name = _NAME.match(text.strip()) if rule is None and widen else None
+        name = _NAME.match(_bare(text)) if rule is None and widen else None
         rules.append(Rule(name[0], None) if name else rule)
     return [rule for rule in rules if rule is not None]
 
