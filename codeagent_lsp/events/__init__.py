@@ -88,7 +88,7 @@ class RunCompleted(Event, name="run_completed"):
     error: str | None = None
     outcome: Outcome | None = None
     files_changed: tuple[str, ...] = ()
-    tool_used: bool = False
+    tool_used: bool | None = None
     trace_id: str | None = None
 
 
@@ -209,7 +209,7 @@ class ToolFinished(Event, name="tool_result"):
     error_code: str | None = None
     error_type: str | None = None
     time_ms: float | None = None
-    artifacts: tuple[Mapping[str, Any], ...] = ()
+    artifacts: tuple[Mapping[str, Any], ...] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

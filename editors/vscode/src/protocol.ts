@@ -261,7 +261,7 @@ export interface RunCompleted extends EventBase {
   readonly error?: string;
   readonly outcome?: "full" | "partial" | "none" | "unknown";
   readonly files_changed: readonly string[];
-  readonly tool_used: boolean;
+  readonly tool_used?: boolean;
   readonly trace_id?: string;
 }
 
@@ -341,7 +341,7 @@ export interface ToolFinished extends EventBase {
   readonly error_code?: string;
   readonly error_type?: string;
   readonly time_ms?: number;
-  readonly artifacts: readonly Readonly<Record<string, unknown>>[];
+  readonly artifacts?: readonly Readonly<Record<string, unknown>>[];
 }
 
 /** A tool rests after failures, or was switched off. */
