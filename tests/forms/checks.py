@@ -19,6 +19,7 @@ from codeagent_lsp.config import PermissionsSettings
 from codeagent_lsp.environments.grading import grade
 from codeagent_lsp.environments.serving import PORTS
 from codeagent_lsp.errors import ErrorCode
+from codeagent_lsp.index.symbols import SymbolInfo
 from codeagent_lsp.llm.calls.bare_calls import check
 from codeagent_lsp.llm.calls.toolcalls import StreamParser, parse
 from codeagent_lsp.mcp_server.command import DEFAULT_PORT
@@ -31,6 +32,7 @@ from codeagent_lsp.session.state import RunRecord
 from codeagent_lsp.settings_catalogue import catalogue, public_dict
 from codeagent_lsp.settings_layers import environment_layer, load
 from codeagent_lsp.tools.catalogue import BUILTIN
+from codeagent_lsp.tools.code.reading_tools import described
 from codeagent_lsp.tools.composition import Transformation, arguments_for, at, transformed
 from codeagent_lsp.tools.executor import _failure, understood
 from codeagent_lsp.tools.orchestration.compose_tools import Compose
@@ -176,6 +178,12 @@ def skill(modes: list[str], served: list[str]) -> None:
     assert {mode for mode in ("direct", "ask", "plan", "other") if listed([known], mode, 1000)} == set(served)
 
 
+def symbol(*names: str) -> None:
+    """A definition in the data of a tool has these fields."""
+    data = described(SymbolInfo("f", "function", "a.py", 1, 2, "def f()"))
+    assert set(names) <= set(data) and (data["type"], data["file_path"]) == ("function", "a.py")
+
+
 def prompt(kind: str, *parts: str) -> None:
     said = system_prompt(kind, Environment(("/w",)))
     assert all(part in said for part in parts)
@@ -217,7 +225,7 @@ def _tests(file: str) -> frozenset[str]:
 
 _BY_THEIR_NAME = (
     *(call, sandbox, event, text, setting, environment, rule, words, retried, codes, types, prefix, fitted),
-    *(chain, hidden, masked, marked, plan, step, skill, prompt, ports, own, test),
+    *(chain, hidden, masked, marked, plan, step, skill, symbol, prompt, ports, own, test),
 )
 CHECKS: Mapping[str, Callable[..., None]] = {
     "judge": judged,
