@@ -79,13 +79,17 @@ class RunStarted(Event, name="run_started", internal=True):
 
 @dataclass(frozen=True, kw_only=True)
 class RunCompleted(Event, name="run_completed"):
-    """The run is over. `outcome` is what became of its changes, None when it had none."""
+    """The run is over. `outcome` is what became of its changes, None when it had none; `tool_used` tells whether the
+    model called a tool, `trace_id` names the run in the records.
+    """
 
     status: RunStatus = "completed"
     summary: str = ""
     error: str | None = None
     outcome: Outcome | None = None
     files_changed: tuple[str, ...] = ()
+    tool_used: bool | None = None
+    trace_id: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -167,6 +171,7 @@ class AnomalyDetected(Event, name="anomaly_detected"):
     action: Literal["nudge", "stop"] = "nudge"
     anomaly: str | None = None
     step_id: str | None = None
+    step_number: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -186,11 +191,12 @@ class ToolCalls(Event, name="tool_calls"):
 
     calls: tuple[Mapping[str, Any], ...] = ()
     step_id: str | None = None
+    step_number: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class ToolFinished(Event, name="tool_result"):
-    """What a tool call gave."""
+    """What a tool call gave; `artifacts` are the files that it exported, `{name, size, path, sha256}` each."""
 
     tool: str = ""
     success: bool = True
@@ -198,10 +204,12 @@ class ToolFinished(Event, name="tool_result"):
     error: str | None = None
     call_id: str | None = None
     step_id: str | None = None
+    step_number: int | None = None
     status: str | None = None
     error_code: str | None = None
     error_type: str | None = None
     time_ms: float | None = None
+    artifacts: tuple[Mapping[str, Any], ...] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

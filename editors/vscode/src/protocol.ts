@@ -206,12 +206,14 @@ export interface ExecutionCancelled extends EventBase {
   readonly message?: string;
 }
 
-/** A step begins; `progress` is 0 to 100. */
+/** A step begins; `progress` is 0 to 100, `progress_detail` the same as `{step, steps, ended, percent}`. */
 export interface StepStarted extends EventBase {
   readonly type: "step_started";
   readonly step_id: string;
   readonly description: string;
   readonly progress: number;
+  readonly progress_detail?: Readonly<Record<string, unknown>>;
+  readonly step_number?: number;
 }
 
 /** A step ended well. */
@@ -220,6 +222,8 @@ export interface StepCompleted extends EventBase {
   readonly step_id: string;
   readonly files_changed: readonly string[];
   readonly progress: number;
+  readonly progress_detail?: Readonly<Record<string, unknown>>;
+  readonly step_number?: number;
 }
 
 /** Output of a command that a step runs. */
@@ -227,6 +231,7 @@ export interface StepOutput extends EventBase {
   readonly type: "step_output";
   readonly step_id?: string;
   readonly content: string;
+  readonly step_number?: number;
 }
 
 /** A step failed. */
@@ -234,6 +239,7 @@ export interface StepError extends EventBase {
   readonly type: "step_error";
   readonly step_id: string;
   readonly error: string;
+  readonly step_number?: number;
 }
 
 /** The first event a client gets of a run. */
@@ -247,7 +253,7 @@ export interface ResponseEnd extends EventBase {
   readonly type: "response_end";
 }
 
-/** The run is over. `outcome` is what became of its changes, None when it had none. */
+/** The run is over. `outcome` is what became of its changes, None when it had none; `tool_used` tells whether the model called a tool, `trace_id` names the run in the records. */
 export interface RunCompleted extends EventBase {
   readonly type: "run_completed";
   readonly status: "completed" | "failed" | "cancelled" | "stopped" | "rejected";
@@ -255,6 +261,8 @@ export interface RunCompleted extends EventBase {
   readonly error?: string;
   readonly outcome?: "full" | "partial" | "none" | "unknown";
   readonly files_changed: readonly string[];
+  readonly tool_used?: boolean;
+  readonly trace_id?: string;
 }
 
 /** What kind of request this is, how sure that is (0 to 1), and why. */
@@ -301,6 +309,7 @@ export interface AnomalyDetected extends EventBase {
   readonly action: "nudge" | "stop";
   readonly anomaly?: string;
   readonly step_id?: string;
+  readonly step_number?: number;
 }
 
 /** Old turns were summarised; sizes in tokens. */
@@ -315,9 +324,10 @@ export interface ToolCalls extends EventBase {
   readonly type: "tool_calls";
   readonly calls: readonly Readonly<Record<string, unknown>>[];
   readonly step_id?: string;
+  readonly step_number?: number;
 }
 
-/** What a tool call gave. */
+/** What a tool call gave; `artifacts` are the files that it exported, `{name, size, path, sha256}` each. */
 export interface ToolFinished extends EventBase {
   readonly type: "tool_result";
   readonly tool: string;
@@ -326,10 +336,12 @@ export interface ToolFinished extends EventBase {
   readonly error?: string;
   readonly call_id?: string;
   readonly step_id?: string;
+  readonly step_number?: number;
   readonly status?: string;
   readonly error_code?: string;
   readonly error_type?: string;
   readonly time_ms?: number;
+  readonly artifacts?: readonly Readonly<Record<string, unknown>>[];
 }
 
 /** A tool rests after failures, or was switched off. */
