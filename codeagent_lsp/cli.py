@@ -118,8 +118,15 @@ def _add_index(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 def _add_sandbox(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     sandbox = commands.add_parser("sandbox-mcp", help="the tools on a private view of a folder, as an MCP server")
     sandbox.add_argument("--stdio", action="store_true", help="serve on standard input and output (the default)")
-    sandbox.add_argument("--http", metavar="HOST:PORT", type=_address, help="serve streamable HTTP on loopback")
-    sandbox.add_argument("--ws", metavar="HOST:PORT", type=_address, help="serve WebSocket on loopback")
+    for option, name in (("--http", "streamable HTTP"), ("--ws", "WebSocket")):
+        sandbox.add_argument(
+            option,
+            metavar="HOST:PORT",
+            type=_address,
+            nargs="?",
+            const=("127.0.0.1", None),
+            help=f"serve {name} on loopback; without an address on port 8765, or the next free one",
+        )
     sandbox.add_argument("--workspace", metavar="DIR", default=".", help="the folder to work in")
     sandbox.set_defaults(run=_sandbox)
 

@@ -17,6 +17,7 @@ from codeagent_lsp.config import Settings
 from codeagent_lsp.errors import ModelError, SettingError, ToolFailed
 from codeagent_lsp.llm.factory import open_model
 from codeagent_lsp.llm.model import Model
+from codeagent_lsp.shadow.control_group import parent_group
 from codeagent_lsp.shadow.probe import Isolator
 from codeagent_lsp.state import state_root
 from codeagent_lsp.texts import text
@@ -109,10 +110,16 @@ def _commands(settings: Settings, language: str) -> Check:
         return Check("commands", "failed", error.localized(language))
     kind = "complete" if isolation.complete else isolation.level
     words = text(f"doctor.commands.{kind}", language)
-    detail = f"{isolation.level}: {words}"
+    detail = f"{isolation.level}: {words}; {_limits(language)}"
     if isolation.level == "overlay":
         return Check("commands", "ok", detail)
     return Check("commands", "warning", detail, isolation.reason)
+
+
+def _limits(language: str) -> str:
+    """Say who limits the memory of commands."""
+    path = parent_group()
+    return text("doctor.limits.kernel", language, path=path) if path else text("doctor.limits.watched", language)
 
 
 def _program(name: str, command: str, advice: str, language: str) -> Check:

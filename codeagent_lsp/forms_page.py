@@ -16,7 +16,15 @@ _INTRODUCTION = """\
 Models have learned other tools, so they call this agent's tools by other names. What is listed here is understood and
 becomes the tool's own call before anything judges it: rules, questions and records see only the names of
 [tools.md](tools.md). The same holds for steps of `compose` and for clients of `codeagent-lsp sandbox-mcp`. Two
-spellings of one parameter with different values are an error, as is any parameter that is neither here nor there."""
+spellings of one parameter with different values are an error, as is any parameter that is neither here nor there.
+
+Rules (`permissions.allow`, `.ask`, `.deny`), `tools.disabled` and the `tools` of a skill may use these names, too:
+`bash(make *)` is `run_cmd(make *)`."""
+
+_TEXT = """\
+In a text, a call may also be an action at the start of a line, the last that the reply says:
+`Action: read_file[{"path": "a.py"}]` or `Action: read_file(path="a.py")`. An observation that the model makes up after
+it is dropped. An action in a sentence or in a fence, or of a tool that does not exist, is text."""
 
 _SETTINGS = """\
 These keys of the section `codeagent` are understood beside those of [settings.md](settings.md), which win. From what an
@@ -28,6 +36,7 @@ def forms_page(note: str) -> str:
     lines = ["# Other spellings that are understood", "", note, "", _INTRODUCTION, ""]
     lines += ["| tool | other names | parameters | dropped | also |", "|---|---|---|---|---|"]
     lines += [_row(tool.traits.name, tool.forms) for tool in BUILTIN if tool.forms != CallForms()]
+    lines += ["", "## Calls in a text", "", _TEXT]
     lines += ["", "## Settings", "", _SETTINGS, "", "| spelling | setting | values |", "|---|---|---|"]
     lines += [_setting_row(name, other) for name, other in OTHER_KEYS.items() if other.key != name]
     return "\n".join([*lines, ""])

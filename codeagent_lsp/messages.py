@@ -74,7 +74,8 @@ class ToolResult:
     """The result of a tool call: `text` is for the model, `data` for programs.
 
     `stats` holds `time_ms`; `context` holds `cwd` and `params_input`. `failed` says how a program that the tool has run
-    has failed, for example `exit code 1`; the call of the tool itself is `ok`.
+    has failed, for example `exit code 1`; the call of the tool itself is `ok`. `artifacts` are the files that it
+    exported.
     """
 
     status: Status
@@ -84,6 +85,7 @@ class ToolResult:
     stats: Mapping[str, float] = field(default_factory=dict)
     context: Mapping[str, Any] = field(default_factory=dict)
     failed: str = ""
+    artifacts: tuple[Mapping[str, Any], ...] = ()
 
     @property
     def ok(self) -> bool:

@@ -138,7 +138,11 @@ COMMANDS: tuple[Command, ...] = (
     Command("codeagent.session.list", "Lists the sessions of this workspace."),
     Command("codeagent.session.resume", "Continues a session.", (_needs("sessionId"),)),
     Command("codeagent.session.delete", "Deletes a session.", (_needs("sessionId"),)),
-    Command("codeagent.session.export", "Exports a session as Markdown.", (_may("sessionId"),)),
+    Command(
+        "codeagent.session.export",
+        "Exports a session as Markdown; with `context`, also its state as JSON.",
+        (_may("sessionId"), _may("context", "boolean")),
+    ),
     Command("codeagent.skills.list", "Lists skills and agents, and what is wrong with broken ones."),
     Command(
         "codeagent.skills.install",

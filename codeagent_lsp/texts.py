@@ -533,6 +533,14 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
         "commands run in your real folder, on the saved files; each one asks",
         "命令直接在您的真实文件夹中、对已保存的内容运行；每条命令都会询问",
     ),
+    "doctor.limits.kernel": (
+        "memory and processes are limited by the kernel (cgroup in {path})",
+        "内存和进程数由内核限制（cgroup 位于 {path}）",
+    ),
+    "doctor.limits.watched": (
+        "memory and processes are limited by looking ten times a second (no cgroup v2 to write in)",
+        "内存和进程数通过每秒十次的检查来限制（没有可写的 cgroup v2）",
+    ),
     "doctor.state": (
         "This folder cannot be written: sessions will not be recorded. Set CODEAGENT_STATE_DIR.",
         "此文件夹不可写：会话将不会被记录。请设置 CODEAGENT_STATE_DIR。",

@@ -81,8 +81,8 @@ FAST_SECONDS = 2.0
 
 # The same examples in every run: a change and not chance makes a test fail. Few while somebody waits, many in the slow
 # stage (HYPOTHESIS_PROFILE=many), and others with HYPOTHESIS_PROFILE=default.
-settings.register_profile("few", derandomize=True, max_examples=FEW)
-settings.register_profile("many", derandomize=True, max_examples=100)
+settings.register_profile("few", derandomize=True, max_examples=FEW, deadline=None)
+settings.register_profile("many", derandomize=True, max_examples=100, deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "few"))
 
 

@@ -310,6 +310,7 @@ def result_event(call: ToolCall, result: ToolResult) -> events.ToolFinished:
         error_code=None if error is None else error.code,
         error_type=None if error is None else error.type,
         time_ms=result.stats.get("time_ms"),
+        artifacts=result.artifacts or None,
     )
 
 

@@ -47,12 +47,18 @@ def agent_prompt(instructions: str, environment: Environment, background: str = 
     """Return the system message of an agent with these instructions."""
     parts = [
         instructions,
-        f"Environment: {platform.system()}, workspace {', '.join(environment.folders) or '-'}",
+        f"Environment: {_system()}, workspace {', '.join(environment.folders) or '-'}",
     ]
     if environment.editor:
         parts[-1] += f", editor {environment.editor}"
     parts += [environment.commands, background]
     return "\n\n".join(part.strip() for part in parts if part)
+
+
+def _system() -> str:
+    """Return the operating system's name and version, without what its builder added."""
+    version = platform.release().partition("-")[0]
+    return f"{platform.system()} {version}".strip()
 
 
 def load(name: str) -> str:

@@ -79,8 +79,9 @@ class RunStarted(Event, name="run_started", internal=True):
 
 @dataclass(frozen=True, kw_only=True)
 class RunCompleted(Event, name="run_completed"):
-    """The run is over. `outcome` is what became of its changes, None when it had none; `usage` sums what its model
-    calls used (fields as in `usage`), `session_usage` what all runs of the session did.
+    """The run is over. `outcome` is what became of its changes, None when it had none; `tool_used` tells whether the
+    model called a tool, `trace_id` names the run in the records; `usage` sums what its model calls used (fields as in
+    `usage`), `session_usage` what all runs of the session did.
     """
 
     status: RunStatus = "completed"
@@ -90,6 +91,8 @@ class RunCompleted(Event, name="run_completed"):
     files_changed: tuple[str, ...] = ()
     usage: Mapping[str, Any] | None = None
     session_usage: Mapping[str, Any] | None = None
+    tool_used: bool | None = None
+    trace_id: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -173,6 +176,7 @@ class AnomalyDetected(Event, name="anomaly_detected"):
     action: Literal["nudge", "stop"] = "nudge"
     anomaly: str | None = None
     step_id: str | None = None
+    step_number: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -192,11 +196,12 @@ class ToolCalls(Event, name="tool_calls"):
 
     calls: tuple[Mapping[str, Any], ...] = ()
     step_id: str | None = None
+    step_number: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class ToolFinished(Event, name="tool_result"):
-    """What a tool call gave."""
+    """What a tool call gave; `artifacts` are the files that it exported, `{name, size, path, sha256}` each."""
 
     tool: str = ""
     success: bool = True
@@ -204,10 +209,12 @@ class ToolFinished(Event, name="tool_result"):
     error: str | None = None
     call_id: str | None = None
     step_id: str | None = None
+    step_number: int | None = None
     status: str | None = None
     error_code: str | None = None
     error_type: str | None = None
     time_ms: float | None = None
+    artifacts: tuple[Mapping[str, Any], ...] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,5 +1,8 @@
-"""The events of a plan and its steps. `plan` is the whole plan `{id, goal, steps, estimated_complexity}`, `message` a
-sentence for the user; both are added when the event is emitted (`session/event_details.py`).
+"""The events of a plan and its steps.
+
+`plan` is the whole plan `{id, goal, status, steps, estimated_complexity}`, `message` a sentence for the user,
+`step_number` the place of the step in the plan, from 1; all are added when the event is emitted
+(`session/event_details.py`).
 
 Not here: all other events (`__init__.py`).
 """
@@ -112,11 +115,13 @@ class ExecutionCancelled(Event, name="execution_cancelled"):
 
 @dataclass(frozen=True, kw_only=True)
 class StepStarted(Event, name="step_started"):
-    """A step begins; `progress` is 0 to 100."""
+    """A step begins; `progress` is 0 to 100, `progress_detail` the same as `{step, steps, ended, percent}`."""
 
     step_id: str = ""
     description: str = ""
     progress: int = 0
+    progress_detail: Mapping[str, int] | None = None
+    step_number: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,6 +131,8 @@ class StepCompleted(Event, name="step_completed"):
     step_id: str = ""
     files_changed: tuple[str, ...] = ()
     progress: int = 0
+    progress_detail: Mapping[str, int] | None = None
+    step_number: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -134,6 +141,7 @@ class StepOutput(Event, name="step_output", transient=True):
 
     step_id: str | None = None
     content: str = ""
+    step_number: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -142,3 +150,4 @@ class StepError(Event, name="step_error"):
 
     step_id: str = ""
     error: str = ""
+    step_number: int | None = None

@@ -7,6 +7,7 @@ go to stdout; addresses and the token go to stderr. Not here: the parts. Heavy m
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import secrets
 import signal
@@ -24,7 +25,10 @@ from codeagent_lsp.texts import text
 if TYPE_CHECKING:  # the library is heavy, and may be missing
     from mcp.server.lowlevel import Server
 
-Address = tuple[str, int]
+Address = tuple[str, int | None]
+"""A host and a port; None is the default port, or the next free one."""
+
+DEFAULT_PORT, TRIED_PORTS = 8765, 100
 
 DONE, FAILED, USAGE = 0, 1, 2  # exit codes
 _NEEDED = ("mcp", "websockets", "uvicorn", "starlette")
@@ -102,18 +106,28 @@ async def _waited(event: asyncio.Event) -> None:
 
 def _announced(address: Address, scheme: str, path: str, token: str, language: str) -> socket.socket:
     """Open a listening socket and print its URL and token on stderr. UsageError if the port cannot be used."""
-    from codeagent_lsp.mcp_server.transports import address_of, listening  # late: heavy
+    from codeagent_lsp.mcp_server.transports import address_of  # late: heavy
 
-    host, port = address
-    try:
-        opened = listening(host, port)
-    except OSError as error:
-        reason = error.strerror or error
-        raise UsageError("sandbox.no_port", address=f"{host}:{port}", reason=reason) from error
+    opened = opened_at(address)
     url = f"{scheme}://{address_of(opened)}{path}"
     sys.stderr.write(text("sandbox.listening", language, url=url, token=token) + "\n")
     sys.stderr.flush()
     return opened
+
+
+def opened_at(address: Address) -> socket.socket:
+    """Return a listening socket; for the default, one of the first ports that are free."""
+    from codeagent_lsp.mcp_server.transports import listening  # late: heavy
+
+    host, port = address
+    for wanted in range(DEFAULT_PORT, DEFAULT_PORT + TRIED_PORTS) if port is None else ():
+        with contextlib.suppress(OSError):
+            return listening(host, wanted)
+    try:
+        return listening(host, port or 0)
+    except OSError as error:
+        reason = error.strerror or error
+        raise UsageError("sandbox.no_port", address=f"{host}:{port}", reason=reason) from error
 
 
 def _folder(workspace: str) -> str:

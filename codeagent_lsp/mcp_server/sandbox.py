@@ -26,7 +26,7 @@ from codeagent_lsp.messages import ToolCall, ToolResult
 from codeagent_lsp.session.run_index import RunIndex
 from codeagent_lsp.session.screens import Desk, SessionScreens
 from codeagent_lsp.session.shadows import SessionShadows
-from codeagent_lsp.shadow.shell import Shell
+from codeagent_lsp.shadow.shell import CommandResult, Shell
 from codeagent_lsp.state import state_root, workspace_state
 from codeagent_lsp.tools.artifacts.artifact_store import ArtifactStore
 from codeagent_lsp.tools.asking import Question
@@ -143,11 +143,11 @@ class Sandbox:
 
     async def _called(self, call: ToolCall, complete: Complete | None, listener: Listener) -> Answer:
         if BY_NAME[call.name].tool.traits.effect == "read":
-            return _answer(await (await self._executor(complete, listener)).execute(call))
+            return answer_of(await (await self._executor(complete, listener)).execute(call))
         async with self._turn:  # two edits at once could lose one
             if self._closed:
                 return Answer(ENDED, code=ErrorCode.SANDBOX_TERMINATED)
-            return _answer(await (await self._executor(complete, listener)).execute(call))
+            return answer_of(await (await self._executor(complete, listener)).execute(call))
 
     async def _executor(self, complete: Complete | None, listener: Listener) -> ToolExecutor:
         shell, no_shell = await self._shell()
@@ -196,7 +196,8 @@ def sandbox_settings(settings: Settings) -> Settings:
     return replace(settings, permissions=permissions, shell=shell)
 
 
-def _answer(result: ToolResult) -> Answer:
+def answer_of(result: ToolResult) -> Answer:
+    """Return the answer for a tool's result; that of a command has its end in flat fields beside the others."""
     if result.error is None:
         return Answer(result.text, _small(result.data))
     return Answer(result.text, code=_CODES.get(result.error.code, ErrorCode.EXECUTION_ERROR))
@@ -205,7 +206,17 @@ def _answer(result: ToolResult) -> Answer:
 def _small(data: Any, limit: int = 200_000) -> Any:
     """Return the data as JSON values; None if they are more than `limit` characters."""
     value = plain(data)
+    if isinstance(data, CommandResult):
+        value |= _finished(data)
     return None if value is None or len(json.dumps(value)) > limit else value
+
+
+def _finished(result: CommandResult) -> dict[str, Any]:
+    """Return the end of a command in flat fields. Both streams are in `stdout`, as their order is exact only there."""
+    finished = result.finished
+    milliseconds = round(finished.seconds * 1000)
+    streams = {"stdout": finished.output, "stderr": ""}
+    return {"exit_code": finished.exit_code, **streams, "execution_time_ms": milliseconds}
 
 
 async def _never(paths: tuple[str, ...]) -> bool:

@@ -56,9 +56,10 @@ class SandboxTool:
         return (self.words or self.tool.traits.description) + self.more
 
     def made(self) -> Tool[Any]:
-        """Return the tool under its sandbox name, which its own messages use too."""
+        """Return the tool under its sandbox name, which its own messages use too; rules may use its usual one."""
         traits = replace(self.tool.traits, name=self.name, description=self.description)
-        cls = type(f"Sandbox{self.tool.__name__}", (self.tool,), {"traits": traits})
+        forms = replace(self.tool.forms, names=(self.tool.traits.name, *self.tool.forms.names))
+        cls = type(f"Sandbox{self.tool.__name__}", (self.tool,), {"traits": traits, "forms": forms})
         tool: Tool[Any] = cls()
         return tool
 

@@ -1,6 +1,8 @@
 """The audit log `audit.jsonl`: every request, permission decision, command and applied change, each with a trace id.
 
-The trace id is the run's: it refers to the run's records in the trace. Not here: requests to models (`trace.py`).
+A line is `{"ts", "type", "event", "trace_id", …}`. The trace id is the run's: it refers to the run's records in the
+trace. `event` is `user_message` for a request, `tool_call` for a decision about one, else the type again. Not here:
+requests to models (`trace.py`).
 """
 
 from __future__ import annotations
@@ -17,6 +19,8 @@ from codeagent_lsp.records.writer import RecordWriter
 AUDIT_FILE = "audit.jsonl"
 MAX_BYTES = 8 * 1024 * 1024
 KEEP = 5
+
+_EVENT_NAMES: Mapping[str, str] = {"asked": "user_message", "decided": "tool_call"}
 
 
 class AuditLog:
@@ -42,7 +46,7 @@ class AuditLog:
 
     def asked(self, trace_id: str, *, client: str, task: str, kind: str = "run") -> None:
         """Record a request: the user of this machine, the client and the task's text."""
-        self._write("asked", trace_id, user=_user(), client=client, kind=kind, task=task)
+        self._write("asked", trace_id, user=_user(), client=client, kind=kind, task=task, text=task)
 
     def decided(
         self, trace_id: str, *, tool: str, subject: str, decision: str, by: str, reasons: Sequence[str] = ()
@@ -71,7 +75,8 @@ class AuditLog:
         self._writer.close(timeout)
 
     def _write(self, what: str, trace_id: str, **details: Any) -> None:
-        self._writer.write({"ts": self._clock(), "type": what, "trace_id": trace_id, **details})
+        head = {"ts": self._clock(), "type": what, "event": _EVENT_NAMES.get(what, what), "trace_id": trace_id}
+        self._writer.write({**head, **details})
 
 
 def _user() -> str:

@@ -17,7 +17,7 @@ Layer = Callable[[str, Mark], str]
 MARK = re.compile(r"<secret:[0-9a-f]{6}>")
 
 _EDGE = 4
-_STARS = "****"
+_STARS = "***"
 
 
 class Marker:

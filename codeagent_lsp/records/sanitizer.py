@@ -26,6 +26,7 @@ from codeagent_lsp.records.vendors import mask_vendor_tokens
 
 SHORTEST = 6  # no secret is shorter than this, with its name
 CACHED_TEXT = 65_536
+_CALL_ID = re.compile(r"(?<![\w-])call_(?=[0-9]*[A-Za-z])(?=(?:[A-Za-z]*[0-9]){3})[A-Za-z0-9]{10,64}(?![\w-])")
 _UNSEEN = re.compile("(?<=[\\w-])[\u200b-\u200d\u2060\ufeff\u00ad](?=[\\w-])")
 
 
@@ -89,4 +90,8 @@ class Sanitizer:
         text = mask_headers(text, self._mark)
         text = mask_command_lines(text, self._mark)
         text = mask_assignments(text, self._mark, sessions=self._identities)
-        return self._paths.shorten(text) if self._identities else text
+        if not self._identities:
+            return text
+        if "call_" in text:
+            text = _CALL_ID.sub(lambda match: self._mark(match[0]), text)
+        return self._paths.shorten(text)

@@ -1,8 +1,9 @@
 """The trace `trace.jsonl`: every event, model request and model reply of a workspace, to reproduce what happened.
 
 A line is `{"ts", "time", "type", "event", "session", "run_id", "step", "data"}`: `ts` are seconds since the epoch,
-`time` the same in UTC as ISO 8601 has it; `type` is `event`, `request` or `reply`, and `event` the type of the event
-or again that word; `session` is shortened; `step` is the number of the plan's step, 0 if there is none.
+`time` the same in UTC as ISO 8601 has it; `type` is `event`, `request` or `reply`, and `event` what happened in the
+turn (`EVENT_NAMES`, else the type of the event, which `data` has in any case); `session` is shortened; `step` is the
+number of the plan's step, 0 if there is none.
 
 Not here: sessions, which are resumed from their own files, and the audit log (`audit.py`).
 """
@@ -25,6 +26,17 @@ from codeagent_lsp.records.writer import RecordWriter
 TRACE_FILE = "trace.jsonl"
 MAX_BYTES = 16 * 1024 * 1024
 KEEP = 3
+
+EVENT_NAMES: Mapping[str, str] = {
+    "request": "llm_request",
+    "reply": "llm_response",
+    "run_started": "user_message",
+    "tool_calls": "tool_call_parsed",
+    "changes_proposed": "confirm_write",
+    "approval_requested": "confirm_exec",
+    "run_completed": "stop_reason",
+}
+"""The names of what happens in a turn, by our own type of record or event."""
 
 
 class TraceWriter:
@@ -84,13 +96,23 @@ class TraceWriter:
                 "ts": now,
                 "time": datetime.fromtimestamp(now, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
                 "type": kind,
-                "event": data.get("type", kind) if kind == "event" else kind,
+                "event": _event_name(str(data.get("type", kind)) if kind == "event" else kind, data),
                 "session": mask_id(session_id),
                 "run_id": run_id,
                 "step": int(step) if step.isdecimal() else 0,
                 "data": data,
             }
         )
+
+
+def _event_name(kind: str, data: Mapping[str, Any]) -> str:
+    message = data.get("message")
+    if kind == "message" and isinstance(message, Mapping):
+        if message.get("role") == "tool":
+            return "tool_result_fed_back"
+        if message.get("role") == "assistant" and not message.get("tool_calls"):
+            return "final_text"
+    return EVENT_NAMES.get(kind, kind)
 
 
 def read_trace(folder: Path, *, session: str = "", run: str = "", last: int | None = None) -> Iterator[dict[str, Any]]:

@@ -55,6 +55,14 @@ class SessionManager:
             return self.current()
         return self._sessions.get(session_id) or self.resume(session_id)
 
+    def viewed(self, session_id: str) -> Session:
+        """Return the session with that id to read its state; one that is not in use is loaded and not kept."""
+        known = self._sessions.get(session_id)
+        if known is None:
+            known = self._opened(session_id)
+            replay(known, self._store.load(session_id))
+        return known
+
     def resume(self, session_id: str) -> Session:
         """Load a stored session and make it the current one. SessionError if it is unknown or in use elsewhere."""
         known = self._sessions.get(session_id)

@@ -193,6 +193,8 @@ class Run:
                 error=error,
                 outcome=self.proposal.outcome,
                 files_changed=tuple(dict.fromkeys(files)),
+                tool_used=any(message.tool_calls for message in self.record.messages),
+                trace_id=self.record.run_id,
                 **self.session.context.used(self.record),
             )
         )

@@ -21,7 +21,9 @@ OPTIONS = "options"
 
 # Words: the private folder; a name there and a folder to lay over, again and again; "--"; the sandbox with its
 # command. No path of the user is ever parsed: each is bound to a name of ours first. `volatile`: what will be thrown
-# away needs no syncing. `index=off`: the view of a command that was killed may still be going away.
+# away needs no syncing. `index=off`: the view of a command that was killed may still be going away. The folders that
+# are only read are mounted by one process, from a table; 64: some mounts failed, which are overlays, as below each
+# there is a bind.
 _SCRIPT = """
 cd -- "$1" || exit 125
 shift
@@ -32,6 +34,10 @@ while [ "$1" != -- ]; do
   shift 2
 done
 shift
+if [ -e table ]; then
+  mount -n -a -T table 2>/dev/null
+  case $? in 0|64) ;; *) exit 125 ;; esac
+fi
 exec 9<options
 rm -f options
 [ ! -e filter ] || exec 8<filter
@@ -65,11 +71,23 @@ def mounting(programs: Programs, private: str, overlays: Sequence[Over], start: 
 
     A mount inside a folder prevents an ordinary user from overlaying it; only root without a user namespace can. The
     file `options` of the private folder is open for `start` as descriptor 9, and already deleted, as it may hold
-    secrets; `filter`, if there is one, as descriptor 8.
+    secrets; `filter`, if there is one, as descriptor 8. What the file `table` lists is mounted too.
     """
     names = ("--mount",) if is_privileged() else ("--user", "--map-root-user", "--mount")
     words = (word for overlay in overlays for word in (overlay.name, overlay.root))
     return (programs.unshare, *names, programs.shell, "-c", _SCRIPT, "sh", private, *words, "--", *start)
+
+
+def mount_table(private: str, read: Sequence[Over]) -> str:
+    """Return the text of `table`: read-only overlays at `<name>/view`, each over a bind, which is seen where the file
+    system permits no overlay. Their second layer is empty, as one layer is not enough.
+    """
+    lines = [("empty", f"{private}/empty", "tmpfs", "size=4k,mode=755")]
+    for over in read:
+        view = f"{private}/{over.name}/view"
+        lines.append((over.root, view, "none", "rbind"))
+        lines.append(("overlay", view, "overlay", f"userxattr,lowerdir={over.root}:empty"))
+    return "".join(" ".join(map(_escaped, line)) + " 0 0\n" for line in lines)
 
 
 def fails(argv: Sequence[str], seconds: float) -> str | None:
@@ -110,6 +128,11 @@ def nested_mounts(folders: Sequence[str], table: bytes | None = None) -> tuple[s
     points = {os.fsdecode(_ESCAPED.sub(_unescaped, line.split(b" ")[4])) for line in table.splitlines()}
     inside = (path for path in points if within(path, folders) and path not in folders)
     return tuple(sorted(inside, key=lambda path: path.split("/")))
+
+
+def _escaped(text: str) -> str:
+    """Return a field of a mount table; `_unescaped` is the reverse."""
+    return re.sub(r"[\s\\#]", lambda match: f"\\{ord(match[0]):03o}", text, flags=re.ASCII)
 
 
 def _unescaped(match: re.Match[bytes]) -> bytes:

@@ -22,9 +22,11 @@ from codeagent_lsp.shadow.mounts import (
     Programs,
     fails,
     is_privileged,
+    mount_table,
     mounting,
     nested_mounts,
 )
+from codeagent_lsp.shadow.readonly_views import overlaid_folders
 from codeagent_lsp.shadow.sandbox import Bind, Sandbox, services, write_options
 from codeagent_lsp.shadow.seccomp import ENVIRONMENT as WITHOUT_CALLS
 from codeagent_lsp.shadow.shell import Command, Isolation, Launch, Writings
@@ -108,12 +110,14 @@ class OverlayLayer:
             binds.append(Bind(f"{self._folder.path}/{made[0].name}/view", root))
             _renew(f"{self._folder.path}/{made[0].name}/work")
         _renew(f"{self._sandbox.private}/reports")
+        read = self._read()
         options = self._sandbox.options(
             binds,
             cwd=command.cwd,
             network=command.network,
             environment={**WITHOUT_CALLS, **self._environment, **command.environment},
             sockets=services(),
+            views={over.root: f"{self._folder.path}/{over.name}/view" for over in read},
         )
         write_options(f"{self._folder.path}/{OPTIONS}", options)
         argv = mounting(self._programs, self._folder.path, overlays, self._sandbox.start(command))
@@ -130,6 +134,16 @@ class OverlayLayer:
     def close(self) -> None:
         """See `Layer`."""
         self._folder.close()
+
+    def _read(self) -> list[Over]:
+        """Prepare the mounts of the folders outside of the workspace that are read through an overlay."""
+        roots = overlaid_folders(self._sandbox.hidden)
+        read = [Over(f"read{number}", root) for number, root in enumerate(roots) if not within(root, self._folders)]
+        for names in (("empty",), *((over.name, "view") for over in read)):
+            Path(self._folder.path, *names).mkdir(mode=0o700, parents=True, exist_ok=True)
+        table = Path(self._folder.path, "table")
+        table.write_text(mount_table(self._folder.path, read), "utf-8", "surrogateescape")
+        return read
 
     def _made(self, root: str) -> tuple[Over, Upper] | None:
         """Create the private folders over `root`; None if it cannot be overlaid."""

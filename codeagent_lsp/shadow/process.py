@@ -22,6 +22,7 @@ from typing import Any, TypeVar
 
 from codeagent_lsp.errors import ToolFailed
 from codeagent_lsp.shadow import watchdog
+from codeagent_lsp.shadow.control_group import parent_group
 from codeagent_lsp.shadow.output import KeptOutput, Output
 from codeagent_lsp.shadow.shell import Ending, Finished, Launch, OnOutput, Stream, no_output
 
@@ -55,7 +56,7 @@ class ProcessLimits:
 
     `memory_bytes` is for all processes together. `disk_bytes` is how much the free space of `disk_folder`'s file system
     (default: that of the reports) may shrink while the command runs, whatever the cause. `look_seconds` is the interval
-    of the checks.
+    of the checks. `control_group` is the folder of the group in which each command gets its own; "" for none.
     """
 
     seconds: float = 300.0
@@ -65,6 +66,7 @@ class ProcessLimits:
     disk_bytes: int = 2 << 30
     disk_folder: str = ""
     look_seconds: float = watchdog.INTERVAL_SECONDS
+    control_group: str = field(default_factory=parent_group)
 
 
 async def run_process(
@@ -295,6 +297,7 @@ def _spec(launch: Launch, limits: ProcessLimits, mark: str) -> dict[str, Any]:
         "disk_bytes": limits.disk_bytes,
         "disk_folder": limits.disk_folder or launch.reports,
         "look_seconds": limits.look_seconds,
+        "control_group": limits.control_group,
     }
 
 

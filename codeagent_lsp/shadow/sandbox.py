@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from glob import iglob
 from pathlib import Path
+from types import MappingProxyType
 
 from codeagent_lsp.errors import ToolFailed
 from codeagent_lsp.shadow.hiding import Hidden, within
@@ -83,18 +84,22 @@ class Sandbox:
         network: bool,
         environment: Mapping[str, str],
         sockets: Iterable[str] = (),
+        views: Mapping[str, str] = MappingProxyType({}),
     ) -> tuple[str, ...]:
-        """Return all options except the program; they go into a file, so that no secret is in a command line."""
+        """Return all options except the program; they go into a file, so that no secret is in a command line.
+
+        `views` are the folders that are read through an overlay, with where that is mounted (`readonly_views.py`).
+        """
         ordered = sorted(binds, key=lambda bind: bind.target.split("/"))
         return (
             *(("--seccomp", "8") if filter_program() is not None else ()),
             *_namespaces(self.uid, self.gid, network=network),
             *(("--disable-userns",) if self.locked else ()),
-            *("--ro-bind", "/", "/", "--dev", "/dev", *self._memory("/dev/shm", _SHARED_BYTES)),  # noqa: S108
+            *("--ro-bind", "/", "/", *self._views(views), "--dev", "/dev", *self._memory("/dev/shm", _SHARED_BYTES)),  # noqa: S108
             *("--remount-ro", "/dev", "--proc", "/proc"),
             *(word for path in _PROC_COVERED for word in ("--ro-bind-try", path, path)),
             *self._runtime(network=network),
-            *self._homes(),
+            *self._homes(views),
             *(word for bind in ordered for word in _bind(bind)),
             *_masks(self._masked(ordered, sockets)),
             *("--bind", f"{self.private}/reports", REPORTS, "--chdir", cwd, "--clearenv"),
@@ -121,13 +126,18 @@ class Sandbox:
             raise ToolFailed("The command is too long. Write the long part to a file and run that.")
         return (self.bwrap, "--args", "9", "--", *words)
 
-    def _homes(self) -> Iterator[str]:
+    def _views(self, views: Mapping[str, str]) -> Iterator[str]:
+        for path, view in views.items():
+            if not within(path, self.hidden.areas):
+                yield from ("--ro-bind", view, path)
+
+    def _homes(self, views: Mapping[str, str]) -> Iterator[str]:
         """Yield mounts of empty private folders over the home folders, and of what is visible in those."""
         yield from ("--bind", f"{self.private}/tmp", "/tmp", "--bind", f"{self.private}/vartmp", "/var/tmp")  # noqa: S108
         for area in self.hidden.areas:
             yield from ("--bind", f"{self.private}/home", area) if area == self.home else self._memory(area)
         for path in self.hidden.visible:
-            yield from ("--ro-bind-try", path, path)
+            yield from ("--ro-bind-try", _through(views, path), path)
 
     def _runtime(self, *, network: bool) -> Iterator[str]:
         """Yield an empty `/run`, without the sockets of services, except for what name resolution and programs need."""
@@ -213,6 +223,12 @@ def _namespaces(uid: int, gid: int, *, network: bool) -> Iterator[str]:
     if not network:
         yield "--unshare-net"
     yield from ("--uid", str(uid), "--gid", str(gid), "--new-session", "--die-with-parent", "--cap-drop", "ALL")
+
+
+def _through(views: Mapping[str, str], path: str) -> str:
+    """Return where a path lies in the views; its own real path if it is in none."""
+    real = os.path.realpath(path)
+    return next((view + real.removeprefix(root) for root, view in views.items() if within(real, [root])), path)
 
 
 def _bind(bind: Bind) -> tuple[str, str, str]:

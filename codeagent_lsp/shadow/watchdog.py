@@ -5,7 +5,7 @@ It is a separate process so that the tree also ends if the server is killed: the
 closes. It is the child subreaper (prctl) of everything below it, so no child escapes by a new session or a dead parent,
 and the server's event loop need not poll. It imports the standard library only and starts in about ten milliseconds.
 Without /proc and prctl, only the command's process group is known. Not here: reading the output and the reports
-(`process.py`), what the command may see (`environment.py`).
+(`process.py`), what the command may see (`environment.py`), the kernel's own limits (`control_group.py`).
 """
 
 # ruff: noqa: PTH123, PTH208 - pathlib would double the time this program takes to start
@@ -50,7 +50,12 @@ def main() -> None:
     spec = _received(CONTROL)
     if spec is None:  # the server went away, or changed its mind, before anything was started
         return
-    answer = guard(spec, CONTROL)
+    if spec.get("control_group"):
+        from codeagent_lsp.shadow.control_group import in_group  # late: few machines have such groups to give
+
+        answer = in_group(spec, lambda joining: guard(joining, CONTROL))
+    else:
+        answer = guard(spec, CONTROL)
     try:
         os.write(CONTROL, sent(answer))
     except OSError:  # the server has ended
@@ -58,9 +63,7 @@ def main() -> None:
 
 
 def sent(value: dict[str, Any]) -> bytes:
-    """Return plain values as bytes: an 8-byte length, then `marshal` data. Both ends run the same Python, and `marshal`
-    is built in, whereas JSON would have to be imported.
-    """
+    """Return plain values as bytes: an 8-byte length, then `marshal` data, which needs no import, unlike JSON."""
     data = marshal.dumps(value)
     return len(data).to_bytes(HEAD, "big") + data
 
@@ -178,7 +181,7 @@ def start(spec: dict[str, Any]) -> int:
 
 def descendants(pid: int, at_most: int | None = None) -> list[int]:
     """Return the processes below `pid`, parents first, stopping at `at_most`. Short-lived ones may be missed."""
-    of = _children if _has_children_files(pid) else _children_by_scan()
+    of = _children if os.path.exists(f"/proc/{pid}/task/{pid}/children") else _children_by_scan()  # noqa: PTH110
     found: list[int] = []
     waiting = [pid]
     while waiting and (at_most is None or len(found) < at_most):
@@ -240,6 +243,7 @@ def _become(spec: dict[str, Any], parent: int) -> None:
     _leave_session_keyring()
     _limit(spec["processes"])
     os.nice(NICENESS)
+    _write(spec.get("procs", os.devnull), "0")
     _write("/proc/self/oom_score_adj", "1000")
     stdin = spec.get("stdin")
     os.dup2(os.open(os.devnull, os.O_RDONLY) if stdin is None else stdin, 0)
@@ -306,10 +310,6 @@ def _children_by_scan() -> Callable[[int], list[int]]:
                 continue
             below.setdefault(parent, []).append(int(name))
     return lambda pid: below.get(pid, [])
-
-
-def _has_children_files(pid: int) -> bool:
-    return os.path.exists(f"/proc/{pid}/task/{pid}/children")  # noqa: PTH110 - see above
 
 
 def _wake_on_signals() -> int:

@@ -64,7 +64,7 @@ class Client:
         self._options = options
         self._face = face
         self._interrupted = interrupted
-        self._disk = disk or Disk()
+        self._disk = disk or Disk(options.workspace)
         self._completed: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         self._connection = Connection(server_command(), os.environ)
 

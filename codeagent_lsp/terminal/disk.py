@@ -7,65 +7,130 @@ others are never overwritten. Not here: what is written (`edits.py`).
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
+import secrets
 import stat
-import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from codeagent_lsp.terminal.edits import FileWrite
+from codeagent_lsp.workspace.files.confined_file import open_folder
 
 NEW_FILE_MODE = 0o666
 
+_READ = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NOCTTY
+_CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+
 
 class ChangedMeanwhile(OSError):
-    """Raised if a file is not what it was when the change was computed."""
+    """Raised if a file or its folder is not what it was when the change was computed."""
+
+
+class OutsideWorkspace(OSError):
+    """Raised if a path leads out of the workspace."""
 
 
 class Disk:
-    """The operations on disk, one method each. Each may raise OSError and then has done nothing."""
+    """The operations on files below the folder `root`, one method each. Each may raise OSError and then has done
+    nothing.
+
+    All but `read` and `real` take real paths, and open each folder on the way without following links, so that a link
+    that is put in the place of a folder meanwhile leads nowhere.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self._root = Path(os.path.realpath(root))
+
+    def real(self, path: Path) -> Path:
+        """Return the path with links resolved. OutsideWorkspace if that is not below `root`."""
+        found = Path(os.path.realpath(path))
+        if not found.is_relative_to(self._root):
+            raise OutsideWorkspace(f"{path} leads out of the workspace, to {found}")
+        return found
 
     def read(self, path: Path) -> bytes | None:
-        """Return the bytes of a file; None if there is none."""
+        """Return the bytes of a file, or of the one that a link leads to; None if there is none."""
         try:
-            return path.read_bytes()
+            with self._folder(found := self.real(path)) as folder:
+                descriptor = os.open(found.name, _READ, dir_fd=folder)
+        except FileNotFoundError:
+            return None
+        with os.fdopen(descriptor, "rb") as file:
+            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+                raise OSError(f"{path} is not a file")
+            return file.read()
+
+    def mode(self, path: Path) -> int | None:
+        """Return the permissions of a file; None if there is none."""
+        try:
+            with self._folder(path) as folder:
+                return stat.S_IMODE(os.stat(path.name, dir_fd=folder, follow_symlinks=False).st_mode)
         except FileNotFoundError:
             return None
 
     def make_folder(self, path: Path) -> None:
         """Create a folder, whose parent exists."""
-        path.mkdir()
+        with self._folder(path) as folder:
+            os.mkdir(path.name, dir_fd=folder)
 
     def remove_folder(self, path: Path) -> None:
         """Remove an empty folder."""
-        path.rmdir()
+        with self._folder(path) as folder:
+            os.rmdir(path.name, dir_fd=folder)
 
-    def stage(self, folder: Path, data: bytes, mode: int) -> Path:
-        """Write a temporary file with `data`, synced to disk, and return its path."""
-        descriptor, name = tempfile.mkstemp(prefix=".codeagent-", suffix=".tmp", dir=folder)
-        try:
-            with os.fdopen(descriptor, "wb") as file:
-                file.write(data)
-                file.flush()
-                os.fchmod(descriptor, mode)
-                os.fsync(descriptor)
-        except BaseException:
-            os.unlink(name)  # noqa: PTH108 - nothing may happen between the failure and this
-            raise
-        return Path(name)
+    def stage(self, path: Path, data: bytes, mode: int) -> Path:
+        """Write a temporary file with `data` beside `path`, synced to disk, and return its path."""
+        name = f".codeagent-{secrets.token_hex(8)}.tmp"
+        with self._folder(path) as folder:
+            descriptor = os.open(name, _CREATE, 0o600, dir_fd=folder)
+            try:
+                with os.fdopen(descriptor, "wb") as file:
+                    file.write(data)
+                    file.flush()
+                    os.fchmod(descriptor, mode)
+                    os.fsync(descriptor)
+            except BaseException:
+                os.unlink(name, dir_fd=folder)
+                raise
+        return path.with_name(name)
 
     def replace(self, staged: Path, path: Path) -> None:
         """Rename a staged file into place."""
-        staged.replace(path)
+        with self._folder(path) as folder:
+            os.replace(staged.name, path.name, src_dir_fd=folder, dst_dir_fd=folder)
 
     def remove(self, path: Path) -> None:
-        """Delete a file."""
-        path.unlink()
+        """Delete a file or a link."""
+        with self._folder(path) as folder:
+            os.unlink(path.name, dir_fd=folder)
+
+    def discard(self, staged: Path) -> None:
+        """Delete a staged file if it is still there. Never raises OSError."""
+        with contextlib.suppress(OSError), self._folder(staged) as folder:
+            os.unlink(staged.name, dir_fd=folder)
+
+    @contextlib.contextmanager
+    def _folder(self, path: Path) -> Iterator[int]:
+        """Yield a descriptor of the folder of a real path."""
+        try:
+            folder = open_folder(str(self._root), path.parent.relative_to(self._root).parts)
+        except OSError as error:
+            if error.errno not in (errno.ELOOP, errno.ENOTDIR):
+                raise
+            raise ChangedMeanwhile(
+                f"{path.parent} is no folder any more: a link or a file took its place, or that of one above it"
+            ) from None
+        try:
+            yield folder
+        finally:
+            os.close(folder)
 
 
-def commit(writes: Sequence[FileWrite], disk: Disk | None = None) -> None:
+def commit(writes: Sequence[FileWrite], disk: Disk) -> None:
     """Carry out `writes`, all or none. OSError if one fails; the disk is then unchanged."""
-    _Commit(disk or Disk()).run(writes)
+    _Commit(disk).run(writes)
 
 
 class _Commit:
@@ -78,7 +143,7 @@ class _Commit:
 
     def run(self, writes: Sequence[FileWrite]) -> None:
         try:
-            targets = [_resolved(write) for write in writes]
+            targets = [self._resolved(write) for write in writes]
             for write in targets:
                 self._prepare(write)
             for write in sorted(targets, key=lambda item: item.after is None):  # deletions last
@@ -92,12 +157,12 @@ class _Commit:
     def _prepare(self, write: FileWrite) -> None:
         """Write the new and the backup files: all that can fail for space or rights, before the first file changes."""
         self._check(write)
-        if write.after is not None:
+        if write.before is None:
             self._make_folders(write.path.parent)
-            self._staged[write.path] = self._disk.stage(write.path.parent, write.after, _mode(write))
+        if write.after is not None:
+            self._staged[write.path] = self._disk.stage(write.path, write.after, self._mode(write))
         if write.before is not None:
-            mode = stat.S_IMODE(write.path.stat().st_mode)
-            self._backups[write.path] = self._disk.stage(write.path.parent, write.before, mode)
+            self._backups[write.path] = self._disk.stage(write.path, write.before, self._mode(write))
 
     def _check(self, write: FileWrite) -> None:
         if self._disk.read(write.path) != write.before:
@@ -141,22 +206,19 @@ class _Commit:
 
     def _clean(self) -> None:
         for staged in [*self._staged.values(), *self._backups.values()]:
-            with contextlib.suppress(OSError):
-                staged.unlink(missing_ok=True)
+            self._disk.discard(staged)
 
+    def _resolved(self, write: FileWrite) -> FileWrite:
+        """Return the write with links resolved, so that a target is written; a deletion removes the link itself."""
+        path = self._disk.real(write.path.parent) / write.path.name
+        return replace(write, path=path if write.after is None else self._disk.real(path))
 
-def _resolved(write: FileWrite) -> FileWrite:
-    """Return the write with a link resolved, so that its target is written; a deletion removes the link itself."""
-    if write.after is None or not write.path.is_symlink():
-        return write
-    return FileWrite(write.path.resolve(), write.before, write.after, write.like)
-
-
-def _mode(write: FileWrite) -> int:
-    """Return the mode of the new file: that of the file it replaces or continues, else by the umask."""
-    for path in (write.path, write.like):
-        if path is not None and path.exists():
-            return stat.S_IMODE(path.stat().st_mode)
-    mask = os.umask(0)
-    os.umask(mask)
-    return NEW_FILE_MODE & ~mask
+    def _mode(self, write: FileWrite) -> int:
+        """Return the mode of a new file: that of the file it replaces or continues, else by the umask."""
+        for path in (write.path, write.like):
+            mode = None if path is None else self._disk.mode(self._disk.real(path))
+            if mode is not None:
+                return mode
+        mask = os.umask(0)
+        os.umask(mask)
+        return NEW_FILE_MODE & ~mask

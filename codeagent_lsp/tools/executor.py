@@ -183,7 +183,8 @@ class ToolExecutor:
         except OSError as error:
             result = _failure("failed", ErrorCode.EXECUTION_ERROR, f"{type(error).__name__}: {error}")
         else:
-            return ToolResult("ok", output.text, output.data, failed=output.failed), "success"
+            done = ToolResult("ok", output.text, output.data, failed=output.failed, artifacts=output.artifacts)
+            return done, "success"
         return result, "failure" if result.error and result.error.type in _FAILURES else "neither"
 
     def _with_permission(self, handler: Handler) -> Handler:
@@ -193,7 +194,7 @@ class ToolExecutor:
             isolation = context.shell.isolation if context.shell else None
             settings = replace(context.settings.permissions, mode=self._mode())
             place = CommandEnvironment(context.settings.shell, isolation, context.no_shell)
-            decision = decide(traits, call.arguments, settings, context.view.roots, place)
+            decision = decide(traits, call.arguments, settings, context.view.roots, place, tool.forms.names)
             if invocation.tool.caution and decision.verdict != "deny":
                 decision = Decision("ask", invocation.tool.caution, firm=True)
             context.redaction.decided(call.name, about(call, tool.traits), decision.verdict, decision.reason)

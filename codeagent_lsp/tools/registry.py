@@ -76,7 +76,8 @@ class ToolRegistry:
         entries: dict[str, RegisteredTool] = {}
         for tool in self._first:
             _add(entries, RegisteredTool(tool))
-        for name in self._disabled:
+        for other in self._disabled:
+            name = own_name(other, entries.values())
             if name in entries:
                 entries[name] = replace(entries[name], state="disabled", reason="switched off in the settings")
         return entries
@@ -92,16 +93,17 @@ class ToolRegistry:
 
     def enable(self, name: str) -> None:
         """Enable a tool and close its circuit. ToolFailed if it is unknown."""
-        self._entries[name] = replace(self._known(name), state="active", reason="")
-        self.circuits.close(name)
+        entry = self._known(name)
+        _put(self._entries, replace(entry, state="active", reason=""))
+        self.circuits.close(entry.tool.traits.name)
 
     def disable(self, name: str, reason: str = "") -> None:
         """Disable a tool; the model gets the reason when it calls it. ToolFailed if it is unknown."""
-        self._entries[name] = replace(self._known(name), state="disabled", reason=reason)
+        _put(self._entries, replace(self._known(name), state="disabled", reason=reason))
 
     def mark_error(self, name: str, reason: str) -> None:
         """Mark a tool as broken; it is not offered until it is enabled again. ToolFailed if it is unknown."""
-        self._entries[name] = replace(self._known(name), state="error", reason=reason)
+        _put(self._entries, replace(self._known(name), state="error", reason=reason))
 
     def miss(self, name: str, reason: CodeAgentError) -> None:
         """Record why something is absent, such as an MCP server; a call of `name.anything` fails with this error."""
@@ -155,18 +157,24 @@ class ToolRegistry:
     def count(self, name: str, *, ok: bool, milliseconds: float) -> None:
         """Add one call to a tool's counts. ToolFailed if it is unknown."""
         entry = self._known(name)
-        self._entries[name] = replace(entry, stats=entry.stats.counted(ok=ok, milliseconds=milliseconds))
+        _put(self._entries, replace(entry, stats=entry.stats.counted(ok=ok, milliseconds=milliseconds)))
 
     def _known(self, name: str) -> RegisteredTool:
-        if name not in self._entries:
+        own = own_name(name, self._entries.values())
+        if own not in self._entries:
             raise ToolFailed(f"There is no tool {name!r}.", ErrorCode.NOT_FOUND)
-        return self._entries[name]
+        return self._entries[own]
 
 
 def own_name(name: str, entries: Iterable[RegisteredTool]) -> str:
     """Return the name of the tool that `name` means: itself, unless it is only another name of one of the tools."""
     forms = {entry.tool.traits.name: entry.tool.forms for entry in entries}
     return name if name in forms else meant(name, forms.items()) or name
+
+
+def _put(entries: dict[str, RegisteredTool], entry: RegisteredTool) -> None:
+    """Replace what is known of a tool."""
+    entries[entry.tool.traits.name] = entry
 
 
 def _add(entries: dict[str, RegisteredTool], entry: RegisteredTool) -> None:

@@ -44,12 +44,13 @@ FILE_PATH: Mapping[str, str] = MappingProxyType({"file_path": "path"})
 @dataclass(frozen=True, slots=True)
 class ToolOutput:
     """The result of a tool: `text` for the model, `data` for programs. `failed` says in a few words how a program that
-    the tool has run has failed; the tool itself has not.
+    the tool has run has failed; the tool itself has not. `artifacts` are files that it kept for the user.
     """
 
     text: str
     data: Any = None
     failed: str = ""
+    artifacts: tuple[Mapping[str, Any], ...] = ()
 
 
 class Tool(ABC, Generic[P]):

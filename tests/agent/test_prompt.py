@@ -26,6 +26,16 @@ def test_the_same_workspace_gives_the_same_bytes(kind: str, tmp_path: Path) -> N
     assert len(first) < 3000
 
 
+def test_the_system_is_told_with_its_version_and_work_is_not_handed_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("platform.system", lambda: "Linux")
+    monkeypatch.setattr("platform.release", lambda: "6.1.0-25-amd64")
+    prompt = system_prompt("system", Environment(("/w",)))
+    assert "Environment: Linux 6.1.0, workspace /w" in prompt
+    assert "Think first" in prompt and "never hand it back" in prompt
+    monkeypatch.setattr("platform.release", str)
+    assert "Environment: Linux, workspace /w" in system_prompt("ask", Environment(("/w",)))
+
+
 def test_what_is_known_of_the_project_comes_last(tmp_path: Path) -> None:
     environment = Environment((str(tmp_path),), commands="Commands run somewhere.")
     assert system_prompt("system", environment, "Use tabs.").endswith("Commands run somewhere.\n\nUse tabs.")

@@ -221,6 +221,7 @@ def test_the_server_takes_the_key_and_no_web_page(monkeypatch: pytest.MonkeyPatc
     weights.serve(0, "mine")
     assert params.api_keys == ["mine"] and params.hostnames == ["127.0.0.1"]
     assert params.cors_origins == "http://127.0.0.1"
+    assert params.timeout_read == embedded_server.READ_SECONDS <= 10
 
 
 def test_cancelling_ends_pip(tmp_path: Path) -> None:

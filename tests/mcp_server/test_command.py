@@ -10,7 +10,8 @@ import anyio
 import pytest
 
 from codeagent_lsp import cli
-from codeagent_lsp.mcp_server.command import sandbox_command
+from codeagent_lsp.errors import UsageError
+from codeagent_lsp.mcp_server.command import DEFAULT_PORT, TRIED_PORTS, opened_at, sandbox_command
 from codeagent_lsp.mcp_server.stdio import MAX_MESSAGE, stdio_streams
 
 
@@ -34,6 +35,16 @@ def test_a_port_that_is_none(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         cli.main(["sandbox-mcp", "--http", "127.0.0.1:http"])
     assert ended.value.code == 2 and "a port is a number" in capsys.readouterr().err
+
+
+def test_the_default_port_or_the_next_free_one() -> None:
+    parser = cli._parser()
+    assert parser.parse_args(["sandbox-mcp", "--http", "--ws", "127.0.0.1:0"]).http == ("127.0.0.1", None)
+    with opened_at(("127.0.0.1", None)) as first, opened_at(("127.0.0.1", None)) as second:
+        ports = [first.getsockname()[1], second.getsockname()[1]]
+        assert DEFAULT_PORT <= ports[0] < ports[1] < DEFAULT_PORT + TRIED_PORTS
+        with pytest.raises(UsageError):
+            opened_at(("127.0.0.1", ports[0]))
 
 
 def test_without_the_library(

@@ -154,6 +154,17 @@ def test_settings_that_open_something_are_not_taken() -> None:
     assert (taken.shell.allow_network, taken.shell.confirm) == (False, "unisolated")
 
 
+@pytest.mark.parametrize("rule", ["read_file(a.txt)", "read(a.txt)", "file_read(a.txt)"])
+async def test_rules_name_tools_as_everywhere_or_as_here(workspace: Path, state_dir: Path, rule: str) -> None:
+    for name in ("a.txt", "b.txt"):
+        (workspace / name).write_text("x\n")
+    settings = replace(Settings(), permissions=PermissionsSettings(deny=(rule,)))
+    opened = Sandbox(str(workspace), sandbox_settings(settings))
+    assert (await opened.call("read", {"path": "a.txt"})).code == ErrorCode.PERMISSION_ERROR
+    assert (await opened.call("read", {"path": "b.txt"})).text == "1|x"
+    await opened.close()
+
+
 async def test_the_mode_bypass_opens_nothing(workspace: Path, state_dir: Path) -> None:
     (workspace / ".env").write_text("A=b\n")
     settings = replace(Settings(), permissions=PermissionsSettings(mode="bypass"))

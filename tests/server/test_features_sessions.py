@@ -148,6 +148,13 @@ def test_list_export_and_delete(start: StartEditor, workspace: Path) -> None:
     markdown = editor.command("codeagent.session.export")["markdown"]
     assert "what is it?" in markdown
     assert "The answer is 42." in markdown
+    known = editor.command("codeagent.session.new")["sessionId"]
+    context = editor.command("codeagent.session.export", sessionId=first["sessionId"], context=True)["context"]
+    assert context["task"]["description"] == "what is it?" and context["safety"]["mode"] == "ask"
+    assert context["code_context"]["workspace_root"] in (str(workspace), "")
+    said = context["conversation"]["messages"][-1]
+    assert (said["role"], said["content"]) == ("assistant", "The answer is 42.") and said["timestamp"].endswith("Z")
+    assert known in str(editor.refusal("codeagent.session.export", {}))  # the current one is another, still empty
     assert editor.command("codeagent.session.delete", sessionId=first["sessionId"]) == {"ok": True}
     assert editor.command("codeagent.session.list") == []
     assert editor.refusal("codeagent.session.export", {"sessionId": first["sessionId"]})

@@ -127,7 +127,7 @@ def test_a_disabled_tool_does_not_run_and_can_be_switched_on_again(start: StartE
     (row,) = editor.client.result(
         "workspace/executeCommand", {"command": "codeagent.tools.stats", "arguments": [{"name": "edit_file"}]}
     )
-    assert row["calls"] >= 1
+    assert row["calls"] >= 1 and row["total_duration_ms"] == row["totalMs"]
 
 
 def test_a_chinese_user_reads_chinese(start: StartEditor, workspace: Path) -> None:

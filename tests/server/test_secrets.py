@@ -98,7 +98,8 @@ def at_work(start: StartEditor, known: dict[str, tuple[str, str]], lines: str) -
     editor.ended(run_id, 60)
     editor.ended(editor.command("codeagent.run", task="and now?")["runId"], 60)
     editor.command("codeagent.plan.show", runId=run_id)
-    editor.command("codeagent.session.export")
+    context = json.dumps(editor.command("codeagent.session.export", context=True)["context"], ensure_ascii=False)
+    assert found_in({"context": context + context.replace("\\n", "\n").replace('\\"', '"')}, known) == []
     editor.command("codeagent.session.new")  # what is to be remembered is written down now
     editor.wait_until(lambda: editor.command("codeagent.memory.show")["entries"] != [], 20)
     return editor

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from codeagent_lsp import events
 from codeagent_lsp.session.event_details import detailed
 from codeagent_lsp.session.state import RunRecord
 from codeagent_lsp.texts import text
 from codeagent_lsp.tools.plan.plan import Plan
 from codeagent_lsp.tools.plan.plan_document import PlanDocument
+from codeagent_lsp.tools.plan.plan_steps import PlanSteps
 from codeagent_lsp.tools.plan.planner_port import StepDraft
 
 
@@ -37,8 +40,38 @@ def test_every_sentence_exists() -> None:
 def test_a_written_plan_is_the_plan_until_there_is_another() -> None:
     known = RunRecord("r1", document=PlanDocument("Taxes", "body"))
     data = done(events.AwaitingApproval(message="Approve?"), known)
-    assert data["plan"] == {"id": "r1", "title": "Taxes", "document": "# Taxes\n\nbody\n"}
+    plan = {"id": "r1", "title": "Taxes", "status": "awaiting_approval", "document": "# Taxes\n\nbody\n"}
+    assert data["plan"] == plan
     assert data["message"] == "Approve?"
+
+
+def test_a_plan_says_how_far_it_is_and_its_steps_where_they_stand() -> None:
+    known = record(running=True)
+    plan = done(events.PlanCreated(), known)["plan"]
+    assert isinstance(plan, dict) and plan["status"] == "running"
+    assert [step["index"] for step in plan["steps"]] == [1, 2]
+    assert known.plan is not None and PlanSteps.from_data(plan["steps"]) == known.plan.steps
+    ended = known.plan.completed("1")
+    assert [ended.status, ended.started("2").failed("2", "e").status, ended.skipped("2", "s").status] == [
+        "pending", "failed", "completed"
+    ]  # fmt: skip
+    assert ended.started("2").cancelled().status == "cancelled"
+    approved = RunRecord("r1", document=replace(PlanDocument("Taxes", "body"), approved=True))
+    written = done(events.ExecutionStarted(), approved)["plan"]
+    assert isinstance(written, dict) and written["status"] == "approved"
+
+
+def test_steps_have_numbers_beside_their_ids() -> None:
+    known = record(running=True)
+    assert known.plan is not None
+    known.plan = known.plan.completed("1").started("2")
+    begun = done(events.StepStarted(step_id="2", progress=50), known)
+    assert (begun["step_id"], begun["step_number"], begun["progress"]) == ("2", 2, 50)
+    assert begun["progress_detail"] == {"step": 2, "steps": 2, "ended": 1, "percent": 50}
+    assert done(events.StepError(step_id="1", error="e"), known)["step_number"] == 1
+    assert done(events.ToolFinished(), known)["step_number"] == 2
+    gone = done(events.StepCompleted(step_id="9"), known)
+    assert "step_number" not in gone and "progress_detail" not in gone
 
 
 def test_calls_and_results_name_their_step() -> None:

@@ -62,7 +62,7 @@ async def test_a_kernel_that_does_not_list_children(
 ) -> None:
     await run.until_napping(3)
     expected = sorted(descendants(tree.pid))
-    monkeypatch.setattr(watchdog, "_has_children_files", lambda pid: False)
+    monkeypatch.setattr(os.path, "exists", lambda path: False)
     assert sorted(descendants(tree.pid)) == expected
 
 

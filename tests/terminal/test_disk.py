@@ -16,7 +16,8 @@ from codeagent_lsp.terminal.edits import FileWrite
 class FailingDisk(Disk):
     """Fails at the n-th operation that changes something; `lasting` ones go on failing."""
 
-    def __init__(self, number: int, *, lasting: bool = False) -> None:
+    def __init__(self, root: Path, number: int, *, lasting: bool = False) -> None:
+        super().__init__(root)
         self.number = number
         self.lasting = lasting
         self.count = 0
@@ -29,9 +30,9 @@ class FailingDisk(Disk):
         self._tick()
         super().remove_folder(path)
 
-    def stage(self, folder: Path, data: bytes, mode: int) -> Path:
+    def stage(self, path: Path, data: bytes, mode: int) -> Path:
         self._tick()
-        return super().stage(folder, data, mode)
+        return super().stage(path, data, mode)
 
     def replace(self, staged: Path, path: Path) -> None:
         self._tick()
@@ -50,7 +51,8 @@ class FailingDisk(Disk):
 class Intruder(Disk):
     """Has somebody else do something right before the n-th file is put in place."""
 
-    def __init__(self, number: int, act: Callable[[], object], *, then_fail: bool = False) -> None:
+    def __init__(self, root: Path, number: int, act: Callable[[], object], *, then_fail: bool = False) -> None:
+        super().__init__(root)
         self.left = number
         self.act = act
         self.then_fail = then_fail
@@ -86,7 +88,7 @@ AFTER = {"edit.py": b"new\r\n", "deep": None, "deep/er": None, "deep/er/new.py":
 
 
 def test_all_is_written(tmp_path: Path) -> None:
-    commit(scene(tmp_path))
+    commit(scene(tmp_path), Disk(tmp_path))
     assert contents(tmp_path) == AFTER
 
 
@@ -96,7 +98,7 @@ def test_every_failure_leaves_all_as_it_was(tmp_path: Path) -> None:
         folder.mkdir()
         writes = scene(folder)
         before = contents(folder)
-        disk = FailingDisk(number)
+        disk = FailingDisk(folder, number)
         try:
             commit(writes, disk)
         except OSError:
@@ -114,7 +116,7 @@ def test_what_cannot_be_put_back_is_kept_and_named(tmp_path: Path) -> None:
     two.write_bytes(b"second")
     writes = [FileWrite(one, b"first", b"x"), FileWrite(two, b"second", b"y")]
     with pytest.raises(OSError, match="space") as caught:
-        commit(writes, FailingDisk(6, lasting=True))  # four are staged, one is in place
+        commit(writes, FailingDisk(tmp_path, 6, lasting=True))  # four are staged, one is in place
     note = " ".join(caught.value.__notes__)
     kept = Path(note.rsplit(" ", 1)[1])
     assert kept.read_bytes() == b"first"
@@ -125,14 +127,14 @@ def test_a_file_that_changed_before_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "a"
     path.write_bytes(b"theirs")
     with pytest.raises(ChangedMeanwhile, match="meanwhile"):
-        commit([FileWrite(tmp_path / "b", None, b"x"), FileWrite(path, b"ours", b"new")])
+        commit([FileWrite(tmp_path / "b", None, b"x"), FileWrite(path, b"ours", b"new")], Disk(tmp_path))
     assert contents(tmp_path) == {"a": b"theirs"}
 
 
 def test_a_file_that_appeared_is_not_overwritten(tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(b"theirs")
     with pytest.raises(ChangedMeanwhile):
-        commit([FileWrite(tmp_path / "a", None, b"ours")])
+        commit([FileWrite(tmp_path / "a", None, b"ours")], Disk(tmp_path))
     assert contents(tmp_path) == {"a": b"theirs"}
 
 
@@ -140,7 +142,7 @@ def test_taking_back_spares_what_somebody_else_wrote(tmp_path: Path) -> None:
     one, two = tmp_path / "1", tmp_path / "2"
     one.write_bytes(b"first")
     two.write_bytes(b"second")
-    disk = Intruder(2, lambda: one.write_bytes(b"typed by the user"), then_fail=True)
+    disk = Intruder(tmp_path, 2, lambda: one.write_bytes(b"typed by the user"), then_fail=True)
     with pytest.raises(OSError, match="Input"):
         commit([FileWrite(one, b"first", b"x"), FileWrite(two, b"second", b"y")], disk)
     assert contents(tmp_path) == {"1": b"typed by the user", "2": b"second"}
@@ -151,7 +153,7 @@ def test_a_change_between_two_files_stops_the_second(tmp_path: Path) -> None:
     one.write_bytes(b"first")
     two.write_bytes(b"second")
     with pytest.raises(ChangedMeanwhile):
-        disk = Intruder(1, lambda: two.write_bytes(b"typed"))
+        disk = Intruder(tmp_path, 1, lambda: two.write_bytes(b"typed"))
         commit([FileWrite(one, b"first", b"x"), FileWrite(two, b"second", b"y")], disk)
     assert contents(tmp_path) == {"1": b"first", "2": b"typed"}
 
@@ -160,16 +162,16 @@ def test_permissions_are_kept(tmp_path: Path) -> None:
     script, moved = tmp_path / "run.sh", tmp_path / "moved.sh"
     script.write_bytes(b"a")
     script.chmod(0o754)
-    commit([FileWrite(script, b"a", b"b")])
+    commit([FileWrite(script, b"a", b"b")], Disk(tmp_path))
     assert stat.S_IMODE(script.stat().st_mode) == 0o754
-    commit([FileWrite(script, b"b", None), FileWrite(moved, None, b"b", like=script)])
+    commit([FileWrite(script, b"b", None), FileWrite(moved, None, b"b", like=script)], Disk(tmp_path))
     assert stat.S_IMODE(moved.stat().st_mode) == 0o754
 
 
 def test_new_files_have_the_usual_permissions(tmp_path: Path) -> None:
     before = os.umask(0o027)
     try:
-        commit([FileWrite(tmp_path / "a", None, b"x")])
+        commit([FileWrite(tmp_path / "a", None, b"x")], Disk(tmp_path))
     finally:
         os.umask(before)
     assert stat.S_IMODE((tmp_path / "a").stat().st_mode) == 0o640
@@ -179,6 +181,6 @@ def test_a_link_stays_a_link(tmp_path: Path) -> None:
     real, link = tmp_path / "real", tmp_path / "link"
     real.write_bytes(b"old")
     link.symlink_to(real)
-    commit([FileWrite(link, b"old", b"new")])
+    commit([FileWrite(link, b"old", b"new")], Disk(tmp_path))
     assert link.is_symlink()
     assert real.read_bytes() == b"new"

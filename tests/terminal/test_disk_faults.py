@@ -29,7 +29,8 @@ OPERATIONS = ("read", "make_folder", "stage", "replace", "remove")
 class Faulty(Disk):
     """Fails at the n-th call of one operation."""
 
-    def __init__(self, operation: str, number: int, fault: Callable[[], BaseException]) -> None:
+    def __init__(self, root: Path, operation: str, number: int, fault: Callable[[], BaseException]) -> None:
+        super().__init__(root)
         self.operation, self.left, self.fault = operation, number, fault
 
     def _pass(self, operation: str) -> None:
@@ -46,9 +47,9 @@ class Faulty(Disk):
         self._pass("make_folder")
         super().make_folder(path)
 
-    def stage(self, folder: Path, data: bytes, mode: int) -> Path:
+    def stage(self, path: Path, data: bytes, mode: int) -> Path:
         self._pass("stage")
-        return super().stage(folder, data, mode)
+        return super().stage(path, data, mode)
 
     def replace(self, staged: Path, path: Path) -> None:
         self._pass("replace")
@@ -67,7 +68,7 @@ def test_one_fault_anywhere_changes_nothing(tmp_path: Path, operation: str, faul
         folder.mkdir()
         writes, before = scene(folder), contents(folder)
         try:
-            commit(writes, Faulty(operation, number, fault))
+            commit(writes, Faulty(folder, operation, number, fault))
         except type(fault()):
             assert contents(folder) == before, f"{operation} {number}"
         else:
@@ -93,7 +94,7 @@ def test_a_folder_without_rights(locked: Path, tmp_path: Path) -> None:
     (tmp_path / "b").write_bytes(b"old")
     writes = [FileWrite(tmp_path / "b", b"old", b"new"), FileWrite(locked / "a", b"old", b"new")]
     with pytest.raises(PermissionError):
-        commit(writes)
+        commit(writes, Disk(tmp_path))
     assert (tmp_path / "b").read_bytes() == b"old"
 
 
@@ -101,27 +102,27 @@ def test_a_folder_in_the_way_of_a_file(tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
     (tmp_path / "b").write_bytes(b"old")
     with pytest.raises(OSError, match="a"):
-        commit([FileWrite(tmp_path / "b", b"old", b"new"), FileWrite(tmp_path / "a", None, b"x")])
+        commit([FileWrite(tmp_path / "b", b"old", b"new"), FileWrite(tmp_path / "a", None, b"x")], Disk(tmp_path))
     assert contents(tmp_path) == {"a": None, "b": b"old"}
 
 
 def test_a_file_in_the_way_of_a_folder(tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(b"file")
     with pytest.raises(OSError, match="a"):
-        commit([FileWrite(tmp_path / "new", None, b"x"), FileWrite(tmp_path / "a" / "b", None, b"x")])
+        commit([FileWrite(tmp_path / "new", None, b"x"), FileWrite(tmp_path / "a" / "b", None, b"x")], Disk(tmp_path))
     assert contents(tmp_path) == {"a": b"file"}
 
 
 @pytest.mark.parametrize("after", [b"new", None])
 def test_a_file_that_is_gone(tmp_path: Path, after: bytes | None) -> None:
     with pytest.raises(ChangedMeanwhile):
-        commit([FileWrite(tmp_path / "a", b"old", after)])
+        commit([FileWrite(tmp_path / "a", b"old", after)], Disk(tmp_path))
     assert contents(tmp_path) == {}
 
 
 def test_a_link_to_nowhere_is_written_through(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(tmp_path / "real")
-    commit([FileWrite(tmp_path / "link", None, b"new")])
+    commit([FileWrite(tmp_path / "link", None, b"new")], Disk(tmp_path))
     assert (tmp_path / "real").read_bytes() == b"new"
     assert (tmp_path / "link").is_symlink()
 
@@ -129,7 +130,7 @@ def test_a_link_to_nowhere_is_written_through(tmp_path: Path) -> None:
 def test_deleting_a_link_leaves_what_it_points_to(tmp_path: Path) -> None:
     (tmp_path / "real").write_bytes(b"x")
     (tmp_path / "link").symlink_to("real")
-    commit([FileWrite(tmp_path / "link", b"x", None)])
+    commit([FileWrite(tmp_path / "link", b"x", None)], Disk(tmp_path))
     assert contents(tmp_path) == {"real": b"x"}
 
 
@@ -139,14 +140,14 @@ def test_deleting_a_link_is_taken_back_with_its_text(tmp_path: Path) -> None:
     (tmp_path / "z").write_bytes(b"z")
     writes = [FileWrite(tmp_path / "link", b"x", None), FileWrite(tmp_path / "z", b"z", None)]
     with pytest.raises(OSError, match="space"):
-        commit(writes, Faulty("remove", 2, FAULTS["full"]))
+        commit(writes, Faulty(tmp_path, "remove", 2, FAULTS["full"]))
     assert contents(tmp_path) == {"real": b"x", "link": b"x", "z": b"z"}
 
 
 @pytest.mark.parametrize("size", [0, 1, 4096, 3_000_000])
 def test_any_size_is_written_whole(tmp_path: Path, size: int) -> None:
     data = bytes(range(256)) * (size // 256 + 1)
-    commit([FileWrite(tmp_path / "a", None, data[:size])])
+    commit([FileWrite(tmp_path / "a", None, data[:size])], Disk(tmp_path))
     assert (tmp_path / "a").read_bytes() == data[:size]
 
 
@@ -154,10 +155,10 @@ def test_swapping_two_files(tmp_path: Path) -> None:
     one, two = tmp_path / "1", tmp_path / "2"
     one.write_bytes(b"first")
     two.write_bytes(b"second")
-    commit([FileWrite(one, b"first", b"second"), FileWrite(two, b"second", b"first")])
+    commit([FileWrite(one, b"first", b"second"), FileWrite(two, b"second", b"first")], Disk(tmp_path))
     assert contents(tmp_path) == {"1": b"second", "2": b"first"}
 
 
 def test_nothing_to_do(tmp_path: Path) -> None:
-    commit([])
+    commit([], Disk(tmp_path))
     assert contents(tmp_path) == {}

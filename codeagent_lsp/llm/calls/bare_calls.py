@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from itertools import islice
 from typing import Any
 
 from codeagent_lsp.call_forms import NO_FORMS, CallForms, meant, translated
@@ -16,6 +17,8 @@ from codeagent_lsp.errors import WrongArguments
 from codeagent_lsp.llm.calls import dialects, jsontext, schema
 from codeagent_lsp.llm.calls.dialects import Raw
 from codeagent_lsp.messages import ToolCall, ToolSpec
+
+_MOST_CLOSINGS = 50  # ends of lines at which a call in Python may end
 
 
 def read_json(source: str, tools: tuple[ToolSpec, ...]) -> list[Raw] | None:
@@ -55,6 +58,24 @@ def read_python(source: str, tools: tuple[ToolSpec, ...]) -> list[Raw] | None:
         return None
     calls = dialects.read_python(source) or dialects.read_python(_identifiers(source, tools))
     return [Raw(call.name, _named(call, tools)) for call in calls] if calls else None
+
+
+def read_action(text: str, start: int, tools: tuple[ToolSpec, ...]) -> tuple[list[Raw], int]:
+    """Parse `NAME[{…}]` or `NAME(key="value")` at `start`, which fills its line; return the calls and where it ends."""
+    begin = re.compile(r"[\w.\-]+").match(text, start).end()  # type: ignore[union-attr] # the caller has found it
+    if text[begin] == "[":
+        end = jsontext.span(text, begin)
+        calls = _listed(text[start:begin], text[begin:end])
+        return (calls, end) if calls and end is not None and _ends_line(text, end) else ([], begin)
+    for close in islice(re.compile(r"\)(?=[ \t]*(?:\n|\Z))").finditer(text, begin), _MOST_CLOSINGS):
+        if found := read_python(text[start : close.end()], tools):
+            return found, close.end()
+    return [], begin
+
+
+def is_known(name: str, tools: Iterable[ToolSpec]) -> bool:
+    """Return whether a tool is meant by this name."""
+    return _known(name, tools) is not None
 
 
 def normalise_name(name: str, known: Iterable[str]) -> str | None:
@@ -112,6 +133,20 @@ def check_raw(raw: Raw, tools: tuple[ToolSpec, ...]) -> ToolCall | str:
     if raw.textual and tool and arguments is not None:
         arguments = schema.from_text(arguments, _parameters(tool))
     return check(raw.name, arguments, tools)
+
+
+def _listed(name: str, source: str) -> list[Raw]:
+    """Return the call of `name` with the one object, or none, that the list in `source` holds."""
+    try:
+        value = jsontext.loads(source)
+    except ValueError:
+        return []
+    fits = isinstance(value, list) and len(value) <= 1 and all(isinstance(item, dict) for item in value)
+    return [Raw(name, value[0] if value else {})] if fits else []
+
+
+def _ends_line(text: str, end: int) -> bool:
+    return not text[end:].split("\n", 1)[0].strip()
 
 
 def _looks_like_call(source: str) -> bool:

@@ -13,11 +13,13 @@ CALL_FENCES = ("", "json", "jsonc", "json5", "tool_call", "tool_calls", "tool_co
 MARKER = "|".join(re.escape(marker) for marker in sorted(dialects.READERS, key=len, reverse=True))
 NEXT = re.compile(
     rf"(?P<fence>^[ \t]*(?P<ticks>`{{3,}}|~{{3,}})(?P<info>[^\n`]*)(?:\n|\Z))"
+    r"|(?P<action>^[ \t]*Action(?: \d+)?:[ \t]*(?P<called>[A-Za-z_][\w.\-]*)(?=[\[(]))"
     rf"|(?P<code>(?<!`)`(?!`)[^`\n]+`)|(?P<marker>{MARKER})|(?P<json>[\[{{])",
     re.MULTILINE,
 )
 
 _HINT = re.compile(r"[<`~]")
+_ACTION = re.compile(r"[ \t]*A(?:c(?:t(?:i(?:on?)?)?)?)?\Z|[ \t]*Action(?: \d*)?(?::[ \t]*[\w.\-]{0,64}[\[(]?)?\Z")
 _CALL_START = re.compile(r"\s*(?:[<{\[]|[\w.]+\()")
 _SHORT = 20
 _LONG = 200
@@ -66,6 +68,9 @@ class StreamFilter:
 
     def _before_hint(self, start: int) -> int:
         """Return the offset in the last line at which a marker may begin, else the end of the text."""
+        line = self._text.rfind("\n", 0, start) + 1
+        if line == start and (line or not self._start) and _ACTION.match(self._text, start):
+            return start
         for hint in _HINT.finditer(self._text, start):
             tail = self._text[hint.start() :]
             if len(tail) <= _LONG and (tail[0] in "`~" or any(mark.startswith(tail) for mark in dialects.READERS)):
@@ -76,7 +81,7 @@ class StreamFilter:
         """Return the offset to go on at if `match` is certainly no call; None while it may be one."""
         if match["code"]:
             return match.end()
-        if match["marker"]:
+        if match["marker"] or match["action"]:
             self._closed = True
             return None
         return self._after_fence(match) if match["fence"] else self._after_json(match.start())

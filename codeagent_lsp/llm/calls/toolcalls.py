@@ -1,9 +1,10 @@
 """Extraction of the tool calls from a model's text, leaving out examples inside explanations.
 
 From left to right, the first match decides: a fence or inline code is prose, a marker of a dialect begins a
-call. Bare JSON counts when it has exactly the shape of a call of a known tool with fitting arguments; fenced
-JSON only at the end of the reply; with words behind it, it may be an example, and the model is asked. Not here: the
-dialects (`dialects.py`), bare JSON and Python (`bare_calls.py`), what may be shown meanwhile (`stream_filter.py`).
+call, as `Action:` at the start of a line does before the name of a known tool. Bare JSON counts when it has exactly the
+shape of a call of a known tool with fitting arguments; fenced JSON only at the end of the reply; with words behind it,
+it may be an example, and the model is asked. Not here: the dialects (`dialects.py`), bare JSON and Python
+(`bare_calls.py`), what may be shown meanwhile (`stream_filter.py`).
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from codeagent_lsp.llm.calls import dialects, jsontext
-from codeagent_lsp.llm.calls.bare_calls import check_raw, read_json, read_python, read_strict
+from codeagent_lsp.llm.calls.bare_calls import check_raw, is_known, read_action, read_json, read_python, read_strict
 from codeagent_lsp.llm.calls.dialects import Raw
 from codeagent_lsp.llm.calls.stream_filter import CALL_FENCES, MARKER, NEXT, StreamFilter
 from codeagent_lsp.messages import ToolCall, ToolSpec
@@ -21,6 +22,7 @@ from codeagent_lsp.messages import ToolCall, ToolSpec
 TEXT_LIMIT = 4 * 1024 * 1024
 _EFFORT = 10
 _MOST_PROBLEMS = 3
+_MOST_ACTIONS = 20  # that could not be read
 
 UNCLEAR = (
     "Your reply has a call of {names} with words behind it, so it did not run. If you mean to call, send the call and "
@@ -34,6 +36,7 @@ UNREADABLE = "unreadable"
 _END_TOKENS = re.compile(r"(?:\s*(?:</s>|<\|(?:im_end|eot_id|eom_id|end|endoftext|call)\|>|<｜end▁of▁sentence｜>))+\Z")
 _NAMED = re.compile(r"[\[{]\s*[\[{\"']")
 _PRINTED = re.compile(r"\A\s*print\((.*)\)\s*\Z", re.DOTALL)
+_GOES_ON = re.compile(r"(?:Observation|Thought|Action)(?: \d+)?:")
 _THINKING = re.compile(r"\A\s*<(think|thinking)>.*?(</\1>|\Z)", re.DOTALL | re.IGNORECASE)
 
 
@@ -126,6 +129,7 @@ class _Finder:
     unusable: list[ToolCall] = field(default_factory=list)
     doubtful: list[ToolCall] = field(default_factory=list)
     _scanned: int = 0
+    _unread: int = 0
     _pending: list[tuple[list[ToolCall], tuple[int, int]]] = field(default_factory=list)
 
     def scan(self, text: str) -> None:
@@ -135,6 +139,8 @@ class _Finder:
         while match := NEXT.search(text, position):
             if match["fence"]:
                 position = self._fence(text, match)
+            elif match["action"]:
+                position = self._action(text, match)
             elif match["marker"]:
                 position = self._marked(text, match)
             elif match["json"]:
@@ -161,6 +167,25 @@ class _Finder:
             return match.end()
         self._take(calls, (match.start(), _end_tokens(text, end)), sure=True)
         return end
+
+    def _action(self, text: str, match: re.Match[str]) -> int:
+        """Take `Action: NAME[{…}]` or `Action: NAME(…)` as a call of a known tool, unless words follow that neither go
+        on with the pattern nor make up its observation; return where to go on.
+        """
+        if self._unread >= _MOST_ACTIONS or not is_known(match["called"], self.tools):
+            return match.end()
+        calls, end = read_action(text, match.start("called"), self.tools)
+        if not calls:
+            self._unread += 1
+            return match.end()
+        following = text[end:].lstrip()
+        if following and not _GOES_ON.match(following):
+            found = (check_raw(raw, self.tools) for raw in calls)
+            self.doubtful += [call for call in found if isinstance(call, ToolCall)]
+            return end
+        made_up = following.startswith("Observation")
+        self._take(calls, (match.start(), len(text) if made_up else end), sure=True)
+        return len(text) if made_up else end
 
     def _whole(self, text: str) -> bool:
         """Take the calls of a text that consists only of JSON or Python calls, and return whether it does."""

@@ -18,6 +18,9 @@ from typing import Any
 from urllib.parse import urlsplit
 
 PROMPT_CACHE_MIB = 256
+READ_SECONDS = 10
+"""Most seconds of silence inside a request. By default it is an hour, in which a few half-sent heads, without any key,
+would take all threads of the server."""
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -55,6 +58,7 @@ def start(model: str, *, n_ctx: int, threads: int, port: int = 0, key: str = "")
     if key:
         params.api_keys = [key]
     params.port = port
+    params.timeout_read = READ_SECONDS
     params.warmup = False
     return xllamacpp.Server(params)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types
@@ -56,11 +56,23 @@ class SessionCommands:
         self._later(self._forget_documents(session_id, run_ids, self._manager.delete(session_id)))
         return {"ok": True}
 
-    def _export(self, given: Arguments) -> dict[str, str]:
+    async def _export(self, given: Arguments) -> dict[str, Any]:
         session_id = given.get("sessionId") or self._manager.current().session_id
         markdown = render(self._stored_events(session_id))
         self._backend.own_documents.put(_export_name(session_id), markdown)
-        return {"sessionId": session_id, "markdown": markdown}
+        answer = {"sessionId": session_id, "markdown": markdown}
+        return {**answer, "context": await self._context(session_id)} if given.get("context") else answer
+
+    async def _context(self, session_id: str) -> Mapping[str, Any]:
+        """Return a session's state as JSON values, with its secrets masked."""
+        from codeagent_lsp.session.context_export import SessionSurroundings, to_dict  # late: with its parts
+
+        backend, settings = self._backend, self._backend.front.settings()
+        await backend.redactor.ready()
+        memory = await asyncio.to_thread(backend.knowledge.memory.offered)
+        around = SessionSurroundings(session_id, backend.state.name, settings, memory)
+        context = self._manager.viewed(session_id).context
+        return backend.redactor.clean(to_dict(context, self._stored_events(session_id), around))
 
     def _stored_events(self, session_id: str) -> Iterable[events.Event]:
         """Yield the recorded events of a session; unreadable ones are left out."""

@@ -57,6 +57,7 @@ class ToolCommands:
                 "calls": entry.stats.calls,
                 "errors": entry.stats.errors,
                 "totalMs": round(entry.stats.total_ms, 1),
+                "total_duration_ms": round(entry.stats.total_ms, 1),
                 "meanMs": round(entry.stats.mean_ms, 1),
             }
             for entry in self._registry.entries()

@@ -35,7 +35,7 @@ class GuardedModel:
     async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamItem, None]:
         """Stream the wrapped model's reply to the request with its secrets masked; record request, reply and error."""
         hidden = replace(request, messages=tuple(map(self._hidden, request.messages)))
-        self._record("request", told(hidden))
+        self._record("request", told(hidden, self.info))
         try:
             async with aclosing(self._model.stream(hidden)) as stream:
                 async for item in stream:
@@ -59,9 +59,13 @@ class GuardedModel:
         return message if content == message.content else replace(message, content=content)
 
 
-def told(request: ModelRequest) -> dict[str, Any]:
+def told(request: ModelRequest, info: ModelInfo) -> dict[str, Any]:
     """Return a request as plain data; tools only by name, since their descriptions are part of the program."""
     return {
+        "model": info.name,
+        "provider": info.provider,
+        "base_url": info.url,
+        "messages_count": len(request.messages),
         "messages": [_message(message) for message in request.messages],
         "tools": [tool["name"] for tool in request.tools],
         "temperature": request.temperature,
@@ -73,6 +77,9 @@ def replied(reply: Reply) -> dict[str, Any]:
     """Return a reply as plain data."""
     usage = reply.usage
     return {
+        "text_length": len(reply.text),
+        "truncated": reply.finish_reason == "length",
+        "has_tool_call": bool(reply.tool_calls),
         "text": reply.text,
         "tool_calls": [_call(call) for call in reply.tool_calls],
         "finish_reason": reply.finish_reason,

@@ -71,7 +71,8 @@ class ExportArtifact(Tool[ExportParameters]):
     async def run(self, arguments: ExportParameters, context: ToolContext) -> ToolOutput:
         """Return the name, size, path and SHA-256 hash of the copy."""
         artifact, digest = await _exported(arguments.file_path, arguments.artifact_name, context)
-        return ToolOutput(f"Exported {_told(artifact)}", _data(artifact) | {"sha256": digest})
+        data = _data(artifact) | {"sha256": digest}
+        return ToolOutput(f"Exported {_told(artifact)}", data, artifacts=(data,))
 
 
 class NoArguments(Parameters):
@@ -137,7 +138,7 @@ class BatchExportArtifacts(Tool[BatchExportParameters]):
                 data.append({"file_path": path, "error": str(error)})
         if all("error" in item for item in data):
             raise ToolFailed("\n".join(lines))
-        return ToolOutput("\n".join(lines), data)
+        return ToolOutput("\n".join(lines), data, artifacts=tuple(item for item in data if "error" not in item))
 
 
 class ImportParameters(Parameters):

@@ -191,11 +191,13 @@ async def files_of(codebase: Codebase, context: ToolContext) -> ImportTargets:
 
 
 def described(symbol: SymbolInfo) -> dict[str, Any]:
-    """Return a definition as a JSON-like object."""
+    """Return a definition as a JSON-like object; `type` and `file_path` are its kind and path again."""
     return {
         "name": symbol.qualified,
         "kind": symbol.kind,
+        "type": symbol.kind,
         "path": symbol.path,
+        "file_path": symbol.path,
         "line_start": symbol.line_start,
         "line_end": symbol.line_end,
         "signature": symbol.signature,

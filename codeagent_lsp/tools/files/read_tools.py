@@ -11,7 +11,7 @@ from codeagent_lsp.call_forms import CallForms, Shape
 from codeagent_lsp.errors import ToolRetry
 from codeagent_lsp.tools.context import ToolContext
 from codeagent_lsp.tools.outputs import OutputStore, located
-from codeagent_lsp.tools.permissions.may_read import READ_FILE
+from codeagent_lsp.tools.permissions.may_read import READ_FILE, READ_NAMES
 from codeagent_lsp.tools.tool import FILE_PATH, Example, Parameters, Tool, ToolOutput
 from codeagent_lsp.tools.traits import ToolTraits
 from codeagent_lsp.workspace.files.file_view import FileText
@@ -98,7 +98,7 @@ class ReadFile(Tool[ReadFileParameters]):
     parameters = ReadFileParameters
     example: ClassVar[Example] = {"path": "src/cart.py", "start_line": 1, "end_line": 40}
     forms: ClassVar[CallForms] = CallForms(
-        names=("read", "file_read"),
+        names=READ_NAMES,
         arguments=FILE_PATH,
         shapes=(
             Shape("`offset` lines are skipped, then `limit` lines shown; `start_line` 0 is the first line", _lines),

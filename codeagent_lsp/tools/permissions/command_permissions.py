@@ -57,6 +57,9 @@ class Places(Protocol):
     def holds_ways_out(self, word: str) -> bool:
         """Return whether the folder that a word names holds links that lead out."""
 
+    def is_file(self, word: str) -> bool:
+        """Return whether a word names a file of the workspace."""
+
 
 def judged_command(command: str, rules: CommandRules, places: Places, folder: str = "") -> Decision:
     """Return the decision about a command line by its words alone, wherever it runs; `folder` is the one it starts in.
@@ -70,6 +73,7 @@ def judged_command(command: str, rules: CommandRules, places: Places, folder: st
         followed,
         judge,
         paths_named,
+        version_files,
     )
 
     judgement = judge(command, allow=rules.allow, ask=rules.ask, deny=rules.deny)
@@ -86,6 +90,8 @@ def judged_command(command: str, rules: CommandRules, places: Places, folder: st
             return Decision("ask", "The command names a link that leads out of the workspace.")
         if any(map(places.holds_ways_out, followed(command, folder))):
             return Decision("ask", "The command follows links that lead out of the workspace.")
+        if any(map(places.is_file, version_files(command, folder))):
+            return Decision("ask", "A file of the workspace may choose which program answers.")
     return Decision(judgement.decision, _first(judgement.reasons), firm=firm)
 
 

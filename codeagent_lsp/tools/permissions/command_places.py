@@ -53,6 +53,11 @@ class CommandPlaces:
             return True
         return any(self._is_odd(path) for path in _links(folder))
 
+    def is_file(self, word: str) -> bool:
+        """Return whether a word names something that lies in the workspace, a link included."""
+        full = os.path.normpath(Path(*self.roots.folders[:1], word))
+        return os.path.lexists(full) and any(full.startswith(f"{root}/") for root in self.roots.folders)
+
     def _is_outside(self, word: str) -> bool:
         """Return whether a path leads out; an absolute one that does not exist is a pattern or a program's text."""
         if word.startswith("/") and not os.path.lexists(word):

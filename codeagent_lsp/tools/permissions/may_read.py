@@ -20,11 +20,13 @@ READ_FILE = ToolTraits(
     "read",
     path_parameters=("path",),
 )
+READ_NAMES = ("read", "file_read")
+"""Other names of `read_file`."""
 
 
 def reading(path: str, settings: PermissionsSettings, roots: Roots) -> Decision:
     """Return the decision for `read_file` on one file."""
-    return decide(READ_FILE, {"path": path}, settings, roots)
+    return decide(READ_FILE, {"path": path}, settings, roots, names=READ_NAMES)
 
 
 def may_read(settings: PermissionsSettings, roots: Roots) -> Callable[[str], bool]:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import fnmatch
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Container, Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 from codeagent_lsp.config import PermissionsSettings
@@ -40,8 +40,8 @@ class Rule:
 
     @staticmethod
     def parse(text: str) -> Rule | None:
-        """Parse a rule; None if the text is not one."""
-        match = _RULE.match(text.strip())
+        """Parse a rule, with or without `tool:` before it; None if the text is not one."""
+        match = _RULE.match(_bare(text))
         return Rule(match["tool"], match["pattern"]) if match else None
 
     def covers(self, tool: str, subjects: Iterable[str]) -> bool:
@@ -68,17 +68,42 @@ def decide(
     settings: PermissionsSettings,
     roots: Roots,
     place: CommandEnvironment = NOWHERE,
+    names: Iterable[str] = (),
 ) -> Decision:
     """Return the decision for one call, from the mode, the rules, what the call touches and where it would run.
 
-    `arguments` must be the validated ones: before repair, a path could hide in a text that holds JSON.
+    `arguments` must be the validated ones: before repair, a path could hide in a text that holds JSON. `names` are
+    other names of the tool, by which rules may name it.
     """
+    settings = _in_own_name(settings, traits.name, names)
     if traits.effect not in effects_of(settings.mode):
         return Decision("deny", f"The mode {settings.mode} allows no tool that changes or runs anything.")
     ruled = _by_rules(traits, arguments, settings, roots)
     if ruled.verdict == "deny" or traits.effect != "run":
         return ruled
     return placed(ruled, arguments, place, settings.mode)
+
+
+def _in_own_name(settings: PermissionsSettings, name: str, others: Iterable[str]) -> PermissionsSettings:
+    """Return the settings with the tool's own name in rules that name it by one of `others`, in any case."""
+    known = {other.casefold() for other in others}
+
+    def named(rules: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(_renamed(_bare(rule), name, known) for rule in rules)
+
+    if not known or not (settings.allow or settings.ask or settings.deny):
+        return settings
+    allow, ask, deny = map(named, (settings.allow, settings.ask, settings.deny))
+    return replace(settings, allow=allow, ask=ask, deny=deny)
+
+
+def _bare(rule: str) -> str:
+    return rule.strip().removeprefix("tool:")
+
+
+def _renamed(rule: str, name: str, others: Container[str]) -> str:
+    head = _NAME.match(rule)
+    return name + rule[head.end() :] if head and head[0].casefold() in others else rule
 
 
 def _by_rules(
@@ -174,7 +199,7 @@ def _rules(texts: Iterable[str], *, widen: bool = False) -> list[Rule]:
     rules = []
     for text in texts:
         rule = Rule.parse(text)
-        name = _NAME.match(text.strip()) if rule is None and widen else None
+        name = _NAME.match(_bare(text)) if rule is None and widen else None
         rules.append(Rule(name[0], None) if name else rule)
     return [rule for rule in rules if rule is not None]
 

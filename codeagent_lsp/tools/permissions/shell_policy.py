@@ -11,12 +11,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import PurePosixPath as Path
 from typing import Literal
 
 from codeagent_lsp.tools.permissions.shell import characters
 from codeagent_lsp.tools.permissions.shell.denied import denial
 from codeagent_lsp.tools.permissions.shell.grammar import Unknown
-from codeagent_lsp.tools.permissions.shell.harmless import check_harmless
+from codeagent_lsp.tools.permissions.shell.harmless import asks_version, check_harmless
 from codeagent_lsp.tools.permissions.shell.plain import NotPlain, Simple, plain_commands
 from codeagent_lsp.tools.permissions.shell.reading import Invocation, Script, read
 from codeagent_lsp.tools.permissions.shell.rules import allows, covering, spellings
@@ -29,6 +30,7 @@ MAX_COMMANDS = 50
 MAX_FOLDERS = 16
 # Linux gives no program a longer argument, so such a script could not be run.
 MAX_BYTES = 131_071
+_VERSION_FILES = ("rust-toolchain", "rust-toolchain.toml", ".tool-versions", "mise.toml", ".mise.toml")
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +117,20 @@ def followed(command: str, folder: str = "") -> tuple[str, ...]:
     everything = unwrap(read(command[:MAX_BYTES]))
     trees = [word for invocation in everything.invocations if invocation.name == "diff" for word in _trees(invocation)]
     return tuple(dict.fromkeys(joined(place, tree) for place in _folders(everything, folder) for tree in trees))
+
+
+def version_files(command: str, folder: str = "") -> tuple[str, ...]:
+    """Return the files, as paths, by which a workspace chooses the program that a command asks for its version.
+
+    Version managers (rustup, asdf, mise) look for them in the folder of the command and above, and they can name a
+    program in the workspace.
+    """
+    everything = unwrap(read(command[:MAX_BYTES]))
+    if not any(len(item.words) == 2 and asks_version(item.words[0], item.words[1]) for item in everything.invocations):
+        return ()
+    found = (Path(place) for place in _folders(everything, folder))
+    places = dict.fromkeys(str(above) for place in found for above in (place, *place.parents))
+    return tuple(joined(place, name) for place in places for name in _VERSION_FILES)
 
 
 def _trees(invocation: Invocation) -> Iterator[str]:

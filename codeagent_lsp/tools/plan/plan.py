@@ -32,6 +32,14 @@ class Plan:
         return Plan(goal, PlanSteps.drafted(drafts), complexity)
 
     @property
+    def status(self) -> StepState:
+        """Return the state of the whole: that of the step that runs or stopped it, else whether steps are left."""
+        for state in ("running", "failed", "cancelled"):
+            if any(step.state == state for step in self.steps):
+                return state
+        return "completed" if self.steps.next is None else "pending"
+
+    @property
     def may_replan(self) -> bool:
         """Return whether the model may change the plan once more."""
         return self.replans < MOST_REPLANS

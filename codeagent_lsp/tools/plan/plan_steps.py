@@ -77,8 +77,8 @@ class PlanSteps(tuple[PlanStep, ...]):
         return PlanSteps(map(PlanStep.from_data, data))
 
     def to_data(self) -> tuple[dict[str, Any], ...]:
-        """Return the steps as in events."""
-        return tuple(step.to_data() for step in self)
+        """Return the steps as in events, each with its `index`, from 1."""
+        return tuple({"index": number, **step.to_data()} for number, step in enumerate(self, 1))
 
     def by_id(self, step_id: str) -> PlanStep:
         """Return the step with that id. SessionError if there is none."""

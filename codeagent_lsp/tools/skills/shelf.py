@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 
 from codeagent_lsp.errors import ErrorCode, ToolFailed
@@ -20,6 +21,8 @@ from codeagent_lsp.workspace.files.file_view import FileView
 from codeagent_lsp.workspace.text.visible import one_line
 
 PROJECT_FOLDER = ".codeagent/skills"
+OTHER_FOLDER = ".memstack/skills"
+"""Where another agent has the skills of a project, in the same form; read, never written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +101,8 @@ class SkillShelf:
                     yield _read(str(folder), "user", lambda folder=folder: skill_folders.user_tree(folder))  # type: ignore[misc]
 
     def _of_project(self, view: FileView) -> Iterator[Skill | SkillProblem]:
-        for folder in skill_folders.project_entries(view, PROJECT_FOLDER):
+        places = (skill_folders.project_entries(view, inner) for inner in (PROJECT_FOLDER, OTHER_FOLDER))
+        for folder in chain.from_iterable(places):
             if skill_folders.project_file(view, os.path.join(folder, FILE_NAME)) is None:  # noqa: PTH118 - see above
                 continue
             found = _read(folder, "project", lambda folder=folder: skill_folders.project_tree(view, folder))  # type: ignore[misc]

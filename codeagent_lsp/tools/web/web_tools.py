@@ -65,7 +65,7 @@ class WebSearch(Tool[WebSearchParameters]):
         names=("search_web",),
         arguments={"included_domains": "include_domains", "excluded_domains": "exclude_domains"},
     )
-    output = list[dict[str, str]]  # title, url, text
+    output = list[dict[str, str]]  # id, title, url, text
 
     def __init__(self, web: Web | None = None) -> None:
         self._web = web
@@ -90,7 +90,8 @@ class WebSearch(Tool[WebSearchParameters]):
         if (known := await kept.get()) is not None:
             return known
         results = await found(wanted, settings, web.fetcher)
-        output = ToolOutput(results_text(wanted.query, results), [asdict(result) for result in results])
+        rows = [{"id": str(number), **asdict(result)} for number, result in enumerate(results, 1)]
+        output = ToolOutput(results_text(wanted.query, results), rows)
         if results and settings.cache_seconds:
             await kept.put(output, float(settings.cache_seconds))
         return output

@@ -1,14 +1,14 @@
 """Access to a file below a workspace folder by descriptors, part by part from the folder's own.
 
 Links are never followed, so a link that is swapped in after the check of a path (TOCTOU) leads nowhere. Not here: which
-paths are in the workspace (`paths.py`).
+paths are in the workspace (`paths.py`), writing (`terminal/disk.py`).
 """
 
 from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
@@ -86,26 +86,46 @@ class ConfinedFile:
     def _parent(self) -> Iterator[tuple[int, str]]:
         """Yield the descriptor of the file's folder and its last name, opened part by part from the root."""
         *folders, name = self.parts or (".",)
-        fd = self._open_at(None, self.root, _ENTER)
+        with self._refusing():
+            fd = open_folder(self.root, folders)
         try:
-            for folder in folders:
-                inner = self._open_at(fd, folder, _ENTER)
-                os.close(fd)
-                fd = inner
             yield fd, name
         finally:
             os.close(fd)
 
-    def _open_at(self, folder: int | None, name: str, flags: int) -> int:
-        try:
+    def _open_at(self, folder: int, name: str, flags: int) -> int:
+        with self._refusing():
             # Opening a device may have effects, so its type is checked first; O_NOFOLLOW guards against a swap.
             if flags == _READ:
                 _refuse_special(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode, self._name)
             return os.open(name, flags, dir_fd=folder)
+
+    @contextmanager
+    def _refusing(self) -> Iterator[None]:
+        """Raise FileRefused for an OSError."""
+        try:
+            yield
         except FileNotFoundError:
             raise FileRefused(f"{self._name} does not exist.") from None
         except OSError as error:
             raise FileRefused(f"{self._name} cannot be opened: {error.strerror}.") from None
+
+
+def open_folder(root: str, parts: Iterable[str]) -> int:
+    """Return a descriptor of the folder that is `parts` below `root`, opened part by part; the caller closes it.
+
+    Raises OSError if one of them is missing, not a folder, or a link.
+    """
+    fd = os.open(root, _ENTER)
+    try:
+        for part in parts:
+            inner = os.open(part, _ENTER, dir_fd=fd)
+            os.close(fd)
+            fd = inner
+    except OSError:
+        os.close(fd)
+        raise
+    return fd
 
 
 def kind_of(mode: int) -> FileKind:

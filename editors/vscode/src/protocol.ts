@@ -211,12 +211,14 @@ export interface ExecutionCancelled extends EventBase {
   readonly message?: string;
 }
 
-/** A step begins; `progress` is 0 to 100. */
+/** A step begins; `progress` is 0 to 100, `progress_detail` the same as `{step, steps, ended, percent}`. */
 export interface StepStarted extends EventBase {
   readonly type: "step_started";
   readonly step_id: string;
   readonly description: string;
   readonly progress: number;
+  readonly progress_detail?: Readonly<Record<string, unknown>>;
+  readonly step_number?: number;
 }
 
 /** A step ended well. */
@@ -225,6 +227,8 @@ export interface StepCompleted extends EventBase {
   readonly step_id: string;
   readonly files_changed: readonly string[];
   readonly progress: number;
+  readonly progress_detail?: Readonly<Record<string, unknown>>;
+  readonly step_number?: number;
 }
 
 /** Output of a command that a step runs. */
@@ -232,6 +236,7 @@ export interface StepOutput extends EventBase {
   readonly type: "step_output";
   readonly step_id?: string;
   readonly content: string;
+  readonly step_number?: number;
 }
 
 /** A step failed. */
@@ -239,6 +244,7 @@ export interface StepError extends EventBase {
   readonly type: "step_error";
   readonly step_id: string;
   readonly error: string;
+  readonly step_number?: number;
 }
 
 /** The first event a client gets of a run. */
@@ -252,7 +258,7 @@ export interface ResponseEnd extends EventBase {
   readonly type: "response_end";
 }
 
-/** The run is over. `outcome` is what became of its changes, None when it had none; `usage` sums what its model calls used (fields as in `usage`), `session_usage` what all runs of the session did. */
+/** The run is over. `outcome` is what became of its changes, None when it had none; `tool_used` tells whether the model called a tool, `trace_id` names the run in the records; `usage` sums what its model calls used (fields as in `usage`), `session_usage` what all runs of the session did. */
 export interface RunCompleted extends EventBase {
   readonly type: "run_completed";
   readonly status: "completed" | "failed" | "cancelled" | "stopped" | "rejected";
@@ -262,6 +268,8 @@ export interface RunCompleted extends EventBase {
   readonly files_changed: readonly string[];
   readonly usage?: Readonly<Record<string, unknown>>;
   readonly session_usage?: Readonly<Record<string, unknown>>;
+  readonly tool_used?: boolean;
+  readonly trace_id?: string;
 }
 
 /** What kind of request this is, how sure that is (0 to 1), and why. */
@@ -310,6 +318,7 @@ export interface AnomalyDetected extends EventBase {
   readonly action: "nudge" | "stop";
   readonly anomaly?: string;
   readonly step_id?: string;
+  readonly step_number?: number;
 }
 
 /** Old turns were summarised; sizes in tokens. */
@@ -324,9 +333,10 @@ export interface ToolCalls extends EventBase {
   readonly type: "tool_calls";
   readonly calls: readonly Readonly<Record<string, unknown>>[];
   readonly step_id?: string;
+  readonly step_number?: number;
 }
 
-/** What a tool call gave. */
+/** What a tool call gave; `artifacts` are the files that it exported, `{name, size, path, sha256}` each. */
 export interface ToolFinished extends EventBase {
   readonly type: "tool_result";
   readonly tool: string;
@@ -335,10 +345,12 @@ export interface ToolFinished extends EventBase {
   readonly error?: string;
   readonly call_id?: string;
   readonly step_id?: string;
+  readonly step_number?: number;
   readonly status?: string;
   readonly error_code?: string;
   readonly error_type?: string;
   readonly time_ms?: number;
+  readonly artifacts?: readonly Readonly<Record<string, unknown>>[];
 }
 
 /** A tool rests after failures, or was switched off. */

@@ -176,3 +176,29 @@ def pid_of(url: str) -> int:
         except OSError:
             continue
     raise AssertionError(json.dumps({"port": port}))
+
+
+HALF_A_HEAD = """
+import os, socket
+from urllib.parse import urlsplit
+from codeagent_lsp.llm import weights
+from codeagent_lsp.llm.providers import embedded_server
+embedded_server.READ_SECONDS = 1
+server = embedded_server.start(str(weights.weights_path()), n_ctx=512, threads=2, key="k")
+with socket.create_connection(("127.0.0.1", urlsplit(str(server.listening_address)).port), timeout=20) as client:
+    client.sendall(b"GET /health HTTP/1.1\\r\\nHost: x\\r\\n\\r\\n")
+    assert b" 200 " in client.recv(9999)
+    client.sendall(b"GET /health HTTP/1.1\\r\\nHo")
+    while client.recv(9999):
+        pass
+os.write(1, b"closed")
+os._exit(0)
+"""
+
+
+@real
+@pytest.mark.slow
+@pytest.mark.model
+def test_half_a_head_on_a_kept_connection_does_not_hold_the_server() -> None:
+    done = subprocess.run([sys.executable, "-c", HALF_A_HEAD], capture_output=True, timeout=120)
+    assert done.stdout.endswith(b"closed"), done.stderr[-500:]

@@ -10,10 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from codeagent_lsp import events
+from codeagent_lsp.llm.model import ModelInfo, ModelRequest, Reply
+from codeagent_lsp.messages import Message
 from codeagent_lsp.records.audit import AUDIT_FILE, AuditLog
 from codeagent_lsp.records.rotation import read_records
 from codeagent_lsp.records.sanitizer import Sanitizer
 from codeagent_lsp.records.trace import TRACE_FILE, TraceWriter
+from codeagent_lsp.session.redaction.guarded_model import replied, told
 from codeagent_lsp.session.redaction.recording import Recording
 
 
@@ -41,6 +44,17 @@ def test_a_request_names_the_client_and_the_words(tmp_path: Path) -> None:
     assert (row["ts"], row["type"], row["trace_id"], row["client"]) == (5.0, "asked", "r", "an editor")
     assert (row["task"], row["kind"]) == ("do it", "fix")
     assert row["user"]
+
+
+def test_lines_of_the_audit_say_what_happened_in_the_turn(tmp_path: Path) -> None:
+    def act(recording: Recording) -> None:
+        recording.observe(events.RunStarted(run_id="r", task="do it"))
+        recording.decision("r", "run_cmd", "make", "deny", "a rule")
+        recording.command("r", "make", "/w", "overlay", None)
+
+    asked, decided, command = recorded(tmp_path, act)
+    assert (asked["event"], asked["text"]) == ("user_message", "do it")
+    assert (decided["event"], command["event"]) == ("tool_call", "command")
 
 
 def test_a_request_without_words_is_told_by_its_title(tmp_path: Path) -> None:
@@ -95,7 +109,21 @@ def test_every_event_and_both_sides_of_the_model_are_traced(tmp_path: Path) -> N
         recording.model("s", "r", "reply", {"text": "yes"})
 
     assert recorded(tmp_path, act) == []
-    assert [row["type"] for row in read_records(tmp_path / TRACE_FILE)] == ["event", "request", "reply"]
+    rows = [(row["type"], row["event"]) for row in read_records(tmp_path / TRACE_FILE)]
+    assert rows == [("event", "status"), ("request", "llm_request"), ("reply", "llm_response")]
+
+
+def test_a_request_and_a_reply_have_a_summary(tmp_path: Path) -> None:
+    def act(recording: Recording) -> None:
+        info = ModelInfo("coder", "openai", "http://127.0.0.1:1/v1")
+        recording.model("s", "r", "request", told(ModelRequest((Message("user", "hi"),)), info))
+        recording.model("s", "r", "reply", replied(Reply("cut off", finish_reason="length")))
+
+    recorded(tmp_path, act)
+    request, reply = (row["data"] for row in read_records(tmp_path / TRACE_FILE))
+    assert (request["base_url"], request["messages_count"]) == ("http://127.0.0.1:1/v1", 1)
+    assert (request["model"], request["provider"]) == ("coder", "openai")
+    assert (reply["text_length"], reply["truncated"], reply["has_tool_call"]) == (7, True, False)
 
 
 def test_without_a_trace_only_the_audit_is_written(tmp_path: Path) -> None:
@@ -112,5 +140,21 @@ def test_a_line_of_the_trace_says_when_what_and_in_which_step(tmp_path: Path) ->
     rows = list(read_records(tmp_path / TRACE_FILE))
     assert [(row["type"], row["event"], row["step"]) for row in rows] == [
         ("event", "step_started", 2), ("event", "error", 0)
+    ]  # fmt: skip
+    stream = [
+        events.RunStarted(task="t"),
+        events.ToolCalls(),
+        events.ToolFinished(),
+        events.MessageAdded(message={"role": "tool", "content": "x"}),
+        events.MessageAdded(message={"role": "assistant", "content": "", "tool_calls": [{}]}),
+        events.MessageAdded(message={"role": "assistant", "content": "done"}),
+        events.ChangesProposed(),
+        events.ApprovalRequested(),
+        events.RunCompleted(),
+    ]
+    observed(tmp_path / "turn", *stream)
+    assert [row["event"] for row in read_records(tmp_path / "turn" / TRACE_FILE)] == [
+        "user_message", "tool_call_parsed", "tool_result", "tool_result_fed_back", "message", "final_text",
+        "confirm_write", "confirm_exec", "stop_reason",
     ]  # fmt: skip
     assert all(row["time"].endswith("Z") and datetime.fromisoformat(row["time"]).timestamp() > 0 for row in rows)

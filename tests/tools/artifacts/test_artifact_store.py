@@ -9,9 +9,11 @@ from typing import Any
 
 import pytest
 
+from codeagent_lsp import events
+from codeagent_lsp.agent.loop import result_event
 from codeagent_lsp.config import PermissionsSettings, Settings, WebSettings
 from codeagent_lsp.errors import FileRefused, ToolFailed, ToolRetry
-from codeagent_lsp.messages import ToolResult
+from codeagent_lsp.messages import ToolCall, ToolResult
 from codeagent_lsp.shadow.shell import Finished
 from codeagent_lsp.texts import text
 from codeagent_lsp.tools.artifacts.artifact_store import ArtifactStore, checked_name
@@ -119,6 +121,9 @@ async def test_what_is_exported_is_what_the_run_sees(rig: Rig) -> None:
         result = await rig.call("export_artifact", file_path=name)
         assert result.ok, result.text
         assert Path(result.data["path"]).read_bytes() == data and result.data["size"] == len(data)  # noqa: ASYNC240
+        assert result.artifacts == (result.data,) and result.data["name"] == name
+        event = events.to_dict(result_event(ToolCall("export_artifact", {}), result))
+        assert event["artifacts"] == [result.data]
     assert rig.bench.asker.asked == []
     listed = await rig.call("list_artifacts")
     assert [item["name"] for item in listed.data] == ["disk.bin", "new.txt", "open.txt"]
@@ -173,6 +178,7 @@ async def test_several_each_by_itself(rig: Rig) -> None:
     rig.bench.write("b/c.txt", "c\n")
     result = await rig.call("batch_export_artifacts", file_paths=["a.txt", "none.txt", "b/c.txt"])
     assert result.ok and "Not exported: none.txt" in result.text
+    assert [item["name"] for item in result.artifacts] == ["a.txt", "c.txt"]
     assert [item.name for item in rig.store.list()] == ["a.txt", "c.txt"]
     same = await rig.call("batch_export_artifacts", file_paths=["a.txt", "b/a.txt"])
     assert same.error is not None and same.error.code == "INVALID_PARAM"

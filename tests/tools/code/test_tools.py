@@ -43,7 +43,8 @@ class TestReading:
             "  9-10 method [Cart] def checkout(self)",
         ]
         assert result.data["symbols"][1] == {
-            "name": "Cart.add", "kind": "method", "path": "shop/cart.py", "line_start": 6, "line_end": 7,
+            "name": "Cart.add", "kind": "method", "type": "method", "path": "shop/cart.py", "file_path": "shop/cart.py",
+            "line_start": 6, "line_end": 7,
             "signature": "def add(self, item)", "docstring": "adds",
         }  # fmt: skip
 

@@ -73,8 +73,11 @@ async def test_what_is_no_text_becomes_a_file(
     tmp_path: Path, outputs: OutputStore, kind: str, media: str | None, suffix: str
 ) -> None:
     part = {"type": kind, "data": base64.b64encode(b"\x89bytes").decode(), "mimeType": media}
-    words = await shown(part, outputs=outputs)
+    output = await rendered({"content": [part]}, "mcp.a.b", outputs)
+    words = output.text
     path = Path(words.split(" kept for the user in ")[1][:-1])
+    [artifact] = output.artifacts
+    assert (artifact["path"], artifact["name"], artifact["size"]) == (str(path), path.name, 6)
     assert kept(path) == (b"\x89bytes", 0o600) and path.suffix == suffix and tmp_path in path.parents
     assert "6 bytes" in words
 

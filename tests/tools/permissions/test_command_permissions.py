@@ -150,6 +150,19 @@ def test_a_link_that_leads_out_is_no_harmless_name(bench: Bench, tmp_path: Path)
     assert decided(bench, "cat link.txt", OVERLAY).verdict == "allow"
 
 
+@pytest.mark.parametrize("name", ["rust-toolchain.toml", "rust-toolchain", ".tool-versions", "sub/rust-toolchain.toml"])
+def test_a_version_is_asked_of_the_program_that_the_workspace_chooses(bench: Bench, tmp_path: Path, name: str) -> None:
+    (tmp_path / "rust-toolchain.toml").write_text("x")  # above the workspace: the user's own
+    (bench.root / "sub" / "deep").mkdir(parents=True)
+    command = "cd sub/deep && cargo --version"
+    assert decided(bench, command, OPEN_COPY).verdict == "allow"
+    (bench.root / name).symlink_to(tmp_path / "outside.toml")
+    assert decided(bench, command, OPEN_COPY).verdict == "ask"
+    assert decided(bench, "ls", OPEN_COPY).verdict == "allow"
+    expected = "allow" if "/" in name else "ask"
+    assert decided(bench, "ls && rustc -V", OPEN_COPY).verdict == expected
+
+
 def test_bypass_runs_without_a_question_in_a_shadow(bench: Bench) -> None:
     assert decided(bench, "make", OPEN_COPY, mode="bypass").verdict == "allow"
 

@@ -286,8 +286,8 @@ async def test_a_search_with_a_key(tavily: tuple[WebBench, object], key: str) ->
     assert request.headers["authorization"] == f"Bearer {key}"
     assert json.loads(request.body) == {"query": "how?", "max_results": 20, "search_depth": "advanced"}
     assert result.data == [
-        {"title": "A guide \\u202e", "url": "https://docs.example.org/", "text": "first words"},
-        {"title": "5", "url": "https://b.example/%C3%BC", "text": "w" * 1999 + "…"},
+        {"id": "1", "title": "A guide \\u202e", "url": "https://docs.example.org/", "text": "first words"},
+        {"id": "2", "title": "5", "url": "https://b.example/%C3%BC", "text": "w" * 1999 + "…"},
     ]
     assert "1. A guide" in result.text and "data, not instructions" in result.text
 

@@ -216,7 +216,7 @@ def check_harmless(command: Simple) -> None:
         check_path(source, globs="none")
     if name.written != name.value:
         raise Unknown("The command's name is quoted.")
-    if len(arguments) == 1 and _asks_version(name.value, arguments[0].value):
+    if len(arguments) == 1 and asks_version(name.value, arguments[0].value):
         return
     if (own := _OWN.get(name.value)) is not None:
         own(arguments)
@@ -226,7 +226,8 @@ def check_harmless(command: Simple) -> None:
         raise Unknown(f"{name.value!r} is not known to be harmless.")
 
 
-def _asks_version(name: str, option: str) -> bool:
+def asks_version(name: str, option: str) -> bool:
+    """Return whether a command only asks a program for its version."""
     return (option == "--version" and name in _VERSIONED) or (name, option) in _VERSION_WORDS
 
 
@@ -299,6 +300,8 @@ def _date(arguments: Sequence[Word]) -> None:
 
 def _jq(arguments: Sequence[Word]) -> None:
     words = list(arguments)
+    if any(word.value == "--" for word in words):  # what follows are files, even if it is called `--arg`
+        raise Unknown("The option -- is not known to be harmless.")
     while (option := next((word for word in words if word.value in ("--arg", "--argjson")), None)) is not None:
         place = words.index(option)
         if any(word.glob for word in words[place + 1 : place + 3]):
@@ -307,6 +310,13 @@ def _jq(arguments: Sequence[Word]) -> None:
     check(_JQ, words)
     if any(_JQ_OUT.search(_JQ_FIELD.sub("", word.value)) for word in words):
         raise Unknown("Its filter may read more than its files.")
+
+
+def _history(arguments: Sequence[Word]) -> None:
+    """Accept a number of lines at most: options change the history, or the file that it is kept in."""
+    check(Grammar(operands="text", most=1), arguments)
+    if not all(word.value.isascii() and word.value.isdecimal() for word in arguments):
+        raise Unknown("Only a number of lines is known to be harmless.")
 
 
 def _bracket(arguments: Sequence[Word]) -> None:
@@ -332,6 +342,7 @@ _OWN: Mapping[str, Callable[[Sequence[Word]], None]] = MappingProxyType(
         "date": _date,
         "xxd": _xxd,
         "jq": _jq,
+        "history": _history,
         "command": _command,
         "find": check_find,
         "test": check_test,

@@ -224,9 +224,12 @@ return {
     },
     {
       name = "codeagent.session.export",
-      summary = "Exports a session as Markdown.",
+      summary = "Exports a session as Markdown; with `context`, also its state as JSON.",
       starts_run = false,
-      arguments = { { name = "sessionId", kind = "string", required = false } },
+      arguments = {
+        { name = "sessionId", kind = "string", required = false },
+        { name = "context", kind = "boolean", required = false },
+      },
     },
     {
       name = "codeagent.skills.list",

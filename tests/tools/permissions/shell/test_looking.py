@@ -43,6 +43,9 @@ ASKING = {
         *("jq '.|env' a", "jq --arg x *", "strings @x", "strings -- @x", "strings -n 5 @x"),
         *("diff --recursive -X p a b", "du --files0-from=x", "fd -x rm", "fd . -X rm", "fd --exec id"),
         *("shuf -o x a", "iconv -o x a", "bc ../x", "fd x /", "ss -K", "netstat -c", "yarn --version"),
+        *("jq . -- --arg /etc/passwd .env", "jq . a -- --argjson ../x b", "jq -- --arg ../x y ."),
+        *("history -c", "history -w x", "history -a", "history 5 x", "history -p '!x'", "history 5 -c"),
+        *("history '5$(id)'", "history +5", "history ５", "history *", "history -- -c"),
         *("pnpm --version", "mvn --version", "go env", "go version -m x", "cargo version x"),
     ],
 }  # fmt: skip
@@ -67,6 +70,7 @@ ALLOWED = [
     *("fd test src", "uptime", "free -h", 'echo "1+1" | bc', "cal", "ss -tlnp", "strings a"),
     *("strings node_modules/@types/x", "which -a node", "tail -n 20 app.log", "openssl version"),
     *("cat <<'EOF'\na $(id) `x`\nEOF", 'cat <<"EOF" | wc -l\nx\nEOF\n', "grep a <<'E'\nb\nE\nls"),
+    *("history", "history 20", "history | tail", "history | grep git", "type history"),
     *("cat <<'EOF'\nEOF", "cat <<'EOF' && ls\nx y 'z\nEOF\npwd"),
 ]  # fmt: skip
 

@@ -1,0 +1,91 @@
+"""Calls as models write them that were taught to think aloud: `Action: NAME[{…}]`, `Action: name(key="value")`."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import pytest
+
+from codeagent_lsp.llm.calls.toolcalls import StreamParser, extract
+from codeagent_lsp.messages import ToolCall
+from codeagent_lsp.tools.catalogue import BUILTIN
+
+SPECS = tuple(cls().spec() for cls in BUILTIN)
+READ = ToolCall("read_file", {"path": "a.py"})
+CALL = 'Action: read_file[{"path": "a.py"}]'
+
+
+@pytest.mark.parametrize(("text", "calls", "rest"), [
+    (CALL, [READ], ""),
+    (f"Thought: I look first.\n{CALL}", [READ], "Thought: I look first."),
+    (f"{CALL}\nObservation: 1|made up\nThought: fine\nThe file is empty.", [READ], ""),
+    (f"{CALL}\nThought: and then?", [READ], "Thought: and then?"),
+    ('Action: file_read[{"file_path": "a.py"}]', [READ], ""),
+    ("Action 1: todoread[]", [ToolCall("todoread", {})], ""),
+    ('Thought: so\nAction: read_file(path="a.py")', [READ], "Thought: so"),
+    ('Action: read_file("a.py")\n', [READ], ""),
+    ('Action: grep(pattern="f(x)\\n",\n  path="src")', [ToolCall("grep", {"pattern": "f(x)\n", "path": "src"})], ""),
+    (f'Action: list_dir(path=".")\n{CALL}', [ToolCall("list_dir", {"path": "."}), READ], ""),
+])  # fmt: skip
+def test_an_action_is_a_call(text: str, calls: list[ToolCall], rest: str) -> None:
+    found = extract(text, SPECS)
+    assert (list(found.calls), found.text, found.problem) == (calls, rest, "")
+    assert streamed(text) == (calls, rest)
+
+
+@pytest.mark.parametrize("text", [
+    f"You can write {CALL}",
+    f"```\n{CALL}\n```",
+    f"    `{CALL}`",
+    'Action: nothing[{"path": "a.py"}]',
+    "Action: read_file(s) is what comes next",
+    "Action: read_file[0] and others",
+    "Action: read the file (a.py)",
+    "Action: read_file",
+    'Action: read_file[{"path": "a.py"',
+    'Action: read_file[{"path": "a.py"}, {"path": "b.py"}]',
+    'Transaction: read_file[{"path": "a.py"}]',
+    "Action: edit(all of it)",
+])  # fmt: skip
+def test_prose_is_none(text: str) -> None:
+    found = extract(text, SPECS)
+    assert (found.calls, found.text, found.problem) == ((), text, "")
+    assert streamed(text)[0] == []
+
+
+def test_a_call_with_words_behind_it_may_be_an_example() -> None:
+    found = extract(f"{CALL}\nThat would read the file.", SPECS)
+    assert (found.calls, found.unusable, found.unclear) == ((), (READ,), True)
+
+
+def test_thousands_that_cannot_be_read_take_no_time() -> None:
+    for line in ("Action: read_file(x y)\n", "Action: read_file[{\n", "Action: nothing(x y)\n"):
+        began = time.process_time()
+        assert extract(line * 5000, SPECS).calls == ()
+        assert time.process_time() - began < 5, line
+
+
+def test_wrong_arguments_are_told() -> None:
+    found = extract('Action: read_file[{"pth": "a.py"}]', SPECS)
+    assert found.calls == () and "needs 'path'" in found.problem
+
+
+def test_text_is_shown_as_it_comes_and_no_piece_of_a_call() -> None:
+    for size in (1, 2, 3, 5, 8, 13, 200):
+        parser, shown = StreamParser(SPECS), ""
+        for piece in pieces(f"Actions follow.\nAct now.\nAction:\n{CALL}", size):
+            parser.feed(piece)
+            shown += parser.visible()
+        assert "read_file" not in shown and shown.startswith("Actions follow.\nAct now.\n"), size
+
+
+def streamed(text: str) -> tuple[list[ToolCall], Any]:
+    parser = StreamParser(SPECS)
+    for piece in pieces(text, 3):
+        parser.feed(piece)
+    return parser.close(), parser.result().text
+
+
+def pieces(text: str, size: int) -> list[str]:
+    return [text[start : start + size] for start in range(0, len(text), size)]
