@@ -66,7 +66,7 @@ def typescript() -> str:
         *(f"  {_command(item)}," for item in protocol.COMMANDS),
         "];",
         "",
-        "/** Keys below the section, and whether an untrusted workspace may set them. Secrets are not among them. */",
+        "/** Keys below the section, and whether an untrusted workspace may set them. API keys are not among them. */",
         "export const SETTINGS: readonly { readonly key: string; readonly restricted: boolean }[] = [",
         *(f"  {{ key: {_json(item.key)}, restricted: {_json(item.metadata['restricted'])} }}," for item in _settings()),
         "];",
@@ -104,7 +104,7 @@ def chinese(present: str) -> str:
 
 
 def _settings() -> Iterator[Setting]:
-    return (item for item in catalogue() if not item.metadata["secret"])
+    return (item for item in catalogue() if item.metadata["in_editor"])
 
 
 def _sections() -> Iterator[dict[str, Any]]:

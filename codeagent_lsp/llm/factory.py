@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from codeagent_lsp.config import ModelSettings
+from codeagent_lsp.config import ModelSettings, NetworkSettings
 from codeagent_lsp.errors import ModelNotFound
 from codeagent_lsp.llm import probe, weights
 from codeagent_lsp.llm.calls.toolcalling import ToolCallingModel
@@ -38,11 +38,14 @@ _NOT_FOR_CHAT = ("embed", "rerank", "whisper", "tts", "moderation")
 
 @dataclass(frozen=True)
 class Surroundings:
-    """What the local machine offers: ports to look at, weights, embedded engine; None for the defaults."""
+    """What the local machine offers: ports to look at, weights, embedded engine, None for the defaults; and how other
+    machines are reached.
+    """
 
     ports: Mapping[str, int] | None = None
     weights: Path | None = None
     embedded: bool | None = None
+    network: NetworkSettings = NetworkSettings()
 
 
 async def open_model(settings: ModelSettings, state_dir: Path, *, around: Surroundings | None = None) -> Model:
@@ -63,7 +66,7 @@ async def list_models(settings: ModelSettings, *, around: Surroundings | None = 
     """Return the names of the models that the settings' server, or else this machine, offers."""
     around = around or Surroundings()
     if settings.base_url:
-        where = endpoint(settings.base_url, settings.api_key)
+        where = _endpoint(settings, settings.base_url, settings.api_key, around)
         return await names_at(where, _limits(settings, quick=True))
     found = await discovery.find_servers(around.ports)
     names = [name for server in found for name in server.models]
@@ -79,7 +82,11 @@ async def _backend(settings: ModelSettings, around: Surroundings) -> Model:
     home = settings.base_url or (KINDS[settings.provider].home if settings.provider in KINDS else "")
     if not home:
         return await _discovered(settings, around)
-    return await _server(settings, endpoint(home, settings.api_key or _vendor_key(home)))
+    return await _server(settings, _endpoint(settings, home, settings.api_key or _vendor_key(home), around))
+
+
+def _endpoint(settings: ModelSettings, url: str, key: str | None, around: Surroundings) -> Endpoint:
+    return endpoint(url, key, headers=settings.headers, query=settings.query, network=around.network)
 
 
 def _vendor_key(url: str) -> str | None:

@@ -26,7 +26,9 @@ from codeagent_lsp.llm.model import Reply, StreamItem
 ReplySource = Callable[[], AsyncGenerator[StreamItem, None]]
 Sleep = Callable[[float], Awaitable[None]]
 
-_PERMANENT = ("model.dns", "model.tls", "model.stream_garbled")
+_PERMANENT = ("model.dns", "model.tls", "model.stream_garbled", "network.")
+"""Beginnings of the keys of failures that stay: a name, a certificate, a setting of the network."""
+_PROXY_AWAY = "network.proxy.unreachable"
 
 
 @dataclass(frozen=True)
@@ -107,8 +109,9 @@ class _Waits:
         if isinstance(error, ModelBusy):
             self._refuse_too_long(error)
             return True
-        passing = isinstance(error, ModelUnreachable | ModelStreamBroken | ModelTimeout)
-        return passing and getattr(error, "key", "") not in _PERMANENT
+        if not isinstance(error, ModelUnreachable | ModelStreamBroken | ModelTimeout):
+            return False
+        return error.key == _PROXY_AWAY or not error.key.startswith(_PERMANENT)
 
     def wait(self, state: RetryCallState) -> float:
         """Return the seconds before the next attempt."""

@@ -10,11 +10,14 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from codeagent_lsp.agent.forms.proof import Proof, ProofStore
-from codeagent_lsp.config import ModelSettings
+from codeagent_lsp.config import ModelSettings, NetworkSettings
+from codeagent_lsp.errors import ModelRejected
 from codeagent_lsp.llm.model import Model
 
 if TYPE_CHECKING:
     from codeagent_lsp.server.settings import SettingsLink
+
+Wanted = tuple[ModelSettings, NetworkSettings]
 
 
 class Models:
@@ -25,30 +28,35 @@ class Models:
         self._state = state
         self._lock = asyncio.Lock()
         self._model: Model | None = None
-        self._opened_with: ModelSettings | None = None
-        self._named: dict[ModelSettings, Model] = {}
+        self._opened_with: Wanted | None = None
+        self._named: dict[Wanted, Model] = {}
 
     async def open(self) -> Model:
         """Return the model of the settings."""
         async with self._lock:
-            wanted = self._link.settings.model
+            wanted = self._wanted()
             if self._model is None or self._opened_with != wanted:
                 await self._drop()
-                self._model = await (await _factory()).open_model(wanted, self._state)
+                self._model = await self._open(wanted)
                 self._opened_with = wanted
             return self._model
 
     async def open_named(self, name: str) -> Model:
         """Return another model of the same endpoint, for an agent that asks for it; closed with the server."""
         async with self._lock:
-            wanted = replace(self._link.settings.model, name=name)
+            model, network = self._wanted()
+            wanted = replace(model, name=name), network
+            if name != model.name and (fixed := self._link.fixed("model.name")) is not None:
+                raise ModelRejected(fixed.key, **fixed.values)
             if wanted not in self._named:
-                self._named[wanted] = await (await _factory()).open_model(wanted, self._state)
+                self._named[wanted] = await self._open(wanted)
             return self._named[wanted]
 
     async def names(self) -> list[str]:
         """Return the names of the models that the endpoint offers."""
-        names: list[str] = await (await _factory()).list_models(self._link.settings.model)
+        model, network = self._wanted()
+        factory = await _factory()
+        names: list[str] = await factory.list_models(model, around=factory.Surroundings(network=network))
         return names
 
     async def details(self) -> list[dict[str, Any]]:
@@ -68,6 +76,19 @@ class Models:
             await self._drop()
             while self._named:
                 await self._named.popitem()[1].close()
+
+    def _wanted(self) -> Wanted:
+        """Return the settings of the model and its way. ModelRejected if the policy cannot be followed."""
+        settings = self._link.settings
+        if (refused := self._link.refusal) is not None:
+            raise ModelRejected(refused.key, **refused.values)
+        return settings.model, settings.network
+
+    async def _open(self, wanted: Wanted) -> Model:
+        factory = await _factory()
+        around = factory.Surroundings(network=wanted[1])
+        model: Model = await factory.open_model(wanted[0], self._state, around=around)
+        return model
 
     async def _drop(self) -> None:
         model, self._model = self._model, None

@@ -25,6 +25,8 @@ class Diagnosis:
         health, name, where = self.health, self.settings.name, self.settings.where
         if isinstance(health.login, McpProblem):
             return health.login
+        if health.refused is not None:
+            return McpProblem(health.refused.key, ErrorCode.MCP_NETWORK_ERROR, **health.refused.values)
         cause = health.problem or error
         code = grade(cause)
         if isinstance(cause, FileNotFoundError) and self.settings.transport == "stdio":
