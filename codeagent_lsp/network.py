@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import SplitResult, unquote, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
@@ -44,6 +44,16 @@ class CertificateRefused(ssl.SSLCertVerificationError):
     """A server's certificate that was not accepted, with what it says of itself: subject, issuer, last day."""
 
     subject = issuer = until = _UNKNOWN
+
+
+class Way(NamedTuple):
+    """The way to a server: TLS with it, the proxy's URL ('' for none), and TLS with that. Contexts are None where none
+    is spoken, as loading the certificates is slow.
+    """
+
+    trust: ssl.SSLContext | None
+    proxy: str
+    proxy_trust: ssl.SSLContext | None
 
 
 def is_loopback(host: str) -> bool:
@@ -93,13 +103,14 @@ def proxy_for(url: str, network: NetworkSettings) -> str:
     return _checked_proxy(found) if found else ""
 
 
-def way_to(url: str, network: NetworkSettings) -> tuple[str, ssl.SSLContext | None]:
-    """Return the proxy ('' for none) and the context for a request; None where neither end speaks TLS, as loading the
-    certificates is slow. Raises SettingError as `proxy_for` and `tls_context`.
-    """
+def way_to(url: str, network: NetworkSettings) -> Way:
+    """Return the way of a request. Raises SettingError as `proxy_for` and `tls_context`."""
     proxy = proxy_for(url, network)
-    secure = url.startswith(("https:", "wss:")) or proxy.startswith("https:")
-    return proxy, tls_context(network) if secure else None
+    return Way(
+        tls_context(network) if url.startswith(("https:", "wss:")) else None,
+        proxy,
+        tls_context(network) if proxy.startswith("https:") else None,
+    )
 
 
 def secrets_of(network: NetworkSettings) -> tuple[str, ...]:
@@ -132,6 +143,17 @@ def proxy_refused(url: str, network: NetworkSettings) -> UserError | None:
     """Return the error about a proxy that wants another user or password than it got; None if there is no proxy."""
     proxy = proxy_for(url, network)
     return UserError("network.proxy.login", url=shown(url), proxy=shown(proxy)) if proxy else None
+
+
+def client_refused(url: str, status: int, reason: str) -> UserError | None:
+    """Return the error for a page of nginx about client certificates; it completes the handshake and answers with 400
+    (`ngx_http_special_response.c`, 495 and 496). None for other answers.
+    """
+    if status != 400 or "SSL certificate" not in reason:
+        return None
+    if "No required" in reason:
+        return UserError("network.client_cert.wanted", url=shown(url))
+    return UserError("network.client_cert.refused", url=shown(url))
 
 
 def bundle(network: NetworkSettings, folder: Path) -> Path | None:

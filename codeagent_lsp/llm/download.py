@@ -9,6 +9,7 @@ import contextlib
 import hashlib
 import os
 import shutil
+import ssl
 import subprocess
 import sys
 import zipfile
@@ -88,14 +89,14 @@ class Hub:
                 if answer.status_code not in (200, 206):
                     raise Failed(f"HTTP {answer.status_code}")
                 _save(answer, work, size, report, cancelled)
-        except (httpx.HTTPError, SettingError) as error:
+        except (httpx.HTTPError, ssl.SSLError, SettingError) as error:
             known = refusal(error, self.url, self.network)
             raise Failed(str(known or error) or type(error).__name__) from error
         return work
 
     def _client(self, timeout: httpx.Timeout) -> httpx.Client:
-        proxy, trust = way_to(self.url, self.network)
-        given = httpx.Proxy(proxy, ssl_context=trust) if proxy else None
+        trust, proxy, proxy_trust = way_to(self.url, self.network)
+        given = httpx.Proxy(proxy, ssl_context=proxy_trust) if proxy else None
         return httpx.Client(timeout=timeout, verify=trust or tls_context(self.network), proxy=given, trust_env=False)
 
     def clean(self, work: Path) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import re
+import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -22,6 +23,9 @@ CONNECT_SECONDS = 10.0
 SILENCE_SECONDS = 60.0
 KEEP_SECONDS = 600.0
 """How long an idle connection is kept for the next call, which may come after a long command."""
+
+TROUBLE = (httpx.HTTPError, httpx.StreamError, httpx.InvalidURL, ssl.SSLError)
+"""What a request can end with: httpx 0.28 passes on a TLS alert after the handshake as it is."""
 
 _NO_USER = "a user name or password does not belong there, use model.apiKey"
 _ENDINGS = ("/chat/completions", "/completions", "/models")
@@ -111,7 +115,7 @@ def open_client(where: Endpoint, limits: TimeLimits) -> httpx.AsyncClient:
     """
     logging.getLogger("httpx").setLevel(logging.WARNING)  # below that it logs URLs with their parameters
     try:
-        proxy, trust = way_to(where.root, where.network)
+        trust, proxy, proxy_trust = way_to(where.root, where.network)
         return httpx.AsyncClient(
             headers=where.headers(),
             event_hooks={"request": [partial(_ask_with, where.query)]},  # `params` would replace a URL's own
@@ -120,7 +124,7 @@ def open_client(where: Endpoint, limits: TimeLimits) -> httpx.AsyncClient:
             follow_redirects=False,
             trust_env=False,
             verify=trust or False,
-            proxy=httpx.Proxy(proxy, ssl_context=trust) if proxy else None,
+            proxy=httpx.Proxy(proxy, ssl_context=proxy_trust) if proxy else None,
         )
     except SettingError as error:
         raise ModelUnreachable(error.key, **error.values) from error

@@ -15,7 +15,7 @@ import httpx
 
 from codeagent_lsp.errors import ModelError, ModelStreamBroken
 from codeagent_lsp.llm import failures, sse, wire
-from codeagent_lsp.llm.endpoint import Endpoint, TimeLimits, open_client
+from codeagent_lsp.llm.endpoint import TROUBLE, Endpoint, TimeLimits, open_client
 from codeagent_lsp.llm.sse import Clock
 
 DONE = "[DONE]"
@@ -47,7 +47,7 @@ class Exchange:
                 response = await self._client.send(request, stream=True)
         except TimeoutError as error:
             raise sse.silence(self._where, self._limits, clock) from error
-        except (httpx.HTTPError, httpx.StreamError, httpx.InvalidURL) as error:
+        except TROUBLE as error:
             raise failures.from_exception(error, self._where, self._limits) from error
         try:
             if response.status_code != 200:

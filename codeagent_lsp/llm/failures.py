@@ -30,7 +30,7 @@ from codeagent_lsp.errors import (
     ModelUnreachable,
 )
 from codeagent_lsp.llm.endpoint import Endpoint, TimeLimits
-from codeagent_lsp.network import PROXY_LOGIN, proxy_refused, refusal, shown
+from codeagent_lsp.network import PROXY_LOGIN, client_refused, proxy_refused, refusal, shown
 
 LONGEST_REASON = 300
 BODY_LIMIT = 64 * 1024
@@ -81,8 +81,9 @@ def from_response(status: int, headers: Mapping[str, str], body: bytes, where: E
         return ContextOverflow("model.overflow", reason=reason)
     if status >= 500 and _SERVER_PARSE.search(reason):
         return ModelReplyInvalid("model.server_parse", url=url, reason=reason)
-    if status == PROXY_LOGIN and (refused := proxy_refused(url, where.network)) is not None:
-        return ModelUnreachable(refused.key, **refused.values)
+    known = proxy_refused(url, where.network) if status == PROXY_LOGIN else client_refused(url, status, reason)
+    if known is not None:
+        return ModelUnreachable(known.key, **known.values)
     if status in (401, 403):
         return ModelRejected("model.unauthorized", url=url, status=status, reason=reason)
     if status == 404:

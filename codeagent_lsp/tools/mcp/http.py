@@ -5,6 +5,7 @@ The library follows redirects within the server's origin only. Not here: the mes
 
 from __future__ import annotations
 
+import ssl
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -91,7 +92,7 @@ class _ByHost(httpx2.AsyncBaseTransport):
             if response.status_code == PROXY_LOGIN:
                 self._health.refused = proxy_refused(url, self._network)
             return response
-        except httpx2.TransportError as error:
+        except (httpx2.TransportError, ssl.SSLError) as error:
             self._health.refused = refusal(error, url, self._network)
             raise
         except SettingError as error:
@@ -105,8 +106,8 @@ class _ByHost(httpx2.AsyncBaseTransport):
     def _way(self, url: str) -> httpx2.AsyncHTTPTransport:
         proxy, secure = proxy_for(url, self._network), url.startswith("https:")
         if (proxy, secure) not in self._ways:
-            proxy, trust = way_to(url, self._network)
-            given = httpx2.Proxy(proxy, ssl_context=trust) if proxy else None
+            trust, proxy, proxy_trust = way_to(url, self._network)
+            given = httpx2.Proxy(proxy, ssl_context=proxy_trust) if proxy else None
             self._ways[proxy, secure] = httpx2.AsyncHTTPTransport(verify=trust or False, proxy=given)
         return self._ways[proxy, secure]
 

@@ -81,9 +81,8 @@ async def websocket_transport(
 async def _opened(settings: ServerSettings, health: Health, network: NetworkSettings) -> ClientConnection:
     """Return an open connection. What a certificate or the proxy refuses is recorded in `health`."""
     try:
-        proxy, trust = way_to(settings.url, network)
-        ours: dict[str, Any] = {"ssl": trust} if settings.url.startswith("wss:") else {}
-        theirs: dict[str, Any] = {"proxy_ssl": trust} if proxy.startswith("https:") else {}
+        way = way_to(settings.url, network)
+        contexts: dict[str, Any] = {"ssl": way.trust, "proxy_ssl": way.proxy_trust}
         return await _Straight(
             settings.url,
             create_connection=Socket,
@@ -93,9 +92,8 @@ async def _opened(settings: ServerSettings, health: Health, network: NetworkSett
             open_timeout=settings.seconds,
             close_timeout=_CLOSING_SECONDS,
             compression=None,  # a small frame must not become a large message
-            proxy=proxy or None,
-            **ours,
-            **theirs,
+            proxy=way.proxy or None,
+            **{name: context for name, context in contexts.items() if context},
         )
     except SettingError as error:
         health.refused = error
