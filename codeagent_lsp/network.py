@@ -291,7 +291,7 @@ def _of_proxy(chain: tuple[BaseException, ...], url: str, network: NetworkSettin
         return error
     if not proxy:
         return None
-    names = {type(link).__name__: link for link in chain}
+    names = {cls.__name__: link for link in chain for cls in type(link).__mro__}
     if (said := names.get("ProxyError")) is not None:
         if str(PROXY_LOGIN) in str(said):
             return proxy_refused(url, network)
