@@ -16,10 +16,12 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 from urllib.parse import SplitResult, unquote, urlsplit
-from urllib.request import getproxies, proxy_bypass
 
 from codeagent_lsp.config import NetworkSettings
 from codeagent_lsp.errors import SettingError, UserError
+
+PROXY_AWAY = "network.proxy.unreachable"
+"""The key of the one failure here that may pass."""
 
 PROXY_SCHEMES = ("http", "https", "socks5", "socks5h")
 DEFAULTS = NetworkSettings()
@@ -93,6 +95,8 @@ def proxy_for(url: str, network: NetworkSettings) -> str:
 
     This machine and hosts in `NO_PROXY` have none. Raises SettingError if the proxy's URL cannot be used.
     """
+    from urllib.request import getproxies, proxy_bypass  # late: an HTTP client, which an idle server does not need
+
     parts = urlsplit(url)
     host = parts.hostname or ""
     if not host or is_loopback(host) or proxy_bypass(f"{host}:{parts.port}" if parts.port else host):
@@ -298,7 +302,7 @@ def _of_proxy(chain: tuple[BaseException, ...], url: str, network: NetworkSettin
         reason = str(said).replace(_password(proxy) or "\0", "***")[:200]
         return UserError("network.proxy.refused", url=shown(url), proxy=shown(proxy), reason=reason)
     if names.keys() & {"ConnectError", "ConnectTimeout", "gaierror", "ConnectionRefusedError"}:
-        return UserError("network.proxy.unreachable", url=shown(url), proxy=shown(proxy))
+        return UserError(PROXY_AWAY, url=shown(url), proxy=shown(proxy))
     return None
 
 

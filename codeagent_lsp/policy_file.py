@@ -19,6 +19,7 @@ SYSTEM_FILE = Path("/etc/codeagent/policy.json")
 VARIABLE = "CODEAGENT_POLICY"
 
 _OTHERS = 0o022
+_SECTION = "codeagent"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +70,10 @@ def _read(path: Path, *, required: bool) -> PolicyFile:
         return _broken(path, f"{error}"[:200])
     if not isinstance(values, dict):
         return _broken(path, "it is no JSON object")
-    inner = values.get("codeagent")
-    return PolicyFile(path, MappingProxyType(inner if isinstance(inner, dict) else values))
+    inner = values.get(_SECTION)
+    if isinstance(inner, dict) and len(values) == 1:
+        values = inner
+    return PolicyFile(path, MappingProxyType({key.removeprefix(f"{_SECTION}."): values[key] for key in values}))
 
 
 def _broken(path: Path, reason: object) -> PolicyFile:

@@ -14,7 +14,7 @@ from dataclasses import fields
 from typing import Any, Literal
 
 from codeagent_lsp import events, protocol
-from codeagent_lsp.settings_catalogue import Setting, catalogue
+from codeagent_lsp.settings_catalogue import Setting, catalogue, is_table
 
 FOLDER = "editors/vscode"
 TYPESCRIPT = f"{FOLDER}/src/protocol.ts"
@@ -147,6 +147,8 @@ def _schema(hint: Any) -> dict[str, Any]:
         return {"type": kinds if len(kinds) > 1 else kinds[0]}
     if typing.get_origin(hint) is tuple:
         return {"type": "array", "items": {"type": "string"}}
+    if is_table(hint):
+        return {"type": "object", "additionalProperties": {"type": "string"}}
     return {"type": "object"}
 
 

@@ -22,13 +22,13 @@ from codeagent_lsp.errors import (
     ModelUnreachable,
 )
 from codeagent_lsp.llm.model import Reply, StreamItem
+from codeagent_lsp.network import PROXY_AWAY
 
 ReplySource = Callable[[], AsyncGenerator[StreamItem, None]]
 Sleep = Callable[[float], Awaitable[None]]
 
 _PERMANENT = ("model.dns", "model.tls", "model.stream_garbled", "network.")
 """Beginnings of the keys of failures that stay: a name, a certificate, a setting of the network."""
-_PROXY_AWAY = "network.proxy.unreachable"
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ class _Waits:
             return True
         if not isinstance(error, ModelUnreachable | ModelStreamBroken | ModelTimeout):
             return False
-        return error.key == _PROXY_AWAY or not error.key.startswith(_PERMANENT)
+        return error.key == PROXY_AWAY or not error.key.startswith(_PERMANENT)
 
     def wait(self, state: RetryCallState) -> float:
         """Return the seconds before the next attempt."""
