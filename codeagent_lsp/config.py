@@ -21,24 +21,27 @@ def _setting(
     env: str = "",
     restricted: bool = False,
     secret: bool = False,
+    in_editor: bool | None = None,
     minimum: float | None = None,
     maximum: float | None = None,
 ) -> Any:
     """Return a dataclass field of the settings tree.
 
     `env` names an environment variable; `restricted` marks what an untrusted workspace must not set;
-    `secret` values are never shown or logged; `minimum` and `maximum` bound numbers.
+    `secret` values are never shown or logged; `in_editor` is whether editors offer it in their settings, None for all
+    but secrets; `minimum` and `maximum` bound numbers.
     """
     metadata = {
         "description": description,
         "env": env,
         "restricted": restricted,
         "secret": secret,
+        "in_editor": not secret if in_editor is None else in_editor,
         "minimum": minimum,
         "maximum": maximum,
     }
     if isinstance(default, dict):
-        return field(default_factory=lambda: dict(default), metadata=metadata)
+        return field(default_factory=lambda: dict(default), metadata=metadata, hash=False)
     return field(default=default, metadata=metadata)
 
 
@@ -92,6 +95,39 @@ class ModelSettings:
     context_window: int | Auto = _setting("auto", "Size of the model's window in tokens.", minimum=1024)
     timeout_seconds: int = _setting(
         300, "Longest wait for the first token of a reply, in seconds.", minimum=1, maximum=3600
+    )
+    headers: Mapping[str, str] = _setting(
+        {},
+        "HTTP headers of every request to the model's server, by name; their values are never logged or shown.",
+        restricted=True,
+        secret=True,
+        in_editor=True,
+    )
+    query: Mapping[str, str] = _setting(
+        {},
+        "Parameters that are added to the URL of every request to the model's server, as Azure's `api-version`.",
+        restricted=True,
+        secret=True,
+        in_editor=True,
+    )
+
+
+@dataclass(frozen=True)
+class NetworkSettings:
+    """The settings `codeagent.network.*`."""
+
+    ca_file: str | None = _setting(
+        None, "File with certificates (PEM) to trust besides those of the system.", restricted=True
+    )
+    client_cert: str | None = _setting(
+        None, "File with a client certificate and its key (PEM), for servers that demand one.", restricted=True
+    )
+    proxy: str | None = _setting(
+        None,
+        "URL of the proxy for all hosts but this machine and those in `NO_PROXY`; empty for the environment's.",
+        restricted=True,
+        secret=True,
+        in_editor=True,
     )
 
 
@@ -274,6 +310,7 @@ class Settings:
     """All settings, i.e. the section `codeagent`."""
 
     model: ModelSettings = field(default_factory=ModelSettings)
+    network: NetworkSettings = field(default_factory=NetworkSettings)
     agent: AgentSettings = field(default_factory=AgentSettings)
     budget: BudgetSettings = field(default_factory=BudgetSettings)
     context: ContextSettings = field(default_factory=ContextSettings)

@@ -13,10 +13,13 @@ from typing import Any, Literal
 
 from codeagent_lsp import __version__
 from codeagent_lsp.agent.forms.proof import BY_SCRIPT, ProofStore
-from codeagent_lsp.config import Settings
-from codeagent_lsp.errors import ModelError, SettingError, ToolFailed
-from codeagent_lsp.llm.factory import open_model
+from codeagent_lsp.config import NetworkSettings, Settings
+from codeagent_lsp.errors import ModelError, ModelRejected, SettingError, ToolFailed
+from codeagent_lsp.llm.factory import Surroundings, open_model
 from codeagent_lsp.llm.model import Model
+from codeagent_lsp.network import check, described
+from codeagent_lsp.policy_file import PolicyFile, changeable, read_policy
+from codeagent_lsp.settings_layers import fixed_by, refusal
 from codeagent_lsp.shadow.control_group import parent_group
 from codeagent_lsp.shadow.probe import Isolator
 from codeagent_lsp.state import state_root
@@ -44,6 +47,8 @@ async def diagnose(settings: Settings, state: Path, language: str) -> list[Check
     """Run all checks and return their results, in the order a user should read them."""
     return [
         Check("version", "ok", f"codeagent-lsp {__version__}, Python {platform.python_version()}"),
+        *_policy(read_policy(), language),
+        await asyncio.to_thread(_network, settings.network, language),
         await _model(settings, state, language),
         await (_container if settings.shell.container_image else _on_this_machine)(settings, language),
         _program("ripgrep", "rg", "doctor.ripgrep", language),
@@ -53,10 +58,38 @@ async def diagnose(settings: Settings, state: Path, language: str) -> list[Check
     ]
 
 
+def _policy(policy: PolicyFile, language: str) -> list[Check]:
+    """Return what the policy fixes, and one check for each thing that is wrong with it."""
+    if policy.path is None:
+        return [Check("policy", "ok", text("doctor.policy.none", language))]
+    if policy.problem is not None:
+        return [Check("policy", "failed", policy.problem.localized(language))]
+    fixed, problems = fixed_by(policy)
+    key = "doctor.policy.fixes" if fixed else "doctor.policy.nothing"
+    detail = text(key, language, path=policy.path, keys=", ".join(sorted(fixed)))
+    loose = changeable(policy.path)
+    advice = text("doctor.policy.writable", language) if loose else ""
+    shown = Check("policy", "warning" if loose else "ok", detail, advice)
+    return [shown, *(Check("policy", "failed", problem.localized(language)) for problem in problems)]
+
+
+def _network(network: NetworkSettings, language: str) -> Check:
+    """Check that the files of certificates can be read; what a server thinks of them is the model's check."""
+    try:
+        check(network)
+    except SettingError as error:
+        return Check("network", "failed", error.localized(language))
+    told = described(network)
+    key = "doctor.network.more" if told else "doctor.network.system"
+    return Check("network", "ok", text(key, language, settings=told))
+
+
 async def _model(settings: Settings, state: Path, language: str) -> Check:
     try:
         async with asyncio.timeout(MODEL_SECONDS):
-            model = await open_model(settings.model, state_root())
+            if (refused := refusal(read_policy())) is not None:
+                raise ModelRejected(refused.key, **refused.values)
+            model = await open_model(settings.model, state_root(), around=Surroundings(network=settings.network))
     except ModelError as error:
         return Check("model", "failed", error.localized(language), text("doctor.model", language))
     except TimeoutError:

@@ -67,8 +67,16 @@ def public_dict(settings: Settings) -> dict[str, Any]:
     return {
         setting.key: "***" if setting.metadata["secret"] and value else value
         for setting in catalogue()
-        for value in [_get(settings, setting.path)]
+        for value in [value_of(settings, setting)]
     }
+
+
+def value_of(settings: Settings, setting: Setting) -> Any:
+    """Return the value of one setting."""
+    found: Any = settings
+    for name in setting.path:
+        found = getattr(found, name)
+    return found
 
 
 def allowed(setting: Setting) -> str:
@@ -78,6 +86,11 @@ def allowed(setting: Setting) -> str:
     if low is not None and high is not None:
         return f"{words} ({low:g} … {high:g})"
     return f"{words} (≥ {low:g})" if low is not None else words
+
+
+def is_table(option: Any) -> bool:
+    """Return whether a type is that of texts by name."""
+    return typing.get_origin(option) is Mapping and typing.get_args(option) == (str, str)
 
 
 def _walk(cls: type, keys: tuple[str, ...], path: tuple[str, ...]) -> Iterator[Setting]:
@@ -107,11 +120,7 @@ def _type_words(setting: Setting) -> Iterator[str]:
             yield from typing.get_args(option)
         elif typing.get_origin(option) is tuple:
             yield "list of texts"
+        elif is_table(option):
+            yield "object of texts"
         else:
             yield names.get(option, "object")
-
-
-def _get(settings: Any, path: tuple[str, ...]) -> Any:
-    for name in path:
-        settings = getattr(settings, name)
-    return settings

@@ -1,7 +1,8 @@
-"""Merging of settings from layers: plain mappings from the environment, the client and the command line.
+"""Merging of settings from layers: plain mappings from the environment, the client, the command line, and the policy.
 
-A bad value never stops the program, it is reported and ignored. Not here: which settings there are
-(`settings_catalogue.py`), reading the layers from the client and the command line (`server/settings.py`, `cli.py`).
+A bad value never stops the program, it is reported and ignored; only a policy that cannot be followed does. Not here:
+which settings there are (`settings_catalogue.py`), reading the layers from the client and the command line
+(`server/settings.py`, `cli.py`), reading the policy (`policy_file.py`).
 """
 
 from __future__ import annotations
@@ -14,15 +15,62 @@ from typing import Any, Literal
 
 from codeagent_lsp.config import Settings
 from codeagent_lsp.errors import SettingError
-from codeagent_lsp.settings_catalogue import OTHER_KEYS, Setting, allowed, catalogue
+from codeagent_lsp.policy_file import PolicyFile
+from codeagent_lsp.settings_catalogue import OTHER_KEYS, Setting, allowed, catalogue, is_table, value_of
+
+NO_POLICY = PolicyFile()
 
 
-def load(*layers: Mapping[str, Any]) -> tuple[Settings, list[SettingError]]:
+def load(*layers: Mapping[str, Any], policy: PolicyFile = NO_POLICY) -> tuple[Settings, list[SettingError]]:
     """Return the defaults with each layer merged over them, later ones winning, and the problems found.
 
     A layer has the shape of the section: nested by the dots of the keys, or flat with dotted keys. Other spellings
-    (`settings_catalogue.OTHER_KEYS`) are understood, but do not override a key of ours in the same layer.
+    (`settings_catalogue.OTHER_KEYS`) are understood, but do not override a key of ours in the same layer. The policy is
+    above all layers; with one that cannot be followed, no layer counts.
     """
+    if (refused := refusal(policy)) is not None:
+        return Settings(), [refused]
+    settings, problems = _merged(layers)
+    fixed, unknown = fixed_by(policy)
+    for setting in catalogue():
+        if setting.key not in fixed:
+            continue
+        below, value = value_of(settings, setting), fixed[setting.key]
+        settings = typing.cast(Settings, _set(settings, setting.path, value))
+        if below not in (setting.default, value):
+            problems.append(SettingError("policy.fixed", key=f"codeagent.{setting.key}", path=policy.path))
+    return settings, [*problems, *unknown]
+
+
+def refusal(policy: PolicyFile) -> SettingError | None:
+    """Return why nothing may run: a policy that cannot be read, or a value in it that is not allowed; None if none."""
+    if policy.problem is not None:
+        return policy.problem
+    bad = [problem for problem in fixed_by(policy)[1] if problem.key == "policy.bad"]
+    return bad[0] if bad else None
+
+
+def fixed_by(policy: PolicyFile) -> tuple[dict[str, Any], list[SettingError]]:
+    """Return the values that a policy fixes, by key, and its problems; None in it fixes the default."""
+    known = {setting.key: setting for setting in catalogue()}
+    fixed: dict[str, Any] = {}
+    problems: list[SettingError] = []
+    for key, value in _spelt(_flatten(policy.values, known)).items():
+        setting = known.get(key)
+        if setting is None:
+            problems.append(SettingError("policy.unknown", key=key, path=policy.path))
+            continue
+        try:
+            fixed[key] = setting.default if value is None else _coerce(setting, value)
+        except ValueError:
+            shown = "***" if setting.metadata["secret"] else repr(value)[:80]
+            problems.append(
+                SettingError("policy.bad", key=key, path=policy.path, value=shown, allowed=allowed(setting))
+            )
+    return fixed, problems
+
+
+def _merged(layers: Iterable[Mapping[str, Any]]) -> tuple[Settings, list[SettingError]]:
     settings = Settings()
     problems: list[SettingError] = []
     known = {setting.key: setting for setting in catalogue()}
@@ -119,7 +167,13 @@ def _match(option: Any, value: Any) -> Any:
     if typing.get_origin(option) is tuple:
         fits = isinstance(value, list | tuple) and all(isinstance(item, str) for item in value)
         return tuple(value) if fits else None
-    return dict(value) if isinstance(value, Mapping) else None
+    if not isinstance(value, Mapping) or (is_table(option) and not _holds_texts(value)):
+        return None
+    return dict(value)
+
+
+def _holds_texts(value: Mapping[Any, Any]) -> bool:
+    return all(isinstance(word, str) for pair in value.items() for word in pair)
 
 
 def _bounded(setting: Setting, value: Any) -> Any:

@@ -18,6 +18,104 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
         "Setting {key} does not exist; it is ignored. `codeagent-lsp schema settings` lists all.",
         "设置 {key} 不存在，已忽略。运行 `codeagent-lsp schema settings` 查看全部设置。",
     ),
+    "policy.unreadable": (
+        "The policy {path} cannot be followed: {reason}. Nothing runs until it is repaired or removed; "
+        "ask who looks after this machine.",
+        "无法遵循策略文件 {path}：{reason}。在它被修复或移除之前不会运行任何任务；请联系本机的管理员。",
+    ),
+    "policy.bad": (
+        "The policy {path} sets {key} to {value}, which is not allowed. Allowed: {allowed}. "
+        "Nothing runs until it is repaired; ask who looks after this machine.",
+        "策略文件 {path} 将 {key} 设为不允许的值 {value}。允许：{allowed}。"
+        "在它被修复之前不会运行任何任务；请联系本机的管理员。",
+    ),
+    "policy.unknown": (
+        "The policy {path} names {key}, which is no setting; it has no effect. Check how it is spelt.",
+        "策略文件 {path} 中的 {key} 不是任何设置，不起作用。请检查拼写。",
+    ),
+    "policy.fixed": (
+        "{key} is fixed by the policy {path} and stays as it is. Only who looks after this machine can change it.",
+        "{key} 由策略文件 {path} 固定，保持不变。只有本机的管理员可以更改。",
+    ),
+    # --- the network
+    "network.unreadable": (
+        "{key}: {path} cannot be read: {reason}. Give the path of a file in PEM form.",
+        "{key}：无法读取 {path}：{reason}。请填写 PEM 格式文件的路径。",
+    ),
+    "network.ca_file.unusable": (
+        "network.caFile: {path} holds no certificate in PEM form ({reason}). Give a file with `BEGIN CERTIFICATE`.",
+        "network.caFile：{path} 中没有 PEM 格式的证书（{reason}）。请填写含 `BEGIN CERTIFICATE` 的文件。",
+    ),
+    "network.client_cert.unusable": (
+        "network.clientCert: {path} does not hold a certificate and its key, both in PEM form and without a password "
+        "({reason}). Put both into this one file.",
+        "network.clientCert：{path} 中没有无密码的 PEM 格式证书及其私钥（{reason}）。请将两者放入同一个文件。",
+    ),
+    "network.client_cert.wanted": (
+        "{url} demands a client certificate. Set network.clientCert to a file with the certificate and its key.",
+        "{url} 要求客户端证书。请将 network.clientCert 设为含证书及其私钥的文件。",
+    ),
+    "network.client_cert.refused": (
+        "{url} does not accept the client certificate. Check network.clientCert: is it meant for this server, and "
+        "still valid?",
+        "{url} 不接受该客户端证书。请检查 network.clientCert：它是否用于此服务器，是否仍然有效？",
+    ),
+    "network.certificate.unknown": (
+        "The certificate of {url} is from an unknown authority (subject {subject}; issuer {issuer}). If you trust it, "
+        "set network.caFile to a file with the authority's certificate.",
+        "{url} 的证书由未知机构签发（主体 {subject}；签发者 {issuer}）。"
+        "如果信任该机构，请将 network.caFile 设为含其证书的文件。",
+    ),
+    "network.certificate.self_signed": (
+        "The certificate of {url} is self-signed (subject {subject}). If you trust it, set network.caFile to a file "
+        "with this certificate.",
+        "{url} 的证书是自签名的（主体 {subject}）。如果信任它，请将 network.caFile 设为含此证书的文件。",
+    ),
+    "network.certificate.expired": (
+        "The certificate of {url} has expired on {until} (subject {subject}; issuer {issuer}). It must be renewed on "
+        "the server; also check the clock of this machine. network.caFile does not help here.",
+        "{url} 的证书已于 {until} 过期（主体 {subject}；签发者 {issuer}）。"
+        "须在服务器上更新；也请检查本机的时钟。设置 network.caFile 无济于事。",
+    ),
+    "network.certificate.early": (
+        "The certificate of {url} is not valid yet (subject {subject}; issuer {issuer}). Check the clock of this "
+        "machine.",
+        "{url} 的证书尚未生效（主体 {subject}；签发者 {issuer}）。请检查本机的时钟。",
+    ),
+    "network.certificate.host": (
+        "The certificate of {url} is for another host: {reason} (subject {subject}; issuer {issuer}). Use the name in "
+        "the certificate in the address; network.caFile does not help here.",
+        "{url} 的证书属于另一台主机：{reason}（主体 {subject}；签发者 {issuer}）。"
+        "请在地址中使用证书里的名称；设置 network.caFile 无济于事。",
+    ),
+    "network.certificate.other": (
+        "The certificate of {url} is not accepted: {reason} (subject {subject}; issuer {issuer}). If you trust its "
+        "authority, set network.caFile to a file with the authority's certificate.",
+        "{url} 的证书未被接受：{reason}（主体 {subject}；签发者 {issuer}）。"
+        "如果信任其签发机构，请将 network.caFile 设为含该机构证书的文件。",
+    ),
+    "network.proxy.bad": (
+        "The proxy {proxy} cannot be used. Set network.proxy (or the variable in the environment) to a URL that begins "
+        "with one of: {schemes}. For socks5 the Python package `socksio` is needed.",
+        "无法使用代理 {proxy}。请将 network.proxy（或相应的环境变量）设为以下列之一开头的 URL：{schemes}。"
+        "socks5 需要 Python 包 `socksio`。",
+    ),
+    "network.proxy.login": (
+        "The proxy {proxy} wants a user and a password for {url}, and those that it got are wrong or missing. Set "
+        "network.proxy to http://USER:PASSWORD@HOST:PORT.",
+        "代理 {proxy} 要求提供访问 {url} 的用户名和密码，当前的缺失或错误。"
+        "请将 network.proxy 设为 http://用户:密码@主机:端口。",
+    ),
+    "network.proxy.refused": (
+        "The proxy {proxy} gives no connection to {url}: {reason}. Ask who looks after the proxy, or name the host in "
+        "the variable NO_PROXY.",
+        "代理 {proxy} 未能连接 {url}：{reason}。请联系代理的管理员，或将该主机写入环境变量 NO_PROXY。",
+    ),
+    "network.proxy.unreachable": (
+        "The proxy {proxy}, over which {url} is reached, does not answer. Check network.proxy, or the variables of the "
+        "environment.",
+        "用于访问 {url} 的代理 {proxy} 没有应答。请检查 network.proxy 或相应的环境变量。",
+    ),
     # --- records
     "trace.none": (
         "There is nothing recorded for this folder. Runs are recorded unless trace.enabled is false.",
@@ -520,6 +618,15 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
         "Start a model server and set model.baseUrl, or run `codeagent-lsp model pull` for the embedded model.",
         "启动模型服务器并设置 model.baseUrl，或运行 `codeagent-lsp model pull` 获取内置模型。",
     ),
+    "doctor.network.system": ("certificates of the system", "使用系统证书"),
+    "doctor.network.more": ("certificates of the system; {settings}", "使用系统证书；{settings}"),
+    "doctor.policy.none": ("none", "无"),
+    "doctor.policy.fixes": ("{path} fixes {keys}", "{path} 固定了 {keys}"),
+    "doctor.policy.nothing": ("{path} fixes nothing", "{path} 未固定任何设置"),
+    "doctor.policy.writable": (
+        "Others than the superuser can change this file or its folder: make root own both, and only root write them.",
+        "超级用户以外的人可以更改此文件或其所在文件夹：请将二者的所有者设为 root，并只允许 root 写入。",
+    ),
     "doctor.model_slow": ("The model did not answer in time", "模型未及时响应"),
     "doctor.commands.complete": (
         "commands run in a private view of the workspace, without network; your files stay as they are",
@@ -599,6 +706,10 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
     "model.reset": (
         "The model server {url} broke the connection: {reason}. Look at its log, then try again.",
         "模型服务器 {url} 中断了连接：{reason}。请查看它的日志后重试。",
+    ),
+    "model.bad_header": (
+        "model.headers: {name} cannot be sent. Names are letters, digits and hyphens; values are one line of ASCII.",
+        "model.headers：无法发送 {name}。名称只能含字母、数字和连字符；值只能是一行 ASCII 文本。",
     ),
     "model.bad_url": (
         "model.baseUrl {url} cannot be used: {reason}. Give an address such as http://127.0.0.1:8080/v1.",

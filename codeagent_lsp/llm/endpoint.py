@@ -6,22 +6,31 @@ Not here: the protocols (`providers/openai.py`, `providers/llamacpp.py`) and err
 from __future__ import annotations
 
 import ipaddress
+import logging
 import re
+import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from urllib.parse import SplitResult, urlsplit
 
 import httpx
 
-from codeagent_lsp.errors import ModelRejected, ModelUnreachable
+from codeagent_lsp.config import NetworkSettings
+from codeagent_lsp.errors import ModelRejected, ModelUnreachable, SettingError
+from codeagent_lsp.network import PROXY_SCHEMES, is_loopback, secrets_of, shown, way_to
 
 CONNECT_SECONDS = 10.0
 SILENCE_SECONDS = 60.0
 KEEP_SECONDS = 600.0
 """How long an idle connection is kept for the next call, which may come after a long command."""
 
+TROUBLE = (httpx.HTTPError, httpx.StreamError, httpx.InvalidURL, ssl.SSLError)
+"""What a request can end with: httpx 0.28 passes on a TLS alert after the handshake as it is."""
+
 _NO_USER = "a user name or password does not belong there, use model.apiKey"
 _ENDINGS = ("/chat/completions", "/completions", "/models", "/messages", "/responses")
+_LEAST_SECRET = 4  # characters; shorter values are in every text
 
 
 @dataclass(frozen=True)
@@ -37,14 +46,17 @@ class TimeLimits:
 class Endpoint:
     """The address of a server: `root` for llama.cpp's own paths, `api` for the OpenAI-compatible part below it.
 
+    `extra` are headers and `query` parameters that the user adds to every request, `network` is how it is reached;
     `key_header` is the header of the key: with '' it is sent as a bearer token.
     """
 
     root: str
     api: str
     key: str = field(default="", repr=False)
-    key_header: str = ""
     extra: Mapping[str, str] = field(default_factory=dict, repr=False, hash=False)
+    query: Mapping[str, str] = field(default_factory=dict, repr=False, hash=False)
+    network: NetworkSettings = field(default_factory=NetworkSettings, repr=False)
+    key_header: str = ""
 
     @property
     def loopback(self) -> bool:
@@ -64,60 +76,78 @@ class Endpoint:
         """Return the headers of every request; no compression is requested, as streams gain nothing by it."""
         headers = {"Accept-Encoding": "identity", "User-Agent": "codeagent-lsp"}
         named = {self.key_header: self.key} if self.key_header else {"Authorization": f"Bearer {self.key}"}
-        return {**headers, **named, **self.extra} if self.key else {**headers, **self.extra}
+        return self.with_extra({**headers, **named} if self.key else headers)
+
+    def with_extra(self, headers: Mapping[str, str]) -> dict[str, str]:
+        """Return headers with those that the user adds, or sets instead of ours."""
+        theirs = {name.lower() for name in self.extra}
+        return {**{name: value for name, value in headers.items() if name.lower() not in theirs}, **self.extra}
 
     def redact(self, text: str) -> str:
-        """Return `text` without the key, in case a server echoes it."""
+        """Return `text` without key, headers, parameters and password of the proxy, in case a server echoes them."""
         clean = re.sub(r"(?i)\b(bearer|basic)\s+[^\s\"',;]+", r"\1 ***", text)
-        return clean.replace(self.key, "***") if self.key else clean
+        values = [*self.extra.values(), *self.query.values(), *secrets_of(self.network)]
+        for secret in filter(None, (self.key, *(value for value in values if len(value) >= _LEAST_SECRET))):
+            clean = clean.replace(secret, "***")
+        return clean
 
 
-def endpoint(base_url: str, key: str | None = None) -> Endpoint:
+def endpoint(
+    base_url: str,
+    key: str | None = None,
+    *,
+    headers: Mapping[str, str] | None = None,
+    query: Mapping[str, str] | None = None,
+    network: NetworkSettings | None = None,
+) -> Endpoint:
     """Parse `base_url`, with or without `/v1`, a trailing slash or a full path.
 
-    Raises ModelRejected if it is no URL.
+    Raises ModelRejected if it is no URL, or a header cannot be sent.
     """
     parts = _split(base_url.strip())
     path = parts.path.rstrip("/")
     for ending in _ENDINGS:
         path = path.removesuffix(ending)
     host = f"{parts.scheme}://{parts.netloc}"
-    if re.search(r"/v\d", path):
-        return Endpoint(host + re.sub(r"/v\d\w*$", "", path), host + path, _header_safe(key))
-    return Endpoint(host + path, f"{host}{path}/v1", _header_safe(key))
+    versioned = re.search(r"/v\d", path)
+    return Endpoint(
+        host + (re.sub(r"/v\d\w*$", "", path) if versioned else path),
+        host + path + ("" if versioned else "/v1"),
+        _header_safe(key),
+        _sendable(headers or {}),
+        dict(query or {}),
+        network or NetworkSettings(),
+    )
 
 
 def open_client(where: Endpoint, limits: TimeLimits) -> httpx.AsyncClient:
-    """Return a client that follows no redirects and, for loopback, ignores proxy settings.
+    """Return a client that follows no redirects, with the certificates and the proxy for this address.
 
-    httpx itself gets no read timeout: first token and silence are watched where the stream is read.
+    httpx itself gets no read timeout: first token and silence are watched where the stream is read. Raises
+    ModelUnreachable if a setting of the network cannot be used.
     """
+    logging.getLogger("httpx").setLevel(logging.WARNING)  # below that it logs URLs with their parameters
     try:
+        trust, proxy, proxy_trust = way_to(where.root, where.network)
         return httpx.AsyncClient(
             headers=where.headers(),
+            event_hooks={"request": [partial(_ask_with, where.query)]},  # `params` would replace a URL's own
             timeout=httpx.Timeout(None, connect=limits.connect, pool=limits.connect),
             limits=httpx.Limits(keepalive_expiry=KEEP_SECONDS),
             follow_redirects=False,
-            trust_env=not where.loopback,
-            verify=where.root.startswith("https:"),  # loading the certificates is slow, and http does not need them
+            trust_env=False,
+            verify=trust or False,
+            proxy=httpx.Proxy(proxy, ssl_context=proxy_trust) if proxy else None,
         )
-    except (ImportError, ValueError) as error:  # an unusable proxy setting in the environment
-        raise ModelUnreachable("model.unreachable", url=where.root, reason=error) from error
+    except SettingError as error:
+        raise ModelUnreachable(error.key, **error.values) from error
+    except (ImportError, ValueError) as error:  # socks without its library
+        raise ModelUnreachable("network.proxy.bad", proxy=shown(proxy), schemes=", ".join(PROXY_SCHEMES)) from error
 
 
-def shown(url: str) -> str:
-    """Return a URL without its possibly secret parts: user, password, query, fragment."""
-    return re.split(r"[?#]", re.sub(r"//.*@", "//***@", url))[0][:200]
-
-
-def is_loopback(host: str) -> bool:
-    """Return whether `host` is this machine."""
-    if host == "localhost" or host.endswith(".localhost"):
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
+async def _ask_with(query: Mapping[str, str], request: httpx.Request) -> None:
+    if query:
+        request.url = request.url.copy_merge_params(dict(query))
 
 
 def _split(url: str) -> SplitResult:
@@ -143,7 +173,14 @@ def _objection(parts: SplitResult) -> str:
         return "it names no host"
     if "@" in parts.netloc:
         return _NO_USER
-    return "it must end before ? and #" if parts.query or parts.fragment else ""
+    return "it must end before ? and #; parameters belong into model.query" if parts.query or parts.fragment else ""
+
+
+def _sendable(headers: Mapping[str, str]) -> dict[str, str]:
+    for name, value in headers.items():
+        if not re.fullmatch(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+", name) or not re.fullmatch(r"[\t -~]*", value):
+            raise ModelRejected("model.bad_header", name=repr(name)[:80])
+    return dict(headers)
 
 
 def _header_safe(key: str | None) -> str:

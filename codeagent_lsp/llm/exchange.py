@@ -15,7 +15,7 @@ import httpx
 
 from codeagent_lsp.errors import ModelError, ModelStreamBroken
 from codeagent_lsp.llm import failures, sse, wire
-from codeagent_lsp.llm.endpoint import Endpoint, TimeLimits, open_client
+from codeagent_lsp.llm.endpoint import TROUBLE, Endpoint, TimeLimits, open_client
 from codeagent_lsp.llm.sse import Clock
 
 DONE = "[DONE]"
@@ -33,21 +33,21 @@ class Exchange:
     def __init__(self, where: Endpoint, limits: TimeLimits, headers: Mapping[str, str]) -> None:
         self._where = where
         self._limits = limits
-        self._headers = {"Accept": "text/event-stream, application/json", **headers}
+        own = {"Accept": "text/event-stream, application/json", "Content-Type": "application/json"}
+        self._headers = where.with_extra({**own, **headers})
         self._lingers = False
         self._client = open_client(where, limits)
 
     @asynccontextmanager
     async def post(self, url: str, body: dict[str, Any], clock: Clock) -> AsyncGenerator[httpx.Response, None]:
         """Send a request and yield the open response, headers read. Failures up to there raise ModelError."""
-        headers = {"Content-Type": "application/json", **self._headers}
-        request = self._client.build_request("POST", url, content=wire.encode(body), headers=headers)
+        request = self._client.build_request("POST", url, content=wire.encode(body), headers=self._headers)
         try:
             async with asyncio.timeout_at(clock.deadline):
                 response = await self._client.send(request, stream=True)
         except TimeoutError as error:
             raise sse.silence(self._where, self._limits, clock) from error
-        except (httpx.HTTPError, httpx.StreamError, httpx.InvalidURL) as error:
+        except TROUBLE as error:
             raise failures.from_exception(error, self._where, self._limits) from error
         try:
             if response.status_code != 200:

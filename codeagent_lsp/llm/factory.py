@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from codeagent_lsp.config import ModelSettings
+from codeagent_lsp.config import ModelSettings, NetworkSettings
 from codeagent_lsp.errors import ModelError, ModelNotFound
 from codeagent_lsp.llm import probe, weights
 from codeagent_lsp.llm.calls.toolcalling import ToolCallingModel
@@ -34,11 +34,14 @@ _MOST_DESCRIBED = 200
 
 @dataclass(frozen=True)
 class Surroundings:
-    """What the local machine offers: ports to look at, weights, embedded engine; None for the defaults."""
+    """What the local machine offers: ports to look at, weights, embedded engine, None for the defaults; and how other
+    machines are reached.
+    """
 
     ports: Mapping[str, int] | None = None
     weights: Path | None = None
     embedded: bool | None = None
+    network: NetworkSettings = NetworkSettings()
 
 
 async def open_model(settings: ModelSettings, state_dir: Path, *, around: Surroundings | None = None) -> Model:
@@ -85,9 +88,8 @@ def _home(settings: ModelSettings) -> str:
 async def _surveys(settings: ModelSettings, around: Surroundings) -> list[Survey]:
     """Return what the settings' server says, or else all servers on this machine; none of those that do not answer."""
     home = _home(settings)
-    places = (
-        [_endpoint(settings, home)] if home else [each.where for each in await discovery.find_servers(around.ports)]
-    )
+    found = [] if home else await discovery.find_servers(around.ports)
+    places = [_endpoint(settings, home, around)] if home else [each.where for each in found]
     limits = _limits(settings, quick=True)
     asked = (survey(where, settings.provider, limits) for where in places)
     answers = await asyncio.gather(*asked, return_exceptions=True)
@@ -106,13 +108,14 @@ async def _backend(settings: ModelSettings, around: Surroundings, state_dir: Pat
     home = _home(settings)
     if not home:
         return await _discovered(settings, around, state_dir)
-    return await _server(settings, _endpoint(settings, home), state_dir)
+    return await _server(settings, _endpoint(settings, home, around), state_dir)
 
 
-def _endpoint(settings: ModelSettings, url: str) -> Endpoint:
+def _endpoint(settings: ModelSettings, url: str, around: Surroundings) -> Endpoint:
     """Return the address with the key of the settings, or the one that the environment has for a vendor's own."""
     kind = KINDS.get(kind_of(url))
-    return endpoint(url, settings.api_key or (os.environ.get(kind.key) if kind and kind.key else None))
+    key = settings.api_key or (os.environ.get(kind.key) if kind and kind.key else None)
+    return endpoint(url, key, headers=settings.headers, query=settings.query, network=around.network)
 
 
 async def _discovered(settings: ModelSettings, around: Surroundings, state_dir: Path) -> Model:

@@ -29,8 +29,9 @@ from codeagent_lsp.errors import (
     ModelTimeout,
     ModelUnreachable,
 )
-from codeagent_lsp.llm.endpoint import Endpoint, TimeLimits, shown
+from codeagent_lsp.llm.endpoint import Endpoint, TimeLimits
 from codeagent_lsp.llm.learned_facts import window_in
+from codeagent_lsp.network import PROXY_LOGIN, client_refused, proxy_refused, refusal, shown
 
 LONGEST_REASON = 300
 BODY_LIMIT = 64 * 1024
@@ -53,6 +54,8 @@ def from_exception(error: Exception, where: Endpoint, limits: TimeLimits, *, sta
     """Return the typed error for an exception of httpx; `started` when the response had begun."""
     url, reason = where.root, _short(where.redact(str(error))) or type(error).__name__
     chain = list(_chain(error))
+    if (known := refusal(error, url, where.network)) is not None:
+        return ModelUnreachable(known.key, **known.values)
     if isinstance(error, httpx.ConnectTimeout | httpx.PoolTimeout):
         return ModelTimeout("model.timeout_connect", url=url, seconds=f"{limits.connect:g}")
     if any(isinstance(link, ssl.SSLError) for link in chain):
@@ -83,6 +86,9 @@ def from_response(status: int, headers: Mapping[str, str], body: bytes, where: E
         return ContextOverflow("model.overflow", stated=window_in(body.decode("utf-8", "replace")), reason=reason)
     if status >= 500 and _SERVER_PARSE.search(reason):
         return ModelReplyInvalid("model.server_parse", url=url, reason=reason)
+    known = proxy_refused(url, where.network) if status == PROXY_LOGIN else client_refused(url, status, reason)
+    if known is not None:
+        return ModelUnreachable(known.key, **known.values)
     if status in (401, 403) or (status == 400 and _GOOGLE_BAD_KEY.search(body)):
         return ModelRejected("model.unauthorized", url=url, status=status, reason=reason)
     if status == 404:

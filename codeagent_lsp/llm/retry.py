@@ -22,11 +22,13 @@ from codeagent_lsp.errors import (
     ModelUnreachable,
 )
 from codeagent_lsp.llm.model import Reply, StreamItem
+from codeagent_lsp.network import PROXY_AWAY
 
 ReplySource = Callable[[], AsyncGenerator[StreamItem, None]]
 Sleep = Callable[[float], Awaitable[None]]
 
-_PERMANENT = ("model.dns", "model.tls", "model.stream_garbled")
+_PERMANENT = ("model.dns", "model.tls", "model.stream_garbled", "network.")
+"""Beginnings of the keys of failures that stay: a name, a certificate, a setting of the network."""
 
 
 @dataclass(frozen=True)
@@ -107,8 +109,9 @@ class _Waits:
         if isinstance(error, ModelBusy):
             self._refuse_too_long(error)
             return True
-        passing = isinstance(error, ModelUnreachable | ModelStreamBroken | ModelTimeout)
-        return passing and getattr(error, "key", "") not in _PERMANENT
+        if not isinstance(error, ModelUnreachable | ModelStreamBroken | ModelTimeout):
+            return False
+        return error.key == PROXY_AWAY or not error.key.startswith(_PERMANENT)
 
     def wait(self, state: RetryCallState) -> float:
         """Return the seconds before the next attempt."""

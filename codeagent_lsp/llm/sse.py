@@ -16,7 +16,7 @@ from httpx_sse import EventSource, ServerSentEvent
 
 from codeagent_lsp.errors import ModelReplyInvalid, ModelStreamBroken, ModelTimeout
 from codeagent_lsp.llm import failures
-from codeagent_lsp.llm.endpoint import Endpoint, TimeLimits
+from codeagent_lsp.llm.endpoint import TROUBLE, Endpoint, TimeLimits
 
 LINE_LIMIT = 2 * 1024 * 1024
 TOTAL_LIMIT = 64 * 1024 * 1024
@@ -78,7 +78,7 @@ async def read_body(response: httpx.Response, where: Endpoint, limits: TimeLimit
                 body += chunk
                 if len(body) > limit:
                     break
-    except (TimeoutError, httpx.HTTPError):
+    except (TimeoutError, *TROUBLE):
         pass  # the status matters here; the message is optional
     return bytes(body[:limit])
 
@@ -101,7 +101,7 @@ async def _bounded_bytes(
                 chunk = await anext(chunks, None)
         except TimeoutError as error:
             raise silence(where, limits, clock) from error
-        except (httpx.HTTPError, httpx.StreamError) as error:
+        except TROUBLE as error:
             raise failures.from_exception(error, where, limits, started=True) from error
         if chunk is None:
             yield b"\n\n"  # a last event without its empty line is still an event

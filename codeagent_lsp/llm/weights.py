@@ -21,11 +21,13 @@ from pathlib import Path
 
 import platformdirs
 
+from codeagent_lsp.config import NetworkSettings
 from codeagent_lsp.errors import ModelError, ModelNotFound, ModelUnreachable
 from codeagent_lsp.llm import download
 from codeagent_lsp.llm.download import Report, WeightsSource
 from codeagent_lsp.llm.providers import embedded_server
 from codeagent_lsp.llm.providers.embedded import CONTEXT_WINDOW, engine_installed
+from codeagent_lsp.network import DEFAULTS
 
 
 @dataclass(frozen=True)
@@ -68,7 +70,8 @@ def pull(
     report: Report = lambda done, total: None,
     *,
     weights: Weights = CODER,
-    sources: tuple[WeightsSource, ...] = download.SOURCES,
+    sources: tuple[WeightsSource, ...] | None = None,
+    network: NetworkSettings = DEFAULTS,
     cancelled: Callable[[], bool] = lambda: False,
 ) -> Path:
     """Download the weights into the folder `destination` and return their path.
@@ -83,7 +86,7 @@ def pull(
         return path
     _prepare(folder, weights.size)
     with _lock(folder / f"{weights.name}.lock"):
-        return _from_sources(path, weights, sources, report, cancelled)
+        return _from_sources(path, weights, sources or download.sources(network), report, cancelled)
 
 
 def serve(port: int, key: str) -> None:

@@ -19,7 +19,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from codeagent_lsp.errors import UsageError
-from codeagent_lsp.settings_layers import environment_layer, load
+from codeagent_lsp.policy_file import read_policy
+from codeagent_lsp.settings_layers import environment_layer, load, refusal
 from codeagent_lsp.texts import text
 
 if TYPE_CHECKING:  # the library is heavy, and may be missing
@@ -62,7 +63,10 @@ async def _served(folder: str, http: Address | None, ws: Address | None, languag
     from codeagent_lsp.mcp_server.serving import make_server  # late: heavy
     from codeagent_lsp.mcp_server.transports import over_http, over_stdio, over_websocket  # late: heavy
 
-    settings, problems = load(environment_layer())
+    policy = read_policy()
+    if (refused := refusal(policy)) is not None:
+        raise UsageError(refused.key, **refused.values)
+    settings, problems = load(environment_layer(), policy=policy)
     for problem in problems:
         sys.stderr.write(f"{problem.localized(language)}\n")
     sandbox = Sandbox(folder, sandbox_settings(settings))

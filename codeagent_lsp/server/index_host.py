@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from codeagent_lsp.index.host import IndexHost
 from codeagent_lsp.server.front import Front
-from codeagent_lsp.server.index_meaning import key_for, meaning
+from codeagent_lsp.server.index_meaning import access_for, meaning
 from codeagent_lsp.server.index_progress import IndexProgress
 from codeagent_lsp.server.watched_files import watch
 
@@ -28,8 +28,8 @@ def index_host(front: Front, tell: Callable[[str], None]) -> IndexHost:
 
     def vectors(store: Store, folders: Folders) -> VectorSearch | None:
         settings = front.settings()
-        key = key_for(settings.index.embeddings_base_url, settings.model)
-        return meaning(settings.index, store, folders, front.language(), tell, key)
+        access = access_for(settings.index.embeddings_base_url, settings.model, settings.network)
+        return meaning(settings.index, store, folders, front.language(), tell, access)
 
     progress = IndexProgress(front.client)
     host = IndexHost(front.folders, lambda: front.settings().index, progress.observe, watched, vectors)

@@ -6,10 +6,12 @@ from their server (`llm/embeddings.py`).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from codeagent_lsp.config import NetworkSettings
 from codeagent_lsp.errors import ModelError
 from codeagent_lsp.texts import text
 
@@ -25,16 +27,32 @@ Note = Callable[[str], None]
 """A function that shows the user a sentence."""
 
 
-def key_for(url: str | None, model: ModelSettings) -> str | None:
-    """Return the API key of the model's server, if the embeddings come from the same origin; None otherwise."""
-    return model.api_key if url and model.base_url and _origin(url) == _origin(model.base_url) else None
+@dataclass(frozen=True, slots=True)
+class Access:
+    """What requests to a server carry, and how it is reached."""
+
+    key: str | None = field(default=None, repr=False)
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    query: Mapping[str, str] = field(default_factory=dict, repr=False)
+    network: NetworkSettings = NetworkSettings()
+
+
+def access_for(url: str | None, model: ModelSettings, network: NetworkSettings) -> Access:
+    """Return the access to the embeddings server: the model's, if it has the same origin."""
+    if url and model.base_url and _origin(url) == _origin(model.base_url):
+        return Access(model.api_key, model.headers, model.query, network)
+    return Access(network=network)
 
 
 def meaning(
-    settings: IndexSettings, store: Store, folders: Folders, language: str, note: Note, key: str | None = None
+    settings: IndexSettings,
+    store: Store,
+    folders: Folders,
+    language: str,
+    note: Note,
+    access: Access = Access(),
 ) -> VectorSearch | None:
-    """Return the semantic search that the settings ask for; None for none. `key` is the API key of the embeddings
-    server.
+    """Return the semantic search that the settings ask for; None for none. `access` is that to the embeddings server.
 
     `note` gets, in the user's language, the reason when it does not work, from any thread. Blocks: call it in a thread.
     """
@@ -51,7 +69,9 @@ def meaning(
             note(text("index.semantic_missing", language))
         return None
     try:
-        embedder = Embedder(endpoint(url, key))
+        embedder = Embedder(
+            endpoint(url, access.key, headers=access.headers, query=access.query, network=access.network)
+        )
     except ModelError as error:
         note(text("index.semantic_failed", language, reason=error.localized(language)))
         return None

@@ -63,4 +63,5 @@ def mcp_servers(
         tell,
         lambda: front.settings().tools.disabled,
         McpLogins(front.client, inbox, redactor, partial(open_keyring, ":".join(front.folders()))),
+        lambda: front.settings().network,
     )

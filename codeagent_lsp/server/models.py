@@ -10,11 +10,14 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from codeagent_lsp.agent.forms.proof import Proof, ProofStore
-from codeagent_lsp.config import ModelSettings
+from codeagent_lsp.config import ModelSettings, NetworkSettings
+from codeagent_lsp.errors import ModelRejected
 from codeagent_lsp.llm.model import Model
 
 if TYPE_CHECKING:
     from codeagent_lsp.server.settings import SettingsLink
+
+Wanted = tuple[ModelSettings, NetworkSettings]
 
 
 class Models:
@@ -25,33 +28,40 @@ class Models:
         self._state = state
         self._lock = asyncio.Lock()
         self._model: Model | None = None
-        self._opened_with: ModelSettings | None = None
-        self._named: dict[str, tuple[ModelSettings, Model]] = {}
+        self._opened_with: Wanted | None = None
+        self._named: dict[str, tuple[Wanted, Model]] = {}
 
     async def open(self) -> Model:
         """Return the model of the settings."""
         async with self._lock:
-            wanted = self._link.settings.model
+            wanted = self._wanted()
             if self._model is None or self._opened_with != wanted:
                 await self._drop()
-                self._model = await (await _factory()).open_model(wanted, self._state)
+                self._model = await self._open(wanted)
                 self._opened_with = wanted
             return self._model
 
     async def open_named(self, name: str) -> Model:
         """Return another model, kept until the settings change: a name at the same server, `NAME@URL`, `embedded`."""
         async with self._lock:
-            wanted = named(self._link.settings.model, name)
+            model, network = self._wanted()
+            wanted = named(model, name), network
+            for key, changed in (("model.name", wanted[0].name), ("model.baseUrl", wanted[0].base_url)):
+                theirs = model.name if key == "model.name" else model.base_url
+                if changed != theirs and (fixed := self._link.fixed(key)) is not None:
+                    raise ModelRejected(fixed.key, **fixed.values)
             known = self._named.get(name)
             if known is None or known[0] != wanted:
                 if known is not None:
                     await known[1].close()
-                self._named[name] = known = wanted, await (await _factory()).open_model(wanted, self._state)
+                self._named[name] = known = wanted, await self._open(wanted)
             return known[1]
 
     async def names(self) -> list[str]:
         """Return the names of the models that the endpoint offers."""
-        names: list[str] = await (await _factory()).list_models(self._link.settings.model)
+        model, network = self._wanted()
+        factory = await _factory()
+        names: list[str] = await factory.list_models(model, around=factory.Surroundings(network=network))
         return names
 
     async def details(self) -> list[dict[str, Any]]:
@@ -72,6 +82,19 @@ class Models:
             while self._named:
                 await self._named.popitem()[1][1].close()
 
+    def _wanted(self) -> Wanted:
+        """Return the settings of the model and its way. ModelRejected if the policy cannot be followed."""
+        settings = self._link.settings
+        if (refused := self._link.refusal) is not None:
+            raise ModelRejected(refused.key, **refused.values)
+        return settings.model, settings.network
+
+    async def _open(self, wanted: Wanted) -> Model:
+        factory = await _factory()
+        around = factory.Surroundings(network=wanted[1])
+        model: Model = await factory.open_model(wanted[0], self._state, around=around)
+        return model
+
     async def _drop(self) -> None:
         model, self._model = self._model, None
         if model is not None:
@@ -79,13 +102,15 @@ class Models:
 
 
 def named(settings: ModelSettings, name: str) -> ModelSettings:
-    """Return the settings of another model. At another server our key is not sent: it has its own, or none."""
+    """Return the settings of another model. To another server neither key, headers nor query are
+    sent: it has a key of its own, or none."""
     if name == "embedded":
         return replace(settings, provider="embedded", base_url=None, name=None)
     name, _, url = name.partition("@http")
     if not url:
         return replace(settings, name=name)
-    return replace(settings, provider="auto", base_url=f"http{url}", name=name, api_key=None)
+    elsewhere = replace(settings, provider="auto", base_url=f"http{url}", name=name, api_key=None)
+    return replace(elsewhere, headers={}, query={})
 
 
 def _forms(proof: Proof | None) -> dict[str, Any] | None:

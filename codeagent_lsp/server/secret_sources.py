@@ -9,11 +9,14 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from codeagent_lsp.network import secrets_of
 from codeagent_lsp.server.front import Front
 from codeagent_lsp.session.redaction.redactor import OpenRecords, Redactor
-from codeagent_lsp.tools.mcp.settings import secrets_in
+from codeagent_lsp.shadow.environment import is_secret
+from codeagent_lsp.tools.mcp.settings import LEAST_SECRET, secrets_in
 
 if TYPE_CHECKING:
+    from codeagent_lsp.config import ModelSettings
     from codeagent_lsp.records.sanitizer import Sanitizer
 
 
@@ -43,7 +46,16 @@ def sanitizer_for(front: Front, redactor: Redactor) -> Sanitizer:
 
 
 def secret_settings(front: Front) -> list[str]:
-    """Return the secrets in the current settings: keys of the model, of the web search, of MCP servers."""
+    """Return the secrets in the current settings: of the model, of the web search, of MCP servers, of the proxy."""
     settings = front.settings()
-    keys = filter(None, (settings.model.api_key, settings.web.search_api_key))
-    return [*keys, *secrets_in(settings.mcp.servers, os.environ)]
+    keys = filter(None, (settings.model.api_key, settings.web.search_api_key, *added_secrets(settings.model)))
+    return [*keys, *secrets_of(settings.network), *secrets_in(settings.mcp.servers, os.environ)]
+
+
+def added_secrets(model: ModelSettings) -> list[str]:
+    """Return the values of headers, whole and after a scheme such as `Bearer`, and of parameters that look secret: a
+    version of an API must not be masked wherever it is written.
+    """
+    headers = [part for value in model.headers.values() for part in (value, value.rpartition(" ")[2])]
+    query = [value for name, value in model.query.items() if is_secret(name, value)]
+    return [value for value in (*headers, *query) if len(value) >= LEAST_SECRET]

@@ -16,6 +16,7 @@ from codeagent_lsp.protocol import SECTION
 
 if TYPE_CHECKING:
     from codeagent_lsp.config import Settings
+    from codeagent_lsp.policy_file import PolicyFile
     from codeagent_lsp.server.server import CodeAgentServer
 
 CONFIGURATION_SECONDS = 5.0
@@ -38,6 +39,7 @@ class SettingsLink:
         self._pulled: Mapping[str, Any] = {}
         self._pushed: Mapping[str, Any] = {}
         self._chosen: dict[str, Any] = {}
+        self._policy: PolicyFile | None = None
         self._told: set[str] = set()
         self._settings: Settings | None = None
 
@@ -72,16 +74,46 @@ class SettingsLink:
             self._merge()
 
     def choose(self, key: str, value: Any) -> None:
-        """Set a value that the user chose by a command; it holds until the server ends."""
+        """Set a value that the user chose by a command; it holds until the server ends. SettingError if the policy has
+        another.
+        """
+        if (fixed := self.fixed(key, value)) is not None:
+            raise fixed
         self._chosen[key] = value
         self._merge()
 
-    def _merge(self) -> Settings:
+    @property
+    def refusal(self) -> SettingError | None:
+        """Return why nothing may run; None if the policy, if there is one, can be followed."""
         from codeagent_lsp import settings_layers  # late: the start-up path does without it
 
+        return settings_layers.refusal(self._followed())
+
+    def fixed(self, key: str, value: Any = None) -> SettingError | None:
+        """Return the error that a setting is fixed by the policy, to another value; None if it is not."""
+        from codeagent_lsp import settings_layers  # late: the start-up path does without it
+
+        policy = self._followed()
+        fixed = settings_layers.fixed_by(policy)[0]
+        if key not in fixed or fixed[key] == value:
+            return None
+        return SettingError("policy.fixed", key=f"{SECTION}.{key}", path=policy.path)
+
+    def _followed(self) -> PolicyFile:
+        if self._settings is None or self._policy is None:
+            self._merge()
+        assert self._policy is not None
+        return self._policy
+
+    def _merge(self) -> Settings:
+        from codeagent_lsp import settings_layers  # late: the start-up path does without it
+        from codeagent_lsp.policy_file import read_policy  # late: likewise
+
+        self._policy = read_policy(self._environ)
         own = settings_layers.environment_layer(self._environ)
         pulled, pushed = map(settings_layers.without_restricted, (self._pulled, self._pushed))
-        self._settings, problems = settings_layers.load(own, self._initial, pulled, pushed, self._chosen)
+        layers = (own, self._initial, pulled, pushed, self._chosen)
+        self._settings, problems = settings_layers.load(*layers, policy=self._policy)
         for problem in problems:
             if str(problem) not in self._told:
                 self._told.add(str(problem))

@@ -13,6 +13,7 @@ from codeagent_lsp.index.answers import Answers
 from codeagent_lsp.index.chunks import Chunk
 from codeagent_lsp.index.rank import Task
 from codeagent_lsp.index.repomap import estimate_tokens
+from codeagent_lsp.policy_file import read_policy
 from codeagent_lsp.settings_layers import environment_layer, load
 from codeagent_lsp.terminal.index_place import DONE, FAILED, IndexLocation, brought_up, say, with_index
 from codeagent_lsp.terminal.safe import one_line, visible
@@ -72,7 +73,7 @@ def _as_the_model(roots: Roots) -> Callable[[str], bool]:
     """Return a predicate of what the model may read without asking; a map shows only the names of other files."""
     from codeagent_lsp.tools.permissions.may_read import may_read  # late: a search does without it
 
-    settings, _ = load(environment_layer())
+    settings, _ = load(environment_layer(), policy=read_policy())
     return may_read(settings.permissions, roots)
 
 

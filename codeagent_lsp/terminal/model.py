@@ -19,11 +19,12 @@ from rich.text import Text
 
 from codeagent_lsp.agent.forms.form import AnswerForm
 from codeagent_lsp.agent.forms.proof import Proof, ProofStore, Score
-from codeagent_lsp.config import ModelSettings
+from codeagent_lsp.config import NetworkSettings, Settings
 from codeagent_lsp.errors import UserError
 from codeagent_lsp.llm import download, weights
 from codeagent_lsp.llm.providers.embedded import engine_installed
-from codeagent_lsp.settings_layers import environment_layer, load
+from codeagent_lsp.policy_file import read_policy
+from codeagent_lsp.settings_layers import environment_layer, load, refusal
 from codeagent_lsp.state import state_root
 from codeagent_lsp.terminal.locales import user_locale
 from codeagent_lsp.terminal.options import settings_of
@@ -45,11 +46,11 @@ def model_command(action: str, port: int, assignments: Iterable[str] = ()) -> in
     try:
         match action:
             case "pull":
-                return pull_model(out, language)
+                return pull_model(out, language, network=_settings(assignments).network)
             case "serve":
                 return _serve(out, port or DEFAULT_PORT, language)
             case "probe":
-                return asyncio.run(probe_model(out, language, _model_settings(assignments)))
+                return asyncio.run(probe_model(out, language, _settings(assignments)))
         list_models(out, language)
         return EXIT_DONE
     except UserError as error:
@@ -77,10 +78,10 @@ def told_forms(name: str, proof: Proof, language: str) -> str:
     return text("forms.line", language, name=name, forms=proof.told(), source=source)
 
 
-async def probe_model(out: Console, language: str, settings: ModelSettings) -> int:
+async def probe_model(out: Console, language: str, settings: Settings) -> int:
     """Try the configured model on tiny edits in each answer form, print the results and store them. Returns 0."""
     from codeagent_lsp.agent.forms.form_probe import probe  # late: it loads the loop, the tools and the parsers
-    from codeagent_lsp.llm.factory import open_model  # late: it loads what opens models
+    from codeagent_lsp.llm.factory import Surroundings, open_model  # late: it loads what opens models
 
     def told(form: AnswerForm, score: Score) -> None:
         mark = ("✓ ", "green") if Proof({form: score}).has(form) else ("· ", "yellow")
@@ -88,7 +89,7 @@ async def probe_model(out: Console, language: str, settings: ModelSettings) -> i
         row = f"{form:<9} {score.done}/{score.of}   {score.seconds:.1f} s · {tokens}"
         out.print(Text.assemble(mark, row), soft_wrap=True)
 
-    model = await open_model(settings, state_root())
+    model = await open_model(settings.model, state_root(), around=Surroundings(network=settings.network))
     try:
         out.print(Text(text("solve.probing", language, name=model.info.name), "bold"), soft_wrap=True)
         found = await probe(model, told)
@@ -100,13 +101,18 @@ async def probe_model(out: Console, language: str, settings: ModelSettings) -> i
     return EXIT_DONE
 
 
-def _model_settings(assignments: Iterable[str]) -> ModelSettings:
-    """Return the model's settings from the environment and from `--set KEY=VALUE`. UsageError if one is invalid."""
-    settings, _ = load(environment_layer(), dict(settings_of(assignments)))
-    return settings.model
+def _settings(assignments: Iterable[str]) -> Settings:
+    """Return the settings of the environment, of `--set KEY=VALUE` and of the policy.
+
+    UsageError if one is invalid, SettingError if the policy cannot be followed.
+    """
+    policy = read_policy()
+    if (refused := refusal(policy)) is not None:
+        raise refused
+    return load(environment_layer(), dict(settings_of(assignments)), policy=policy)[0]
 
 
-def pull_model(out: Console, language: str, pull: Pull = weights.pull) -> int:
+def pull_model(out: Console, language: str, pull: Pull = weights.pull, network: NetworkSettings | None = None) -> int:
     """Download the weights with a progress bar; Ctrl-C keeps the downloaded part. Returns 0 or 130."""
     stopped = threading.Event()
 
@@ -118,7 +124,9 @@ def pull_model(out: Console, language: str, pull: Pull = weights.pull) -> int:
         with _bar(out) as bar:
             task = bar.add_task(weights.CODER.name, total=weights.CODER.size)
             path = pull(
-                report=lambda done, total: bar.update(task, completed=done, total=total), cancelled=stopped.is_set
+                report=lambda done, total: bar.update(task, completed=done, total=total),
+                cancelled=stopped.is_set,
+                **({"network": network} if network else {}),
             )
     except download.Cancelled:
         out.print(Text(text("model.paused", language), style="yellow"))

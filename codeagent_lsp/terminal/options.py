@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from codeagent_lsp.errors import UsageError
+from codeagent_lsp.policy_file import read_policy
 from codeagent_lsp.settings_layers import load
 
 
@@ -59,8 +60,9 @@ def _setting(assignment: str) -> tuple[str, Any]:
     key = key.strip().removeprefix("codeagent.")
     if not equals or not key:
         raise UsageError("terminal.set", value=repr(assignment))
+    policy = read_policy()
     for candidate in _readings(value):
-        _, problems = load({key: candidate})
+        problems = [item for item in load({key: candidate}, policy=policy)[1] if item.key != "policy.unknown"]
         if not problems:
             return key, candidate
     raise UsageError(problems[0].key, **problems[0].values)

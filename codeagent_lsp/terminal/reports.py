@@ -14,6 +14,7 @@ from rich.text import Text
 
 from codeagent_lsp.doctor import Check, diagnose
 from codeagent_lsp.errors import UsageError
+from codeagent_lsp.policy_file import read_policy
 from codeagent_lsp.settings_layers import environment_layer, load
 from codeagent_lsp.state import workspace_state
 from codeagent_lsp.terminal.locales import user_locale
@@ -27,13 +28,14 @@ _MARKS = {"ok": ("✓", "green"), "warning": ("!", "yellow"), "failed": ("✗", 
 
 def print_doctor(workspace: str, *, as_json: bool) -> int:
     """Run all checks, print them and return the exit code: 1 if something required fails, 2 for a bad folder."""
-    settings, problems = load(environment_layer())
+    settings, problems = load(environment_layer(), policy=read_policy())
     language = choose_language(settings.language, user_locale())
     folder = Path(workspace).absolute()
     if not folder.is_dir():
         sys.stderr.write(UsageError("terminal.folder", folder=workspace).localized(language) + "\n")
         return EXIT_USAGE
-    bad = [Check("settings", "warning", problem.localized(language)) for problem in problems]
+    told = [problem for problem in problems if not problem.key.startswith("policy.") or problem.key == "policy.fixed"]
+    bad = [Check("settings", "warning", problem.localized(language)) for problem in told]
     state = workspace_state([str(folder.resolve())])
     checks = [*bad, *asyncio.run(diagnose(settings, state, language))]
     if as_json:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import socket
+import ssl
 import struct
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager, suppress
@@ -76,8 +77,12 @@ class ModelServer:
 
 
 @asynccontextmanager
-async def model_server(*scripts: Script, get: Script | None = None) -> AsyncGenerator[ModelServer, None]:
-    """A server that plays `scripts` for POST requests, and `get` (404 by default) for GET requests."""
+async def model_server(
+    *scripts: Script, get: Script | None = None, trust: ssl.SSLContext | None = None
+) -> AsyncGenerator[ModelServer, None]:
+    """A server that plays `scripts` for POST requests, and `get` (404 by default) for GET requests; over TLS with a
+    context.
+    """
     running: set[asyncio.Task[None]] = set()
     queue = list(scripts)
 
@@ -100,7 +105,7 @@ async def model_server(*scripts: Script, get: Script | None = None) -> AsyncGene
             with suppress(ConnectionError):
                 writer.close()
 
-    listener = await asyncio.start_server(serve, "127.0.0.1", 0)
+    listener = await asyncio.start_server(serve, "127.0.0.1", 0, ssl=trust)
     server = ModelServer(listener.sockets[0].getsockname()[1])
     try:
         yield server

@@ -23,8 +23,9 @@ from codeagent_lsp.errors import (
     ModelTimeout,
     ModelUnreachable,
 )
-from codeagent_lsp.llm.endpoint import Endpoint, TimeLimits, endpoint, is_loopback, shown
+from codeagent_lsp.llm.endpoint import Endpoint, TimeLimits, endpoint
 from codeagent_lsp.llm.failures import LONGEST_REASON, from_event, from_exception, from_response, server_message
+from codeagent_lsp.network import is_loopback, shown
 from tests.examples import examples
 
 KEY = "test-" + "s" * 24
@@ -48,8 +49,9 @@ def caused(error: Exception, by: Exception) -> Exception:
             caused(httpx.ConnectError("x"), ssl.SSLCertVerificationError("expired")),
             False,
             ModelUnreachable,
-            "model.tls",
+            "network.certificate.other",
         ),
+        (caused(httpx.ConnectError("x"), ssl.SSLError("bad record")), False, ModelUnreachable, "model.tls"),
         (caused(httpx.ConnectError("x"), socket.gaierror(-2, "unknown")), False, ModelUnreachable, "model.dns"),
         (httpx.ReadError("reset"), False, ModelUnreachable, "model.reset"),
         (httpx.ReadError("reset"), True, ModelStreamBroken, "model.stream_cut"),

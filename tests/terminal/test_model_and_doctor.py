@@ -11,7 +11,7 @@ import pytest
 from rich.console import Console
 
 from codeagent_lsp.agent.forms.form import ANSWER_FORMS
-from codeagent_lsp.config import ModelSettings
+from codeagent_lsp.config import ModelSettings, Settings
 from codeagent_lsp.doctor import Check
 from codeagent_lsp.errors import ModelNotFound
 from codeagent_lsp.llm import download, weights
@@ -125,7 +125,8 @@ async def test_a_probe_says_how_the_model_did(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setenv("CODEAGENT_STATE_DIR", str(tmp_path))
     chat = stream(delta("✓ Done."), delta(finish="stop"))
     async with model_server(*[chat] * 60, get=models(["my-model"])) as server:
-        settings = ModelSettings(provider="openai", base_url=server.url, tool_calling="text")
+        model = ModelSettings(provider="openai", base_url=server.url, tool_calling="text")
+        settings = Settings(model=model)
         out, shown = screen()
         assert await probe_model(out, "en", settings) == 0
         lines = shown.getvalue().splitlines()

@@ -11,13 +11,11 @@ import re
 from collections.abc import Mapping
 from typing import Any, Unpack
 
-import httpx
-
 from codeagent_lsp.errors import ModelError, ModelNotFound, ModelTimeout
 from codeagent_lsp.llm import failures, sse, wire
 from codeagent_lsp.llm.carried import unpack
 from codeagent_lsp.llm.deltas import Assembler
-from codeagent_lsp.llm.endpoint import Endpoint, TimeLimits, open_client
+from codeagent_lsp.llm.endpoint import TROUBLE, Endpoint, TimeLimits, open_client
 from codeagent_lsp.llm.exchange import json_object
 from codeagent_lsp.llm.facts import Facts
 from codeagent_lsp.llm.model import ModelInfo, ModelRequest
@@ -170,7 +168,7 @@ async def _get(where: Endpoint, url: str, limits: TimeLimits) -> bytes:
             raw = await sse.read_body(response, where, limits, failures.BODY_LIMIT * 16)
     except TimeoutError as error:
         raise ModelTimeout("model.timeout_connect", url=where.root, seconds=f"{limits.first:g}") from error
-    except (httpx.HTTPError, httpx.StreamError, httpx.InvalidURL) as error:
+    except TROUBLE as error:
         raise failures.from_exception(error, where, limits) from error
     if response.status_code != 200:
         raise failures.from_response(response.status_code, response.headers, raw, where)

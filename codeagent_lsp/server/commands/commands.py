@@ -66,6 +66,8 @@ class Commands:
 
     async def _start(self, kind: RunKind, given: Arguments) -> dict[str, str]:
         backend = self._backend
+        if (refused := backend.front.settings_link.refusal) is not None:
+            raise refused
         if kind not in (*REWRITES, "runFile", "skills.install"):
             backend.index.wanted()  # a run with tools will use it
         await backend.ready()  # the redactor must be loaded before anything of a run is stored

@@ -287,7 +287,7 @@ async def _fetched(source: str, context: ToolContext, web: Web | None) -> bytes:
     target = parsed(source)
     if not on_usual_port(target) and not covers(context.settings.web.allowed_hosts, target):
         raise ToolFailed(f"{target.authority} is not on a usual port; the user can add it to web.allowedHosts.")
-    page = await (web or Network()).fetcher.get(target)
+    page = await (web or Network.over(context.settings.network)).fetcher.get(target)
     if page.cut:
         raise ToolFailed(f"{source} is larger than what can be imported.")
     return page.body

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from codeagent_lsp.errors import AgentError, ErrorCode, ToolFailed
+from codeagent_lsp.network import PROXY_AWAY
 from codeagent_lsp.tools.mcp.errors import CONNECTION_CLOSED, McpProblem, McpRefused, grade, protocol_code, said
 from codeagent_lsp.tools.mcp.health import Health
 from codeagent_lsp.tools.mcp.settings import ServerSettings
@@ -25,6 +26,10 @@ class Diagnosis:
         health, name, where = self.health, self.settings.name, self.settings.where
         if isinstance(health.login, McpProblem):
             return health.login
+        if (refused := health.refused) is not None:  # a retry changes nothing, unless the proxy is away
+            away = refused.key == PROXY_AWAY
+            code = ErrorCode.MCP_NETWORK_ERROR if away else ErrorCode.MCP_EXECUTION_ERROR
+            return McpProblem(refused.key, code, **refused.values)
         cause = health.problem or error
         code = grade(cause)
         if isinstance(cause, FileNotFoundError) and self.settings.transport == "stdio":

@@ -29,8 +29,8 @@ class Unreadable(ValueError):
 @dataclass(slots=True)
 class Health:
     """Facts about one connection. `noise` counts invalid messages since the last valid one, `garbled` all of them;
-    `status` is the last HTTP error status, 0 for none; `login` is the reason why a login failed; `ending` is how its
-    process ended; `gone` is set when nothing more can arrive.
+    `status` is the last HTTP error status, 0 for none; `login` is the reason why a login failed; `refused` is what a
+    certificate or the proxy refused; `ending` is how its process ended; `gone` is set when nothing more can arrive.
     """
 
     noise: int = 0
@@ -41,6 +41,7 @@ class Health:
     gone: asyncio.Event = field(default_factory=asyncio.Event)
     problem: BaseException | None = None
     login: UserError | None = None
+    refused: UserError | None = None
     stderr: bytes = b""
 
     def good(self) -> None:

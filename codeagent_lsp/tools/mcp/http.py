@@ -5,16 +5,18 @@ The library follows redirects within the server's origin only. Not here: the mes
 
 from __future__ import annotations
 
-import ipaddress
+import ssl
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
-from urllib.parse import urlsplit
 
 import httpx2
 from mcp.client.sse import sse_client
 from mcp.client.streamable_http import streamable_http_client
 
+from codeagent_lsp.config import NetworkSettings
+from codeagent_lsp.errors import SettingError
+from codeagent_lsp.network import DEFAULTS, PROXY_LOGIN, proxy_for, proxy_refused, refusal, way_to
 from codeagent_lsp.tools.mcp.health import MAX_MESSAGE, Health
 from codeagent_lsp.tools.mcp.settings import ServerSettings
 
@@ -32,11 +34,11 @@ class TooMuch(httpx2.StreamError):
 
 @asynccontextmanager
 async def http_transport(
-    settings: ServerSettings, health: Health, auth: httpx2.Auth | None = None
+    settings: ServerSettings, health: Health, auth: httpx2.Auth | None = None, network: NetworkSettings = DEFAULTS
 ) -> AsyncGenerator[Any, None]:
     """Open a Streamable HTTP transport (MCP) and yield its message streams."""
     async with (
-        _client(settings, health, auth) as client,
+        _client(settings, health, auth, network) as client,
         streamable_http_client(settings.url, http_client=client, max_sse_event_size=MAX_MESSAGE) as streams,
     ):
         yield streams
@@ -44,18 +46,20 @@ async def http_transport(
 
 @asynccontextmanager
 async def sse_transport(
-    settings: ServerSettings, health: Health, auth: httpx2.Auth | None = None
+    settings: ServerSettings, health: Health, auth: httpx2.Auth | None = None, network: NetworkSettings = DEFAULTS
 ) -> AsyncGenerator[Any, None]:
     """Open the older HTTP+SSE transport (MCP 2024-11-05) and yield its message streams."""
 
     def factory(headers: Any = None, timeout: Any = None, auth: httpx2.Auth | None = None) -> httpx2.AsyncClient:
-        return _client(settings, health, auth)
+        return _client(settings, health, auth, network)
 
     async with sse_client(settings.url, httpx_client_factory=factory, auth=auth) as streams:
         yield streams
 
 
-def _client(settings: ServerSettings, health: Health, auth: httpx2.Auth | None) -> httpx2.AsyncClient:
+def _client(
+    settings: ServerSettings, health: Health, auth: httpx2.Auth | None, network: NetworkSettings
+) -> httpx2.AsyncClient:
     async def watch(response: httpx2.Response) -> None:
         if response.status_code >= 400:
             health.status = response.status_code
@@ -66,17 +70,46 @@ def _client(settings: ServerSettings, health: Health, auth: httpx2.Auth | None) 
         timeout=httpx2.Timeout(CONNECT_SECONDS, read=max(SILENCE_SECONDS, settings.seconds)),
         auth=auth,
         event_hooks={"response": [watch]},
-        trust_env=not _is_local(settings.url),
+        trust_env=False,
+        transport=_ByHost(health, network),
     )
 
 
-def _is_local(url: str) -> bool:
-    """Return whether the host is local, so that no proxy applies."""
-    host = urlsplit(url).hostname or ""
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost" or host.endswith(".localhost")
+class _ByHost(httpx2.AsyncBaseTransport):
+    """Sends each request on the way to its host, as a login leads to other hosts: with or without proxy, with TLS. What
+    a certificate or the proxy refuses is recorded in `health`.
+    """
+
+    def __init__(self, health: Health, network: NetworkSettings) -> None:
+        self._health = health
+        self._network = network
+        self._ways: dict[tuple[str, bool], httpx2.AsyncHTTPTransport] = {}
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        url = str(request.url)
+        try:
+            response = await self._way(url).handle_async_request(request)
+            if response.status_code == PROXY_LOGIN:
+                self._health.refused = proxy_refused(url, self._network)
+            return response
+        except (httpx2.TransportError, ssl.SSLError) as error:
+            self._health.refused = refusal(error, url, self._network)
+            raise
+        except SettingError as error:
+            self._health.refused = error
+            raise httpx2.ConnectError(str(error)) from error
+
+    async def aclose(self) -> None:
+        for way in self._ways.values():
+            await way.aclose()
+
+    def _way(self, url: str) -> httpx2.AsyncHTTPTransport:
+        proxy, secure = proxy_for(url, self._network), url.startswith("https:")
+        if (proxy, secure) not in self._ways:
+            trust, proxy, proxy_trust = way_to(url, self._network)
+            given = httpx2.Proxy(proxy, ssl_context=proxy_trust) if proxy else None
+            self._ways[proxy, secure] = httpx2.AsyncHTTPTransport(verify=trust or False, proxy=given)
+        return self._ways[proxy, secure]
 
 
 class _Bounded(httpx2.AsyncByteStream):

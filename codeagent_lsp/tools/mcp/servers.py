@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from codeagent_lsp import events
 from codeagent_lsp.background_tasks import BackgroundTasks
+from codeagent_lsp.config import NetworkSettings
 from codeagent_lsp.tools.mcp.adapted import AdaptedTools, AllServersProvider, ServerProvider
 from codeagent_lsp.tools.mcp.errors import McpProblem
 from codeagent_lsp.tools.mcp.host import Host
@@ -44,6 +45,7 @@ class McpServers:
         told: Callable[[McpProblem], None],
         disabled: Callable[[], Sequence[str]] = tuple,
         logins: Logins | None = None,
+        network: Callable[[], NetworkSettings] = NetworkSettings,
     ) -> None:
         self._settings = settings
         self._registry = registry
@@ -53,6 +55,7 @@ class McpServers:
         self._told = told
         self._disabled = disabled
         self._logins = logins
+        self._network = network
         self._servers: dict[str, Server] = {}
         self._asked: dict[str, CachedProvider] = {}
         self._problems: dict[str, McpProblem] = {}
@@ -119,7 +122,7 @@ class McpServers:
             self._tasks.start(self._refresh())
 
     def _host(self, changed: Callable[[], None], waits: Callable[[bool], None]) -> Host:
-        return Host(self._folders, self._environ, changed, self._logins, waits)
+        return Host(self._folders, self._environ, changed, self._logins, waits, self._network())
 
     def _changed(self, server: Server) -> None:
         """Handle a change of state or tools of a server."""

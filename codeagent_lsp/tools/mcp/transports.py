@@ -25,7 +25,7 @@ def transport_for(
         folder = next(iter(host.folders()), "/")
         return stdio_transport(launch_of(settings, folder, host.environ), health)
     if settings.transport == "websocket":
-        return websocket_transport(settings, health)
+        return websocket_transport(settings, health, host.network)
     return _over_http(settings, host, health, waiting)
 
 
@@ -39,4 +39,4 @@ async def _over_http(
         if host.logins is not None and not settings.authorized:
             auth = await stack.enter_async_context(login_for(settings, host.logins, health, waiting))
         opened = http_transport if settings.transport == "http" else sse_transport
-        yield await stack.enter_async_context(opened(settings, health, auth))
+        yield await stack.enter_async_context(opened(settings, health, auth, host.network))

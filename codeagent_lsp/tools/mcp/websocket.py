@@ -8,14 +8,18 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from typing import Any
 
 import anyio
 from mcp.shared.message import SessionMessage
 from mcp.types import jsonrpc_message_adapter
 from websockets.asyncio.client import ClientConnection, connect
-from websockets.exceptions import ConnectionClosed
+from websockets.exceptions import ConnectionClosed, WebSocketException
 from websockets.typing import Subprotocol
 
+from codeagent_lsp.config import NetworkSettings
+from codeagent_lsp.errors import SettingError
+from codeagent_lsp.network import DEFAULTS, refusal, way_to
 from codeagent_lsp.tools.mcp.health import MAX_MESSAGE, Health, Unreadable
 from codeagent_lsp.tools.mcp.settings import ServerSettings
 from codeagent_lsp.tools.mcp.stdio import OUTBOX, Item, Streams
@@ -48,21 +52,14 @@ class _Straight(connect):
 
 
 @asynccontextmanager
-async def websocket_transport(settings: ServerSettings, health: Health) -> AsyncGenerator[Streams, None]:
+async def websocket_transport(
+    settings: ServerSettings, health: Health, network: NetworkSettings = DEFAULTS
+) -> AsyncGenerator[Streams, None]:
     """Open the connection and yield its message streams. OSError or a WebSocket error if it cannot be reached."""
-    opened = _Straight(
-        settings.url,
-        create_connection=Socket,
-        subprotocols=[Subprotocol("mcp")],
-        additional_headers=dict(settings.headers),
-        max_size=MAX_MESSAGE,
-        open_timeout=settings.seconds,
-        close_timeout=_CLOSING_SECONDS,
-        compression=None,  # a small frame must not become a large message
-    )
     came, inbox = anyio.create_memory_object_stream[Item](0)
     outbox, go = anyio.create_memory_object_stream[SessionMessage](OUTBOX)
-    async with opened as socket, came, inbox, outbox, go, anyio.create_task_group() as group:
+    opened = _opened(settings, health, network)
+    async with await opened as socket, came, inbox, outbox, go, anyio.create_task_group() as group:
 
         async def read() -> None:
             async with came:
@@ -79,6 +76,31 @@ async def websocket_transport(settings: ServerSettings, health: Health) -> Async
         group.start_soon(write)
         yield inbox, outbox
         group.cancel_scope.cancel()
+
+
+async def _opened(settings: ServerSettings, health: Health, network: NetworkSettings) -> ClientConnection:
+    """Return an open connection. What a certificate or the proxy refuses is recorded in `health`."""
+    try:
+        way = way_to(settings.url, network)
+        contexts: dict[str, Any] = {"ssl": way.trust, "proxy_ssl": way.proxy_trust}
+        return await _Straight(
+            settings.url,
+            create_connection=Socket,
+            subprotocols=[Subprotocol("mcp")],
+            additional_headers=dict(settings.headers),
+            max_size=MAX_MESSAGE,
+            open_timeout=settings.seconds,
+            close_timeout=_CLOSING_SECONDS,
+            compression=None,  # a small frame must not become a large message
+            proxy=way.proxy or None,
+            **{name: context for name, context in contexts.items() if context},
+        )
+    except SettingError as error:
+        health.refused = error
+        raise ConnectionError(str(error)) from error
+    except (OSError, WebSocketException) as error:
+        health.refused = refusal(error, settings.url, network)
+        raise
 
 
 async def _read(socket: ClientConnection, send: Callable[[Item], Awaitable[None]], health: Health) -> None:

@@ -11,10 +11,13 @@ import ipaddress
 import os
 import shutil
 import socket
+from collections.abc import Mapping
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from codeagent_lsp.errors import ErrorCode, ToolFailed
+from codeagent_lsp.config import NetworkSettings
+from codeagent_lsp.errors import ErrorCode, SettingError, ToolFailed
+from codeagent_lsp.network import DEFAULTS, bundle, proxy_for
 from codeagent_lsp.tools.skills.sources import SkillSource
 from codeagent_lsp.workspace.process_group import end_group, read_head, start_group
 from codeagent_lsp.workspace.text.visible import one_line
@@ -57,18 +60,26 @@ _PROXIES = ("https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY")
 _KEPT = ("PATH", "TMPDIR", "SSL_CERT_FILE", "SSL_CERT_DIR", "GIT_SSL_CAINFO", "no_proxy", "NO_PROXY", *_PROXIES)
 
 
-async def fetch(source: SkillSource, into: Path, *, seconds: float = SECONDS, max_bytes: int = MAX_BYTES) -> None:
+async def fetch(
+    source: SkillSource,
+    into: Path,
+    *,
+    seconds: float = SECONDS,
+    max_bytes: int = MAX_BYTES,
+    network: NetworkSettings = DEFAULTS,
+) -> None:
     """Clone a repository into the empty folder `into`. ToolFailed, with advice, if that fails."""
     scheme = urlsplit(source.url).scheme
-    if scheme == "https":
+    if scheme == "https" and not network.proxy:
         await _require_public(source.url)
     command = [_git(), *_options(scheme), "clone", "--quiet", "--depth=1", "--single-branch", "--no-tags"]
     command += ["--no-recurse-submodules", "--no-local", "--no-hardlinks", "--template="]
     command += [f"--branch={source.branch}"] if source.branch else []
     command += ["--", source.url, str(into)]
+    variables = await asyncio.to_thread(_variables, source.url, into, network)
     try:
         async with asyncio.timeout(seconds):
-            code, complaint = await _run(command, into, max_bytes)
+            code, complaint = await _run(command, into, max_bytes, variables)
     except TimeoutError:
         raise ToolFailed(f"Fetching {source.shown} took longer than {seconds:g} s.", ErrorCode.TIMEOUT) from None
     if code != 0:
@@ -117,14 +128,26 @@ def _is_public(address: str) -> bool:
     return (inner or found).is_global and not found.is_multicast
 
 
-async def _run(command: list[str], into: Path, max_bytes: int) -> tuple[int, str]:
+def _variables(url: str, into: Path, network: NetworkSettings) -> dict[str, str]:
+    """Return the variables that tell git our network, with files beside `into`. ToolFailed if a setting is unusable."""
+    try:
+        trusted = bundle(network, into.parent)
+        proxy = proxy_for(url, network) if network.proxy else ""
+    except SettingError as error:
+        raise ToolFailed(str(error), ErrorCode.NETWORK_ERROR) from error
+    ours = os.path.expanduser(network.client_cert or "")  # noqa: PTH111 - a text for git
+    given = {"GIT_SSL_CAINFO": trusted, "GIT_SSL_CERT": ours, "GIT_SSL_KEY": ours, "https_proxy": proxy}
+    return {name: str(value) for name, value in given.items() if value}
+
+
+async def _run(command: list[str], into: Path, max_bytes: int, variables: Mapping[str, str]) -> tuple[int, str]:
     kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
     process = await start_group(
         *command,
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.DEVNULL,
         stderr=asyncio.subprocess.PIPE,
-        env={**kept, **_ENVIRONMENT, "HOME": str(into.parent)},
+        env={**kept, **variables, **_ENVIRONMENT, "HOME": str(into.parent)},
         cwd=into.parent,
     )
     assert process.stderr is not None

@@ -135,7 +135,7 @@ async def _fetched(source: SkillSource, place: Path, context: ToolContext) -> Pa
         return await asyncio.to_thread(_local, source.folder, context)
     into = place / "repository"
     context.note(source.shown)
-    await fetch(source, into)
+    await fetch(source, into, network=context.settings.network)
     folder = into / source.inner if source.inner else into
     if not folder.resolve().is_relative_to(into.resolve()) or not folder.is_dir():
         raise ToolRetry(f"There is no folder {source.inner!r} in this repository.")

@@ -1,7 +1,9 @@
 """Connections to hosts by checked addresses: the address that is checked is the one that is connected to.
 
 A name is resolved once for each connection. If any of its addresses is not public, no connection is made, so DNS
-rebinding gains nothing. Not here: what is a public address (`addresses.py`).
+rebinding gains nothing. With the setting `network.proxy`, the proxy connects: what a name means here must then be
+public, or nothing; what it means to the proxy is the proxy's to judge. Not here: what is a public address
+(`addresses.py`).
 """
 
 from __future__ import annotations
@@ -10,9 +12,12 @@ import asyncio
 import socket
 from collections.abc import Awaitable, Callable, Collection, Sequence
 
+from codeagent_lsp.config import NetworkSettings
 from codeagent_lsp.errors import ErrorCode, ToolFailed
+from codeagent_lsp.network import DEFAULTS, proxy_for
 from codeagent_lsp.tools.web.addresses import is_own, is_public, own_addresses
 from codeagent_lsp.tools.web.problems import WebRefused, unreachable
+from codeagent_lsp.tools.web.tunnel import tunnel
 
 RESOLVE_SECONDS = 10.0
 CONNECT_SECONDS = 5.0
@@ -39,14 +44,16 @@ def direct(place: SocketAddress) -> SocketAddress:
 
 
 class Dialer:
-    """Resolves hosts to checked addresses and connects to them."""
+    """Resolves hosts to checked addresses and connects to them, over the proxy of `network` if it names one."""
 
     def __init__(
         self,
         resolve: Resolve = system_resolve,
         route: Route = direct,
         own: Callable[[], Collection[str]] = own_addresses,
+        network: NetworkSettings = DEFAULTS,
     ) -> None:
+        self.network = network
         self._own = own
         self._resolve = resolve
         self._route = route
@@ -61,10 +68,31 @@ class Dialer:
             raise WebRefused(f"{host} leads to an address that is not public, so nothing is fetched from it.")
         return tuple(self._route((address, port)) for address in addresses[:MAX_ADDRESSES])
 
+    def proxy_for(self, host: str, port: int) -> str:
+        """Return the proxy for a host; '' for none. The environment's proxy is none of ours: it was not meant for what
+        models ask for.
+        """
+        shown = f"[{host}]" if ":" in host else host
+        return proxy_for(f"https://{shown}:{port}", self.network) if self.network.proxy else ""
+
+    async def admit(self, host: str, port: int) -> None:
+        """Raise WebRefused for a host that is not public as far as this machine knows; one that it does not know is
+        left to the proxy.
+        """
+        try:
+            await self.places(host, port)
+        except WebRefused:
+            raise
+        except ToolFailed:
+            pass
+
     async def connect(self, host: str, port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         """Return a connection to the first address that accepts one. Errors as in `places`;
         ToolFailed if none accepts.
         """
+        if proxy := self.proxy_for(host, port):
+            await self.admit(host, port)
+            return await tunnel(proxy, host, port, self.network)
         for place in await self.places(host, port):
             try:
                 async with asyncio.timeout(CONNECT_SECONDS):

@@ -1,7 +1,8 @@
 """The HTTP client for pages: checked addresses at every hop, limits on time, size and redirects, and no state.
 
-It uses no cookies, no referrer, no proxy of the environment, and follows no redirect to another site. Not here: what is
-read out of a page (`reading.py`), pages that need a browser (`browser.py`).
+It uses no cookies, no referrer, no proxy of the environment, and follows no redirect to another site. Over the proxy of
+the setting `network.proxy`, addresses are checked but not pinned (`dialing.py`). Not here: what is read out of a page
+(`reading.py`), pages that need a browser (`browser.py`).
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from dataclasses import dataclass
 import httpcore
 import httpx
 
-from codeagent_lsp.errors import ErrorCode, ToolFailed, ToolRetry
+from codeagent_lsp.errors import ErrorCode, SettingError, ToolFailed, ToolRetry
+from codeagent_lsp.network import PROXY_LOGIN, proxy_refused, refusal, tls_context
 from codeagent_lsp.tools.web.dialing import Dialer
 from codeagent_lsp.tools.web.problems import WebRefused, unreachable
 from codeagent_lsp.tools.web.urls import BadUrl, Target, parsed, same_site
@@ -27,6 +29,7 @@ HEADERS: Mapping[str, str] = {
     "Accept-Encoding": "gzip, deflate",
     "Accept-Language": "en, *;q=0.5",
 }
+_TROUBLE = (httpcore.NetworkError, httpcore.ProtocolError, httpx.HTTPError, ssl.SSLError, OSError)
 _REDIRECTS = (301, 302, 303, 307, 308)
 _PIECE = 1 << 16
 _PACKED = {"gzip": 31, "x-gzip": 31, "deflate": 15}
@@ -54,7 +57,7 @@ class Page:
 
 
 class Fetcher:
-    """Fetches pages. `trust` determines the accepted certificates, None for the defaults of httpx."""
+    """Fetches pages. `trust` determines the accepted certificates, None for those of the dialer's settings."""
 
     def __init__(self, dialer: Dialer, limits: PageLimits | None = None, trust: ssl.SSLContext | None = None) -> None:
         self.dialer = dialer
@@ -76,7 +79,13 @@ class Fetcher:
         except (TimeoutError, httpcore.TimeoutException):
             message = f"{target.host} did not answer in full within {self._limits.seconds:g} s."
             raise ToolFailed(message, ErrorCode.TIMEOUT) from None
-        except (httpcore.NetworkError, httpcore.ProtocolError, httpx.HTTPError, ssl.SSLError, OSError) as error:
+        except SettingError as error:
+            raise ToolFailed(str(error), ErrorCode.NETWORK_ERROR) from error
+        except (*_TROUBLE, httpcore.ProxyError, httpcore.UnsupportedProtocol, RuntimeError) as error:
+            if (known := refusal(error, target.url, self.dialer.network)) is not None:
+                raise ToolFailed(str(known), ErrorCode.NETWORK_ERROR) from error
+            if isinstance(error, RuntimeError):  # socks without its library
+                raise unreachable(target.host, "the proxy cannot be used.") from error
             raise unreachable(target.host, one_line(str(error) or type(error).__name__, 200)) from error
 
     async def _posted(self, target: Target, body: bytes, headers: Mapping[str, str]) -> Page:
@@ -97,10 +106,13 @@ class Fetcher:
     async def _exchange(self, method: str, target: Target, headers: Mapping[str, str], body: bytes) -> Page | str:
         """Send one request on a new connection and return the page, or the location of a redirect."""
         if self._trust is None:
-            self._trust = await asyncio.to_thread(_usual_trust)
+            self._trust = await asyncio.to_thread(tls_context, self.dialer.network)
+        proxy = self.dialer.proxy_for(target.host, target.port)
+        if proxy:
+            await self.dialer.admit(target.host, target.port)
         async with (
             httpx.AsyncClient(
-                transport=_Checked(self.dialer, self._trust),
+                transport=_Checked(self.dialer, self._trust, proxy),
                 follow_redirects=False,
                 trust_env=False,
                 timeout=httpx.Timeout(self._limits.silence_seconds),
@@ -110,6 +122,8 @@ class Fetcher:
             if response.status_code in _REDIRECTS and response.headers.get("location"):
                 return response.headers["location"]
             if response.status_code >= 400:
+                if proxy and response.status_code == PROXY_LOGIN:
+                    raise ToolFailed(str(proxy_refused(target.url, self.dialer.network)), ErrorCode.NETWORK_ERROR)
                 raise _refused_by(target, response.status_code)
             data, cut = await _unpacked(response, self._limits.size)
             media, _, rest = response.headers.get("content-type", "text/html").partition(";")
@@ -117,11 +131,15 @@ class Fetcher:
 
 
 class _Checked(httpx.AsyncBaseTransport):
-    """A transport for httpx over a connection pool that connects to checked addresses only."""
+    """A transport for httpx over a connection pool that connects to checked addresses only, or to the proxy."""
 
-    def __init__(self, dialer: Dialer, trust: ssl.SSLContext) -> None:
+    def __init__(self, dialer: Dialer, trust: ssl.SSLContext, proxy: str) -> None:
+        given = httpx.Proxy(proxy, ssl_context=trust if proxy.startswith("https:") else None) if proxy else None
         self._pool = httpcore.AsyncConnectionPool(
-            ssl_context=trust, max_connections=1, network_backend=_CheckedBackend(dialer)
+            ssl_context=trust,
+            max_connections=1,
+            network_backend=None if given else _CheckedBackend(dialer),
+            proxy=httpcore.Proxy(str(given.url), given.raw_auth, ssl_context=given.ssl_context) if given else None,
         )
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
@@ -183,10 +201,6 @@ class _CheckedBackend(httpcore.AsyncNetworkBackend):
 
     async def sleep(self, seconds: float) -> None:
         await asyncio.sleep(seconds)
-
-
-def _usual_trust() -> ssl.SSLContext:
-    return httpx.create_ssl_context(trust_env=False)
 
 
 def _next(here: Target, location: str) -> Target:

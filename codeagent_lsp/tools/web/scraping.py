@@ -9,6 +9,7 @@ import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
+from codeagent_lsp.config import NetworkSettings
 from codeagent_lsp.errors import ToolFailed
 from codeagent_lsp.tools.web.browser import browsed, browser_of
 from codeagent_lsp.tools.web.dialing import Dialer
@@ -24,6 +25,11 @@ class Web:
 
     fetcher: Fetcher = field(default_factory=lambda: Fetcher(Dialer()))
     path: str = field(default_factory=lambda: os.environ.get("PATH", ""))
+
+    @classmethod
+    def over(cls, network: NetworkSettings) -> Web:
+        """Return the access by these settings."""
+        return cls(Fetcher(Dialer(network=network)))
 
 
 @dataclass(frozen=True, slots=True)

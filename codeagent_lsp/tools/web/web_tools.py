@@ -78,7 +78,7 @@ class WebSearch(Tool[WebSearchParameters]):
         from codeagent_lsp.tools.web.searching import SearchRequest, found, provider_of  # late: likewise
         from codeagent_lsp.tools.web.showing import results_text  # late: likewise
 
-        settings, web = context.settings.web, self._web or Web()
+        settings, web = context.settings.web, self._web or Web.over(context.settings.network)
         wanted = SearchRequest(
             arguments.query,
             arguments.max_results,
@@ -131,7 +131,7 @@ class WebScrape(Tool[WebScrapeParameters]):
         if (known := await kept.get()) is not None:
             return known
         page = await scraped(
-            self._web or Web(),
+            self._web or Web.over(context.settings.network),
             parsed(arguments.url),
             arguments.selector,
             allowed_hosts=allowed,

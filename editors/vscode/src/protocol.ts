@@ -59,7 +59,7 @@ export const COMMANDS: readonly CommandInfo[] = [
   { name: "codeagent.doctor", startsRun: false, required: [] },
 ];
 
-/** Keys below the section, and whether an untrusted workspace may set them. Secrets are not among them. */
+/** Keys below the section, and whether an untrusted workspace may set them. API keys are not among them. */
 export const SETTINGS: readonly { readonly key: string; readonly restricted: boolean }[] = [
   { key: "model.provider", restricted: true },
   { key: "model.baseUrl", restricted: true },
@@ -73,6 +73,11 @@ export const SETTINGS: readonly { readonly key: string; readonly restricted: boo
   { key: "model.fallback", restricted: true },
   { key: "model.contextWindow", restricted: false },
   { key: "model.timeoutSeconds", restricted: false },
+  { key: "model.headers", restricted: true },
+  { key: "model.query", restricted: true },
+  { key: "network.caFile", restricted: true },
+  { key: "network.clientCert", restricted: true },
+  { key: "network.proxy", restricted: true },
   { key: "agent.planning", restricted: false },
   { key: "agent.intentGate", restricted: false },
   { key: "agent.maxIterations", restricted: false },

@@ -25,16 +25,17 @@ def _properties() -> dict[str, Any]:
 def test_every_setting_but_secrets_is_declared() -> None:
     properties = _properties()
     for setting in catalogue():
-        assert (f"codeagent.{setting.key}" in properties) is not setting.metadata["secret"], setting.key
+        assert (f"codeagent.{setting.key}" in properties) is setting.metadata["in_editor"], setting.key
 
 
 def test_what_a_workspace_must_not_set_is_restricted() -> None:
     data = json.loads(vscode_mirror.manifest(MANIFEST))
     restricted = data["capabilities"]["untrustedWorkspaces"]["restrictedConfigurations"]
     for setting in catalogue():
-        expected = setting.metadata["restricted"] and not setting.metadata["secret"]
+        expected = setting.metadata["restricted"] and setting.metadata["in_editor"]
         assert (f"codeagent.{setting.key}" in restricted) is expected, setting.key
-    assert "codeagent.server.command" in restricted
+    assert {"codeagent.server.command", "codeagent.network.proxy", "codeagent.model.headers"} <= set(restricted)
+    assert not {"codeagent.model.apiKey", "codeagent.web.searchApiKey"} & set(restricted)
 
 
 def test_types_bounds_and_scopes() -> None:

@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from codeagent_lsp.config import NetworkSettings
 from codeagent_lsp.messages import ToolResult
 from codeagent_lsp.tools.mcp.errors import McpProblem
 from codeagent_lsp.tools.mcp.logins import Logins
@@ -31,6 +32,7 @@ class Rig:
         given: Mapping[str, Any],
         environ: Mapping[str, str] | None = None,
         logins: Logins | None = None,
+        network: NetworkSettings | None = None,
     ) -> None:
         self.folder = folder
         self.given = dict(given)
@@ -52,6 +54,7 @@ class Rig:
             self.told.append,
             lambda: self.disabled,
             logins,
+            lambda: network or NetworkSettings(),
         )
 
     async def start(self) -> None:

@@ -494,6 +494,38 @@ return {
       restricted = false,
     },
     {
+      key = "model.headers",
+      default = {},
+      allowed = "object of texts",
+      description = "HTTP headers of every request to the model's server, by name; their values are never logged or shown.",
+      restricted = true,
+    },
+    {
+      key = "model.query",
+      default = {},
+      allowed = "object of texts",
+      description = "Parameters that are added to the URL of every request to the model's server, as Azure's `api-version`.",
+      restricted = true,
+    },
+    {
+      key = "network.caFile",
+      allowed = "text",
+      description = "File with certificates (PEM) to trust besides those of the system.",
+      restricted = true,
+    },
+    {
+      key = "network.clientCert",
+      allowed = "text",
+      description = "File with a client certificate and its key (PEM), for servers that demand one.",
+      restricted = true,
+    },
+    {
+      key = "network.proxy",
+      allowed = "text",
+      description = "URL of the proxy for all hosts but this machine and those in `NO_PROXY`; empty for the environment's.",
+      restricted = true,
+    },
+    {
       key = "agent.planning",
       default = "auto",
       allowed = "auto | always | never",
