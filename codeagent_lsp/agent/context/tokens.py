@@ -29,6 +29,21 @@ def size(messages: Iterable[Message], count: Counter = estimate_tokens) -> int:
     return sum(_cost(message, count) for message in messages)
 
 
+class Sizes:
+    """The tokens of messages, counted once for each message as long as it is part of what is asked about."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, tuple[Message, int]] = {}
+
+    def of(self, messages: Sequence[Message]) -> int:
+        """Return the tokens of a conversation."""
+        known = self._known  # by identity: messages never change, and are alive while they are known
+        self._known = {
+            id(message): known.get(id(message)) or (message, _cost(message, estimate_tokens)) for message in messages
+        }
+        return sum(self._known[id(message)][1] for message in messages)
+
+
 def tools_size(tools: Iterable[ToolSpec], count: Counter = estimate_tokens) -> int:
     """Return the tokens of tool descriptions."""
     return sum(count(str(sent(tool))) for tool in tools)
