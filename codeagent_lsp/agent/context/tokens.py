@@ -30,18 +30,21 @@ def size(messages: Iterable[Message], count: Counter = estimate_tokens) -> int:
 
 
 class Sizes:
-    """The tokens of messages, counted once for each message as long as it is part of what is asked about."""
+    """The tokens of one conversation while it grows: only what is new is counted."""
 
     def __init__(self) -> None:
-        self._known: dict[int, tuple[Message, int]] = {}
+        self._seen: tuple[Message, ...] = ()
+        self._total = 0
 
-    def of(self, messages: Sequence[Message]) -> int:
-        """Return the tokens of a conversation."""
-        known = self._known  # by identity: messages never change, and are alive while they are known
-        self._known = {
-            id(message): known.get(id(message)) or (message, _cost(message, estimate_tokens)) for message in messages
-        }
-        return sum(self._known[id(message)][1] for message in messages)
+    def of(self, messages: tuple[Message, ...]) -> int:
+        """Return the tokens of the conversation as it is now."""
+        known = len(self._seen)
+        if messages[:known] == self._seen:
+            self._total += size(messages[known:])
+        else:
+            self._total = size(messages)
+        self._seen = messages
+        return self._total
 
 
 def tools_size(tools: Iterable[ToolSpec], count: Counter = estimate_tokens) -> int:
