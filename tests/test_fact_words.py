@@ -28,8 +28,8 @@ def test_each_fact_has_its_source() -> None:
 def test_in_words() -> None:
     assert facts_told(KNOWN, "en") == (
         "window 32,768 tokens (your setting); longest reply 4,096 tokens (the server says); prices $3 a million "
-        "tokens in, $0.3 cached, $15 out (price list genai-prices); reasoning yes (the server says); images no (the server says); "
-        "tool calls by its API unknown"
+        "tokens in, $0.3 cached, $15 out (price list genai-prices); reasoning yes (the server says); "
+        "images no (the server says); tool calls by its API unknown"
     )
     assert "价格 每百万 token：输入 $3" in facts_told(KNOWN, "zh-cn")
     assert "assumed" in facts_told(window_known(8192, "assumed"), "en")
