@@ -55,7 +55,8 @@ async def rig(root: Path, meaning: Meaning | None = None, memory: Memory | None 
         try:
             yield made
         finally:
-            made.semantic.close()
+            await made.semantic.close()
+            assert made.meaning.closed
 
 
 async def test_another_word_for_it_finds_the_file(root: Path) -> None:
@@ -338,5 +339,5 @@ class TestLance:
             search = Semantic(index.store, index.folders, Meaning(), place, notes.append)
             assert await search.refresh() > 4
             assert (await search.search("bills by post", 3))[0].path == "shop/mail.py"
-            search.close()
+            await search.close()
         assert notes == []
