@@ -91,6 +91,7 @@ class Semantic:
         self._kept: _Kept | None = None
         self._rests_until = 0.0
         self._told = False
+        self._closed = False
         self._turn = asyncio.Lock()
 
     async def refresh(self) -> int:
@@ -108,7 +109,8 @@ class Semantic:
         return await self._working(self._found(query, limit), ())
 
     async def close(self) -> None:
-        """Close the database of locations and the embedder."""
+        """Close the database of locations and the embedder; what is being asked finds nothing."""
+        self._closed = True
         await self._embedding.close()
         if self._kept is not None:
             await asyncio.to_thread(self._kept.places.close)
@@ -119,7 +121,7 @@ class Semantic:
             return await work
         except (ModelError, VectorsUnusable, sqlite3.Error, OSError, TimeoutError) as error:
             self._rests_until = time.monotonic() + REST_SECONDS
-            if not self._told:
+            if not self._told and not self._closed:
                 self._told = True
                 self._note(str(error) or type(error).__name__)
             return otherwise
