@@ -51,7 +51,11 @@ def test_switched_off_the_built_in_model_is_not_used(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("engine")
 @pytest.mark.parametrize("semantic", [True, "auto"])
-@pytest.mark.parametrize(("url", "kind"), [(None, BuiltinEmbedder), ("", BuiltinEmbedder), (URL, Embedder)])
+@pytest.mark.parametrize(
+    ("url", "kind"),
+    [(None, BuiltinEmbedder), ("", BuiltinEmbedder), (URL, Embedder)],
+    ids=["none", "empty", "server"],
+)
 def test_a_server_wins_over_the_built_in_model(
     tmp_path: Path, semantic: bool, url: str | None, kind: type[object]
 ) -> None:
