@@ -32,9 +32,10 @@ class Said:
 class Refused(Exception):
     """The request is not as the documentation says."""
 
-    def __init__(self, reason: str, status: int = 400) -> None:
+    def __init__(self, reason: str, status: int = 400, param: str | None = None) -> None:
         super().__init__(reason)
         self.status = status
+        self.param = param
 
 
 class FakeServer:
@@ -43,12 +44,14 @@ class FakeServer:
     def __init__(self, *script: Said) -> None:
         self.bodies: list[Any] = []
         self.refusals: list[str] = []
+        self.headers: dict[str, str] = {}  # of answers that are errors
         self._script = list(script)
 
     async def play(self, connection: Connection) -> None:
         """Answer one request."""
         status, kind, body = self._safely(connection.asked)
-        await connection.send(rig.head(status, kind, Content_Length=str(len(body))) + body)
+        headers = self.headers if status >= 400 else {}
+        await connection.send(rig.head(status, kind, Content_Length=str(len(body)), **headers) + body)
 
     def answer(self, asked: Asked) -> Answer:
         """Return the answer to one request, raise Refused."""
