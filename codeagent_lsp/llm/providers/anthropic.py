@@ -139,7 +139,7 @@ class MessagesAssembler:
                 self._count(chunk["message"].get("usage"))
             case "message_delta":
                 delta = chunk.get("delta")
-                self._stop = str((delta or {}).get("stop_reason") or self._stop)
+                self._stop = str((delta.get("stop_reason") if isinstance(delta, Mapping) else "") or self._stop)
                 self._count(chunk.get("usage"))
             case "message_stop":
                 self.ended = True
@@ -229,7 +229,7 @@ class MessagesAssembler:
         return pack(self._info, blocks) if thought else ""
 
     def _kept(self, block: Mapping[str, Any]) -> bool:
-        """Return whether a block can be given back: not an empty text, nor thinking that was cut before its signature."""
+        """Return whether a block can be given back: no blank text, no thinking that was cut before its signature."""
         if block.get("type") == "thinking":
             return self._stop != "max_tokens" or bool(block.get("signature"))
         return block.get("type") in ("redacted_thinking", "tool_use") or bool(str(block.get("text") or "").strip())

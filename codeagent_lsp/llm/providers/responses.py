@@ -193,8 +193,9 @@ def _written(item: Mapping[str, Any]) -> WrittenCall:
 
 
 def _text(item: Mapping[str, Any]) -> str:
-    parts = item.get("content") if item.get("type") == "message" else None
-    texts = (part.get("text") or part.get("refusal") for part in parts or () if isinstance(part, Mapping))
+    content = item.get("content") if item.get("type") == "message" else None
+    parts = (part for part in content if isinstance(part, Mapping)) if isinstance(content, list) else ()
+    texts = (part.get("text") or part.get("refusal") for part in parts)
     return "".join(text for text in texts if isinstance(text, str))
 
 

@@ -60,7 +60,7 @@ class FakeMessages(FakeServer):
 
     def _check(self, body: dict[str, Any]) -> None:
         only(body, _BODY, "body")
-        told = f"max_tokens: {body.get('max_tokens')} > {self.longest}, which is the maximum allowed number of output tokens"
+        told = f"max_tokens: {body.get('max_tokens')} > {self.longest}, which is the maximum allowed"
         need(0 < body.get("max_tokens", 0) <= self.longest, told)
         marks = sum("cache_control" in block for block in _blocks(body))
         need(marks <= 4, f"A maximum of 4 blocks with cache_control may be provided. Found {marks}.")
