@@ -13,6 +13,10 @@ from tests.faults.model_server import Asked
 from tests.llm.providers.fake_server import Answer, FakeServer, Refused, Said, halves, need, only, shared
 
 KEY = "test-" + "a" * 20
+BEARER = f"Bearer {KEY}"
+NEWER = "2026-10-21"
+"""The version of the API that the official package asks for from its own version 2 on, which takes no temperature."""
+
 _BODY = "model messages max_tokens stream system tools tool_choice stop_sequences temperature thinking output_config"
 _EFFORTS = ("low", "medium", "high", "xhigh", "max")
 
@@ -31,9 +35,10 @@ class FakeMessages(FakeServer):
         self._prompts: list[str] = []
 
     def answer(self, asked: Asked) -> Answer:
-        if asked.headers.get("x-api-key") != KEY or "authorization" in asked.headers:
+        version = asked.headers.get("anthropic-version")
+        need(version in ("2023-06-01", NEWER), "anthropic-version: header is required")
+        if asked.headers.get("x-api-key") != KEY and (version, asked.headers.get("authorization")) != (NEWER, BEARER):
             raise Refused("invalid x-api-key", 401)
-        need(asked.headers.get("anthropic-version") == "2023-06-01", "anthropic-version: header is required")
         if asked.line.startswith("GET"):
             return self._list(asked.path)
         if asked.path != "/v1/messages":
@@ -42,6 +47,7 @@ class FakeMessages(FakeServer):
             return self.errors.pop(0)
         body = asked.json
         self.bodies.append(body)
+        need(version != NEWER or "temperature" not in body, "temperature: Extra inputs are not permitted")
         self._check(body)
         return 200, "text/event-stream; charset=utf-8", self._stream(body)
 

@@ -53,7 +53,8 @@ class FakeResponses(FakeServer):
     def _check(self, body: dict[str, Any]) -> None:
         only(body, _BODY, "body")
         need(body["store"] is False, "this organisation stores nothing")
-        need("temperature" not in body or not self.reasons, "Unsupported parameter: 'temperature' is not supported")
+        if "temperature" in body and self.reasons:
+            raise Refused("Unsupported parameter: 'temperature' is not supported", param="temperature")
         if not self.reasons:
             need("reasoning" not in body, "Unsupported parameter: 'reasoning.summary' is not supported")
             if "include" in body:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from contextlib import suppress
 from pathlib import Path
@@ -20,14 +21,15 @@ from codeagent_lsp.llm.providers.anthropic import AnthropicModel, MessagesAssemb
 from codeagent_lsp.llm.retry import RetryPolicy
 from codeagent_lsp.messages import Message, ToolCall, ToolSpec, Usage
 from tests.llm.asking import QUICK
-from tests.llm.providers.fake_messages import KEY, FakeMessages
+from tests.llm.providers.fake_messages import KEY, NEWER, FakeMessages
 from tests.llm.providers.fake_server import Answer, Said, serving
+from tests.llm.providers.official_packages import Unavailable, judged
+from tests.llm.providers.twenty_turns import converse, script
 from tests.llm.support import TOOLS, collect
 
 ASK = ModelRequest((Message("system", "s"), Message("user", "u")), tools=TOOLS)
 ONCE = RetryPolicy(attempts=1)
 TWO = (("read_file", {"path": "a"}), ("read_file", {"path": "b"}))
-EARLIER = Usage(prompt_tokens=16, cached_tokens=10, completion_tokens=1, written_tokens=4)
 
 
 def model_at(url: str, effort: str = "auto", policy: RetryPolicy = QUICK, **known: Any) -> AnthropicModel:
@@ -250,6 +252,16 @@ async def test_temperature_schema_and_stops_are_sent() -> None:
     assert plain["temperature"] == 1.0
 
 
+async def test_a_newer_version_of_the_api_is_the_user_s_to_ask_for() -> None:
+    fake = FakeMessages(Said("Hello."))
+    async with serving(fake) as url:
+        where = endpoint(url, KEY, headers={"anthropic-version": NEWER})
+        model = AnthropicModel(where, ModelInfo("claude-test", "anthropic", url))
+        assert (await collect(model, ASK))[0] == "Hello."
+        await model.close()
+    assert fake.refusals == ["temperature: Extra inputs are not permitted"]
+
+
 async def test_the_parts_of_the_prompt_are_summed_and_later_counts_replace_earlier() -> None:
     fake = FakeMessages()
     fake.events = events(text("Hi."))
@@ -420,3 +432,35 @@ def test_a_reply_of_any_other_shape_is_no_crash(place: str) -> None:
                 for chunk in chunks:
                     assembler.feed(chunk)
                 assembler.finish(done_marker=False)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("adaptive", [True, False])
+async def test_anthropic_s_own_package_takes_our_requests_and_reads_the_fake_s_replies(*, adaptive: bool) -> None:
+    said = Said("Hello.", "I greet. ", (("greet", {"who": "you"}),))
+    fake = FakeMessages(*script(), said, said, adaptive=adaptive)
+    async with serving(fake) as url:
+        model = model_at(url, "high")
+        await converse(model, stored=True)
+        asked = ModelRequest(ASK.messages, response_schema={"type": "object"}, stop=("x",))
+        bodies = [*fake.bodies, model._body(asked), model_at(url)._body(asked), model_at(url, "none")._body(asked)]
+        await model.close()
+        for body in bodies:
+            body.pop("temperature", None)  # not in the version of the API that the package is for
+        case = {"api": "anthropic", "bodies": bodies, "url": url, "key": KEY, "model": "claude-test"}
+        try:
+            told = await asyncio.to_thread(judged, case)
+        except Unavailable as reason:
+            pytest.skip(str(reason))
+    assert told == {
+        "bodies": 23 if adaptive else 24,
+        "kinds": ["thinking", "redacted_thinking", "text", "tool_use"],
+        "text": "Hello.",
+        "thoughts": "I greet. ",
+        "calls": [["greet", {"who": "you"}]],
+        "stop": "tool_use",
+        "output_tokens": 40,
+        "thinking_tokens": 15,
+        "window": 200_000,
+        "errors": ["BadRequestError invalid_request_error"],
+    }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from contextlib import suppress
 from pathlib import Path
@@ -22,6 +23,8 @@ from codeagent_lsp.messages import Message, ToolCall, Usage
 from tests.llm.asking import QUICK
 from tests.llm.providers.fake_responses import KEY, RESPONSE, FakeResponses
 from tests.llm.providers.fake_server import Answer, Said, serving
+from tests.llm.providers.official_packages import Unavailable, judged
+from tests.llm.providers.twenty_turns import converse, script
 from tests.llm.support import TOOLS, collect
 
 ASK = ModelRequest((Message("system", "s"), Message("user", "u")), tools=TOOLS)
@@ -333,3 +336,32 @@ def test_a_reply_of_any_other_shape_is_no_crash(place: str) -> None:
                 for chunk in chunks:
                     assembler.feed(chunk)
                 assembler.finish(done_marker=False)
+
+
+@pytest.mark.slow
+async def test_openai_s_own_package_takes_our_requests_and_reads_the_fake_s_replies() -> None:
+    fake = FakeResponses(*script(), Said("Hello.", "I greet. ", (("greet", {"who": "you"}),)))
+    async with serving(fake) as url:
+        model = model_at(url, "high")
+        await converse(model, stored=True)
+        asked = ModelRequest(ASK.messages, response_schema={"type": "object"}, max_tokens=100)
+        bodies = [*fake.bodies, model._body(asked), model_at(url)._body(asked), model_at(url, "none")._body(asked)]
+        await model.close()
+        case = {"api": "responses", "bodies": bodies, "url": url, "key": KEY, "model": "gpt-test"}
+        try:
+            told = await asyncio.to_thread(judged, case)
+        except Unavailable as reason:
+            pytest.skip(str(reason))
+    assert told == {
+        "bodies": 24,
+        "kinds": ["reasoning", "message", "function_call"],
+        "text": "Hello.",
+        "shown": "Hello.",
+        "thoughts": "I greet. ",
+        "sealed": 1,
+        "calls": [["greet", {"who": "you"}]],
+        "status": "completed",
+        "thinking_tokens": 12,
+        "errors": ["BadRequestError temperature"],
+        "model": "gpt-test",
+    }
