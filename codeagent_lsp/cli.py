@@ -22,12 +22,22 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = list(sys.argv[1:] if argv is None else argv)
     if not arguments or (arguments[0].startswith("--") and arguments[0] not in ("--help", "--version")):
         arguments.insert(0, "serve")
+        if len(arguments) == 1 and sys.stdin is not None and sys.stdin.isatty():
+            _tell_what_this_is()
     options = _parser().parse_args(arguments)
     try:
         code: int = options.run(options)
     except KeyboardInterrupt:
         code = EXIT_INTERRUPTED
     return code
+
+
+def _tell_what_this_is() -> None:
+    """Say to somebody at a terminal that an editor is awaited."""
+    from codeagent_lsp.terminal.locales import user_locale
+    from codeagent_lsp.texts import choose_language, text
+
+    print(text("cli.bare", choose_language("auto", user_locale())), file=sys.stderr, flush=True)
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -15,8 +15,9 @@ from codeagent_lsp import __version__
 from codeagent_lsp.agent.forms.proof import BY_SCRIPT, ProofStore
 from codeagent_lsp.config import NetworkSettings, Settings
 from codeagent_lsp.errors import ModelError, ModelRejected, SettingError, ToolFailed
+from codeagent_lsp.fact_words import facts_told
 from codeagent_lsp.llm.factory import Surroundings, open_model
-from codeagent_lsp.llm.model import Model
+from codeagent_lsp.llm.model import Model, ModelInfo
 from codeagent_lsp.network import check, described
 from codeagent_lsp.policy_file import PolicyFile, changeable, read_policy
 from codeagent_lsp.settings_layers import fixed_by, refusal
@@ -49,7 +50,7 @@ async def diagnose(settings: Settings, state: Path, language: str) -> list[Check
         Check("version", "ok", f"codeagent-lsp {__version__}, Python {platform.python_version()}"),
         *_policy(read_policy(), language),
         await asyncio.to_thread(_network, settings.network, language),
-        await _model(settings, state, language),
+        *await _model(settings, state, language),
         await (_container if settings.shell.container_image else _on_this_machine)(settings, language),
         _program("ripgrep", "rg", "doctor.ripgrep", language),
         _program("git", "git", "doctor.git", language),
@@ -84,24 +85,32 @@ def _network(network: NetworkSettings, language: str) -> Check:
     return Check("network", "ok", text(key, language, settings=told))
 
 
-async def _model(settings: Settings, state: Path, language: str) -> Check:
+async def _model(settings: Settings, state: Path, language: str) -> list[Check]:
     try:
         async with asyncio.timeout(MODEL_SECONDS):
             if (refused := refusal(read_policy())) is not None:
                 raise ModelRejected(refused.key, **refused.values)
             model = await open_model(settings.model, state_root(), around=Surroundings(network=settings.network))
     except ModelError as error:
-        return Check("model", "failed", error.localized(language), text("doctor.model", language))
+        return [Check("model", "failed", error.localized(language), text("doctor.model", language))]
     except TimeoutError:
-        return Check("model", "failed", text("doctor.model_slow", language), text("doctor.model", language))
+        return [Check("model", "failed", text("doctor.model_slow", language), text("doctor.model", language))]
     try:
         info = model.info
-        window = f", {info.context_window} tokens" if info.context_window else ""
         where = f" at {info.url}" if info.url else ""
         calling = f"tool calls {info.tool_calling}; {_edits(model, settings, language)}"
-        return Check("model", "ok", f"{info.name} ({info.provider}{where}{window}, {calling})")
+        return [Check("model", "ok", f"{info.name} ({info.provider}{where}, {calling})"), _facts(info, language)]
     finally:
         await model.close()
+
+
+def _facts(info: ModelInfo, language: str) -> Check:
+    """Return what is known of the model and from where; a window that is only assumed is a warning."""
+    told = facts_told(info.facts, language)
+    if info.facts.sources.get("context_window") != "assumed":
+        return Check("facts", "ok", told)
+    advice = text("fact.assumed", language, name=info.name, count=f"{info.context_window:,}")
+    return Check("facts", "warning", told, advice)
 
 
 def _edits(model: Model, settings: Settings, language: str) -> str:

@@ -160,7 +160,8 @@ COMMANDS: tuple[Command, ...] = (
     Command("codeagent.memory.forget", "Forgets one remembered thing, or all.", (_may("id"),)),
     Command(
         "codeagent.model.list",
-        "Lists the models the endpoint offers; with `details` as objects, with the answer forms that they have proved.",
+        "Lists the models the endpoint offers; with `details` as objects, with what is known of each and from where "
+        "(`facts`: `{value, source}`), and the answer forms that they have proved.",
         (_may("details", "boolean"),),
     ),
     Command("codeagent.model.select", "Uses another model from now on.", (_needs("name"),)),

@@ -292,6 +292,36 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
     "forms.line": ("{name}: successful test edits: {forms} ({source})", "{name}：测试编辑成功数：{forms}（{source}）"),
     "forms.shipped": ("known", "已知"),
     "forms.probed": ("tested here", "在本机测试"),
+    "cli.bare": (
+        "This is a language server and waits for an editor; Ctrl-C leaves it. docs/editors.md sets an editor up; try "
+        '`codeagent-lsp doctor`, or `codeagent-lsp run "…"` for a task from here.',
+        "这是语言服务器，正在等待编辑器；按 Ctrl-C 退出。编辑器设置见 docs/editors.md；可试 `codeagent-lsp doctor`，"
+        '或用 `codeagent-lsp run "…"` 在此执行任务。',
+    ),
+    "fact.context_window": ("window", "上下文窗口"),
+    "fact.longest_reply": ("longest reply", "最长回复"),
+    "fact.prices": ("prices", "价格"),
+    "fact.reasoning": ("reasoning", "推理"),
+    "fact.vision": ("images", "图像"),
+    "fact.native_tools": ("tool calls by its API", "原生工具调用"),
+    "fact.unknown": ("unknown", "未知"),
+    "fact.yes": ("yes", "支持"),
+    "fact.no": ("no", "不支持"),
+    "fact.tokens": ("{count} tokens", "{count} 个 token"),
+    "fact.dollars": (
+        "${input} a million tokens in, ${cached} cached, ${output} out",
+        "每百万 token：输入 ${input}，缓存 ${cached}，输出 ${output}",
+    ),
+    "fact.from.setting": ("your setting", "您的设置"),
+    "fact.from.server": ("the server says", "服务器告知"),
+    "fact.from.overflow": ("the server said when a prompt was too long", "提示过长时服务器告知"),
+    "fact.from.catalogue": ("price list genai-prices", "价目表 genai-prices"),
+    "fact.from.assumed": ("assumed, nobody says", "无人告知，按默认值"),
+    "fact.assumed": (
+        "The server does not tell the window of {name}: {count} tokens are assumed. Set model.contextWindow if it has "
+        "another.",
+        "服务器没有告知 {name} 的上下文窗口：按 {count} 个 token 处理。如不相同，请设置 model.contextWindow。",
+    ),
     "forms.setting": ("set", "已设置"),
     "forms.script": ("a script", "脚本"),
     "forms.unknown": ("edits: tested at the first task", "编辑方式：将在第一个任务时测试"),

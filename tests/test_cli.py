@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import pty
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -33,6 +35,29 @@ def usage(*arguments: str) -> int:
 def test_version(capsys: pytest.CaptureFixture[str]) -> None:
     assert usage("--version") == 0
     assert capsys.readouterr().out.strip() == f"codeagent-lsp {__version__}"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("locale", "says"), [("de_DE.UTF-8", "language server"), ("zh_CN.UTF-8", "语言服务器")])
+def test_a_bare_call_at_a_terminal_says_what_this_is(locale: str, says: str) -> None:
+    ours, theirs = pty.openpty()
+    environ = {**os.environ, "LC_ALL": locale, "PYTHONIOENCODING": "utf-8"}
+    command = [sys.executable, "-m", "codeagent_lsp.cli"]
+    pipes = subprocess.PIPE
+    with subprocess.Popen(command, stdin=theirs, stdout=pipes, stderr=pipes, env=environ) as process:
+        assert process.stderr is not None and process.stdout is not None
+        line = process.stderr.readline().decode()
+        process.terminate()
+        rest = process.stdout.read()
+    os.close(theirs)
+    os.close(ours)
+    assert says in line and "codeagent-lsp doctor" in line and rest == b""
+
+
+@pytest.mark.slow
+def test_a_bare_call_from_an_editor_says_nothing() -> None:
+    done = subprocess.run([sys.executable, "-m", "codeagent_lsp.cli"], input=b"", capture_output=True, timeout=60)
+    assert done.stdout == done.stderr == b""
 
 
 def test_help_lists_the_commands(capsys: pytest.CaptureFixture[str]) -> None:

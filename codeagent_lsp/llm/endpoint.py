@@ -11,7 +11,7 @@ import re
 import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from urllib.parse import SplitResult, urlsplit
 
 import httpx
@@ -58,12 +58,12 @@ class Endpoint:
     network: NetworkSettings = field(default_factory=NetworkSettings, repr=False)
     key_header: str = ""
 
-    @property
+    @cached_property
     def loopback(self) -> bool:
         """Return whether the server is on this machine."""
         return is_loopback(urlsplit(self.root).hostname or "")
 
-    @property
+    @cached_property
     def private(self) -> bool:
         """Return whether the server is on this machine or at an address of a private network."""
         host = urlsplit(self.root).hostname or ""

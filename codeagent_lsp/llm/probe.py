@@ -19,6 +19,9 @@ FILE = "tool_calling.json"
 
 _MODES: tuple[ToolCalling, ...] = ("native", "constrained", "text")
 _SECONDS = 120.0
+PROBE_TOKENS = 600
+"""The most tokens of a probe's reply: models that reason first need more than the call itself."""
+
 _TOOL: ToolSpec = {
     "name": "get_weather",
     "description": "The weather of a city.",
@@ -58,7 +61,7 @@ async def _find(model: Model) -> ToolCalling:
 
 async def _works(model: Model, mode: ToolCalling) -> bool:
     """Return whether a small question results in the expected call, in the mode's own format."""
-    asked = ModelRequest(_QUESTION, tools=(_TOOL,), max_tokens=100)
+    asked = ModelRequest(_QUESTION, tools=(_TOOL,), max_tokens=PROBE_TOKENS)
     source = model if mode == "native" else ToolCallingModel(model, mode)
     try:
         async with asyncio.timeout(_SECONDS), aclosing(source.stream(asked)) as items:

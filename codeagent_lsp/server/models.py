@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from codeagent_lsp.agent.forms.proof import Proof, ProofStore
 from codeagent_lsp.config import ModelSettings, NetworkSettings
 from codeagent_lsp.errors import ModelRejected
+from codeagent_lsp.fact_words import facts_data
 from codeagent_lsp.llm.model import Model
 
 if TYPE_CHECKING:
@@ -65,10 +66,19 @@ class Models:
         return names
 
     async def details(self) -> list[dict[str, Any]]:
-        """Return the models with what is known of their answer forms; None for those that were never probed."""
-        base = self._link.settings.model.base_url or ""
-        store = ProofStore(self._state)
-        return [{"name": name, "answerForms": _forms(store.named(name, base))} for name in await self.names()]
+        """Return the models with what is known of each, and of their answer forms; None for those never probed."""
+        settings, network = self._wanted()
+        factory, store = await _factory(), ProofStore(self._state)
+        infos = await factory.describe_models(settings, self._state, around=factory.Surroundings(network=network))
+        return [
+            {
+                "name": info.name,
+                "provider": info.provider,
+                "facts": facts_data(info.facts),
+                "answerForms": _forms(store.named(info.name, settings.base_url or "")),
+            }
+            for info in infos
+        ]
 
     async def select(self, name: str) -> dict[str, str]:
         """Use another model from the next run on."""

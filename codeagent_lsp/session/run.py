@@ -58,7 +58,7 @@ class Run:
         self.proposal = Proposal(record, services, self._output)
         self._view = self.proposal.view
         self._toolbox = Toolbox(session, services, self.proposal, self._output)
-        models = RunModels(services, self._output, session.session_id, record.run_id)
+        models = RunModels(services, self._output, session, record.run_id)
         self._parts = RunParts(session, record, services, self._output, self.proposal, self._toolbox, models)
         state = PlanState(record, self._output)
         self._planner = RunPlanner(record, state, self._output, services.user.show_plan)

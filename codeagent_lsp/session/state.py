@@ -101,7 +101,8 @@ class RunRecord:
 class CodeAgentContext:
     """The state of one session. `conversation` has the messages of ended runs, `generation` counts how often a
     compaction replaced its beginning; `runs` are by id; `background` and `overviews` hold what was sent about the
-    project's instructions, memory and code; `environment` is that of the latest run; `approvals` are the user's.
+    project's instructions, memory and code; `environment` is that of the latest run; `approvals` are the user's;
+    `windows_told` names the models whose assumed window was told.
     """
 
     conversation: list[Message] = field(default_factory=list)
@@ -113,6 +114,7 @@ class CodeAgentContext:
     overviews: Overviews = field(default_factory=Overviews)
     environment: Environment = Environment(())
     approvals: Approvals = field(default_factory=Approvals)
+    windows_told: set[str] = field(default_factory=set)
 
     @property
     def title(self) -> str:

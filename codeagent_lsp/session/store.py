@@ -24,6 +24,11 @@ SUFFIX = ".jsonl"
 
 _ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _FLAGS = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
+LATER = ("usage", "message", "tool_result", "state", "step_output")
+"""Events that come several times a step. What is meant to happen (`tool_calls`), what changes and what the user decides
+waits for the disk; a loss of power may take from these what came after it.
+"""
+
 _sync = getattr(os, "fdatasync", os.fsync)  # macOS has no fdatasync
 
 
@@ -60,7 +65,9 @@ class SessionStore:
                 self._open(session_id)
 
     def append(self, session_id: str, record: Mapping[str, Any]) -> None:
-        """Write one record and wait until it is on the disk. SessionError as `claim`."""
+        """Write one record and wait until it is on the disk, with all before it; those of `LATER` are written at once,
+        too, so that they outlive the process, and are on the disk with the next other one. SessionError as `claim`.
+        """
         if session_id in self._silent:
             return
         line = json.dumps(self._clean(record), ensure_ascii=True, separators=(",", ":")).encode() + b"\n"
@@ -69,7 +76,8 @@ class SessionStore:
             written = os.write(handle, line)
             if written != len(line):
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-            _sync(handle)
+            if record.get("type") not in LATER:
+                _sync(handle)
 
     def load(self, session_id: str) -> list[dict[str, Any]]:
         """Return all complete records. SessionError if there is no such session."""

@@ -3,7 +3,8 @@
     python -m tests.bench.own_time [--steps N]
 
 Sessions of 10 and of 1,000 messages, over a server on loopback that keeps its connections; medians and 99th
-percentiles in milliseconds, and the connections that were made. Wall time: run it on a quiet machine.
+percentiles in milliseconds, without the tools' own time, and the connections that carried the calls (two more ask the
+server what it is). Wall time: run it on a quiet machine.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from codeagent_lsp.config import ModelSettings, Settings
+from codeagent_lsp.events import ToolFinished
 from codeagent_lsp.llm.factory import open_model
 from codeagent_lsp.messages import Message
 from tests.faults.model_server import delta
@@ -53,8 +55,12 @@ async def measured(length: int, steps: int) -> Kept:
         session.context.conversation.extend(
             Message("assistant" if at % 2 else "user", f"Message {at} with some words in it.") for at in range(length)
         )
+        asked_before = kept.connections
         await made.run("Look around", session.session_id)
         await model.close()
+        kept.connections -= asked_before
+        spent = [event.time_ms or 0 for event in made.events if isinstance(event, ToolFinished)]
+        kept.waits = [wait - tool / 1000 for wait, tool in zip(kept.waits[-len(spent) :], spent, strict=True)]
         return kept
 
 
@@ -77,7 +83,7 @@ def main() -> None:
     steps = parser.parse_args().steps
     for length in LENGTHS:
         kept = asyncio.run(measured(length, steps))
-        times = sorted(1000 * wait for wait in kept.waits[1:])
+        times = sorted(1000 * wait for wait in kept.waits)
         last = times[min(len(times) - 1, int(len(times) * 0.99))]
         print(
             f"{length:5} messages, {len(kept.bodies)} calls, {kept.connections} connection(s): "

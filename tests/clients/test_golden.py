@@ -12,7 +12,9 @@ from typing import Any
 import pytest
 
 from codeagent_lsp import events
-from codeagent_lsp.llm.providers.scripted import ScriptedReply
+from codeagent_lsp.llm.facts import Facts, Prices, combine
+from codeagent_lsp.llm.model import ModelInfo
+from codeagent_lsp.llm.providers.scripted import ScriptedModel, ScriptedReply
 from codeagent_lsp.session.request import RunRequest
 from tests.session.fakes import World, call, calls, say, until, world
 from tests.session.plan import plans
@@ -98,7 +100,17 @@ async def plan(folder: Path) -> World:
     return made
 
 
-RECORDINGS: dict[str, Recording] = {item.__name__: item for item in (task, hunks, questions, cancelled, plan)}
+async def cost(folder: Path) -> World:
+    """A run whose model has prices."""
+    made = _made(folder, says=["Apply"])
+    facts = combine([("server", Facts(context_window=32_768)), ("catalogue", Facts(prices=Prices(3.0, 15.0)))])
+    info = ModelInfo("paid", "scripted", facts=facts, tool_calling="native")
+    made.models["model"] = ScriptedModel([_edit("return 1", "return 10"), say("Changed.")], info=info)
+    await made.run("change it")
+    return made
+
+
+RECORDINGS: dict[str, Recording] = {item.__name__: item for item in (task, hunks, questions, cancelled, plan, cost)}
 
 
 @pytest.mark.parametrize("name", RECORDINGS)
@@ -139,5 +151,7 @@ def normal(told: list[dict[str, Any]], made: World) -> list[dict[str, Any]]:
     for number, event in enumerate(recorded, 1):
         event.update(seq=number, ts=float(number))
         event.update((key, 1.0) for key in ("time_ms",) if key in event)
-        event.update((key, 100) for key in ("prompt_tokens", "cached_tokens") if event.get(key))  # prompts change
+        for used in (event, event.get("usage") or {}, event.get("session_usage") or {}):  # prompts change
+            used.update((key, 100) for key in ("prompt_tokens", "cached_tokens") if used.get(key))
+            used.update((key, 0.25) for key in ("cost",) if used.get(key))
     return recorded

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
+from codeagent_lsp.config import NetworkSettings
 from codeagent_lsp.llm.endpoint import endpoint
 from codeagent_lsp.llm.model import ModelInfo, ModelRequest, Reply
 from codeagent_lsp.llm.providers.openai import OpenAIModel
 from codeagent_lsp.messages import Message
+from tests.faults.authority import Authority
 from tests.faults.model_server import delta
 from tests.llm.keeping_server import keeping_server
 
@@ -30,6 +33,16 @@ async def test_thirty_calls_take_one_connection() -> None:
         await model.close()
     assert kept.connections == 1 and len(kept.bodies) == 30
     assert {(reply.text, reply.usage.prompt_tokens) for reply in replies} == {("Hello", 5)}
+
+
+async def test_thirty_calls_take_one_connection_over_tls(tmp_path: Path) -> None:
+    authority = Authority(tmp_path)
+    network = NetworkSettings(ca_file=authority.ca_file)
+    with keeping_server(hello, authority.server("localhost")) as kept:
+        model = OpenAIModel(endpoint(kept.url, network=network), ModelInfo("m", "openai"))
+        assert {(await ask(model)).text for _ in range(30)} == {"Hello"}
+        await model.close()
+    assert kept.connections == 1 and len(kept.bodies) == 30
 
 
 async def test_a_server_that_lingers_after_its_reply_is_not_awaited_twice() -> None:

@@ -168,3 +168,17 @@ def test_costs_in_words() -> None:
     assert cost_words({"cost": 0.2}, {"cost": 0.5}, "en") == "$0.20, the session $0.50"
     assert cost_words({"cost": 0.2}, {"cost": 0.2}, "zh-cn") == "$0.20"
     assert cost_words({"prompt_tokens": 3}, None, "en") == cost_words(None, None, "en") == ""
+
+
+async def test_an_assumed_small_window_is_told_once_for_each_session(tmp_path: Path) -> None:
+    made = world(tmp_path / "w")
+    facts = combine([("assumed", Facts(context_window=8192))])
+    made.models["model"] = ScriptedModel([say()] * 3, info=replace(PAID, name="local", facts=facts))
+    await made.run("a")
+    await made.run("b")
+    said = [event.message for event in made.events if isinstance(event, events.StatusChanged)]
+    told = [words for words in said if "model.contextWindow" in words]
+    assert told == [
+        "The server does not tell the window of local: 8,192 tokens are assumed. "
+        "Set model.contextWindow if it has another."
+    ]

@@ -29,6 +29,24 @@ def size(messages: Iterable[Message], count: Counter = estimate_tokens) -> int:
     return sum(_cost(message, count) for message in messages)
 
 
+class Sizes:
+    """The tokens of one conversation while it grows: only what is new is counted."""
+
+    def __init__(self) -> None:
+        self._seen: tuple[Message, ...] = ()
+        self._total = 0
+
+    def of(self, messages: tuple[Message, ...]) -> int:
+        """Return the tokens of the conversation as it is now."""
+        known = len(self._seen)
+        if messages[:known] == self._seen:
+            self._total += size(messages[known:])
+        else:
+            self._total = size(messages)
+        self._seen = messages
+        return self._total
+
+
 def tools_size(tools: Iterable[ToolSpec], count: Counter = estimate_tokens) -> int:
     """Return the tokens of tool descriptions."""
     return sum(count(str(sent(tool))) for tool in tools)

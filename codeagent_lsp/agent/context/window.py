@@ -13,7 +13,7 @@ from codeagent_lsp import events
 from codeagent_lsp.agent.context.compaction import KeptFacts, Summarise, compact, within
 from codeagent_lsp.agent.context.excerpts import keywords_of, share_out
 from codeagent_lsp.agent.context.history import History, is_request, reference
-from codeagent_lsp.agent.context.tokens import TokenMeter, estimate_tokens, flat, size, take_apart, tools_size
+from codeagent_lsp.agent.context.tokens import Sizes, TokenMeter, estimate_tokens, flat, size, take_apart, tools_size
 from codeagent_lsp.errors import ContextOverflow
 from codeagent_lsp.messages import Message, ToolCall, ToolSpec
 
@@ -64,6 +64,7 @@ class ConversationWindow:
         self._kept = kept
         self._summarise = summarise
         self._meter = TokenMeter()
+        self._sizes = Sizes()
         self._in_a_row = 0
         self._floor = 0
 
@@ -158,7 +159,7 @@ class ConversationWindow:
         return asked
 
     def _estimated(self, tools: Sequence[ToolSpec]) -> int:
-        return size(self._history.messages) + tools_size(tools)
+        return self._sizes.of(self._history.messages) + tools_size(tools)
 
     def _tokens(self, tools: Sequence[ToolSpec]) -> int:
         return self._meter.tokens(self._estimated(tools))

@@ -53,7 +53,7 @@ class ToolCallingModel:
         """Yield the answer; without tools in the request, or with a schema of its own, no format is imposed."""
         by_mode = {"native": self._native, "constrained": self._constrained, "text": self._text}
         plain = not request.tools or request.response_schema is not None
-        if plain and self._mode != "native":
+        if plain and (self._mode != "native" or not request.tools):  # calls without tools are refused by some servers
             request = self._without_tools(request)
         source = self._inner.stream(request) if plain else by_mode[self._mode](request)
         async with aclosing(source) as items:

@@ -79,6 +79,8 @@ class OpenAIModel(HttpModel):
 
         A server on this machine gets it only if it has demanded it: most ignore it, and it takes room in the window.
         """
+        if not message.carried and not self._demanded:
+            return {}
         known = {name: value for item in unpack(self._info, message.carried) for name, value in item.items()}
         wanted = self._demanded if self._where.loopback else {*_REASONING} - self._refused
         given = {name: known[name] for name in _REASONING if name in wanted & known.keys()}

@@ -20,7 +20,6 @@ from codeagent_lsp.llm.model import Model
 from codeagent_lsp.messages import Message, ToolSpec
 from codeagent_lsp.session.conversation.focusing import Focusing
 from codeagent_lsp.session.conversation.prompt_context import PromptContext
-from codeagent_lsp.session.conversation.repo_maps import SMALL_WINDOW
 from codeagent_lsp.session.conversation.run_mode import RunMode
 from codeagent_lsp.session.conversation.tool_availability import Availability
 from codeagent_lsp.session.conversation.tool_selection import ToolSelection, tool_selection_for
@@ -76,7 +75,7 @@ class Conversation:
         system = Message("system", system_prompt(kind, known.environment, await self._prompt_context.prompt()))
         said, self._base, self._generation = known.conversation, len(known.conversation), known.generation
         self._history = History([system, *said], partial(remember, parts), self._compacted)
-        small, registry = self.window <= SMALL_WINDOW, parts.services.registry
+        small, registry = self._model.info.known_small, parts.services.registry
         room = 0 if small else self.window // FOREIGN_TOOLS
         self._tool_selection = tool_selection_for(
             registry, self._mode.offered, said, self._planning, system.content, small=small, room=room
@@ -164,7 +163,7 @@ class Conversation:
 
     @property
     def _has_tools(self) -> bool:
-        return self._kind != "explain" or self.window > SMALL_WINDOW
+        return self._kind != "explain" or not self._model.info.known_small
 
     async def _kept(self) -> KeptFacts:
         """Return the facts that every compaction repeats, with the files in focus reloaded."""

@@ -232,3 +232,20 @@ async def test_info_tells_the_mode() -> None:
     assert model.info.tool_calling == "constrained"
     assert await model.count_tokens("abc") == 3
     await model.close()
+
+
+async def test_a_native_request_without_tools_has_no_calls_in_its_history() -> None:
+    """Some servers refuse calls in a conversation whose request describes no tools."""
+    call = ToolCall("read_file", {"path": "a.py"}, "c1")
+    said = (
+        Message("user", "look"),
+        Message("assistant", "", (call,)),
+        Message("tool", "x = 1", (), "c1", "read_file"),
+        Message("user", "sum up"),
+    )
+    inner = Typewriter("Summary.")
+    _, reply = await collect(ToolCallingModel(inner, "native"), ModelRequest(said))
+    assert reply.text == "Summary."
+    sent = inner.requests[0].messages
+    assert not any(message.tool_calls or message.role == "tool" for message in sent)
+    assert "x = 1" in "".join(message.content for message in sent)

@@ -263,7 +263,7 @@ return {
     },
     {
       name = "codeagent.model.list",
-      summary = "Lists the models the endpoint offers; with `details` as objects, with the answer forms that they have proved.",
+      summary = "Lists the models the endpoint offers; with `details` as objects, with what is known of each and from where (`facts`: `{value, source}`), and the answer forms that they have proved.",
       starts_run = false,
       arguments = { { name = "details", kind = "boolean", required = false } },
     },
