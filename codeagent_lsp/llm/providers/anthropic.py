@@ -106,7 +106,9 @@ class AnthropicModel(HttpModel):
         if (most := _MOST.search(reason)) and 0 < int(most[1]) < body["max_tokens"]:
             self._longest_reply = int(most[1])
             return True
-        if "thinking" in body and not self._budgeted and ("adaptive" in reason or "effort" in reason):
+        if "thinking" in body and ("adaptive" in reason or "effort" in reason):
+            if self._budgeted:
+                self._refused.add("thinking")  # said of another API's parameter, by a proxy to it
             self._budgeted = True
             return True
         return super()._learn(error, body)

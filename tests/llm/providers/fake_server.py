@@ -61,6 +61,10 @@ class FakeServer:
         """Return the answer to a request that is refused."""
         return error.status, "application/json", json.dumps({"error": {"message": str(error)}}).encode()
 
+    def play_next(self, *script: Said) -> None:
+        """Begin with this script."""
+        self._script = list(script)
+
     def next_reply(self, tools: list[str]) -> Said:
         """Return the next reply of the script."""
         if tools == ["get_weather"]:

@@ -221,6 +221,14 @@ async def test_effort_is_learned_from_refusals(adaptive: bool | None, effort: st
     assert last.get("output_config", {}).get("effort") == (effort if sent[-1] == "adaptive" else None)
 
 
+async def test_a_proxy_to_another_api_may_refuse_a_parameter_of_that_one() -> None:
+    told = "lm_studio does not support parameters: ['reasoning_effort'], for model=m."  # litellm 1.106
+    fake = FakeMessages(Said("Hello."))
+    fake.errors = [error(400, "invalid_request_error", told)] * 2
+    assert (await ask(fake, effort="low")).text == "Hello."
+    assert "thinking" not in fake.bodies[0]
+
+
 @pytest.mark.parametrize(
     ("known", "effort", "asked", "sent"),
     [
