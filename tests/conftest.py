@@ -36,6 +36,7 @@ ALONE = tuple(
         "llm/providers/test_embedded.py",
         "records/test_speed.py",
         "server/test_builtin_embedder.py",
+        "server/test_real_servers.py",
         "server/wire/test_lifecycle.py",
         "server/wire/test_channel.py",
         "server/wire/test_fuzz.py",

@@ -7,13 +7,10 @@ to retry (`retry.py`).
 from __future__ import annotations
 
 import json
-import math
 import re
 import socket
 import ssl
 from collections.abc import Mapping
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from typing import Any
 
 import httpx
@@ -31,6 +28,7 @@ from codeagent_lsp.errors import (
 )
 from codeagent_lsp.llm.endpoint import Endpoint, TimeLimits
 from codeagent_lsp.llm.learned_facts import window_in
+from codeagent_lsp.llm.rate_limits import retry_after
 from codeagent_lsp.network import PROXY_LOGIN, client_refused, proxy_refused, refusal, shown
 
 LONGEST_REASON = 300
@@ -44,6 +42,7 @@ _OVERFLOW = re.compile(
     re.IGNORECASE,
 )
 _QUOTA = re.compile(r"insufficient[_ ](quota|credit|balance|funds)|billing|out of credits?", re.IGNORECASE)
+_NO_CREDIT = re.compile(r"credit balance is too low")  # Anthropic's 400
 _GOOGLE_DELAY = re.compile(rb'"retryDelay":\s*"(\d+(?:\.\d+)?)s"')
 _GOOGLE_BAD_KEY = re.compile(rb"API_KEY_INVALID")
 _NO_MODEL = re.compile(r"\bmodel\b|\bmodels/\S+ is not found", re.IGNORECASE)
@@ -77,10 +76,12 @@ def from_response(status: int, headers: Mapping[str, str], body: bytes, where: E
     """Return the typed error for an HTTP response that is not a success; `body` may be cut short."""
     url, reason = where.root, where.redact(server_message(body, headers.get("content-type", "")))
     reason = _short(reason) or f"HTTP {status}"
+    if status == 400 and _NO_CREDIT.search(reason):
+        status = 402
     if 300 <= status < 400:
         return ModelRejected("model.redirected", url=url, target=_short(shown(headers.get("location", "?"))))
     delay = _GOOGLE_DELAY.search(body)
-    if status in (402, 429) and (status == 402 or _out_of_quota(reason, body, told=delay is not None)):
+    if status == 402 or (status == 429 and _out_of_quota(reason, body, told=delay is not None)):
         return ModelRejected("model.quota", url=url, reason=reason)
     if status == 413 or (status in (400, 422, 500) and _OVERFLOW.search(reason)):
         return ContextOverflow("model.overflow", stated=window_in(body.decode("utf-8", "replace")), reason=reason)
@@ -98,7 +99,7 @@ def from_response(status: int, headers: Mapping[str, str], body: bytes, where: E
         wait = retry_after(headers)
         wait = float(delay[1]) if wait is None and delay else wait
         return ModelBusy("model.busy", url=url, reason=told, retry_after=wait)
-    return ModelRejected("model.rejected", url=url, status=status, reason=reason)
+    return ModelRejected("model.rejected", url=url, status=status, reason=reason, param=_param(body))
 
 
 def from_event(error: Any, where: Endpoint) -> ModelError:
@@ -112,24 +113,6 @@ def from_event(error: Any, where: Endpoint) -> ModelError:
     if str(code).isdigit() and 400 <= int(str(code)) < 600:
         return from_response(int(str(code)), {}, json.dumps({"error": error}).encode(), where)
     return ModelStreamBroken("model.stream_error", url=where.root, reason=reason)
-
-
-def retry_after(headers: Mapping[str, str], now: datetime | None = None) -> float | None:
-    """Return the seconds a server asks to wait, None if it does not.
-
-    Reads `retry-after-ms`, or `Retry-After` in seconds or as a date (RFC 9110).
-    """
-    if (wait := _number(headers.get("retry-after-ms", ""))) is not None:
-        return wait / 1000
-    value = headers.get("retry-after", "")
-    if (wait := _number(value)) is not None:
-        return wait
-    try:
-        moment = parsedate_to_datetime(value)
-    except (ValueError, TypeError):
-        return None
-    moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-    return max(0.0, (moment - (now or datetime.now(UTC))).total_seconds())
 
 
 def server_message(body: bytes, content_type: str) -> str:
@@ -146,7 +129,10 @@ def server_message(body: bytes, content_type: str) -> str:
 
 
 def _out_of_quota(reason: str, body: bytes, *, told: bool) -> bool:
-    """Return whether waiting does not help. Google names billing for every limit; it helps unless a day is over."""
+    """Return whether waiting does not help. Google and OpenAI name billing for every limit; with Google it helps unless
+    a day is over.
+    """
+    told = told or b"rate_limit_exceeded" in body
     return b"PerDay" in body or (not told and _QUOTA.search(reason) is not None)
 
 
@@ -154,6 +140,17 @@ def _missing(url: str, reason: str) -> ModelError:
     if _NO_MODEL.search(reason) and "html" not in reason.lower():
         return ModelNotFound("model.unknown", url=url, name=f"({reason})", available="?")
     return ModelNotFound("model.no_endpoint", url=url)
+
+
+def _param(body: bytes) -> str:
+    """Return the name of the refused parameter, where the server tells it beside its message."""
+    try:
+        value = json.loads(body)
+    except (ValueError, RecursionError):
+        return ""
+    error = value.get("error") if isinstance(value, dict) else None
+    param = error.get("param") if isinstance(error, dict) else None
+    return param if isinstance(param, str) else ""
 
 
 def _message_of(value: Any) -> str:
@@ -165,14 +162,6 @@ def _message_of(value: Any) -> str:
         elif isinstance(value, list):
             value = value[0] if value else ""
     return value if isinstance(value, str) else json.dumps(value)
-
-
-def _number(value: str) -> float | None:
-    try:
-        number = float(value)
-    except ValueError:
-        return None
-    return number if number >= 0 and math.isfinite(number) else None
 
 
 def _short(reason: str) -> str:

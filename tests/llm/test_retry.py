@@ -21,8 +21,9 @@ from codeagent_lsp.errors import (
     ModelUnreachable,
 )
 from codeagent_lsp.llm.endpoint import endpoint
-from codeagent_lsp.llm.failures import from_response, retry_after, server_message
+from codeagent_lsp.llm.failures import from_response, server_message
 from codeagent_lsp.llm.model import ReasoningChunk, Reply, StreamItem, TextChunk
+from codeagent_lsp.llm.rate_limits import retry_after
 from codeagent_lsp.llm.retry import ReplySource, RetryPolicy, answered, is_empty, patient
 from codeagent_lsp.messages import ToolCall
 
@@ -32,6 +33,12 @@ CUT = ModelStreamBroken("model.stream_cut", url="u")
 DNS = ModelUnreachable("model.dns", url="u", reason="r")
 NO = ModelRejected("model.rejected", url="u", status=400, reason="r")
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
+ANTHROPIC = {
+    "anthropic-ratelimit-input-tokens-remaining": "0",
+    "anthropic-ratelimit-input-tokens-reset": "2030-01-01T00:00:07Z",
+    "anthropic-ratelimit-requests-remaining": "0",
+    "anthropic-ratelimit-requests-reset": "2030-01-01T00:00:02Z",
+}
 
 
 class Takes:
@@ -150,6 +157,14 @@ async def test_cancelling_while_the_source_opens_is_not_swallowed() -> None:
         ({"retry-after": "inf"}, None),
         ({"retry-after": "soon"}, None),
         ({}, None),
+        ({"x-ratelimit-remaining-tokens": "0", "x-ratelimit-reset-tokens": "1m2.5s"}, 62.5),
+        ({"x-ratelimit-remaining-requests": "0", "x-ratelimit-reset-requests": "20ms"}, 0.02),
+        ({"x-ratelimit-remaining-requests": "5", "x-ratelimit-reset-requests": "9s"}, None),
+        (ANTHROPIC | {"anthropic-ratelimit-requests-remaining": "1"}, 7.0),
+        (ANTHROPIC | {"retry-after": "3"}, 3.0),
+        (ANTHROPIC | {"anthropic-ratelimit-requests-reset": "some day"}, 7.0),
+        ({"x-ratelimit-remaining": "0"}, None),
+        ({"x-ratelimit-remaining": "0", "x-ratelimit-reset": "1.2.3s"}, 0.0),
     ],
 )
 def test_retry_after(headers: dict[str, str], seconds: float | None) -> None:

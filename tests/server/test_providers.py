@@ -7,9 +7,12 @@ from typing import Any
 
 import pytest
 
+from tests.llm.providers import fake_messages, fake_responses
 from tests.llm.providers.fake_chat import FakeChat
 from tests.llm.providers.fake_gemini import KEY, FakeGemini
+from tests.llm.providers.fake_messages import FakeMessages
 from tests.llm.providers.fake_ollama import FakeOllama
+from tests.llm.providers.fake_responses import FakeResponses
 from tests.llm.providers.fake_server import FakeServer, Said, serving_aside
 from tests.server.conftest import StartEditor
 
@@ -21,6 +24,8 @@ TASK = (Said("I look. ", "What is wrong?", READ), Said("", "A minus.", EDIT), Sa
 MORE = (Said("It was a minus."),)
 
 SERVERS: dict[str, tuple[type[FakeServer], dict[str, Any]]] = {
+    "anthropic": (FakeMessages, {"provider": "anthropic", "apiKey": fake_messages.KEY, "effort": "high"}),
+    "responses": (FakeResponses, {"provider": "responses", "apiKey": fake_responses.KEY, "effort": "low"}),
     "gemini": (FakeGemini, {"provider": "gemini", "name": "gemini-3.1-pro", "apiKey": KEY, "effort": "low"}),
     "ollama": (FakeOllama, {"effort": "high"}),
     "lmstudio": (FakeChat, {"provider": "openai", "effort": "low"}),
@@ -48,7 +53,9 @@ def test_a_task_and_a_question_after_a_restart(name: str, start: StartEditor, wo
         editor.client.kill()
         again = start(**options)
         again.run("codeagent.run", task="what was wrong?", sessionId=session)
-    assert not fake.refusals
+    assert [told for told in fake.refusals if "temperature" not in told] == []
     carried = str(fake.bodies[-1])
     assert ("A minus." in carried) is (name != "lmstudio")
     assert ("thoughtSignature" in carried) is (name == "gemini")
+    assert ("'signature': '" in carried) is (name == "anthropic")
+    assert ("'encrypted_content': '" in carried) is (name == "responses")

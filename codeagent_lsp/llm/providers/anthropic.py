@@ -6,6 +6,8 @@ A reply's blocks are kept as they came, thinking with its signatures. Not here: 
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Unpack
@@ -17,11 +19,26 @@ from codeagent_lsp.llm.deltas import NO_ANSWER, REPLY_LIMIT
 from codeagent_lsp.llm.endpoint import Endpoint, TimeLimits
 from codeagent_lsp.llm.model import ModelInfo, ModelRequest, ReasoningChunk, Reply, TextChunk
 from codeagent_lsp.llm.providers import openai
-from codeagent_lsp.llm.providers.anthropic_messages import system_blocks, tool_blocks, turns
-from codeagent_lsp.llm.providers.http_model import HttpModel, Options
+from codeagent_lsp.llm.providers.anthropic_messages import begun_without_thinking, system_blocks, tool_blocks, turns
+from codeagent_lsp.llm.providers.http_model import HttpModel, Options, refusal
 from codeagent_lsp.llm.wire import tidy
 from codeagent_lsp.llm.written_calls import WrittenCall, read_calls
 from codeagent_lsp.messages import Usage
+
+_MOST = re.compile(r"max_tokens: \d+ > (\d+)")
+_STATUS = {
+    "invalid_request_error": 400,
+    "authentication_error": 401,
+    "billing_error": 402,
+    "permission_error": 403,
+    "not_found_error": 404,
+    "request_too_large": 413,
+    "rate_limit_error": 429,
+    "api_error": 500,
+    "timeout_error": 504,
+    "overloaded_error": 529,
+}
+"""The status that an error inside a stream would have had before it."""
 
 VERSION = "2023-06-01"
 LONGEST_REPLY = 8192
@@ -39,20 +56,22 @@ class AnthropicModel(HttpModel):
     def __init__(self, where: Endpoint, info: ModelInfo, **options: Unpack[Options]) -> None:
         super().__init__(keyed(where), info, **options)
         self._budgeted = False
+        self._longest_reply = 0
 
     def _url(self) -> str:
         return f"{self._where.api}/messages"
 
     def _body(self, request: ModelRequest) -> dict[str, Any]:
         messages = tidy(request.messages)
-        thinking = self._thinking()
+        told = turns(messages, self._info)
+        thinking = {} if self._budgeted and begun_without_thinking(told) else self._thinking()
         body: dict[str, Any] = {
             "model": self._info.name,
             "max_tokens": self._longest(request, thinking),
             "stream": True,
             "system": system_blocks(messages),
             "tools": tool_blocks(request.tools),
-            "messages": turns(messages, self._info),
+            "messages": told,
             "stop_sequences": list(request.stop),
         }
         if request.response_schema is not None:
@@ -71,20 +90,25 @@ class AnthropicModel(HttpModel):
         if self._effort == "none":
             return {"type": "disabled"}
         if self._budgeted:
-            return {"type": "enabled", "budget_tokens": THINKING[self._effort]}
-        return {"type": "adaptive"}
+            return {"type": "enabled", "budget_tokens": THINKING[self._effort], "display": "summarized"}
+        return {"type": "adaptive", "display": "summarized"}
 
     def _longest(self, request: ModelRequest, thinking: Mapping[str, Any]) -> int:
         """Return the limit of the reply, in which the API counts the thinking."""
         asked = request.max_tokens or self._max_tokens or LONGEST_REPLY
         thinks = thinking.get("type") in ("adaptive", "enabled") or (not thinking and self._info.facts.reasoning)
         room = asked + (THINKING.get(self._effort, THINKING["medium"]) if thinks else 0)
-        return min(room, self._info.facts.longest_reply or room)
+        return min(room, self._longest_reply or self._info.facts.longest_reply or room)
 
     def _learn(self, error: ModelError, body: dict[str, Any]) -> bool:
-        """Learn also that a model wants a budget for its thinking instead of an effort."""
-        reason = str(error.values.get("reason", "")) if error.key == "model.rejected" else ""
-        if "thinking" in body and not self._budgeted and ("adaptive" in reason or "effort" in reason):
+        """Learn also the longest reply, and that a model wants a budget for its thinking instead of an effort."""
+        reason = refusal(error)
+        if (most := _MOST.search(reason)) and 0 < int(most[1]) < body["max_tokens"]:
+            self._longest_reply = int(most[1])
+            return True
+        if "thinking" in body and ("adaptive" in reason or "effort" in reason):
+            if self._budgeted:
+                self._refused.add("thinking")  # said of another API's parameter, by a proxy to it
             self._budgeted = True
             return True
         return super()._learn(error, body)
@@ -104,20 +128,20 @@ class MessagesAssembler:
         self._blocks: dict[int, dict[str, Any]] = {}
         self._arguments: dict[int, str] = {}
         self._stop = ""
-        self._usage = Usage()
+        self._counts: dict[str, int] = {}
         self._size = 0
 
     def feed(self, chunk: Mapping[str, Any]) -> list[TextChunk | ReasoningChunk]:
         """Return what can be shown of one event."""
         match chunk.get("type"):
             case "error":
-                raise failures.from_event(chunk.get("error"), self._where)
+                raise self._failure(chunk.get("error"))
             case "message_start" if isinstance(chunk.get("message"), Mapping):
                 self.model = str(chunk["message"].get("model") or "")
                 self._count(chunk["message"].get("usage"))
             case "message_delta":
                 delta = chunk.get("delta")
-                self._stop = str((delta or {}).get("stop_reason") or self._stop)
+                self._stop = str((delta.get("stop_reason") if isinstance(delta, Mapping) else "") or self._stop)
                 self._count(chunk.get("usage"))
             case "message_stop":
                 self.ended = True
@@ -148,12 +172,16 @@ class MessagesAssembler:
             text=text,
             tool_calls=read.calls,
             finish_reason="length" if cut else "tool_calls" if read.calls else "stop",
-            usage=self._usage,
+            usage=self._usage(),
             reasoning=self._texts("thinking"),
             problem=problem,
             unusable=read.unusable,
             carried=self._carried(),
         )
+
+    def _failure(self, error: Any) -> ModelError:
+        told = error if isinstance(error, Mapping) else {"message": str(error)}
+        return failures.from_event({**told, "code": _STATUS.get(str(told.get("type")))}, self._where)
 
     def _begin(self, index: int, block: dict[str, Any]) -> list[TextChunk | ReasoningChunk]:
         self._blocks[index] = dict(block)
@@ -178,10 +206,14 @@ class MessagesAssembler:
 
     def _written(self) -> list[WrittenCall]:
         return [
-            WrittenCall(str(block.get("name") or ""), self._arguments.get(index, ""), str(block.get("id") or ""))
+            WrittenCall(str(block.get("name") or ""), self._input(index), str(block.get("id") or ""))
             for index, block in sorted(self._blocks.items())
             if block.get("type") == "tool_use"
         ]
+
+    def _input(self, index: int) -> str:
+        """Return the text of a call's arguments: its pieces, or what came whole at its beginning."""
+        return self._arguments.get(index) or json.dumps(self._blocks[index].get("input") or {}, ensure_ascii=False)
 
     def _texts(self, kind: str) -> str:
         return "".join(str(block.get(kind) or "") for _, block in sorted(self._blocks.items()))
@@ -191,35 +223,40 @@ class MessagesAssembler:
         blocks = []
         for index, block in sorted(self._blocks.items()):
             if block.get("type") == "tool_use":
-                read = read_calls([WrittenCall("x", self._arguments.get(index, ""))], cut=False).calls
+                read = read_calls([WrittenCall("x", self._input(index))], cut=False).calls
                 block = {**block, "input": dict(read[0].arguments)} if read else {}
-            if block.get("type") in ("thinking", "redacted_thinking", "tool_use") or block.get("text"):
+            if self._kept(block):
                 blocks.append(block)
         thought = any("thinking" in str(block.get("type")) for block in blocks)
         return pack(self._info, blocks) if thought else ""
 
+    def _kept(self, block: Mapping[str, Any]) -> bool:
+        """Return whether a block can be given back: no blank text, no thinking that was cut before its signature."""
+        if block.get("type") == "thinking":
+            return self._stop != "max_tokens" or bool(block.get("signature"))
+        return block.get("type") in ("redacted_thinking", "tool_use") or bool(str(block.get("text") or "").strip())
+
     def _count(self, usage: Any) -> None:
-        """Take over the counts of an event, which replace those before; the input is counted in three parts."""
+        """Take over the counts of an event, which replace those before."""
         if not isinstance(usage, Mapping):
             return
-        fresh, cached, written = (_number(usage.get(name)) for name in _INPUT)
-        known = self._usage
-        if any(number is not None for number in (fresh, cached, written)):
-            cached, written = cached or 0, written or 0
-            known = replace(
-                known, prompt_tokens=(fresh or 0) + cached + written, cached_tokens=cached, written_tokens=written
-            )
         details = usage.get("output_tokens_details")
-        thinking = _number(details.get("thinking_tokens")) if isinstance(details, Mapping) else None
-        made = _number(usage.get("output_tokens"))
-        self._usage = replace(
-            known,
-            completion_tokens=known.completion_tokens if made is None else made,
-            reasoning_tokens=known.reasoning_tokens if thinking is None else thinking,
-        )
+        told = {**usage, **details} if isinstance(details, Mapping) else usage
+        self._counts |= {name: told[name] for name in _COUNTS if type(told.get(name)) is int and told[name] >= 0}
+
+    def _usage(self) -> Usage:
+        """Return the counts; the API tells the parts of the prompt."""
+        fresh, cached, written, made, thinking = (self._counts.get(name, 0) for name in _COUNTS)
+        return Usage(fresh + cached + written, cached, made, written, thinking)
 
 
-_INPUT = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
+_COUNTS = (
+    "input_tokens",
+    "cache_read_input_tokens",
+    "cache_creation_input_tokens",
+    "output_tokens",
+    "thinking_tokens",
+)
 
 
 def keyed(where: Endpoint) -> Endpoint:
@@ -238,7 +275,3 @@ def _named(thinking: dict[str, Any]) -> dict[str, Any]:
 
 def _index(chunk: Mapping[str, Any]) -> int:
     return chunk["index"] if isinstance(chunk.get("index"), int) else 0
-
-
-def _number(value: Any) -> int | None:
-    return value if type(value) is int and value >= 0 else None

@@ -58,6 +58,19 @@ def turns(messages: Iterable[Message], info: ModelInfo) -> list[dict[str, Any]]:
     return made
 
 
+def begun_without_thinking(told: list[dict[str, Any]]) -> bool:
+    """Return whether the last turn of the assistant goes on after results of its calls, and began without thinking.
+
+    Models with a budget then refuse to think: another model has begun it.
+    """
+    begun: dict[str, Any] = {}
+    for at, turn in enumerate(told):
+        if turn["role"] == "assistant" and told[at - 1]["content"][0]["type"] != "tool_result":
+            begun = turn
+    goes_on = told[-1]["content"][0]["type"] == "tool_result" if told else False
+    return goes_on and "thinking" not in begun["content"][0]["type"]
+
+
 def _blocks(message: Message, info: ModelInfo) -> list[dict[str, Any]]:
     if message.role == "tool":
         content = [_text(message.content)] if message.content.strip() else []
@@ -68,11 +81,16 @@ def _blocks(message: Message, info: ModelInfo) -> list[dict[str, Any]]:
 
 
 def _as_written(message: Message, info: ModelInfo) -> list[dict[str, Any]]:
-    """Return the blocks that the same model wrote, without calls that are no longer part of the message."""
+    """Return the blocks that the same model wrote, without calls that are no longer part of the message.
+
+    None of them if a call is missing, or if only thinking is left; thinking must not be the end either.
+    """
     calls = {_id(call.id) for call in message.tool_calls}
     written = unpack(info, message.carried)
     kept = [block for block in written if block.get("type") != "tool_use" or block.get("id") in calls]
-    return kept if calls <= {block.get("id") for block in kept} | {""} else []
+    while kept and "thinking" in str(kept[-1].get("type")):
+        kept.pop()
+    return kept if calls <= {block.get("id") for block in kept} else []
 
 
 def _rebuilt(message: Message) -> list[dict[str, Any]]:

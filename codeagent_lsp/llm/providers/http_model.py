@@ -143,7 +143,7 @@ class HttpModel:
                 raise (await self._missing(error) if error.key == "model.unknown" else error) from None
 
     def _learn(self, error: ModelError, body: dict[str, Any]) -> bool:
-        reason = str(error.values.get("reason", "")) if error.key == "model.rejected" else ""
+        reason = refusal(error)
         refused = {option for option in self.OPTIONAL if option in reason and option in body}
         self._refused |= refused
         return bool(refused)
@@ -178,6 +178,12 @@ class HttpModel:
         if value is None and data.lstrip().startswith("{"):
             raise ModelStreamBroken("model.stream_error", url=self._where.root, reason="a chunk is not JSON")
         return value or {}
+
+
+def refusal(error: ModelError) -> str:
+    """Return why a server refused a request, with the name of the parameter; '' for other errors."""
+    values = error.values if error.key == "model.rejected" else {}
+    return f"{values.get('reason', '')} {values.get('param', '')}".strip()
 
 
 def estimate_tokens(text: str) -> int:

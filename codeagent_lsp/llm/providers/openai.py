@@ -19,7 +19,7 @@ from codeagent_lsp.llm.endpoint import TROUBLE, Endpoint, TimeLimits, open_clien
 from codeagent_lsp.llm.exchange import json_object
 from codeagent_lsp.llm.facts import Facts
 from codeagent_lsp.llm.model import ModelInfo, ModelRequest
-from codeagent_lsp.llm.providers.http_model import HttpModel, Options
+from codeagent_lsp.llm.providers.http_model import HttpModel, Options, refusal
 from codeagent_lsp.llm.server_facts import facts_of
 from codeagent_lsp.messages import Message
 
@@ -92,7 +92,7 @@ class OpenAIModel(HttpModel):
 
     def _learn(self, error: ModelError, body: dict[str, Any]) -> bool:
         """Learn also from a refusal which reasoning the server wants back, and which it does not take."""
-        reason = str(error.values.get("reason", "")) if error.key == "model.rejected" else ""
+        reason = refusal(error)
         learned = super()._learn(error, body)
         for name in (name for name in _REASONING if name in reason):
             if _MISSED.search(reason) and name not in self._demanded:

@@ -9,13 +9,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from codeagent_lsp.errors import ModelRejected, ModelReplyInvalid, ModelStreamBroken
+from codeagent_lsp.errors import ModelError, ModelRejected, ModelReplyInvalid, ModelStreamBroken
 from codeagent_lsp.llm import failures
 from codeagent_lsp.llm.carried import pack
 from codeagent_lsp.llm.deltas import NO_ANSWER, REPLY_LIMIT
 from codeagent_lsp.llm.endpoint import Endpoint
 from codeagent_lsp.llm.model import ModelInfo, ModelRequest, ReasoningChunk, Reply, TextChunk
-from codeagent_lsp.llm.providers.http_model import HttpModel
+from codeagent_lsp.llm.providers.http_model import HttpModel, refusal
 from codeagent_lsp.llm.providers.responses_items import cache_key, instructions, items, tools
 from codeagent_lsp.llm.wire import tidy
 from codeagent_lsp.llm.written_calls import WrittenCall, read_calls
@@ -28,7 +28,16 @@ ROOM = 16_384
 _TEXTS = ("response.output_text.delta", "response.refusal.delta")
 _THOUGHTS = ("response.reasoning_summary_text.delta", "response.reasoning_text.delta")
 _ENDS = ("response.completed", "response.incomplete", "response.failed")
-_STATUS = {"rate_limit_exceeded": 429, "server_error": 500, "context_length_exceeded": 400}
+_STATUS = {
+    "rate_limit_exceeded": 429,
+    "insufficient_quota": 429,
+    "server_error": 500,
+    "context_length_exceeded": 400,
+    "invalid_prompt": 400,
+}
+LEAST_REPLY = 16
+"""Tokens: the API refuses a smaller limit."""
+
 _BROKEN = "the reply was interrupted"
 
 
@@ -58,15 +67,28 @@ class ResponsesModel(HttpModel):
             "include": ["reasoning.encrypted_content"],
             "prompt_cache_key": cache_key(messages),
             "temperature": request.temperature,
-            "reasoning": {"summary": "auto"} | ({} if self._effort == "auto" else {"effort": self._effort}),
+            "reasoning": self._reasoning(),
         }
         if limit := request.max_tokens or self._max_tokens:
             room = limit + REASONING_ROOM.get(self._effort, 0 if self._effort == "none" else ROOM)
-            body["max_output_tokens"] = min(room, self._info.facts.longest_reply or room)
+            body["max_output_tokens"] = max(LEAST_REPLY, min(room, self._info.facts.longest_reply or room))
         if request.response_schema is not None:
             schema = {"type": "json_schema", "name": "reply", "schema": request.response_schema, "strict": False}
             body["text"] = {"format": schema}
-        return {name: value for name, value in body.items() if value not in ("", [])}
+        return {name: value for name, value in body.items() if value not in ("", [], {})}
+
+    def _reasoning(self) -> dict[str, str]:
+        wanted = {"summary": "auto"} if self._effort == "auto" else {"effort": self._effort, "summary": "auto"}
+        return {name: value for name, value in wanted.items() if f"reasoning.{name}" not in self._refused}
+
+    def _learn(self, error: ModelError, body: dict[str, Any]) -> bool:
+        """Learn also which part of `reasoning` is refused: summaries may want a verified account, efforts differ."""
+        reason, sent = refusal(error), body.get("reasoning", {})
+        for name, said in (("summary", "summar"), ("effort", "effort")):
+            if name in sent and len(sent) > 1 and said in reason:
+                self._refused.add(f"reasoning.{name}")
+                return True
+        return super()._learn(error, body)
 
     def _assembler(self) -> ResponsesAssembler:
         return ResponsesAssembler(self._where, self._info)
@@ -96,7 +118,8 @@ class ResponsesAssembler:
         if kind in _ENDS and isinstance(response, Mapping):
             self._response, self.ended = response, True
         if kind == "response.output_item.done" and isinstance(chunk.get("item"), dict):
-            self._items[_number(chunk.get("output_index"))] = chunk["item"]
+            at = chunk.get("output_index")  # llama.cpp tells none
+            self._items[at if type(at) is int else len(self._items)] = chunk["item"]
         piece = chunk.get("delta")
         if not isinstance(piece, str) or not piece:
             return []
@@ -170,8 +193,9 @@ def _written(item: Mapping[str, Any]) -> WrittenCall:
 
 
 def _text(item: Mapping[str, Any]) -> str:
-    parts = item.get("content") if item.get("type") == "message" else None
-    texts = (part.get("text") or part.get("refusal") for part in parts or () if isinstance(part, Mapping))
+    content = item.get("content") if item.get("type") == "message" else None
+    parts = (part for part in content if isinstance(part, Mapping)) if isinstance(content, list) else ()
+    texts = (part.get("text") or part.get("refusal") for part in parts)
     return "".join(text for text in texts if isinstance(text, str))
 
 

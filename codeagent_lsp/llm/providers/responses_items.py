@@ -44,15 +44,16 @@ def _items(message: Message, info: ModelInfo) -> list[dict[str, Any]]:
         return [{"type": "function_call_output", "call_id": message.tool_call_id, "output": message.content}]
     if message.role == "assistant":
         return _as_written(message, info) or _rebuilt(message)
-    return [{"type": "message", "role": "user", "content": message.content}]
+    return [{"type": "message", "role": "user", "content": message.content}] if message.content.strip() else []
 
 
 def _as_written(message: Message, info: ModelInfo) -> list[dict[str, Any]]:
-    """Return the items that the same model wrote, without calls that are no longer part of the message."""
-    calls = {call.id for call in message.tool_calls}
+    """Return the items that the same model wrote; none if the calls are no longer those of the message, as reasoning
+    is refused without the item that followed it.
+    """
     written = unpack(info, message.carried)
-    kept = [item for item in written if item.get("type") != "function_call" or item.get("call_id") in calls]
-    return kept if calls <= {item.get("call_id") for item in kept} else []
+    calls = [item.get("call_id") for item in written if item.get("type") == "function_call"]
+    return written if sorted(map(str, calls)) == sorted(call.id for call in message.tool_calls) else []
 
 
 def _rebuilt(message: Message) -> list[dict[str, Any]]:

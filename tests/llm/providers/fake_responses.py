@@ -24,6 +24,8 @@ class FakeResponses(FakeServer):
     def __init__(self, *script: Said, reasons: bool = True) -> None:
         super().__init__(*script)
         self.reasons = reasons
+        self.verified = True
+        self.efforts = ("none", "minimal", "low", "medium", "high")
         self.events: list[dict[str, Any]] = []  # the next events as they are, instead of the script
         self.errors: list[Answer] = []
         self._issued: dict[str, str] = {}
@@ -45,18 +47,24 @@ class FakeResponses(FakeServer):
         return 200, "text/event-stream; charset=utf-8", self._stream(body)
 
     def refusal(self, error: Refused) -> Answer:
-        told = {"message": str(error), "type": "invalid_request_error", "param": None, "code": None}
+        told = {"message": str(error), "type": "invalid_request_error", "param": error.param, "code": None}
         return error.status, "application/json", json.dumps({"error": told}).encode()
 
     def _check(self, body: dict[str, Any]) -> None:
         only(body, _BODY, "body")
         need(body["store"] is False, "this organisation stores nothing")
-        need("temperature" not in body or not self.reasons, "Unsupported parameter: 'temperature' is not supported")
+        if "temperature" in body and self.reasons:
+            raise Refused("Unsupported parameter: 'temperature' is not supported", param="temperature")
         if not self.reasons:
             need("reasoning" not in body, "Unsupported parameter: 'reasoning.summary' is not supported")
-            need("include" not in body, "Encrypted content is not supported with this model: include")
+            if "include" in body:
+                raise Refused("Encrypted content is not supported with this model.", param="include")
+        if "summary" in body.get("reasoning", {}) and not self.verified:
+            told = "Your organization must be verified to generate reasoning summaries."
+            raise Refused(told, param="reasoning.summary")
         effort = body.get("reasoning", {}).get("effort", "low")
-        need(effort in ("none", "minimal", "low", "medium", "high"), f"Unsupported value: '{effort}'")
+        if effort not in self.efforts:
+            raise Refused(f"Unsupported value: '{effort}' is not supported with this model.", param="reasoning.effort")
         need(body.get("max_output_tokens", 16) >= 16, "max_output_tokens: integer below minimum value")
         for tool in body.get("tools", []):
             only(tool, "type name description parameters strict", "tools")

@@ -32,9 +32,10 @@ class Said:
 class Refused(Exception):
     """The request is not as the documentation says."""
 
-    def __init__(self, reason: str, status: int = 400) -> None:
+    def __init__(self, reason: str, status: int = 400, param: str | None = None) -> None:
         super().__init__(reason)
         self.status = status
+        self.param = param
 
 
 class FakeServer:
@@ -43,12 +44,14 @@ class FakeServer:
     def __init__(self, *script: Said) -> None:
         self.bodies: list[Any] = []
         self.refusals: list[str] = []
+        self.headers: dict[str, str] = {}  # of answers that are errors
         self._script = list(script)
 
     async def play(self, connection: Connection) -> None:
         """Answer one request."""
         status, kind, body = self._safely(connection.asked)
-        await connection.send(rig.head(status, kind, Content_Length=str(len(body))) + body)
+        headers = self.headers if status >= 400 else {}
+        await connection.send(rig.head(status, kind, Content_Length=str(len(body)), **headers) + body)
 
     def answer(self, asked: Asked) -> Answer:
         """Return the answer to one request, raise Refused."""
@@ -57,6 +60,10 @@ class FakeServer:
     def refusal(self, error: Refused) -> Answer:
         """Return the answer to a request that is refused."""
         return error.status, "application/json", json.dumps({"error": {"message": str(error)}}).encode()
+
+    def play_next(self, *script: Said) -> None:
+        """Begin with this script."""
+        self._script = list(script)
 
     def next_reply(self, tools: list[str]) -> Said:
         """Return the next reply of the script."""
