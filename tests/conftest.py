@@ -35,6 +35,7 @@ ALONE = tuple(
         "index/test_semantic_real.py",
         "llm/providers/test_embedded.py",
         "records/test_speed.py",
+        "server/test_builtin_embedder.py",
         "server/test_real_servers.py",
         "server/wire/test_lifecycle.py",
         "server/wire/test_channel.py",

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
 
 from codeagent_lsp.index.database import Database
 
+FILE = "places.sqlite"  # beside the index
 _STAMP = "places 1"
 _IN_ONE_QUESTION = 500
 _SCHEMA = """
@@ -87,6 +89,17 @@ class Places:
     def close(self) -> None:
         """Close the file; the next use opens it again."""
         self._database.close()
+
+
+def stored_chunks(path: Path) -> tuple[str, int] | None:
+    """Return the model and the number of embedded chunks in a file of `Places`, only read; None without one."""
+    try:
+        with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, timeout=1.0)) as db:
+            ((stamp,),) = db.execute("SELECT value FROM stamp").fetchall()
+            ((count,),) = db.execute("SELECT count(*) FROM places").fetchall()
+    except (sqlite3.Error, ValueError):
+        return None
+    return str(stamp).removeprefix(f"{_STAMP} "), int(count)
 
 
 def _create(db: sqlite3.Connection) -> None:

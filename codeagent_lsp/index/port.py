@@ -29,8 +29,8 @@ class VectorSearch(Protocol):
     async def search(self, query: str, limit: int) -> Sequence[Chunk]:
         """Return the chunks for a query, best first."""
 
-    def close(self) -> None:
-        """Release files."""
+    async def close(self) -> None:
+        """Release files and processes."""
 
 
 class CodeIndex(Protocol):

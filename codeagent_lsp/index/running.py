@@ -78,7 +78,7 @@ class OpenIndex:
         await ended(self._looking)
         await ended(self._following)
         if self.vectors is not None:
-            await asyncio.to_thread(self.vectors.close)
+            await self.vectors.close()
         await self.service.close()
 
     async def _look(self, paths: tuple[str, ...] | None) -> Status:

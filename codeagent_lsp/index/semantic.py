@@ -1,10 +1,10 @@
 """Semantic search: chunks of files as vectors, beside lexical search; the `VectorSearch` of `port.py`.
 
 Chunks are keyed by their content, so none is embedded twice on any path or branch; their locations are
-in a small file beside the index. Nothing here raises: where the embedding server or the vector database does not
+in a small file beside the index. Nothing here raises: where the embedder or the vector database does not
 work, there are no results for a while and the user is notified once; lexical search always works.
-Not here: reading chunks (`chunk_reader.py`), the embedding server (`llm/embeddings.py`), fusion with lexical search
-(`fusion.py`), texts not on disk.
+Not here: reading chunks (`chunk_reader.py`), the embedders (`llm/embeddings.py`, `llm/builtin_embeddings.py`), fusion
+with lexical search (`fusion.py`), texts not on disk.
 """
 
 from __future__ import annotations
@@ -21,14 +21,13 @@ from codeagent_lsp.index import chunk_reader
 from codeagent_lsp.index.chunk_reader import ChunkReader, key_of, place_of, text_of
 from codeagent_lsp.index.chunks import PER_FILE, Chunk
 from codeagent_lsp.index.kinds import is_made, is_source, is_test
-from codeagent_lsp.index.places import ChunkPlace, Places
+from codeagent_lsp.index.places import FILE, ChunkPlace, Places
 from codeagent_lsp.index.rank import worth
 from codeagent_lsp.index.scan import Folders
 from codeagent_lsp.index.store import Store
 from codeagent_lsp.index.vectors import Nearby, VectorsUnusable
 from codeagent_lsp.index.words import question
 
-PLACES = "places.sqlite"
 BATCH = 32  # texts in one request
 PORTION = 64  # new chunks after which the progress is stored
 LEAST_CHARS = 200
@@ -41,13 +40,19 @@ _PROSE = frozenset(("md", "rst", "txt", "adoc"))
 
 
 class Embedding(Protocol):
-    """An embedding server. Its methods raise ModelError."""
+    """An embedder: a server, or the built-in one. Its methods raise ModelError."""
 
     async def model(self) -> str:
         """Return the name of the model: vectors of different models are not comparable."""
 
     async def embed(self, texts: Sequence[str]) -> Sequence[Sequence[float]]:
         """Return a vector for each text, all of one dimension. Raises ContextOverflow where a text is too long."""
+
+    async def embed_query(self, text: str) -> Sequence[float]:
+        """Return the vector to search with for a query: some models embed it in another way."""
+
+    async def close(self) -> None:
+        """Release connections and processes; nothing is asked after this."""
 
 
 @dataclass(slots=True)
@@ -86,6 +91,7 @@ class Semantic:
         self._kept: _Kept | None = None
         self._rests_until = 0.0
         self._told = False
+        self._closed = False
         self._turn = asyncio.Lock()
 
     async def refresh(self) -> int:
@@ -102,10 +108,12 @@ class Semantic:
             return ()
         return await self._working(self._found(query, limit), ())
 
-    def close(self) -> None:
-        """Close the database of locations."""
+    async def close(self) -> None:
+        """Close the database of locations and the embedder; what is being asked finds nothing."""
+        self._closed = True
+        await self._embedding.close()
         if self._kept is not None:
-            self._kept.places.close()
+            await asyncio.to_thread(self._kept.places.close)
 
     async def _working(self, work: Awaitable[_T], otherwise: _T) -> _T:
         """Return the result of `work`; if it fails, pause for a while, notify the user and return `otherwise`."""
@@ -113,7 +121,7 @@ class Semantic:
             return await work
         except (ModelError, VectorsUnusable, sqlite3.Error, OSError, TimeoutError) as error:
             self._rests_until = time.monotonic() + REST_SECONDS
-            if not self._told:
+            if not self._told and not self._closed:
                 self._told = True
                 self._note(str(error) or type(error).__name__)
             return otherwise
@@ -165,14 +173,14 @@ class Semantic:
         return len(new)
 
     async def _ready(self) -> _Kept:
-        """Return the databases for the server's model, opened once its name and dimension are known."""
+        """Return the databases for the embedder's model, opened once its name and dimension are known."""
         if self._kept is None:
             size = len((await self._embedding.embed(["size"]))[0])
             self._kept = await asyncio.to_thread(self._opened, await self._embedding.model(), size)
         return self._kept
 
     def _opened(self, model: str, size: int) -> _Kept:
-        kept = _Kept(Places(self._store.path.with_name(PLACES), f"{model} {size}"), self._vectors(model), size)
+        kept = _Kept(Places(self._store.path.with_name(FILE), f"{model} {size}"), self._vectors(model), size)
         some = kept.places.any_key()
         if some is not None and not kept.vectors.known([some], size):
             kept.places.clear()  # the vectors are gone
@@ -181,7 +189,7 @@ class Semantic:
     async def _found(self, query: str, limit: int) -> tuple[Chunk, ...]:
         async with asyncio.timeout(ASK_SECONDS):
             kept = await self._ready()
-            vector, *_ = await self._embedding.embed([query[: chunk_reader.MAX_CHARS]])
+            vector = await self._embedding.embed_query(query[: chunk_reader.MAX_CHARS])
         found = await asyncio.to_thread(self._nearest, kept, query, vector, limit)
         self._told = False
         return found

@@ -1,7 +1,7 @@
 """Embedding vectors of texts from any server with an OpenAI-compatible `/v1/embeddings`.
 
-One request at a time, without retries: the caller can do without. Not here: which texts are embedded, and storing the
-vectors (`index/semantic.py`).
+One request at a time, without retries: the caller can do without. Not here: vectors without a server
+(`builtin_embeddings.py`), which texts are embedded, and storing the vectors (`index/semantic.py`).
 """
 
 from __future__ import annotations
@@ -51,6 +51,14 @@ class Embedder:
             return []
         body = {"model": await self.model(), "input": list(texts), "encoding_format": "float"}
         return _vectors(await self._post(body), len(texts), self.where)
+
+    async def embed_query(self, text: str) -> Vector:
+        """Return the vector of a query: the API has no other way for it. Raises ModelError as `embed`."""
+        (vector,) = await self.embed([text])
+        return vector
+
+    async def close(self) -> None:
+        """Do nothing: every request has a connection of its own."""
 
     async def _post(self, body: dict[str, Any]) -> bytes:
         try:

@@ -1,7 +1,7 @@
 """Sets up semantic search (by embedding vectors) for the index of a server, where the settings ask for it.
 
-Its heavy parts are imported late. Not here: what is embedded and found (`index/semantic.py`), requesting the vectors
-from their server (`llm/embeddings.py`).
+Its heavy parts are imported late. Not here: what is embedded and found (`index/semantic.py`), getting the vectors from
+their server (`llm/embeddings.py`) or from the built-in model (`llm/builtin_embeddings.py`).
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ if TYPE_CHECKING:  # heavy
     from codeagent_lsp.config import IndexSettings, ModelSettings
     from codeagent_lsp.index.port import VectorSearch
     from codeagent_lsp.index.scan import Folders
+    from codeagent_lsp.index.semantic import Embedding
     from codeagent_lsp.index.store import Store
 
 VECTORS = "vectors"
@@ -56,22 +57,18 @@ def meaning(
 
     `note` gets, in the user's language, the reason when it does not work, from any thread. Blocks: call it in a thread.
     """
-    url = settings.embeddings_base_url
-    if settings.semantic is False or not url:
+    if settings.semantic is False:
         return None
     from codeagent_lsp.index.semantic import Semantic  # late, with the rest of the index
-    from codeagent_lsp.index.vectors import Vectors, installed  # late, with the rest of the index
-    from codeagent_lsp.llm.embeddings import Embedder  # late: an HTTP client
-    from codeagent_lsp.llm.endpoint import endpoint  # late: an HTTP client
+    from codeagent_lsp.index.vectors import Vectors  # late, with the rest of the index
 
-    if not installed():
+    lacking = _missing(settings)
+    if lacking:
         if settings.semantic is True:
-            note(text("index.semantic_missing", language))
+            note(text(lacking, language))
         return None
     try:
-        embedder = Embedder(
-            endpoint(url, access.key, headers=access.headers, query=access.query, network=access.network)
-        )
+        embedder = _embedder(settings.embeddings_base_url, access)
     except ModelError as error:
         note(text("index.semantic_failed", language, reason=error.localized(language)))
         return None
@@ -81,6 +78,28 @@ def meaning(
         note(text("index.semantic_failed", language, reason=reason))
 
     return Semantic(store, folders, embedder, lambda model: Vectors(place, model), failed)
+
+
+def _missing(settings: IndexSettings) -> str:
+    """Return the key of the sentence that says what semantic search needs and is not there; '' for nothing."""
+    from codeagent_lsp.index.vectors import installed  # late, with the rest of the index
+    from codeagent_lsp.llm.builtin_embeddings import engine_installed  # late, with the rest of the index
+
+    if not installed():
+        return "index.semantic_missing"
+    return "" if settings.embeddings_base_url or engine_installed() else "index.no_embedder"
+
+
+def _embedder(url: str | None, access: Access) -> Embedding:
+    """Return the embedder at `url`, else the built-in one. Raises ModelError for a URL that is none."""
+    if not url:
+        from codeagent_lsp.llm.builtin_embeddings import BuiltinEmbedder  # late, with the rest of the index
+
+        return BuiltinEmbedder()
+    from codeagent_lsp.llm.embeddings import Embedder  # late: an HTTP client
+    from codeagent_lsp.llm.endpoint import endpoint  # late: an HTTP client
+
+    return Embedder(endpoint(url, access.key, headers=access.headers, query=access.query, network=access.network))
 
 
 def _origin(url: str) -> tuple[str, str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 
+from codeagent_lsp.index.places import FILE, stored_chunks
 from codeagent_lsp.terminal.index_place import DONE, IndexLocation, brought_up, say, with_index
 from codeagent_lsp.terminal.safe import visible
 from codeagent_lsp.texts import text
@@ -45,10 +46,17 @@ def statistics(place: IndexLocation) -> str:
         ("definitions", f"{definitions:,}"),
         ("references", f"{references:,}"),
         ("left_out", notes or "0"),
+        ("vectors", _vectors(place)),
         ("size", f"{_size(place) / 1e6:.1f} MB"),
         ("place", str(place.store.path)),
     ]
     return "\n".join(f"  {text(f'index.stats.{name}', place.language)}: {value}" for name, value in lines)
+
+
+def _vectors(place: IndexLocation) -> str:
+    """Return the number of pieces of code and prose that have a vector, and the model that made them."""
+    model, count = stored_chunks(place.store.path.with_name(FILE)) or ("", 0)
+    return f"{count:,}: {model}" if count else "0"
 
 
 def _size(place: IndexLocation) -> int:

@@ -1,8 +1,9 @@
-"""Search with and without vectors: `python -m tests.bench.meaning --repo PATH [...] [--url http://127.0.0.1:PORT/v1]`.
+"""Search with and without vectors: `python -m tests.bench.meaning --repo PATH [...] [--url URL | --builtin]`.
 
 The same tasks as `repomap`: the message of a commit in, the source files it edits to be found. Four ways on the same
 queries: plain BM25 over path and identifiers, our words, vectors alone, and both joined as the product joins them.
-The url is that of any server with `/v1/embeddings`; without one, that of the tests is started. A small model on a small
+The url is that of any server with `/v1/embeddings`; without one, that of the tests is started; `--builtin` is the model
+that the product has for itself, in the way it uses it. A small model on a small
 machine takes a fifth of a second for 500 characters, and a history has thousands of pieces: `--sources` embeds no tests
 and no prose, `--chars` less of each piece, and what is embedded stays in the folder `--keep`, so that a run that was
 stopped goes on where it was. A line a commit on stderr tells how far it is.
@@ -29,10 +30,12 @@ from codeagent_lsp.index.fusion import fused
 from codeagent_lsp.index.kinds import is_source, is_test
 from codeagent_lsp.index.lexical import Lexical
 from codeagent_lsp.index.scan import Folders, scan
-from codeagent_lsp.index.semantic import Semantic
+from codeagent_lsp.index.semantic import Embedding, Semantic
 from codeagent_lsp.index.store import Store
 from codeagent_lsp.index.vectors import Vectors
 from codeagent_lsp.index.worker import do
+from codeagent_lsp.llm import builtin_embeddings
+from codeagent_lsp.llm.builtin_embeddings import BuiltinEmbedder
 from codeagent_lsp.llm.embeddings import Embedder
 from codeagent_lsp.llm.endpoint import TimeLimits, endpoint
 from codeagent_lsp.workspace.files.file_view import FileView
@@ -40,7 +43,7 @@ from codeagent_lsp.workspace.files.paths import Roots
 from tests.bench.histories import Repository
 from tests.bench.plain import PlainWords
 from tests.bench.repomap import DEPTHS, Shares
-from tests.index.embedding_server import embedding_server
+from tests.index.embedding_server import CACHE, embedding_server, put_on_path
 from tests.workspace.file_fakes import FakeBuffers, FakeStaged
 
 CHUNKS = 60
@@ -78,6 +81,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--repo", action="append", required=True, help="a git history, bare or not; may be repeated")
     parser.add_argument("--url", help="a server with /v1/embeddings; else the one that the tests use")
+    parser.add_argument("--builtin", action="store_true", help="the built-in embedder, without a server")
     parser.add_argument("--keep", type=Path, help="a folder for the vectors, for the next run")
     parser.add_argument("--commits", type=int, default=40)
     parser.add_argument("--chars", type=int, default=chunk_reader.MAX_CHARS, help="of a piece that are embedded")
@@ -88,7 +92,10 @@ def main() -> None:
     if options.sources:
         semantic.is_worth_it = lambda path: is_source(path) and not is_test(path)
     with ExitStack() as stack:
-        url = options.url or stack.enter_context(embedding_server(Path.home() / ".cache" / "codeagent-lsp-tests"))
+        url = "" if options.builtin else options.url or stack.enter_context(embedding_server(CACHE))
+        if options.builtin:
+            put_on_path(CACHE)
+            builtin_embeddings.MAX_CHARS = options.chars
         for repo in options.repo:
             place = Path(stack.enter_context(tempfile.TemporaryDirectory()))
             asyncio.run(_repository(Repository(repo), _desk(place, options.keep or place, url), options.commits))
@@ -108,7 +115,7 @@ async def _repository(repository: Repository, desk: Desk, commits: int) -> None:
         for name, paths in (await _ways(desk, files, commit.message)).items():
             for depth in DEPTHS:
                 shares.setdefault(f"{name} @{depth}", Shares()).add(commit.edited, paths[:depth])
-    desk.semantic.close()
+    await desk.semantic.close()
     load = os.getloadavg()[0]
     print(f"\n{repository.folder}: {len(tasks)} commits, {len(desk.blobs)} files at the last,", end=" ")
     print(f"{embedded} pieces embedded in {seconds:.0f} s, load {load:.1f}")
@@ -133,7 +140,8 @@ def _desk(place: Path, vectors_place: Path, url: str) -> Desk:
     folder.mkdir()
     store = Store(place / "index.sqlite", (Lexical(), PlainWords()))
     folders = Folders([str(folder)])
-    embedder = Embedder(endpoint(url, None), limits=TimeLimits(connect=10.0, first=600.0, silence=600.0))
+    limits = TimeLimits(connect=10.0, first=600.0, silence=600.0)
+    embedder: Embedding = Embedder(endpoint(url, None), limits=limits) if url else BuiltinEmbedder()
 
     def vectors(model: str) -> Vectors:
         return Vectors(str(vectors_place / "vectors"), f"{model} {chunk_reader.MAX_CHARS}")

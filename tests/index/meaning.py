@@ -20,6 +20,7 @@ class Meaning:
         self.asked: list[str] = []
         self.largest = 0
         self.failing: Exception | None = None
+        self.closed = False
 
     async def model(self) -> str:
         return self.name
@@ -30,6 +31,13 @@ class Meaning:
         self.asked += texts
         self.largest = max(self.largest, len(texts))
         return [vector(text) for text in texts]
+
+    async def embed_query(self, text: str) -> list[float]:
+        (found,) = await self.embed([text])
+        return found
+
+    async def close(self) -> None:
+        self.closed = True
 
 
 class Memory:

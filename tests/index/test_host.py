@@ -433,7 +433,7 @@ class FakeBeside:
     async def search(self, query: str, limit: int) -> list[Chunk]:
         return [Chunk("near.py", 1, 2, query)]
 
-    def close(self) -> None:
+    async def close(self) -> None:
         self.closed = True
 
 

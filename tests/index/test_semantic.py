@@ -55,7 +55,8 @@ async def rig(root: Path, meaning: Meaning | None = None, memory: Memory | None 
         try:
             yield made
         finally:
-            made.semantic.close()
+            await made.semantic.close()
+            assert made.meaning.closed
 
 
 async def test_another_word_for_it_finds_the_file(root: Path) -> None:
@@ -255,6 +256,23 @@ class TestFailure:
             assert await asyncio.wait_for(at.semantic.search("invoice", 5), 3) == ()
             assert len(at.notes) == 1
 
+    async def test_what_fails_by_closing_it_is_no_news(self, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        async with rig(root) as at:
+            await at.refresh()
+            closing = asyncio.Event()
+
+            async def until_closed(text: str) -> list[float]:
+                await closing.wait()
+                raise DOWN
+
+            monkeypatch.setattr(at.meaning, "embed_query", until_closed)
+            task = asyncio.create_task(at.semantic.search("invoice", 5))
+            await asyncio.sleep(0)
+            await at.semantic.close()
+            closing.set()
+            assert await task == ()
+            assert at.notes == []
+
     async def test_cancelled_it_is_cancelled(self, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         async with rig(root) as at:
             await at.index.refresh()
@@ -338,5 +356,5 @@ class TestLance:
             search = Semantic(index.store, index.folders, Meaning(), place, notes.append)
             assert await search.refresh() > 4
             assert (await search.search("bills by post", 3))[0].path == "shop/mail.py"
-            search.close()
+            await search.close()
         assert notes == []

@@ -12,7 +12,7 @@ from codeagent_lsp.index.vectors import Vectors, installed
 from codeagent_lsp.index.words import question
 from codeagent_lsp.llm.embeddings import Embedder
 from codeagent_lsp.llm.endpoint import endpoint
-from tests.index.embedding_server import Unavailable, embedding_server
+from tests.index.embedding_server import CACHE, Unavailable, embedding_server
 from tests.index.workspaces import service, settle, write
 
 pytestmark = [
@@ -32,7 +32,7 @@ FILES = {
 @pytest.fixture(scope="module")
 def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     try:
-        with embedding_server(Path.home() / ".cache" / "codeagent-lsp-tests") as address:
+        with embedding_server(CACHE) as address:
             yield address
     except Unavailable as reason:
         pytest.skip(str(reason))
@@ -59,5 +59,5 @@ async def test_found_by_meaning_alone(url: str, tmp_path: Path) -> None:
             assert not any(word in FILES[path] for word in asked), "words alone would do"
             best, *_ = await search.search(query, 4)
             assert best.path == path
-        search.close()
+        await search.close()
     assert notes == []

@@ -1,4 +1,4 @@
-"""Which search by meaning the settings ask for, and what the user hears where there can be none."""
+"""Which search by meaning the settings and what is installed make, and what the user is told where there is none."""
 
 from __future__ import annotations
 
@@ -11,6 +11,10 @@ from codeagent_lsp.index import vectors
 from codeagent_lsp.index.opening import open_index
 from codeagent_lsp.index.port import VectorSearch
 from codeagent_lsp.index.scan import Folders
+from codeagent_lsp.index.semantic import Semantic
+from codeagent_lsp.llm import builtin_embeddings
+from codeagent_lsp.llm.builtin_embeddings import BuiltinEmbedder
+from codeagent_lsp.llm.embeddings import Embedder
 from codeagent_lsp.server.index_meaning import access_for, meaning
 from tests.faults.model_server import free_port
 
@@ -25,20 +29,48 @@ def asked(tmp_path: Path, settings: IndexSettings, notes: list[str], language: s
 @pytest.fixture(autouse=True)
 def extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(vectors, "installed", lambda: True)
+    monkeypatch.setattr(builtin_embeddings, "engine_installed", lambda: False)
 
 
-@pytest.mark.parametrize(
-    "settings",
-    [
-        IndexSettings(),
-        IndexSettings(semantic=True),  # there is nobody to ask
-        IndexSettings(semantic=False, embeddings_base_url=URL),
-    ],
-)
+@pytest.fixture
+def engine(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(builtin_embeddings, "engine_installed", lambda: True)
+
+
+@pytest.mark.parametrize("settings", [IndexSettings(), IndexSettings(semantic=False, embeddings_base_url=URL)])
 def test_none(tmp_path: Path, settings: IndexSettings) -> None:
     notes: list[str] = []
     assert asked(tmp_path, settings, notes) is None
     assert notes == []
+
+
+@pytest.mark.usefixtures("engine")
+def test_switched_off_the_built_in_model_is_not_used(tmp_path: Path) -> None:
+    assert asked(tmp_path, IndexSettings(semantic=False), []) is None
+
+
+@pytest.mark.usefixtures("engine")
+@pytest.mark.parametrize("semantic", [True, "auto"])
+@pytest.mark.parametrize(
+    ("url", "kind"),
+    [(None, BuiltinEmbedder), ("", BuiltinEmbedder), (URL, Embedder)],
+    ids=["none", "empty", "server"],
+)
+def test_a_server_wins_over_the_built_in_model(
+    tmp_path: Path, semantic: bool, url: str | None, kind: type[object]
+) -> None:
+    notes: list[str] = []
+    made = asked(tmp_path, IndexSettings(semantic=semantic, embeddings_base_url=url), notes)
+    assert isinstance(made, Semantic)
+    assert type(made._embedding) is kind
+    assert notes == []
+
+
+def test_neither_a_model_nor_a_server_is_told_where_vectors_are_asked_for(tmp_path: Path) -> None:
+    notes: list[str] = []
+    assert asked(tmp_path, IndexSettings(semantic=True), notes) is None
+    assert len(notes) == 1
+    assert "codeagent-lsp[semantic]" in notes[0] and "index.embeddingsBaseUrl" in notes[0]
 
 
 @pytest.mark.parametrize(("semantic", "told"), [(True, 1), ("auto", 0)])
@@ -63,7 +95,7 @@ async def test_a_server_that_is_not_there_is_told_of_once(tmp_path: Path) -> Non
     assert beside is not None
     await beside.refresh()
     assert list(await beside.search("anything", 5)) == []
-    beside.close()
+    await beside.close()
     assert len(notes) == 1
     assert notes[0].startswith("Vector search does not work now, only words are searched: ")
     assert "127.0.0.1" in notes[0]

@@ -18,6 +18,7 @@ from rich.console import Console
 
 from codeagent_lsp import cli
 from codeagent_lsp.index.opening import open_index
+from codeagent_lsp.index.places import FILE, ChunkPlace, Places
 from codeagent_lsp.index.scan import scan
 from codeagent_lsp.state import workspace_state
 from codeagent_lsp.terminal import index_bar, index_place
@@ -82,7 +83,25 @@ class TestIndex:
         assert shown[1] == "  files: 9: python 5, – 3, javascript 1"
         assert "  definitions: 9" in shown
         assert "  without symbols: binary 1" in shown
+        assert "  vectors: 0" in shown
         assert shown[-1] == f"  where: {store_path(root)}"
+
+    def test_vectors_are_counted_with_their_model(self, root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        places = Places(store_path(root).with_name(FILE), "small model 384")
+        places.put({"a.py": (b"1", [ChunkPlace("aa", 1, 2, "f"), ChunkPlace("bb", 3, 4, "g")])})
+        places.close()
+        cli.main(["index", "--workspace", str(root), "--stats"])
+        assert "  vectors: 2: small model 384" in capsys.readouterr().out.splitlines()
+
+    @pytest.mark.parametrize("content", [b"", b"no database"])
+    def test_vectors_that_cannot_be_read_count_as_none(
+        self, root: Path, content: bytes, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        place = store_path(root).with_name(FILE)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_bytes(content)
+        assert cli.main(["index", "--workspace", str(root), "--stats"]) == 0
+        assert "  vectors: 0" in capsys.readouterr().out.splitlines()
 
     def test_an_empty_folder(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         (tmp_path / "empty").mkdir()

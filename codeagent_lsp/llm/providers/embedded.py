@@ -124,7 +124,7 @@ class _Child:
         """Start a child and wait until its server answers."""
         ready_read, ready_write = os.pipe()
         alive_read, alive_write = os.pipe()
-        command = [sys.executable, "-m", "codeagent_lsp.llm.providers.embedded_server", "--model", str(weights)]
+        command = [sys.executable, "-P", "-m", "codeagent_lsp.llm.providers.embedded_server", "--model", str(weights)]
         command += ["--n-ctx", str(context_window)]
         command += ["--ready-fd", str(ready_write), "--alive-fd", str(alive_read)]
         try:

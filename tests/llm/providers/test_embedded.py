@@ -18,7 +18,7 @@ from codeagent_lsp.errors import ModelError, ModelNotFound, ModelUnreachable
 from codeagent_lsp.llm import weights
 from codeagent_lsp.llm.factory import open_model
 from codeagent_lsp.llm.model import Model, ModelRequest
-from codeagent_lsp.llm.providers.embedded import EmbeddedModel, engine_installed
+from codeagent_lsp.llm.providers.embedded import EmbeddedModel, _Child, engine_installed
 from codeagent_lsp.messages import Message, ToolSpec
 from tests.llm.support import TOOLS, collect
 
@@ -151,6 +151,17 @@ async def test_a_file_that_is_no_model_is_told(tmp_path: Path) -> None:
         await model.ready()
     assert isinstance(caught.value, ModelUnreachable | ModelNotFound)
     await model.close()
+
+
+async def test_nothing_is_loaded_from_the_folder_where_the_server_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("json", "secrets", "xllamacpp"):
+        (tmp_path / f"{name}.py").write_text("open('loaded', 'w')")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ModelUnreachable):
+        await _Child.start(tmp_path / "none.gguf", 64)
+    assert not (tmp_path / "loaded").exists()
 
 
 async def test_weights_that_are_not_here_are_told(tmp_path: Path) -> None:

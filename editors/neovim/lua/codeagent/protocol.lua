@@ -788,7 +788,7 @@ return {
     {
       key = "index.embeddingsBaseUrl",
       allowed = "text",
-      description = "URL of an embeddings server.",
+      description = "URL of an embeddings server; empty for the built-in model.",
       restricted = true,
     },
     {

