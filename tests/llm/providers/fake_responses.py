@@ -25,7 +25,7 @@ class FakeResponses(FakeServer):
         super().__init__(*script)
         self.reasons = reasons
         self.verified = True
-        self.efforts = ("none", "minimal", "low", "medium", "high")
+        self.efforts: tuple[str, ...] = ("none", "minimal", "low", "medium", "high")
         self.events: list[dict[str, Any]] = []  # the next events as they are, instead of the script
         self.errors: list[Answer] = []
         self._issued: dict[str, str] = {}
