@@ -89,9 +89,10 @@ class AnthropicModel(HttpModel):
             return {}
         if self._effort == "none":
             return {"type": "disabled"}
+        shown = {} if "display" in self._refused else {"display": "summarized"}  # newer models hide it by default
         if self._budgeted:
-            return {"type": "enabled", "budget_tokens": THINKING[self._effort], "display": "summarized"}
-        return {"type": "adaptive", "display": "summarized"}
+            return {"type": "enabled", "budget_tokens": THINKING[self._effort], **shown}
+        return {"type": "adaptive", **shown}
 
     def _longest(self, request: ModelRequest, thinking: Mapping[str, Any]) -> int:
         """Return the limit of the reply, in which the API counts the thinking."""
@@ -105,6 +106,9 @@ class AnthropicModel(HttpModel):
         reason = refusal(error)
         if (most := _MOST.search(reason)) and 0 < int(most[1]) < body["max_tokens"]:
             self._longest_reply = int(most[1])
+            return True
+        if "display" in body.get("thinking", {}) and "display" in reason:
+            self._refused.add("display")
             return True
         if "thinking" in body and ("adaptive" in reason or "effort" in reason):
             if self._budgeted:

@@ -28,6 +28,7 @@ class FakeMessages(FakeServer):
         super().__init__(*script)
         self.adaptive = adaptive
         self.longest = longest
+        self.hides = True  # knows `display`
         self.events: list[dict[str, Any]] = []  # the next events as they are, instead of the script
         self.errors: list[Answer] = []
         self.marks: list[int] = []
@@ -86,6 +87,7 @@ class FakeMessages(FakeServer):
         if thinking is None:
             return
         only(thinking, "type display budget_tokens" if thinking["type"] == "enabled" else "type display", "thinking")
+        need(self.hides or "display" not in thinking, "thinking.adaptive.display: Extra inputs are not permitted")
         need(self.adaptive is not None or thinking["type"] == "disabled", "thinking: not supported by this model")
         need(thinking["type"] != "adaptive" or self.adaptive, "thinking.type: adaptive is not supported by this model")
         if thinking["type"] == "enabled":

@@ -221,6 +221,16 @@ async def test_effort_is_learned_from_refusals(adaptive: bool | None, effort: st
     assert last.get("output_config", {}).get("effort") == (effort if sent[-1] == "adaptive" else None)
 
 
+async def test_a_server_that_does_not_know_how_thinking_is_shown_still_thinks() -> None:
+    fake = FakeMessages()
+    fake.hides = False
+    await ask(fake, effort="high")
+    assert [body["thinking"] for body in fake.bodies] == [
+        {"type": "adaptive", "display": "summarized"},
+        {"type": "adaptive"},
+    ]
+
+
 async def test_a_proxy_to_another_api_may_refuse_a_parameter_of_that_one() -> None:
     told = "lm_studio does not support parameters: ['reasoning_effort'], for model=m."  # litellm 1.106
     fake = FakeMessages(Said("Hello."))

@@ -252,8 +252,8 @@ async def test_one_conversation_has_one_key_for_the_cache_and_another_one_has_an
         for messages in (ASK.messages, longer, other):
             await collect(model, ModelRequest(messages, tools=TOOLS))
         await model.close()
-    first, second, third = [body["prompt_cache_key"] for body in fake.bodies[1:]]
-    assert first == second != third
+    keys = [body["prompt_cache_key"] for body in fake.bodies[1:]]
+    assert keys[0] == keys[1] != keys[2]
 
 
 async def test_usage_has_cached_and_reasoning_tokens() -> None:
