@@ -111,7 +111,7 @@ def test_the_lists_and_the_doctor(editor: StockEditor) -> None:
     assert {"description", "effect", "group", "state"} <= set(tools["read_file"])
     assert [row["name"] for row in editor.command("codeagent.tools.stats", name="grep")] == ["grep"]
     assert editor.command("codeagent.model.list")
-    assert {"name", "answerForms"} == set(editor.command("codeagent.model.list", details=True)[0])
+    assert {"name", "provider", "facts", "answerForms"} == set(editor.command("codeagent.model.list", details=True)[0])
     checks = {check["name"]: check for check in editor.command("codeagent.doctor")}
     assert checks["client"]["detail"].startswith("stock")
     assert "edits: tools" in checks["model"]["detail"]
