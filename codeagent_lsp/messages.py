@@ -42,11 +42,25 @@ class ToolCall:
 
 
 @dataclass(frozen=True, slots=True)
+class Image:
+    """A picture for a model that sees: its media type, such as `image/png`, and its bytes in base64."""
+
+    media_type: str
+    data: str
+
+    @property
+    def url(self) -> str:
+        """Return the picture as a URL."""
+        return f"data:{self.media_type};base64,{self.data}"
+
+
+@dataclass(frozen=True, slots=True)
 class Message:
     """One entry of a conversation.
 
     An assistant message may have `tool_calls`; each is answered by exactly one `tool` message with that `tool_call_id`,
-    before a message of any other role. `carried` is what its provider wants back with it (`llm/carried.py`).
+    before a message of any other role. `carried` is what its provider wants back with it (`llm/carried.py`);
+    `images` belong to a tool's result or to the user's words.
     """
 
     role: Role
@@ -55,6 +69,7 @@ class Message:
     tool_call_id: str = ""
     name: str = ""
     carried: str = ""
+    images: tuple[Image, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +90,7 @@ class ToolResult:
 
     `stats` holds `time_ms`; `context` holds `cwd` and `params_input`. `failed` says how a program that the tool has run
     has failed, for example `exit code 1`; the call of the tool itself is `ok`. `artifacts` are the files that it
-    exported.
+    exported, `images` what it shows to a model that sees.
     """
 
     status: Status
@@ -86,6 +101,7 @@ class ToolResult:
     context: Mapping[str, Any] = field(default_factory=dict)
     failed: str = ""
     artifacts: tuple[Mapping[str, Any], ...] = ()
+    images: tuple[Image, ...] = ()
 
     @property
     def ok(self) -> bool:

@@ -36,6 +36,7 @@ NUDGE = (
 )
 EMPTY = "Your last reply was empty. Call a tool, or give your answer."
 CUT = "Your last reply was cut at its length limit. Go on right where it stopped."
+UNSEEN = "(A picture, which you cannot see: nothing says that this model sees pictures.)"
 DEFAULT_WINDOW = 8192
 KEPT_OF_REPETITION = 500
 ANOTHER_TRY = 0.3
@@ -221,8 +222,11 @@ class AgentLoop:
         results = await self._executor.execute_batch(calls)
         admitted = self._window.admit(calls, [result.told for result in results], self._tools())
         anomaly = None
+        sees = self._model.info.facts.vision is True
         for call, result, text in zip(calls, results, admitted, strict=True):
-            self._history.append(Message("tool", text, tool_call_id=call.id, name=call.name))
+            text = f"{text}\n{UNSEEN}" if result.images and not sees else text
+            images = result.images if sees else ()
+            self._history.append(Message("tool", text, tool_call_id=call.id, name=call.name, images=images))
             self._emit(result_event(call, result))
             seen = self._guard.observe_call(call.name, call.arguments, result.text)
             self._repeated = call.name if seen is not None else ""

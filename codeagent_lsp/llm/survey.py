@@ -65,7 +65,7 @@ class Survey:
         """Return what is known: by the setting, the server, an overflow, the catalogue, else assumed. Servers of one's
         own network are not in the catalogue, whatever the name of their weights.
         """
-        where = self.where
+        where, sees = self.where, KINDS[self.kind].sees or None
         set_by_user = settings.context_window if isinstance(settings.context_window, int) else None
         entry = next((facts_of(entry) for entry in self.entries if entry["id"] == name), Facts())
         return combine(
@@ -76,7 +76,7 @@ class Survey:
                 ("server", entry),
                 ("overflow", await asyncio.to_thread(learned.get, where.root, name)),
                 ("catalogue", Facts() if where.private else await catalogue.look_up(name, where.api)),
-                ("assumed", Facts(context_window=LOCAL_WINDOW if where.loopback else HOSTED_WINDOW)),
+                ("assumed", Facts(LOCAL_WINDOW if where.loopback else HOSTED_WINDOW, vision=sees)),
             ]
         )
 

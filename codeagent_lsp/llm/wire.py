@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 from uuid import uuid4
 
-from codeagent_lsp.messages import Message, ToolSpec, sent
+from codeagent_lsp.messages import Image, Message, ToolSpec, sent
+
+PICTURES = "(The pictures of the results above.)"
 
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9_-]+")
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]")
@@ -39,18 +41,34 @@ def chat_messages(messages: Iterable[Message], given: Given | None = None) -> li
 def tidy(messages: Iterable[Message]) -> list[Message]:
     """Return the messages with one system message, first; later ones become user messages.
 
-    Neighbouring user messages are joined. Many chat templates refuse anything else.
+    Neighbouring user messages are joined. Many chat templates refuse anything else. The pictures of tools' results
+    follow them as a message of the user, since few servers take them in the result.
     """
     tidied: list[Message] = []
-    for message in messages:
+    for message in _shown_after(messages):
         if message.role == "system" and any(earlier.role != "system" for earlier in tidied):
             message = replace(message, role="user")
         previous = tidied[-1] if tidied else None
         if previous and previous.role == message.role and message.role in ("system", "user"):
-            tidied[-1] = replace(previous, content=f"{previous.content}\n\n{message.content}")
+            images = previous.images + message.images
+            tidied[-1] = replace(previous, content=f"{previous.content}\n\n{message.content}", images=images)
         else:
             tidied.append(message)
     return tidied
+
+
+def _shown_after(messages: Iterable[Message]) -> Iterator[Message]:
+    waiting: tuple[Image, ...] = ()
+    for message in messages:
+        if waiting and message.role != "tool":
+            yield Message("user", PICTURES, images=waiting)
+            waiting = ()
+        if message.role == "tool" and message.images:
+            waiting += message.images
+            message = replace(message, images=())
+        yield message
+    if waiting:
+        yield Message("user", PICTURES, images=waiting)
 
 
 def tool_list(tools: Iterable[ToolSpec]) -> list[dict[str, Any]]:
@@ -71,6 +89,9 @@ def new_call_id() -> str:
 def _message(message: Message) -> dict[str, Any]:
     if message.role == "tool":
         return {"role": "tool", "tool_call_id": message.tool_call_id, "content": message.content}
+    if message.images:
+        pictures = [{"type": "image_url", "image_url": {"url": image.url}} for image in message.images]
+        return {"role": message.role, "content": [{"type": "text", "text": message.content}, *pictures]}
     if not message.tool_calls:
         return {"role": message.role, "content": message.content}
     calls = [

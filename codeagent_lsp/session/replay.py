@@ -11,7 +11,7 @@ from typing import Any
 
 from codeagent_lsp import events
 from codeagent_lsp.agent.context.history import History
-from codeagent_lsp.messages import Message, ToolCall
+from codeagent_lsp.messages import Image, Message, ToolCall
 from codeagent_lsp.session.session import Session
 from codeagent_lsp.session.spending import usage_of
 from codeagent_lsp.session.state import AppliedPart, Compacted, RunRecord, StepMark
@@ -49,6 +49,8 @@ def message_to_dict(message: Message) -> dict[str, Any]:
         data["name"] = message.name
     if message.carried:
         data["carried"] = message.carried
+    if message.images:
+        data["images"] = [{"media_type": image.media_type, "data": image.data} for image in message.images]
     return data
 
 
@@ -62,6 +64,7 @@ def message_from_dict(data: Mapping[str, Any]) -> Message:
         data.get("tool_call_id", ""),
         data.get("name", ""),
         data.get("carried", ""),
+        tuple(Image(image["media_type"], image["data"]) for image in data.get("images", ())),
     )
 
 

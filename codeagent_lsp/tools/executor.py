@@ -183,7 +183,9 @@ class ToolExecutor:
         except OSError as error:
             result = _failure("failed", ErrorCode.EXECUTION_ERROR, f"{type(error).__name__}: {error}")
         else:
-            done = ToolResult("ok", output.text, output.data, failed=output.failed, artifacts=output.artifacts)
+            done = ToolResult(
+                "ok", output.text, output.data, failed=output.failed, artifacts=output.artifacts, images=output.images
+            )
             return done, "success"
         return result, "failure" if result.error and result.error.type in _FAILURES else "neither"
 

@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter
 
 from codeagent_lsp.call_forms import NO_FORMS, CallForms
 from codeagent_lsp.config import Settings
-from codeagent_lsp.messages import ToolSpec
+from codeagent_lsp.messages import Image, ToolSpec
 from codeagent_lsp.tools.composition import Transformation, arguments_for, composable, plain, transformed
 from codeagent_lsp.tools.context import ToolContext
 from codeagent_lsp.tools.traits import ToolTraits
@@ -44,13 +44,15 @@ FILE_PATH: Mapping[str, str] = MappingProxyType({"file_path": "path"})
 @dataclass(frozen=True, slots=True)
 class ToolOutput:
     """The result of a tool: `text` for the model, `data` for programs. `failed` says in a few words how a program that
-    the tool has run has failed; the tool itself has not. `artifacts` are files that it kept for the user.
+    the tool has run has failed; the tool itself has not. `artifacts` are files that it kept for the user, `images` are
+    for a model that sees.
     """
 
     text: str
     data: Any = None
     failed: str = ""
     artifacts: tuple[Mapping[str, Any], ...] = ()
+    images: tuple[Image, ...] = ()
 
 
 class Tool(ABC, Generic[P]):

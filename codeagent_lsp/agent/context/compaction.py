@@ -176,7 +176,7 @@ def _short(exchange: Exchange) -> Exchange:
     """Return the exchange with its tool results shortened."""
     calls = {call.id: call for call in exchange[0].tool_calls}
     return tuple(
-        replace(message, content=short_result(calls[message.tool_call_id], message.content))
+        replace(message, content=short_result(calls[message.tool_call_id], message.content), images=())
         if message.role == "tool" and message.tool_call_id in calls
         else message
         for message in exchange

@@ -16,6 +16,9 @@ Counter = Callable[[str], int]
 Exchange = tuple[Message, ...]
 
 OVERHEAD_PER_MESSAGE = 6
+PER_IMAGE = 1600
+"""About what the providers count for a large picture, in tokens."""
+
 LOWEST_RATIO, HIGHEST_RATIO = 0.25, 4.0
 
 
@@ -132,4 +135,4 @@ def flat(exchanges: Iterable[Exchange]) -> tuple[Message, ...]:
 
 def _cost(message: Message, count: Counter) -> int:
     calls = "".join(f"{call.name}{dict(call.arguments)}" for call in message.tool_calls)
-    return count(message.content + calls) + OVERHEAD_PER_MESSAGE
+    return count(message.content + calls) + OVERHEAD_PER_MESSAGE + PER_IMAGE * len(message.images)

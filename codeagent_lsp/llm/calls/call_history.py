@@ -39,7 +39,7 @@ def as_text(
         message = source[position]
         position += 1
         if message.role == "tool":  # its call is no longer in the history
-            written.append(Message("user", _result(message, message.name)))
+            written.append(Message("user", _result(message, message.name), images=message.images))
         elif message.tool_calls:
             results = list(itertools.takewhile(lambda item: item.role == "tool", source[position:]))
             position += len(results)
@@ -70,16 +70,17 @@ def _one_by_one(said: str, pairs: Pairs, write_call: WriteCall) -> list[Message]
     written = []
     for call, result in pairs:
         written.append(Message("assistant", write_call(call)))
-        written.append(Message("user", _result(result, call.name)))
+        written.append(Message("user", _result(result, call.name), images=result.images if result else ()))
     return written
 
 
 def _in_one(said: str, pairs: Pairs, write_call: WriteCall) -> list[Message]:
     calls = [write_call(call) for call, _ in pairs]
     answers = [_result(result, call.name) for call, result in pairs]
+    images = tuple(image for _, result in pairs if result for image in result.images)
     return [
         Message("assistant", "\n".join([said, *calls] if said else calls)),
-        Message("user", "\n\n".join(answers)),
+        Message("user", "\n\n".join(answers), images=images),
     ]
 
 
@@ -94,7 +95,8 @@ def _alternating(messages: list[Message]) -> list[Message]:
     joined: list[Message] = []
     for message in messages:
         if joined and joined[-1].role == message.role:
-            joined[-1] = replace(joined[-1], content=f"{joined[-1].content}\n\n{message.content}")
+            images = joined[-1].images + message.images
+            joined[-1] = replace(joined[-1], content=f"{joined[-1].content}\n\n{message.content}", images=images)
         elif message.role == "assistant" and (not joined or joined[-1].role == "system"):
             joined += [Message("user", "(The conversation goes on.)"), message]
         else:

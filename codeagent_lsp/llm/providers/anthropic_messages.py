@@ -13,7 +13,7 @@ from typing import Any
 from codeagent_lsp.llm import wire
 from codeagent_lsp.llm.carried import unpack
 from codeagent_lsp.llm.model import ModelInfo
-from codeagent_lsp.messages import Message, ToolSpec, sent
+from codeagent_lsp.messages import Image, Message, ToolSpec, sent
 
 MARK = {"cache_control": {"type": "ephemeral"}}
 MARKED_TURNS = 2
@@ -77,7 +77,11 @@ def _blocks(message: Message, info: ModelInfo) -> list[dict[str, Any]]:
         return [{"type": "tool_result", "tool_use_id": _id(message.tool_call_id), "content": content}]
     if message.role == "assistant":
         return _as_written(message, info) or _rebuilt(message)
-    return [_text(message.content)] if message.content.strip() else []
+    return [*([_text(message.content)] if message.content.strip() else []), *map(_picture, message.images)]
+
+
+def _picture(image: Image) -> dict[str, Any]:
+    return {"type": "image", "source": {"type": "base64", "media_type": image.media_type, "data": image.data}}
 
 
 def _as_written(message: Message, info: ModelInfo) -> list[dict[str, Any]]:

@@ -62,7 +62,8 @@ def _turns(messages: list[Message], info: ModelInfo, *, signed: bool) -> Iterato
 def _told(message: Message) -> Iterator[tuple[str, list[Part]]]:
     result = f"Result of {message.name or 'a tool'}:\n" if message.role == "tool" else ""
     if text := f"{result}{message.content}".strip():
-        yield "user", [{"text": text}]
+        pictures = ({"inlineData": {"mimeType": item.media_type, "data": item.data}} for item in message.images)
+        yield "user", [{"text": text}, *pictures]
 
 
 def _kept(message: Message, info: ModelInfo, answered: Mapping[str, Message]) -> list[tuple[str, Part]]:

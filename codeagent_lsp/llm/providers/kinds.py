@@ -23,6 +23,7 @@ class Kind:
     known to speak it, with all names below them; `key` is the variable with the key for these hosts. `lists` reads the
     server's models, `tells` what it says of one. `native` servers tell truly whether a model calls tools by the API, so
     that it need not prove it.
+    Models of a kind that `sees` are taken to see pictures unless somebody says otherwise.
     """
 
     where: str
@@ -32,6 +33,7 @@ class Kind:
     lists: str = "openai:model_entries"
     tells: str = ""
     native: bool = False
+    sees: bool = False
 
     def load(self) -> type[HttpModel]:
         """Return the class, imported now."""
@@ -60,6 +62,7 @@ KINDS: Mapping[str, Kind] = MappingProxyType(
             key="ANTHROPIC_API_KEY",
             lists="anthropic:model_entries",
             native=True,
+            sees=True,
         ),
         "responses": Kind(
             "responses:ResponsesModel",
@@ -67,6 +70,7 @@ KINDS: Mapping[str, Kind] = MappingProxyType(
             hosts=("api.openai.com",),
             key="OPENAI_API_KEY",
             native=True,
+            sees=True,
         ),
         "gemini": Kind(
             "gemini:GeminiModel",
@@ -76,6 +80,7 @@ KINDS: Mapping[str, Kind] = MappingProxyType(
             lists="gemini:model_entries",
             tells="gemini:read_facts",
             native=True,
+            sees=True,
         ),
         "ollama": Kind("ollama:OllamaModel", home="http://127.0.0.1:11434", tells="ollama:read_facts"),
     }

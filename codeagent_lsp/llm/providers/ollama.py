@@ -93,6 +93,8 @@ class OllamaModel(OpenAIModel):
 
     def _message(self, message: Message, names: Mapping[str, str]) -> dict[str, Any]:
         said: dict[str, Any] = {"role": message.role, "content": message.content}
+        if message.images:
+            return {**said, "images": [image.data for image in message.images]}
         if message.role == "tool":
             return {**said, "tool_name": names.get(message.tool_call_id, message.name)}
         thoughts = [item.get("reasoning_content", "") for item in unpack(self._info, message.carried)]

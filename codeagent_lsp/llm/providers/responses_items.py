@@ -44,6 +44,10 @@ def _items(message: Message, info: ModelInfo) -> list[dict[str, Any]]:
         return [{"type": "function_call_output", "call_id": message.tool_call_id, "output": message.content}]
     if message.role == "assistant":
         return _as_written(message, info) or _rebuilt(message)
+    if message.images:
+        pictures = [{"type": "input_image", "image_url": image.url, "detail": "auto"} for image in message.images]
+        content = [{"type": "input_text", "text": message.content}, *pictures]
+        return [{"type": "message", "role": "user", "content": content}]
     return [{"type": "message", "role": "user", "content": message.content}] if message.content.strip() else []
 
 

@@ -62,13 +62,15 @@ class Redactor:
 
     def clean(self, record: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return a stored event with its secrets masked. Events that carry the texts of files stay as they are, because
-        the exact text is needed; so does what a model wants back byte for byte, as models only read what is masked.
+        the exact text is needed; so does what a model wants back byte for byte, as models only read what is masked, and
+        pictures.
         """
         if self._opened is None or record.get("type") in WITH_TEXTS:
             return record
         cleaned: dict[str, Any] = self._opened.masking.clean(record)
-        carried = record["message"].get("carried") if isinstance(record.get("message"), Mapping) else None
-        return {**cleaned, "message": {**cleaned["message"], "carried": carried}} if carried else cleaned
+        message = record["message"] if isinstance(record.get("message"), Mapping) else {}
+        exact = {name: message[name] for name in ("carried", "images") if name in message}
+        return {**cleaned, "message": {**cleaned["message"], **exact}} if exact else cleaned
 
     def hide(self, text: str) -> str:
         """Return a text with its secrets masked; unchanged before the parts are loaded."""

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+from base64 import b64encode
+from pathlib import PurePath
 from typing import Any, ClassVar
 
 from pydantic import Field
 
 from codeagent_lsp.call_forms import CallForms, Shape
 from codeagent_lsp.errors import ToolRetry
+from codeagent_lsp.messages import Image
 from codeagent_lsp.tools.context import ToolContext
 from codeagent_lsp.tools.outputs import OutputStore, located
 from codeagent_lsp.tools.permissions.may_read import READ_FILE, READ_NAMES
@@ -20,6 +23,8 @@ from codeagent_lsp.workspace.text.lines import split_lines
 LARGE_FILE_LINES = 2000
 LARGE_FILE_HEAD = 100
 MOST_LEVELS = 5
+MOST_PICTURE = 4 * 1024 * 1024
+PICTURES = {".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".webp": "image/webp"}
 
 
 def _levels(given: dict[str, Any]) -> dict[str, Any]:
@@ -109,6 +114,10 @@ class ReadFile(Tool[ReadFileParameters]):
     async def run(self, arguments: ReadFileParameters, context: ToolContext) -> ToolOutput:
         """Return the requested lines; for a very large file its head and a hint."""
         view, path = located(context.view, context.get(OutputStore), arguments.path)
+        if media_type := PICTURES.get(PurePath(path).suffix.lower()):
+            data = await asyncio.to_thread(view.roots.read_bytes, path, MOST_PICTURE)
+            told = f"{view.roots.relative(path)}: {media_type}, {len(data):,} bytes"
+            return ToolOutput(told, {"path": path}, images=(Image(media_type, b64encode(data).decode()),))
         file = await asyncio.to_thread(view.read, path)
         return ToolOutput(render(file, arguments.start_line, arguments.end_line), {"path": path})
 
