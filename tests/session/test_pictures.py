@@ -32,7 +32,7 @@ def looking(folder: Path, vision: bool | None, content: bytes = PNG) -> tuple[Wo
 
 async def test_a_model_that_sees_gets_the_picture_and_a_resumed_session_has_it(tmp_path: Path) -> None:
     made, model = looking(tmp_path, True)
-    await made.run("What does shot.png show?")
+    assert (await made.run("What does shot.png show?")).status == "completed"
     told = model.requests[1].messages[-1]
     assert told.content == "shot.png: image/png, 1,032 bytes" and len(told.images) == 1
     session = made.manager.current()
@@ -45,14 +45,14 @@ async def test_a_model_that_sees_gets_the_picture_and_a_resumed_session_has_it(t
 async def test_a_model_of_which_nobody_says_that_it_sees_is_told_so(tmp_path: Path) -> None:
     for number, vision in enumerate((False, None)):
         made, model = looking(tmp_path / str(number), vision)
-        await made.run("What does shot.png show?")
+        assert (await made.run("What does shot.png show?")).status == "completed"
         told = model.requests[1].messages[-1]
         assert told.images == () and UNSEEN in told.content
 
 
 async def test_a_picture_that_is_too_large_is_refused_with_the_reason(tmp_path: Path) -> None:
     made, model = looking(tmp_path, True, b"x" * (MOST_PICTURE + 1))
-    await made.run("What does shot.png show?")
+    assert (await made.run("What does shot.png show?")).status == "completed"
     told = model.requests[1].messages[-1]
     assert told.images == () and "more than the limit" in told.content
 
