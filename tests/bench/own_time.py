@@ -30,15 +30,15 @@ LENGTHS = (10, 1000)
 
 
 def stepping(steps: int) -> Callable[[int, dict[str, Any]], list[dict[str, Any]]]:
-    """Replies that call `list_dir` so many times, each time for another depth and path, and then answer."""
+    """Replies that read and search so many times, never the same twice, and then answer."""
 
     def reply(number: int, body: dict[str, Any]) -> list[dict[str, Any]]:
         if number > steps:
             return [delta("Done."), delta(finish="stop")]
-        arguments = f'{{"path": ".", "depth": {number % 5 + 1}, "limit": {number + 10}}}'
+        arguments = f'{{"path": "a{number % 7}.py", "start_line": {number % 40 + 1}}}'
         if number % 2:
             arguments = f'{{"pattern": "x{number}", "path": "a{number % 7}.py"}}'
-        call = {"index": 0, "id": f"c{number}", "function": {"name": "grep" if number % 2 else "list_dir"}}
+        call = {"index": 0, "id": f"c{number}", "function": {"name": "grep" if number % 2 else "read_file"}}
         call["function"]["arguments"] = arguments  # type: ignore[index]
         return [delta(calls=[call]), delta(finish="tool_calls")]
 
