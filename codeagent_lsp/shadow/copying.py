@@ -18,7 +18,7 @@ from codeagent_lsp.shadow.environment import scrubbed
 from codeagent_lsp.shadow.folder import LayerFolder, remove_tree
 from codeagent_lsp.shadow.hiding import within
 from codeagent_lsp.shadow.links import OutwardLinks
-from codeagent_lsp.shadow.mirror import Mirror
+from codeagent_lsp.shadow.mirror import FileChangeKind, Mirror
 from codeagent_lsp.shadow.mounts import OUTER_ENVIRONMENT
 from codeagent_lsp.shadow.sandbox import Bind, Sandbox, services, write_options
 from codeagent_lsp.shadow.seccomp import ENVIRONMENT as WITHOUT_CALLS
@@ -74,6 +74,16 @@ class CopyLayer:
             mirror.prepare(wanted)
             for name in (*mirror.linked, *(mirror.repositories if self._sandbox else ())):
                 self._stand_in(mirror, name)
+
+    def lay(self, wanted: Mapping[str, bytes | None]) -> None:
+        """Update the files that differ from the state before only; `prepare` was called before."""
+        for mirror in self._mirrors:
+            mirror.lay(wanted)
+
+    @property
+    def changed(self) -> Mapping[str, FileChangeKind]:
+        """Return what the last `prepare` or `lay` did to files, by absolute path."""
+        return {f"{mirror.root}/{name}": kind for mirror in self._mirrors for name, kind in mirror.changed.items()}
 
     def launch(self, command: Command) -> Launch:
         """See `Layer`."""

@@ -12,14 +12,17 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Callable, Mapping
+from typing import Literal
 
 from codeagent_lsp.shadow.hiding import within
 from codeagent_lsp.shadow.mirror_files import Item, Tree, is_output, walk
 from codeagent_lsp.shadow.private_copy import Origin, PrivateCopy
 from codeagent_lsp.shadow.shell import WrittenKind
-from codeagent_lsp.shadow.upper_walk import VERSION_CONTROL, Rules, is_binary, read
+from codeagent_lsp.shadow.upper_walk import VERSION_CONTROL, Rules, is_binary, lstat, read
 from codeagent_lsp.shadow.written_files import WrittenFiles, WrittenLimits
 from codeagent_lsp.workspace.files.ignore import FolderRules
+
+FileChangeKind = Literal["created", "changed", "deleted"]
 
 _LARGE_IGNORED = 64 << 20
 
@@ -28,8 +31,8 @@ class Mirror:
     """The copy in `place` of the folder `root`, absolute real paths. `rules` returns the current ignore rules.
 
     `strays` tells which links are left out, and removed where a command made them; without it all links are copied.
-    `linked` are the ignored folders and large ignored files that are not in the copy, and `repositories` the version
-    control data, both by path relative to the folder.
+    `linked` are the ignored folders and large ignored files that are not in the copy, `repositories` the version
+    control data, and `changed` the files that were written or removed last, all by path relative to the folder.
     """
 
     def __init__(
@@ -49,6 +52,7 @@ class Mirror:
         self._limits = limits or WrittenLimits()
         self._strays = strays or (lambda _: False)
         self._copy = PrivateCopy(root, place)
+        self.changed: dict[str, FileChangeKind] = {}
         self._prepared: dict[str, Item] = {}
         self._wanted: Mapping[str, bytes | None] = {}
 
@@ -60,6 +64,7 @@ class Mirror:
         rules = self._rules()
         disk, here = walk(self.root, rules), self._here(rules)
         self._link(disk)
+        self.changed = {}
         for name in set(here.version_control) - set(disk.version_control):
             self._copy.remove(name)
         self._wanted = {self._name(path): data for path, data in wanted.items() if self._keeps(path)}
@@ -67,15 +72,32 @@ class Mirror:
         desired = self._desired(disk)
         for name, item in here.files.items():
             if name not in desired and self._goes(name, item):
-                self._copy.remove(name)
+                self._remove(name)
         for name in sorted(disk.folders):
             self._copy.make_folder(name, disk.folders[name])
         for name, origin in desired.items():
             if not self._stays(name, origin, here.files.get(name)):
                 on_disk = disk.files.get(name)
-                self._copy.write(name, origin, on_disk.info if on_disk else None)
+                self._write(name, origin, on_disk.info if on_disk else None)
         self._copy.remove_empty(here.folders.keys() - disk.folders.keys())
         self._prepared = self._here(rules).files
+
+    def lay(self, wanted: Mapping[str, bytes | None]) -> None:
+        """Update the copy to `wanted` over the disk as it was when `prepare` looked, for the files that differ from the
+        previous ones only: quick, also where the folder is large.
+        """
+        before = self._wanted
+        self._wanted = {self._name(path): data for path, data in wanted.items() if self._keeps(path)}
+        self._copy.begin({name for name, data in self._wanted.items() if data is not None})
+        names = before.keys() | self._wanted.keys()
+        self.changed = {}
+        for name in sorted(name for name in names if before.get(name, _DISK) != self._wanted.get(name, _DISK)):
+            on_disk = lstat(f"{self.root}/{name}")
+            origin = Item(on_disk, ignored=False).stamp if on_disk else None
+            if (given := self._wanted.get(name, origin)) is None:
+                self._remove(name)
+            else:
+                self._write(name, given, on_disk)
 
     def collect(self, found: WrittenFiles) -> None:
         """Add to `found` the differences from the prepared state."""
@@ -91,6 +113,14 @@ class Mirror:
             if kind is not None:
                 data = read(f"{self.place}/{name}") if kind == "text" else b""
                 found.add(f"{self.root}/{name}", kind, data)
+
+    def _write(self, name: str, origin: Origin, like: os.stat_result | None) -> None:
+        self.changed[name] = "changed" if os.path.lexists(f"{self.place}/{name}") else "created"
+        self._copy.write(name, origin, like)
+
+    def _remove(self, name: str) -> None:
+        self.changed[name] = "deleted"
+        self._copy.remove(name)
 
     def _here(self, rules: FolderRules | None) -> Tree:
         """Return the tree of the copy, without the placeholders of linked folders."""
@@ -179,4 +209,5 @@ class Mirror:
         return VERSION_CONTROL.isdisjoint(self._name(path).split("/"))
 
 
+_DISK = b"\0on the disk"  # no text: it has a NUL
 _NOTHING = Item(os.stat_result((0,) * 10), ignored=False)

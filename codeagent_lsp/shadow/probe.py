@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from codeagent_lsp.config import ShellSettings
-from codeagent_lsp.errors import SettingError
+from codeagent_lsp.errors import SettingError, ToolFailed
 from codeagent_lsp.shadow.copying import CopyLayer, copy_isolation
 from codeagent_lsp.shadow.direct import DirectLayer, direct_isolation
 from codeagent_lsp.shadow.environment import scrubbed, with_own_programs_last
@@ -79,6 +79,17 @@ class Isolator:
         if sandbox is None:  # what is allowed by its name must be the system's program of that name
             environment = with_own_programs_last(environment, folders)
         return CopyLayer(folders, folder, sandbox, environment=environment, reason=level.reason, home=self._home)
+
+    def open_copy(self, settings: ShellSettings, folders: Sequence[str]) -> CopyLayer:
+        """Return a private copy of the folders in the sandbox, whatever the level of commands. ToolFailed if the
+        sandbox does not work here or the user chose none; OSError.
+        """
+        with self._lock:
+            if settings.isolation == "direct" or not self._can_sandbox():
+                raise ToolFailed("Nothing can run apart from the user's files here.")
+            folder = LayerFolder(self._any_place(folders))
+        sandbox = self._sandbox(folder, settings, folders)
+        return CopyLayer(folders, folder, sandbox, environment=scrubbed(self._environ), home=self._home)
 
     def sweep(self) -> int:
         """Remove the layers of servers that have ended and return how many there were."""

@@ -1,0 +1,82 @@
+"""What a language server asks and tells its client: settings, folders, progress. Nothing is ever applied or shown.
+
+Not here: diagnostics that it publishes (`text_diagnostics.py`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from codeagent_lsp.language_servers.connection import Handler
+from codeagent_lsp.workspace.files import uris
+
+QUIET_SECONDS = 0.4
+MAX_BUSY = 200
+_MAX_ITEMS = 100
+
+
+class ClientSide:
+    """The client of one server for the project in `folder` with these settings."""
+
+    def __init__(self, folder: str, settings: Mapping[str, Any]) -> None:
+        self.folder_item = {"uri": uris.from_path(folder), "name": os.path.basename(folder)}  # noqa: PTH119
+        self._settings = settings
+        self._busy: set[str] = set()
+        self._since = time.monotonic()
+
+    @property
+    def handlers(self) -> dict[str, Handler]:
+        """Return the handlers by method."""
+        return {
+            "workspace/configuration": self._configuration,
+            "workspace/workspaceFolders": lambda params: [self.folder_item],
+            "workspace/applyEdit": lambda params: {"applied": False, "failureReason": "not asked for"},
+            "workspace/diagnostic/refresh": lambda params: None,
+            "client/registerCapability": lambda params: None,
+            "client/unregisterCapability": lambda params: None,
+            "window/showMessageRequest": lambda params: None,
+            "window/showDocument": lambda params: {"success": False},
+            "window/workDoneProgress/create": lambda params: None,
+            "$/progress": self._progress,
+            "experimental/serverStatus": self._status,
+        }
+
+    async def settled(self, seconds: float, lost: asyncio.Event) -> None:
+        """Wait until the server has been without work of its own for a moment, at most `seconds`."""
+        deadline = time.monotonic() + seconds
+        while (now := time.monotonic()) < deadline and not lost.is_set():
+            rest = self._since + QUIET_SECONDS - now
+            if not self._busy and rest <= 0:
+                return
+            await asyncio.sleep(max(min(rest, 0.2), 0.05))
+
+    def _configuration(self, params: Any) -> list[Any]:
+        items = params.get("items") if isinstance(params, dict) else None
+        return [self._section(item) for item in items[:_MAX_ITEMS]] if isinstance(items, list) else []
+
+    def _section(self, item: Any) -> Any:
+        value: Any = self._settings
+        name = item.get("section") if isinstance(item, dict) else None
+        for key in str(name or "").split("."):
+            value = value.get(key) if isinstance(value, Mapping) and key else value
+        return value if value is not None else {}
+
+    def _progress(self, params: Any) -> None:
+        params = params if isinstance(params, dict) else {}
+        value, token = params.get("value"), str(params.get("token"))
+        kind = value.get("kind") if isinstance(value, dict) else None
+        if kind == "begin" and len(self._busy) < MAX_BUSY:
+            self._busy.add(token)
+        elif kind == "end":
+            self._busy.discard(token)
+        self._since = time.monotonic()
+
+    def _status(self, params: Any) -> None:
+        """Note whether rust-analyzer has loaded everything."""
+        quiescent = params.get("quiescent") if isinstance(params, dict) else True
+        (self._busy.discard if quiescent else self._busy.add)("status")
+        self._since = time.monotonic()

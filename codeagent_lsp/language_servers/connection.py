@@ -1,0 +1,294 @@
+"""The connection to one language server as a guarded process, by pygls' client, bounded in every direction.
+
+Messages stay plain JSON: a server that writes something slightly wrong must not lose its whole answer. Not here: what
+the messages mean (`language_server.py`), how the process is kept from the disk (`Launch`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from itertools import count
+from typing import Any, cast
+
+from lsprotocol.types import ResponseError, ResponseErrorMessage
+from pygls.client import JsonRPCClient
+from pygls.exceptions import JsonRpcException
+from pygls.io_ import run_async
+from pygls.protocol import JsonRPCProtocol
+from pygls.protocol.json_rpc import JsonRPCNotification, JsonRPCRequestMessage, JsonRPCResponseMessage
+
+from codeagent_lsp.errors import ToolFailed
+from codeagent_lsp.shadow.process import Guarded, ProcessLimits, settled
+from codeagent_lsp.shadow.shell import Launch
+
+MAX_MESSAGE = 32 << 20
+MAX_UNSENT = 32 << 20
+FLOOD_BYTES = 128 << 20
+FLOOD_SECONDS = 10.0
+GRACE_SECONDS = 1.0
+
+_MAX_HEADER = 4096
+_LAST_WORDS = 2000
+
+logger = logging.getLogger(__name__)
+_silent = logging.getLogger(f"{__name__}.pygls")
+_silent.setLevel(logging.CRITICAL)  # below that pygls logs what the files say
+
+Handler = Callable[[Any], Any]
+
+
+class ServerFailed(ToolFailed):
+    """Raised if a language server has ended, does not answer in time, or answers with an error."""
+
+
+class ServerGone(ServerFailed):
+    """Raised if a language server has ended or was ended because it misbehaved; it will not answer again."""
+
+
+class Connection:
+    """A running server. `lost` is set when it has ended, and `problem` says why."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.lost = asyncio.Event()
+        self.problem = ""
+        self._guarded = Guarded()
+        self._client = JsonRPCClient(_PlainProtocol)
+        self._protocol = cast("_PlainProtocol", self._client.protocol)
+        self._ids = count(1)
+        self._tasks: list[asyncio.Task[None]] = []
+        self._last_words = b""
+
+    def handle(self, handlers: Mapping[str, Handler]) -> None:
+        """Set what answers the server's requests and takes its notifications, by method, with plain JSON; before the
+        start.
+        """
+        for method, handler in handlers.items():
+            self._client.feature(method)(_with_params(handler))
+
+    async def start(self, launch: Launch, limits: ProcessLimits) -> None:
+        """Start the process. ToolFailed if that is impossible; `close` must be called, however this ends."""
+        await settled(self._guarded.start(launch, limits, apart=True, talk=True))
+        streams = dict(self._guarded.streams)
+        assert self._guarded.stdin is not None
+        self._protocol.set_writer(_Writer(self._guarded.stdin))
+        self._tasks = [
+            asyncio.create_task(self._read(_Reader(streams["stdout"]))),
+            asyncio.create_task(self._keep_last_words(streams["stderr"])),
+        ]
+
+    async def request(self, method: str, params: Any, seconds: float) -> Any:
+        """Send a request and return the result, plain JSON. ServerFailed if there is none in time."""
+        self._check()
+        identity = f"c{next(self._ids)}"  # the server's own requests have numbers, and pygls keeps both in one table
+        try:
+            future = self._protocol.send_request(method, params, msg_id=identity)
+            async with asyncio.timeout(seconds):
+                return await asyncio.wrap_future(future)
+        except TimeoutError:
+            self._forget(identity)
+            raise ServerFailed(f"{self.name} did not answer {method} within {seconds:g} s.") from None
+        except asyncio.CancelledError:
+            self._forget(identity)
+            raise
+        except JsonRpcException as error:
+            raise ServerFailed(f"{self.name}: {str(error)[:300]}") from error
+        except OSError as error:
+            raise ServerFailed(f"{self.name}: {error}") from error
+
+    def notify(self, method: str, params: Any) -> None:
+        """Send a notification. ServerGone if the server has ended."""
+        self._check()
+        try:
+            self._protocol.notify(method, params)
+        except OSError as error:
+            self._lose(str(error))
+            self._check()
+
+    async def close(self) -> None:
+        """End the process, politely for GRACE_SECONDS, and forget everything."""
+        try:
+            await settled(self._leave())
+        finally:
+            self._lose("it was stopped")
+            await settled(self._guarded.close())
+            for task in self._tasks:
+                task.cancel()
+            await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def end(self, reason: str) -> None:
+        """End a server that misbehaves."""
+        self._lose(reason)
+        self._guarded.stop()
+
+    async def _leave(self) -> None:
+        if self.lost.is_set() or not self._tasks:
+            return
+        try:
+            await self.request("shutdown", None, GRACE_SECONDS)
+            self.notify("exit", None)
+            async with asyncio.timeout(GRACE_SECONDS):
+                await self.lost.wait()
+        except (ServerFailed, TimeoutError):
+            pass  # it is killed
+
+    async def _read(self, reader: _Reader) -> None:
+        """Forward its messages until its output ends or is more than a server ever writes."""
+        try:
+            await run_async(
+                stop_event=self._client._stop_event,  # as the client's own start_io does
+                reader=reader,
+                protocol=self._protocol,
+                logger=_silent,
+                error_handler=lambda error, kind: logger.info("%s: %s", self.name, type(error).__name__),
+            )
+            await asyncio.sleep(0.05)  # for what it says about its end
+            said = self._last_words.decode("utf-8", "replace").strip().rpartition("\n")[2]
+            self._lose(said[:300] or "it has ended")
+        except _TooMuchError as error:
+            self.end(str(error))
+        except (OSError, ValueError, asyncio.IncompleteReadError):
+            self.end("it broke off in the middle of a message")
+
+    async def _keep_last_words(self, reader: asyncio.StreamReader) -> None:
+        while data := await reader.read(1 << 16):
+            self._last_words = (self._last_words + data)[-_LAST_WORDS:]
+
+    def _check(self) -> None:
+        if self.lost.is_set():
+            raise ServerGone(f"{self.name} is not running: {self.problem}.")
+
+    def _lose(self, problem: str) -> None:
+        if self.lost.is_set():
+            return
+        self.problem = problem
+        self.lost.set()
+        for future in self._protocol.waiting():
+            future.set_exception(JsonRpcException(f"it is not running: {problem}", code=-32803))
+
+    def _forget(self, identity: str) -> None:
+        """Tell the server that an answer is not wanted any more."""
+        self._protocol.forget(identity)
+        if not self.lost.is_set():
+            try:
+                self.notify("$/cancelRequest", {"id": identity})
+            except ServerFailed:
+                pass
+
+
+class _PlainProtocol(JsonRPCProtocol):
+    """pygls' protocol on plain JSON, without conversion into types."""
+
+    def structure_message(self, data: dict[str, Any]) -> Any:
+        """Return a message of pygls' own for a whole message, and a part of one as it is."""
+        if data.get("jsonrpc") != "2.0" or not ({"method", "result", "error"} & data.keys()):
+            return data
+        method, identity = data.get("method"), data.get("id")
+        if isinstance(method, str):
+            if identity is None:
+                return JsonRPCNotification(method=method, jsonrpc="2.0", params=data.get("params"))
+            return JsonRPCRequestMessage(id=identity, method=method, jsonrpc="2.0", params=data.get("params"))
+        if data.get("error") is not None:
+            error = data["error"] if isinstance(data["error"], dict) else {}
+            code = error.get("code")
+            made = ResponseError(code if isinstance(code, int) else -32603, str(error.get("message", ""))[:1000])
+            return ResponseErrorMessage(jsonrpc="2.0", id=identity, error=made)
+        return JsonRPCResponseMessage(id=identity or "", jsonrpc="2.0", result=data.get("result"))
+
+    def waiting(self) -> list[Future[Any]]:
+        """Return the requests that are not answered, and forget them."""
+        found = [future for future in self._request_futures.values() if not future.done()]
+        self._request_futures.clear()
+        return found
+
+    def forget(self, identity: str) -> None:
+        """Drop a request whose answer is not wanted any more."""
+        self._request_futures.pop(identity, None)
+
+    def _send_response(self, msg_id: Any, result: Any = None, error: ResponseError | None = None) -> None:
+        if error is None:
+            self._send_data({"jsonrpc": "2.0", "id": msg_id, "result": result})
+        else:
+            told = {"code": error.code, "message": error.message}
+            self._send_data({"jsonrpc": "2.0", "id": msg_id, "error": told})
+
+    def _handle_request(self, msg_id: Any, method_name: str, params: Any) -> None:
+        if method_name not in self.fm.features:  # without the warnings that pygls logs
+            error = ResponseError(-32601, "not supported")
+            self._send_response(msg_id, None, error)
+            return
+        super()._handle_request(msg_id, method_name, params)
+
+    def _handle_notification(self, method_name: str, params: Any) -> None:
+        if method_name in self.fm.features:
+            super()._handle_notification(method_name, params)
+
+
+class _TooMuchError(Exception):
+    """Raised for more data than a server may send."""
+
+
+class _Reader:
+    """The output of a server in pygls' form, with limits on a message and on a flood of them."""
+
+    def __init__(self, stream: asyncio.StreamReader) -> None:
+        self._stream = stream
+        self._since = time.monotonic()
+        self._came = 0
+
+    async def readline(self) -> bytes:
+        """Return one line of a header."""
+        line = await self._stream.readline()  # ValueError beyond the stream's own limit
+        if len(line) > _MAX_HEADER:
+            raise _TooMuchError("it writes something else than the protocol")
+        name, _, value = line.partition(b":")
+        if name.strip().lower() != b"content-length":
+            return line
+        return b"Content-Length: %s\r\n" % value.strip()  # pygls knows this spelling only
+
+    async def readexactly(self, size: int) -> bytes:
+        """Return one message."""
+        if size > MAX_MESSAGE:
+            raise _TooMuchError(f"it sent a message of {size >> 20} MiB")
+        self._count(size)
+        await asyncio.sleep(0)  # a server that is always writing must not keep others waiting
+        return await self._stream.readexactly(size)
+
+    def _count(self, size: int) -> None:
+        now = time.monotonic()
+        if now - self._since > FLOOD_SECONDS:
+            self._since, self._came = now, 0
+        self._came += size
+        if self._came > FLOOD_BYTES:
+            raise _TooMuchError(f"it sent more than {FLOOD_BYTES >> 20} MiB within {FLOOD_SECONDS:g} s")
+
+
+class _Writer:
+    """The input of a server in pygls' form; OSError if the server does not read it."""
+
+    def __init__(self, stream: asyncio.StreamWriter) -> None:
+        self._stream = stream
+
+    def write(self, data: bytes) -> None:
+        """Send data, without waiting."""
+        if self._stream.transport.get_write_buffer_size() > MAX_UNSENT:
+            raise BrokenPipeError("it does not read what it is sent")
+        if not self._stream.is_closing():
+            self._stream.write(data)
+
+    def close(self) -> None:
+        """Close the input."""
+        self._stream.close()
+
+
+def _with_params(handler: Handler) -> Handler:
+    """Return the handler under a plain signature, from which pygls reads that it wants parameters only."""
+
+    def handle(params: Any) -> Any:
+        return handler(params)
+
+    return handle

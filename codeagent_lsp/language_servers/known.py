@@ -1,0 +1,177 @@
+"""The language servers that are started where they are installed: programs, files, and the way each gives diagnostics.
+
+Not here: which of them a workspace has (`installed.py`), talking to one (`language_server.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import PurePath
+from types import MappingProxyType
+from typing import Any, Literal
+
+from codeagent_lsp.errors import SettingError
+
+DiagnosticsWay = Literal["pull", "push", "tsserver"]
+"""How diagnostics of exactly one text are had: by request (`textDocument/diagnostic`), by a notification that names the
+version of the text, or by a request to the TypeScript compiler behind its server.
+"""
+
+_C = ("c", "h")
+_CPP = ("cc", "cpp", "cxx", "hh", "hpp", "hxx", "inl")
+_SCRIPT = {
+    "ts": "typescript",
+    "mts": "typescript",
+    "cts": "typescript",
+    "tsx": "typescriptreact",
+    "js": "javascript",
+    "mjs": "javascript",
+    "cjs": "javascript",
+    "jsx": "javascriptreact",
+}
+_KEYS = frozenset({"command", "languages", "settings", "initializationOptions", "markers", "diagnostics"})
+
+
+@dataclass(frozen=True, slots=True)
+class KnownServer:
+    """A language server: its command, and the language identifiers of its files by suffix (without the dot).
+
+    `role` is `types` for one that knows what names mean, and `lint` for one that only has diagnostics and quick fixes:
+    a file has at most one of each. `markers` are files at the top of its projects; with `needs_marker` it is not used
+    without one. `settings` answer `workspace/configuration`; their first keys are its sections. `pause` is how long, in
+    seconds, it rests before it looks at files that came or went; a `quiet` one publishes diagnostics only if they
+    differ from what it published before.
+    """
+
+    name: str
+    command: tuple[str, ...]
+    languages: Mapping[str, str]
+    role: Literal["types", "lint"] = "types"
+    diagnostics: DiagnosticsWay = "push"
+    markers: tuple[str, ...] = ()
+    needs_marker: bool = False
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    options: Mapping[str, Any] = field(default_factory=dict)
+    pause: float = 0.2
+    quiet: bool = False
+
+    def language_of(self, path: str) -> str | None:
+        """Return the language identifier of a file; None if the server is not for it."""
+        return self.languages.get(PurePath(path).suffix.removeprefix(".").lower())
+
+
+def _named(language: str, suffixes: Iterable[str]) -> Mapping[str, str]:
+    return MappingProxyType(dict.fromkeys(suffixes, language))
+
+
+_PYTHON = _named("python", ("py", "pyi"))
+_PYRIGHT = {"typeCheckingMode": "standard", "diagnosticMode": "openFilesOnly", "autoImportCompletions": False}
+_PYTHON_MARKERS = ("pyproject.toml", "pyrightconfig.json", "setup.py", "setup.cfg", "requirements.txt")
+
+KNOWN: tuple[KnownServer, ...] = (
+    KnownServer(
+        "basedpyright",
+        ("basedpyright-langserver", "--stdio"),
+        _PYTHON,
+        diagnostics="pull",
+        markers=_PYTHON_MARKERS,
+        settings={"basedpyright": {"analysis": _PYRIGHT}, "python": {"analysis": _PYRIGHT}},
+        pause=0.45,
+    ),
+    KnownServer(
+        "pyright",
+        ("pyright-langserver", "--stdio"),
+        _PYTHON,
+        diagnostics="pull",
+        markers=_PYTHON_MARKERS,
+        settings={"pyright": {}, "python": {"analysis": _PYRIGHT}},
+        pause=0.45,
+    ),
+    KnownServer("ruff", ("ruff", "server"), _PYTHON, role="lint", diagnostics="pull", markers=_PYTHON_MARKERS),
+    KnownServer(
+        "typescript-language-server",
+        ("typescript-language-server", "--stdio"),
+        MappingProxyType(_SCRIPT),
+        diagnostics="tsserver",
+        markers=("tsconfig.json", "jsconfig.json", "package.json"),
+        options={
+            "disableAutomaticTypingAcquisition": True,
+            "hostInfo": "codeagent-lsp",
+            "tsserver": {"useSyntaxServer": "never"},  # a second process for what we do not ask
+        },
+    ),
+    KnownServer(
+        "gopls",
+        ("gopls",),
+        _named("go", ("go",)),
+        diagnostics="pull",  # where it is new enough
+        markers=("go.work", "go.mod"),
+        settings={"gopls": {"pullDiagnostics": True}},
+        options={"pullDiagnostics": True},
+        quiet=True,
+    ),
+    KnownServer(
+        "rust-analyzer",
+        ("rust-analyzer",),
+        _named("rust", ("rs",)),
+        markers=("Cargo.toml",),
+        needs_marker=True,
+        settings={"rust-analyzer": {"cargo": {"extraEnv": {"CARGO_NET_OFFLINE": "true"}}}},
+        options={"cargo": {"extraEnv": {"CARGO_NET_OFFLINE": "true"}}},
+    ),
+    KnownServer(
+        "clangd",
+        ("clangd", "-j=2", "--limit-references=0", "--limit-results=0", "--rename-file-limit=0", "--log=error"),
+        MappingProxyType({**_named("c", _C), **_named("cpp", _CPP)}),
+        markers=("compile_commands.json", "compile_flags.txt", ".clangd", "CMakeLists.txt", "Makefile"),
+    ),
+    KnownServer(
+        "jdtls",
+        ("jdtls",),
+        _named("java", ("java",)),
+        markers=("pom.xml", "build.gradle", "build.gradle.kts", ".project"),
+        needs_marker=True,
+    ),
+)
+
+
+def with_own(own: Mapping[str, Any]) -> tuple[KnownServer, ...]:
+    """Return the servers of the setting `languageServers`, which come first, and the known ones.
+
+    Each is an object with `command` (a list of words) and `languages` (identifiers by suffix); `settings`,
+    `initializationOptions`, `markers` and `diagnostics` (`pull` or `push`) are optional. `false` switches a known one
+    off. SettingError for anything else.
+    """
+    named = tuple(_server(name, value) for name, value in own.items() if value is not False)
+    return (*named, *(server for server in KNOWN if server.name not in own))
+
+
+def _server(name: str, value: Any) -> KnownServer:
+    command = value.get("command") if isinstance(value, Mapping) else None
+    languages = value.get("languages") if isinstance(value, Mapping) else None
+    if not (_words(command) and command and isinstance(languages, Mapping) and languages and set(value) <= _KEYS):
+        raise SettingError("servers.bad_setting", name=name)
+    way = value.get("diagnostics", "push")
+    markers = value.get("markers", [])
+    if way not in ("pull", "push") or not _words(markers):
+        raise SettingError("servers.bad_setting", name=name)
+    return KnownServer(
+        name,
+        tuple(command),
+        MappingProxyType({str(suffix).removeprefix("."): str(language) for suffix, language in languages.items()}),
+        diagnostics=way,
+        markers=tuple(markers),
+        settings=_object(name, value.get("settings", {})),
+        options=_object(name, value.get("initializationOptions", {})),
+    )
+
+
+def _words(value: Any) -> bool:
+    return isinstance(value, list | tuple) and all(isinstance(word, str) for word in value)
+
+
+def _object(name: str, value: Any) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        raise SettingError("servers.bad_setting", name=name)
+    return MappingProxyType(dict(value))

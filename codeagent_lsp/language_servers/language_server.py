@@ -1,0 +1,135 @@
+"""One language server: its start, requests to it, and the parts that make it up.
+
+Not here: the process and its bytes (`connection.py`), which servers run when (`session_servers.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from codeagent_lsp.language_servers.client_side import ClientSide
+from codeagent_lsp.language_servers.connection import Connection
+from codeagent_lsp.language_servers.known import KnownServer
+from codeagent_lsp.language_servers.open_texts import OpenTexts
+from codeagent_lsp.language_servers.text_diagnostics import TextDiagnostics
+from codeagent_lsp.shadow.process import ProcessLimits
+from codeagent_lsp.shadow.shell import Launch
+from codeagent_lsp.workspace.text.position import Encoding
+
+START_SECONDS = 60.0
+
+_ENCODINGS: Mapping[str, Encoding] = {"utf-8": "utf-8", "utf-16": "utf-16", "utf-32": "utf-32"}
+_NOTHING = {"dynamicRegistration": False}
+CAPABILITIES: dict[str, Any] = {
+    "general": {"positionEncodings": ["utf-16"]},
+    "window": {"workDoneProgress": True},
+    "workspace": {
+        "configuration": True,
+        "workspaceFolders": True,
+        "didChangeWatchedFiles": {"dynamicRegistration": True},
+        "workspaceEdit": {"documentChanges": True, "resourceOperations": ["create", "rename", "delete"]},
+        "symbol": _NOTHING,
+        "diagnostics": {"refreshSupport": True},
+    },
+    "textDocument": {
+        "synchronization": {**_NOTHING, "didSave": True},
+        "publishDiagnostics": {"versionSupport": True, "relatedInformation": False},
+        "diagnostic": {**_NOTHING, "relatedDocumentSupport": False},
+        "hover": {"contentFormat": ["plaintext", "markdown"]},
+        "definition": {"linkSupport": True},
+        "typeDefinition": {"linkSupport": True},
+        "implementation": {"linkSupport": True},
+        "references": _NOTHING,
+        "rename": {"prepareSupport": True},
+        "documentSymbol": {"hierarchicalDocumentSymbolSupport": True},
+        "callHierarchy": _NOTHING,
+        "typeHierarchy": _NOTHING,
+        "codeAction": {
+            "codeActionLiteralSupport": {
+                "codeActionKind": {"valueSet": ["", "quickfix", "refactor", "source", "source.organizeImports"]}
+            },
+            "dataSupport": True,
+            "resolveSupport": {"properties": ["edit"]},
+        },
+    },
+    "experimental": {"serverStatusNotification": True},
+}
+_PROVIDERS = {
+    "textDocument/definition": "definitionProvider",
+    "textDocument/typeDefinition": "typeDefinitionProvider",
+    "textDocument/implementation": "implementationProvider",
+    "textDocument/references": "referencesProvider",
+    "textDocument/hover": "hoverProvider",
+    "textDocument/rename": "renameProvider",
+    "textDocument/codeAction": "codeActionProvider",
+    "textDocument/documentSymbol": "documentSymbolProvider",
+    "textDocument/signatureHelp": "signatureHelpProvider",
+    "textDocument/formatting": "documentFormattingProvider",
+    "textDocument/rangeFormatting": "documentRangeFormattingProvider",
+    "textDocument/prepareCallHierarchy": "callHierarchyProvider",
+    "textDocument/prepareTypeHierarchy": "typeHierarchyProvider",
+    "textDocument/diagnostic": "diagnosticProvider",
+    "workspace/symbol": "workspaceSymbolProvider",
+}
+
+
+class LanguageServer:
+    """A server for one project. `encoding` is that of its positions, `open` has the texts that it has open."""
+
+    def __init__(self, known: KnownServer, folder: str, settings: Mapping[str, Any]) -> None:
+        self.known = known
+        self.encoding: Encoding = "utf-16"
+        self._folder = folder
+        self._settings = settings
+        self._client = ClientSide(folder, settings)
+        self._capabilities: Mapping[str, Any] = {}
+        self.connection = Connection(known.name)
+        self.open = OpenTexts(known, self.connection)
+        self._diagnostics = TextDiagnostics(known, self.connection, self.open)
+        self.connection.handle({**self._client.handlers, "textDocument/publishDiagnostics": self._diagnostics.take})
+
+    async def start(self, launch: Launch, limits: ProcessLimits) -> None:
+        """Start and initialize the server. ToolFailed if it does not come up in time."""
+        await self.connection.start(launch, limits)
+        answer = await self.connection.request("initialize", self._initialize(), START_SECONDS)
+        capabilities = answer.get("capabilities") if isinstance(answer, dict) else None
+        self._capabilities = capabilities if isinstance(capabilities, dict) else {}
+        self.encoding = _ENCODINGS.get(str(self._capabilities.get("positionEncoding")), "utf-16")
+        self.connection.notify("initialized", {})
+        if self._settings:
+            self.connection.notify("workspace/didChangeConfiguration", {"settings": dict(self._settings)})
+
+    async def request(self, method: str, params: Mapping[str, Any], seconds: float) -> Any:
+        """Return the plain JSON result. ServerFailed if there is none in time."""
+        return await self.connection.request(method, dict(params), seconds)
+
+    def can(self, method: str) -> bool:
+        """Return whether the server has said that it answers a method; True for one that is not announced."""
+        name = _PROVIDERS.get(method)
+        return name is None or bool(self._capabilities.get(name))
+
+    async def settled(self, seconds: float) -> None:
+        """Wait until the server has been without work of its own for a moment, at most `seconds`."""
+        await self._client.settled(seconds, self.connection.lost)
+
+    async def diagnostics(self, path: str, deadline: float) -> list[Any] | None:
+        """Return the diagnostics of an open text, as it is now, plain JSON; None if they are not known by `deadline`,
+        a time of `time.monotonic`.
+        """
+        return await self._diagnostics.of(path, deadline, pulls=self.can("textDocument/diagnostic"))
+
+    async def close(self) -> None:
+        """End the server."""
+        await self.connection.close()
+
+    def _initialize(self) -> dict[str, Any]:
+        return {
+            "processId": None,
+            "clientInfo": {"name": "codeagent-lsp"},
+            "rootUri": self._client.folder_item["uri"],
+            "rootPath": self._folder,
+            "workspaceFolders": [self._client.folder_item],
+            "capabilities": CAPABILITIES,
+            "initializationOptions": dict(self.known.options),
+        }

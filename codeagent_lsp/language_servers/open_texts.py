@@ -1,0 +1,74 @@
+"""The texts that one language server has open, with the version of each, and files that came or went beside them.
+
+Every text that a run has changed is open in the server, so that its answers do not depend on how fast it notices files.
+Not here: which texts (`session_servers.py`), what the server says of them (`text_diagnostics.py`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Mapping
+from typing import Literal
+
+from codeagent_lsp.language_servers.connection import Connection, ServerFailed
+from codeagent_lsp.language_servers.known import KnownServer
+from codeagent_lsp.shadow.mirror import FileChangeKind
+from codeagent_lsp.workspace.files import uris
+
+_CHANGES: Mapping[FileChangeKind, Literal[1, 2, 3]] = {"created": 1, "changed": 2, "deleted": 3}
+
+
+class OpenTexts:
+    """The open texts of one server: `texts` and `versions` by absolute path."""
+
+    def __init__(self, known: KnownServer, connection: Connection) -> None:
+        self.texts: dict[str, str] = {}
+        self.versions: dict[str, int] = {}
+        self._known = known
+        self._connection = connection
+        self._unrest = False
+
+    def show(self, texts: Mapping[str, str]) -> None:
+        """Make exactly these texts the open ones. ServerGone if the server has ended."""
+        for path in [path for path in self.texts if path not in texts]:
+            del self.texts[path]
+            self._connection.notify("textDocument/didClose", {"textDocument": {"uri": uris.from_path(path)}})
+        for path, text in texts.items():
+            if self.texts.get(path) != text:
+                self.change(path, text)
+
+    def change(self, path: str, text: str) -> None:
+        """Open a text, or change one that is open. ServerGone if the server has ended."""
+        uri, version = uris.from_path(path), self.versions.get(path, 0) + 1
+        self.versions[path] = version
+        if path in self.texts:
+            params = {"textDocument": {"uri": uri, "version": version}, "contentChanges": [{"text": text}]}
+            self._connection.notify("textDocument/didChange", params)
+        else:
+            language = self._known.language_of(path) or "plaintext"
+            item = {"uri": uri, "languageId": language, "version": version, "text": text}
+            self._connection.notify("textDocument/didOpen", {"textDocument": item})
+        self.texts[path] = text
+
+    def note_files(self, changed: Mapping[str, FileChangeKind]) -> None:
+        """Tell the server what happened to files that it has not open, by absolute path."""
+        told = {path: kind for path, kind in changed.items() if kind != "changed" or path not in self.texts}
+        changes = [{"uri": uris.from_path(path), "type": _CHANGES[kind]} for path, kind in told.items()]
+        if changes:
+            self._connection.notify("workspace/didChangeWatchedFiles", {"changes": changes})
+            self._unrest = True
+
+    async def noticed(self, deadline: float) -> None:
+        """Wait until the server has looked at files that came or went: some do so only after a pause of their own, and
+        until then answer from what they knew. ServerGone if it has ended.
+        """
+        if not self._unrest:
+            return
+        try:  # any answer, also a refusal, means that everything before has been read
+            await self._connection.request("$/codeagent/read", None, deadline - time.monotonic())
+        except ServerFailed:
+            if self._connection.lost.is_set():
+                raise
+        await asyncio.sleep(min(self._known.pause, max(deadline - time.monotonic(), 0)))
+        self._unrest = False

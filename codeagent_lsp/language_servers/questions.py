@@ -1,0 +1,32 @@
+"""Questions in the form of the protocol. Pure functions. Not here: answers (`answers.py`)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from codeagent_lsp.language_servers.values import Question
+from codeagent_lsp.workspace.files import uris
+from codeagent_lsp.workspace.text.position import Encoding, LineIndex, position_at
+
+_WITH_RANGE = frozenset({"textDocument/codeAction", "textDocument/rangeFormatting"})
+
+
+def parameters(question: Question, text: str, encoding: Encoding) -> dict[str, Any]:
+    """Return the parameters of a question about a file with this text."""
+    if "item" in question.more or question.method == "workspace/symbol":
+        return dict(question.more)
+    params: dict[str, Any] = {"textDocument": {"uri": uris.from_path(question.path)}, **question.more}
+    if question.start is None:
+        return params
+    start, end = question.start, question.start if question.end is None else question.end
+    if question.method in _WITH_RANGE:
+        return {**params, "range": lsp_range(text, start, end, encoding)}
+    return {**params, "position": lsp_range(text, start, start, encoding)["start"]}
+
+
+def lsp_range(text: str, start: int, end: int, encoding: Encoding) -> dict[str, Any]:
+    """Return the range of two offsets."""
+    lines = LineIndex.of(text)
+    places = (position_at(text, lines, offset, encoding) for offset in (start, end))
+    first, last = ({"line": place.line, "character": place.character} for place in places)
+    return {"start": first, "end": last}

@@ -1,0 +1,144 @@
+"""The running servers of one session: started once for each project, least recently used ones stopped, and none started
+again and again.
+
+Not here: when they are needed and what they are asked (`session_servers.py`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol, TypeVar
+
+from codeagent_lsp.language_servers.connection import ServerFailed
+from codeagent_lsp.language_servers.installed import Installed
+from codeagent_lsp.language_servers.language_server import LanguageServer
+from codeagent_lsp.language_servers.project_settings import settings_for
+from codeagent_lsp.language_servers.served_copy import ServedCopy
+from codeagent_lsp.shadow.mirror import FileChangeKind
+from codeagent_lsp.shadow.process import ProcessLimits
+
+MAX_SERVERS = 4
+MAX_STARTS = 2
+"""How often one server is started in a session; one that ends more often is left alone."""
+
+_DISK_BYTES = 4 << 30
+_PROCESSES = 256
+
+T = TypeVar("T")
+Key = tuple[str, str]
+
+
+class InThread(Protocol):
+    """Port: runs a function in the thread of the copy."""
+
+    def __call__(self, work: Callable[[], T]) -> Awaitable[T]: ...
+
+
+@dataclass(slots=True)
+class _Entry:
+    starting: asyncio.Task[LanguageServer]
+    changed: dict[str, FileChangeKind] = field(default_factory=dict)  # files that it was not told about yet
+
+
+class RunningServers:
+    """The servers that are running or being started. `memory` is the limit of one in bytes; `trouble` receives the name
+    of a server that ended, and why.
+    """
+
+    def __init__(self, copy: ServedCopy, in_thread: InThread, trouble: Callable[[str, str], None], memory: int) -> None:
+        self._copy = copy
+        self._in_thread = in_thread
+        self._trouble = trouble
+        self._memory = memory
+        self._entries: dict[Key, _Entry] = {}
+        self._starts: dict[Key, int] = {}
+        self._closing: set[asyncio.Task[None]] = set()
+        self._one_launch = asyncio.Lock()  # of one copy only one program is started at a time
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Return their names."""
+        return tuple(name for name, _ in self._entries)
+
+    def gave_up(self, each: Installed) -> bool:
+        """Return whether a server ended so often that it is not started again."""
+        key = _key(each)
+        return key not in self._entries and self._starts.get(key, 0) >= MAX_STARTS
+
+    def note_changed(self, paths: Mapping[str, FileChangeKind]) -> None:
+        """Note files of the copy that changed; each server is told before it is asked next."""
+        for entry in self._entries.values():
+            entry.changed.update(paths)
+
+    async def get(self, each: Installed, texts: Mapping[str, str]) -> LanguageServer:
+        """Return a server that has these texts open, started if necessary; cancelling does not stop the start.
+        ServerFailed if it does not run.
+        """
+        key = _key(each)
+        entry = self._entries.pop(key, None) or self._started(each)
+        self._entries[key] = entry  # the one used last stands last
+        self._stop_oldest()
+        try:
+            server = await asyncio.shield(entry.starting)
+            changed, entry.changed = entry.changed, {}
+            server.open.note_files(changed)
+            server.open.show({path: text for path, text in texts.items() if each.server.language_of(path)})
+        except (ServerFailed, OSError) as problem:
+            self._drop(key)
+            raise ServerFailed(str(problem)) from problem
+        return server
+
+    async def close(self) -> None:
+        """Stop all of them."""
+        for key in list(self._entries):
+            self._drop(key)
+        await asyncio.gather(*self._closing, return_exceptions=True)
+
+    def _started(self, each: Installed) -> _Entry:
+        self._starts[_key(each)] = self._starts.get(_key(each), 0) + 1
+        return _Entry(asyncio.create_task(self._start(each)))
+
+    async def _start(self, each: Installed) -> LanguageServer:
+        server = LanguageServer(each.server, each.folder, settings_for(each))
+        limits = ProcessLimits(
+            seconds=float("inf"),
+            memory_bytes=self._memory,
+            processes=_PROCESSES,
+            disk_bytes=_DISK_BYTES,
+            look_seconds=1.0,
+        )
+        words = (each.program, *each.server.command[1:])
+        try:
+            async with self._one_launch:
+                launch = await self._in_thread(lambda: self._copy.launch(words, each.folder))
+                await server.start(launch, limits)
+        except BaseException:
+            await server.close()
+            raise
+        return server
+
+    def _stop_oldest(self) -> None:
+        while len(self._entries) > MAX_SERVERS:
+            self._drop(next(iter(self._entries)))
+
+    def _drop(self, key: Key) -> None:
+        entry = self._entries.pop(key, None)
+        if entry is not None:
+            task = asyncio.create_task(_ended(entry))
+            self._closing.add(task)
+            task.add_done_callback(self._closing.discard)
+
+
+async def _ended(entry: _Entry) -> None:
+    entry.starting.cancel()
+    try:
+        server = await entry.starting
+    except (asyncio.CancelledError, ServerFailed, OSError):
+        return
+    await server.close()
+
+
+def _key(each: Installed) -> Key:
+    return each.server.name, each.folder

@@ -1,0 +1,195 @@
+"""The language servers of one session: started when they are first needed, shared by its runs, stopped when idle.
+
+Every question is answered for one state of the texts, which a server has before it is asked. Not here: one server
+(`language_server.py`), the copy that they see (`served_copy.py`), the servers of all sessions (`pool.py`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from codeagent_lsp.errors import AgentError, ToolFailed
+from codeagent_lsp.language_servers.connection import ServerFailed
+from codeagent_lsp.language_servers.installed import Installed, servers_for
+from codeagent_lsp.language_servers.known import KnownServer
+from codeagent_lsp.language_servers.questions import parameters
+from codeagent_lsp.language_servers.running_servers import RunningServers
+from codeagent_lsp.language_servers.served_copy import OpenCopy, ServedCopy
+from codeagent_lsp.language_servers.values import Answer, Question
+from codeagent_lsp.workspace.files.file_view import FileView
+from codeagent_lsp.workspace.text.position import Encoding
+
+ASK_SECONDS = 25.0
+MAX_OPEN = 200
+MAX_RECENT = 20
+
+_EVERYWHERE = frozenset({"textDocument/references", "textDocument/rename", "workspace/symbol"})
+"""Methods whose answer is complete only once the server knows the whole project."""
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class FoundDiagnostics:
+    """The diagnostics of one text by one server, plain JSON of the protocol."""
+
+    server: str
+    items: Sequence[Any]
+    text: str
+    encoding: Encoding
+
+
+class SessionServers:
+    """The servers of one session. `known` returns the servers to choose from, `tell` receives each trouble once."""
+
+    def __init__(
+        self,
+        open_copy: OpenCopy,
+        known: Callable[[], tuple[KnownServer, ...]],
+        tell: Callable[[str], None],
+        memory: int,
+    ) -> None:
+        self.used = time.monotonic()
+        self._known = known
+        self._tell = tell
+        self._copy = ServedCopy(open_copy)
+        self._running = RunningServers(self._copy, self._in_thread, self._trouble, memory)
+        self._turn = asyncio.Lock()
+        self._thread = ThreadPoolExecutor(1, "language-servers")
+        self._recent: dict[str, None] = {}
+        self._told: set[str] = set()
+        self._impossible = False
+
+    @property
+    def busy(self) -> bool:
+        """Return whether a question is being answered."""
+        return self._turn.locked()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Return the names of the servers that are running or being started."""
+        return self._running.names
+
+    def installed(self, view: FileView, path: str) -> tuple[Installed, ...]:
+        """Return the servers for a file; blocks a little. SettingError for a wrong setting."""
+        if self._impossible:
+            return ()
+        return tuple(each for each in servers_for(view, path, self._known()) if not self._running.gave_up(each))
+
+    async def ask(self, view: FileView, question: Question, seconds: float = ASK_SECONDS) -> tuple[Answer, ...]:
+        """Return the answers to the texts of `view` by the servers for the question's file; none that is late."""
+        deadline = time.monotonic() + seconds
+        found = await asyncio.to_thread(self.installed, view, question.path)
+        asked = [each for each in found if question.server in ("", each.server.name)]
+        if not asked:
+            return ()
+        try:
+            async with asyncio.timeout(seconds), self._turn:
+                texts = await self._synced(view, [question.path])
+                work = (self._answer(each, question, texts, deadline) for each in asked)
+                answers = await asyncio.gather(*work)
+        except TimeoutError:
+            self._trouble(", ".join(each.server.name for each in asked), "no answer in time")
+            return ()
+        return tuple(answer for answer in answers if answer is not None)
+
+    async def diagnostics(
+        self, view: FileView, paths: Sequence[str], seconds: float
+    ) -> dict[str, tuple[FoundDiagnostics, ...] | None]:
+        """Return for each file that has servers the diagnostics of its text in `view`; None if they are not known in
+        time.
+        """
+        deadline = time.monotonic() + seconds
+        found = await asyncio.to_thread(lambda: {path: self.installed(view, path) for path in paths})
+        asked = {path: servers for path, servers in found.items() if servers}
+        known: dict[str, tuple[FoundDiagnostics, ...] | None] = dict.fromkeys(asked)
+        try:
+            async with asyncio.timeout(seconds), self._turn:
+                texts = await self._synced(view, list(asked))
+                for path, servers in asked.items():
+                    work = (self._diagnosed(each, path, texts, deadline) for each in servers)
+                    answers = await asyncio.gather(*work)
+                    known[path] = None if None in answers else tuple(filter(None, answers))
+        except TimeoutError:
+            pass  # what is known is known
+        return known
+
+    async def close(self) -> None:
+        """Stop all servers and remove the copy."""
+        await self._running.close()
+        done = self._thread.submit(self._copy.close)
+        self._thread.shutdown(wait=False)
+        await asyncio.shield(asyncio.wrap_future(done))
+
+    async def _synced(self, view: FileView, paths: Sequence[str]) -> dict[str, str]:
+        """Bring the copy to the state of `view`, and return the texts that servers must have open."""
+        self.used = time.monotonic()
+        for path in paths:
+            self._recent.pop(path, None)
+            self._recent[path] = None
+        while len(self._recent) > max(MAX_RECENT, len(paths)):
+            del self._recent[next(iter(self._recent))]
+        try:
+            seen, changed = await self._in_thread(lambda: self._copy.update(view))
+        except (ToolFailed, OSError) as problem:
+            self._impossible = True
+            self._trouble("", str(problem))
+            return {}
+        self._running.note_changed(changed)
+        texts = {path: file.text for path, file in seen.read.items() if path in seen.files}
+        return dict(list({**await asyncio.to_thread(_texts, view, list(self._recent)), **texts}.items())[-MAX_OPEN:])
+
+    async def _answer(
+        self, each: Installed, question: Question, texts: Mapping[str, str], deadline: float
+    ) -> Answer | None:
+        try:
+            server = await self._running.get(each, texts)
+            if not server.can(question.method):
+                return None
+            if question.method in _EVERYWHERE:
+                await server.settled(deadline - time.monotonic())
+            params = parameters(question, texts.get(question.path, ""), server.encoding)
+            result = await server.request(question.method, params, deadline - time.monotonic())
+        except ServerFailed as problem:
+            self._trouble(each.server.name, str(problem))
+            return None
+        return None if result is None else Answer(each.server.name, result, server.encoding)
+
+    async def _diagnosed(
+        self, each: Installed, path: str, texts: Mapping[str, str], deadline: float
+    ) -> FoundDiagnostics | None:
+        if path not in texts:
+            return None
+        try:
+            server = await self._running.get(each, texts)
+            items = await server.diagnostics(path, deadline)
+        except ServerFailed as problem:
+            self._trouble(each.server.name, str(problem))
+            return None
+        if items is None:
+            return None
+        return FoundDiagnostics(each.server.name, items, texts[path], server.encoding)
+
+    async def _in_thread(self, work: Callable[[], T]) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._thread, work)
+
+    def _trouble(self, name: str, problem: str) -> None:
+        """Tell a trouble, each server's only once."""
+        if name not in self._told:
+            self._told.add(name)
+            self._tell(problem)
+
+
+def _texts(view: FileView, paths: Sequence[str]) -> dict[str, str]:
+    found = {}
+    for path in paths:
+        try:
+            found[path] = view.read(path).text
+        except AgentError:  # deleted, or no text
+            continue
+    return found

@@ -1,0 +1,128 @@
+"""The diagnostics of one server for exactly the texts that it has open; what it says of another version counts as
+nothing.
+
+Not here: what changed between two texts (`tools/diagnostics/difference.py`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import Any
+
+from codeagent_lsp.language_servers.connection import Connection, ServerFailed
+from codeagent_lsp.language_servers.known import KnownServer
+from codeagent_lsp.language_servers.open_texts import OpenTexts
+from codeagent_lsp.workspace.files import uris
+
+MAX_ITEMS = 2000
+REMEMBERED = 500
+RETRY_SECONDS = 0.05
+_BROKEN = "\n}{(\n"  # an error in every language
+
+
+class TextDiagnostics:
+    """The diagnostics of one server."""
+
+    def __init__(self, known: KnownServer, connection: Connection, open_texts: OpenTexts) -> None:
+        self._known = known
+        self._connection = connection
+        self._open = open_texts
+        self._published: dict[str, tuple[int | None, list[Any]]] = {}
+        self._came = asyncio.Event()
+
+    async def of(self, path: str, deadline: float, *, pulls: bool) -> list[Any] | None:
+        """Return the diagnostics of an open text as it is now, plain JSON; None if they are not known by `deadline`, a
+        time of `time.monotonic`. `pulls`: the server answers `textDocument/diagnostic`.
+        """
+        text = self._open.texts.get(path)
+        if text is None:
+            return None
+        try:
+            await self._open.noticed(deadline)
+            found = await self._found(path, text, deadline, pulls=pulls)
+        except ServerFailed:
+            return None
+        return found if self._open.texts.get(path) == text else None
+
+    def take(self, params: Any) -> None:
+        """Take diagnostics that the server publishes."""
+        params = params if isinstance(params, dict) else {}
+        path, items, version = uris.to_path(str(params.get("uri"))), params.get("diagnostics"), params.get("version")
+        if path is None or not isinstance(items, list):
+            return
+        self._published.pop(path, None)  # the newest stands last
+        self._published[path] = (version if isinstance(version, int) else None, items[:MAX_ITEMS])
+        while len(self._published) > REMEMBERED:
+            del self._published[next(iter(self._published))]
+        self._came.set()
+
+    async def _found(self, path: str, text: str, deadline: float, *, pulls: bool) -> list[Any] | None:
+        if self._known.diagnostics == "tsserver":
+            return await self._by_tsserver(path, deadline)
+        if self._known.diagnostics == "pull" and pulls:
+            return await self._pulled(path, deadline)
+        if self._known.quiet:  # an error in and out again: then there is news, without which it says nothing
+            self._open.change(path, f"{text}{_BROKEN}")
+            broken = await self._pushed(path, deadline)
+            self._open.change(path, text)
+            return None if broken is None else await self._pushed(path, deadline)
+        return await self._pushed(path, deadline)
+
+    async def _pulled(self, path: str, deadline: float) -> list[Any] | None:
+        params = {"textDocument": {"uri": uris.from_path(path)}}
+        while (seconds := deadline - time.monotonic()) > 0:
+            try:
+                report = await self._connection.request("textDocument/diagnostic", params, seconds)
+            except ServerFailed:  # also when the server wants to be asked again
+                if self._connection.lost.is_set():
+                    return None
+                await asyncio.sleep(RETRY_SECONDS)
+                continue
+            items = report.get("items") if isinstance(report, dict) and report.get("kind") == "full" else None
+            return items[:MAX_ITEMS] if isinstance(items, list) else None
+        return None
+
+    async def _pushed(self, path: str, deadline: float) -> list[Any] | None:
+        """Wait for the diagnostics of the newest version of a text."""
+        while True:
+            version, items = self._published.get(path, (None, []))
+            if version == self._open.versions[path]:
+                return items
+            self._came.clear()
+            try:
+                async with asyncio.timeout(deadline - time.monotonic()):
+                    await self._came.wait()
+            except TimeoutError:
+                return None
+
+    async def _by_tsserver(self, path: str, deadline: float) -> list[Any] | None:
+        found: list[Any] = []
+        for command in ("syntacticDiagnosticsSync", "semanticDiagnosticsSync"):
+            params = {"command": "typescript.tsserverRequest", "arguments": [command, {"file": path}]}
+            answer = await self._connection.request("workspace/executeCommand", params, deadline - time.monotonic())
+            body = answer.get("body") if isinstance(answer, dict) else None
+            if not isinstance(body, list):
+                return None
+            found += map(_from_tsserver, body[:MAX_ITEMS])
+        return found
+
+
+def _from_tsserver(item: Any) -> dict[str, Any]:
+    """Return a diagnostic of the TypeScript compiler in the protocol's form; lines and columns there begin with 1."""
+    item = item if isinstance(item, dict) else {}
+    places = [item.get(name) if isinstance(item.get(name), dict) else {} for name in ("start", "end")]
+    start, end = ({"line": _before(at.get("line")), "character": _before(at.get("offset"))} for at in places)
+    severity = {"error": 1, "warning": 2, "suggestion": 4}.get(str(item.get("category")), 1)
+    message = item.get("text") or item.get("message")
+    return {
+        "range": {"start": start, "end": end},
+        "message": message,
+        "code": item.get("code"),
+        "severity": severity,
+        "source": "typescript",
+    }
+
+
+def _before(number: Any) -> int:
+    return number - 1 if isinstance(number, int) and number > 0 else 0
