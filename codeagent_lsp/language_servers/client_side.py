@@ -11,7 +11,7 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from codeagent_lsp.language_servers.connection import Handler
+from codeagent_lsp.language_servers.server_connection import Handler
 from codeagent_lsp.workspace.files import uris
 
 QUIET_SECONDS = 0.4

@@ -1,6 +1,6 @@
 """One language server: its start, requests to it, and the parts that make it up.
 
-Not here: the process and its bytes (`connection.py`), which servers run when (`session_servers.py`).
+Not here: the process and its bytes (`server_connection.py`), which servers run when (`session_servers.py`).
 """
 
 from __future__ import annotations
@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from codeagent_lsp.language_servers.client_side import ClientSide
-from codeagent_lsp.language_servers.connection import Connection
 from codeagent_lsp.language_servers.known import KnownServer
 from codeagent_lsp.language_servers.open_texts import OpenTexts
+from codeagent_lsp.language_servers.server_connection import ServerConnection
 from codeagent_lsp.language_servers.text_diagnostics import TextDiagnostics
 from codeagent_lsp.shadow.process import ProcessLimits
 from codeagent_lsp.shadow.shell import Launch
@@ -84,7 +84,7 @@ class LanguageServer:
         self._settings = settings
         self._client = ClientSide(folder, settings)
         self._capabilities: Mapping[str, Any] = {}
-        self.connection = Connection(known.name)
+        self.connection = ServerConnection(known.name)
         self.open = OpenTexts(known, self.connection)
         self._diagnostics = TextDiagnostics(known, self.connection, self.open)
         self.connection.handle({**self._client.handlers, "textDocument/publishDiagnostics": self._diagnostics.take})

@@ -11,9 +11,9 @@ import time
 from collections.abc import Mapping
 from typing import Literal
 
-from codeagent_lsp.language_servers.connection import Connection, ServerFailed
 from codeagent_lsp.language_servers.known import KnownServer
-from codeagent_lsp.shadow.mirror import FileChangeKind
+from codeagent_lsp.language_servers.server_connection import ServerConnection, ServerFailed
+from codeagent_lsp.shadow.private_copy import FileChangeKind
 from codeagent_lsp.workspace.files import uris
 
 _CHANGES: Mapping[FileChangeKind, Literal[1, 2, 3]] = {"created": 1, "changed": 2, "deleted": 3}
@@ -22,7 +22,7 @@ _CHANGES: Mapping[FileChangeKind, Literal[1, 2, 3]] = {"created": 1, "changed": 
 class OpenTexts:
     """The open texts of one server: `texts` and `versions` by absolute path."""
 
-    def __init__(self, known: KnownServer, connection: Connection) -> None:
+    def __init__(self, known: KnownServer, connection: ServerConnection) -> None:
         self.texts: dict[str, str] = {}
         self.versions: dict[str, int] = {}
         self._known = known

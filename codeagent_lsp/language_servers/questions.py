@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from codeagent_lsp.language_servers.values import Question
+from codeagent_lsp.language_servers.values import ServerQuestion
 from codeagent_lsp.workspace.files import uris
 from codeagent_lsp.workspace.text.position import Encoding, LineIndex, position_at
 
 _WITH_RANGE = frozenset({"textDocument/codeAction", "textDocument/rangeFormatting"})
 
 
-def parameters(question: Question, text: str, encoding: Encoding) -> dict[str, Any]:
+def parameters(question: ServerQuestion, text: str, encoding: Encoding) -> dict[str, Any]:
     """Return the parameters of a question about a file with this text."""
     if "item" in question.more or question.method == "workspace/symbol":
         return dict(question.more)

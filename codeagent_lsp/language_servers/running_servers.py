@@ -11,12 +11,12 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
 
-from codeagent_lsp.language_servers.connection import ServerFailed
 from codeagent_lsp.language_servers.installed import Installed
 from codeagent_lsp.language_servers.language_server import LanguageServer
 from codeagent_lsp.language_servers.project_settings import settings_for
 from codeagent_lsp.language_servers.served_copy import ServedCopy
-from codeagent_lsp.shadow.mirror import FileChangeKind
+from codeagent_lsp.language_servers.server_connection import ServerFailed
+from codeagent_lsp.shadow.private_copy import FileChangeKind
 from codeagent_lsp.shadow.process import ProcessLimits
 
 MAX_SERVERS = 4

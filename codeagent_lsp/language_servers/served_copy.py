@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
-from codeagent_lsp.shadow.mirror import FileChangeKind
+from codeagent_lsp.shadow.private_copy import FileChangeKind
 from codeagent_lsp.shadow.shell import Command, Launch
 from codeagent_lsp.shadow.wanted import UnsavedState, wanted
 from codeagent_lsp.workspace.files.file_view import FileView

@@ -14,13 +14,13 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from codeagent_lsp.errors import AgentError, ToolFailed
-from codeagent_lsp.language_servers.connection import ServerFailed
 from codeagent_lsp.language_servers.installed import Installed, servers_for
 from codeagent_lsp.language_servers.known import KnownServer
 from codeagent_lsp.language_servers.questions import parameters
 from codeagent_lsp.language_servers.running_servers import RunningServers
 from codeagent_lsp.language_servers.served_copy import OpenCopy, ServedCopy
-from codeagent_lsp.language_servers.values import Answer, Question
+from codeagent_lsp.language_servers.server_connection import ServerFailed
+from codeagent_lsp.language_servers.values import ServerAnswer, ServerQuestion
 from codeagent_lsp.workspace.files.file_view import FileView
 from codeagent_lsp.workspace.text.position import Encoding
 
@@ -81,7 +81,9 @@ class SessionServers:
             return ()
         return tuple(each for each in servers_for(view, path, self._known()) if not self._running.gave_up(each))
 
-    async def ask(self, view: FileView, question: Question, seconds: float = ASK_SECONDS) -> tuple[Answer, ...]:
+    async def ask(
+        self, view: FileView, question: ServerQuestion, seconds: float = ASK_SECONDS
+    ) -> tuple[ServerAnswer, ...]:
         """Return the answers to the texts of `view` by the servers for the question's file; none that is late."""
         deadline = time.monotonic() + seconds
         found = await asyncio.to_thread(self.installed, view, question.path)
@@ -145,8 +147,8 @@ class SessionServers:
         return dict(list({**await asyncio.to_thread(_texts, view, list(self._recent)), **texts}.items())[-MAX_OPEN:])
 
     async def _answer(
-        self, each: Installed, question: Question, texts: Mapping[str, str], deadline: float
-    ) -> Answer | None:
+        self, each: Installed, question: ServerQuestion, texts: Mapping[str, str], deadline: float
+    ) -> ServerAnswer | None:
         try:
             server = await self._running.get(each, texts)
             if not server.can(question.method):
@@ -158,7 +160,7 @@ class SessionServers:
         except ServerFailed as problem:
             self._trouble(each.server.name, str(problem))
             return None
-        return None if result is None else Answer(each.server.name, result, server.encoding)
+        return None if result is None else ServerAnswer(each.server.name, result, server.encoding)
 
     async def _diagnosed(
         self, each: Installed, path: str, texts: Mapping[str, str], deadline: float

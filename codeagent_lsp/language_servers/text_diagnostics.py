@@ -10,9 +10,9 @@ import asyncio
 import time
 from typing import Any
 
-from codeagent_lsp.language_servers.connection import Connection, ServerFailed
 from codeagent_lsp.language_servers.known import KnownServer
 from codeagent_lsp.language_servers.open_texts import OpenTexts
+from codeagent_lsp.language_servers.server_connection import ServerConnection, ServerFailed
 from codeagent_lsp.workspace.files import uris
 
 MAX_ITEMS = 2000
@@ -24,7 +24,7 @@ _BROKEN = "\n}{(\n"  # an error in every language
 class TextDiagnostics:
     """The diagnostics of one server."""
 
-    def __init__(self, known: KnownServer, connection: Connection, open_texts: OpenTexts) -> None:
+    def __init__(self, known: KnownServer, connection: ServerConnection, open_texts: OpenTexts) -> None:
         self._known = known
         self._connection = connection
         self._open = open_texts

@@ -15,7 +15,7 @@ from codeagent_lsp.workspace.text.position import Encoding
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class ServerQuestion:
     """A request about a place in a file: an LSP `method`, an absolute path, and a range of offsets (`end` equal to
     `start`: a place; None: the whole file). `more` are further parameters; `server` asks only the one of this name.
     """
@@ -29,7 +29,7 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ServerAnswer:
     """What one server answered: plain JSON of the protocol, with positions in `encoding`. `lent` is True for a server
     of the user's editor.
     """
@@ -43,7 +43,7 @@ class Answer:
 class CodeServers(Protocol):
     """Port: the language servers that know the text which one run sees."""
 
-    async def ask(self, question: Question) -> tuple[Answer, ...]:
+    async def ask(self, question: ServerQuestion) -> tuple[ServerAnswer, ...]:
         """Return the answers of all servers that have one; none if there is no server. Never raises ToolFailed."""
 
     def has(self, path: str) -> bool:
@@ -53,5 +53,5 @@ class CodeServers(Protocol):
 class KnowsView(Protocol):
     """Port: a group of language servers that can be asked about any view of the workspace."""
 
-    async def ask(self, view: FileView, question: Question) -> tuple[Answer, ...]:
+    async def ask(self, view: FileView, question: ServerQuestion) -> tuple[ServerAnswer, ...]:
         """Return the answers for the texts of this view."""

@@ -18,8 +18,9 @@ from codeagent_lsp.shadow.environment import scrubbed
 from codeagent_lsp.shadow.folder import LayerFolder, remove_tree
 from codeagent_lsp.shadow.hiding import within
 from codeagent_lsp.shadow.links import OutwardLinks
-from codeagent_lsp.shadow.mirror import FileChangeKind, Mirror
+from codeagent_lsp.shadow.mirror import Mirror
 from codeagent_lsp.shadow.mounts import OUTER_ENVIRONMENT
+from codeagent_lsp.shadow.private_copy import FileChangeKind
 from codeagent_lsp.shadow.sandbox import Bind, Sandbox, services, write_options
 from codeagent_lsp.shadow.seccomp import ENVIRONMENT as WITHOUT_CALLS
 from codeagent_lsp.shadow.shell import Command, Isolation, Launch, Writings
@@ -83,7 +84,7 @@ class CopyLayer:
     @property
     def changed(self) -> Mapping[str, FileChangeKind]:
         """Return what the last `prepare` or `lay` did to files, by absolute path."""
-        return {f"{mirror.root}/{name}": kind for mirror in self._mirrors for name, kind in mirror.changed.items()}
+        return {f"{mirror.root}/{name}": kind for mirror in self._mirrors for name, kind in mirror.copy.changed.items()}
 
     def launch(self, command: Command) -> Launch:
         """See `Layer`."""

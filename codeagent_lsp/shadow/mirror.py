@@ -12,7 +12,6 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Callable, Mapping
-from typing import Literal
 
 from codeagent_lsp.shadow.hiding import within
 from codeagent_lsp.shadow.mirror_files import Item, Tree, is_output, walk
@@ -22,8 +21,6 @@ from codeagent_lsp.shadow.upper_walk import VERSION_CONTROL, Rules, is_binary, l
 from codeagent_lsp.shadow.written_files import WrittenFiles, WrittenLimits
 from codeagent_lsp.workspace.files.ignore import FolderRules
 
-FileChangeKind = Literal["created", "changed", "deleted"]
-
 _LARGE_IGNORED = 64 << 20
 
 
@@ -31,8 +28,8 @@ class Mirror:
     """The copy in `place` of the folder `root`, absolute real paths. `rules` returns the current ignore rules.
 
     `strays` tells which links are left out, and removed where a command made them; without it all links are copied.
-    `linked` are the ignored folders and large ignored files that are not in the copy, `repositories` the version
-    control data, and `changed` the files that were written or removed last, all by path relative to the folder.
+    `linked` are the ignored folders and large ignored files that are not in the copy, and `repositories` the version
+    control data, both by path relative to the folder; `copy` knows what was done to which file last.
     """
 
     def __init__(
@@ -51,8 +48,7 @@ class Mirror:
         self._rules = rules
         self._limits = limits or WrittenLimits()
         self._strays = strays or (lambda _: False)
-        self._copy = PrivateCopy(root, place)
-        self.changed: dict[str, FileChangeKind] = {}
+        self.copy = PrivateCopy(root, place)
         self._prepared: dict[str, Item] = {}
         self._wanted: Mapping[str, bytes | None] = {}
 
@@ -64,22 +60,21 @@ class Mirror:
         rules = self._rules()
         disk, here = walk(self.root, rules), self._here(rules)
         self._link(disk)
-        self.changed = {}
         for name in set(here.version_control) - set(disk.version_control):
-            self._copy.remove(name)
+            self.copy.remove(name)
         self._wanted = {self._name(path): data for path, data in wanted.items() if self._keeps(path)}
-        self._copy.begin({name for name, data in self._wanted.items() if data is not None})
+        self.copy.begin({name for name, data in self._wanted.items() if data is not None})
         desired = self._desired(disk)
         for name, item in here.files.items():
             if name not in desired and self._goes(name, item):
-                self._remove(name)
+                self.copy.remove(name)
         for name in sorted(disk.folders):
-            self._copy.make_folder(name, disk.folders[name])
+            self.copy.make_folder(name, disk.folders[name])
         for name, origin in desired.items():
             if not self._stays(name, origin, here.files.get(name)):
                 on_disk = disk.files.get(name)
-                self._write(name, origin, on_disk.info if on_disk else None)
-        self._copy.remove_empty(here.folders.keys() - disk.folders.keys())
+                self.copy.write(name, origin, on_disk.info if on_disk else None)
+        self.copy.remove_empty(here.folders.keys() - disk.folders.keys())
         self._prepared = self._here(rules).files
 
     def lay(self, wanted: Mapping[str, bytes | None]) -> None:
@@ -88,16 +83,15 @@ class Mirror:
         """
         before = self._wanted
         self._wanted = {self._name(path): data for path, data in wanted.items() if self._keeps(path)}
-        self._copy.begin({name for name, data in self._wanted.items() if data is not None})
+        self.copy.begin({name for name, data in self._wanted.items() if data is not None})
         names = before.keys() | self._wanted.keys()
-        self.changed = {}
         for name in sorted(name for name in names if before.get(name, _DISK) != self._wanted.get(name, _DISK)):
             on_disk = lstat(f"{self.root}/{name}")
             origin = Item(on_disk, ignored=False).stamp if on_disk else None
             if (given := self._wanted.get(name, origin)) is None:
-                self._remove(name)
+                self.copy.remove(name)
             else:
-                self._write(name, given, on_disk)
+                self.copy.write(name, given, on_disk)
 
     def collect(self, found: WrittenFiles) -> None:
         """Add to `found` the differences from the prepared state."""
@@ -113,14 +107,6 @@ class Mirror:
             if kind is not None:
                 data = read(f"{self.place}/{name}") if kind == "text" else b""
                 found.add(f"{self.root}/{name}", kind, data)
-
-    def _write(self, name: str, origin: Origin, like: os.stat_result | None) -> None:
-        self.changed[name] = "changed" if os.path.lexists(f"{self.place}/{name}") else "created"
-        self._copy.write(name, origin, like)
-
-    def _remove(self, name: str) -> None:
-        self.changed[name] = "deleted"
-        self._copy.remove(name)
 
     def _here(self, rules: FolderRules | None) -> Tree:
         """Return the tree of the copy, without the placeholders of linked folders."""
@@ -151,13 +137,13 @@ class Mirror:
 
     def _goes(self, name: str, item: Item) -> bool:
         """Return whether an unwanted file is removed: one that we made, or text that a command made."""
-        if name in self._copy.origins or self._wanted.get(name, b"") is None or self._is_stray(name, item):
+        if name in self.copy.origins or self._wanted.get(name, b"") is None or self._is_stray(name, item):
             return True
         return not item.ignored and self._is_text(name, item)
 
     def _stays(self, name: str, origin: Origin, item: Item | None) -> bool:
         """Return whether a file is left as it is: unchanged, or changed in a way that cannot become an edit."""
-        known = self._copy.origins.get(name)
+        known = self.copy.origins.get(name)
         if known is None or known[0] != origin:
             return False
         if item is None:
@@ -166,7 +152,7 @@ class Mirror:
             return False
         if item.stamp == known[1] or item.ignored:
             return True
-        return not self._is_text(name, item) or self._copy.has(name, origin)
+        return not self._is_text(name, item) or self.copy.has(name, origin)
 
     def _is_stray(self, name: str, item: Item) -> bool:
         """Return whether an entry of the copy is a link that commands must not be able to follow."""
@@ -191,8 +177,8 @@ class Mirror:
             return None if before is not None and before.target == after.target else "symlink"
         if after.special:
             return "special"
-        origin = self._copy.origins.get(name)
-        if before is not None and stat.S_ISREG(before.info.st_mode) and origin and self._copy.has(name, origin[0]):
+        origin = self.copy.origins.get(name)
+        if before is not None and stat.S_ISREG(before.info.st_mode) and origin and self.copy.has(name, origin[0]):
             return None if stat.S_IMODE(before.info.st_mode) == stat.S_IMODE(after.info.st_mode) else "mode"
         if after.info.st_size > self._limits.file_bytes:
             return "large"

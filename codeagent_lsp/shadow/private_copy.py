@@ -10,11 +10,14 @@ import os
 import stat
 from collections.abc import Collection, Iterable
 from pathlib import Path
+from typing import Literal
 
 from codeagent_lsp.shadow.folder import remove_tree
 from codeagent_lsp.shadow.mirror_files import Item, copy_file, same_bytes, write_file
 from codeagent_lsp.shadow.text_times import TextTimes
 from codeagent_lsp.shadow.upper_walk import Stamp, is_folder, lstat, read
+
+FileChangeKind = Literal["created", "changed", "deleted"]
 
 Origin = Stamp | bytes
 """The origin of a file in the copy: a state of the disk, or given bytes."""
@@ -23,11 +26,13 @@ Origin = Stamp | bytes
 class PrivateCopy:
     """The copy in `place` of the folder `root`, absolute real paths. Files are named relative to both.
 
-    `origins` are those of the files that were written here, each with the stamp that the file had then.
+    `origins` are those of the files that were written here, each with the stamp that the file had then; `changed` is
+    what was done to files since `begin`.
     """
 
     def __init__(self, root: str, place: str) -> None:
         self.origins: dict[str, tuple[Origin, Stamp]] = {}
+        self.changed: dict[str, FileChangeKind] = {}
         self._root = root
         self._place = place
         self._given: Collection[str] = ()
@@ -37,6 +42,7 @@ class PrivateCopy:
     def begin(self, given: Collection[str]) -> None:
         """Begin the next state, in which the files `given` have texts of their own: none makes way for a folder."""
         self._given = given
+        self.changed = {}
         self._times.begin()
 
     def has(self, name: str, origin: Origin) -> bool:
@@ -49,6 +55,7 @@ class PrivateCopy:
         target = f"{self._place}/{name}"
         before = lstat(target)
         self.remove(name)
+        self.changed[name] = "created" if before is None else "changed"
         if not self._make_folders(name):
             return
         if isinstance(origin, bytes):
@@ -61,6 +68,7 @@ class PrivateCopy:
     def remove(self, name: str) -> None:
         """Remove a file or folder."""
         self.origins.pop(name, None)
+        self.changed[name] = "deleted"
         path = f"{self._place}/{name}"
         if not self._is_reached(name):
             return

@@ -49,7 +49,7 @@ class ServerGone(ServerFailed):
     """Raised if a language server has ended or was ended because it misbehaved; it will not answer again."""
 
 
-class Connection:
+class ServerConnection:
     """A running server. `lost` is set when it has ended, and `problem` says why."""
 
     def __init__(self, name: str) -> None:
