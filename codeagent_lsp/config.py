@@ -183,6 +183,10 @@ class EditsSettings:
         restricted=True,
     )
     save_after_apply: bool = _setting(False, "Save the files that an accepted change touched.")
+    diagnostics: Literal["auto", "off"] = _setting(
+        "auto",
+        "`auto` tells the model and you which errors each edit makes and fixes, by language servers and linters.",
+    )
 
 
 @dataclass(frozen=True)
@@ -328,4 +332,10 @@ class Settings:
     trace: TraceSettings = field(default_factory=TraceSettings)
     skills: SkillsSettings = field(default_factory=SkillsSettings)
     memory: MemorySettings = field(default_factory=MemorySettings)
+    language_servers: Mapping[str, Any] = _setting(
+        {},
+        "Language servers by name, each with command and languages, or `false` for none of that name; "
+        "docs/language-servers.md has all keys.",
+        restricted=True,
+    )
     language: Literal["auto", "en", "zh-cn"] = _setting("auto", "Language of messages; `auto` follows the editor.")

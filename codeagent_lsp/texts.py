@@ -139,6 +139,13 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
         "shell.isolation is {level}, which does not work here. {reason} Or set shell.isolation to auto.",
         "shell.isolation 设为 {level}，但在此处不可用。{reason} 或将 shell.isolation 设为 auto。",
     ),
+    # --- language servers
+    "servers.bad_setting": (
+        "languageServers.{name} is not understood. Give an object with command (a list of words) and languages "
+        "(identifiers by suffix), or false; docs/language-servers.md has all keys.",
+        "无法理解 languageServers.{name}。请填写含 command（单词列表）和 languages（按后缀的语言标识）的对象，"
+        "或 false；全部键见 docs/language-servers.md。",
+    ),
     # --- containers
     "container.no_engine": (
         "shell.containerImage is {image}, but no container engine was found. Start Docker or Podman's service, or name "

@@ -8,10 +8,13 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from codeagent_lsp.language_servers.known import KnownServer
-from codeagent_lsp.language_servers.served_copy import OpenCopy
-from codeagent_lsp.language_servers.session_servers import SessionServers
+
+if TYPE_CHECKING:  # what an idle server does without
+    from codeagent_lsp.language_servers.served_copy import OpenCopy
+    from codeagent_lsp.language_servers.session_servers import SessionServers
 
 IDLE_SECONDS = 300.0
 MAX_SESSIONS = 2
@@ -19,20 +22,18 @@ MEMORY = 3 << 30
 
 
 class LanguageServerPool:
-    """All language servers. `tell` receives each trouble, in English."""
+    """All language servers; none is started before a run needs one."""
 
     def __init__(
         self,
         open_copy: OpenCopy,
         known: Callable[[], tuple[KnownServer, ...]],
-        tell: Callable[[str, str], None],
         *,
         idle_seconds: float = IDLE_SECONDS,
         memory: int = MEMORY,
     ) -> None:
         self._open_copy = open_copy
         self._known = known
-        self._tell = tell
         self._idle_seconds = idle_seconds
         self._memory = memory
         self._sessions: dict[str, SessionServers] = {}
@@ -40,9 +41,7 @@ class LanguageServerPool:
 
     def of(self, session_id: str) -> SessionServers:
         """Return the servers of a session, of which none runs yet if it has none."""
-        servers = self._sessions.pop(session_id, None) or SessionServers(
-            self._open_copy, self._known, lambda problem: self._tell(session_id, problem), self._memory
-        )
+        servers = self._sessions.pop(session_id, None) or self._made()
         self._sessions[session_id] = servers  # the one used last stands last
         if self._watching is None or self._watching.done():
             self._watching = asyncio.create_task(self._watch())
@@ -60,6 +59,11 @@ class LanguageServerPool:
             self._watching.cancel()
         made = [servers for name in ending if (servers := self._sessions.pop(name, None))]
         await asyncio.gather(*(servers.close() for servers in made))
+
+    def _made(self) -> SessionServers:
+        from codeagent_lsp.language_servers.session_servers import SessionServers  # late: an idle server has none
+
+        return SessionServers(self._open_copy, self._known, self._memory)
 
     async def _watch(self) -> None:
         """End the servers of sessions that are idle, or of the oldest ones if there are too many."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from codeagent_lsp.language_servers.values import ServerQuestion
@@ -13,6 +14,8 @@ _WITH_RANGE = frozenset({"textDocument/codeAction", "textDocument/rangeFormattin
 
 def parameters(question: ServerQuestion, text: str, encoding: Encoding) -> dict[str, Any]:
     """Return the parameters of a question about a file with this text."""
+    if question.method == "codeAction/resolve":
+        return dict(question.more["item"])
     if "item" in question.more or question.method == "workspace/symbol":
         return dict(question.more)
     params: dict[str, Any] = {"textDocument": {"uri": uris.from_path(question.path)}, **question.more}
@@ -22,6 +25,20 @@ def parameters(question: ServerQuestion, text: str, encoding: Encoding) -> dict[
     if question.method in _WITH_RANGE:
         return {**params, "range": lsp_range(text, start, end, encoding)}
     return {**params, "position": lsp_range(text, start, start, encoding)["start"]}
+
+
+def with_diagnostics(params: dict[str, Any], items: Sequence[Any]) -> dict[str, Any]:
+    """Return parameters of `textDocument/codeAction` with the diagnostics of its lines, which servers fix."""
+    first, last = (params["range"][name]["line"] for name in ("start", "end"))
+    here = [item for item in items if isinstance(item, dict) and _touches(item.get("range"), first, last)]
+    return {**params, "context": {**params.get("context", {}), "diagnostics": here}}
+
+
+def _touches(span: Any, first: int, last: int) -> bool:
+    try:
+        return bool(span["start"]["line"] <= last and span["end"]["line"] >= first)
+    except (TypeError, KeyError):
+        return False
 
 
 def lsp_range(text: str, start: int, end: int, encoding: Encoding) -> dict[str, Any]:

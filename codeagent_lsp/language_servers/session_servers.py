@@ -13,10 +13,10 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from codeagent_lsp.errors import AgentError, ToolFailed
+from codeagent_lsp.errors import AgentError, SettingError, ToolFailed
 from codeagent_lsp.language_servers.installed import Installed, servers_for
 from codeagent_lsp.language_servers.known import KnownServer
-from codeagent_lsp.language_servers.questions import parameters
+from codeagent_lsp.language_servers.questions import parameters, with_diagnostics
 from codeagent_lsp.language_servers.running_servers import RunningServers
 from codeagent_lsp.language_servers.served_copy import OpenCopy, ServedCopy
 from codeagent_lsp.language_servers.server_connection import ServerFailed
@@ -45,24 +45,23 @@ class FoundDiagnostics:
 
 
 class SessionServers:
-    """The servers of one session. `known` returns the servers to choose from, `tell` receives each trouble once."""
+    """The servers of one session. `known` returns the servers to choose from, `memory` limits one in bytes."""
 
     def __init__(
         self,
         open_copy: OpenCopy,
         known: Callable[[], tuple[KnownServer, ...]],
-        tell: Callable[[str], None],
         memory: int,
     ) -> None:
         self.used = time.monotonic()
         self._known = known
-        self._tell = tell
         self._copy = ServedCopy(open_copy)
         self._running = RunningServers(self._copy, self._in_thread, self._trouble, memory)
         self._turn = asyncio.Lock()
         self._thread = ThreadPoolExecutor(1, "language-servers")
         self._recent: dict[str, None] = {}
-        self._told: set[str] = set()
+        self._troubled: set[str] = set()
+        self._troubles: list[str] = []
         self._impossible = False
 
     @property
@@ -76,10 +75,15 @@ class SessionServers:
         return self._running.names
 
     def installed(self, view: FileView, path: str) -> tuple[Installed, ...]:
-        """Return the servers for a file; blocks a little. SettingError for a wrong setting."""
+        """Return the servers for a file; blocks a little."""
         if self._impossible:
             return ()
-        return tuple(each for each in servers_for(view, path, self._known()) if not self._running.gave_up(each))
+        try:
+            known = self._known()
+        except SettingError as problem:
+            self._trouble("languageServers", str(problem))
+            return ()
+        return tuple(each for each in servers_for(view, path, known) if not self._running.gave_up(each))
 
     async def ask(
         self, view: FileView, question: ServerQuestion, seconds: float = ASK_SECONDS
@@ -121,6 +125,11 @@ class SessionServers:
             pass  # what is known is known
         return known
 
+    def take_troubles(self) -> list[str]:
+        """Return the troubles since the last call, in English; each server has at most one in a session."""
+        taken, self._troubles = self._troubles, []
+        return taken
+
     async def close(self) -> None:
         """Stop all servers and remove the copy."""
         await self._running.close()
@@ -156,6 +165,8 @@ class SessionServers:
             if question.method in _EVERYWHERE:
                 await server.settled(deadline - time.monotonic())
             params = parameters(question, texts.get(question.path, ""), server.encoding)
+            if question.method == "textDocument/codeAction":
+                params = with_diagnostics(params, await server.diagnostics(question.path, deadline) or ())
             result = await server.request(question.method, params, deadline - time.monotonic())
         except ServerFailed as problem:
             self._trouble(each.server.name, str(problem))
@@ -181,10 +192,10 @@ class SessionServers:
         return await asyncio.get_running_loop().run_in_executor(self._thread, work)
 
     def _trouble(self, name: str, problem: str) -> None:
-        """Tell a trouble, each server's only once."""
-        if name not in self._told:
-            self._told.add(name)
-            self._tell(problem)
+        """Note a trouble, each server's only once."""
+        if name not in self._troubled:
+            self._troubled.add(name)
+            self._troubles.append(problem)
 
 
 def _texts(view: FileView, paths: Sequence[str]) -> dict[str, str]:

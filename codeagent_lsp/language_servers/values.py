@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from codeagent_lsp.workspace.files.file_view import FileView
 from codeagent_lsp.workspace.text.position import Encoding
 
 
@@ -45,13 +44,3 @@ class CodeServers(Protocol):
 
     async def ask(self, question: ServerQuestion) -> tuple[ServerAnswer, ...]:
         """Return the answers of all servers that have one; none if there is no server. Never raises ToolFailed."""
-
-    def has(self, path: str) -> bool:
-        """Return whether there is a server for a file, running or not; quick."""
-
-
-class KnowsView(Protocol):
-    """Port: a group of language servers that can be asked about any view of the workspace."""
-
-    async def ask(self, view: FileView, question: ServerQuestion) -> tuple[ServerAnswer, ...]:
-        """Return the answers for the texts of this view."""

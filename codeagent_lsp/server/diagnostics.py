@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from codeagent_lsp.errors import EditorError
 from codeagent_lsp.protocol import DIAGNOSTICS_METHOD, SOURCE
-from codeagent_lsp.tools.diagnostics.port import Diagnostic, Severity
+from codeagent_lsp.tools.diagnostics import protocol_form
+from codeagent_lsp.tools.diagnostics.port import Diagnostic
 
 if TYPE_CHECKING:
     from codeagent_lsp.server.client import Client
@@ -18,9 +19,6 @@ if TYPE_CHECKING:
     from codeagent_lsp.workspace.text.position import Encoding
 
 SECONDS = 3.0
-MAX_ITEMS = 500
-MAX_MESSAGE = 2000
-_SEVERITIES: dict[Any, Severity] = {1: "error", 2: "warning", 3: "info", 4: "hint"}
 
 
 class ClientDiagnostics:
@@ -46,9 +44,9 @@ class ClientDiagnostics:
 
 
 def read(items: list[Any], path: str, document: Document, encoding: Encoding) -> tuple[Diagnostic, ...]:
-    """Convert LSP diagnostics to `Diagnostic`s, at most `MAX_ITEMS`; invalid ones and our own are left out."""
-    made = (_diagnostic(item, path, document, encoding) for item in items[:MAX_ITEMS])
-    return tuple(item for item in made if item is not None and item.source != SOURCE)
+    """Convert LSP diagnostics to `Diagnostic`s; invalid ones and our own are left out."""
+    made = protocol_form.read(items, path, document.text, encoding, document.lines)
+    return tuple(item for item in made if item.source != SOURCE)
 
 
 def _items(answer: Any, version: int | None) -> list[Any] | None:
@@ -58,30 +56,3 @@ def _items(answer: Any, version: int | None) -> list[Any] | None:
             return None
         answer = answer.get("diagnostics")
     return answer if isinstance(answer, list) else None
-
-
-def _diagnostic(item: Any, path: str, document: Document, encoding: Encoding) -> Diagnostic | None:
-    message, start = _get(item, "message"), _get(_get(item, "range"), "start")
-    line, character = _get(start, "line"), _get(start, "character")
-    if not (isinstance(message, str) and _is_count(line) and _is_count(character)):
-        return None
-    place = document.position(document.offset(line, character, encoding), "utf-32")
-    severity = _SEVERITIES.get(_get(item, "severity"), "warning")
-    source, code = _get(item, "source"), _get(item, "code")
-    return Diagnostic(
-        path,
-        place.line + 1,
-        place.character + 1,
-        severity,
-        message[:MAX_MESSAGE],
-        source[:100] if isinstance(source, str) else "",
-        str(code)[:100] if isinstance(code, str | int) else "",
-    )
-
-
-def _get(value: Any, name: str) -> Any:
-    return value.get(name) if isinstance(value, dict) else None
-
-
-def _is_count(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 0

@@ -13,6 +13,7 @@ from codeagent_lsp.agent.prompt import Environment
 from codeagent_lsp.server.diagnostics import ClientDiagnostics
 from codeagent_lsp.server.editor import LspEditor
 from codeagent_lsp.server.external import External
+from codeagent_lsp.server.own_language_servers import language_servers
 from codeagent_lsp.session.screens import SessionScreens
 from codeagent_lsp.session.services import ModelPorts, Services, SessionStorage, Shells, UserPorts, WorkspacePorts
 from codeagent_lsp.state import state_root
@@ -75,6 +76,7 @@ def run_services(parts: ServerParts) -> Services:
             editor=LspEditor(front.client, parts.views.disk_text),
             diagnostics=ClientDiagnostics(front.client),
             indexing=parts.index,
+            servers=language_servers(front),
         ),
         shells=Shells(parts.shadows, SessionScreens(parts.shadows, External(front.client).show)),
         kept=SessionStorage(

@@ -43,6 +43,8 @@ class SessionDeletion:
                 if self._services.shells.screens is not None:
                     await self._services.shells.screens.close(session_id)
                 await self._services.shells.shadows.close(session_id)
+                if self._services.workspace.servers is not None:
+                    await self._services.workspace.servers.close(session_id)
                 await asyncio.to_thread(self._services.kept.outputs(session_id).remove)
                 await asyncio.to_thread(self._services.kept.artifacts(session_id).remove)
         except (TimeoutError, OSError):

@@ -118,6 +118,8 @@ class SessionManager:
         await self._deletion.close()
         if self._services.shells.screens is not None:
             await self._services.shells.screens.close()
+        if self._services.workspace.servers is not None:
+            await self._services.workspace.servers.close()
         await self._services.shells.shadows.close()
         self._store.close()
 

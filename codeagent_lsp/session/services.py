@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from codeagent_lsp.agent.forms.known import KnownForms
 from codeagent_lsp.agent.prompt import Environment
@@ -14,6 +14,7 @@ from codeagent_lsp.llm.model import Model
 from codeagent_lsp.session.inbox import Inbox
 from codeagent_lsp.session.memory.knowledge import Knowledge
 from codeagent_lsp.session.redaction.redactor import Redactor
+from codeagent_lsp.session.run_servers import EditorServers
 from codeagent_lsp.session.screens import SessionScreens
 from codeagent_lsp.shadow.shell import Approve, Shell
 from codeagent_lsp.tools.artifacts.artifact_store import ArtifactStore
@@ -26,6 +27,19 @@ from codeagent_lsp.tools.variables.variables import Variables
 from codeagent_lsp.workspace.changes.editor import Editor
 from codeagent_lsp.workspace.changes.staging import Staging
 from codeagent_lsp.workspace.files.file_view import FileView, StagedView
+
+if TYPE_CHECKING:  # needed for annotations only
+    from codeagent_lsp.language_servers.session_servers import SessionServers
+
+
+class ServerPool(Protocol):
+    """Port: our own language servers, one group per session, of which none runs before it is asked."""
+
+    def of(self, session_id: str) -> SessionServers:
+        """Return the language servers of a session."""
+
+    async def close(self, session_id: str | None = None) -> None:
+        """End those of a session, or all for None."""
 
 
 class Shadows(Protocol):
@@ -66,7 +80,8 @@ class ModelPorts:
 @dataclass(frozen=True, slots=True)
 class WorkspacePorts:
     """The workspace as the client has it. `view` makes a file view over a staged state; `diagnostics` is None if the
-    client shows none, `indexing` if there is no code index.
+    client shows none, `indexing` if there is no code index, `lent` if the editor lends no language servers, `servers`
+    if there are none of our own.
     """
 
     environment: Callable[[], Environment]
@@ -74,6 +89,8 @@ class WorkspacePorts:
     editor: Editor
     diagnostics: Diagnostics | None = None
     indexing: Indexing | None = None
+    lent: EditorServers | None = None
+    servers: ServerPool | None = None
 
 
 @dataclass(frozen=True, slots=True)

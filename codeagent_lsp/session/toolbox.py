@@ -13,6 +13,7 @@ from codeagent_lsp.environments.serving import Screens
 from codeagent_lsp.errors import SettingError, ToolFailed
 from codeagent_lsp.index.port import CodeIndex
 from codeagent_lsp.llm.model import Model
+from codeagent_lsp.session.code_knowledge import code_ports, edit_diagnostics
 from codeagent_lsp.session.proposal import Proposal
 from codeagent_lsp.session.redaction.audited_shell import AuditedShell
 from codeagent_lsp.session.redaction.redactor import OpenRecords
@@ -41,6 +42,7 @@ class Toolbox:
         self.shell: Shell | None = None
         self.no_shell = ""
         self.index = _index(services, proposal)
+        self.diagnostics = edit_diagnostics(session.session_id, services, proposal)
         self._behind: OpenRecords | None = None
         self._run_id = proposal.record.run_id
         self._session = session
@@ -83,11 +85,12 @@ class Toolbox:
             (Variables, services.kept.variables(session_id)),
             (SkillDesk, SkillDesk(services.knowledge.skills, output.text)),
             (CodeIndex, self.index),
+            *code_ports(session_id, services, proposal, self.diagnostics, self._note),
             (Screens, self._screens()),
             (Redaction, self._redaction()),
             asker=output,
             words=output.text,
-            note=lambda line: output.emit(events.StatusChanged(message=line)),
+            note=self._note,
             output=output.printed,
             shell=self.shell,
             no_shell=self.no_shell,
@@ -112,6 +115,9 @@ class Toolbox:
         if self._behind is None:
             return shell
         return AuditedShell(shell, partial(self._behind.recording.command, self._run_id))
+
+    def _note(self, line: str) -> None:
+        self._output.emit(events.StatusChanged(message=line))
 
     def _screens(self) -> Screens | None:
         if self._services.shells.screens is None:

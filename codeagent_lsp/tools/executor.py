@@ -32,6 +32,7 @@ from codeagent_lsp.texts import text
 from codeagent_lsp.tools.asking import Question
 from codeagent_lsp.tools.circuit_breaker import CallOutcome
 from codeagent_lsp.tools.context import Calls, ToolContext
+from codeagent_lsp.tools.diagnostics.after_edits import with_remark
 from codeagent_lsp.tools.outputs import OutputStore, name_of
 from codeagent_lsp.tools.permissions.approval_words import about, asked_title, describe
 from codeagent_lsp.tools.permissions.approvals import Approvals, fingerprint
@@ -206,7 +207,7 @@ class ToolExecutor:
             if decision.verdict == "ask" and not (decision.remember and self._approvals.covers(approval_id)):
                 await self._ask(invocation, approval_id, decision, place)
                 invocation.tool.accepted()
-            return await handler(invocation)
+            return await with_remark(context, lambda: handler(invocation))
 
         return permitted
 

@@ -16,5 +16,9 @@ FEATURE = Feature(
         "reading_tools:AstExtractFunction",
         "reading_tools:AstGetImports",
         "editing_tools:EditByAst",
+        "server_tools:RenameSymbol",
+        "server_tools:CodeActions",
+        "server_tools:Hover",
+        "server_tools:TypeHierarchy",
     ),
 )

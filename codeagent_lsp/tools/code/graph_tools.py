@@ -1,6 +1,7 @@
 """The tools `find_definition`, `find_references`, `call_graph` and `dependency_graph`: relations between definitions.
 
-They work by names and syntax; what needs types is marked as unsure or left out. Not here: one file alone
+Where a language server answers they are exact, and say so; else they work by names and syntax, and what needs types is
+marked as unsure or left out. Not here: one file alone
 (`reading_tools.py`).
 """
 
@@ -15,9 +16,11 @@ from pydantic import Field
 from codeagent_lsp.call_forms import CallForms
 from codeagent_lsp.errors import ErrorCode, ToolFailed
 from codeagent_lsp.index.grammars import grammar_of
+from codeagent_lsp.language_servers.answers import CodePlace
 from codeagent_lsp.tools.code import call_graph, graphs
 from codeagent_lsp.tools.code.codebase import Codebase
 from codeagent_lsp.tools.code.dependencies import dependency_graph
+from codeagent_lsp.tools.code.exact import ExactPlaces, exact_calls, exact_definition, exact_references
 from codeagent_lsp.tools.code.imports import resolved
 from codeagent_lsp.tools.code.reading_tools import described, files_of, read_source
 from codeagent_lsp.tools.code.references import Site, defined, definition_site, elsewhere, references, symbol_name
@@ -27,6 +30,7 @@ from codeagent_lsp.tools.tool import FILE_PATH, Example, Parameters, Tool, ToolO
 from codeagent_lsp.tools.traits import ToolTraits
 
 MAX_SITES = 200
+_BY_INDEX = "(index, by name and syntax)"
 Places = list[tuple[str, SourceFile, Definition]]
 
 
@@ -53,6 +57,9 @@ class FindDefinition(Tool[SymbolParameters]):
 
     async def run(self, arguments: SymbolParameters, context: ToolContext) -> ToolOutput:
         """Return one line for each definition; if the path has none, those elsewhere."""
+        exact = await exact_definition(context, arguments.symbol, arguments.path)
+        if exact is not None:
+            return _exact_definition(exact, context)
         codebase = _codebase(context, arguments.path)
         found = await _definitions(codebase, arguments.symbol)
         head = []
@@ -65,7 +72,7 @@ class FindDefinition(Tool[SymbolParameters]):
             f"{f' - {each.docstring}' if each.docstring else ''}"
             for each in symbols
         ]
-        text = "\n".join([*head, *lines]) if lines else f"No definition of {arguments.symbol} was found."
+        text = "\n".join([*head, *lines, _BY_INDEX]) if lines else f"No definition of {arguments.symbol} was found."
         return ToolOutput(text, [described(each) for each in symbols])
 
 
@@ -88,6 +95,9 @@ class FindReferences(Tool[SymbolParameters]):
         """Return the definitions, then each use with its line; ambiguous results are marked."""
         codebase = _codebase(context, arguments.path)
         targets = await _definitions(Codebase(context) if arguments.path else codebase, arguments.symbol)
+        exact = await exact_references(context, arguments.symbol, [source.path for _, source, _ in targets])
+        if exact is not None:
+            return _exact_report(arguments, context, exact, targets)
         meant = elsewhere([(source, definition) for _, source, definition in targets])
         sites: list[Site] = []
         left_out = 0
@@ -129,9 +139,13 @@ class CallGraph(Tool[CallGraphParameters]):
         if not found:
             where = f" in {arguments.path}" if arguments.path else ""
             raise ToolFailed(f"No definition of {arguments.function_name} was found{where}.", ErrorCode.NOT_FOUND)
+        if len(found) == 1:
+            exact = await exact_calls(context, arguments.function_name, found[0][1].path, arguments.depth)
+            if exact is not None:
+                return _drawn(exact[1], [f"(lsp: {exact[0]})"])
         starts = [call_graph.DefinitionPlace(*each) for each in found]
         graph = await call_graph.CallGraph(Codebase(context)).of(starts, arguments.depth)
-        note = "(by name: calls on objects of unknown type count where only one definition fits)"
+        note = "(index, by name: calls on objects of unknown type count where only one definition fits)"
         return _drawn(graph, [note])
 
 
@@ -211,6 +225,7 @@ def _report(
         lines.append("(several definitions have this name; a use after a dot may mean any of them)")
     if more or len(sites) > len(shown):
         lines.append("(more exist; give a path)")
+    lines.append(_BY_INDEX)
     data = {
         "definitions": [asdict(site) for site in definitions],
         "references": [asdict(site) for site in shown],
@@ -218,6 +233,42 @@ def _report(
         "left_out": left_out,
     }
     return ToolOutput("\n".join(lines), data)
+
+
+def _exact_definition(exact: ExactPlaces, context: ToolContext) -> ToolOutput:
+    lines = [f"{_place_name(place, context)}:{place.line} {place.text}".rstrip() for place in exact.places]
+    data = [{"path": _place_name(place, context), "line_start": place.line} for place in exact.places]
+    return ToolOutput("\n".join([*lines, f"(lsp: {exact.server})"]), data)
+
+
+def _exact_report(arguments: SymbolParameters, context: ToolContext, exact: ExactPlaces, targets: Places) -> ToolOutput:
+    """Return the references that a server knows, in the same form as those of the index."""
+    below = context.view.roots.resolve(arguments.path) if arguments.path else None
+    sites = [
+        Site(_place_name(place, context), place.line, place.column, "use", place.text)
+        for place in exact.places
+        if below is None or place.path == below or place.path.startswith(f"{below}/")
+    ]
+    definitions = [definition_site(source, definition) for _, source, definition in targets[:MAX_SITES]]
+    at = {(site.path, site.line) for site in definitions}
+    uses = [site for site in sites if (site.path, site.line) not in at]
+    shown = uses[:MAX_SITES]
+    files = len({site.path for site in uses})
+    lines = [f"Definitions of {arguments.symbol}: {len(definitions)}", *map(_line, definitions)]
+    lines += [f"References: {len(uses)}" + (f" in {files} files" if files > 1 else ""), *map(_line, shown)]
+    lines += ["(more exist; give a path)"] if len(uses) > len(shown) else []
+    lines += [f"({exact.hidden} in files that may not be shown)"] if exact.hidden else []
+    data = {
+        "definitions": [asdict(site) for site in definitions],
+        "references": [asdict(site) for site in shown],
+        "text_matches": [],
+        "left_out": exact.hidden,
+    }
+    return ToolOutput("\n".join([*lines, f"(lsp: {exact.server})"]), data)
+
+
+def _place_name(place: CodePlace, context: ToolContext) -> str:
+    return context.view.roots.relative(place.path) if place.start >= 0 else place.path
 
 
 def _line(site: Site) -> str:

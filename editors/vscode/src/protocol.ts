@@ -90,6 +90,7 @@ export const SETTINGS: readonly { readonly key: string; readonly restricted: boo
   { key: "context.compactAt", restricted: false },
   { key: "edits.apply", restricted: true },
   { key: "edits.saveAfterApply", restricted: false },
+  { key: "edits.diagnostics", restricted: false },
   { key: "permissions.mode", restricted: true },
   { key: "permissions.allow", restricted: true },
   { key: "permissions.ask", restricted: true },
@@ -120,6 +121,7 @@ export const SETTINGS: readonly { readonly key: string; readonly restricted: boo
   { key: "trace.sanitize", restricted: false },
   { key: "skills.paths", restricted: true },
   { key: "memory.enabled", restricted: false },
+  { key: "languageServers", restricted: true },
   { key: "language", restricted: false },
 ];
 

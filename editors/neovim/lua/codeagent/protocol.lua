@@ -608,6 +608,13 @@ return {
       restricted = false,
     },
     {
+      key = "edits.diagnostics",
+      default = "auto",
+      allowed = "auto | off",
+      description = "`auto` tells the model and you which errors each edit makes and fixes, by language servers and linters.",
+      restricted = false,
+    },
+    {
       key = "permissions.mode",
       default = "ask",
       allowed = "ask | acceptEdits | readOnly | bypass",
@@ -818,6 +825,13 @@ return {
       allowed = "true | false",
       description = "Remember conventions and decisions of this workspace.",
       restricted = false,
+    },
+    {
+      key = "languageServers",
+      default = {},
+      allowed = "object",
+      description = "Language servers by name, each with command and languages, or `false` for none of that name; docs/language-servers.md has all keys.",
+      restricted = true,
     },
     {
       key = "language",

@@ -1,0 +1,179 @@
+"""Answers of language servers read into places, texts and actions; whatever does not fit the texts is left out.
+
+A server is not trusted: it may answer for another version, or lie. Pure but for reading files through `FileView`; use a
+worker thread. Not here: edits (`server_edits.py`), questions (`questions.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from codeagent_lsp.errors import AgentError
+from codeagent_lsp.language_servers.values import ServerAnswer
+from codeagent_lsp.workspace.files import uris
+from codeagent_lsp.workspace.files.file_view import FileView
+from codeagent_lsp.workspace.text.position import Encoding, LineIndex, line_span, offset_at, units
+
+MAX_PLACES = 5000
+MAX_ACTIONS = 100
+MAX_ITEMS = 500
+MAX_HOVER = 20_000
+_MAX_LINE = 200
+
+
+@dataclass(frozen=True, slots=True)
+class CodePlace:
+    """A place in a file: absolute path, offsets, 1-based line and column in characters, and the line's text.
+
+    Of a file outside of the workspace only path and line are known; its offsets are -1.
+    """
+
+    path: str
+    start: int
+    end: int
+    line: int
+    column: int
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class NamedItem:
+    """A function or type in a hierarchy: its name, its place, and `raw`, by which the server knows it."""
+
+    name: str
+    place: CodePlace
+    raw: Any
+
+
+@dataclass(frozen=True, slots=True)
+class OfferedAction:
+    """A code action: its title and kind, and `raw`, of which the edit is taken; never its command."""
+
+    title: str
+    kind: str
+    raw: Any
+
+
+class Texts:
+    """The texts of one view, each read and its lines found once; None for a file that cannot be read."""
+
+    def __init__(self, view: FileView) -> None:
+        self.view = view
+        self._known: dict[str, tuple[str, LineIndex] | None] = {}
+
+    def get(self, path: str) -> tuple[str, LineIndex] | None:
+        """Return a file's text and its lines."""
+        if path not in self._known:
+            self._known[path] = self._read(path)
+        return self._known[path]
+
+    def _read(self, path: str) -> tuple[str, LineIndex] | None:
+        try:
+            text = self.view.read(path).text
+        except AgentError:
+            return None
+        return text, LineIndex.of(text)
+
+
+def places(answer: ServerAnswer, texts: Texts) -> list[CodePlace]:
+    """Return the places of an answer to definition, references and their like, without duplicates, in order."""
+    result = answer.result if isinstance(answer.result, list) else [answer.result]
+    found: dict[CodePlace, None] = {}
+    for item in result[:MAX_PLACES]:
+        if not isinstance(item, dict):
+            continue
+        uri = item.get("uri", item.get("targetUri"))
+        span = item.get("range") or item.get("targetSelectionRange")
+        if (place := place_at(uri, span, answer.encoding, texts)) is not None:
+            found[place] = None
+    return list(found)
+
+
+def place_at(uri: Any, span: Any, encoding: Encoding, texts: Texts) -> CodePlace | None:
+    """Return the place of a range in a document; None if there is no such place."""
+    path = uris.to_path(uri) if isinstance(uri, str) else None
+    start = _position(span, "start")
+    if path is None or start is None:
+        return None
+    if texts.view.roots.root_of(path) is None:
+        return CodePlace(path, -1, -1, start[0] + 1, start[1] + 1)
+    known = texts.get(path)
+    offsets = offsets_in(span, *known, encoding) if known is not None else None
+    if known is None or offsets is None:
+        return None
+    text, lines = known
+    first, last = line_span(text, lines, start[0])
+    return CodePlace(
+        path, *offsets, start[0] + 1, offsets[0] - first + 1, text[first : min(last, first + _MAX_LINE)].strip()
+    )
+
+
+def offsets_in(span: Any, text: str, lines: LineIndex, encoding: Encoding) -> tuple[int, int] | None:
+    """Return the offsets of a range; None if it does not lie in the text exactly."""
+    start, end = _position(span, "start"), _position(span, "end")
+    if start is None or end is None or end < start:
+        return None
+    for line, character in (start, end):
+        if line == len(lines) and character == 0:  # the end of a text, as some servers write it
+            continue
+        first, last = line_span(text, lines, line)
+        if line >= len(lines) or character > units(text, first, last, encoding):
+            return None
+    return offset_at(text, lines, start, encoding), offset_at(text, lines, end, encoding)
+
+
+def hover_text(answer: ServerAnswer) -> str:
+    """Return the text of an answer to hover, bounded; '' if there is none."""
+    result = answer.result if isinstance(answer.result, dict) else {}
+    return "\n\n".join(filter(None, map(str.strip, _contents(result.get("contents")))))[:MAX_HOVER]
+
+
+def items(answer: ServerAnswer, texts: Texts, key: str = "") -> list[NamedItem]:
+    """Return the items of a hierarchy; `key` is the name of the item in each entry (`from`, `to`), '' for entries that
+    are items themselves.
+    """
+    found = []
+    for entry in (answer.result if isinstance(answer.result, list) else [])[:MAX_ITEMS]:
+        item = entry.get(key) if key and isinstance(entry, dict) else entry
+        if not isinstance(item, dict) or not isinstance(item.get("name"), str):
+            continue
+        span = item.get("selectionRange") or item.get("range")
+        if (place := place_at(item.get("uri"), span, answer.encoding, texts)) is not None:
+            found.append(NamedItem(_one_line(item["name"]), place, item))
+    return found
+
+
+def actions(answer: ServerAnswer) -> list[OfferedAction]:
+    """Return the code actions that can be an edit; commands are left out."""
+    result = answer.result if isinstance(answer.result, list) else []
+    return [
+        OfferedAction(_one_line(item["title"]), str(item.get("kind") or "")[:100], item)
+        for item in result[:MAX_ACTIONS]
+        if isinstance(item, dict) and isinstance(item.get("title"), str)
+        if item.get("edit") or (item.get("data") is not None and not isinstance(item.get("command"), str))
+        if not item.get("disabled")
+    ]
+
+
+def _contents(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict) and isinstance(value.get("value"), str):
+        yield value["value"]
+    elif isinstance(value, list):
+        for part in value[:20]:
+            yield from _contents(part) if not isinstance(part, list) else ()
+
+
+def _one_line(text: str) -> str:
+    return " ".join("".join(char if char.isprintable() else " " for char in text[:_MAX_LINE]).split())
+
+
+def _position(span: Any, name: str) -> tuple[int, int] | None:
+    at = span.get(name) if isinstance(span, dict) else None
+    line, character = (at.get("line"), at.get("character")) if isinstance(at, dict) else (None, None)
+    if type(line) is not int or type(character) is not int or line < 0 or character < 0:
+        return None
+    return line, character

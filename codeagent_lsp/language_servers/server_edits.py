@@ -1,0 +1,162 @@
+"""WorkspaceEdits of language servers as new texts of files: all of it, verified, or nothing.
+
+Blocks; use a worker thread. Not here: staging (`tools/code/server_staging.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from codeagent_lsp.errors import AgentError, EditRefused
+from codeagent_lsp.language_servers.answers import Texts, offsets_in
+from codeagent_lsp.language_servers.values import ServerAnswer
+from codeagent_lsp.workspace.files import uris
+
+MAX_FILES = 1000
+MAX_EDITS = 20_000
+MAX_INSERTED = 4 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Splice:
+    """Characters `start` to `end` of a text become `new`."""
+
+    start: int
+    end: int
+    new: str
+
+
+@dataclass(frozen=True, slots=True)
+class ServerEdit:
+    """What a server wants to change: new texts by absolute path (None: deleted), moves from old to new path, and the
+    splices of the changed texts.
+    """
+
+    texts: Mapping[str, str | None] = field(default_factory=dict)
+    moves: Mapping[str, str] = field(default_factory=dict)
+    splices: Mapping[str, tuple[Splice, ...]] = field(default_factory=dict)
+
+    @property
+    def count(self) -> int:
+        """Return how many places change."""
+        return sum(map(len, self.splices.values()))
+
+
+def server_edit(answer: ServerAnswer, edit: Any, texts: Texts) -> ServerEdit:
+    """Return a WorkspaceEdit of a server on the present texts. EditRefused if any part does not fit them: a range that
+    is not there, edits that overlap, a file outside of the workspace, or one that exists where it must not.
+    """
+    reader = _Reader(answer, texts)
+    for change in _changes(edit):
+        reader.take(change)
+    return reader.done()
+
+
+class _Reader:
+    def __init__(self, answer: ServerAnswer, texts: Texts) -> None:
+        self._answer = answer
+        self._texts = texts
+        self._splices: dict[str, list[Splice]] = {}
+        self._created: dict[str, str] = {}
+        self._deleted: set[str] = set()
+        self._moves: dict[str, str] = {}
+
+    def take(self, change: Mapping[str, Any]) -> None:
+        match change.get("kind"):
+            case None:
+                self._edit(change)
+            case "create":
+                self._created[self._new(change.get("uri"))] = ""
+            case "rename":
+                self._moves[self._old(change.get("oldUri"))] = self._new(change.get("newUri"))
+            case "delete":
+                self._deleted.add(self._old(change.get("uri")))
+            case kind:
+                raise self._refused(f"it holds an operation of the unknown kind {kind!r}")
+
+    def done(self) -> ServerEdit:
+        found: dict[str, str | None] = dict.fromkeys(self._deleted)
+        inserted = sum(len(splice.new) for each in self._splices.values() for splice in each)
+        if len(self._splices) > MAX_FILES or sum(map(len, self._splices.values())) > MAX_EDITS:
+            raise self._refused("it changes too many places")
+        if inserted > MAX_INSERTED:
+            raise self._refused("it inserts too much text")
+        for path, each in self._splices.items():
+            found[path] = self._spliced(self._text(path), each)
+        for path, text in self._created.items():
+            found.setdefault(path, text)
+        return ServerEdit(found, self._moves, {path: tuple(each) for path, each in self._splices.items()})
+
+    def _edit(self, change: Mapping[str, Any]) -> None:
+        document = change.get("textDocument")
+        path = self._path(document.get("uri") if isinstance(document, dict) else None)
+        path = {new: old for old, new in self._moves.items()}.get(path, path)
+        text = self._text(path)
+        known = self._texts.get(path)
+        for each in change.get("edits") or ():
+            new = each.get("newText") if isinstance(each, dict) else None
+            if not isinstance(new, str) or "snippet" in each:
+                raise self._refused("one of its edits has no plain text")
+            lines = known[1] if known is not None else None
+            offsets = offsets_in(each.get("range"), text, lines, self._answer.encoding) if lines is not None else (0, 0)
+            if offsets is None:
+                raise self._refused(f"a range of it is not in {self._name(path)}")
+            self._splices.setdefault(path, []).append(Splice(*offsets, new))
+
+    def _spliced(self, text: str, splices: list[Splice]) -> str:
+        splices.sort(key=lambda each: (each.start, each.end))  # stable: insertions at one place keep their order
+        parts, place = [], 0
+        for splice in splices:
+            if splice.start < place:
+                raise self._refused("its edits overlap")
+            parts += [text[place : splice.start], splice.new]
+            place = splice.end
+        return "".join([*parts, text[place:]])
+
+    def _text(self, path: str) -> str:
+        if path in self._created:
+            return ""
+        known = self._texts.get(path)
+        if known is None:
+            raise self._refused(f"{self._name(path)} cannot be read")
+        return known[0]
+
+    def _old(self, uri: Any) -> str:
+        path = self._path(uri)
+        self._text(path)
+        return path
+
+    def _new(self, uri: Any) -> str:
+        path = self._path(uri)
+        if self._texts.view.exists(path):
+            raise self._refused(f"{self._name(path)} exists already")
+        return path
+
+    def _path(self, uri: Any) -> str:
+        written = uris.to_path(uri) if isinstance(uri, str) else None
+        try:
+            path = self._texts.view.roots.resolve(written) if written else None
+        except AgentError as problem:
+            raise self._refused(str(problem)) from problem
+        if path is None or self._texts.view.roots.root_of(path) is None:
+            raise self._refused(f"{written or uri!r} is outside of the workspace")
+        return path
+
+    def _name(self, path: str) -> str:
+        return self._texts.view.roots.relative(path)
+
+    def _refused(self, reason: str) -> EditRefused:
+        return EditRefused("not_found", f"The edit of {self._answer.server} was not made: {reason}.")
+
+
+def _changes(edit: Any) -> Iterator[Mapping[str, Any]]:
+    """Yield the parts of a WorkspaceEdit in one form; `documentChanges` win, as the protocol says."""
+    edit = edit if isinstance(edit, dict) else {}
+    listed, plain = edit.get("documentChanges"), edit.get("changes")
+    if isinstance(listed, list):
+        yield from (item for item in listed if isinstance(item, dict))
+    elif isinstance(plain, dict):
+        for uri, edits in plain.items():
+            yield {"textDocument": {"uri": uri}, "edits": edits if isinstance(edits, list) else []}

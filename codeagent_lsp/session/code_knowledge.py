@@ -1,0 +1,55 @@
+"""Builds what one run knows of code beyond its text: language servers, and the diagnostics of its edits.
+
+Not here: the code index (`run_index.py`), the parts themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from codeagent_lsp.language_servers.values import CodeServers
+from codeagent_lsp.session.proposal import Proposal
+from codeagent_lsp.session.quick_linters import QuickLinters
+from codeagent_lsp.session.run_servers import RunServers
+from codeagent_lsp.session.services import Services
+from codeagent_lsp.shadow.shell import Shell
+from codeagent_lsp.tools.diagnostics.after_edits import AfterEdits
+from codeagent_lsp.tools.diagnostics.edit_diagnostics import BeforeAndAfter, EditDiagnostics
+from codeagent_lsp.workspace.changes.staging import Staging
+from codeagent_lsp.workspace.files.file_view import FileView, NothingStaged
+
+
+def edit_diagnostics(session_id: str, services: Services, proposal: Proposal) -> EditDiagnostics | None:
+    """Return the diagnostics of a run's edits; None if the user does not want them."""
+    if services.user.settings().edits.diagnostics == "off":
+        return None
+
+    async def shell_over(view: FileView) -> Shell:
+        return await services.shells.shadows.shell(session_id, view, Staging(lambda path: None), _none)
+
+    servers = services.workspace.servers
+    own = servers.of(session_id) if servers is not None else None
+    views = BeforeAndAfter(services.workspace.view(NothingStaged()), proposal.view)
+    return EditDiagnostics(views, own, QuickLinters(shell_over))
+
+
+def code_ports(
+    session_id: str,
+    services: Services,
+    proposal: Proposal,
+    diagnostics: EditDiagnostics | None,
+    note: Callable[[str], None],
+) -> tuple[tuple[type[Any], Any], ...]:
+    """Return the ports for a run's tools; `note` receives the troubles of servers."""
+    workspace = services.workspace
+    after = AfterEdits(diagnostics) if diagnostics is not None else None
+    if workspace.servers is None:
+        return ((AfterEdits, after),)
+    own = workspace.servers.of(session_id)
+    servers = RunServers(proposal.view, proposal.staging, workspace.lent, own, note)
+    return ((AfterEdits, after), (CodeServers, servers))
+
+
+async def _none(paths: tuple[str, ...]) -> bool:
+    return False

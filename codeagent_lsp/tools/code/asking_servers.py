@@ -1,0 +1,142 @@
+"""Questions of tools to the language servers of a run, and where in a file a name stands that they are asked about.
+
+Not here: the tools (`server_tools.py`, `graph_tools.py`), staging of edits (`server_staging.py`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, TypeVar
+
+from codeagent_lsp.errors import EditRefused, ErrorCode, ToolFailed, ToolRetry
+from codeagent_lsp.language_servers.answers import CodePlace, Texts
+from codeagent_lsp.language_servers.values import CodeServers, ServerAnswer, ServerQuestion
+from codeagent_lsp.tools.code.source import source_of
+from codeagent_lsp.tools.code.targets import find_one, normal
+from codeagent_lsp.tools.context import ToolContext
+from codeagent_lsp.tools.files.find_tools import may_show
+from codeagent_lsp.workspace.text.position import LineIndex, line_span
+
+_WORD = re.compile(r"[^\W\d]\w*")
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class NamedPlace:
+    """Where a name stands: absolute path, the text there, the offset of the name, and the name."""
+
+    path: str
+    text: str
+    offset: int
+    name: str
+
+
+async def name_in(context: ToolContext, path: str, symbol: str, line: int | None = None) -> NamedPlace:
+    """Return the place of a name in a file: its definition, else its first use; `line` (1-based) narrows it, and is
+    enough without a name. ToolRetry if there is no such place.
+    """
+    absolute = context.view.roots.resolve(path)
+
+    def find() -> NamedPlace:
+        text = context.view.read(absolute).text
+        shown = context.view.roots.relative(absolute)
+        offset, name = _offset(shown, text, symbol, line)
+        return NamedPlace(absolute, text, offset, name)
+
+    return await asyncio.to_thread(find)
+
+
+async def ask(
+    context: ToolContext,
+    method: str,
+    path: str,
+    place: tuple[int, int] | None = None,
+    more: Mapping[str, Any] = MappingProxyType({}),
+) -> tuple[ServerAnswer, ...]:
+    """Return what the servers answer about a file; none if there is no server."""
+    servers = context.get(CodeServers)
+    if servers is None:
+        return ()
+    start, end = place or (None, None)
+    return await servers.ask(ServerQuestion(method, path, start, end, more))
+
+
+async def ask_again(
+    context: ToolContext, answer: ServerAnswer, method: str, path: str, more: Mapping[str, Any]
+) -> ServerAnswer | None:
+    """Return what the server that gave `answer` says about an item of it; None if it says nothing."""
+    servers = context.get(CodeServers)
+    if servers is None:
+        return None
+    found = await servers.ask(ServerQuestion(method, path, more=more, server=answer.server))
+    return next((each for each in found if each.lent == answer.lent), None)
+
+
+async def first(
+    context: ToolContext, answers: Iterable[ServerAnswer], read: Callable[[ServerAnswer, Texts], T]
+) -> tuple[ServerAnswer, T] | None:
+    """Return the first answer that has something in it, as `read` understands it; None if none has."""
+    for answer in answers:
+        if found := await asyncio.to_thread(read, answer, Texts(context.view)):
+            return answer, found
+    return None
+
+
+def no_server(path: str) -> ToolFailed:
+    """Return the failure of a tool that needs a server where there is none."""
+    return ToolFailed(
+        f"No language server answered for {path}. Use find_references, read_file and edit_file.", ErrorCode.NOT_FOUND
+    )
+
+
+def shown_places(context: ToolContext, found: Iterable[CodePlace]) -> list[CodePlace]:
+    """Return the places that the user's rules let be shown."""
+    return [place for place in found if place.start < 0 or may_show(context, place.path, None)]
+
+
+def _offset(path: str, text: str, symbol: str, line: int | None) -> tuple[int, str]:
+    name = normal(symbol).rpartition(".")[2]
+    if symbol and line is None and (offset := _defined_at(path, text, symbol)) is not None:
+        return offset, name
+    lines = LineIndex.of(text)
+    if line is not None and not 1 <= line <= len(lines):
+        raise ToolRetry(f"{path} has {len(lines)} lines, and no line {line}.")
+    first, last = line_span(text, lines, line - 1) if line is not None else (0, len(text))
+    if not symbol:
+        return _only_name(path, text, line or 1, first, last)
+    match = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)").search(text, first, last)
+    if match is None:
+        where = f"line {line} of {path}" if line is not None else path
+        raise ToolRetry(f"There is no {name} in {where}.")
+    return match.start(), name
+
+
+def _only_name(path: str, text: str, line: int, first: int, last: int) -> tuple[int, str]:
+    """Return the name that is defined on a line, else the first one on it."""
+    source = source_of(path, text)
+    for definition in source.definitions if source is not None else ():
+        if source is not None and definition.name is not None and source.line(definition.name.start_byte) == line:
+            return source.char(definition.name.start_byte), definition.symbol.name
+    match = _WORD.search(text, first, last)
+    if match is None:
+        raise ToolRetry(f"There is no name on line {line} of {path}. Give symbol.")
+    return match.start(), match.group()
+
+
+def _defined_at(path: str, text: str, symbol: str) -> int | None:
+    source = source_of(path, text)
+    try:
+        definition = find_one(source, symbol) if source is not None else None
+    except EditRefused as refusal:
+        if refusal.reason == "ambiguous":
+            raise
+        return None
+    if source is None or definition is None or definition.name is None:
+        return None
+    name, start = definition.symbol.name, source.char(definition.name.start_byte)
+    return max(text.find(name, start), start)  # without quotes or sigils before it

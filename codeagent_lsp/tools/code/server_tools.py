@@ -1,0 +1,233 @@
+"""The tools `rename_symbol`, `code_actions`, `hover` and `type_hierarchy`: what language servers know and can change.
+
+Not here: definitions, references and calls, for which the code index is a second source (`graph_tools.py`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from dataclasses import asdict
+from typing import Any, ClassVar
+
+from pydantic import Field
+
+from codeagent_lsp.call_forms import CallForms
+from codeagent_lsp.errors import ErrorCode, ToolFailed, ToolRetry
+from codeagent_lsp.language_servers.answers import NamedItem, OfferedAction, Texts, actions, hover_text, items
+from codeagent_lsp.language_servers.server_edits import Splice
+from codeagent_lsp.language_servers.values import ServerAnswer
+from codeagent_lsp.tools.code.asking_servers import ask, ask_again, first, name_in, no_server, shown_places
+from codeagent_lsp.tools.code.server_staging import staged
+from codeagent_lsp.tools.context import ToolContext
+from codeagent_lsp.tools.tool import FILE_PATH, Example, Parameters, Tool, ToolOutput
+from codeagent_lsp.tools.traits import ToolTraits
+from codeagent_lsp.workspace.text.position import LineIndex, line_span
+
+SECONDS = 60.0
+MAX_TYPES = 100
+_NAME = re.compile(r"[^\W\d][\w$?!]*|\$?[^\W\d][\w$]*")
+
+
+class PlaceParameters(Parameters):
+    """A name in a file."""
+
+    path: str = Field(description="File, relative to the workspace")
+    symbol: str = Field("", description="name or Class.method")
+    line: int | None = Field(None, ge=1, description="Line of the name, if it occurs on several")
+
+
+class RenameSymbolParameters(PlaceParameters):
+    """A name in a file, and what it shall be."""
+
+    new_name: str = Field(min_length=1, description="The new name")
+
+
+class RenameSymbol(Tool[RenameSymbolParameters]):
+    """Rename a name everywhere."""
+
+    traits: ClassVar[ToolTraits] = ToolTraits(
+        "rename_symbol",
+        "Rename a function, class, variable or other name in all files at once, by the language server. "
+        "Give symbol, or line, or both.",
+        "write",
+        group="code",
+        timeout=SECONDS,
+        path_parameters=("path",),
+    )
+    parameters = RenameSymbolParameters
+    example: ClassVar[Example] = {"path": "src/cart.py", "symbol": "Cart.total", "new_name": "sum"}
+    forms: ClassVar[CallForms] = CallForms(arguments=FILE_PATH)
+
+    async def run(self, arguments: RenameSymbolParameters, context: ToolContext) -> ToolOutput:
+        """Stage the server's edit; every place must hold the old name."""
+        new = arguments.new_name.strip()
+        if not _NAME.fullmatch(new):
+            raise ToolRetry(f"{arguments.new_name!r} is no name.")
+        _require_place(arguments)
+        place = await name_in(context, arguments.path, arguments.symbol, arguments.line)
+        if place.name == new:
+            raise ToolRetry(f"It is called {new} already.")
+        at = (place.offset, place.offset)
+        for answer in await ask(context, "textDocument/rename", place.path, at, {"newName": new}):
+            report = await staged(context, answer, answer.result, lambda text, each: _renames(text, each, place.name))
+            return ToolOutput(report)
+        raise no_server(arguments.path)
+
+
+class CodeActionsParameters(Parameters):
+    """The lines of a file, and which action to make."""
+
+    path: str = Field(description="File, relative to the workspace")
+    line_start: int = Field(1, ge=1, description="First line")
+    line_end: int | None = Field(None, ge=1, description="Last line; the first one if left out")
+    kinds: list[str] | None = Field(None, description="quickfix, refactor, source.organizeImports …")
+    apply: str | None = Field(None, description="Title of the action to stage; nothing is changed if left out")
+
+
+class CodeActions(Tool[CodeActionsParameters]):
+    """List the quick fixes and refactorings of language servers, or make one."""
+
+    traits: ClassVar[ToolTraits] = ToolTraits(
+        "code_actions",
+        "List the quick fixes and refactorings that language servers offer for some lines; with apply, stage one.",
+        "write",
+        group="code",
+        timeout=SECONDS,
+        path_parameters=("path",),
+    )
+    parameters = CodeActionsParameters
+    example: ClassVar[Example] = {"path": "src/cart.py", "line_start": 3, "apply": "Add missing import"}
+    forms: ClassVar[CallForms] = CallForms(arguments=FILE_PATH)
+    output = list[dict[str, str]]
+
+    async def run(self, arguments: CodeActionsParameters, context: ToolContext) -> ToolOutput:
+        """Return the titles, or stage the edit of the one that was named."""
+        path = context.view.roots.resolve(arguments.path)
+        text = (await asyncio.to_thread(context.view.read, path)).text
+        span = _lines(text, arguments.line_start, arguments.line_end or arguments.line_start)
+        more = {"context": {"diagnostics": [], **({"only": arguments.kinds} if arguments.kinds else {})}}
+        answers = await ask(context, "textDocument/codeAction", path, span, more)
+        offered = [(answer, action) for answer in answers for action in actions(answer)]
+        if arguments.apply is None:
+            lines = [f"{action.title} ({action.kind or 'action'}, {answer.server})" for answer, action in offered]
+            data = [{"title": action.title, "kind": action.kind, "server": answer.server} for answer, action in offered]
+            return ToolOutput("\n".join(lines) or "No code actions for these lines.", data)
+        chosen = next((pair for pair in offered if pair[1].title == arguments.apply.strip()), None)
+        if chosen is None:
+            titles = "; ".join(action.title for _, action in offered) or "none"
+            raise ToolRetry(f"There is no action {arguments.apply!r} here. Offered: {titles}.")
+        edit = await _edit_of(context, *chosen, path)
+        if (await asyncio.to_thread(context.view.read, path)).text != text:
+            raise ToolRetry(f"{arguments.path} changed meanwhile. Ask again.")
+        return ToolOutput(await staged(context, chosen[0], edit))
+
+
+class Hover(Tool[PlaceParameters]):
+    """Show the type and documentation of a name."""
+
+    traits: ClassVar[ToolTraits] = ToolTraits(
+        "hover",
+        "The type, signature and documentation of a name in a file, by the language server.",
+        "read",
+        group="code",
+        timeout=SECONDS,
+        path_parameters=("path",),
+    )
+    parameters = PlaceParameters
+    example: ClassVar[Example] = {"path": "src/cart.py", "symbol": "Cart.total"}
+    forms: ClassVar[CallForms] = CallForms(arguments=FILE_PATH)
+
+    async def run(self, arguments: PlaceParameters, context: ToolContext) -> ToolOutput:
+        """Return the text of the first server that has one."""
+        _require_place(arguments)
+        place = await name_in(context, arguments.path, arguments.symbol, arguments.line)
+        answers = await ask(context, "textDocument/hover", place.path, (place.offset, place.offset))
+        texts = [hover_text(answer) for answer in answers]
+        found = next(filter(None, texts), None)
+        if found is None:
+            raise no_server(arguments.path)
+        return ToolOutput(found)
+
+
+class TypeHierarchy(Tool[PlaceParameters]):
+    """Show what a type extends and what extends it."""
+
+    traits: ClassVar[ToolTraits] = ToolTraits(
+        "type_hierarchy",
+        "The types that a class or interface extends, and those that extend it, by the language server.",
+        "read",
+        group="code",
+        timeout=SECONDS,
+        path_parameters=("path",),
+    )
+    parameters = PlaceParameters
+    example: ClassVar[Example] = {"path": "src/cart.py", "symbol": "Cart"}
+    forms: ClassVar[CallForms] = CallForms(arguments=FILE_PATH)
+    output = dict[str, Any]  # supertypes, subtypes
+
+    async def run(self, arguments: PlaceParameters, context: ToolContext) -> ToolOutput:
+        """Return one line for each type, one step up and one step down."""
+        _require_place(arguments)
+        place = await name_in(context, arguments.path, arguments.symbol, arguments.line)
+        at = (place.offset, place.offset)
+        found = await first(context, await ask(context, "textDocument/prepareTypeHierarchy", place.path, at), items)
+        if found is None:
+            raise no_server(arguments.path)
+        answer, start = found
+        data: dict[str, list[dict[str, Any]]] = {}
+        lines = []
+        for key, method in (("supertypes", "typeHierarchy/supertypes"), ("subtypes", "typeHierarchy/subtypes")):
+            types = await _related(context, answer, method, place.path, start[0])
+            data[key] = [{"name": each.name, **asdict(each.place)} for each in types]
+            lines += [f"{key.capitalize()} of {start[0].name}: {len(types)}", *(_line(context, each) for each in types)]
+        return ToolOutput("\n".join([*lines, f"(lsp: {answer.server})"]), data)
+
+
+async def _related(
+    context: ToolContext, answer: ServerAnswer, method: str, path: str, item: NamedItem
+) -> list[NamedItem]:
+    again = await ask_again(context, answer, method, path, {"item": item.raw})
+    if again is None:
+        return []
+    found = await asyncio.to_thread(items, again, Texts(context.view))
+    shown = set(shown_places(context, [each.place for each in found]))
+    return [each for each in found if each.place in shown][:MAX_TYPES]
+
+
+async def _edit_of(context: ToolContext, answer: ServerAnswer, action: OfferedAction, path: str) -> Any:
+    """Return the edit of an action, which some servers make only when they are asked for it."""
+    if edit := action.raw.get("edit"):
+        return edit
+    resolved = await ask_again(context, answer, "codeAction/resolve", path, {"item": action.raw})
+    edit = resolved.result.get("edit") if resolved is not None and isinstance(resolved.result, dict) else None
+    if not edit:
+        raise ToolFailed(f"{action.title!r} is no edit but a command, and commands are not run.", ErrorCode.NOT_FOUND)
+    return edit
+
+
+def _require_place(arguments: PlaceParameters) -> None:
+    if not arguments.symbol and arguments.line is None:
+        raise ToolRetry("Give symbol or line.")
+
+
+def _renames(text: str, splice: Splice, old: str) -> bool:
+    """Return whether a splice replaces the old name, or puts a text beside one (as in `{old: new}`)."""
+    return old in text[splice.start : splice.end] or (splice.start == splice.end and _beside(text, splice.start, old))
+
+
+def _beside(text: str, place: int, name: str) -> bool:
+    return text.startswith(name, place) or text.endswith(name, 0, place)
+
+
+def _lines(text: str, first: int, last: int) -> tuple[int, int]:
+    lines = LineIndex.of(text)
+    if first > len(lines):
+        raise ToolRetry(f"The file has {len(lines)} lines.")
+    return line_span(text, lines, first - 1)[0], line_span(text, lines, min(max(last, first), len(lines)) - 1)[1]
+
+
+def _line(context: ToolContext, item: NamedItem) -> str:
+    place = item.place
+    name = context.view.roots.relative(place.path) if place.start >= 0 else place.path
+    return f"  {item.name} {name}:{place.line}"

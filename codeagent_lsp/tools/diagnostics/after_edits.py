@@ -1,0 +1,56 @@
+"""What a tool result says about the diagnostics that its edit made and fixed.
+
+Not here: the diagnostics (`edit_diagnostics.py`), which results it is added to (`executor.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+
+from codeagent_lsp.tools.context import ToolContext
+from codeagent_lsp.tools.diagnostics.dependents import dependents
+from codeagent_lsp.tools.diagnostics.difference import Difference, told
+from codeagent_lsp.tools.diagnostics.edit_diagnostics import EditDiagnostics
+from codeagent_lsp.tools.tool import ToolOutput
+from codeagent_lsp.workspace.changes.changeset import Changeset
+
+SECONDS = 2.0
+_NAMED = 3
+
+
+class AfterEdits:
+    """Port: the remark on one run's edits."""
+
+    def __init__(self, diagnostics: EditDiagnostics) -> None:
+        self._diagnostics = diagnostics
+        self._had_new = False
+
+    async def remark(self, context: ToolContext, changeset: Changeset) -> str:
+        """Return what is new and what is fixed in all that the run has staged; '' if there is nothing to say."""
+        if not changeset:
+            return ""
+        beside = await dependents(context, changeset)
+        found = await self._diagnostics.of(changeset, beside, SECONDS)
+        name = context.view.roots.relative
+        line = told(found, name)
+        if not line and not found.unknown and self._had_new:
+            line = "Diagnostics: no new problems any more."
+        self._had_new = bool(found.new) or (self._had_new and bool(found.unknown))
+        return "\n".join(filter(None, (line, _late(found, context))))
+
+
+async def with_remark(context: ToolContext, run: Callable[[], Awaitable[ToolOutput]]) -> ToolOutput:
+    """Run a call, and add the remark to its result if it has staged something."""
+    after, before = context.get(AfterEdits), context.staging.changeset
+    output = await run()
+    if after is None or context.staging.changeset == before:
+        return output
+    remark = await after.remark(context, context.staging.changeset)
+    return replace(output, text=f"{output.text}\n{remark}") if remark else output
+
+
+def _late(found: Difference, context: ToolContext) -> str:
+    names = [context.view.roots.relative(path) for path in found.unknown]
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return f"Diagnostics of {', '.join(names[:_NAMED])}{more}: not known yet." if names else ""

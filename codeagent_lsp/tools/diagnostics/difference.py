@@ -1,0 +1,140 @@
+"""What a change made worse or better: the diagnostics of its new text that the old one did not have, and the other way
+round. Pure.
+
+Not here: getting the diagnostics (`edit_diagnostics.py`).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+from codeagent_lsp.tools.diagnostics.port import Diagnostic
+from codeagent_lsp.tools.diagnostics.showing import ordered
+from codeagent_lsp.workspace.edits import merge
+from codeagent_lsp.workspace.text.lines import split_lines
+
+MAX_LINES = 10
+_MAX_MESSAGE = 200
+_COUNTED = ("error", "warning")
+
+Key = tuple[str, str, str, str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """The diagnostics that a change made (`new`, places in the new texts) and removed (`fixed`, places in the old
+    ones); `unknown` are the files, absolute paths, of which one side is not known.
+    """
+
+    new: tuple[Diagnostic, ...] = ()
+    fixed: tuple[Diagnostic, ...] = ()
+    unknown: tuple[str, ...] = ()
+
+    @property
+    def errors(self) -> int:
+        """Return how many of the new ones are errors."""
+        return sum(item.severity == "error" for item in self.new)
+
+
+def difference(
+    base: Iterable[Diagnostic],
+    staged: Iterable[Diagnostic],
+    texts: Mapping[str, tuple[str, str]],
+    unknown: Iterable[str] = (),
+) -> Difference:
+    """Return the difference of errors and warnings. `texts` has the old and the new text of each file that changed, by
+    path; a diagnostic moves along with its line.
+
+    One that says the same on the same line is the same. What is left over in changed lines is matched by what it says,
+    as a line that was rewritten may keep its problem.
+    """
+    lines = {path: _Lines(old, new) for path, (old, new) in texts.items()}
+
+    def now(item: Diagnostic) -> int:
+        return lines[item.path].after.get(item.line, 0) if item.path in lines else item.line
+
+    def is_written(item: Diagnostic) -> bool:
+        return item.path in lines and item.line in lines[item.path].written
+
+    before, after = _counted(base), _counted(staged)
+    old, new = _unmatched(before, after, lambda item: (_key(item), now(item)), lambda item: (_key(item), item.line))
+    gone, written = [item for item in old if not now(item)], [item for item in new if is_written(item)]
+    removed, made = _unmatched(gone, written, _key, _key)
+    fixed = [item for item in old if now(item)] + removed
+    return Difference(ordered([item for item in new if not is_written(item)] + made), ordered(fixed), tuple(unknown))
+
+
+def told(found: Difference, name: Callable[[str], str]) -> str:
+    """Return the difference for a reader: "2 fixed, 1 new: …", at most `MAX_LINES` lines; '' if there is none."""
+    counts = [f"{len(found.fixed)} fixed"] if found.fixed else []
+    counts += [f"{len(found.new)} new"] if found.new else []
+    if not counts:
+        return ""
+    lines = [f"Diagnostics: {', '.join(counts)}{':' if found.new else '.'}", *new_lines(found, name)]
+    return "\n".join(lines)
+
+
+def new_lines(found: Difference, name: Callable[[str], str]) -> tuple[str, ...]:
+    """Return a line for each new diagnostic, the worst first, at most `MAX_LINES` in all."""
+    shown = found.new if len(found.new) <= MAX_LINES else found.new[: MAX_LINES - 1]
+    lines = [f"{name(item.path)}:{item.line}:{item.column} {item.severity} {_plain(item.message)}" for item in shown]
+    if len(shown) < len(found.new):
+        lines.append(f"(and {len(found.new) - len(shown)} more)")
+    return tuple(lines)
+
+
+def _counted(found: Iterable[Diagnostic]) -> list[Diagnostic]:
+    return [item for item in found if item.severity in _COUNTED]
+
+
+def _unmatched(
+    before: list[Diagnostic],
+    after: list[Diagnostic],
+    old_key: Callable[[Diagnostic], object],
+    new_key: Callable[[Diagnostic], object],
+) -> tuple[list[Diagnostic], list[Diagnostic]]:
+    """Return those of each side that have no partner with an equal key on the other, one for one."""
+    return _beyond(before, old_key, Counter(map(new_key, after))), _beyond(
+        after, new_key, Counter(map(old_key, before))
+    )
+
+
+def _beyond(
+    found: list[Diagnostic], key: Callable[[Diagnostic], object], partners: Counter[object]
+) -> list[Diagnostic]:
+    left = []
+    for item in found:
+        if partners[key(item)] > 0:
+            partners[key(item)] -= 1
+        else:
+            left.append(item)
+    return left
+
+
+def _key(item: Diagnostic) -> Key:
+    return item.path, item.severity, item.source, item.code, " ".join(item.message.split())
+
+
+class _Lines:
+    """How the lines of a text moved, 1-based: `after` maps unchanged ones to their new number, `written` are new."""
+
+    def __init__(self, old: str, new: str) -> None:
+        self.after: dict[int, int] = {}
+        self.written: set[int] = set()
+        place = shift = 0
+        for run in (*merge.runs(old, new), merge.Run(*_ends(old, new))):
+            self.after.update((number + 1, number + 1 + shift) for number in range(place, run.old_start))
+            self.written.update(range(run.new_start + 1, run.new_end + 1))
+            place, shift = run.old_end, run.new_end - run.old_end
+
+
+def _ends(old: str, new: str) -> tuple[int, int, int, int]:
+    """Return the empty run behind the last lines, where diagnostics of a whole file may stand."""
+    return len(split_lines(old)) + 1, len(split_lines(old)) + 1, len(split_lines(new)) + 1, len(split_lines(new)) + 1
+
+
+def _plain(message: str) -> str:
+    words = " ".join("".join(char if char.isprintable() else " " for char in message).split())
+    return words if len(words) <= _MAX_MESSAGE else f"{words[: _MAX_MESSAGE - 1]}…"

@@ -1,0 +1,148 @@
+"""The diagnostics of staged changes against the user's own texts: what edits made worse and better.
+
+Sources in order: language servers of our own, on the staged texts; linters that check one file quickly, in the shadow;
+the syntax alone. The user's own texts are checked once, and again only when they change. Not here: comparing
+(`difference.py`), files that a change may break (`dependents.py`), when it is asked for (`executor.py`, the proposal).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+from codeagent_lsp.errors import AgentError
+from codeagent_lsp.tools.diagnostics import protocol_form
+from codeagent_lsp.tools.diagnostics.difference import Difference, difference
+from codeagent_lsp.tools.diagnostics.port import Diagnostic
+from codeagent_lsp.tools.diagnostics.syntax import syntax_errors
+from codeagent_lsp.workspace.changes.changeset import Changeset, FileChange
+from codeagent_lsp.workspace.files.file_view import FileView
+from codeagent_lsp.workspace.text.document import text_digest
+
+if TYPE_CHECKING:
+    from codeagent_lsp.language_servers.session_servers import FoundDiagnostics
+
+MAX_CHANGED = 20
+MAX_BESIDE = 8
+
+Found = Mapping[str, tuple[Diagnostic, ...] | None]
+"""Diagnostics by absolute path; None: not known in time. A file that nothing checks is left out."""
+
+Lint = Callable[[FileView, Sequence[str], float], Awaitable[Found]]
+"""Checks files as a view has them with quick linters, within some seconds."""
+
+
+class ServersWithDiagnostics(Protocol):
+    """Port: language servers, as `SessionServers`."""
+
+    async def diagnostics(
+        self, view: FileView, paths: Sequence[str], seconds: float
+    ) -> dict[str, tuple[FoundDiagnostics, ...] | None]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class BeforeAndAfter:
+    """The workspace as the user has it, and with the staged texts."""
+
+    base: FileView
+    staged: FileView
+
+
+class EditDiagnostics:
+    """What the changes of one run made worse and better. `servers` and `lint` are None where nothing can run."""
+
+    def __init__(self, views: BeforeAndAfter, servers: ServersWithDiagnostics | None, lint: Lint | None) -> None:
+        self._views = views
+        self._servers = servers
+        self._lint = lint
+        self._base: dict[str, tuple[Diagnostic, ...]] = {}
+        self._base_state: object = None
+
+    async def of(self, changeset: Changeset, beside: Iterable[str], seconds: float) -> Difference:
+        """Return the difference that a changeset makes, within `seconds`; `beside` are files that it does not change
+        but may break, absolute paths.
+        """
+        deadline = time.monotonic() + seconds
+        changed = [change for change in changeset if not change.empty][-MAX_CHANGED:]
+        texts = {change.path: (change.base or "", change.text or "") for change in changed}
+        others = [path for path in beside if path not in texts][:MAX_BESIDE]
+        old = [change.path for change in changed if change.base is not None and change.moved_from is None]
+        new = [change.path for change in changed if change.text is not None]
+        before = await self._of_base([*old, *others], deadline)
+        after = await self._checked(self._views.staged, [*new, *others], deadline)
+        unknown = _unknown(before, after, {*old, *others}, {*new, *others})
+        unknown |= await asyncio.to_thread(_typed_in, self._views.base, changed)
+        return difference(_flat(before, unknown), _flat(after, unknown), texts, sorted(unknown))
+
+    async def _of_base(self, paths: Sequence[str], deadline: float) -> Found:
+        """Return the diagnostics of the user's own texts, from memory where they have not changed."""
+        state = await asyncio.to_thread(_state, self._views.base)
+        if state != self._base_state:
+            self._base, self._base_state = {}, state
+        missing = [path for path in paths if path not in self._base]
+        found = await self._checked(self._views.base, missing, deadline) if missing else {}
+        self._base.update({path: each for path, each in found.items() if each is not None})
+        return {**found, **{path: self._base[path] for path in paths if path in self._base}}
+
+    async def _checked(self, view: FileView, paths: Sequence[str], deadline: float) -> Found:
+        if not paths:
+            return {}
+        found: dict[str, tuple[Diagnostic, ...] | None] = {}
+        if self._servers is not None:
+            answers = await self._servers.diagnostics(view, paths, deadline - time.monotonic())
+            found.update({path: _read(path, answer) for path, answer in answers.items()})
+        rest = [path for path in paths if path not in found]
+        if rest and self._lint is not None:
+            found.update(await self._lint(view, rest, deadline - time.monotonic()))
+        for path in paths:
+            if path not in found and (errors := await asyncio.to_thread(_syntax, view, path)) is not None:
+                found[path] = errors
+        return found
+
+
+def _read(path: str, answers: Iterable[FoundDiagnostics] | None) -> tuple[Diagnostic, ...] | None:
+    if answers is None:
+        return None
+    return tuple(item for each in answers for item in protocol_form.read(each.items, path, each.text, each.encoding))
+
+
+def _unknown(before: Found, after: Found, old: Collection[str], new: Collection[str]) -> set[str]:
+    """Return the files of which one side is not known though something checks them."""
+    late = {path for found in (before, after) for path, each in found.items() if each is None}
+    other = {path for path in old if path in new and (path in before) != (path in after)}
+    return late | other
+
+
+def _typed_in(view: FileView, changed: Iterable[FileChange]) -> set[str]:
+    """Return the changed files whose text the user has changed since: their lines are other ones now."""
+    return {
+        change.path
+        for change in changed
+        if change.base is not None and _text(view, change.moved_from or change.path) != change.base
+    }
+
+
+def _flat(found: Found, unknown: Collection[str]) -> list[Diagnostic]:
+    return [item for path, each in found.items() if each is not None and path not in unknown for item in each]
+
+
+def _state(view: FileView) -> tuple[Any, ...]:
+    """Return a value that changes with the texts of open documents."""
+    return tuple(
+        (path, text_digest(text)) for path in sorted(view.over_disk()) if (text := _text(view, path)) is not None
+    )
+
+
+def _syntax(view: FileView, path: str) -> tuple[Diagnostic, ...] | None:
+    text = _text(view, path)
+    return syntax_errors(path, text) if text is not None else None
+
+
+def _text(view: FileView, path: str) -> str | None:
+    try:
+        return view.read(path).text
+    except AgentError:
+        return None
