@@ -17,15 +17,19 @@ from codeagent_lsp.workspace.files import uris
 QUIET_SECONDS = 0.4
 MAX_BUSY = 200
 _MAX_ITEMS = 100
+_STARTING = "starting"
 
 
 class ClientSide:
-    """The client of one server for the project in `folder` with these settings."""
+    """The client of one server for the project in `folder` with these settings. `ready` is a part of the log message
+    by which the server says that it has found the project's files; '' for one that says it by progress or not at all.
+    """
 
-    def __init__(self, folder: str, settings: Mapping[str, Any]) -> None:
+    def __init__(self, folder: str, settings: Mapping[str, Any], ready: str = "") -> None:
         self.folder_item = {"uri": uris.from_path(folder), "name": os.path.basename(folder)}  # noqa: PTH119
         self._settings = settings
-        self._busy: set[str] = set()
+        self._ready = ready
+        self._busy: set[str] = {_STARTING} if ready else set()
         self._since = time.monotonic()
 
     @property
@@ -41,9 +45,20 @@ class ClientSide:
             "window/showMessageRequest": lambda params: None,
             "window/showDocument": lambda params: {"success": False},
             "window/workDoneProgress/create": lambda params: None,
+            "window/logMessage": self._log,
             "$/progress": self._progress,
             "experimental/serverStatus": self._status,
         }
+
+    async def started(self, deadline: float, lost: asyncio.Event) -> bool:
+        """Wait until the server has found the project's files, where it says so; return whether it has by `deadline`,
+        a time of `time.monotonic`.
+        """
+        while _STARTING in self._busy and not lost.is_set():
+            if time.monotonic() >= deadline:
+                return False
+            await asyncio.sleep(0.02)
+        return True
 
     async def settled(self, seconds: float, lost: asyncio.Event) -> None:
         """Wait until the server has been without work of its own for a moment, at most `seconds`."""
@@ -74,6 +89,12 @@ class ClientSide:
         elif kind == "end":
             self._busy.discard(token)
         self._since = time.monotonic()
+
+    def _log(self, params: Any) -> None:
+        message = params.get("message") if isinstance(params, dict) else None
+        if self._ready and isinstance(message, str) and self._ready in message:
+            self._busy.discard(_STARTING)
+            self._since = time.monotonic()
 
     def _status(self, params: Any) -> None:
         """Note whether rust-analyzer has loaded everything."""

@@ -41,7 +41,8 @@ class KnownServer:
     a file has at most one of each. `markers` are files at the top of its projects; with `needs_marker` it is not used
     without one. `settings` answer `workspace/configuration`; their first keys are its sections. `pause` is how long, in
     seconds, it rests before it looks at files that came or went; a `quiet` one publishes diagnostics only if they
-    differ from what it published before.
+    differ from what it published before. `ready` is a part of the log message by which it says that it has found
+    the project's files.
     """
 
     name: str
@@ -55,6 +56,7 @@ class KnownServer:
     options: Mapping[str, Any] = field(default_factory=dict)
     pause: float = 0.2
     quiet: bool = False
+    ready: str = ""
 
     def language_of(self, path: str) -> str | None:
         """Return the language identifier of a file; None if the server is not for it."""
@@ -78,6 +80,7 @@ KNOWN: tuple[KnownServer, ...] = (
         markers=_PYTHON_MARKERS,
         settings={"basedpyright": {"analysis": _PYRIGHT}, "python": {"analysis": _PYRIGHT}},
         pause=0.45,
+        ready="source file",
     ),
     KnownServer(
         "pyright",
@@ -87,6 +90,7 @@ KNOWN: tuple[KnownServer, ...] = (
         markers=_PYTHON_MARKERS,
         settings={"pyright": {}, "python": {"analysis": _PYRIGHT}},
         pause=0.45,
+        ready="source file",
     ),
     KnownServer("ruff", ("ruff", "server"), _PYTHON, role="lint", diagnostics="pull", markers=_PYTHON_MARKERS),
     KnownServer(

@@ -5,6 +5,7 @@ Not here: the process and its bytes (`server_connection.py`), which servers run 
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from typing import Any
 
@@ -18,6 +19,7 @@ from codeagent_lsp.shadow.shell import Launch
 from codeagent_lsp.workspace.text.position import Encoding
 
 START_SECONDS = 60.0
+YOUNG_SECONDS = 15.0
 
 _ENCODINGS: Mapping[str, Encoding] = {"utf-8": "utf-8", "utf-16": "utf-16", "utf-32": "utf-32"}
 _NOTHING = {"dynamicRegistration": False}
@@ -82,8 +84,9 @@ class LanguageServer:
         self.encoding: Encoding = "utf-16"
         self._folder = folder
         self._settings = settings
-        self._client = ClientSide(folder, settings)
+        self._client = ClientSide(folder, settings, known.ready)
         self._capabilities: Mapping[str, Any] = {}
+        self._started = time.monotonic()
         self.connection = ServerConnection(known.name)
         self.open = OpenTexts(known, self.connection)
         self._diagnostics = TextDiagnostics(known, self.connection, self.open)
@@ -109,6 +112,11 @@ class LanguageServer:
         name = _PROVIDERS.get(method)
         return name is None or bool(self._capabilities.get(name))
 
+    @property
+    def is_young(self) -> bool:
+        """Return whether the server was started so lately that it may still be looking for files."""
+        return time.monotonic() - self._started < YOUNG_SECONDS
+
     async def settled(self, seconds: float) -> None:
         """Wait until the server has been without work of its own for a moment, at most `seconds`."""
         await self._client.settled(seconds, self.connection.lost)
@@ -117,6 +125,8 @@ class LanguageServer:
         """Return the diagnostics of an open text, as it is now, plain JSON; None if they are not known by `deadline`,
         a time of `time.monotonic`.
         """
+        if not await self._client.started(deadline, self.connection.lost):
+            return None
         return await self._diagnostics.of(path, deadline, pulls=self.can("textDocument/diagnostic"))
 
     async def close(self) -> None:

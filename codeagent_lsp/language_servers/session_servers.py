@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 from codeagent_lsp.errors import AgentError, SettingError, ToolFailed
 from codeagent_lsp.language_servers.installed import Installed, servers_for
 from codeagent_lsp.language_servers.known import KnownServer
+from codeagent_lsp.language_servers.language_server import LanguageServer
 from codeagent_lsp.language_servers.questions import parameters, with_diagnostics
 from codeagent_lsp.language_servers.running_servers import RunningServers
 from codeagent_lsp.language_servers.served_copy import OpenCopy, ServedCopy
@@ -27,6 +28,7 @@ from codeagent_lsp.workspace.text.position import Encoding
 ASK_SECONDS = 25.0
 MAX_OPEN = 200
 MAX_RECENT = 20
+AGAIN_SECONDS = 0.5
 
 _EVERYWHERE = frozenset({"textDocument/references", "textDocument/rename", "workspace/symbol"})
 """Methods whose answer is complete only once the server knows the whole project."""
@@ -162,12 +164,14 @@ class SessionServers:
             server = await self._running.get(each, texts)
             if not server.can(question.method):
                 return None
-            if question.method in _EVERYWHERE:
-                await server.settled(deadline - time.monotonic())
             params = parameters(question, texts.get(question.path, ""), server.encoding)
             if question.method == "textDocument/codeAction":
                 params = with_diagnostics(params, await server.diagnostics(question.path, deadline) or ())
+            if question.method in _EVERYWHERE:
+                await server.settled(deadline - time.monotonic())
             result = await server.request(question.method, params, deadline - time.monotonic())
+            if question.method in _EVERYWHERE:
+                result = await _settled_result(server, question.method, params, result, deadline)
         except ServerFailed as problem:
             self._trouble(each.server.name, str(problem))
             return None
@@ -196,6 +200,21 @@ class SessionServers:
         if name not in self._troubled:
             self._troubled.add(name)
             self._troubles.append(problem)
+
+
+async def _settled_result(
+    server: LanguageServer, method: str, params: Mapping[str, Any], result: Any, deadline: float
+) -> Any:
+    """Ask a server that has just been started again until it says the same twice: some answer before they have seen
+    all files, and do not say so.
+    """
+    while server.is_young and time.monotonic() + AGAIN_SECONDS < deadline:
+        await asyncio.sleep(AGAIN_SECONDS)
+        again = await server.request(method, params, deadline - time.monotonic())
+        if again == result:
+            break
+        result = again
+    return result
 
 
 def _texts(view: FileView, paths: Sequence[str]) -> dict[str, str]:

@@ -24,7 +24,7 @@ from codeagent_lsp.workspace.edits import merge
 Fits = Callable[[str, Splice], bool]
 """Returns whether a splice of a text is what was asked for."""
 
-_MOST_DIFF = 6000
+_MOST_DIFF = 2000
 
 
 async def staged(context: ToolContext, answer: ServerAnswer, edit: Any, fits: Fits = lambda text, splice: True) -> str:

@@ -25,7 +25,7 @@ from codeagent_lsp.workspace.text.document import text_digest
 if TYPE_CHECKING:
     from codeagent_lsp.language_servers.session_servers import FoundDiagnostics
 
-MAX_CHANGED = 20
+MAX_CHANGED = 60
 MAX_BESIDE = 8
 
 Found = Mapping[str, tuple[Diagnostic, ...] | None]
@@ -66,7 +66,8 @@ class EditDiagnostics:
         but may break, absolute paths.
         """
         deadline = time.monotonic() + seconds
-        changed = [change for change in changeset if not change.empty][-MAX_CHANGED:]
+        every = [change for change in changeset if not change.empty]
+        changed, more = every[-MAX_CHANGED:], every[:-MAX_CHANGED]
         texts = {change.path: (change.base or "", change.text or "") for change in changed}
         others = [path for path in beside if path not in texts][:MAX_BESIDE]
         old = [change.path for change in changed if change.base is not None and change.moved_from is None]
@@ -75,7 +76,8 @@ class EditDiagnostics:
         after = await self._checked(self._views.staged, [*new, *others], deadline)
         unknown = _unknown(before, after, {*old, *others}, {*new, *others})
         unknown |= await asyncio.to_thread(_typed_in, self._views.base, changed)
-        return difference(_flat(before, unknown), _flat(after, unknown), texts, sorted(unknown))
+        late = sorted(unknown | {change.path for change in more})
+        return difference(_flat(before, unknown), _flat(after, unknown), texts, late)
 
     async def _of_base(self, paths: Sequence[str], deadline: float) -> Found:
         """Return the diagnostics of the user's own texts, from memory where they have not changed."""
