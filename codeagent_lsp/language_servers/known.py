@@ -39,8 +39,9 @@ class KnownServer:
 
     `role` is `types` for one that knows what names mean, and `lint` for one that only has diagnostics and quick fixes:
     a file has at most one of each. `markers` are files at the top of its projects; with `needs_marker` it is not used
-    without one. `settings` answer `workspace/configuration`; their first keys are its sections. `pause` is how long, in
-    seconds, it rests before it looks at files that came or went; a `quiet` one publishes diagnostics only if they
+    without one. `settings` answer `workspace/configuration`; their first keys are its sections. `pause_files` is how
+    long, in seconds, it rests before it looks at files that came or went, `pause_texts` before it looks at what depends
+    on a changed text; a `quiet` one publishes diagnostics only if they
     differ from what it published before. `ready` is a part of the log message by which it says that it has found
     the project's files.
     """
@@ -54,7 +55,8 @@ class KnownServer:
     needs_marker: bool = False
     settings: Mapping[str, Any] = field(default_factory=dict)
     options: Mapping[str, Any] = field(default_factory=dict)
-    pause: float = 0.2
+    pause_files: float = 0.2
+    pause_texts: float = 0.0
     quiet: bool = False
     ready: str = ""
 
@@ -79,7 +81,8 @@ KNOWN: tuple[KnownServer, ...] = (
         diagnostics="pull",
         markers=_PYTHON_MARKERS,
         settings={"basedpyright": {"analysis": _PYRIGHT}, "python": {"analysis": _PYRIGHT}},
-        pause=0.45,
+        pause_files=0.45,
+        pause_texts=0.35,  # its timer has 0.25 s; until then files that depend on the changed one are as before
         ready="source file",
     ),
     KnownServer(
@@ -89,7 +92,8 @@ KNOWN: tuple[KnownServer, ...] = (
         diagnostics="pull",
         markers=_PYTHON_MARKERS,
         settings={"pyright": {}, "python": {"analysis": _PYRIGHT}},
-        pause=0.45,
+        pause_files=0.45,
+        pause_texts=0.35,  # its timer has 0.25 s; until then files that depend on the changed one are as before
         ready="source file",
     ),
     KnownServer("ruff", ("ruff", "server"), _PYTHON, role="lint", diagnostics="pull", markers=_PYTHON_MARKERS),

@@ -27,7 +27,7 @@ class OpenTexts:
         self.versions: dict[str, int] = {}
         self._known = known
         self._connection = connection
-        self._unrest = False
+        self._pause = 0.0  # seconds that the server rests before it has noticed everything
 
     def show(self, texts: Mapping[str, str]) -> None:
         """Make exactly these texts the open ones. ServerGone if the server has ended."""
@@ -50,6 +50,7 @@ class OpenTexts:
             item = {"uri": uri, "languageId": language, "version": version, "text": text}
             self._connection.notify("textDocument/didOpen", {"textDocument": item})
         self.texts[path] = text
+        self._pause = max(self._pause, self._known.pause_texts)
 
     def note_files(self, changed: Mapping[str, FileChangeKind]) -> None:
         """Tell the server what happened to files that it has not open, by absolute path."""
@@ -57,18 +58,20 @@ class OpenTexts:
         changes = [{"uri": uris.from_path(path), "type": _CHANGES[kind]} for path, kind in told.items()]
         if changes:
             self._connection.notify("workspace/didChangeWatchedFiles", {"changes": changes})
-            self._unrest = True
+            self._pause = max(self._pause, self._known.pause_files)
 
     async def noticed(self, deadline: float) -> None:
-        """Wait until the server has looked at files that came or went: some do so only after a pause of their own, and
-        until then answer from what they knew. ServerGone if it has ended.
+        """Wait until the server has noticed what changed: some look at other files than the changed one only after a
+        pause of their own, and until then answer from what they knew. ServerGone if it has ended.
+
+        The pause begins when everything was read, and a timer that is over runs before the next message is read.
         """
-        if not self._unrest:
+        if not self._pause:
             return
         try:  # any answer, also a refusal, means that everything before has been read
             await self._connection.request("$/codeagent/read", None, deadline - time.monotonic())
         except ServerFailed:
             if self._connection.lost.is_set():
                 raise
-        await asyncio.sleep(min(self._known.pause, max(deadline - time.monotonic(), 0)))
-        self._unrest = False
+        await asyncio.sleep(min(self._pause, max(deadline - time.monotonic(), 0)))
+        self._pause = 0.0
