@@ -69,14 +69,19 @@ class Bench:
         self.approvals = Approvals()
         self.mode: Mode = "ask"
         self.shell: Shell | None = FakeShell(isolation=OPEN_COPY, staging=self.staging)
+        self.ports: list[tuple[type[Any], Any]] = []
         self.registry = ToolRegistry([cls() for cls in BUILTIN] if tools is None else tools)
         self.configure(settings or Settings())
 
     def configure(self, settings: Settings) -> None:
-        self.context = tool_context(
-            self.view, self.staging, settings, (TodoList, self.todos), asker=self.asker, shell=self.shell
-        )
+        ports = ((TodoList, self.todos), *self.ports)
+        self.context = tool_context(self.view, self.staging, settings, *ports, asker=self.asker, shell=self.shell)
         self.executor = ToolExecutor(self.registry, self.context, lambda: self.mode, self.approvals)
+
+    def add(self, part: tuple[type[Any], Any]) -> None:
+        """Give the tools one more part, by its port."""
+        self.ports.append(part)
+        self.configure(self.context.settings)
 
     def rules(self, **rules: tuple[str, ...]) -> None:
         self.configure(replace(Settings(), permissions=replace(PermissionsSettings(), **rules)))  # type: ignore[arg-type]

@@ -1,0 +1,255 @@
+"""Tools that ask language servers: exact answers say so, edits are verified, and a server that lies changes nothing."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from codeagent_lsp.config import PermissionsSettings, Settings
+from codeagent_lsp.language_servers.values import CodeServers, ServerQuestion
+from tests.tools.code.fake_servers import FakeServers, Reply, at, edit, span
+from tests.tools.fakes import Bench
+
+CART = "class Cart:\n    def total(self) -> int:\n        return 0\n"
+USE = "from cart import Cart\n\nprint(Cart().total())  # 😀 total\n"
+
+
+@pytest.fixture
+def shop(bench: Bench) -> Bench:
+    bench.write("cart.py", CART)
+    bench.write("use.py", USE)
+    return bench
+
+
+def with_servers(bench: Bench, **replies: Reply) -> FakeServers:
+    named = {name.replace("_", "/"): reply for name, reply in replies.items()}  # a slash is in no name of Python
+    servers = FakeServers(named)
+    bench.add((CodeServers, servers))
+    return servers
+
+
+class TestRename:
+    async def test_one_call_changes_all_files(self, shop: Bench) -> None:
+        both = edit(shop.path("cart.py"), (1, 8, 13, "amount"))
+        both["documentChanges"] += edit(shop.path("use.py"), (2, 13, 18, "amount"))["documentChanges"]
+        servers = with_servers(shop, textDocument_rename=lambda question: both)
+        result = await shop.call("rename_symbol", path="cart.py", symbol="Cart.total", new_name="amount")
+        assert "2 places in 2 files, by fake (lsp)" in result.text
+        assert shop.text("cart.py") == CART.replace("total", "amount")
+        assert shop.text("use.py") == USE.replace("().total()", "().amount()")
+        question = servers.asked[0]
+        assert (question.start, question.more) == (CART.index("total"), {"newName": "amount"})
+
+    async def test_undone_as_one_step(self, shop: Bench) -> None:
+        with_servers(shop, textDocument_rename=lambda question: edit(shop.path("cart.py"), (1, 8, 13, "amount")))
+        await shop.call("rename_symbol", path="cart.py", line=2, new_name="amount")
+        shop.staging.undo()
+        assert not shop.changeset
+
+    @pytest.mark.parametrize(
+        "lie",
+        [
+            (0, 6, 10, "amount"),  # other text
+            (1, 8, 99, "amount"),  # beyond the line
+            (77, 0, 5, "amount"),  # beyond the text
+            (1, 13, 8, "amount"),  # backwards
+            (1, 8, 13, "am ount("),  # breaks the syntax
+        ],
+    )
+    async def test_a_server_that_lies_changes_nothing(self, shop: Bench, lie: tuple[int, int, int, str]) -> None:
+        with_servers(shop, textDocument_rename=lambda question: edit(shop.path("cart.py"), lie))
+        result = await shop.call("rename_symbol", path="cart.py", symbol="Cart.total", new_name="amount")
+        assert not result.ok
+        assert not shop.changeset
+
+    async def test_nothing_outside_of_the_workspace(self, shop: Bench) -> None:
+        with_servers(shop, textDocument_rename=lambda question: edit("/etc/hosts", (0, 0, 0, "x")))
+        result = await shop.call("rename_symbol", path="cart.py", symbol="Cart.total", new_name="amount")
+        assert not result.ok
+        assert not shop.changeset
+
+    async def test_edits_that_overlap_are_refused(self, shop: Bench) -> None:
+        made = edit(shop.path("cart.py"), (1, 8, 13, "amount"), (1, 8, 13, "sum"))
+        with_servers(shop, textDocument_rename=lambda question: made)
+        result = await shop.call("rename_symbol", path="cart.py", symbol="Cart.total", new_name="amount")
+        assert "overlap" in result.text
+        assert not shop.changeset
+
+    async def test_the_users_rules_hold_for_every_file(self, shop: Bench) -> None:
+        both = edit(shop.path("cart.py"), (1, 8, 13, "amount"))
+        both["documentChanges"] += edit(shop.path("use.py"), (2, 13, 18, "amount"))["documentChanges"]
+        with_servers(shop, textDocument_rename=lambda question: both)
+        shop.configure(replace(Settings(), permissions=PermissionsSettings(deny=("edit_file(use.py)",))))
+        result = await shop.call("rename_symbol", path="cart.py", symbol="Cart.total", new_name="amount")
+        assert result.status == "denied"
+        assert "use.py" in result.text
+        assert not shop.changeset
+
+    async def test_staged_text_counts(self, shop: Bench) -> None:
+        await shop.call("write_file", path="cart.py", content=f"# one more line\n{CART}")
+        with_servers(shop, textDocument_rename=lambda question: edit(shop.path("cart.py"), (2, 8, 13, "amount")))
+        result = await shop.call("rename_symbol", path="cart.py", symbol="Cart.total", new_name="amount")
+        assert result.ok
+        assert shop.text("cart.py") == f"# one more line\n{CART}".replace("total", "amount")
+
+    async def test_a_shorthand_gets_its_new_name_beside_it(self, shop: Bench) -> None:
+        shop.write("a.js", "const total = 1;\nconst o = { total };\n")
+        made = edit(shop.path("a.js"), (0, 6, 11, "sum"), (1, 12, 17, "total: sum"))
+        with_servers(shop, textDocument_rename=lambda question: made)
+        await shop.call("rename_symbol", path="a.js", symbol="total", new_name="sum")
+        assert shop.text("a.js") == "const sum = 1;\nconst o = { total: sum };\n"
+
+    async def test_no_server_is_told(self, shop: Bench) -> None:
+        result = await shop.call("rename_symbol", path="cart.py", symbol="Cart.total", new_name="amount")
+        assert "No language server" in result.text
+        result = await shop.call("rename_symbol", path="cart.py", symbol="nothing", new_name="amount")
+        assert "There is no nothing in cart.py" in result.text
+        result = await shop.call("rename_symbol", path="cart.py", new_name="amount")
+        assert "Give symbol or line" in result.text
+
+    async def test_a_new_file_and_a_move(self, shop: Bench) -> None:
+        made: dict[str, Any] = {
+            "documentChanges": [
+                {"kind": "create", "uri": f"file://{shop.path('new.py')}"},
+                {"textDocument": {"uri": f"file://{shop.path('new.py')}"}, "edits": [
+                    {"range": span(0, 0, 0), "newText": "total = 1\n"}]},
+                {"kind": "rename", "oldUri": f"file://{shop.path('use.py')}", "newUri": f"file://{shop.path('u.py')}"},
+                {"kind": "delete", "uri": f"file://{shop.path('cart.py')}"},
+            ]
+        }  # fmt: skip
+        offered = [{"title": "Move", "kind": "refactor", "edit": made}]
+        with_servers(shop, textDocument_codeAction=lambda question: offered)
+        result = await shop.call("code_actions", path="cart.py", apply="Move")
+        assert result.ok, result.text
+        assert shop.text("new.py") == "total = 1\n"
+        assert shop.text("u.py") == USE
+        assert not shop.seen("cart.py")
+        assert not shop.seen("use.py")
+
+
+class TestCodeActions:
+    async def test_listed_without_commands(self, shop: Bench) -> None:
+        offered = [
+            {"title": "Import", "kind": "quickfix", "edit": edit(shop.path("cart.py"), (0, 0, 0, "import x\n"))},
+            {"title": "Run it", "command": {"command": "run", "title": "Run it"}},
+            {"title": "Only a command", "command": "run"},
+            {"title": "Not now", "kind": "refactor", "disabled": {"reason": "no"}, "edit": {"changes": {}}},
+            {"title": "Later", "kind": "refactor", "data": 7},
+            "nonsense",
+        ]
+        with_servers(shop, textDocument_codeAction=lambda question: offered)
+        result = await shop.call("code_actions", path="cart.py")
+        assert result.text.splitlines() == ["Import (quickfix, fake)", "Later (refactor, fake)"]
+        assert not shop.changeset
+
+    async def test_one_that_is_resolved_first(self, shop: Bench) -> None:
+        def resolved(question: ServerQuestion) -> Any:
+            item = question.more["item"]
+            return {**item, "edit": edit(shop.path("cart.py"), (0, 0, 0, "import x\n")), "command": {"command": "bad"}}
+
+        offered = [{"title": "Import", "kind": "quickfix", "data": 7}]
+        with_servers(shop, textDocument_codeAction=lambda question: offered, codeAction_resolve=resolved)
+        result = await shop.call("code_actions", path="cart.py", line_start=2, apply="Import")
+        assert result.ok
+        assert shop.text("cart.py") == f"import x\n{CART}"
+
+    async def test_a_wrong_title_names_the_right_ones(self, shop: Bench) -> None:
+        offered = [{"title": "Import", "edit": {"changes": {}}}]
+        with_servers(shop, textDocument_codeAction=lambda question: offered)
+        result = await shop.call("code_actions", path="cart.py", apply="import it")
+        assert "Offered: Import" in result.text
+
+    async def test_snippets_are_refused(self, shop: Bench) -> None:
+        made = edit(shop.path("cart.py"), (0, 0, 0, "x"))
+        made["documentChanges"][0]["edits"][0] = {"range": span(0, 0, 0), "snippet": {"value": "$1"}}
+        with_servers(shop, textDocument_codeAction=lambda question: [{"title": "A", "edit": made}])
+        result = await shop.call("code_actions", path="cart.py", apply="A")
+        assert not result.ok
+        assert not shop.changeset
+
+
+class TestAnswers:
+    async def test_references_are_exact_and_say_so(self, shop: Bench) -> None:
+        found = [
+            at(shop.path("cart.py"), 1, 8, 13),
+            at(shop.path("use.py"), 2, 13, 18),
+            at(shop.path("use.py"), 99, 0, 1),
+        ]
+        servers = with_servers(shop, textDocument_references=lambda question: found)
+        result = await shop.call("find_references", symbol="Cart.total")
+        assert result.text.splitlines()[-1] == "(lsp: fake)"
+        assert [(each["path"], each["line"], each["column"]) for each in result.data["references"]] == [
+            ("use.py", 3, 14)
+        ]
+        assert servers.asked[0].more == {"context": {"includeDeclaration": True}}
+
+    async def test_the_index_answers_where_no_server_does(self, shop: Bench) -> None:
+        result = await shop.call("find_references", symbol="Cart.total")
+        assert result.text.splitlines()[-1] == "(index, by name and syntax)"
+
+    async def test_hidden_files_stay_hidden(self, shop: Bench) -> None:
+        shop.rules(deny=("read_file(use.py)",))
+        found = [at(shop.path("cart.py"), 1, 8, 13), at(shop.path("use.py"), 2, 13, 18)]
+        with_servers(shop, textDocument_references=lambda question: found)
+        result = await shop.call("find_references", symbol="Cart.total")
+        assert "use.py" not in result.text
+        assert "(1 in files that may not be shown)" in result.text
+
+    async def test_a_definition_outside_of_the_workspace(self, shop: Bench) -> None:
+        with_servers(shop, textDocument_definition=lambda question: at("/usr/lib/python3/sum.py", 4, 0, 3))
+        result = await shop.call("find_definition", symbol="Cart", path="use.py")
+        assert result.text.splitlines() == ["/usr/lib/python3/sum.py:5", "(lsp: fake)"]
+
+    async def test_hover(self, shop: Bench) -> None:
+        with_servers(shop, textDocument_hover=lambda question: {"contents": ["one", {"language": "x", "value": "two"}]})
+        assert (await shop.call("hover", path="use.py", symbol="Cart")).text == "one\n\ntwo"
+
+    async def test_calls(self, shop: Bench) -> None:
+        total = {"name": "total", **at(shop.path("cart.py"), 1, 8, 13), "selectionRange": span(1, 8, 13)}
+        user = {"name": "main", **at(shop.path("use.py"), 2, 0, 5), "selectionRange": span(2, 0, 5)}
+        with_servers(
+            shop,
+            textDocument_prepareCallHierarchy=lambda question: [total],
+            callHierarchy_incomingCalls=lambda question: [{"from": user}] if question.more["item"] == total else [],
+        )
+        result = await shop.call("call_graph", function_name="Cart.total", depth=3)
+        assert "main (use.py:3) -> total" in result.text
+        assert result.text.splitlines()[-1] == "(lsp: fake)"
+
+    async def test_types(self, shop: Bench) -> None:
+        cart = {"name": "Cart", **at(shop.path("cart.py"), 0, 6, 10), "selectionRange": span(0, 6, 10)}
+        with_servers(
+            shop,
+            textDocument_prepareTypeHierarchy=lambda question: [cart],
+            typeHierarchy_subtypes=lambda question: [{**cart, "name": "BigCart"}],
+        )
+        result = await shop.call("type_hierarchy", path="cart.py", symbol="Cart")
+        assert "Subtypes of Cart: 1\n  BigCart cart.py:1" in result.text
+
+    @pytest.mark.parametrize(
+        "nonsense", [None, 1, "x", [], {}, [1], [{}], {"contents": 5}, [{"uri": 3}], {"changes": 1}, [[[]]]]
+    )
+    async def test_nonsense_is_no_answer(self, shop: Bench, nonsense: Any) -> None:
+        every = (
+            "definition",
+            "references",
+            "hover",
+            "rename",
+            "codeAction",
+            "prepareCallHierarchy",
+            "prepareTypeHierarchy",
+        )
+        with_servers(shop, **{f"textDocument_{name}": lambda question: nonsense for name in every})
+        for name, arguments in (
+            ("find_definition", {"symbol": "Cart", "path": "use.py"}),
+            ("find_references", {"symbol": "Cart.total"}),
+            ("hover", {"path": "use.py", "symbol": "Cart"}),
+            ("rename_symbol", {"path": "cart.py", "symbol": "Cart.total", "new_name": "amount"}),
+            ("code_actions", {"path": "cart.py"}),
+            ("call_graph", {"function_name": "Cart.total"}),
+            ("type_hierarchy", {"path": "cart.py", "symbol": "Cart"}),
+        ):
+            await shop.call(name, **arguments)
+        assert not shop.changeset
