@@ -309,12 +309,15 @@ class FileChanged(Event, name="file_change"):
 
 @dataclass(frozen=True, kw_only=True)
 class ChangesProposed(Event, name="changes_proposed"):
-    """A changeset is ready for the user's decision."""
+    """A changeset is ready for the user's decision. `proof` is what was tried on it: `tests`, `diagnostics`, `minimal`,
+    each with the `digest` of the state it ran on, and whether it is `outdated`.
+    """
 
     summary: str = ""
     files_changed: tuple[str, ...] = ()
     added: int = 0
     removed: int = 0
+    proof: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

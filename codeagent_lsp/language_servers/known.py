@@ -81,8 +81,8 @@ KNOWN: tuple[KnownServer, ...] = (
         diagnostics="pull",
         markers=_PYTHON_MARKERS,
         settings={"basedpyright": {"analysis": _PYRIGHT}, "python": {"analysis": _PYRIGHT}},
-        pause_files=0.45,
-        pause_texts=0.35,  # its timer has 0.25 s; until then files that depend on the changed one are as before
+        pause_files=0.0,
+        pause_texts=0.0,  # its timer has 0.25 s; until then files that depend on the changed one are as before
         ready="source file",
     ),
     KnownServer(
@@ -92,8 +92,8 @@ KNOWN: tuple[KnownServer, ...] = (
         diagnostics="pull",
         markers=_PYTHON_MARKERS,
         settings={"pyright": {}, "python": {"analysis": _PYRIGHT}},
-        pause_files=0.45,
-        pause_texts=0.35,  # its timer has 0.25 s; until then files that depend on the changed one are as before
+        pause_files=0.0,
+        pause_texts=0.0,  # its timer has 0.25 s; until then files that depend on the changed one are as before
         ready="source file",
     ),
     KnownServer("ruff", ("ruff", "server"), _PYTHON, role="lint", diagnostics="pull", markers=_PYTHON_MARKERS),

@@ -37,7 +37,7 @@ CAPABILITIES: dict[str, Any] = {
     "textDocument": {
         "synchronization": {**_NOTHING, "didSave": True},
         "publishDiagnostics": {"versionSupport": True, "relatedInformation": False},
-        "diagnostic": {**_NOTHING, "relatedDocumentSupport": False},
+        "diagnostic": {"dynamicRegistration": True, "relatedDocumentSupport": False},  # or pyright only pushes
         "hover": {"contentFormat": ["plaintext", "markdown"]},
         "definition": {"linkSupport": True},
         "typeDefinition": {"linkSupport": True},

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import PurePath
 
+from codeagent_lsp.session.proving.proofs import Proofs
 from codeagent_lsp.session.run_output import RunOutput
 from codeagent_lsp.session.services import Services
 from codeagent_lsp.tools.asking import Question
-from codeagent_lsp.tools.context import Tally
 from codeagent_lsp.tools.permissions.approval_words import exactly, named_together
 from codeagent_lsp.workspace.changes.changeset import Changeset
 from codeagent_lsp.workspace.files.paths import Roots
@@ -19,24 +19,18 @@ MAX_QUESTIONS = 10
 
 
 class ChangeQuestions:
-    """The questions about one run's changes, and the counts of tests that they show."""
+    """The questions about one run's changes, with the proof that they show."""
 
-    def __init__(self, run_id: str, services: Services, output: RunOutput, roots: Roots) -> None:
+    def __init__(self, run_id: str, services: Services, output: RunOutput, roots: Roots, proofs: Proofs) -> None:
         self._run_id = run_id
         self._services = services
         self._output = output
         self._roots = roots
         self._open: Question | None = None
-        self._tested: tuple[Tally, Changeset] | None = None
-
-    def tested(self, tally: Tally, changeset: Changeset) -> None:
-        """Record the counts of tests on these changes; questions about exactly these show them."""
-        self._tested = (tally, changeset)
+        self._proofs = proofs
 
     def title(self, changeset: Changeset) -> str:
-        """Return the question about all changes, with the counts of tests that have run on exactly these changes, and
-        the name of each file that can run code later.
-        """
+        """Return the question about all changes, with their proof and the name of each file that can run code later."""
         added, removed = changeset.counts()
         paths = changeset.paths
         if len(paths) == 1:
@@ -44,8 +38,7 @@ class ChangeQuestions:
             title = self._output.text("changes.one", name=name, added=added, removed=removed)
         else:
             title = self._output.text("changes.many", count=len(paths), added=added, removed=removed)
-        if self._tested is not None and self._tested[1] == changeset:
-            title = f"{title} {_tests_line(self._tested[0], self._output)}"
+        title = " ".join((title, *self._proofs.words(changeset, self._output.text)))
         names = ", ".join(exactly(self._roots.relative(path)) for path in filter(self._roots.is_protected, paths))
         if not names:
             return title
@@ -84,8 +77,3 @@ class ChangeQuestions:
             if await self._output.ask(Question("approval", title, (deny, once), danger=True)) != (once,):
                 return False
         return True
-
-
-def _tests_line(tally: Tally, output: RunOutput) -> str:
-    key = "failed" if tally.failed else "passed" if tally.whole else "unclear"
-    return output.text(f"tests.{key}", passed=tally.passed, failed=tally.failed)

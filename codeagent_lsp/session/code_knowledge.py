@@ -9,15 +9,20 @@ from collections.abc import Callable
 from typing import Any
 
 from codeagent_lsp.language_servers.values import CodeServers
-from codeagent_lsp.session.proposal import Proposal
+from codeagent_lsp.session.proposal import Diagnose, Proposal
 from codeagent_lsp.session.quick_linters import QuickLinters
 from codeagent_lsp.session.run_servers import RunServers
 from codeagent_lsp.session.services import Services
 from codeagent_lsp.shadow.shell import Shell
+from codeagent_lsp.tools.context import ToolContext
 from codeagent_lsp.tools.diagnostics.after_edits import AfterEdits
+from codeagent_lsp.tools.diagnostics.difference import Difference
 from codeagent_lsp.tools.diagnostics.edit_diagnostics import BeforeAndAfter, EditDiagnostics
+from codeagent_lsp.workspace.changes.changeset import Changeset
 from codeagent_lsp.workspace.changes.staging import Staging
 from codeagent_lsp.workspace.files.file_view import FileView, NothingStaged
+
+PROPOSAL_SECONDS = 5.0
 
 
 def edit_diagnostics(session_id: str, services: Services, proposal: Proposal) -> EditDiagnostics | None:
@@ -49,6 +54,16 @@ def code_ports(
     own = workspace.servers.of(session_id)
     servers = RunServers(proposal.view, proposal.staging, workspace.lent, own, note)
     return ((AfterEdits, after), (CodeServers, servers))
+
+
+def diagnosing(context: ToolContext) -> Diagnose:
+    """Return what checks all changes of a run whose tools have this context, before they are proposed."""
+
+    async def diagnose(changeset: Changeset) -> Difference | None:
+        after = context.get(AfterEdits)
+        return await after.of(context, changeset, PROPOSAL_SECONDS) if after is not None and changeset else None
+
+    return diagnose
 
 
 async def _none(paths: tuple[str, ...]) -> bool:

@@ -7,16 +7,18 @@ buffers (the editor), the words of the questions (`change_questions.py`).
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Coroutine, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable, Mapping
 from typing import Any
 
 from codeagent_lsp import events
 from codeagent_lsp.errors import FileRefused, SessionError
 from codeagent_lsp.session.change_questions import ChangeQuestions
+from codeagent_lsp.session.proving.proofs import Proofs
 from codeagent_lsp.session.run_output import RunOutput
 from codeagent_lsp.session.services import Services, UserPorts
 from codeagent_lsp.session.state import AppliedPart, RunRecord
 from codeagent_lsp.tools.context import Tally
+from codeagent_lsp.tools.diagnostics.difference import Difference
 from codeagent_lsp.workspace.changes.changeset import Changeset, FileChange
 from codeagent_lsp.workspace.changes.editor import Applied
 from codeagent_lsp.workspace.changes.staging import Staging
@@ -24,9 +26,14 @@ from codeagent_lsp.workspace.files.file_view import FileText
 
 APPLY_GRACE_SECONDS = 0.8
 
+Diagnose = Callable[[Changeset], Awaitable[Difference | None]]
+"""Returns the diagnostics that changes make and fix, within a few seconds; None if nothing can check them."""
+
 
 class Proposal:
-    """The changes of one run. `outcome` is the result of the last decision, None before any."""
+    """The changes of one run. `outcome` is the result of the last decision, None before any; `proofs` is what was tried
+    on them, and `diagnose` is set by who can check them.
+    """
 
     def __init__(self, record: RunRecord, services: Services, output: RunOutput) -> None:
         self.record = record
@@ -35,7 +42,9 @@ class Proposal:
         self._output = output
         self.staging = Staging(self._base, self._changed, record.staged)
         self.view = services.workspace.view(self.staging)
-        self.questions = ChangeQuestions(record.run_id, services, output, self.view.roots)
+        self.proofs = Proofs(record, self.view)
+        self.diagnose: Diagnose = _nothing_known
+        self.questions = ChangeQuestions(record.run_id, services, output, self.view.roots, self.proofs)
         self._applying = asyncio.Lock()
         self._undecided = Changeset()
 
@@ -58,7 +67,7 @@ class Proposal:
             self._undecided = self.changeset
 
     async def _decide(self, status: events.RunStatus, step: str) -> events.RunStatus:
-        self._propose()
+        await self.propose()
         if _applies_unasked(self._services.user):
             await _uninterrupted(self.apply())
             return status
@@ -158,7 +167,10 @@ class Proposal:
             self._note_applied(applied, undo=True, steps=tuple(steps or ()))
         return applied
 
-    def _propose(self) -> None:
+    async def propose(self) -> None:
+        """Tell the client what is staged, with the proof of it."""
+        if (found := await self.diagnose(self.changeset)) is not None:
+            self.proofs.diagnosed(found, self.changeset)
         added, removed = self.changeset.counts()
         self._output.emit(
             events.ChangesProposed(
@@ -166,12 +178,13 @@ class Proposal:
                 files_changed=self.changeset.paths,
                 added=added,
                 removed=removed,
+                proof=self.proofs.data(self.changeset),
             )
         )
 
     def tested(self, tally: Tally) -> None:
-        """Record the counts of tests on what is staged now; the question shows them until that changes."""
-        self.questions.tested(tally, self.changeset)
+        """Record the results of tests on what is staged now."""
+        self.proofs.tested(tally, self.changeset)
 
     def _note_applied(self, applied: Applied, *, undo: bool, steps: tuple[str, ...] = ()) -> None:
         if applied.done and not undo:
@@ -201,6 +214,10 @@ class Proposal:
     def _changed(self, path: str, change: FileChange | None) -> None:
         self.record.staged = self.staging.changeset
         self._output.emit(events.FileChanged(path=path, change=None if change is None else change.to_dict()))
+
+
+async def _nothing_known(changeset: Changeset) -> None:
+    return None
 
 
 def _applies_unasked(user: UserPorts) -> bool:

@@ -12,6 +12,7 @@ from typing import Any
 from codeagent_lsp import events
 from codeagent_lsp.agent.context.history import History
 from codeagent_lsp.messages import Image, Message, ToolCall
+from codeagent_lsp.session.proving.proof import proof_from
 from codeagent_lsp.session.session import Session
 from codeagent_lsp.session.spending import usage_of
 from codeagent_lsp.session.state import AppliedPart, Compacted, RunRecord, StepMark
@@ -107,6 +108,8 @@ def _take(session: Session, run: RunRecord, event: events.Event) -> None:
             run.unanswered.pop(event.request_id, None)
         case events.FileChanged():
             run.staged = _staged(run.staged, event)
+        case events.ChangesProposed(proof=Mapping() as proof):
+            run.proof = proof_from(proof)
         case events.ChangesApplied():
             _apply(run, event)
         case events.UsageReported():

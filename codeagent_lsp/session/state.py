@@ -18,6 +18,7 @@ from codeagent_lsp.agent.prompt import Environment
 from codeagent_lsp.messages import Message, Usage
 from codeagent_lsp.session.conversation.repo_maps import Overviews
 from codeagent_lsp.session.memory.background import Background
+from codeagent_lsp.session.proving.proof import ProposalProof
 from codeagent_lsp.session.spending import total, usage_data
 from codeagent_lsp.tools.permissions.approvals import Approvals
 from codeagent_lsp.tools.plan.plan import Plan
@@ -61,7 +62,8 @@ class RunRecord:
     `step_id` is the step started last, `marks` have the state before each step, `document` is the written plan.
     `messages` are all of the run's own, of which the first `joined` are in the session's conversation already;
     `compacted` replaces some of them in the next run. `torn` is set if the run's process died and its file does not say
-    so yet; `unanswered` are the questions that were open then; `usage` is what its model calls used.
+    so yet; `unanswered` are the questions that were open then; `usage` is what its model calls used; `proof` is what
+    was tried on its changes.
     """
 
     run_id: str
@@ -80,6 +82,7 @@ class RunRecord:
     marks: dict[str, StepMark] = field(default_factory=dict)
     document: PlanDocument | None = None
     usage: Usage = field(default_factory=Usage)
+    proof: ProposalProof = field(default_factory=ProposalProof)
 
     @property
     def changed_paths(self) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from codeagent_lsp.environments.serving import Screens
 from codeagent_lsp.errors import SettingError, ToolFailed
 from codeagent_lsp.index.port import CodeIndex
 from codeagent_lsp.llm.model import Model
-from codeagent_lsp.session.code_knowledge import code_ports, edit_diagnostics
+from codeagent_lsp.session.code_knowledge import code_ports, diagnosing, edit_diagnostics
 from codeagent_lsp.session.proposal import Proposal
 from codeagent_lsp.session.redaction.audited_shell import AuditedShell
 from codeagent_lsp.session.redaction.redactor import OpenRecords
@@ -71,7 +71,7 @@ class Toolbox:
         """Return the context of the tools. Without a model they cannot ask it; `reply_tokens` limits its answers."""
         proposal, output, services = self._proposal, self._output, self._services
         session_id = self._session.session_id
-        return tool_context(
+        context = tool_context(
             proposal.view,
             proposal.staging,
             services.user.settings(),
@@ -95,6 +95,8 @@ class Toolbox:
             shell=self.shell,
             no_shell=self.no_shell,
         )
+        proposal.diagnose = diagnosing(context)
+        return context
 
     def close(self) -> None:
         """Pass on the last output of commands."""

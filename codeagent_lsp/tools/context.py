@@ -28,12 +28,14 @@ NO_SHELL = "Commands cannot run here."
 @dataclass(frozen=True, slots=True)
 class Tally:
     """The counts of a test run. `failed` includes tests that could not run; `whole` is True if
-    every result is known.
+    every result is known. `passing` and `failing` are the names of tests, where they are known.
     """
 
     passed: int
     failed: int
     whole: bool = True
+    passing: frozenset[str] = frozenset()
+    failing: frozenset[str] = frozenset()
 
 
 class Complete(Protocol):

@@ -18,7 +18,7 @@ async def test_tests_that_ran_on_what_is_staged_are_in_the_question(tmp_path: Pa
     title = proposal.questions.title(proposal.changeset)
     assert title.endswith("Tests: 41 passed, on your unsaved text and these changes.")
     proposal.staging.write({made.path("b.txt"): "later\n"})
-    assert "41 passed" not in proposal.questions.title(proposal.changeset)
+    assert "Outdated, the text has changed since: Tests: 41 passed" in proposal.questions.title(proposal.changeset)
 
 
 async def test_a_lone_file_is_named_and_several_are_counted(tmp_path: Path) -> None:

@@ -26,12 +26,15 @@ class AfterEdits:
         self._diagnostics = diagnostics
         self._had_new = False
 
+    async def of(self, context: ToolContext, changeset: Changeset, seconds: float) -> Difference:
+        """Return the difference that all of these changes make."""
+        return await self._diagnostics.of(changeset, await dependents(context, changeset), seconds)
+
     async def remark(self, context: ToolContext, changeset: Changeset) -> str:
         """Return what is new and what is fixed in all that the run has staged; '' if there is nothing to say."""
         if not changeset:
             return ""
-        beside = await dependents(context, changeset)
-        found = await self._diagnostics.of(changeset, beside, SECONDS)
+        found = await self.of(context, changeset, SECONDS)
         name = context.view.roots.relative
         line = told(found, name)
         if not line and not found.unknown and self._had_new:

@@ -25,12 +25,14 @@ Key = tuple[str, str, str, str, str]
 @dataclass(frozen=True, slots=True)
 class Difference:
     """The diagnostics that a change made (`new`, places in the new texts) and removed (`fixed`, places in the old
-    ones); `unknown` are the files, absolute paths, of which one side is not known.
+    ones); `unknown` are the files, absolute paths, of which it is not known; `sources` name what has checked the
+    others, besides their syntax.
     """
 
     new: tuple[Diagnostic, ...] = ()
     fixed: tuple[Diagnostic, ...] = ()
     unknown: tuple[str, ...] = ()
+    sources: tuple[str, ...] = ()
 
     @property
     def errors(self) -> int:
@@ -43,6 +45,7 @@ def difference(
     staged: Iterable[Diagnostic],
     texts: Mapping[str, tuple[str, str]],
     unknown: Iterable[str] = (),
+    sources: Iterable[str] = (),
 ) -> Difference:
     """Return the difference of errors and warnings. `texts` has the old and the new text of each file that changed, by
     path; a diagnostic moves along with its line.
@@ -63,7 +66,9 @@ def difference(
     gone, written = [item for item in old if not now(item)], [item for item in new if is_written(item)]
     removed, made = _unmatched(gone, written, _key, _key)
     fixed = [item for item in old if now(item)] + removed
-    return Difference(ordered([item for item in new if not is_written(item)] + made), ordered(fixed), tuple(unknown))
+    return Difference(
+        ordered([item for item in new if not is_written(item)] + made), ordered(fixed), tuple(unknown), tuple(sources)
+    )
 
 
 def told(found: Difference, name: Callable[[str], str]) -> str:

@@ -25,7 +25,7 @@ from codeagent_lsp.workspace.text.document import text_digest
 if TYPE_CHECKING:
     from codeagent_lsp.language_servers.session_servers import FoundDiagnostics
 
-MAX_CHANGED = 60
+MAX_CHANGED = 40
 MAX_BESIDE = 8
 
 Found = Mapping[str, tuple[Diagnostic, ...] | None]
@@ -60,24 +60,28 @@ class EditDiagnostics:
         self._lint = lint
         self._base: dict[str, tuple[Diagnostic, ...]] = {}
         self._base_state: object = None
+        self._used: set[str] = set()
 
     async def of(self, changeset: Changeset, beside: Iterable[str], seconds: float) -> Difference:
         """Return the difference that a changeset makes, within `seconds`; `beside` are files that it does not change
         but may break, absolute paths.
+
+        The staged texts are checked first: a file without problems has no new ones, whatever it had before.
         """
         deadline = time.monotonic() + seconds
         every = [change for change in changeset if not change.empty]
-        changed, more = every[-MAX_CHANGED:], every[:-MAX_CHANGED]
+        changed, more = every[:MAX_CHANGED], every[MAX_CHANGED:]
         texts = {change.path: (change.base or "", change.text or "") for change in changed}
         others = [path for path in beside if path not in texts][:MAX_BESIDE]
-        old = [change.path for change in changed if change.base is not None and change.moved_from is None]
-        new = [change.path for change in changed if change.text is not None]
-        before = await self._of_base([*old, *others], deadline)
-        after = await self._checked(self._views.staged, [*new, *others], deadline)
-        unknown = _unknown(before, after, {*old, *others}, {*new, *others})
-        unknown |= await asyncio.to_thread(_typed_in, self._views.base, changed)
-        late = sorted(unknown | {change.path for change in more})
-        return difference(_flat(before, unknown), _flat(after, unknown), texts, late)
+        after = await self._checked(self._views.staged, [*_new(changed), *others], deadline)
+        had = [*_old(changed), *others]
+        needed = [path for path in had if after.get(path)]
+        before = await self._of_base(needed, deadline) if needed else {}
+        before = {**before, **await self._of_base([path for path in had if path not in needed], deadline)}
+        late = {path for path, found in after.items() if found is None} | {change.path for change in more}
+        late |= {path for path in needed if before.get(path) is None}
+        late |= await asyncio.to_thread(_typed_in, self._views.base, changed)
+        return difference(_flat(before, late), _flat(after, late), texts, sorted(late), sorted(self._used))
 
     async def _of_base(self, paths: Sequence[str], deadline: float) -> Found:
         """Return the diagnostics of the user's own texts, from memory where they have not changed."""
@@ -96,9 +100,12 @@ class EditDiagnostics:
         if self._servers is not None:
             answers = await self._servers.diagnostics(view, paths, deadline - time.monotonic())
             found.update({path: _read(path, answer) for path, answer in answers.items()})
+            self._used |= {each.server for answer in answers.values() for each in answer or ()}
         rest = [path for path in paths if path not in found]
         if rest and self._lint is not None:
-            found.update(await self._lint(view, rest, deadline - time.monotonic()))
+            linted = await self._lint(view, rest, deadline - time.monotonic())
+            found.update(linted)
+            self._used |= {"linters"} if linted else set()
         for path in paths:
             if path not in found and (errors := await asyncio.to_thread(_syntax, view, path)) is not None:
                 found[path] = errors
@@ -111,11 +118,12 @@ def _read(path: str, answers: Iterable[FoundDiagnostics] | None) -> tuple[Diagno
     return tuple(item for each in answers for item in protocol_form.read(each.items, path, each.text, each.encoding))
 
 
-def _unknown(before: Found, after: Found, old: Collection[str], new: Collection[str]) -> set[str]:
-    """Return the files of which one side is not known though something checks them."""
-    late = {path for found in (before, after) for path, each in found.items() if each is None}
-    other = {path for path in old if path in new and (path in before) != (path in after)}
-    return late | other
+def _old(changed: Iterable[FileChange]) -> list[str]:
+    return [change.path for change in changed if change.base is not None and change.moved_from is None]
+
+
+def _new(changed: Iterable[FileChange]) -> list[str]:
+    return [change.path for change in changed if change.text is not None]
 
 
 def _typed_in(view: FileView, changed: Iterable[FileChange]) -> set[str]:

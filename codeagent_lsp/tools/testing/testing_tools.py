@@ -76,11 +76,14 @@ class RunTests(Tool[RunTestsParameters]):
 
 
 def tally(reports: Sequence[TestReport]) -> Tally:
-    """Return the summed counts of several reports."""
+    """Return the summed counts of several reports, and the names of their tests."""
+    cases = [case for report in reports for case in report.cases]
     return Tally(
         sum(report.passed for report in reports),
         sum(report.failed + report.errors for report in reports),
         whole=not any(report.problem for report in reports),
+        passing=frozenset(case.id for case in cases if case.outcome == "passed"),
+        failing=frozenset(case.id for case in cases if case.outcome in ("failed", "error")),
     )
 
 

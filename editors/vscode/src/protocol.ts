@@ -439,13 +439,14 @@ export interface FileChanged extends EventBase {
   readonly change?: Readonly<Record<string, unknown>>;
 }
 
-/** A changeset is ready for the user's decision. */
+/** A changeset is ready for the user's decision. `proof` is what was tried on it: `tests`, `diagnostics`, `minimal`, each with the `digest` of the state it ran on, and whether it is `outdated`. */
 export interface ChangesProposed extends EventBase {
   readonly type: "changes_proposed";
   readonly summary: string;
   readonly files_changed: readonly string[];
   readonly added: number;
   readonly removed: number;
+  readonly proof?: Readonly<Record<string, unknown>>;
 }
 
 /** What the buffers now hold; `conflicts` name the hunks that were left out as `name:line`. `reason` is what the editor said to a change that it did not make; `step_id` is the step that changed it, and `steps` those that an undo took back (none: all of the run). */

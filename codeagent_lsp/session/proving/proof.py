@@ -1,0 +1,151 @@
+"""What was tried on exactly the proposed text: tests and diagnostics, each with the digest of the state it ran on.
+
+Pure values. Not here: collecting them (`proofs.py`), trying things for their sake (`prove_run.py`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from codeagent_lsp.workspace.changes.changeset import Changeset
+from codeagent_lsp.workspace.text.document import text_digest
+
+MAX_NAMES = 50
+_PARTS = ("needed", "unneeded")
+
+Words = Callable[..., str]
+"""Returns a sentence of the catalogue in the user's language."""
+
+
+@dataclass(frozen=True, slots=True)
+class TestsProof:
+    """A test run: counts, at most `MAX_NAMES` names of tests that fail and of those that failed on the user's own text
+    and pass now. `whole` is False if not every result is known.
+    """
+
+    digest: str
+    passed: int
+    failed: int
+    whole: bool = True
+    failing: tuple[str, ...] = ()
+    now_passing: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class DiagnosticsProof:
+    """Diagnostics that the changes make and remove; `unknown` counts files that could not be checked in time, and
+    `sources` name what has checked the others, besides their syntax.
+    """
+
+    digest: str
+    new: int
+    fixed: int
+    unknown: int = 0
+    lines: tuple[str, ...] = ()
+    sources: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class MinimalProof:
+    """The smallest part of the changes that keeps the same tests passing: `needed` and `unneeded` are pairs of a path
+    and the 0-based number of a hunk (-1: the whole file), found in `runs` test runs; `whole` is False if not everything
+    could be tried.
+    """
+
+    digest: str
+    needed: tuple[tuple[str, int], ...]
+    unneeded: tuple[tuple[str, int], ...]
+    runs: int
+    whole: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class ProposalProof:
+    """Everything that was tried, None for what was not."""
+
+    tests: TestsProof | None = None
+    diagnostics: DiagnosticsProof | None = None
+    minimal: MinimalProof | None = None
+
+    def data(self, now: str) -> dict[str, Any] | None:
+        """Return it as an event carries it, with `outdated` for what ran on another state than `now`; None if nothing
+        was tried.
+        """
+        found: dict[str, Any] = {}
+        if (tests := self.tests) is not None:
+            found["tests"] = {
+                "passed": tests.passed,
+                "failed": tests.failed,
+                "whole": tests.whole,
+                "failing": list(tests.failing),
+                "now_passing": list(tests.now_passing),
+                **_state(tests.digest, now),
+            }
+        if (seen := self.diagnostics) is not None:
+            counts = {"new": seen.new, "fixed": seen.fixed, "unknown": seen.unknown}
+            found["diagnostics"] = {
+                **counts,
+                "lines": list(seen.lines),
+                "sources": list(seen.sources),
+                **_state(seen.digest, now),
+            }
+        if (minimal := self.minimal) is not None:
+            parts = zip(_PARTS, (minimal.needed, minimal.unneeded), strict=True)
+            told = {key: [{"path": path, "hunk": hunk} for path, hunk in each] for key, each in parts}
+            counted = {"runs": minimal.runs, "whole": minimal.whole}
+            found["minimal"] = {**told, **counted, **_state(minimal.digest, now)}
+        return found or None
+
+    def words(self, now: str, text: Words) -> tuple[str, ...]:
+        """Return a sentence for each part, the outdated ones marked."""
+        said: list[tuple[str, str]] = []
+        if (tests := self.tests) is not None:
+            key = "failed" if tests.failed else "passed" if tests.whole else "unclear"
+            line = text(f"tests.{key}", passed=tests.passed, failed=tests.failed)
+            if tests.now_passing:
+                line = f"{line} {text('proof.now_passing', count=len(tests.now_passing))}"
+            said.append((tests.digest, line))
+        if (seen := self.diagnostics) is not None and (seen.new or seen.fixed or (seen.sources and not seen.unknown)):
+            said.append((seen.digest, text("proof.diagnostics", new=seen.new, fixed=seen.fixed)))
+        if (minimal := self.minimal) is not None and minimal.unneeded:
+            said.append((minimal.digest, text("proof.minimal", count=len(minimal.unneeded))))
+        return tuple(line if digest == now else text("proof.outdated", line=line) for digest, line in said)
+
+
+def proof_from(data: Mapping[str, Any]) -> ProposalProof:
+    """Return the proof that `ProposalProof.data` described. KeyError or TypeError for anything else."""
+    proof = ProposalProof()
+    if tests := data.get("tests"):
+        names = tuple(tests["failing"]), tuple(tests["now_passing"])
+        made = TestsProof(tests["digest"], tests["passed"], tests["failed"], tests["whole"], *names)
+        proof = replace(proof, tests=made)
+    if seen := data.get("diagnostics"):
+        counts, texts = (seen["new"], seen["fixed"], seen["unknown"]), (tuple(seen["lines"]), tuple(seen["sources"]))
+        proof = replace(proof, diagnostics=DiagnosticsProof(seen["digest"], *counts, *texts))
+    if minimal := data.get("minimal"):
+        needed, unneeded = (tuple((each["path"], each["hunk"]) for each in minimal[key]) for key in _PARTS)
+        made_minimal = MinimalProof(minimal["digest"], needed, unneeded, minimal["runs"], minimal["whole"])
+        proof = replace(proof, minimal=made_minimal)
+    return proof
+
+
+def state_digest(changeset: Changeset, base: Callable[[str], str | None]) -> str:
+    """Return a digest of the changes and of the user's present text (`base`, by path) of each changed file: either of
+    them makes another state.
+    """
+    parts = []
+    for change in sorted(changeset, key=lambda change: change.path):
+        own = base(change.moved_from or change.path)
+        parts += [change.path, _digest(change.text), _digest(own), change.moved_from or ""]
+    return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _digest(text: str | None) -> str:
+    return "-" if text is None else text_digest(text)
+
+
+def _state(digest: str, now: str) -> dict[str, Any]:
+    return {"digest": digest, "outdated": digest != now}

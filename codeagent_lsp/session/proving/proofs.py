@@ -1,0 +1,93 @@
+"""Collects what is tried on one run's changes, and tells what of it still holds for the present text.
+
+Not here: the values (`proof.py`), trying things (`prove_run.py`, the tools).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from codeagent_lsp.errors import FileRefused
+from codeagent_lsp.session.proving.proof import (
+    MAX_NAMES,
+    DiagnosticsProof,
+    MinimalProof,
+    ProposalProof,
+    TestsProof,
+    Words,
+    state_digest,
+)
+from codeagent_lsp.session.state import RunRecord
+from codeagent_lsp.tools.context import Tally
+from codeagent_lsp.tools.diagnostics.difference import Difference, new_lines
+from codeagent_lsp.workspace.changes.changeset import Changeset
+from codeagent_lsp.workspace.files.file_view import FileView
+
+
+class Proofs:
+    """The proof of one run, which is kept in its record. `view` shows the user's own texts by `FileView.base`."""
+
+    def __init__(self, record: RunRecord, view: FileView) -> None:
+        self._record = record
+        self._view = view
+        self._failed_before: frozenset[str] = frozenset()
+
+    def tested(self, tally: Tally, changeset: Changeset) -> None:
+        """Record a test run on these changes; one without changes tells what failed before."""
+        if not changeset:
+            self._failed_before = tally.failing
+            return
+        now_passing = sorted(self._failed_before & tally.passing)
+        made = TestsProof(
+            self.state(changeset),
+            tally.passed,
+            tally.failed,
+            tally.whole,
+            tuple(sorted(tally.failing)[:MAX_NAMES]),
+            tuple(now_passing[:MAX_NAMES]),
+        )
+        self._keep(replace(self._record.proof, tests=made))
+
+    def diagnosed(self, found: Difference, changeset: Changeset) -> None:
+        """Record the diagnostics of these changes."""
+        lines = new_lines(found, self._view.roots.relative)
+        counts = len(found.new), len(found.fixed), len(found.unknown)
+        made = DiagnosticsProof(self.state(changeset), *counts, lines, found.sources)
+        self._keep(replace(self._record.proof, diagnostics=made))
+
+    def minimized(self, minimal: MinimalProof) -> None:
+        """Record which parts of the changes matter."""
+        self._keep(replace(self._record.proof, minimal=minimal))
+
+    def data(self, changeset: Changeset) -> dict[str, Any] | None:
+        """Return the proof of these changes as an event carries it; None if nothing was tried."""
+        return self._record.proof.data(self.state(changeset))
+
+    def words(self, changeset: Changeset, text: Words) -> tuple[str, ...]:
+        """Return sentences on the proof of these changes."""
+        return self._record.proof.words(self.state(changeset), text)
+
+    def state(self, changeset: Changeset) -> str:
+        """Return the digest of the state that these changes make with the user's present texts."""
+        return state_digest(changeset, self._own_text)
+
+    @property
+    def tests(self) -> TestsProof | None:
+        """Return the last test run."""
+        return self._record.proof.tests
+
+    @property
+    def knows_before(self) -> bool:
+        """Return whether tests have run on the user's own text."""
+        return bool(self._failed_before)
+
+    def _keep(self, proof: ProposalProof) -> None:
+        self._record.proof = proof
+
+    def _own_text(self, path: str) -> str | None:
+        try:
+            file = self._view.base(path)
+        except FileRefused:
+            return None
+        return None if file is None else file.text
