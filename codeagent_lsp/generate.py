@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+import textwrap
 import typing
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
@@ -142,7 +143,9 @@ def lua_mirror() -> str:
             "event": protocol.EVENT_METHOD,
             "input": protocol.INPUT_METHOD,
             "diagnostics": protocol.DIAGNOSTICS_METHOD,
+            "lsp": protocol.LSP_METHOD,
         },
+        "lent_methods": list(protocol.LENT_METHODS),
         "commands": [
             {
                 "name": item.name,
@@ -180,15 +183,37 @@ Plain LSP is enough for everything. What goes beyond it is listed here. Commands
 `workspace/executeCommand` with one JSON object of arguments; `?` marks those that may be left out, and an unknown one
 is an error. Commands marked ▶ start a run and answer `{"runId": …, "sessionId": …}` at once."""
 
+
+def _lent_methods() -> str:
+    """Return the list of lent methods as Markdown, wrapped."""
+    names = ", ".join(f"`{method}`" for method in protocol.LENT_METHODS)
+    return "\n".join(textwrap.wrap(f"{names}.", 120, break_on_hyphens=False))
+
+
 _METHODS = f"""\
 They are used only with a client that announces them:
-`experimental: {{"{protocol.EXPERIMENTAL_KEY}": {{"event": true, "input": true, "diagnostics": true}}}}`.
+`experimental: {{"{protocol.EXPERIMENTAL_KEY}": {{"event": true, "input": true, "diagnostics": true, "lsp": true}}}}`.
 
 | method | the client gets a | params | answer |
 |---|---|---|---|
 | `{protocol.EVENT_METHOD}` | notification | one event, see below | – |
 | `{protocol.INPUT_METHOD}` | request | `requestId`, `title`, `prompt`, `secret?` | `{{"value": …}}` or null |
-| `{protocol.DIAGNOSTICS_METHOD}` | request | `uri` | `Diagnostic[]`, `{{version?, diagnostics}}`, or null |"""
+| `{protocol.DIAGNOSTICS_METHOD}` | request | `uri` | `Diagnostic[]`, `{{version?, diagnostics}}`, or null |
+| `{protocol.LSP_METHOD}` | request | `uri`, `method`, `params` | `[{{server, result, positionEncoding?}}]` or null |
+
+`{protocol.LSP_METHOD}` asks the client to put a question to its *other* language servers, never to this one, and to
+answer with one entry for each server that had an answer.
+
+- `params` and `result` are those of `method` in LSP. Positions in `params` are in the encoding negotiated with this
+  server; `positionEncoding` names that of the result ("utf-8", "utf-16" or "utf-32") where it is another.
+- Items of hierarchies and code actions come back unchanged in `params`; what the client needs to know them again it
+  keeps in their `data`.
+- An answer is about the current text: if the document changed while a server worked, leave that server out.
+- Nothing is applied, saved, opened, shown or asked, and no command is run. A code action without an `edit`, also after
+  it was resolved, is left out, and a `command` beside an `edit` is dropped.
+- `method` is one of those below; for any other the answer is null. The server waits 3 seconds.
+
+{_lent_methods()}"""
 
 _EVENTS_INTRODUCTION = """\
 `type` tells them apart. All have `session_id`, `run_id`, `seq` (counts up in a session) and `ts` (seconds since the

@@ -14,6 +14,7 @@ Kind = Literal["string", "integer", "boolean", "object", "array", "range", "uri"
 EVENT_METHOD = "codeagent/event"
 INPUT_METHOD = "codeagent/input"
 DIAGNOSTICS_METHOD = "codeagent/diagnostics"
+LSP_METHOD = "codeagent/lsp"
 EXPERIMENTAL_KEY = "codeagent"
 DOCUMENT_SCHEME = "codeagent"
 SECTION = "codeagent"
@@ -22,6 +23,30 @@ SOURCE = "codeagent"
 KIND_REWRITE = "refactor.rewrite.codeagent"
 KIND_QUICKFIX = "quickfix.codeagent"
 KIND_SOURCE = "source.codeagent"
+
+# What may be asked of the client's other language servers: questions only, nothing that edits, saves or shows.
+LENT_METHODS = (
+    "textDocument/definition",
+    "textDocument/references",
+    "textDocument/implementation",
+    "textDocument/typeDefinition",
+    "textDocument/hover",
+    "textDocument/documentSymbol",
+    "textDocument/prepareRename",
+    "textDocument/rename",
+    "textDocument/codeAction",
+    "textDocument/formatting",
+    "textDocument/rangeFormatting",
+    "textDocument/signatureHelp",
+    "textDocument/prepareCallHierarchy",
+    "textDocument/prepareTypeHierarchy",
+    "callHierarchy/incomingCalls",
+    "callHierarchy/outgoingCalls",
+    "typeHierarchy/supertypes",
+    "typeHierarchy/subtypes",
+    "workspace/symbol",
+    "codeAction/resolve",
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -136,7 +136,7 @@ def test_pages_name_everything() -> None:
     pages = generate.pages()
     assert all(f"`{setting.key}`" in pages["settings.md"] for setting in catalogue())
     assert all(f"`{item.name}`" in pages["protocol.md"] for item in COMMANDS)
-    for method in (protocol.EVENT_METHOD, protocol.INPUT_METHOD, protocol.DIAGNOSTICS_METHOD):
+    for method in (protocol.EVENT_METHOD, protocol.INPUT_METHOD, protocol.DIAGNOSTICS_METHOD, protocol.LSP_METHOD):
         assert f"`{method}`" in pages["protocol.md"]
 
 
@@ -146,4 +146,5 @@ def test_the_lua_mirror_names_everything() -> None:
     assert all(f'"{setting.key}"' in mirror for setting in catalogue())
     assert all(f'"{item.name}"' in mirror for item in COMMANDS)
     assert f'event = "{protocol.EVENT_METHOD}"' in mirror
+    assert all(f'"{method}"' in mirror for method in protocol.LENT_METHODS)
     assert '"message",' not in mirror, "internal events are not sent to clients"

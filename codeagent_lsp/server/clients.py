@@ -45,6 +45,7 @@ class ClientPolicy:
     events: bool = False
     input: bool = False
     diagnostics: bool = False
+    lsp: bool = False
 
 
 def policy_of(params: types.InitializeParams) -> ClientPolicy:
@@ -82,6 +83,7 @@ def policy_of(params: types.InitializeParams) -> ClientPolicy:
         events=bool(ours.get("event")),
         input=bool(ours.get("input")),
         diagnostics=bool(ours.get("diagnostics")),
+        lsp=ours.get("lsp") is True,
     )
 
 
@@ -99,7 +101,7 @@ def _experimental(value: Any) -> dict[str, Any]:
     ours = value.get(EXPERIMENTAL_KEY) if isinstance(value, dict) else getattr(value, EXPERIMENTAL_KEY, None)
     if isinstance(ours, dict):
         return ours
-    return {key: getattr(ours, key, None) for key in ("event", "input", "diagnostics")} if ours else {}
+    return {key: getattr(ours, key, None) for key in ("event", "input", "diagnostics", "lsp")} if ours else {}
 
 
 def _is_neovim(name: str) -> bool:

@@ -16,6 +16,9 @@ from typing import Any
 from lsprotocol import types
 
 from codeagent_lsp.errors import CodeAgentError, UsageError
+from codeagent_lsp.server.client import Client
+from codeagent_lsp.server.clients import policy_of
+from codeagent_lsp.server.lent_servers import LentServers
 from codeagent_lsp.server.server import CodeAgentServer
 
 
@@ -130,6 +133,12 @@ def _add_outgoing(server: CodeAgentServer) -> None:
         except CodeAgentError as error:
             return {"error": str(error), "open": len(server.protocol.requests)}
         return {"answer": answer, "open": len(server.protocol.requests)}
+
+    @server.feature("test/lent")
+    async def lent(params: Any) -> Any:
+        policy = policy_of(types.InitializeParams(capabilities=server.client_capabilities))
+        found = await LentServers(Client(server, policy=policy)).ask(**params)
+        return [[answer.server, answer.result, answer.encoding] for answer in found]
 
     @server.feature("test/print")
     def stray(params: Any) -> Any:

@@ -5,6 +5,6 @@ return {
   cmd = client.start,
   root_dir = client.root_dir,
   handlers = require("codeagent.handlers").table(),
-  capabilities = { experimental = { codeagent = { event = true, input = true, diagnostics = true } } },
+  capabilities = { experimental = { codeagent = { event = true, input = true, diagnostics = true, lsp = true } } },
   before_init = require("codeagent.handlers").before_init,
 }

@@ -3,6 +3,7 @@
 export const EVENT_METHOD = "codeagent/event";
 export const INPUT_METHOD = "codeagent/input";
 export const DIAGNOSTICS_METHOD = "codeagent/diagnostics";
+export const LSP_METHOD = "codeagent/lsp";
 export const EXPERIMENTAL_KEY = "codeagent";
 export const SECTION = "codeagent";
 
@@ -11,6 +12,30 @@ export interface CommandInfo {
   readonly startsRun: boolean;
   readonly required: readonly string[];
 }
+
+/** What may be asked of other language servers: questions only. */
+export const LENT_METHODS: readonly string[] = [
+  "textDocument/definition",
+  "textDocument/references",
+  "textDocument/implementation",
+  "textDocument/typeDefinition",
+  "textDocument/hover",
+  "textDocument/documentSymbol",
+  "textDocument/prepareRename",
+  "textDocument/rename",
+  "textDocument/codeAction",
+  "textDocument/formatting",
+  "textDocument/rangeFormatting",
+  "textDocument/signatureHelp",
+  "textDocument/prepareCallHierarchy",
+  "textDocument/prepareTypeHierarchy",
+  "callHierarchy/incomingCalls",
+  "callHierarchy/outgoingCalls",
+  "typeHierarchy/supertypes",
+  "typeHierarchy/subtypes",
+  "workspace/symbol",
+  "codeAction/resolve",
+];
 
 export const COMMANDS: readonly CommandInfo[] = [
   { name: "codeagent.run", startsRun: true, required: ["task"] },

@@ -1,4 +1,5 @@
 --- What the server tells and asks this editor: events, input, diagnostics, documents, questions, messages.
+--- Not here: what it asks other language servers (`servers.lua`).
 
 local notify = require("codeagent.notify")
 local prompts = require("codeagent.prompts")
@@ -82,6 +83,7 @@ function M.table()
     [protocol.methods.event] = event,
     [protocol.methods.input] = input,
     [protocol.methods.diagnostics] = diagnostics,
+    [protocol.methods.lsp] = function(...) return require("codeagent.servers").answer(...) end,
     ["window/showDocument"] = show_document,
     ["window/showMessageRequest"] = choose,
     ["window/showMessage"] = show_message,

@@ -17,11 +17,12 @@ import {
   State as ClientState,
   type StaticFeature,
 } from "vscode-languageclient/node";
-import { DIAGNOSTICS_METHOD, EVENT_METHOD, EXPERIMENTAL_KEY, INPUT_METHOD, SECTION } from "../protocol";
+import { DIAGNOSTICS_METHOD, EVENT_METHOD, EXPERIMENTAL_KEY, INPUT_METHOD, LSP_METHOD, SECTION } from "../protocol";
 import type { AnyEvent } from "../state";
 import { diagnosticsOf } from "./diagnostics";
 import { serverSection } from "./configuration";
 import type { Launch } from "./discover";
+import { LanguageServers, type Question } from "./languageServers";
 
 const NOTE_MS = 8000;
 const CRASHES = 5;
@@ -72,6 +73,11 @@ export function makeClient(
     return null; // answered by `codeagent.respond`
   });
   client.onRequest(DIAGNOSTICS_METHOD, (params: { uri: string }) => diagnosticsOf(client, params.uri));
+  const lent = new LanguageServers(client, {
+    execute: vscode.commands.executeCommand,
+    version: (uri) => vscode.workspace.textDocuments.find((open) => open.uri.toString() === uri.toString())?.version,
+  });
+  client.onRequest(LSP_METHOD, (question: Question) => lent.answer(question));
   client.onRequest(ShowMessageRequest.type, async (params) => {
     const shown = host.prompt(params.message);
     if (shown === undefined) return native(params);
@@ -122,7 +128,7 @@ function plain(message: string): string {
 function announcement(): StaticFeature {
   return {
     fillClientCapabilities: (capabilities: ClientCapabilities) => {
-      const ours = { event: true, input: true, diagnostics: true };
+      const ours = { event: true, input: true, diagnostics: true, lsp: true };
       capabilities.experimental = { ...(capabilities.experimental as object), [EXPERIMENTAL_KEY]: ours };
     },
     initialize: () => undefined,
