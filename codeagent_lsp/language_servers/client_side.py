@@ -31,6 +31,7 @@ class ClientSide:
         self._ready = ready
         self._busy: set[str] = {_STARTING} if ready else set()
         self._since = time.monotonic()
+        self._registered: set[str] = set()
 
     @property
     def handlers(self) -> dict[str, Handler]:
@@ -40,7 +41,7 @@ class ClientSide:
             "workspace/workspaceFolders": lambda params: [self.folder_item],
             "workspace/applyEdit": lambda params: {"applied": False, "failureReason": "not asked for"},
             "workspace/diagnostic/refresh": lambda params: None,
-            "client/registerCapability": lambda params: None,
+            "client/registerCapability": self._register,
             "client/unregisterCapability": lambda params: None,
             "window/showMessageRequest": lambda params: None,
             "window/showDocument": lambda params: {"success": False},
@@ -49,6 +50,10 @@ class ClientSide:
             "$/progress": self._progress,
             "experimental/serverStatus": self._status,
         }
+
+    def registered(self, method: str) -> bool:
+        """Return whether the server has said after its start that it answers a method."""
+        return method in self._registered
 
     async def started(self, deadline: float, lost: asyncio.Event) -> bool:
         """Wait until the server has found the project's files, where it says so; return whether it has by `deadline`,
@@ -79,6 +84,12 @@ class ClientSide:
         for key in str(name or "").split("."):
             value = value.get(key) if isinstance(value, Mapping) and key else value
         return value if value is not None else {}
+
+    def _register(self, params: Any) -> None:
+        items = params.get("registrations") if isinstance(params, dict) else None
+        for item in items[:_MAX_ITEMS] if isinstance(items, list) else ():
+            if isinstance(item, dict) and len(self._registered) < _MAX_ITEMS:
+                self._registered.add(str(item.get("method"))[:_MAX_ITEMS])
 
     def _progress(self, params: Any) -> None:
         params = params if isinstance(params, dict) else {}

@@ -39,11 +39,12 @@ class KnownServer:
 
     `role` is `types` for one that knows what names mean, and `lint` for one that only has diagnostics and quick fixes:
     a file has at most one of each. `markers` are files at the top of its projects; with `needs_marker` it is not used
-    without one. `settings` answer `workspace/configuration`; their first keys are its sections. `pause_files` is how
-    long, in seconds, it rests before it looks at files that came or went, `pause_texts` before it looks at what depends
-    on a changed text; a `quiet` one publishes diagnostics only if they
-    differ from what it published before. `ready` is a part of the log message by which it says that it has found
-    the project's files.
+    without one. `settings` answer `workspace/configuration`; their first keys are its sections. `ready` is a part of the
+    log message by which it says that it has found the project's files.
+
+    Of a server that cannot be asked for diagnostics, `pause_files` is how long, in seconds, it rests before it looks at
+    files that came or went, `pause_texts` before it looks at what depends on a changed text; a `quiet` one publishes
+    diagnostics only if they differ from what it published before.
     """
 
     name: str
@@ -81,8 +82,8 @@ KNOWN: tuple[KnownServer, ...] = (
         diagnostics="pull",
         markers=_PYTHON_MARKERS,
         settings={"basedpyright": {"analysis": _PYRIGHT}, "python": {"analysis": _PYRIGHT}},
-        pause_files=0.0,
-        pause_texts=0.0,  # its timer has 0.25 s; until then files that depend on the changed one are as before
+        pause_files=0.45,
+        pause_texts=0.35,  # its timer has 0.25 s; until then files that depend on the changed one are as before
         ready="source file",
     ),
     KnownServer(
@@ -92,8 +93,8 @@ KNOWN: tuple[KnownServer, ...] = (
         diagnostics="pull",
         markers=_PYTHON_MARKERS,
         settings={"pyright": {}, "python": {"analysis": _PYRIGHT}},
-        pause_files=0.0,
-        pause_texts=0.0,  # its timer has 0.25 s; until then files that depend on the changed one are as before
+        pause_files=0.45,
+        pause_texts=0.35,  # its timer has 0.25 s; until then files that depend on the changed one are as before
         ready="source file",
     ),
     KnownServer("ruff", ("ruff", "server"), _PYTHON, role="lint", diagnostics="pull", markers=_PYTHON_MARKERS),

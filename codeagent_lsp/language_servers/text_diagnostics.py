@@ -39,7 +39,6 @@ class TextDiagnostics:
         if text is None:
             return None
         try:
-            await self._open.noticed(deadline)
             found = await self._found(path, text, deadline, pulls=pulls)
         except ServerFailed:
             return None
@@ -58,10 +57,11 @@ class TextDiagnostics:
         self._came.set()
 
     async def _found(self, path: str, text: str, deadline: float, *, pulls: bool) -> list[Any] | None:
-        if self._known.diagnostics == "tsserver":
-            return await self._by_tsserver(path, deadline)
         if self._known.diagnostics == "pull" and pulls:
             return await self._pulled(path, deadline)
+        await self._open.noticed(deadline)
+        if self._known.diagnostics == "tsserver":
+            return await self._by_tsserver(path, deadline)
         if self._known.quiet:  # an error in and out again: then there is news, without which it says nothing
             self._open.change(path, f"{text}{_BROKEN}")
             broken = await self._pushed(path, deadline)
