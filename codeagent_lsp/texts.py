@@ -384,6 +384,7 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
         "测试：结果不完整；{passed} 个通过。",
     ),
     "proof.now_passing": ("{count} that failed before pass now.", "其中 {count} 个之前失败的现已通过。"),
+    "proof.clean": ("No new problems.", "没有新增问题。"),
     "proof.diagnostics": ("Problems: {fixed} fixed, {new} new.", "问题：已修复 {fixed} 个，新增 {new} 个。"),
     "proof.minimal": ("{count} parts are not needed for the tests.", "其中 {count} 处更改对测试并非必需。"),
     "proof.outdated": ("Outdated, the text has changed since: {line}", "已过时，此后文本有改动：{line}"),

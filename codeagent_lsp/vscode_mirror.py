@@ -63,11 +63,7 @@ def typescript() -> str:
         "  readonly required: readonly string[];",
         "}",
         "",
-        "/** What may be asked of other language servers: questions only. */",
-        "export const LENT_METHODS: readonly string[] = [",
-        *(f"  {_json(method)}," for method in protocol.LENT_METHODS),
-        "];",
-        "",
+        *_lent_methods(),
         "export const COMMANDS: readonly CommandInfo[] = [",
         *(f"  {_command(item)}," for item in protocol.COMMANDS),
         "];",
@@ -85,6 +81,14 @@ def typescript() -> str:
         lines += ["", *_interface(cls)]
     union = "".join(f"\n  | {cls.__name__}" for cls in shown)
     return "\n".join([*lines, "", f"export type ServerEvent ={union};", ""])
+
+
+def _lent_methods() -> Iterator[str]:
+    yield "/** What may be asked of other language servers: questions only. */"
+    yield "export const LENT_METHODS: readonly string[] = ["
+    yield from (f"  {_json(method)}," for method in protocol.LENT_METHODS)
+    yield "];"
+    yield ""
 
 
 def manifest(present: str) -> str:

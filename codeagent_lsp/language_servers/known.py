@@ -39,8 +39,8 @@ class KnownServer:
 
     `role` is `types` for one that knows what names mean, and `lint` for one that only has diagnostics and quick fixes:
     a file has at most one of each. `markers` are files at the top of its projects; with `needs_marker` it is not used
-    without one. `settings` answer `workspace/configuration`; their first keys are its sections. `ready` is a part of the
-    log message by which it says that it has found the project's files.
+    without one. `settings` answer `workspace/configuration`; their first keys are its sections. `ready` is a part of
+    the log message by which it says that it has found the project's files, `max_open` how many texts it has open.
 
     Of a server that cannot be asked for diagnostics, `pause_files` is how long, in seconds, it rests before it looks at
     files that came or went, `pause_texts` before it looks at what depends on a changed text; a `quiet` one publishes
@@ -60,6 +60,7 @@ class KnownServer:
     pause_texts: float = 0.0
     quiet: bool = False
     ready: str = ""
+    max_open: int = 200
 
     def language_of(self, path: str) -> str | None:
         """Return the language identifier of a file; None if the server is not for it."""
@@ -134,6 +135,7 @@ KNOWN: tuple[KnownServer, ...] = (
         ("clangd", "-j=2", "--limit-references=0", "--limit-results=0", "--rename-file-limit=0", "--log=error"),
         MappingProxyType({**_named("c", _C), **_named("cpp", _CPP)}),
         markers=("compile_commands.json", "compile_flags.txt", ".clangd", "CMakeLists.txt", "Makefile"),
+        max_open=24,  # it keeps the whole tree of each
     ),
     KnownServer(
         "jdtls",

@@ -30,7 +30,8 @@ class OpenTexts:
         self._pause = 0.0  # seconds that the server rests before it has noticed everything
 
     def show(self, texts: Mapping[str, str]) -> None:
-        """Make exactly these texts the open ones. ServerGone if the server has ended."""
+        """Make exactly these texts the open ones, of too many the last ones. ServerGone if the server has ended."""
+        texts = dict(list(texts.items())[-self._known.max_open :])
         for path in [path for path in self.texts if path not in texts]:
             del self.texts[path]
             self._connection.notify("textDocument/didClose", {"textDocument": {"uri": uris.from_path(path)}})

@@ -54,6 +54,13 @@ def server_edit(answer: ServerAnswer, edit: Any, texts: Texts) -> ServerEdit:
     return reader.done()
 
 
+def edited(edit: Any) -> set[str]:
+    """Return the absolute paths of the files whose text a WorkspaceEdit changes."""
+    documents = [each.get("textDocument") for each in _changes(edit) if "kind" not in each]
+    found = (uris.to_path(str(document.get("uri"))) for document in documents if isinstance(document, dict))
+    return {path for path in found if path is not None}
+
+
 class _Reader:
     def __init__(self, answer: ServerAnswer, texts: Texts) -> None:
         self._answer = answer

@@ -27,7 +27,6 @@ from codeagent_lsp.workspace.text.position import Encoding
 
 ASK_SECONDS = 25.0
 MAX_OPEN = 200
-MAX_RECENT = 20
 AGAIN_SECONDS = 0.5
 
 _EVERYWHERE = frozenset({"textDocument/references", "textDocument/rename", "workspace/symbol"})
@@ -61,7 +60,7 @@ class SessionServers:
         self._running = RunningServers(self._copy, self._in_thread, self._trouble, memory)
         self._turn = asyncio.Lock()
         self._thread = ThreadPoolExecutor(1, "language-servers")
-        self._recent: dict[str, None] = {}
+        self._open: dict[str, None] = {}
         self._troubled: set[str] = set()
         self._troubles: list[str] = []
         self._impossible = False
@@ -142,11 +141,6 @@ class SessionServers:
     async def _synced(self, view: FileView, paths: Sequence[str]) -> dict[str, str]:
         """Bring the copy to the state of `view`, and return the texts that servers must have open."""
         self.used = time.monotonic()
-        for path in paths:
-            self._recent.pop(path, None)
-            self._recent[path] = None
-        while len(self._recent) > max(MAX_RECENT, len(paths)):
-            del self._recent[next(iter(self._recent))]
         try:
             seen, changed = await self._in_thread(lambda: self._copy.update(view))
         except (ToolFailed, OSError) as problem:
@@ -154,8 +148,19 @@ class SessionServers:
             self._trouble("", str(problem))
             return {}
         self._running.note_changed(changed)
-        texts = {path: file.text for path, file in seen.read.items() if path in seen.files}
-        return dict(list({**await asyncio.to_thread(_texts, view, list(self._recent)), **texts}.items())[-MAX_OPEN:])
+        staged = {path: file.text for path, file in seen.read.items() if path in seen.files}
+        self._keep_open([*staged, *paths])
+        return {**await asyncio.to_thread(_texts, view, list(self._open)), **staged}
+
+    def _keep_open(self, paths: Sequence[str]) -> None:
+        """Note files whose texts stay open: pyright leaves out uses of what is in a text that was closed and opened
+        again unchanged.
+        """
+        for path in paths:
+            self._open.pop(path, None)
+            self._open[path] = None  # the one used last stands last
+        while len(self._open) > max(MAX_OPEN, len(paths)):
+            del self._open[next(iter(self._open))]
 
     async def _answer(
         self, each: Installed, question: ServerQuestion, texts: Mapping[str, str], deadline: float

@@ -7,11 +7,11 @@ dropped, because no command of another server is ever run. Not here: converting 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any, get_args
 
 from codeagent_lsp.errors import EditorError
+from codeagent_lsp.language_servers.values import ServerAnswer
 from codeagent_lsp.protocol import LENT_METHODS, LSP_METHOD
 from codeagent_lsp.workspace.text.position import Encoding
 
@@ -27,24 +27,20 @@ MAX_NODES = 100_000
 MAX_DEPTH = 100  # so that any later walk through a result may be recursive
 
 
-@dataclass(frozen=True, slots=True)
-class LentAnswer:
-    """What one language server answered: LSP JSON, with positions counted in `encoding`."""
-
-    server: str
-    result: Any
-    encoding: Encoding
-
-
 class LentServers:
-    """The other language servers of one client."""
+    """The other language servers of one client: the `EditorServers` of its runs."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
 
+    @property
+    def encoding(self) -> Encoding:
+        """Return the position encoding of questions."""
+        return self._client.server.documents.encoding
+
     async def ask(
         self, uri: str, method: str, params: Mapping[str, Any], seconds: float = SECONDS
-    ) -> tuple[LentAnswer, ...]:
+    ) -> tuple[ServerAnswer, ...]:
         """Return the answers of the other servers about the current text of `uri`, at most `MAX_ANSWERS`.
 
         `params` are those of `method` in LSP, with positions in the encoding negotiated with the client. The result is
@@ -64,7 +60,7 @@ class LentServers:
         return read(answer, method, documents.encoding)
 
 
-def read(answer: Any, method: str, agreed: Encoding) -> tuple[LentAnswer, ...]:
+def read(answer: Any, method: str, agreed: Encoding) -> tuple[ServerAnswer, ...]:
     """Return the valid entries of an answer; `agreed` is the encoding of those that name none."""
     if not isinstance(answer, list):
         return ()
@@ -72,14 +68,14 @@ def read(answer: Any, method: str, agreed: Encoding) -> tuple[LentAnswer, ...]:
     return tuple(islice((entry for entry in entries if entry is not None), MAX_ANSWERS))
 
 
-def _entry(item: Any, method: str, agreed: Encoding) -> LentAnswer | None:
+def _entry(item: Any, method: str, agreed: Encoding) -> ServerAnswer | None:
     if not isinstance(item, dict) or not isinstance(item.get("server"), str) or not is_small(item.get("result")):
         return None
     server = "".join(character for character in item["server"] if character.isprintable())[:MAX_NAME].strip()
     encoding, result = item.get("positionEncoding") or agreed, _without_commands(item.get("result"), method)
     if not server or result is None or encoding not in get_args(Encoding):
         return None
-    return LentAnswer(server, result, encoding)
+    return ServerAnswer(server, result, encoding, lent=True)
 
 
 def is_small(value: Any) -> bool:

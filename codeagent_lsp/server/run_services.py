@@ -9,13 +9,10 @@ from typing import TYPE_CHECKING, Protocol
 
 from codeagent_lsp.agent.forms.known import KnownForms
 from codeagent_lsp.agent.forms.proof import ProofStore
-from codeagent_lsp.agent.prompt import Environment
-from codeagent_lsp.server.diagnostics import ClientDiagnostics
-from codeagent_lsp.server.editor import LspEditor
 from codeagent_lsp.server.external import External
-from codeagent_lsp.server.own_language_servers import language_servers
+from codeagent_lsp.server.workspace_ports import workspace_ports
 from codeagent_lsp.session.screens import SessionScreens
-from codeagent_lsp.session.services import ModelPorts, Services, SessionStorage, Shells, UserPorts, WorkspacePorts
+from codeagent_lsp.session.services import ModelPorts, Services, SessionStorage, Shells, UserPorts
 from codeagent_lsp.state import state_root
 from codeagent_lsp.tools.artifacts.artifact_store import ArtifactStore
 from codeagent_lsp.tools.outputs import OutputStore
@@ -70,14 +67,7 @@ def run_services(parts: ServerParts) -> Services:
             show_plan=parts.plans.show,
         ),
         models=ModelPorts(parts.models.open, parts.models.open_named, KnownForms(ProofStore(state_root()))),
-        workspace=WorkspacePorts(
-            environment=lambda: Environment(tuple(front.folders()), front.client.policy.name),
-            view=parts.views.over,
-            editor=LspEditor(front.client, parts.views.disk_text),
-            diagnostics=ClientDiagnostics(front.client),
-            indexing=parts.index,
-            servers=language_servers(front),
-        ),
+        workspace=workspace_ports(front, parts.views, parts.index),
         shells=Shells(parts.shadows, SessionScreens(parts.shadows, External(front.client).show)),
         kept=SessionStorage(
             outputs=lambda session_id: OutputStore(state / "outputs" / session_id),

@@ -7,12 +7,13 @@ The editor's servers know the buffers, and nothing of what is staged. Not here: 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Protocol
 
 from codeagent_lsp.language_servers.questions import parameters
 from codeagent_lsp.language_servers.values import ServerAnswer, ServerQuestion
 from codeagent_lsp.workspace.changes.staging import Staging
+from codeagent_lsp.workspace.files import uris
 from codeagent_lsp.workspace.files.file_view import FileView
 from codeagent_lsp.workspace.text.position import Encoding
 
@@ -27,8 +28,8 @@ class EditorServers(Protocol):
     def encoding(self) -> Encoding:
         """Return the position encoding of questions to the editor."""
 
-    async def lent(self, path: str, method: str, params: dict[str, object]) -> tuple[ServerAnswer, ...]:
-        """Return the answers about a file; none if the editor lends no server."""
+    async def ask(self, uri: str, method: str, params: Mapping[str, Any]) -> tuple[ServerAnswer, ...]:
+        """Return the answers about a document; none if the editor lends no server."""
 
 
 class RunServers:
@@ -61,7 +62,7 @@ class RunServers:
 
     async def _lent(self, editor: EditorServers, question: ServerQuestion, text: str) -> tuple[ServerAnswer, ...]:
         params = parameters(question, text, editor.encoding)
-        answers = await editor.lent(question.path, question.method, params)
+        answers = await editor.ask(uris.from_path(question.path), question.method, params)
         return tuple(each for each in answers if question.server in ("", each.server))
 
 

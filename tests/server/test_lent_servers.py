@@ -11,12 +11,13 @@ import pytest
 from lsprotocol import types
 
 from codeagent_lsp.errors import EditorError
+from codeagent_lsp.language_servers.values import ServerAnswer
 from codeagent_lsp.protocol import LENT_METHODS, LSP_METHOD
 from codeagent_lsp.server import lent_servers
 from codeagent_lsp.server.client import Client
 from codeagent_lsp.server.clients import ClientPolicy, policy_of
 from codeagent_lsp.server.documents import Documents
-from codeagent_lsp.server.lent_servers import LentAnswer, LentServers
+from codeagent_lsp.server.lent_servers import LentServers
 from codeagent_lsp.server.server import CodeAgentServer
 from codeagent_lsp.workspace.text.document import Change, Document
 from tests.server.rawclient import NO_ANSWER, RawClient, Refusal
@@ -61,8 +62,8 @@ def nested(depth: int) -> Any:
 async def test_answers() -> None:
     wire, servers = connected([entry({"contents": "ä"}), entry([], "gopls", positionEncoding="utf-8")])
     assert await servers.ask(URI, HOVER, PARAMS) == (
-        LentAnswer("pyright", {"contents": "ä"}, "utf-16"),
-        LentAnswer("gopls", [], "utf-8"),
+        ServerAnswer("pyright", {"contents": "ä"}, "utf-16", lent=True),
+        ServerAnswer("gopls", [], "utf-8", lent=True),
     )
     assert wire.requests == [(LSP_METHOD, {"uri": URI, "method": HOVER, "params": PARAMS}, 3.0)]
 
@@ -137,7 +138,7 @@ async def test_answers_of_another_shape_are_none(answer: Any) -> None:
 )  # fmt: skip
 async def test_entries_that_are_none_are_passed_over(bad: Any) -> None:
     _, servers = connected([bad, entry(0)])
-    assert await servers.ask(URI, HOVER, PARAMS) == (LentAnswer("pyright", 0, "utf-16"),)
+    assert await servers.ask(URI, HOVER, PARAMS) == (ServerAnswer("pyright", 0, "utf-16", lent=True),)
 
 
 @pytest.mark.parametrize(

@@ -109,7 +109,8 @@ class ProposalProof:
                 line = f"{line} {text('proof.now_passing', count=len(tests.now_passing))}"
             said.append((tests.digest, line))
         if (seen := self.diagnostics) is not None and (seen.new or seen.fixed or (seen.sources and not seen.unknown)):
-            said.append((seen.digest, text("proof.diagnostics", new=seen.new, fixed=seen.fixed)))
+            key = "proof.diagnostics" if seen.new or seen.fixed else "proof.clean"
+            said.append((seen.digest, text(key, new=seen.new, fixed=seen.fixed)))
         if (minimal := self.minimal) is not None and minimal.unneeded:
             said.append((minimal.digest, text("proof.minimal", count=len(minimal.unneeded))))
         return tuple(line if digest == now else text("proof.outdated", line=line) for digest, line in said)
@@ -132,14 +133,15 @@ def proof_from(data: Mapping[str, Any]) -> ProposalProof:
     return proof
 
 
-def state_digest(changeset: Changeset, base: Callable[[str], str | None]) -> str:
+def state_digest(changeset: Changeset, base: Callable[[str], str | None], name: Callable[[str], str]) -> str:
     """Return a digest of the changes and of the user's present text (`base`, by path) of each changed file: either of
-    them makes another state.
+    them makes another state. `name` returns the path in the workspace, which may lie anywhere.
     """
     parts = []
     for change in sorted(changeset, key=lambda change: change.path):
         own = base(change.moved_from or change.path)
-        parts += [change.path, _digest(change.text), _digest(own), change.moved_from or ""]
+        moved = name(change.moved_from) if change.moved_from else ""
+        parts += [name(change.path), _digest(change.text), _digest(own), moved]
     return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
 
 

@@ -70,7 +70,7 @@ class Proofs:
 
     def state(self, changeset: Changeset) -> str:
         """Return the digest of the state that these changes make with the user's present texts."""
-        return state_digest(changeset, self._own_text)
+        return state_digest(changeset, self._own_text, self._view.roots.relative)
 
     @property
     def tests(self) -> TestsProof | None:

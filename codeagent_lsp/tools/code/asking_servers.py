@@ -67,13 +67,19 @@ async def ask(
 
 
 async def ask_again(
-    context: ToolContext, answer: ServerAnswer, method: str, path: str, more: Mapping[str, Any]
+    context: ToolContext,
+    answer: ServerAnswer,
+    method: str,
+    path: str,
+    more: Mapping[str, Any],
+    place: tuple[int, int] | None = None,
 ) -> ServerAnswer | None:
-    """Return what the server that gave `answer` says about an item of it; None if it says nothing."""
+    """Return what the server that gave `answer` says about an item of it, or a place; None if it says nothing."""
     servers = context.get(CodeServers)
     if servers is None:
         return None
-    found = await servers.ask(ServerQuestion(method, path, more=more, server=answer.server))
+    start, end = place or (None, None)
+    found = await servers.ask(ServerQuestion(method, path, start, end, more, answer.server))
     return next((each for each in found if each.lent == answer.lent), None)
 
 

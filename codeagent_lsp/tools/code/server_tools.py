@@ -14,10 +14,19 @@ from pydantic import Field
 
 from codeagent_lsp.call_forms import CallForms
 from codeagent_lsp.errors import ErrorCode, ToolFailed, ToolRetry
-from codeagent_lsp.language_servers.answers import NamedItem, OfferedAction, Texts, actions, hover_text, items
-from codeagent_lsp.language_servers.server_edits import Splice
+from codeagent_lsp.language_servers.answers import NamedItem, OfferedAction, Texts, actions, hover_text, items, places
+from codeagent_lsp.language_servers.server_edits import Splice, edited
 from codeagent_lsp.language_servers.values import ServerAnswer
-from codeagent_lsp.tools.code.asking_servers import ask, ask_again, first, name_in, no_server, shown_places
+from codeagent_lsp.tools.code.asking_servers import (
+    NamedPlace,
+    ask,
+    ask_again,
+    first,
+    name_in,
+    no_server,
+    shown_places,
+)
+from codeagent_lsp.tools.code.codebase import Codebase
 from codeagent_lsp.tools.code.server_staging import staged
 from codeagent_lsp.tools.context import ToolContext
 from codeagent_lsp.tools.tool import FILE_PATH, Example, Parameters, Tool, ToolOutput
@@ -26,6 +35,7 @@ from codeagent_lsp.workspace.text.position import LineIndex, line_span
 
 SECONDS = 60.0
 MAX_TYPES = 100
+_NAMED = 3
 _NAME = re.compile(r"[^\W\d][\w$?!]*|\$?[^\W\d][\w$]*")
 
 
@@ -70,6 +80,7 @@ class RenameSymbol(Tool[RenameSymbolParameters]):
             raise ToolRetry(f"It is called {new} already.")
         at = (place.offset, place.offset)
         for answer in await ask(context, "textDocument/rename", place.path, at, {"newName": new}):
+            await _require_whole(context, answer, place)
             report = await staged(context, answer, answer.result, lambda text, each: _renames(text, each, place.name))
             return ToolOutput(report)
         raise no_server(arguments.path)
@@ -209,6 +220,24 @@ async def _edit_of(context: ToolContext, answer: ServerAnswer, action: OfferedAc
 def _require_place(arguments: PlaceParameters) -> None:
     if not arguments.symbol and arguments.line is None:
         raise ToolRetry("Give symbol or line.")
+
+
+async def _require_whole(context: ToolContext, answer: ServerAnswer, place: NamedPlace) -> None:
+    """Raise ToolFailed if a rename leaves out a file of the workspace in which the server itself knows uses: some do
+    when they have not noticed everything.
+    """
+    more = {"context": {"includeDeclaration": False}}
+    found = await ask_again(context, answer, "textDocument/references", place.path, more, (place.offset, place.offset))
+    if found is None:
+        return
+    used = {each.path for each in await asyncio.to_thread(places, found, Texts(context.view))}
+    known = used & set(await Codebase(context).files())
+    if missing := known - edited(answer.result):
+        names = ", ".join(sorted(map(context.view.roots.relative, missing))[:_NAMED])
+        raise ToolFailed(
+            f"Not made: {answer.server} would leave out {len(missing)} of {len(known)} files that use {place.name} "
+            f"({names}). Use find_references and edit_file."
+        )
 
 
 def _renames(text: str, splice: Splice, old: str) -> bool:

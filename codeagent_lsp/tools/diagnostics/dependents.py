@@ -14,7 +14,7 @@ from codeagent_lsp.tools.context import ToolContext
 from codeagent_lsp.workspace.changes.changeset import Changeset, FileChange
 
 MAX_NAMES = 10
-MAX_FILES = 8
+MAX_FILES = 20
 SECONDS = 0.5
 _SHORTEST = 3
 

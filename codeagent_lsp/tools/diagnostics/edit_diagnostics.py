@@ -25,8 +25,8 @@ from codeagent_lsp.workspace.text.document import text_digest
 if TYPE_CHECKING:
     from codeagent_lsp.language_servers.session_servers import FoundDiagnostics
 
-MAX_CHANGED = 40
-MAX_BESIDE = 8
+MAX_CHANGED = 200
+MAX_BESIDE = 20
 
 Found = Mapping[str, tuple[Diagnostic, ...] | None]
 """Diagnostics by absolute path; None: not known in time. A file that nothing checks is left out."""

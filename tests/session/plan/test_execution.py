@@ -52,7 +52,7 @@ async def test_every_step_is_a_decision_of_its_own(tmp_path: Path) -> None:
     assert (done.status, done.outcome, done.summary) == ("completed", "full", "All 5 steps are done: the goal")
     assert files(made) == [1, 2, 3, 4, 5]
     asked = [question.question.title for question in made.user.shown]
-    assert asked[1] == "Step 2/5 two: Apply changes to f2.py, +1 −0?"
+    assert asked[1] == "Step 2/5 two: Apply changes to f2.py, +1 −0? No new problems."
     assert len(asked) == 5
     assert states(reloaded(made)) == ["completed"] * 5
     assert_well_formed(made.manager.current().context.conversation)

@@ -48,6 +48,18 @@ class TestRename:
         shop.staging.undo()
         assert not shop.changeset
 
+    async def test_one_that_leaves_out_a_file_is_refused(self, shop: Bench) -> None:
+        uses = [at(shop.path("use.py"), 2, 13, 18), at("/usr/lib/other.py", 1, 0, 5)]
+        with_servers(
+            shop,
+            textDocument_rename=lambda question: edit(shop.path("cart.py"), (1, 8, 13, "amount")),
+            textDocument_references=lambda question: uses,
+        )
+        result = await shop.call("rename_symbol", path="cart.py", symbol="Cart.total", new_name="amount")
+        assert not result.ok
+        assert "fake would leave out 1 of 1 files that use total (use.py)" in result.text
+        assert not shop.changeset
+
     @pytest.mark.parametrize(
         "lie",
         [
