@@ -55,7 +55,7 @@ class LentServers:
             answer = await self._client.server.request(LSP_METHOD, question, seconds)
         except EditorError:
             return ()
-        if documents.get(uri) is not document:  # the text has changed since the request
+        if document is not None and documents.get(uri) is not document:  # the text has changed since the request
             return ()
         return read(answer, method, documents.encoding)
 

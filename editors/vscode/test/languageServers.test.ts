@@ -21,8 +21,16 @@ const convert = {
 
 type Execute = (command: string, ...given: unknown[]) => unknown;
 
-function servers(execute: Execute, version: () => number | undefined = () => 1, milliseconds?: number): LanguageServers {
-  const editor: Editor = { execute: async (command, ...given) => execute(command, ...given), version };
+function servers(execute: Execute, version: () => number = () => 1, milliseconds?: number): LanguageServers {
+  const document = {
+    get version(): number {
+      return version();
+    },
+  };
+  const editor: Editor = {
+    execute: async (command, ...given) => execute(command, ...given),
+    load: async (uri) => (String(uri).startsWith("file:///w/") ? document : assert.fail("no such file")),
+  };
   return new LanguageServers(convert, editor, milliseconds);
 }
 
@@ -71,12 +79,12 @@ test("links are locations, and what was not found is no answer", async () => {
   for (const nothing of [undefined, null, []]) assert.equal(await ask(servers(() => nothing), "textDocument/references"), undefined);
 });
 
-test("a text that changed meanwhile, and one that is opened to be asked about", async () => {
-  let now: number | undefined = 1;
-  const lent = servers(() => (now = (now ?? 0) + 1) && [{ uri: URI }], () => now);
+test("a text that changed meanwhile, and a file that cannot be loaded", async () => {
+  let now = 1;
+  const lent = servers(() => (now += 1) && [{ uri: URI }], () => now);
   assert.equal(await ask(lent, "textDocument/definition"), undefined);
-  now = undefined;
-  assert.notEqual(await ask(lent, "textDocument/definition"), undefined);
+  const question = { uri: "file:///elsewhere.ts", method: "textDocument/definition", params: PLACE };
+  assert.equal(await lent.answer(question as unknown as Question), null);
 });
 
 test("a server that hangs or refuses, and params of another shape", async () => {

@@ -28,7 +28,7 @@ USES = """\
 import { areaOf } from "./shapes";
 
 const s = "😀"; const a = areaOf(2);
-export function twice(): number { return areaOf(a) * 2 }
+export function twice(): number { return areaOf(a)*2 }
 areOf(3);
 """
 FILES = {"shapes.ts": SHAPES, "uses.ts": USES, "tsconfig.json": '{"compilerOptions": {"strict": true}}'}
@@ -125,7 +125,7 @@ def _check_hierarchy(asker: Asker) -> None:
 
 def _check_the_rest(asker: Asker) -> None:
     hover = asker.ask("textDocument/hover", "uses.ts", (2, 27))
-    assert "function areaOf(side: number): number" in hover["contents"]["value"]
+    assert "areaOf(side: number): number" in hover["contents"]["value"]
     symbols = asker.ask("textDocument/documentSymbol", "shapes.ts")
     assert [one["name"] for one in symbols] == ["Shape", "areaOf"]
     assert [one["name"] for one in symbols[0]["children"]] == ["area"]

@@ -75,7 +75,7 @@ export function makeClient(
   client.onRequest(DIAGNOSTICS_METHOD, (params: { uri: string }) => diagnosticsOf(client, params.uri));
   const lent = new LanguageServers(client, {
     execute: vscode.commands.executeCommand,
-    version: (uri) => vscode.workspace.textDocuments.find((open) => open.uri.toString() === uri.toString())?.version,
+    load: vscode.workspace.openTextDocument,
   });
   client.onRequest(LSP_METHOD, (question: Question) => lent.answer(question));
   client.onRequest(ShowMessageRequest.type, async (params) => {

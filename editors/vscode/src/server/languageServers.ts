@@ -10,6 +10,7 @@ import { asEdit, asHover, asLocations, asSignatureHelp, asSymbols } from "./lspR
 const MILLISECONDS = 2500; // the server waits a little longer
 const RESOLVED = 20; // code actions; those after them have no edit yet and are left out
 const KEPT = 300; // items of hierarchies that can be asked about again
+const EVERYWHERE = "workspace/symbol";
 const OWN_KIND = /(^|\.)codeagent$/;
 
 export type Converters = Pick<LanguageClient, "code2ProtocolConverter" | "protocol2CodeConverter">;
@@ -17,8 +18,8 @@ export type Converters = Pick<LanguageClient, "code2ProtocolConverter" | "protoc
 /** What is asked of the editor. */
 export interface Editor {
   execute(command: string, ...given: unknown[]): PromiseLike<unknown>;
-  /** The version of an open document. */
-  version(uri: vscode.Uri): number | undefined;
+  /** The document, loaded if it was not, and never shown. */
+  load(uri: vscode.Uri): PromiseLike<{ readonly version: number }>;
 }
 
 export interface Question {
@@ -65,11 +66,10 @@ export class LanguageServers {
     if (ask === undefined) return null;
     try {
       const uri = this.convert.protocol2CodeConverter.asUri(question.uri);
-      const before = this.editor.version(uri);
+      const document = question.method === EVERYWHERE ? undefined : await this.editor.load(uri);
+      const before = document?.version;
       const result = await within(this.milliseconds, ask(uri, question.params));
-      const after = this.editor.version(uri);
-      const changed = before !== undefined && before !== after; // it may be opened in the background to be asked about
-      return changed || isNothing(result) ? null : [{ server: "vscode", result }];
+      return document?.version !== before || isNothing(result) ? null : [{ server: "vscode", result }];
     } catch {
       return null; // a server that refuses, or params of another shape
     }
@@ -95,7 +95,7 @@ export class LanguageServers {
       "textDocument/hover": async (uri, { position }) =>
         asHover(await run("executeHoverProvider", uri, into.asPosition(position)), out),
       "textDocument/documentSymbol": async (uri) => asSymbols(await run("executeDocumentSymbolProvider", uri), out),
-      "workspace/symbol": async (_uri, { query }) =>
+      [EVERYWHERE]: async (_uri, { query }) =>
         asSymbols(await run("executeWorkspaceSymbolProvider", String(query)), out),
       "textDocument/prepareRename": async (uri, { position }) => {
         const found = await run<{ range: vscode.Range; placeholder: string }>("prepareRename", uri, into.asPosition(position));
