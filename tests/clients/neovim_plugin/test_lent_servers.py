@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.clients import lending_server
-from tests.clients.neovim.support import MARKS
+from tests.clients.neovim.support import MARKS, call
 from tests.clients.neovim_plugin.support import Played, play
 from tests.language_servers import fake_server
 from tests.language_servers.support import program
@@ -69,6 +69,27 @@ def test_each_server_answers_in_its_own_counting(tmp_path: Path) -> None:
     assert [each["range"]["start"]["character"] for each in bytes_] == [4, 15]
     assert [each["range"]["start"]["character"] for each in units] == [4, 13]
     assert {each[1]["contents"]["value"] for each in played.found["hover"]} == {"hover of total"}
+
+
+def test_a_run_renames_by_the_server_of_the_editor(tmp_path: Path) -> None:
+    played = play(
+        tmp_path,
+        """
+        local buffer = rig.open("a.py")
+        vim.api.nvim_buf_set_lines(buffer, 0, 0, true, { "# 😀 total, not saved" })
+        local id = vim.lsp.start({ name = "words", cmd = { "%s", "%s", "utf-8" }, root_dir = rig.workspace })
+        rig.wait("words", 20000, function() return vim.lsp.get_client_by_id(id).initialized end)
+        vim.cmd("CodeAgent run rename it")
+        local run = rig.ended("completed")
+        return { text = rig.text(buffer), outcome = run.outcome }
+        """
+        % (sys.executable, fake_server.__file__),
+        files={"a.py": TEXT, "b.py": "total\n"},
+        script=[call("rename_symbol", path="a.py", symbol="total", new_name="sum"), {"text": "Renamed."}],
+    )
+    assert played.found["text"] == f"# 😀 total, not saved\n{TEXT}".replace("total", "sum"), "also in prose"
+    assert played.found["outcome"] == "full"
+    assert played.disk("a.py") == TEXT
 
 
 def test_servers_that_hang_crash_and_lie_do_no_harm(tmp_path: Path) -> None:
