@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.clients import lending_server
+from tests.clients import lending_server, word_server
 from tests.clients.neovim.support import MARKS, call
 from tests.clients.neovim_plugin.support import Played, play
-from tests.language_servers import fake_server
-from tests.language_servers.support import program
 
 pytestmark = MARKS
 
@@ -43,11 +43,20 @@ local function odd(...) return vim.list_extend(vim.list_slice(fake), { ... }) en
 """
 
 
+def program(name: str) -> str:
+    """The path of a language server; the test is skipped visibly where it is not installed."""
+    path = os.pathsep.join(filter(None, (os.environ.get("CODEAGENT_LANGUAGE_SERVERS"), os.environ.get("PATH"))))
+    found = shutil.which(name, path=path)
+    if found is None:
+        pytest.skip(f"{name} is not installed; `sh scripts/get-language-servers.sh` installs it")
+    return found
+
+
 def lent(folder: Path, scenario: str, text: str = TEXT) -> Played:
     """Play a scenario in which `ask`, `start`, `at` and `odd` are there."""
     asked = folder / "asked"
     asked.mkdir()
-    begin = ASK % (asked, sys.executable, fake_server.__file__)
+    begin = ASK % (asked, sys.executable, word_server.__file__)
     options = {"cmd": [sys.executable, lending_server.__file__, str(asked)]}
     return play(folder, begin + scenario, files={"a.py": text, "b.py": "total\n"}, script=[], options=options)
 
@@ -77,13 +86,12 @@ def test_a_run_renames_by_the_server_of_the_editor(tmp_path: Path) -> None:
         """
         local buffer = rig.open("a.py")
         vim.api.nvim_buf_set_lines(buffer, 0, 0, true, { "# 😀 total, not saved" })
-        local id = vim.lsp.start({ name = "words", cmd = { "%s", "%s", "utf-8" }, root_dir = rig.workspace })
+        local id = vim.lsp.start({ name = "words", cmd = { "PYTHON", "WORDS", "utf-8" }, root_dir = rig.workspace })
         rig.wait("words", 20000, function() return vim.lsp.get_client_by_id(id).initialized end)
         vim.cmd("CodeAgent run rename it")
         local run = rig.ended("completed")
         return { text = rig.text(buffer), outcome = run.outcome }
-        """
-        % (sys.executable, fake_server.__file__),
+        """.replace("WORDS", word_server.__file__).replace("PYTHON", sys.executable),
         files={"a.py": TEXT, "b.py": "total\n"},
         script=[call("rename_symbol", path="a.py", symbol="total", new_name="sum"), {"text": "Renamed."}],
     )
