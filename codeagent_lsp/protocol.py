@@ -143,6 +143,18 @@ COMMANDS: tuple[Command, ...] = (
         "Takes back what a run changed and keeps what the user typed since.",
         (_may("runId"), _may("stepId")),
     ),
+    Command(
+        "codeagent.prove",
+        "Runs the tests with and without the changes of a run, and proposes these again with the results.",
+        (_needs("runId"),),
+        starts_run=True,
+    ),
+    Command(
+        "codeagent.minimize",
+        "Finds the smallest part of a run's changes with which the same tests pass, and marks the others.",
+        (_needs("runId"),),
+        starts_run=True,
+    ),
     Command("codeagent.plan.show", "Shows the plan of a run.", (_needs("runId"), _may("stepId"))),
     Command(
         "codeagent.plan.retryStep",

@@ -387,6 +387,28 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
     "proof.clean": ("No new problems.", "没有新增问题。"),
     "proof.diagnostics": ("Problems: {fixed} fixed, {new} new.", "问题：已修复 {fixed} 个，新增 {new} 个。"),
     "proof.minimal": ("{count} parts are not needed for the tests.", "其中 {count} 处更改对测试并非必需。"),
+    "prove.impossible": ("Tests cannot run here: {reason}", "此处无法运行测试：{reason}"),
+    "prove.direct": (
+        "Commands run in your real folder here (shell.isolation: direct), where the changes are not. Apply them first.",
+        "此处的命令在真实文件夹中运行（shell.isolation: direct），其中没有这些更改。请先应用更改。",
+    ),
+    "minimize.nothing": (
+        "No test passes with these changes, so there is nothing to keep.",
+        "应用这些更改后没有测试通过，因此无从判断哪些更改必要。",
+    ),
+    "minimize.trying": (
+        "Test run {number}: with {count} of {whole} parts",
+        "第 {number} 次测试：保留 {whole} 处更改中的 {count} 处",
+    ),
+    "minimize.done": (
+        "{needed} of {count} parts are needed for the tests that pass, found in {runs} test runs. Nothing was dropped.",
+        "通过的测试需要 {count} 处更改中的 {needed} 处，共运行测试 {runs} 次。没有丢弃任何更改。",
+    ),
+    "minimize.unfinished": (
+        "At most {needed} of {count} parts are needed for the tests that pass; not all could be tried in {runs} test "
+        "runs. Nothing was dropped.",
+        "通过的测试最多需要 {count} 处更改中的 {needed} 处；运行测试 {runs} 次后仍未全部试完。没有丢弃任何更改。",
+    ),
     "proof.outdated": ("Outdated, the text has changed since: {line}", "已过时，此后文本有改动：{line}"),
     "changes.run_later": ("These files can run code later: {names}", "这些文件以后可能执行代码：{names}"),
     "changes.protected": (
@@ -604,6 +626,8 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
     "title.document": ("Document", "添加文档"),
     "title.test": ("Add tests", "添加测试"),
     "title.runfile": ("Run", "运行"),
+    "title.prove": ("Try the changes", "试验更改"),
+    "title.minimize": ("Find the changes that matter", "找出必要的更改"),
     # --- the terminal
     "terminal.folder": ("{folder} is not a folder.", "{folder} 不是文件夹。"),
     "terminal.no_task": ("The task is empty. Say what should be done.", "任务为空。请说明要做什么。"),

@@ -31,6 +31,8 @@ from codeagent_lsp.events.plans import (
 
 Mode = Literal["direct", "plan"]
 RunStatus = Literal["completed", "failed", "cancelled", "stopped", "rejected"]
+WITHOUT_TOOLS = ("runFile", "prove", "minimize")
+"""The kinds of runs that call no tool, and need no server of tools."""
 Outcome = Literal["full", "partial", "none", "unknown"]
 
 __all__ = [

@@ -31,7 +31,7 @@ async def run_own_file(parts: RunParts, target: Target, args: tuple[str, ...]) -
     if shell is None:
         return "failed", parts.toolbox.no_shell
     isolation = shell.isolation
-    if not isolation.complete and not await _confirmed(parts, shlex.join(words), isolation.level):
+    if not isolation.complete and not await confirmed(parts, shlex.join(words), isolation.level):
         return "completed", output.text("file_run.declined")
     folder = view.roots.root_of(target.file.path) or view.roots.folders[0]
     name = view.roots.relative(target.file.path)
@@ -51,7 +51,8 @@ async def install_own_skill(parts: RunParts, request: RunRequest) -> Ended:
     return "completed", parts.output.text("skills.declined") if installed is None else installed
 
 
-async def _confirmed(parts: RunParts, command: str, level: str) -> bool:
+async def confirmed(parts: RunParts, command: str, level: str) -> bool:
+    """Ask whether a command may run although it is not isolated, and how little is (`level`)."""
     output = parts.output
     deny, once = output.text("choice.deny"), output.text("choice.once")
     title = output.text("file_run.ask", command=shown_exactly(command, escaped), level=level)

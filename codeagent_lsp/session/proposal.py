@@ -182,9 +182,10 @@ class Proposal:
             )
         )
 
-    def tested(self, tally: Tally) -> None:
-        """Record the results of tests on what is staged now."""
-        self.proofs.tested(tally, self.changeset)
+    def tested(self) -> Callable[[Tally], None]:
+        """Return what records the results of tests on what is staged now."""
+        changeset, digest = self.changeset, self.proofs.state(self.changeset)
+        return lambda tally: self.proofs.tested(tally, changeset, digest)
 
     def _note_applied(self, applied: Applied, *, undo: bool, steps: tuple[str, ...] = ()) -> None:
         if applied.done and not undo:

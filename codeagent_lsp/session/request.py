@@ -3,16 +3,34 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from codeagent_lsp.workspace.files.file_view import FileText
 
-RunKind = Literal["run", "ask", "edit", "explain", "fix", "refactor", "document", "test", "runFile", "skills.install"]
+if TYPE_CHECKING:
+    from codeagent_lsp.session.proposal import Proposal
+
+RunKind = Literal[
+    "run",
+    "ask",
+    "edit",
+    "explain",
+    "fix",
+    "refactor",
+    "document",
+    "test",
+    "runFile",
+    "skills.install",
+    "prove",
+    "minimize",
+]
 
 Planning = Literal["auto", "always", "never"]
 
 REWRITES: tuple[RunKind, ...] = ("edit", "fix", "refactor", "document")
 ANSWERS: tuple[RunKind, ...] = ("ask", "explain")
+TRIALS: tuple[RunKind, ...] = ("prove", "minimize")
+"""Kinds that try the changes of another run."""
 
 INSTRUCTIONS: dict[RunKind, str] = {
     "explain": "Explain this code: what it does, how, and what to watch out for.",
@@ -35,7 +53,8 @@ class Target:
 @dataclass(frozen=True, slots=True)
 class RunRequest:
     """One request of the user. `title` is a short line for progress; `diagnostics` are messages with line numbers;
-    `args` are for the program of a file run, or for the skill to install; `planning` None follows the settings.
+    `args` are for the program of a file run, or for the skill to install; `planning` None follows the settings; `about`
+    has the changes of the run that is tried.
     """
 
     kind: RunKind
@@ -45,6 +64,7 @@ class RunRequest:
     diagnostics: tuple[str, ...] = ()
     args: tuple[str, ...] = ()
     planning: Planning | None = None
+    about: Proposal | None = None
 
     @property
     def instruction(self) -> str:

@@ -24,6 +24,7 @@ from codeagent_lsp.session.plan.plan_state import PlanState
 from codeagent_lsp.session.plan.run_planner import RunPlanner
 from codeagent_lsp.session.plan.steering import Steering
 from codeagent_lsp.session.proposal import Proposal
+from codeagent_lsp.session.proving.prove_run import minimize, prove
 from codeagent_lsp.session.request import REWRITES, Planning, RunKind, RunRequest, Target
 from codeagent_lsp.session.run_models import RunModels
 from codeagent_lsp.session.run_output import PLANNING_CALL, RunOutput
@@ -127,6 +128,8 @@ class Run:
             return await run_own_file(self._parts, request.target, request.args)
         if request.kind == "skills.install":
             return await install_own_skill(self._parts, request)
+        if request.about is not None:
+            return await (prove if request.kind == "prove" else minimize)(self._parts, request.about)
         model = await self._parts.models.main()
         if request.kind in REWRITES and request.target is not None:
             return await self._rewrite(model, request, request.target)

@@ -63,7 +63,7 @@ class Toolbox:
             shell = await self._services.shells.shadows.shell(
                 self._session.session_id, proposal.view, proposal.staging, self._approve
             )
-            self.shell = self._audited(shell)
+            self.shell = self.audited(shell)
         except (ToolFailed, SettingError) as problem:
             self.no_shell = str(problem)
 
@@ -113,7 +113,8 @@ class Toolbox:
         masking, decided = self._behind.masking, partial(self._behind.recording.decision, self._run_id)
         return Redaction(masking.hide, masking.reveal, decided)
 
-    def _audited(self, shell: Shell) -> Shell:
+    def audited(self, shell: Shell) -> Shell:
+        """Return the shell, whose commands are recorded in the audit log."""
         if self._behind is None:
             return shell
         return AuditedShell(shell, partial(self._behind.recording.command, self._run_id))
@@ -125,7 +126,7 @@ class Toolbox:
         if self._services.shells.screens is None:
             return None
         proposal = self._proposal
-        desk = Desk(proposal.view, proposal.staging, self._approve, self._audited)
+        desk = Desk(proposal.view, proposal.staging, self._approve, self.audited)
         return self._services.shells.screens.of(self._session.session_id, desk)
 
     async def _approve(self, paths: tuple[str, ...]) -> bool:

@@ -50,10 +50,10 @@ class SmallComplete(Complete, Protocol):
 
 
 class OnTested(Protocol):
-    """Port: receives the counts of every test run on the staged changes."""
+    """Port: receives the results of every test run on the staged changes, with the state of the texts before it."""
 
-    def __call__(self, tally: Tally) -> None:
-        """Receive the counts of one test run."""
+    def __call__(self) -> Callable[[Tally], None]:
+        """Note the state of the texts before a test run; return what receives its results."""
 
 
 @dataclass(frozen=True, slots=True)

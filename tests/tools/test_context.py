@@ -32,9 +32,9 @@ def test_a_port_gives_its_part_and_a_missing_one_says_so(tmp_path: Path) -> None
 
 def test_a_function_can_be_behind_a_port(tmp_path: Path) -> None:
     told: list[Tally] = []
-    tested = context(tmp_path).having((OnTested, told.append)).get(OnTested)
+    tested = context(tmp_path).having((OnTested, lambda: told.append)).get(OnTested)
     assert tested is not None
-    tested(Tally(1, 0))
+    tested()(Tally(1, 0))
     assert told == [Tally(1, 0)]
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 from lsprotocol import types
@@ -28,7 +29,7 @@ from codeagent_lsp.server.commands.plan_commands import PlanCommands
 from codeagent_lsp.server.commands.question_commands import question_commands
 from codeagent_lsp.server.commands.session_commands import SessionCommands
 from codeagent_lsp.server.commands.tool_commands import ToolCommands
-from codeagent_lsp.session.request import REWRITES, RunKind
+from codeagent_lsp.session.request import REWRITES, TRIALS, RunKind
 
 if TYPE_CHECKING:
     from codeagent_lsp.server.backend import Backend
@@ -68,11 +69,15 @@ class Commands:
         backend = self._backend
         if (refused := backend.front.settings_link.refusal) is not None:
             raise refused
-        if kind not in (*REWRITES, "runFile", "skills.install"):
+        if kind not in (*REWRITES, *TRIALS, "runFile", "skills.install"):
             backend.index.wanted()  # a run with tools will use it
         await backend.ready()  # the redactor must be loaded before anything of a run is stored
         request = run_request(kind, given, backend.documents, backend.views.plain(), backend.front.language())
-        run_id = backend.manager.start(request, given.get("sessionId"))
+        session_id = given.get("sessionId")
+        if kind in TRIALS:
+            tried = backend.manager.runs.get(given["runId"])
+            request, session_id = replace(request, about=tried.proposal), tried.session.session_id
+        run_id = backend.manager.start(request, session_id)
         return {"runId": run_id, "sessionId": backend.manager.runs.get(run_id).session.session_id}
 
     def _later(self, work: Awaitable[Any]) -> None:

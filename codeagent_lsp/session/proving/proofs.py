@@ -33,14 +33,16 @@ class Proofs:
         self._view = view
         self._failed_before: frozenset[str] = frozenset()
 
-    def tested(self, tally: Tally, changeset: Changeset) -> None:
-        """Record a test run on these changes; one without changes tells what failed before."""
+    def tested(self, tally: Tally, changeset: Changeset, digest: str) -> None:
+        """Record a test run on these changes, in the state with this digest; one without changes tells what failed
+        before.
+        """
         if not changeset:
             self._failed_before = tally.failing
             return
         now_passing = sorted(self._failed_before & tally.passing)
         made = TestsProof(
-            self.state(changeset),
+            digest,
             tally.passed,
             tally.failed,
             tally.whole,

@@ -212,7 +212,7 @@ class SolvingWorkshop(_RunWorkshop):
             before = await self.check()
         finally:
             self.restore(staged)
-        self._parts.proposal.tested(Tally(after.passed, len(after.failed)))  # the user sees the counts of this state
+        self._parts.proposal.tested()(Tally(after.passed, len(after.failed)))  # the user sees the counts of this state
         return None if satisfied(after, before) else after
 
     def _changed(self) -> tuple[str, ...]:

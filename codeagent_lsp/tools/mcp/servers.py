@@ -73,7 +73,7 @@ class McpServers:
 
     def observe(self, event: events.Event) -> None:
         """Start the servers when a run that may use tools begins."""
-        if isinstance(event, events.RunStarted) and event.kind != "runFile":
+        if isinstance(event, events.RunStarted) and event.kind not in events.WITHOUT_TOOLS:
             self.begin()
             self._tasks.start(self._look())
 

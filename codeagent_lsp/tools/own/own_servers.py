@@ -80,7 +80,7 @@ class OwnTools:
 
     def observe(self, event: events.Event) -> None:
         """Look for tools when a run that may use them begins."""
-        if isinstance(event, events.RunStarted) and event.kind != "runFile":
+        if isinstance(event, events.RunStarted) and event.kind not in events.WITHOUT_TOOLS:
             self._tasks.start(self.look())
 
     async def look(self) -> None:

@@ -100,7 +100,7 @@ class GenerateTests(Tool[GenerateTestsParameters]):
             trial = await _repaired(trial, wanted, context, complete)
             rounds = 2
         if (tested := context.get(OnTested)) is not None:
-            tested(trial.tally())
+            tested()(trial.tally())
         again = ", after one correction" if rounds == 2 else ""
         text = f"Staged {name}; its tests pass{again}.\n{trial.output.text}"
         return ToolOutput(text, {"path": name, "rounds": rounds, "reports": list(trial.reports)})

@@ -63,10 +63,11 @@ class RunTests(Tool[RunTestsParameters]):
         if node and any(project.framework != "pytest" for project in found):
             raise ToolRetry("`::` names a test of pytest only. Give the file as path and the name as pattern.")
         state = state_of(context, shell.isolation)  # before the run may stage something itself
+        tested = noting() if (noting := context.get(OnTested)) is not None else None
         reports = [await _tested(project, selection, context, shell) for project in found]
         scope = _scope(path, arguments, context)
         heads = [headline(report, scope, state) for report in reports]
-        if (tested := context.get(OnTested)) is not None:
+        if tested is not None:
             tested(tally(reports))
         told = zip(found, reports, heads, strict=True)
         texts = [_told(head, report, project, context, len(found)) for project, report, head in told]

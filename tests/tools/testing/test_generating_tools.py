@@ -42,7 +42,7 @@ class Generating(TestBench):
         super().__init__(root, GenerateTests())
         self.writer = Writer(list(answers))
         self.tested: list[Tally] = []
-        self.bench.context = self.bench.context.having((Complete, self.writer), (OnTested, self.tested.append))
+        self.bench.context = self.bench.context.having((Complete, self.writer), (OnTested, lambda: self.tested.append))
         self.put("calc.py", CODE)
 
     @property

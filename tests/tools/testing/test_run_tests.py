@@ -225,7 +225,7 @@ async def test_the_numbers_are_passed_on_and_the_output_streams(tmp_path: Path) 
     bench = TestBench(tmp_path / "work", RunTests())
     bench.put("test_a.py", ONE.format(1))
     told: list[Tally] = []
-    bench.bench.context = bench.bench.context.having((OnTested, told.append))
+    bench.bench.context = bench.bench.context.having((OnTested, lambda: told.append))
     await bench.call()
     assert told == [Tally(1, 0)]
     assert "Ran 1 test" in "".join(bench.printed)

@@ -1,0 +1,144 @@
+"""The smallest part of a change that still works, found by trying parts of it: bisection by likelihood.
+
+The parts are put in order, the likeliest to matter first; the smallest beginning of that order that works is found by
+halving the likelihood, its last part matters, and the same is done with the parts before it. What fails tells which
+parts are missing, by the words that both share. Pure. Not here: what a part is, and how it is tried
+(`prove_run.py`).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from math import prod
+
+MAX_TRIES = 30
+USUAL = 3.0  # so many parts matter, as long as nothing is known
+SURE = 0.9  # a part that alone shares a word with what fails
+_LIKELY = 0.75
+_LEAST = 0.005
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part of a change: the words that it adds or removes, and how likely (0 to 1) it is to matter at all."""
+
+    words: frozenset[str]
+    chance: float
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """How a try went: whether everything works that must, and the words of what does not."""
+
+    works: bool
+    words: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Minimal:
+    """The numbers of the parts that matter, after so many tries; `whole` is False if they did not suffice to look at
+    every part, and then those stay in `needed`.
+    """
+
+    needed: frozenset[int]
+    tries: int
+    whole: bool = True
+
+
+Try = Callable[[frozenset[int]], Awaitable[Tried]]
+"""Tries the parts with these numbers alone."""
+
+
+async def minimal(parts: Sequence[Part], attempt: Try, nothing: Tried, most: int = MAX_TRIES) -> Minimal:
+    """Return the parts that matter. All of them together work, and `nothing` is how it goes without any.
+
+    With each part that is found necessary, the result works; if parts do not need each other's absence, none of them
+    can be left out.
+    """
+    search = _Search(parts, attempt, most)
+    if not nothing.works:
+        search.learn(nothing, frozenset())
+        await search.run()
+        return Minimal(frozenset(search.needed | set(search.left)), search.tries, not search.left)
+    return Minimal(frozenset(), 0)
+
+
+class _Search:
+    def __init__(self, parts: Sequence[Part], attempt: Try, most: int) -> None:
+        self.needed: set[int] = set()
+        self.left = list(range(len(parts)))  # `needed` and these together work
+        self.tries = 0
+        self._parts = parts
+        self._chances = _scaled([part.chance for part in parts])
+        self._shared = Counter(word for part in parts for word in part.words)
+        self._failed: list[frozenset[int]] = []
+        self._attempt = attempt
+        self._most = most
+
+    async def run(self) -> None:
+        """Find what is needed; `left` is empty then, unless the tries are used up."""
+        while self.left:
+            self._sort(0)
+            fails = self._known_to_fail()
+            while len(self.left) - fails > 1:
+                if self.tries >= self._most:
+                    return
+                count = self._next(fails)
+                present = self._first(count)
+                self.tries += 1
+                found = await self._attempt(present)
+                if found.works:
+                    del self.left[count:]
+                else:
+                    self.learn(found, present)
+                    fails = count
+                    self._sort(fails)
+            if self.left:
+                self.needed.add(self.left.pop())
+
+    def learn(self, failed: Tried, present: frozenset[int]) -> None:
+        """Take the parts that were not there, and share a word with what failed, for likelier."""
+        self._failed.append(present)
+        absent = [number for number in range(len(self._parts)) if number not in present]
+        said = (self._parts[number].words & failed.words for number in absent)
+        told = _scaled([max((SURE / self._shared[word] for word in words), default=0.0) for words in said])
+        for number, chance in zip(absent, told, strict=True):
+            self._chances[number] = max(self._chances[number], chance)
+
+    def _first(self, count: int) -> frozenset[int]:
+        return frozenset(self.left[:count]) | self.needed
+
+    def _known_to_fail(self) -> int:
+        """Return how many of `left` are known not to suffice; -1 if not even that is known of none of them."""
+        counts = (count for count in range(len(self.left) - 1, -1, -1) if self._fails(self._first(count)))
+        return next(counts, -1)
+
+    def _fails(self, present: frozenset[int]) -> bool:
+        return any(present <= failed for failed in self._failed)
+
+    def _sort(self, start: int) -> None:
+        self.left[start:] = sorted(self.left[start:], key=lambda number: (-self._chances[number], number))
+
+    def _next(self, fails: int) -> int:
+        """Return how many of `left` to try: all that are likely to matter, else about half of the likelihood."""
+        likely = sum(self._chances[number] >= _LIKELY for number in self.left)
+        return likely if fails < likely < len(self.left) else self._half(fails)
+
+    def _half(self, fails: int) -> int:
+        """Return a number of parts of which it is about as likely as not that they suffice."""
+        chances = [self._chances[number] for number in self.left]
+        counts = range(fails + 1, len(chances) + 1)
+        last = [(chances[count - 1] if count else 1.0) * prod(1 - each for each in chances[count:]) for count in counts]
+        whole, so_far, best = sum(last), 0.0, (2.0, 0)
+        for count, each in zip(counts[:-1], last, strict=False):
+            so_far += each
+            best = min(best, (abs(so_far / whole - 0.5), count))
+        return best[1]
+
+
+def _scaled(chances: Sequence[float]) -> list[float]:
+    """Return likelihoods in the same proportions, of which not more than `USUAL` are to be expected."""
+    factor = min(1.0, USUAL / (sum(chances) or 1.0))
+    return [max(chance * factor, _LEAST) for chance in chances]
