@@ -383,10 +383,10 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
         "Tests: not all results are known; {passed} passed.",
         "测试：结果不完整；{passed} 个通过。",
     ),
-    "proof.now_passing": ("{count} that failed before pass now.", "其中 {count} 个之前失败的现已通过。"),
+    "proof.now_passing": ("Failed before and pass now: {count}.", "其中 {count} 个之前失败的现已通过。"),
     "proof.clean": ("No new problems.", "没有新增问题。"),
     "proof.diagnostics": ("Problems: {fixed} fixed, {new} new.", "问题：已修复 {fixed} 个，新增 {new} 个。"),
-    "proof.minimal": ("{count} parts are not needed for the tests.", "其中 {count} 处更改对测试并非必需。"),
+    "proof.minimal": ("Changes that the tests do not need: {count}.", "其中 {count} 处更改对测试并非必需。"),
     "prove.impossible": ("Tests cannot run here: {reason}", "此处无法运行测试：{reason}"),
     "prove.direct": (
         "Commands run in your real folder here (shell.isolation: direct), where the changes are not. Apply them first.",

@@ -312,7 +312,7 @@ class FileChanged(Event, name="file_change"):
 @dataclass(frozen=True, kw_only=True)
 class ChangesProposed(Event, name="changes_proposed"):
     """A changeset is ready for the user's decision. `proof` is what was tried on it: `tests`, `diagnostics`, `minimal`,
-    each with the `digest` of the state it ran on, and whether it is `outdated`.
+    each with the `digest` of the state it ran on, and whether it is `outdated`; `words` are sentences for the user.
     """
 
     summary: str = ""

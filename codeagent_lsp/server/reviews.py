@@ -6,7 +6,7 @@ Not here: how changes reach the buffers (`editor.py`), what is asked at the end 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from codeagent_lsp.server.announcer import Announcer
 from codeagent_lsp.server.virtual_documents import VirtualDocuments
@@ -32,11 +32,31 @@ class Reviews:
         proposal = self._manager().runs.get(run_id).proposal
         return proposal.changeset.diff(proposal.view.roots.relative)
 
+    def data(self, run_id: str) -> dict[str, Any]:
+        """Return the answer of `codeagent.review`: the diff, sentences on what was tried on the changes, and the hunks
+        that the tests do not need.
+        """
+        proposal = self._manager().runs.get(run_id).proposal
+        unneeded = proposal.proofs.unneeded(proposal.changeset)
+        return {
+            "runId": run_id,
+            "diff": self.diff(run_id),
+            "proof": list(proposal.proved()),
+            "unneeded": list(unneeded),
+        }
+
     async def show(self, run_id: str) -> None:
-        """Open the diff of a run."""
+        """Open the diff of a run, with what was tried on it before it."""
         name = review_name(run_id)
-        self._documents.put(name, self.diff(run_id))
+        self._documents.put(name, "\n".join((*self._head(run_id), self.diff(run_id))))
         await self._documents.show(name)
+
+    def _head(self, run_id: str) -> tuple[str, ...]:
+        """Return the lines before a diff, which tools that read diffs skip."""
+        proposal = self._manager().runs.get(run_id).proposal
+        unneeded = ", ".join(proposal.proofs.unneeded(proposal.changeset))
+        lines = (*proposal.proved(), *filter(None, (unneeded,)))
+        return (*(f"# {line}" for line in lines), "") if lines else ()
 
     async def apply(self, run: Run, files: frozenset[str] | None, hunks: Mapping[str, frozenset[int]] | None) -> None:
         """Apply the chosen files and hunks of a run, and show the outcome."""

@@ -27,11 +27,11 @@ class ChangeCommands:
             "codeagent.undo": self._undo,
         }
 
-    def _review(self, given: Arguments) -> dict[str, str]:
+    def _review(self, given: Arguments) -> dict[str, Any]:
         reviews = self._backend.reviews
-        diff = reviews.diff(given["runId"])
+        found = reviews.data(given["runId"])
         self._later(reviews.show(given["runId"]))
-        return {"runId": given["runId"], "diff": diff}
+        return found
 
     def _apply(self, given: Arguments) -> dict[str, str]:
         run, view = self._backend.manager.runs.get(given["runId"]), self._backend.views.plain()

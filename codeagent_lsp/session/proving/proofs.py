@@ -66,6 +66,16 @@ class Proofs:
         """Return the proof of these changes as an event carries it; None if nothing was tried."""
         return self._record.proof.data(self.state(changeset))
 
+    def unneeded(self, changeset: Changeset) -> tuple[str, ...]:
+        """Return the parts of these changes that their tests do not need, as `path#number` (from 1), or the path of a
+        whole file; none once the text has changed.
+        """
+        minimal = self._record.proof.minimal
+        if minimal is None or minimal.digest != self.state(changeset):
+            return ()
+        name = self._view.roots.relative
+        return tuple(name(path) if hunk < 0 else f"{name(path)}#{hunk + 1}" for path, hunk in minimal.unneeded)
+
     def words(self, changeset: Changeset, text: Words) -> tuple[str, ...]:
         """Return sentences on the proof of these changes."""
         return self._record.proof.words(self.state(changeset), text)

@@ -96,7 +96,7 @@ function runCommands({ agent }: Parts): Record<string, Handler> {
 }
 
 function decisionCommands({ agent, store, prompts, review }: Parts): Record<string, Handler> {
-  const changes = async (name: "apply" | "discard", given: unknown): Promise<void> => {
+  const changes = async (name: "apply" | "discard" | "prove" | "minimize", given: unknown): Promise<void> => {
     const argument = asObject(given);
     const runId = argument["runId"] ?? withChanges(store.state)?.runId;
     if (typeof runId !== "string") return void vscode.window.showInformationMessage(vscode.l10n.t("No changes wait for a decision."));
@@ -117,6 +117,8 @@ function decisionCommands({ agent, store, prompts, review }: Parts): Record<stri
     "codeagent.review.openFile": (given) => review.openFile(given as Place),
     "codeagent.apply": (given) => changes("apply", given),
     "codeagent.discard": (given) => changes("discard", given),
+    "codeagent.prove": (given) => changes("prove", given),
+    "codeagent.minimize": (given) => changes("minimize", given),
     "codeagent.review.acceptFile": (given) => review.decide("apply", "file", asReviewPlace(given)),
     "codeagent.review.discardFile": (given) => review.decide("discard", "file", asReviewPlace(given)),
     "codeagent.review.acceptHunk": (given) => review.decide("apply", "hunk", asReviewPlace(given)),

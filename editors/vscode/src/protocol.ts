@@ -54,6 +54,8 @@ export const COMMANDS: readonly CommandInfo[] = [
   { name: "codeagent.apply", startsRun: false, required: ["runId"] },
   { name: "codeagent.discard", startsRun: false, required: ["runId"] },
   { name: "codeagent.undo", startsRun: false, required: [] },
+  { name: "codeagent.prove", startsRun: true, required: ["runId"] },
+  { name: "codeagent.minimize", startsRun: true, required: ["runId"] },
   { name: "codeagent.plan.show", startsRun: false, required: ["runId"] },
   { name: "codeagent.plan.retryStep", startsRun: false, required: ["runId", "stepId"] },
   { name: "codeagent.plan.skipStep", startsRun: false, required: ["runId", "stepId"] },
@@ -464,7 +466,7 @@ export interface FileChanged extends EventBase {
   readonly change?: Readonly<Record<string, unknown>>;
 }
 
-/** A changeset is ready for the user's decision. `proof` is what was tried on it: `tests`, `diagnostics`, `minimal`, each with the `digest` of the state it ran on, and whether it is `outdated`. */
+/** A changeset is ready for the user's decision. `proof` is what was tried on it: `tests`, `diagnostics`, `minimal`, each with the `digest` of the state it ran on, and whether it is `outdated`; `words` are sentences for the user. */
 export interface ChangesProposed extends EventBase {
   readonly type: "changes_proposed";
   readonly summary: string;

@@ -2,7 +2,7 @@
  * What is known of all runs, as a value: events in, a new state out. Pure, so that it replays recorded transcripts.
  * Not here: receiving events (`store.ts`), drawing (`views/`).
  */
-import type { ServerEvent } from "./protocol";
+import type { ChangesProposed, ServerEvent } from "./protocol";
 
 export type RunStatus = "running" | "completed" | "failed" | "cancelled" | "stopped" | "rejected" | "lost";
 export type StepState = "pending" | "running" | "completed" | "failed" | "skipped" | "cancelled";
@@ -56,7 +56,7 @@ export type Block =
       readonly open: boolean;
       readonly answer?: string | undefined;
     }
-  | { readonly kind: "changes"; readonly files: readonly string[]; readonly added: number; readonly removed: number }
+  | { readonly kind: "changes"; readonly files: readonly string[]; readonly added: number; readonly removed: number; readonly proof?: readonly string[] }
   | {
       readonly kind: "applied";
       readonly files: readonly string[];
@@ -361,7 +361,8 @@ function ofDecisions(run: Run, event: ServerEvent): Run | undefined {
       return { ...run, staged: staged(run.staged, event.path, event.change) };
     case "changes_proposed": {
       const { files_changed: files, added, removed } = event;
-      return say({ ...run, proposal: event.summary }, { kind: "changes", files, added, removed });
+      const changes: Block = { kind: "changes", files, added, removed, ...proofOf(event) };
+      return say({ ...run, proposal: event.summary }, changes);
     }
     case "changes_applied": {
       const { files_changed: files, outcome, conflicts, undo, reason } = event;
@@ -373,6 +374,12 @@ function ofDecisions(run: Run, event: ServerEvent): Run | undefined {
       return say(run, { kind: "discarded", files: event.files_changed });
   }
   return undefined;
+}
+
+/** What was tried on the changes, in the user's words. */
+function proofOf({ proof }: ChangesProposed): { readonly proof?: readonly string[] } {
+  const words = proof?.["words"];
+  return Array.isArray(words) && words.length > 0 ? { proof: words.map(String) } : {};
 }
 
 function ended(run: Run, status: RunStatus, summary: string, error?: string, outcome?: string): Run {

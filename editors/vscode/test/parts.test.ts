@@ -44,6 +44,8 @@ test("hunks are numbered in each file and placed in the proposed text", () => {
 });
 
 test("the hunk at a line is the one it is in, else the nearest", () => {
+  const marked = hunksByFile(DIFF, ["a.py#2", "b.py#1"]).get("a.py") ?? [];
+  assert.deepEqual(marked.map((hunk) => hunk.unneeded), [undefined, true]);
   const hunks = hunksByFile(DIFF).get("a.py") ?? [];
   assert.equal(hunkAt(hunks, 2)?.number, 1);
   assert.equal(hunkAt(hunks, 35)?.number, 2);

@@ -75,7 +75,7 @@ async def test_what_failed_before_and_passes_now(tmp_path: Path) -> None:
     proposal = await proposed(made, files, {"cart.py": right})
     ended = await tried(made, "prove", proposal)
     assert (ended.status, ended.outcome) == ("completed", None)
-    assert "2 passed" in ended.summary and "1 that failed before pass now" in ended.summary
+    assert "2 passed" in ended.summary and "Failed before and pass now: 1" in ended.summary
     proof = (told(made).proof or {})["tests"]
     assert (proof["passed"], proof["failed"], proof["outdated"]) == (2, 0, False)
     assert [name.rpartition("::")[2] for name in proof["now_passing"]] == ["test_total"]
@@ -144,7 +144,7 @@ async def test_three_of_twenty_hunks(tmp_path: Path, apart: bool) -> None:
     assert len(found.unneeded) == 17
     print(f"apart={apart}: {found.runs} test runs")
     assert found.runs <= (10 if apart else 17)
-    assert "17 parts are not needed for the tests" in told(made).summary
+    assert "Changes that the tests do not need: 17" in told(made).summary
     assert all(disk(made, name) == files[name] for name in changed)
     assert len(proposal.changeset.paths) == 4, "nothing is dropped"
     await made.manager.close()

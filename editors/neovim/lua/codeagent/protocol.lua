@@ -190,6 +190,18 @@ return {
       },
     },
     {
+      name = "codeagent.prove",
+      summary = "Runs the tests with and without the changes of a run, and proposes these again with the results.",
+      starts_run = true,
+      arguments = { { name = "runId", kind = "string", required = true } },
+    },
+    {
+      name = "codeagent.minimize",
+      summary = "Finds the smallest part of a run's changes with which the same tests pass, and marks the others.",
+      starts_run = true,
+      arguments = { { name = "runId", kind = "string", required = true } },
+    },
+    {
       name = "codeagent.plan.show",
       summary = "Shows the plan of a run.",
       starts_run = false,

@@ -323,6 +323,8 @@ function on.changes_proposed(run, event)
   local proposal =
     { summary = event.summary, files = same_files(event), added = event.added, removed = event.removed }
   local block = { kind = "changes", files = proposal.files, added = event.added, removed = event.removed }
+  local words = type(event.proof) == "table" and event.proof.words
+  if type(words) == "table" and #words > 0 then block.proof = words end
   return say(with(run, { proposal = proposal, revision = run.revision + 1 }), block)
 end
 

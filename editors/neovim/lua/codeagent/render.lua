@@ -99,7 +99,13 @@ end
 
 function draw.changes(block)
   local counts = (" +%d −%d"):format(block.added or 0, block.removed or 0)
-  return signed("±", texts.get("transcript.changes", { files = names(block.files) }) .. counts, "CodeAgentQuestion")
+  local title = texts.get("transcript.changes", { files = names(block.files) }) .. counts
+  local lines, marks = signed("±", title, "CodeAgentQuestion")
+  for _, words in ipairs(block.proof or {}) do
+    lines[#lines + 1] = "    " .. one_line(words)
+    marks[#marks + 1] = { line = #lines - 1, from = 0, to = -1, group = "CodeAgentMuted" }
+  end
+  return lines, marks
 end
 
 function draw.applied(block)

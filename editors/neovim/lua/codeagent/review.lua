@@ -13,6 +13,7 @@ local windows = require("codeagent.windows")
 local M = {}
 
 local NAMESPACE = vim.api.nvim_create_namespace("codeagent.review")
+local TYPING = 500 -- milliseconds
 local HINT = vim.api.nvim_create_namespace("codeagent.review.hint")
 local PATIENCE = 5000 -- milliseconds until a decision that had no effect is given up
 
@@ -21,10 +22,13 @@ local PATIENCE = 5000 -- milliseconds until a decision that had no effect is giv
 ---@field lines string[]
 ---@field files codeagent.File[]
 ---@field revision integer of the run when the diff was asked for
+---@field proof string[] sentences on what was tried on the changes
+---@field unneeded string[] ids of the hunks that the tests do not need
 ---@field busy boolean a decision is on its way: hunk numbers may be about to change
 ---@field home integer the window the user came from
 ---@field over fun()? told when the window is closed or all is decided
 
+local typing = vim.uv.new_timer()
 local current ---@type codeagent.Review?
 local asked_for = {} ---@type table<string, integer> diffs asked for by us: the server also wants them shown
 
@@ -77,6 +81,17 @@ local function decorate()
     local words = (" %s %s  +%d −%d"):format(KINDS[file.kind], file.path, file.added, file.removed)
     local above = { { { words, "CodeAgentReviewFile" } } }
     if position > 1 then table.insert(above, 1, { { "", "Normal" } }) end
+    if position == 1 then
+      for number, line in ipairs(current.proof) do
+        table.insert(above, number, { { " " .. line, "CodeAgentMuted" } })
+      end
+    end
+    for _, hunk in ipairs(file.hunks) do
+      if vim.list_contains(current.unneeded, hunk.id) then
+        local words = { { texts.get("review.unneeded"), "CodeAgentMuted" } }
+        vim.api.nvim_buf_set_extmark(target, NAMESPACE, hunk.first - 1, 0, { virt_text = words })
+      end
+    end
     vim.api.nvim_buf_set_extmark(target, NAMESPACE, file.first - 1, 0, {
       virt_lines = above,
       virt_lines_above = true,
@@ -98,8 +113,9 @@ local function hint()
   })
 end
 
-local function draw(text)
+local function draw(text, result)
   local target = buffer()
+  current.proof, current.unneeded = result.proof or {}, result.unneeded or {}
   local lines = vim.split((text:gsub("\n$", "")), "\n", { plain = true })
   table.insert(lines, 1, "") -- Neovim shows nothing above the first line
   current.lines, current.files = lines, diff.parse(lines)
@@ -138,10 +154,10 @@ end
 local function fetch(run_id, use)
   asked_for[run_id] = (asked_for[run_id] or 0) + 1
   client.call("review", { runId = run_id }, function(result)
-    use(result.diff or "")
+    use(result.diff or "", result)
   end, function()
     asked_for[run_id] = nil
-    use("")
+    use("", {})
   end)
 end
 
@@ -149,7 +165,7 @@ local function refresh()
   if not current then return end
   local run_id = current.run_id
   current.revision = revision(run_id)
-  fetch(run_id, function(text)
+  fetch(run_id, function(text, result)
     if not current or current.run_id ~= run_id then return end
     current.busy = false
     if text == "" then
@@ -158,7 +174,7 @@ local function refresh()
     end
     local window = windows.showing(buffer())
     local line = window and vim.api.nvim_win_get_cursor(window)[1] or 1
-    draw(text)
+    draw(text, result)
     if window then vim.api.nvim_win_set_cursor(window, { math.min(line, #current.lines), 0 }) end
     if window and not select(2, cursor_place()) then to_hunk(1) end
     hint()
@@ -233,9 +249,18 @@ local function keys()
   }
 end
 
+--- What the user types into a changed file may outdate what was tried on it.
+local function on_typing(event)
+  if not current or #current.proof == 0 or typing:is_active() then return end
+  local run = store.state().runs[current.run_id]
+  if not (run and run.staged[vim.api.nvim_buf_get_name(event.buf)]) then return end
+  typing:start(TYPING, 0, vim.schedule_wrap(refresh))
+end
+
 local function watch(target)
   local group = vim.api.nvim_create_augroup("codeagent.review", {})
   vim.api.nvim_create_autocmd("CursorMoved", { group = group, buffer = target, callback = hint })
+  vim.api.nvim_create_autocmd({ "TextChanged", "TextChangedI" }, { group = group, callback = on_typing })
   vim.api.nvim_create_autocmd("BufWinLeave", {
     group = group,
     buffer = target,
@@ -248,7 +273,7 @@ end
 ---@param over fun()?
 function M.open(run_id, over)
   require("codeagent.highlights").define()
-  fetch(run_id, function(text)
+  fetch(run_id, function(text, result)
     if text == "" then
       notify.tell(texts.get("told.no_changes"))
       return over and over()
@@ -258,6 +283,8 @@ function M.open(run_id, over)
       run_id = run_id,
       lines = {},
       files = {},
+      proof = {},
+      unneeded = {},
       revision = revision(run_id),
       busy = false,
       home = vim.api.nvim_get_current_win(),
@@ -268,7 +295,7 @@ function M.open(run_id, over)
     local window = windows.show(target, vim.tbl_extend("force", place, { keys = keys() }))
     vim.wo[window].wrap = false
     vim.wo[window].cursorline = true
-    draw(text)
+    draw(text, result)
     vim.api.nvim_win_set_cursor(window, { 1, 0 })
     to_hunk(1)
     hint()

@@ -94,6 +94,7 @@ M.CATALOGUE = {
   ["keys.rollback"] = { "roll back", "回滚" },
   ["review.title"] = { "Review", "查看更改" },
   ["review.counts"] = { "{files} file(s), {hunks} change(s)", "{files} 个文件，{hunks} 处更改" },
+  ["review.unneeded"] = { "not needed for the tests", "测试不需要" },
   ["review.busy"] = { "working…", "处理中…" },
   ["plan.title"] = { "Plan", "计划" },
   ["plan.proposed"] = { "waits for your approval", "等待批准" },

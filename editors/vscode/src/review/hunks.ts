@@ -13,6 +13,8 @@ export interface Hunk {
   readonly removed: number;
   /** The first changed line, for lists. */
   readonly preview: string;
+  /** The tests pass without it. */
+  readonly unneeded?: true;
 }
 
 const HEADER = /^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@/;
@@ -33,9 +35,11 @@ interface RawFile {
   readonly hunks: RawHunk[];
 }
 
-/** Hunks by the name of the file after the change. */
-export function hunksByFile(diff: string): ReadonlyMap<string, readonly Hunk[]> {
-  const toHunks = (file: RawFile): Hunk[] => file.hunks.map((hunk, index) => toHunk(index + 1, hunk));
+/** Hunks by the name of the file after the change; `unneeded` names those that the tests do not need, `name#number`. */
+export function hunksByFile(diff: string, unneeded: readonly string[] = []): ReadonlyMap<string, readonly Hunk[]> {
+  const marks = (name: string): Pick<Hunk, "unneeded"> => (unneeded.includes(name) ? { unneeded: true } : {});
+  const toHunks = (file: RawFile): Hunk[] =>
+    file.hunks.map((hunk, index) => ({ ...toHunk(index + 1, hunk), ...marks(`${file.name}#${index + 1}`) }));
   return new Map(rawFiles(diff).map((file) => [file.name, toHunks(file)]));
 }
 

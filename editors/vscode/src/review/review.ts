@@ -12,6 +12,7 @@ import { pathOf } from "./paths";
 export const BASE = "codeagent-base";
 export const PROPOSED = "codeagent-proposed";
 const SHOWN_AT_ONCE = 200;
+const TYPING_MS = 500;
 
 /** A file of a run's changes, or one hunk of it. */
 export interface Place {
@@ -20,13 +21,22 @@ export interface Place {
   readonly hunk?: number;
 }
 
+/** What `codeagent.review` answers; `proof` are sentences on what was tried on the changes. */
+interface Answer {
+  readonly diff: string;
+  readonly proof?: readonly string[];
+  readonly unneeded?: readonly string[];
+}
+
 export class Review implements vscode.Disposable {
   private readonly hunks = new Map<string, ReadonlyMap<string, readonly Hunk[]>>();
+  private readonly proofs = new Map<string, readonly string[]>();
   private readonly settledTexts = new Map<string, string>();
   private readonly titles = new Map<string, string>();
   private readonly content = new vscode.EventEmitter<vscode.Uri>();
   private readonly lenses = new vscode.EventEmitter<void>();
   private readonly parts: vscode.Disposable[];
+  private timer: NodeJS.Timeout | undefined;
   private previous: Readonly<Record<string, Run>> = {};
   /** Hunks are known anew. */
   readonly onHunks = this.lenses.event;
@@ -48,6 +58,7 @@ export class Review implements vscode.Disposable {
       ),
       store.onChange((state) => this.follow(state.runs)),
       vscode.window.tabGroups.onDidChangeTabs(() => this.contexts()),
+      vscode.workspace.onDidChangeTextDocument(({ document }) => this.typed(document.uri.fsPath)),
     ];
   }
 
@@ -120,8 +131,9 @@ export class Review implements vscode.Disposable {
     if (staged.length === 0) {
       this.hunks.delete(runId);
     } else {
-      const review = await this.agent.call<{ diff: string }>("codeagent.review", { runId });
-      const named = [...hunksByFile(review?.diff ?? "")];
+      const review = await this.agent.call<Answer>("codeagent.review", { runId });
+      this.proofs.set(runId, review?.proof ?? []);
+      const named = [...hunksByFile(review?.diff ?? "", review?.unneeded)];
       const known = named.map(([name, hunks], index) => [pathOf(name, staged) ?? staged[index] ?? name, hunks] as const);
       this.hunks.set(runId, new Map(known));
     }
@@ -129,6 +141,7 @@ export class Review implements vscode.Disposable {
   }
 
   dispose(): void {
+    clearTimeout(this.timer);
     for (const part of this.parts) part.dispose();
     this.content.dispose();
     this.lenses.dispose();
@@ -148,10 +161,14 @@ export class Review implements vscode.Disposable {
       new vscode.CodeLens(new vscode.Range(line, 0, line, 0), { title, command, arguments: [argument] });
     const hunks = this.of(place);
     const last = Math.max(0, document.lineCount - 1);
+    const note = (line: number, title: string): vscode.CodeLens =>
+      new vscode.CodeLens(new vscode.Range(Math.min(line, last), 0, Math.min(line, last), 0), { title, command: "" });
     const first = Math.min(hunks[0]?.start ?? 0, last); // the lines before it may be folded away
     return [
       lens(first, vscode.l10n.t("$(check-all) Accept file"), "codeagent.review.acceptFile", place),
       lens(first, vscode.l10n.t("$(discard) Discard file"), "codeagent.review.discardFile", place),
+      ...(this.proofs.get(place.runId) ?? []).map((line) => note(first, line)),
+      ...hunks.filter((hunk) => hunk.unneeded).map((hunk) => note(hunk.start, vscode.l10n.t("$(circle-slash) Not needed for the tests"))),
       ...(hunks.length < 2 ? [] : hunks).flatMap((hunk) => [
         lens(Math.min(hunk.start, last), vscode.l10n.t("$(check) Accept change"), "codeagent.review.acceptHunk", { ...place, hunk: hunk.number }),
         lens(Math.min(hunk.start, last), vscode.l10n.t("$(close) Discard change"), "codeagent.review.discardHunk", { ...place, hunk: hunk.number }),
@@ -171,15 +188,30 @@ export class Review implements vscode.Disposable {
   private follow(runs: Readonly<Record<string, Run>>): void {
     for (const [runId, run] of Object.entries(runs)) {
       const before = this.previous[runId]?.staged ?? {};
+      if (this.previous[runId]?.proposal !== run.proposal) this.again(runId);
       if (before === run.staged) continue;
       for (const path of new Set([...Object.keys(before), ...Object.keys(run.staged)])) {
         if (before[path] !== run.staged[path]) this.changed(run, path, before[path]);
       }
-      if (this.hunks.has(runId)) void this.refresh(runId).catch(() => undefined);
+      this.again(runId);
       if (Object.keys(run.staged).length === 0) void this.close(runId);
     }
     this.previous = runs;
     this.contexts();
+  }
+
+  /** What was tried on a file's changes may be outdated by what the user types into it. */
+  private typed(path: string): void {
+    for (const [runId, run] of Object.entries(this.store.state.runs)) {
+      if (!run.staged[path] || (this.proofs.get(runId) ?? []).length === 0) continue;
+      clearTimeout(this.timer);
+      this.timer = setTimeout(() => this.again(runId), TYPING_MS);
+    }
+  }
+
+  /** Learns about a run again that is being reviewed. */
+  private again(runId: string): void {
+    if (this.hunks.has(runId)) void this.refresh(runId).catch(() => undefined);
   }
 
   private changed(run: Run, path: string, before: FileState | undefined): void {

@@ -111,7 +111,7 @@ function changes(block: Extract<Block, { kind: "changes" }>, { word, runId }: Co
     item.append(fileButton(file, name(file)));
     list.append(item);
   }
-  box.append(head, list);
+  box.append(head, ...(block.proof ?? []).map((line) => element("div", "proof", line)), list);
   return box;
 }
 
