@@ -44,7 +44,8 @@ class LentServers:
         """Return the answers of the other servers about the current text of `uri`, at most `MAX_ANSWERS`.
 
         `params` are those of `method` in LSP, with positions in the encoding negotiated with the client. The result is
-        empty when the client lends no servers, refuses, is late, answers in a wrong shape, or the text changed.
+        empty when the client lends no servers, refuses, is late, answers in a wrong shape, or the text changed. A
+        client may open a file to ask about it: whether its text is the one that was meant, the caller has to see.
         """
         if not self._client.policy.lsp or method not in LENT_METHODS:
             return ()

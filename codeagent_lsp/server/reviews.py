@@ -37,13 +37,8 @@ class Reviews:
         that the tests do not need.
         """
         proposal = self._manager().runs.get(run_id).proposal
-        unneeded = proposal.proofs.unneeded(proposal.changeset)
-        return {
-            "runId": run_id,
-            "diff": self.diff(run_id),
-            "proof": list(proposal.proved()),
-            "unneeded": list(unneeded),
-        }
+        unneeded = list(proposal.proofs.unneeded(proposal.changeset))
+        return {"runId": run_id, "diff": self.diff(run_id), "proof": list(proposal.proved()), "unneeded": unneeded}
 
     async def show(self, run_id: str) -> None:
         """Open the diff of a run, with what was tried on it before it."""

@@ -23,6 +23,7 @@ from codeagent_lsp.session.store import SessionStore
 from codeagent_lsp.tools.permissions.approvals import Approvals
 
 if TYPE_CHECKING:
+    from codeagent_lsp.session.proposal import Proposal
     from codeagent_lsp.session.run import Run
 
 
@@ -100,8 +101,10 @@ class SessionManager:
             self._current = None
         return self._deletion.start(session_id, working)
 
-    def start(self, request: RunRequest, session_id: str | None = None) -> str:
-        """Start a run and return its id once it is stored. SessionError if another process works with the session."""
+    def start(self, request: RunRequest, session_id: str | None = None, about: Proposal | None = None) -> str:
+        """Start a run and return its id once it is stored. SessionError if another process works with the session.
+        `about` are the changes of another run that this one tries.
+        """
         session = self.session(session_id)
         session.claim()
         record = RunRecord(uuid.uuid4().hex[:16], request.kind, request.title)
@@ -109,7 +112,7 @@ class SessionManager:
         run = _run(session, record, self._services)
         self.runs.add(run)
         run.begin(request)
-        self.runs.start(run, run.execute(request))
+        self.runs.start(run, run.execute(request, about))
         return record.run_id
 
     async def close(self) -> None:

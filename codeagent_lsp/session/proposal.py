@@ -178,17 +178,13 @@ class Proposal:
                 files_changed=self.changeset.paths,
                 added=added,
                 removed=removed,
-                proof=self._proof_data(),
+                proof=self.proofs.data(self.changeset, self._output.text),
             )
         )
 
     def proved(self) -> tuple[str, ...]:
         """Return sentences on what was tried on the changes."""
         return self.proofs.words(self.changeset, self._output.text)
-
-    def _proof_data(self) -> dict[str, Any] | None:
-        data = self.proofs.data(self.changeset)
-        return None if data is None else {**data, "words": list(self.proved())}
 
     def tested(self) -> Callable[[Tally], None]:
         """Return what records the results of tests on what is staged now."""

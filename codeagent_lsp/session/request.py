@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from codeagent_lsp.workspace.files.file_view import FileText
-
-if TYPE_CHECKING:
-    from codeagent_lsp.session.proposal import Proposal
 
 RunKind = Literal[
     "run",
@@ -53,8 +50,7 @@ class Target:
 @dataclass(frozen=True, slots=True)
 class RunRequest:
     """One request of the user. `title` is a short line for progress; `diagnostics` are messages with line numbers;
-    `args` are for the program of a file run, or for the skill to install; `planning` None follows the settings; `about`
-    has the changes of the run that is tried.
+    `args` are for the program of a file run, or for the skill to install; `planning` None follows the settings.
     """
 
     kind: RunKind
@@ -64,7 +60,6 @@ class RunRequest:
     diagnostics: tuple[str, ...] = ()
     args: tuple[str, ...] = ()
     planning: Planning | None = None
-    about: Proposal | None = None
 
     @property
     def instruction(self) -> str:

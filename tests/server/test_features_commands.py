@@ -61,6 +61,8 @@ def test_a_command_that_works_answers_at_once_with_its_run(editor: StockEditor, 
         given["question"] = "why?"
     if command.name == "codeagent.skills.install":
         given["source"] = "./no-such-skill"
+    if "runId" in given:
+        given["runId"] = editor.command("codeagent.ask", question="why?")["runId"]
     answer = editor.command(command.name, **given)
     assert answer["runId"]
     assert editor.ended(answer["runId"], 5)["message"]

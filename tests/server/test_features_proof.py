@@ -15,7 +15,17 @@ pytestmark = pytest.mark.slow  # whole servers at work, and real tests in the re
 
 GAP = "# far enough\n" * 8
 CART = f"def total(items):\n    return 0\n\n\n{GAP}def name():\n    return 'cart'\n"
-TESTS = "from cart import name, total\n\n\ndef test_total():\n    assert total([2, 3]) == 5\n\n\ndef test_name():\n    assert name()\n"
+TESTS = """\
+from cart import name, total
+
+
+def test_total():
+    assert total([2, 3]) == 5
+
+
+def test_name():
+    assert name()
+"""
 SCRIPT = [
     edit("cart.py", "    return 0\n", "    return sum(items)\n"),
     edit("cart.py", "    return 'cart'\n", "    return 'basket'\n"),

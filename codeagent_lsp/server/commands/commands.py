@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 from lsprotocol import types
@@ -73,11 +72,11 @@ class Commands:
             backend.index.wanted()  # a run with tools will use it
         await backend.ready()  # the redactor must be loaded before anything of a run is stored
         request = run_request(kind, given, backend.documents, backend.views.plain(), backend.front.language())
-        session_id = given.get("sessionId")
         if kind in TRIALS:
             tried = backend.manager.runs.get(given["runId"])
-            request, session_id = replace(request, about=tried.proposal), tried.session.session_id
-        run_id = backend.manager.start(request, session_id)
+            run_id = backend.manager.start(request, tried.session.session_id, tried.proposal)
+        else:
+            run_id = backend.manager.start(request, given.get("sessionId"))
         return {"runId": run_id, "sessionId": backend.manager.runs.get(run_id).session.session_id}
 
     def _later(self, work: Awaitable[Any]) -> None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 
 from codeagent_lsp.index.enclosing import enclosing_symbol
-from codeagent_lsp.session.proving.minimizing import Part
+from codeagent_lsp.session.proving.minimizing import PartTraits
 from codeagent_lsp.workspace.changes.changeset import Changeset, FileChange
 from codeagent_lsp.workspace.edits.merge import Hunk
 from codeagent_lsp.workspace.text.lines import split_lines
@@ -31,7 +31,7 @@ class HunkPart:
 
     path: str
     hunk: int
-    part: Part
+    traits: PartTraits
 
 
 def hunk_parts(changeset: Changeset) -> list[HunkPart]:
@@ -53,12 +53,12 @@ def chosen(changeset: Changeset, parts: Iterable[HunkPart]) -> Changeset:
 
 def _parts(change: FileChange) -> Iterator[HunkPart]:
     if change.kind != "edit":
-        yield HunkPart(change.path, WHOLE, _part(change, change.text or change.base or ""))
+        yield HunkPart(change.path, WHOLE, _traits(change, change.text or change.base or ""))
         return
     old, new = split_lines(change.base or ""), split_lines(change.text or "")
     for number, hunk in enumerate(change.hunks()):
         around = _enclosing(change, hunk[0].new_start, new)
-        yield HunkPart(change.path, number, _part(change, "".join(_changed(hunk, old, new)), around))
+        yield HunkPart(change.path, number, _traits(change, "".join(_changed(hunk, old, new)), around))
 
 
 def _changed(hunk: Hunk, old: list[str], new: list[str]) -> Iterator[str]:
@@ -74,8 +74,8 @@ def _enclosing(change: FileChange, line: int, lines: list[str]) -> frozenset[str
     return frozenset(_WORD.findall(text[span[0] : span[1]].partition("\n")[0])) if span is not None else frozenset()
 
 
-def _part(change: FileChange, text: str, around: frozenset[str] = frozenset()) -> Part:
+def _traits(change: FileChange, text: str, around: frozenset[str] = frozenset()) -> PartTraits:
     path = PurePath(change.path)
     means_nothing = path.suffix.lower() in _PROSE or all(_COMMENT.match(line) for line in text.splitlines())
     words = frozenset({*_WORD.findall(text), path.stem}) | around
-    return Part(words, _UNLIKELY if means_nothing else _USUAL)
+    return PartTraits(words, _UNLIKELY if means_nothing else _USUAL)

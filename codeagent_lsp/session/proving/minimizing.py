@@ -21,7 +21,7 @@ _LEAST = 0.005
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class PartTraits:
     """A part of a change: the words that it adds or removes, and how likely (0 to 1) it is to matter at all."""
 
     words: frozenset[str]
@@ -51,7 +51,7 @@ Try = Callable[[frozenset[int]], Awaitable[Tried]]
 """Tries the parts with these numbers alone."""
 
 
-async def minimal(parts: Sequence[Part], attempt: Try, nothing: Tried, most: int = MAX_TRIES) -> Minimal:
+async def minimal(parts: Sequence[PartTraits], attempt: Try, nothing: Tried, most: int = MAX_TRIES) -> Minimal:
     """Return the parts that matter. All of them together work, and `nothing` is how it goes without any.
 
     With each part that is found necessary, the result works; if parts do not need each other's absence, none of them
@@ -66,7 +66,7 @@ async def minimal(parts: Sequence[Part], attempt: Try, nothing: Tried, most: int
 
 
 class _Search:
-    def __init__(self, parts: Sequence[Part], attempt: Try, most: int) -> None:
+    def __init__(self, parts: Sequence[PartTraits], attempt: Try, most: int) -> None:
         self.needed: set[int] = set()
         self.left = list(range(len(parts)))  # `needed` and these together work
         self.tries = 0

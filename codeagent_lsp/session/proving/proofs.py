@@ -62,9 +62,12 @@ class Proofs:
         """Record which parts of the changes matter."""
         self._keep(replace(self._record.proof, minimal=minimal))
 
-    def data(self, changeset: Changeset) -> dict[str, Any] | None:
-        """Return the proof of these changes as an event carries it; None if nothing was tried."""
-        return self._record.proof.data(self.state(changeset))
+    def data(self, changeset: Changeset, text: Words) -> dict[str, Any] | None:
+        """Return the proof of these changes as an event carries it, with `words` for the user; None if nothing was
+        tried.
+        """
+        data = self._record.proof.data(self.state(changeset))
+        return None if data is None else {**data, "words": list(self.words(changeset, text))}
 
     def unneeded(self, changeset: Changeset) -> tuple[str, ...]:
         """Return the parts of these changes that their tests do not need, as `path#number` (from 1), or the path of a

@@ -118,7 +118,7 @@ class _Trial:
             raise UsageError("minimize.nothing")
         hunks = hunk_parts(self._changeset)
         search = await minimal(
-            [each.part for each in hunks],
+            [each.traits for each in hunks],
             lambda numbers: self._tried(hunks, numbers, wanted),
             _outcome(before, wanted),
         )

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codeagent_lsp.session.proving.minimizing import MAX_TRIES, Minimal, Part, Tried, minimal
+from codeagent_lsp.session.proving.minimizing import MAX_TRIES, Minimal, PartTraits, Tried, minimal
 
 Works = Callable[[frozenset[int]], bool]
 
@@ -28,7 +28,7 @@ def searched(
         return Tried(works(present), frozenset() if works(present) else said(present))
 
     async def search() -> Minimal:
-        parts = [Part(frozenset({f"part{number}", "number"}), 0.3) for number in range(count)]
+        parts = [PartTraits(frozenset({f"part{number}", "number"}), 0.3) for number in range(count)]
         return await minimal(parts, attempt, await attempt(frozenset()), most)
 
     return asyncio.run(search()), tried[1:]

@@ -58,7 +58,7 @@ async def proposed(made: World, files: Mapping[str, str], changed: Mapping[str, 
 
 
 async def tried(made: World, kind: RunKind, proposal: Proposal) -> events.RunCompleted:
-    run_id = made.manager.start(RunRequest(kind, "", kind, about=proposal))
+    run_id = made.manager.start(RunRequest(kind, "", kind), about=proposal)
     if (task := made.manager.runs.task(run_id)) is not None:
         await asyncio.wait_for(task, 300)
     return made.completed(run_id)
