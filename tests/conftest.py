@@ -54,6 +54,8 @@ SLOW = tuple(
         "index/test_semantic.py",
         "records/test_stream.py",
         "session/solving/test_name_changes.py",
+        "language_servers/test_hostile_connection.py",
+        "language_servers/test_hostile_servers.py",
         "mcp_server/test_sampling.py",
         "shadow/test_overlay.py",
         "shadow/test_process.py",
