@@ -30,7 +30,12 @@ ASK_SECONDS = 25.0
 MAX_OPEN = 200
 AGAIN_SECONDS = 0.5
 
-_EVERYWHERE = frozenset({"textDocument/references", "textDocument/rename", "workspace/symbol"})
+_EVERYWHERE = frozenset(
+    (
+        *("textDocument/references", "textDocument/implementation", "textDocument/rename", "workspace/symbol"),
+        *("callHierarchy/incomingCalls", "typeHierarchy/subtypes"),
+    )
+)
 """Methods whose answer is complete only once the server knows the whole project."""
 
 T = TypeVar("T")
@@ -234,10 +239,26 @@ async def _settled_result(
     while server.is_young and time.monotonic() + AGAIN_SECONDS < deadline:
         await asyncio.sleep(AGAIN_SECONDS)
         again = await server.request(method, params, deadline - time.monotonic())
-        if again == result:
+        if await asyncio.to_thread(_is_same, again, result):
             break
         result = again
     return result
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    try:
+        return _unordered(one) == _unordered(other)
+    except RecursionError:  # nested as no answer is
+        return True
+
+
+def _unordered(value: Any) -> str:
+    """Return a text that is equal for equal answers, whatever the order of their parts: gopls has none."""
+    if isinstance(value, dict):
+        return f"{{{','.join(f'{name}:{_unordered(value[name])}' for name in sorted(value))}}}"
+    if isinstance(value, list):
+        return f"[{','.join(sorted(map(_unordered, value)))}]"
+    return repr(value)
 
 
 def _texts(view: FileView, paths: Sequence[str]) -> dict[str, str]:
