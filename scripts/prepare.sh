@@ -41,11 +41,13 @@ is_new_enough() {
     [ -n "$1" ] && "$1" -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1
 }
 
-# Fetches what only some tests need, and sets NVIM to a Neovim for them.
+# Fetches what only some tests need, and sets NVIM to a Neovim and CODEAGENT_LANGUAGE_SERVERS to folders of language
+# servers for them.
 install_test_parts() {
     install_debian rg=ripgrep bwrap=bubblewrap redis-server=redis-server tmux=tmux podman=podman runc=runc emacs=emacs-nox \
         "$emacs/*/lisp/progmodes/eglot.el* $emacs/site-lisp/elpa/eglot-*=elpa-eglot" "$emacs/site-lisp/elpa/lsp-mode-*=elpa-lsp-mode" \
-        Xvnc=tigervnc-standalone-server openbox=openbox stterm=stterm /usr/share/novnc/core/rfb.js=novnc chromium=chromium
+        Xvnc=tigervnc-standalone-server openbox=openbox stterm=stterm /usr/share/novnc/core/rfb.js=novnc chromium=chromium \
+        gopls=gopls go=golang-go
     install_extension || lacks "Node or the npm packages of the VS Code extension"
     if NVIM="$(sh scripts/get-neovim.sh)" && [ -x "$NVIM" ]; then
         export NVIM
@@ -53,6 +55,14 @@ install_test_parts() {
         unset NVIM
         lacks Neovim
     fi
+    if CODEAGENT_LANGUAGE_SERVERS="$(sh scripts/get-language-servers.sh)"; then
+        export CODEAGENT_LANGUAGE_SERVERS
+    else
+        unset CODEAGENT_LANGUAGE_SERVERS
+        lacks "basedpyright, clangd or typescript-language-server"
+    fi
+    rust-analyzer --version >/dev/null 2>&1 || lacks rust-analyzer # rustup has a program of that name that is none
+    command -v jdtls >/dev/null || lacks jdtls
     if [ "${CODEAGENT_TEST_MODEL:-1}" = 0 ]; then
         CODEAGENT_MODELS_DIR="$PWD/.cache/no-models"
         export CODEAGENT_MODELS_DIR

@@ -10,7 +10,11 @@ from pathlib import Path
 def children() -> set[str]:
     """Their ids, ended ones that nobody waited for included. Others may have children too: compare with before."""
     lists = Path(f"/proc/{os.getpid()}/task").glob("*/children")
-    return {pid for path in lists for pid in path.read_text().split()}
+    found: set[str] = set()
+    for path in lists:
+        with suppress(OSError):  # a thread that ended meanwhile
+            found.update(path.read_text().split())
+    return found
 
 
 def command_lines(*, parent: int | None = None) -> dict[int, str]:

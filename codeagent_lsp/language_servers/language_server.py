@@ -110,7 +110,8 @@ class LanguageServer:
     def can(self, method: str) -> bool:
         """Return whether the server has said that it answers a method; True for one that is not announced."""
         name = _PROVIDERS.get(method)
-        return name is None or bool(self._capabilities.get(name)) or self._client.registered(method)
+        offered = name is None or self._capabilities.get(name) not in (None, False)  # options may be an empty object
+        return offered or self._client.registered(method)
 
     @property
     def is_young(self) -> bool:

@@ -70,8 +70,9 @@ class LanguageServerPool:
         while self._sessions:
             await asyncio.sleep(min(self._idle_seconds / 4, 15.0))
             now = time.monotonic()
-            free = [name for name, servers in self._sessions.items() if not servers.busy]
-            too_many = len(self._sessions) - MAX_SESSIONS
-            for number, name in enumerate(free):
-                if number < too_many or now - self._sessions[name].used > self._idle_seconds:
-                    await self.close(name)
+            running = [servers for servers in self._sessions.values() if servers.names]
+            free = [servers for servers in running if not servers.busy]
+            too_many = len(running) - MAX_SESSIONS
+            for number, servers in enumerate(free):
+                if number < too_many or now - servers.used > self._idle_seconds:
+                    await servers.rest()  # a run that has it may ask again

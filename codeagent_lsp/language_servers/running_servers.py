@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
 
+from codeagent_lsp.errors import ToolFailed
 from codeagent_lsp.language_servers.installed import Installed
 from codeagent_lsp.language_servers.language_server import LanguageServer
 from codeagent_lsp.language_servers.project_settings import settings_for
@@ -40,6 +41,14 @@ class InThread(Protocol):
 class _Entry:
     starting: asyncio.Task[LanguageServer]
     changed: dict[str, FileChangeKind] = field(default_factory=dict)  # files that it was not told about yet
+
+    @property
+    def is_over(self) -> bool:
+        """Return whether the server started and has ended since."""
+        task = self.starting
+        if not task.done() or task.cancelled() or task.exception() is not None:
+            return False
+        return task.result().connection.lost.is_set()
 
 
 class RunningServers:
@@ -77,15 +86,19 @@ class RunningServers:
         ServerFailed if it does not run.
         """
         key = _key(each)
+        if key in self._entries and self._entries[key].is_over:
+            self._drop(key)
+        if self.gave_up(each):
+            raise ServerFailed(f"{each.server.name} ended too often.")
         entry = self._entries.pop(key, None) or self._started(each)
         self._entries[key] = entry  # the one used last stands last
         self._stop_oldest()
         try:
-            server = await asyncio.shield(entry.starting)
+            server = await _started(entry)
             changed, entry.changed = entry.changed, {}
             server.open.note_files(changed)
             server.open.show({path: text for path, text in texts.items() if each.server.language_of(path)})
-        except (ServerFailed, OSError) as problem:
+        except (ToolFailed, OSError) as problem:
             self._drop(key)
             raise ServerFailed(str(problem)) from problem
         return server
@@ -131,11 +144,19 @@ class RunningServers:
             task.add_done_callback(self._closing.discard)
 
 
+async def _started(entry: _Entry) -> LanguageServer:
+    """Wait for the start. ServerFailed also if it was stopped meanwhile, which is no cancelling of who waits."""
+    await asyncio.wait([entry.starting])
+    if entry.starting.cancelled():
+        raise ServerFailed("It was stopped while it started.")
+    return entry.starting.result()
+
+
 async def _ended(entry: _Entry) -> None:
     entry.starting.cancel()
     try:
         server = await entry.starting
-    except (asyncio.CancelledError, ServerFailed, OSError):
+    except (asyncio.CancelledError, ToolFailed, OSError):
         return
     await server.close()
 

@@ -7,6 +7,7 @@ the messages mean (`language_server.py`), how the process is kept from the disk 
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import time
 from collections.abc import Callable, Mapping
@@ -14,12 +15,11 @@ from concurrent.futures import Future
 from itertools import count
 from typing import Any, cast
 
-from lsprotocol.types import ResponseError, ResponseErrorMessage
+from lsprotocol.types import ResponseError
 from pygls.client import JsonRPCClient
 from pygls.exceptions import JsonRpcException
-from pygls.io_ import run_async
 from pygls.protocol import JsonRPCProtocol
-from pygls.protocol.json_rpc import JsonRPCNotification, JsonRPCRequestMessage, JsonRPCResponseMessage
+from pygls.protocol.json_rpc import JsonRPCNotification, JsonRPCRequestMessage
 
 from codeagent_lsp.errors import ToolFailed
 from codeagent_lsp.shadow.process import Guarded, ProcessLimits, settled
@@ -31,12 +31,12 @@ FLOOD_BYTES = 128 << 20
 FLOOD_SECONDS = 10.0
 GRACE_SECONDS = 1.0
 
-_MAX_HEADER = 4096
+_MAX_LINES = 1000  # before a message: some servers greet
+_LEAST = 4096  # what a message counts at least: a flood may be one of small ones
+_LARGE = 1 << 16  # what is read beside the event loop
 _LAST_WORDS = 2000
 
 logger = logging.getLogger(__name__)
-_silent = logging.getLogger(f"{__name__}.pygls")
-_silent.setLevel(logging.CRITICAL)  # below that pygls logs what the files say
 
 Handler = Callable[[Any], Any]
 
@@ -73,12 +73,12 @@ class ServerConnection:
     async def start(self, launch: Launch, limits: ProcessLimits) -> None:
         """Start the process. ToolFailed if that is impossible; `close` must be called, however this ends."""
         await settled(self._guarded.start(launch, limits, apart=True, talk=True))
-        streams = dict(self._guarded.streams)
+        streams, flood = dict(self._guarded.streams), _Flood()
         assert self._guarded.stdin is not None
-        self._protocol.set_writer(_Writer(self._guarded.stdin))
+        self._protocol.set_writer(_Writer(self._guarded.stdin, self.end))
         self._tasks = [
-            asyncio.create_task(self._read(_Reader(streams["stdout"]))),
-            asyncio.create_task(self._keep_last_words(streams["stderr"])),
+            asyncio.create_task(self._read(_Reader(streams["stdout"], flood))),
+            asyncio.create_task(self._keep_last_words(streams["stderr"], flood)),
         ]
 
     async def request(self, method: str, params: Any, seconds: float) -> Any:
@@ -97,17 +97,12 @@ class ServerConnection:
             raise
         except JsonRpcException as error:
             raise ServerFailed(f"{self.name}: {str(error)[:300]}") from error
-        except OSError as error:
-            raise ServerFailed(f"{self.name}: {error}") from error
 
     def notify(self, method: str, params: Any) -> None:
         """Send a notification. ServerGone if the server has ended."""
         self._check()
-        try:
-            self._protocol.notify(method, params)
-        except OSError as error:
-            self._lose(str(error))
-            self._check()
+        self._protocol.notify(method, params)
+        self._check()
 
     async def close(self) -> None:
         """End the process, politely for GRACE_SECONDS, and forget everything."""
@@ -137,15 +132,14 @@ class ServerConnection:
             pass  # it is killed
 
     async def _read(self, reader: _Reader) -> None:
-        """Forward its messages until its output ends or is more than a server ever writes."""
+        """Take its messages until its output ends or is more than a server ever writes."""
         try:
-            await run_async(
-                stop_event=self._client._stop_event,  # as the client's own start_io does
-                reader=reader,
-                protocol=self._protocol,
-                logger=_silent,
-                error_handler=lambda error, kind: logger.info("%s: %s", self.name, type(error).__name__),
-            )
+            while (body := await reader.message()) is not None:
+                try:
+                    message = _parsed(body) if len(body) < _LARGE else await asyncio.to_thread(_parsed, body)
+                    self._protocol.take(message)
+                except (ValueError, RecursionError) as error:
+                    logger.info("%s: %s", self.name, type(error).__name__)
             await asyncio.sleep(0.05)  # for what it says about its end
             said = self._last_words.decode("utf-8", "replace").strip().rpartition("\n")[2]
             self._lose(said[:300] or "it has ended")
@@ -154,9 +148,13 @@ class ServerConnection:
         except (OSError, ValueError, asyncio.IncompleteReadError):
             self.end("it broke off in the middle of a message")
 
-    async def _keep_last_words(self, reader: asyncio.StreamReader) -> None:
-        while data := await reader.read(1 << 16):
-            self._last_words = (self._last_words + data)[-_LAST_WORDS:]
+    async def _keep_last_words(self, reader: asyncio.StreamReader, flood: _Flood) -> None:
+        try:
+            while data := await reader.read(1 << 16):
+                flood.add(len(data))
+                self._last_words = (self._last_words + data)[-_LAST_WORDS:]
+        except _TooMuchError as error:
+            self.end(str(error))
 
     def _check(self) -> None:
         if self.lost.is_set():
@@ -183,21 +181,21 @@ class ServerConnection:
 class _PlainProtocol(JsonRPCProtocol):
     """pygls' protocol on plain JSON, without conversion into types."""
 
-    def structure_message(self, data: dict[str, Any]) -> Any:
-        """Return a message of pygls' own for a whole message, and a part of one as it is."""
-        if data.get("jsonrpc") != "2.0" or not ({"method", "result", "error"} & data.keys()):
-            return data
-        method, identity = data.get("method"), data.get("id")
-        if isinstance(method, str):
-            if identity is None:
-                return JsonRPCNotification(method=method, jsonrpc="2.0", params=data.get("params"))
-            return JsonRPCRequestMessage(id=identity, method=method, jsonrpc="2.0", params=data.get("params"))
-        if data.get("error") is not None:
-            error = data["error"] if isinstance(data["error"], dict) else {}
-            code = error.get("code")
-            made = ResponseError(code if isinstance(code, int) else -32603, str(error.get("message", ""))[:1000])
-            return ResponseErrorMessage(jsonrpc="2.0", id=identity, error=made)
-        return JsonRPCResponseMessage(id=identity or "", jsonrpc="2.0", result=data.get("result"))
+    def take(self, data: Any) -> None:
+        """Handle a message; nothing for what is none."""
+        if not isinstance(data, dict) or data.get("jsonrpc") != "2.0":
+            return
+        method, identity, params = data.get("method"), data.get("id"), data.get("params")
+        if isinstance(method, str) and identity is None:
+            self.handle_message(JsonRPCNotification(method=method, jsonrpc="2.0", params=params))
+        elif isinstance(identity, str | int) and isinstance(method, str):
+            self.handle_message(JsonRPCRequestMessage(id=identity, method=method, jsonrpc="2.0", params=params))
+        elif isinstance(identity, str | int) and method is None:
+            self._take_answer(identity, data.get("result"), data.get("error"))
+
+    def _take_answer(self, identity: str | int, result: Any, error: Any) -> None:
+        if identity in self._request_futures:  # pygls logs what nobody waits for any more
+            self._handle_response(identity, result, None if error is None else _error(error))
 
     def waiting(self) -> list[Future[Any]]:
         """Return the requests that are not answered, and forget them."""
@@ -209,6 +207,12 @@ class _PlainProtocol(JsonRPCProtocol):
         """Drop a request whose answer is not wanted any more."""
         self._request_futures.pop(identity, None)
 
+    def _send_data(self, data: Any) -> None:
+        """Send a message; pygls' own way logs it, and that is what the files say."""
+        body = json.dumps(data, default=self._serialize_message).encode()
+        assert self.writer is not None
+        self.writer.write(b"Content-Length: %d\r\n\r\n%b" % (len(body), body))
+
     def _send_response(self, msg_id: Any, result: Any = None, error: ResponseError | None = None) -> None:
         if error is None:
             self._send_data({"jsonrpc": "2.0", "id": msg_id, "result": result})
@@ -217,11 +221,12 @@ class _PlainProtocol(JsonRPCProtocol):
             self._send_data({"jsonrpc": "2.0", "id": msg_id, "error": told})
 
     def _handle_request(self, msg_id: Any, method_name: str, params: Any) -> None:
-        if method_name not in self.fm.features:  # without the warnings that pygls logs
-            error = ResponseError(-32601, "not supported")
-            self._send_response(msg_id, None, error)
-            return
-        super()._handle_request(msg_id, method_name, params)
+        """Answer a request; pygls' own way would drop a request of ours that has the same id."""
+        handler = self.fm.features.get(method_name)
+        if handler is None:
+            self._send_response(msg_id, None, ResponseError(-32601, "not supported"))
+        else:
+            self._send_response(msg_id, handler(params))
 
     def _handle_notification(self, method_name: str, params: Any) -> None:
         if method_name in self.fm.features:
@@ -232,33 +237,15 @@ class _TooMuchError(Exception):
     """Raised for more data than a server may send."""
 
 
-class _Reader:
-    """The output of a server in pygls' form, with limits on a message and on a flood of them."""
+class _Flood:
+    """How much a server has sent lately."""
 
-    def __init__(self, stream: asyncio.StreamReader) -> None:
-        self._stream = stream
+    def __init__(self) -> None:
         self._since = time.monotonic()
         self._came = 0
 
-    async def readline(self) -> bytes:
-        """Return one line of a header."""
-        line = await self._stream.readline()  # ValueError beyond the stream's own limit
-        if len(line) > _MAX_HEADER:
-            raise _TooMuchError("it writes something else than the protocol")
-        name, _, value = line.partition(b":")
-        if name.strip().lower() != b"content-length":
-            return line
-        return b"Content-Length: %s\r\n" % value.strip()  # pygls knows this spelling only
-
-    async def readexactly(self, size: int) -> bytes:
-        """Return one message."""
-        if size > MAX_MESSAGE:
-            raise _TooMuchError(f"it sent a message of {size >> 20} MiB")
-        self._count(size)
-        await asyncio.sleep(0)  # a server that is always writing must not keep others waiting
-        return await self._stream.readexactly(size)
-
-    def _count(self, size: int) -> None:
+    def add(self, size: int) -> None:
+        """Count what came. _TooMuchError if that is a flood."""
         now = time.monotonic()
         if now - self._since > FLOOD_SECONDS:
             self._since, self._came = now, 0
@@ -267,22 +254,67 @@ class _Reader:
             raise _TooMuchError(f"it sent more than {FLOOD_BYTES >> 20} MiB within {FLOOD_SECONDS:g} s")
 
 
-class _Writer:
-    """The input of a server in pygls' form; OSError if the server does not read it."""
+class _Reader:
+    """The messages in the output of a server, with limits on one and on a flood of them."""
 
-    def __init__(self, stream: asyncio.StreamWriter) -> None:
+    def __init__(self, stream: asyncio.StreamReader, flood: _Flood) -> None:
         self._stream = stream
+        self._flood = flood
+
+    async def message(self) -> bytes | None:
+        """Return the next message, None at the end. ValueError, IncompleteReadError and _TooMuchError."""
+        size = 0
+        for _ in range(_MAX_LINES):
+            line = await self._stream.readline()  # ValueError beyond the stream's own limit
+            name, _, value = line.partition(b":")
+            if not line:
+                return None
+            if name.strip().lower() == b"content-length" and value.strip().isdigit():
+                size = int(value)
+            elif size and not line.strip():
+                return await self._body(size)
+        raise _TooMuchError("it writes something else than the protocol")
+
+    async def _body(self, size: int) -> bytes:
+        if size > MAX_MESSAGE:
+            raise _TooMuchError(f"it sent a message of {size >> 20} MiB")
+        self._flood.add(max(size, _LEAST))
+        await asyncio.sleep(0)  # a server that is always writing must not keep others waiting
+        return await self._stream.readexactly(size)
+
+
+class _Writer:
+    """The input of a server in pygls' form; `over` ends one that does not read it."""
+
+    def __init__(self, stream: asyncio.StreamWriter, over: Callable[[str], None]) -> None:
+        self._stream = stream
+        self._over = over
 
     def write(self, data: bytes) -> None:
         """Send data, without waiting."""
         if self._stream.transport.get_write_buffer_size() > MAX_UNSENT:
-            raise BrokenPipeError("it does not read what it is sent")
-        if not self._stream.is_closing():
+            self._over("it does not read what it is sent")
+        elif not self._stream.is_closing():
             self._stream.write(data)
 
     def close(self) -> None:
         """Close the input."""
         self._stream.close()
+
+
+def _parsed(body: bytes) -> Any:
+    """Return a message as JSON. The hook lets other threads run meanwhile."""
+    return json.loads(body, object_hook=_same)
+
+
+def _same(found: dict[str, Any]) -> dict[str, Any]:
+    return found
+
+
+def _error(found: Any) -> ResponseError:
+    error = found if isinstance(found, dict) else {}
+    code = error.get("code")
+    return ResponseError(code if isinstance(code, int) else -32603, str(error.get("message", ""))[:1000])
 
 
 def _with_params(handler: Handler) -> Handler:

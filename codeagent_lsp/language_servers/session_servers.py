@@ -22,6 +22,7 @@ from codeagent_lsp.language_servers.running_servers import RunningServers
 from codeagent_lsp.language_servers.served_copy import OpenCopy, ServedCopy
 from codeagent_lsp.language_servers.server_connection import ServerFailed
 from codeagent_lsp.language_servers.values import ServerAnswer, ServerQuestion
+from codeagent_lsp.shadow.wanted import UnsavedState
 from codeagent_lsp.workspace.files.file_view import FileView
 from codeagent_lsp.workspace.text.position import Encoding
 
@@ -29,7 +30,12 @@ ASK_SECONDS = 25.0
 MAX_OPEN = 200
 AGAIN_SECONDS = 0.5
 
-_EVERYWHERE = frozenset({"textDocument/references", "textDocument/rename", "workspace/symbol"})
+_EVERYWHERE = frozenset(
+    (
+        *("textDocument/references", "textDocument/implementation", "textDocument/rename", "workspace/symbol"),
+        *("callHierarchy/incomingCalls", "typeHierarchy/subtypes"),
+    )
+)
 """Methods whose answer is complete only once the server knows the whole project."""
 
 T = TypeVar("T")
@@ -64,6 +70,7 @@ class SessionServers:
         self._troubled: set[str] = set()
         self._troubles: list[str] = []
         self._impossible = False
+        self._closed = False
 
     @property
     def busy(self) -> bool:
@@ -77,7 +84,7 @@ class SessionServers:
 
     def installed(self, view: FileView, path: str) -> tuple[Installed, ...]:
         """Return the servers for a file; blocks a little."""
-        if self._impossible:
+        if self._impossible or self._closed:
             return ()
         try:
             known = self._known()
@@ -98,6 +105,8 @@ class SessionServers:
         try:
             async with asyncio.timeout(seconds), self._turn:
                 texts = await self._synced(view, [question.path])
+                if texts is None:
+                    return ()
                 work = (self._answer(each, question, texts, deadline) for each in asked)
                 answers = await asyncio.gather(*work)
         except TimeoutError:
@@ -117,7 +126,7 @@ class SessionServers:
         known: dict[str, tuple[FoundDiagnostics, ...] | None] = dict.fromkeys(asked)
         try:
             async with asyncio.timeout(seconds), self._turn:
-                texts = await self._synced(view, list(asked))
+                texts = await self._synced(view, list(asked)) or {}
                 for path, servers in asked.items():
                     work = (self._diagnosed(each, path, texts, deadline) for each in servers)
                     answers = await asyncio.gather(*work)
@@ -131,23 +140,35 @@ class SessionServers:
         taken, self._troubles = self._troubles, []
         return taken
 
-    async def close(self) -> None:
-        """Stop all servers and remove the copy."""
-        await self._running.close()
-        done = self._thread.submit(self._copy.close)
-        self._thread.shutdown(wait=False)
-        await asyncio.shield(asyncio.wrap_future(done))
+    async def rest(self) -> None:
+        """Stop all servers and remove the copy; the next question makes them again."""
+        async with self._turn:
+            await self._running.close()
+            await asyncio.shield(asyncio.get_running_loop().run_in_executor(self._thread, self._copy.close))
 
-    async def _synced(self, view: FileView, paths: Sequence[str]) -> dict[str, str]:
-        """Bring the copy to the state of `view`, and return the texts that servers must have open."""
+    async def close(self) -> None:
+        """Stop all servers and remove the copy for good."""
+        self._closed = True
+        await self._running.close()  # whoever waits for an answer of theirs waits no longer
+        await self.rest()
+
+    async def _synced(self, view: FileView, paths: Sequence[str]) -> dict[str, str] | None:
+        """Bring the copy to the state of `view`, and return the texts that servers must have open; None if there is no
+        copy.
+        """
+
+        async def update() -> UnsavedState:
+            seen, changed = await self._in_thread(lambda: self._copy.update(view))
+            self._running.note_changed(changed)
+            return seen
+
         self.used = time.monotonic()
         try:
-            seen, changed = await self._in_thread(lambda: self._copy.update(view))
+            seen = await asyncio.shield(update())  # the servers have to hear of it also if nobody waits any more
         except (ToolFailed, OSError) as problem:
             self._impossible = True
             self._trouble("", str(problem))
-            return {}
-        self._running.note_changed(changed)
+            return None
         staged = {path: file.text for path, file in seen.read.items() if path in seen.files}
         self._keep_open([*staged, *paths])
         return {**await asyncio.to_thread(_texts, view, list(self._open)), **staged}
@@ -198,6 +219,8 @@ class SessionServers:
         return FoundDiagnostics(each.server.name, items, texts[path], server.encoding)
 
     async def _in_thread(self, work: Callable[[], T]) -> T:
+        if self._closed:
+            raise ServerFailed("The language servers of the session were stopped.")
         return await asyncio.get_running_loop().run_in_executor(self._thread, work)
 
     def _trouble(self, name: str, problem: str) -> None:
@@ -216,10 +239,26 @@ async def _settled_result(
     while server.is_young and time.monotonic() + AGAIN_SECONDS < deadline:
         await asyncio.sleep(AGAIN_SECONDS)
         again = await server.request(method, params, deadline - time.monotonic())
-        if again == result:
+        if await asyncio.to_thread(_is_same, again, result):
             break
         result = again
     return result
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    try:
+        return _unordered(one) == _unordered(other)
+    except RecursionError:  # nested as no answer is
+        return True
+
+
+def _unordered(value: Any) -> str:
+    """Return a text that is equal for equal answers, whatever the order of their parts: gopls has none."""
+    if isinstance(value, dict):
+        return f"{{{','.join(f'{name}:{_unordered(value[name])}' for name in sorted(value))}}}"
+    if isinstance(value, list):
+        return f"[{','.join(sorted(map(_unordered, value)))}]"
+    return repr(value)
 
 
 def _texts(view: FileView, paths: Sequence[str]) -> dict[str, str]:

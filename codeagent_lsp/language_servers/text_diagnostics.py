@@ -28,7 +28,7 @@ class TextDiagnostics:
         self._known = known
         self._connection = connection
         self._open = open_texts
-        self._published: dict[str, tuple[int | None, list[Any]]] = {}
+        self._published: dict[str, tuple[int, list[Any]]] = {}
         self._came = asyncio.Event()
 
     async def of(self, path: str, deadline: float, *, pulls: bool) -> list[Any] | None:
@@ -45,13 +45,13 @@ class TextDiagnostics:
         return found if self._open.texts.get(path) == text else None
 
     def take(self, params: Any) -> None:
-        """Take diagnostics that the server publishes."""
+        """Take diagnostics that the server publishes, if they are of the text that it has open now."""
         params = params if isinstance(params, dict) else {}
         path, items, version = uris.to_path(str(params.get("uri"))), params.get("diagnostics"), params.get("version")
-        if path is None or not isinstance(items, list):
+        if path is None or not isinstance(items, list) or version != self._open.versions.get(path, -1):
             return
         self._published.pop(path, None)  # the newest stands last
-        self._published[path] = (version if isinstance(version, int) else None, items[:MAX_ITEMS])
+        self._published[path] = (version, items[:MAX_ITEMS])
         while len(self._published) > REMEMBERED:
             del self._published[next(iter(self._published))]
         self._came.set()
@@ -85,16 +85,15 @@ class TextDiagnostics:
 
     async def _pushed(self, path: str, deadline: float) -> list[Any] | None:
         """Wait for the diagnostics of the newest version of a text."""
-        while True:
-            version, items = self._published.get(path, (None, []))
+        while not self._connection.lost.is_set():
+            version, items = self._published.get(path, (0, []))
             if version == self._open.versions[path]:
                 return items
-            self._came.clear()
-            try:
-                async with asyncio.timeout(deadline - time.monotonic()):
-                    await self._came.wait()
-            except TimeoutError:
+            if time.monotonic() >= deadline:
                 return None
+            self._came.clear()
+            await _either(self._came, self._connection.lost, deadline - time.monotonic())
+        return None
 
     async def _by_tsserver(self, path: str, deadline: float) -> list[Any] | None:
         found: list[Any] = []
@@ -106,6 +105,16 @@ class TextDiagnostics:
                 return None
             found += map(_from_tsserver, body[:MAX_ITEMS])
         return found
+
+
+async def _either(one: asyncio.Event, other: asyncio.Event, seconds: float) -> None:
+    """Wait until one of two events is set, at most some seconds."""
+    waiting = [asyncio.ensure_future(event.wait()) for event in (one, other)]
+    try:
+        await asyncio.wait(waiting, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in waiting:
+            task.cancel()
 
 
 def _from_tsserver(item: Any) -> dict[str, Any]:
