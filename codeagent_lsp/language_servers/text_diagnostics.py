@@ -18,7 +18,8 @@ from codeagent_lsp.workspace.files import uris
 MAX_ITEMS = 2000
 REMEMBERED = 500
 RETRY_SECONDS = 0.05
-_BROKEN = "\n}{(\n"  # an error in every language
+_BROKEN = "}{(\n"  # an error in every language
+_PLACES = 7
 
 
 class TextDiagnostics:
@@ -30,6 +31,7 @@ class TextDiagnostics:
         self._open = open_texts
         self._published: dict[str, tuple[int, list[Any]]] = {}
         self._came = asyncio.Event()
+        self._broken = 0
 
     async def of(self, path: str, deadline: float, *, pulls: bool) -> list[Any] | None:
         """Return the diagnostics of an open text as it is now, plain JSON; None if they are not known by `deadline`, a
@@ -63,7 +65,9 @@ class TextDiagnostics:
         if self._known.diagnostics == "tsserver":
             return await self._by_tsserver(path, deadline)
         if self._known.quiet:  # an error in and out again: then there is news, without which it says nothing
-            self._open.change(path, f"{text}{_BROKEN}")
+            self._broken += 1  # on another line than before, as a question that was cancelled may have left one
+            lines = "\n" * (1 + self._broken % _PLACES)
+            self._open.change(path, f"{text}{lines}{_BROKEN}")
             broken = await self._pushed(path, deadline)
             self._open.change(path, text)
             return None if broken is None else await self._pushed(path, deadline)
