@@ -15,6 +15,7 @@ from pydantic import TypeAdapter, ValidationError
 from codeagent_lsp.config import ShellSettings
 from codeagent_lsp.environments.serving import Screens
 from codeagent_lsp.errors import ErrorCode, ToolFailed, ToolRetry
+from codeagent_lsp.language_servers.values import CodeServers
 from codeagent_lsp.session.screens import Desk, SessionScreens
 from codeagent_lsp.session.shadows import SessionShadows
 from codeagent_lsp.texts import text
@@ -38,7 +39,9 @@ from codeagent_lsp.tools.web.http import Fetcher, PageLimits
 from codeagent_lsp.tools.web.scraping import Web
 from codeagent_lsp.tools.web.searching import Result, SearchRequest
 from codeagent_lsp.tools_page import COMMON, errors_of
+from codeagent_lsp.workspace.files import uris
 from tests.mcp_server.calls import PATCH, WRITTEN, make_workspace
+from tests.tools.code.fake_servers import FakeServers, edit, span
 from tests.tools.code.indexes import real_index
 from tests.tools.fakes import Bench
 from tests.tools.git.models import Writer
@@ -52,6 +55,7 @@ pytestmark = pytest.mark.slow  # an index, a repository and real test runs
 LACKING = "What measures coverage is not installed here"
 ONCE, INSTALL = text("choice.once"), text("choice.install")
 NOWHERE = {"path": "nowhere.py"}
+TAX = {"path": "shop/tax.py", "symbol": "with_tax"}
 EDIT = {"path": "shop/cart.py", "old_str": "Cart([])", "new_str": "Cart([0])"}
 OPTIONS = [{"id": "a", "label": "One"}, {"id": "b", "label": "Two"}]
 
@@ -132,6 +136,9 @@ ROWS: Mapping[str, Row] = {
         "EDIT_REFUSED",
     ),
     "ast_get_imports": Row({"path": "shop/cart.py"}, "shop.tax", NOWHERE, "NOT_FOUND"),
+    "code_actions": Row({"path": "shop/tax.py"}, "Sort (quickfix, fake)", {"path": "shop/tax.py", "apply": "Fly"}),
+    "hover": Row(TAX, "how much it is", {"path": "shop/tax.py"}),
+    "type_hierarchy": Row({"path": "shop/cart.py", "symbol": "Cart"}, "Cart", {"path": "shop/tax.py"}),
     "find_definition": Row({"symbol": "with_tax"}, "shop/tax.py", {"symbol": ""}),
     "find_references": Row({"symbol": "with_tax"}, "shop/cart.py", {}),
     "call_graph": Row({"function_name": "with_tax"}, "total", {"function_name": "nothing"}, "NOT_FOUND"),
@@ -163,6 +170,7 @@ ROWS: Mapping[str, Row] = {
         "tax.py",
         {"steps": [{"tool": "git_log"}]},
     ),
+    "rename_symbol": Row({**TAX, "new_name": "taxed"}, "by fake (lsp)", {**TAX, "new_name": "1 tax"}),
 }
 
 
@@ -235,10 +243,33 @@ def furnished(folder: Path, net: Net) -> Bench:
         (SkillDesk, SkillDesk(shelf, words)),
         (Variables, Variables(lambda: None, {})),
         (ArtifactStore, ArtifactStore(folder / "artifacts")),
+        (CodeServers, language_servers(bench.path("shop/tax.py"), bench.path("shop/cart.py"))),
         (Screens, screens.of("session", Desk(bench.view, bench.staging, nobody))),
     )
     bench.executor = ToolExecutor(bench.registry, bench.context, lambda: bench.mode, bench.approvals)
     return bench
+
+
+def language_servers(tax: str, cart: str) -> FakeServers:
+    """Servers for the tools that need one; the others have an index."""
+    item = {"name": "Cart", "uri": uris.from_path(cart), "selectionRange": span(0, 0, 1)}
+    action = {"title": "Sort", "kind": "quickfix", "edit": edit(tax, (0, 0, 0, ""))}
+    return FakeServers(
+        {
+            "textDocument/rename": lambda question: edit(tax, renamed(tax)),
+            "textDocument/codeAction": lambda question: [action],
+            "textDocument/hover": lambda question: {"contents": "how much it is"},
+            "textDocument/prepareTypeHierarchy": lambda question: [item],
+        }
+    )
+
+
+def renamed(path: str) -> tuple[int, int, int, str]:
+    """The edit of the first `with_tax` in a file."""
+    lines = Path(path).read_text().splitlines()
+    line = next(number for number, line in enumerate(lines) if "with_tax" in line)
+    start = lines[line].index("with_tax")
+    return line, start, start + len("with_tax"), "taxed"
 
 
 def misshaped(tool: Tool[Any], data: Any) -> str:
