@@ -2,7 +2,8 @@
 
 The parts are put in order, the likeliest to matter first; the smallest beginning of that order that works is found by
 halving the likelihood, its last part matters, and the same is done with the parts before it. What fails tells which
-parts are missing, by the words that both share. Pure. Not here: what a part is, and how it is tried
+parts are missing, by the words that both share. At the end, each part that was found is left out once: one that breaks
+without another is gone with its reason. Pure. Not here: what a part is, and how it is tried
 (`prove_run.py`).
 """
 
@@ -54,14 +55,13 @@ Try = Callable[[frozenset[int]], Awaitable[Tried]]
 async def minimal(parts: Sequence[PartTraits], attempt: Try, nothing: Tried, most: int = MAX_TRIES) -> Minimal:
     """Return the parts that matter. All of them together work, and `nothing` is how it goes without any.
 
-    With each part that is found necessary, the result works; if parts do not need each other's absence, none of them
-    can be left out.
+    The result works, and unless the tries do not suffice, it does not work without any one of its parts.
     """
     search = _Search(parts, attempt, most)
     if not nothing.works:
         search.learn(nothing, frozenset())
         await search.run()
-        return Minimal(frozenset(search.needed | set(search.left)), search.tries, not search.left)
+        return Minimal(frozenset(search.needed | set(search.left)), search.tries, search.whole)
     return Minimal(frozenset(), 0)
 
 
@@ -70,6 +70,7 @@ class _Search:
         self.needed: set[int] = set()
         self.left = list(range(len(parts)))  # `needed` and these together work
         self.tries = 0
+        self.whole = False
         self._parts = parts
         self._chances = _scaled([part.chance for part in parts])
         self._shared = Counter(word for part in parts for word in part.words)
@@ -78,7 +79,12 @@ class _Search:
         self._most = most
 
     async def run(self) -> None:
-        """Find what is needed; `left` is empty then, unless the tries are used up."""
+        """Find what is needed; `whole` is True then, unless the tries are used up."""
+        await self._gather()
+        self.whole = not self.left and await self._look_again()
+
+    async def _gather(self) -> None:
+        """Move what is needed out of `left`, which is empty then, unless the tries are used up."""
         while self.left:
             self._sort(0)
             fails = self._known_to_fail()
@@ -86,17 +92,34 @@ class _Search:
                 if self.tries >= self._most:
                     return
                 count = self._next(fails)
-                present = self._first(count)
-                self.tries += 1
-                found = await self._attempt(present)
-                if found.works:
+                if await self._works(self._first(count)):
                     del self.left[count:]
                 else:
-                    self.learn(found, present)
                     fails = count
                     self._sort(fails)
             if self.left:
                 self.needed.add(self.left.pop())
+
+    async def _look_again(self) -> bool:
+        """Leave out what only parts needed that are gone by now; return False if the tries are used up."""
+        while (rest := self._untried()) is not None:
+            if self.tries >= self._most:
+                return False
+            if await self._works(rest):
+                self.needed = set(rest)
+        return True
+
+    def _untried(self) -> frozenset[int] | None:
+        """Return what is needed without one part, if that was not tried by itself; None if it was for each part."""
+        rests = (frozenset(self.needed - {number}) for number in sorted(self.needed))
+        return next((rest for rest in rests if rest not in self._failed), None)
+
+    async def _works(self, present: frozenset[int]) -> bool:
+        self.tries += 1
+        found = await self._attempt(present)
+        if not found.works:
+            self.learn(found, present)
+        return found.works
 
     def learn(self, failed: Tried, present: frozenset[int]) -> None:
         """Take the parts that were not there, and share a word with what failed, for likelier."""
