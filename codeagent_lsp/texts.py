@@ -388,6 +388,10 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
     "proof.diagnostics": ("Problems: {fixed} fixed, {new} new.", "问题：已修复 {fixed} 个，新增 {new} 个。"),
     "proof.minimal": ("Changes that the tests do not need: {count}.", "其中 {count} 处更改对测试并非必需。"),
     "prove.impossible": ("Tests cannot run here: {reason}", "此处无法运行测试：{reason}"),
+    "prove.at_work": (
+        "The run is still at work on these changes. Wait until it asks you about them, or cancel it.",
+        "该运行仍在处理这些更改。请等到它询问您，或取消该运行。",
+    ),
     "prove.direct": (
         "Commands run in your real folder here (shell.isolation: direct), where the changes are not. Apply them first.",
         "此处的命令在真实文件夹中运行（shell.isolation: direct），其中没有这些更改。请先应用更改。",

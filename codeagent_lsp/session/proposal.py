@@ -31,13 +31,15 @@ Diagnose = Callable[[Changeset], Awaitable[Difference | None]]
 
 
 class Proposal:
-    """The changes of one run. `outcome` is the result of the last decision, None before any; `proofs` is what was tried
-    on them, and `diagnose` is set by who can check them.
+    """The changes of one run. `outcome` is the result of the last decision, None before any; `deciding` tells
+    whether the user is being asked; `proofs` is what was tried on the changes, and `diagnose` is set by who can check
+    them.
     """
 
     def __init__(self, record: RunRecord, services: Services, output: RunOutput) -> None:
         self.record = record
         self.outcome: events.Outcome | None = None
+        self.deciding = False
         self._services = services
         self._output = output
         self.staging = Staging(self._base, self._changed, record.staged)
@@ -61,9 +63,11 @@ class Proposal:
         """
         if not self.changeset or self.changeset == self._undecided:
             return status
+        self.deciding = True
         try:
             return await self._decide(status, step)
         finally:
+            self.deciding = False
             self._undecided = self.changeset
 
     async def _decide(self, status: events.RunStatus, step: str) -> events.RunStatus:

@@ -73,6 +73,8 @@ async def _opened(parts: RunParts, target: Proposal) -> _Trial | None:
     """Return the trial of a proposal; None if the user does not want tests to run that nothing isolates."""
     if not target.changeset:
         raise SessionError("changes.none")
+    if target.record.status == "running" and not target.deciding:
+        raise SessionError("prove.at_work")
     await parts.toolbox.open()
     shell = parts.toolbox.shell
     if shell is None:
