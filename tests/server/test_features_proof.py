@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pygls import uris
 
 from tests.server.conftest import StartEditor
 from tests.server.replies import edit, say
@@ -77,6 +78,11 @@ def test_what_matters_is_found_and_nothing_is_dropped(start: StartEditor, worksp
     assert told.endswith("Nothing was dropped.")
     assert review["unneeded"] == ["cart.py#2"]
     assert review["diff"].count("@@ cart.py#") == 2
+    editor.wait_until(lambda: any(uri.endswith(".diff") for uri in editor.shown))
+    shown = Path(uris.to_fs_path(editor.shown[-1]) or "").read_text()
+    head, blank, diff = shown.partition("\n\n")
+    assert blank and diff == review["diff"]
+    assert head.splitlines() == [f"# {line}" for line in (*review["proof"], "cart.py#2")]
     editor.command("codeagent.apply", runId=run_id, hunks=["cart.py#1"])
     editor.told("Applied 1")
     assert editor.text(workspace / "cart.py") == CART.replace("return 0", "return sum(items)")
