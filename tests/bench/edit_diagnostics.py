@@ -96,7 +96,8 @@ async def tried(each: Injected, folder: Path, servers: SessionServers, counts: C
     counts.found += is_found
     if not is_found:
         counts.missed.append(f"{each.commit.name[:10]} {each.path}:{each.line}")
-    rest = [item for item in found.new if item not in here and (item.path, item.code, item.message) not in known]
+    compared = [item for item in found.new if item not in here and item.path not in without.unknown]
+    rest = [item for item in compared if (item.path, item.code, item.message) not in known]
     counts.others += [f"{each.commit.name[:10]} {item.path}:{item.line} {item.message}" for item in rest]
 
 
