@@ -73,6 +73,14 @@ def _program(view: FileView, name: str, above: list[str], which: Callable[[str],
     for folder in above:
         for binaries in BINARIES:
             path = os.path.join(folder, binaries, name)
-            if view.roots.stat(path) is not None:
+            if _is_own_program(view, path):
                 return path
     return which(name)
+
+
+def _is_own_program(view: FileView, path: str) -> bool:
+    """Return whether a path is a program of the workspace; a link to a place outside is not, PATH decides then."""
+    if view.roots.stat(path) is None:
+        return False
+    real = os.path.realpath(path)
+    return view.roots.root_of(real) is not None and os.path.isfile(real) and os.access(real, os.X_OK)  # noqa: PTH113

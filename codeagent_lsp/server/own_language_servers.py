@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 
 from codeagent_lsp.language_servers.known import with_own
 from codeagent_lsp.language_servers.pool import LanguageServerPool
-from codeagent_lsp.shadow.probe import Isolator
 from codeagent_lsp.state import state_root
 
 if TYPE_CHECKING:
     from codeagent_lsp.server.front import Front
     from codeagent_lsp.shadow.copying import CopyLayer
+    from codeagent_lsp.shadow.probe import Isolator
 
 
 def language_servers(front: Front) -> LanguageServerPool:
@@ -24,6 +24,8 @@ def language_servers(front: Front) -> LanguageServerPool:
 
     @cache
     def isolator() -> Isolator:
+        from codeagent_lsp.shadow.probe import Isolator  # late: an idle server does without all that isolates
+
         return Isolator(str(state_root()))
 
     def open_copy(folders: Sequence[str]) -> CopyLayer:

@@ -2,7 +2,7 @@
 
 Each commit is an edit of its parent's files, staged as an agent stages it, without and with one type error in a
 function that it changes (`injected_errors.py`). Prints how often the error is reported as new, what else is that the
-error did not cause (what the commit without it does not have), what is not known within `SECONDS`, and the wait.
+error did not cause (what the commit without it does not have), what is not known in time, and the wait.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from statistics import median, quantiles
 
 from codeagent_lsp.language_servers import served_copy
 from codeagent_lsp.language_servers.session_servers import SessionServers
-from codeagent_lsp.tools.diagnostics.after_edits import AfterEdits
+from codeagent_lsp.tools.diagnostics.after_edits import SECONDS, AfterEdits
 from codeagent_lsp.tools.diagnostics.difference import Difference
 from codeagent_lsp.tools.diagnostics.edit_diagnostics import BeforeAndAfter, EditDiagnostics
 from codeagent_lsp.workspace.files.file_view import FileView, NoBuffers, NothingStaged
@@ -29,7 +29,6 @@ from tests.bench.injected_errors import Injected, injected
 from tests.language_servers.real import real_session
 from tests.tools.fakes import Bench
 
-SECONDS = 2.0
 COLUMNS = (
     *("history", "commits", "found as new", "other new", "not known in time"),
     *("wait after a run's first edit, median / p95, s", "after the next one"),
@@ -80,14 +79,14 @@ class Checkout:
         self._there = tree
 
 
-async def tried(each: Injected, folder: Path, servers: SessionServers, counts: Counts) -> None:
+async def tried(each: Injected, folder: Path, servers: SessionServers, counts: Counts, seconds: float) -> None:
     """Stage a commit without and with its error, and count what is reported."""
     base = FileView(Roots([str(folder)]), NoBuffers(), NothingStaged())
     await looked_anew(base, servers, str(folder / each.path))
     bench = Bench(folder)
     after = AfterEdits(EditDiagnostics(BeforeAndAfter(base, bench.view), servers, None))
-    without = await reported(bench, after, each.after, counts.first)
-    found = await reported(bench, after, {each.path: each.text}, counts.later)
+    without = await reported(bench, after, each.after, counts.first, seconds)
+    found = await reported(bench, after, {each.path: each.text}, counts.later, seconds)
     path, known = bench.path(each.path), {(item.path, item.code, item.message) for item in without.new}
     here = [item for item in found.new if item.path == path and item.line == each.line]
     is_found = any(item.severity == "error" for item in here)
@@ -96,16 +95,19 @@ async def tried(each: Injected, folder: Path, servers: SessionServers, counts: C
     counts.found += is_found
     if not is_found:
         counts.missed.append(f"{each.commit.name[:10]} {each.path}:{each.line}")
-    rest = [item for item in found.new if item not in here and (item.path, item.code, item.message) not in known]
+    compared = [item for item in found.new if item not in here and item.path not in without.unknown]
+    rest = [item for item in compared if (item.path, item.code, item.message) not in known]
     counts.others += [f"{each.commit.name[:10]} {item.path}:{item.line} {item.message}" for item in rest]
 
 
-async def reported(bench: Bench, after: AfterEdits, texts: Mapping[str, str | None], waits: list[float]) -> Difference:
+async def reported(
+    bench: Bench, after: AfterEdits, texts: Mapping[str, str | None], waits: list[float], seconds: float
+) -> Difference:
     """Stage texts by name; return the difference that all staged ones make, and note the wait."""
     staged = {bench.path(name): text for name, text in texts.items()}
     bench.staging.stage(staged, {}, [bench.view.read(path) for path in staged if bench.view.exists(path)])
     started = time.monotonic()
-    found = await after.of(bench.context, bench.changeset, SECONDS)
+    found = await after.of(bench.context, bench.changeset, seconds)
     waits.append(time.monotonic() - started)
     return found
 
@@ -128,7 +130,7 @@ def suitable(repository: Repository, suffix: str, most: int) -> Iterator[Injecte
     yield from reversed(found)
 
 
-async def history(repository: Repository, edits: Iterable[Injected]) -> Counts:
+async def history(repository: Repository, edits: Iterable[Injected], seconds: float) -> Counts:
     """Return the counts of one history, by the servers of one session."""
     counts = Counts()
     with tempfile.TemporaryDirectory() as place:
@@ -136,7 +138,7 @@ async def history(repository: Repository, edits: Iterable[Injected]) -> Counts:
         async with real_session(Path(place) / "state") as servers:
             for each in edits:
                 checkout.to(each.commit.parent)
-                await tried(each, folder, servers, counts)
+                await tried(each, folder, servers, counts, seconds)
             for trouble in servers.take_troubles():
                 print(f"trouble: {trouble}")
     return counts
@@ -147,13 +149,14 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.bench.edit_diagnostics", description=__doc__)
     parser.add_argument("--repo", action="append", required=True, help="a git repository and a suffix: PATH:.py")
     parser.add_argument("--commits", type=int, default=100)
+    parser.add_argument("--seconds", type=float, default=SECONDS, help="the time for the diagnostics of one edit")
     parser.add_argument("--show", type=int, default=0, help="print so many that are missed or reported besides")
     chosen = parser.parse_args(arguments)
     print(f"| {' | '.join(COLUMNS)} |\n|{'---|' * len(COLUMNS)}", flush=True)
     for named in chosen.repo:
         path, _, suffix = named.rpartition(":")
         repository = Repository(path)
-        counts = asyncio.run(history(repository, suitable(repository, suffix, chosen.commits)))
+        counts = asyncio.run(history(repository, suitable(repository, suffix, chosen.commits), chosen.seconds))
         print(counts.row(f"{Path(path).parent.name} {suffix}"), flush=True)
         for line in [*counts.missed[: chosen.show], *counts.others[: chosen.show]]:
             print(f"  {line}")

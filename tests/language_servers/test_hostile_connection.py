@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import random
+import sys
 import time
 from pathlib import Path
 
@@ -13,10 +14,26 @@ import pytest
 from codeagent_lsp.language_servers import server_connection
 from codeagent_lsp.language_servers.server_connection import ServerFailed, ServerGone
 from tests.language_servers.rig import connected, marked
+from tests.shadow.processes import until
 
 HELLO = "textDocument/hover"
 ASKED = {"textDocument": {"uri": "file:///a"}}
 BOUND = 8.0
+ROOT = Path(__file__).parents[2]
+CLIENT = """
+import asyncio, pathlib, sys
+from codeagent_lsp.language_servers.server_connection import ServerConnection
+from tests.language_servers.rig import LIMITS, launch
+
+async def main():
+    connection = ServerConnection("fake")
+    await connection.start(launch(pathlib.Path(sys.argv[1]), *sys.argv[2:]), LIMITS)
+    await connection.request("initialize", {}, 20)
+    print("on", flush=True)
+    await asyncio.sleep(3600)
+
+asyncio.run(main())
+"""
 FLOODS = (
     *("floods", "floods_large", "floods_requests", "floods_errors", "floods_lines"),
     *("huge", "long_header", "long_length"),
@@ -124,6 +141,21 @@ async def test_a_server_that_stays_is_killed(tmp_path: Path) -> None:
         await connection.close()
         assert time.monotonic() - started < BOUND
         assert marked(mark) == []
+
+
+async def test_a_killed_client_leaves_no_server(tmp_path: Path) -> None:
+    """The same for a server that ignores every signal that it may ignore."""
+    mark = f"mark-{os.urandom(8).hex()}"
+    words = ("start=stubborn", "initialize=forks", "exit=silent", "--", mark)
+    client = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-c", CLIENT, str(tmp_path), *words), stdout=asyncio.subprocess.PIPE, cwd=ROOT
+    )
+    assert client.stdout is not None
+    assert await client.stdout.readline() == b"on\n"
+    assert len(marked(mark)) >= 4
+    client.kill()
+    await client.wait()
+    await until(lambda: not marked(mark))
 
 
 async def test_memory_is_limited(tmp_path: Path) -> None:
