@@ -126,7 +126,7 @@ async def test_its_children_go_with_it(tmp_path: Path, end: str) -> None:
     points = ["initialize=forks,stubborn", "shutdown=crash" if end == "crash" else "x=silent"]
     async with connected(tmp_path, *points, "--", mark) as connection:
         await connection.request("initialize", {}, 20)
-        assert len(marked(mark)) >= 4
+        await until(lambda: len(marked(mark)) >= 4)
         if end == "exit":
             connection.notify("exit", None)
             await connection.lost.wait()
@@ -152,7 +152,7 @@ async def test_a_killed_client_leaves_no_server(tmp_path: Path) -> None:
     )
     assert client.stdout is not None
     assert await client.stdout.readline() == b"on\n"
-    assert len(marked(mark)) >= 4
+    await until(lambda: len(marked(mark)) >= 4)
     client.kill()
     await client.wait()
     await until(lambda: not marked(mark))
