@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.clients import lending_server, word_server
-from tests.clients.neovim.support import MARKS, call
+from tests.clients.neovim.support import MARKS, call, edit
 from tests.clients.neovim_plugin.support import Played, play
 
 pytestmark = MARKS
@@ -182,6 +182,53 @@ def test_basedpyright_and_ruff_of_the_editor(tmp_path: Path) -> None:
     assert "(count: int) -> int" in found["hover"][0][1]["contents"]["value"]
     [(_, places, _)] = found["references"]
     assert len(places) == 3
+    assert played.disk("a.py") == REAL
+
+
+def test_runs_over_fifty_files_by_the_basedpyright_of_the_editor(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = program("basedpyright-langserver")
+    monkeypatch.setenv("PATH", f"{Path(server).parent}{os.pathsep}{os.environ['PATH']}")
+    files = {f"use{number}.py": f"from a import total\n\nprint(total({number}))\n" for number in range(50)}
+    played = play(
+        tmp_path,
+        """
+        local buffer = rig.open("a.py")
+        vim.bo[buffer].filetype = "python"
+        local id = vim.lsp.start({ name = "basedpyright", cmd = { "SERVER", "--stdio" }, root_dir = rig.workspace })
+        local client = vim.lsp.get_client_by_id(id)
+        rig.wait("basedpyright", 20000, function() return client.initialized end)
+        local place = { textDocument = { uri = vim.uri_from_bufnr(buffer) }, position = { line = 3, character = 5 },
+                        context = { includeDeclaration = false } }
+        rig.wait("all files", 60000, function()
+          local answer = client:request_sync("textDocument/references", place, 5000, buffer)
+          return answer and answer.result and #answer.result == 102
+        end)
+        vim.cmd("CodeAgent run rename it")
+        local outcome = rig.ended("completed").outcome
+        local found = {}
+        for _, loaded in ipairs(vim.api.nvim_list_bufs()) do
+          local name = vim.fs.basename(vim.api.nvim_buf_get_name(loaded))
+          if name:find("^use") then found[name] = rig.text(loaded) end
+        end
+        vim.cmd("CodeAgent run change the type")
+        rig.wait("the second run", 60000, function() return #rig.state().order == 2 end)
+        rig.ended("completed")
+        return { outcome = outcome, text = rig.text(buffer), files = found }
+        """.replace("SERVER", server),
+        files={"a.py": REAL, "b.py": "total\n", "pyproject.toml": "", **files},
+        script=[
+            call("rename_symbol", path="a.py", symbol="total", new_name="tally"),
+            {"text": "Renamed."},
+            edit("return count\n", "return str(count)\n"),
+            {"text": "Changed."},
+        ],
+    )
+    assert played.found["outcome"] == "full"
+    assert played.found["files"] == {name: text.replace("total", "tally") for name, text in files.items()}
+    assert played.found["text"] == REAL.replace("total", "tally").replace("return count", "return str(count)")
+    assert "1 new" in played.prompts[-1]["prompt"], "an error of our own servers, on the staged text"
     assert played.disk("a.py") == REAL
 
 

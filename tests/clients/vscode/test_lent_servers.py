@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 
 from tests.clients import lending_server
+from tests.clients.neovim.support import call
 from tests.clients.vscode.support import SECONDS, Window, window
 
 pytestmark = [pytest.mark.slow, pytest.mark.vscode]
@@ -31,6 +33,7 @@ const s = "😀"; const a = areaOf(2);
 export function twice(): number { return areaOf(a)*2 }
 areOf(3);
 """
+USER = 'import {{ areaOf }} from "./shapes";\nexport const area{0} = areaOf({0});\n'
 FILES = {"shapes.ts": SHAPES, "uses.ts": USES, "tsconfig.json": '{"compilerOptions": {"strict": true}}'}
 
 
@@ -105,6 +108,48 @@ def test_the_editor_lends_its_typescript(tmp_path: Path, extensions: Path) -> No
         assert asker.ask("workspace/executeCommand", "uses.ts", command="workbench.action.files.saveAll") is None
         assert opened.disk("uses.ts") == USES, "nothing was applied"
         assert opened.disk("shapes.ts") == SHAPES
+
+
+def test_runs_fix_and_rename_over_fifty_files_by_the_typescript_of_the_editor(tmp_path: Path, extensions: Path) -> None:
+    folder = tmp_path / "asked"
+    folder.mkdir()
+    users = {f"use{number}.ts": USER.format(number) for number in range(50)}
+    settings = {
+        "codeagent.server.command": [sys.executable, lending_server.__file__, str(folder)],
+        "codeagent.edits.apply": "auto",
+    }
+    script = [
+        call("code_actions", path="uses.ts", line_start=5, apply="Change spelling to 'areaOf'"),
+        {"text": "Spelled right."},
+        call("rename_symbol", path="shapes.ts", symbol="areaOf", new_name="squareOf"),
+        {"text": "Renamed."},
+    ]
+    files = {**FILES, **users}
+    with window(tmp_path, extensions, files=files, script=script, settings=settings) as opened:
+        opened.open("uses.ts")
+        asker = Asker(opened, folder)
+        asker.until_defined("uses.ts", (2, 27), asker.uri("shapes.ts"))
+        opened.page.locator(".squiggly-error").first.wait_for()
+        opened.task("fix it")
+        opened.transcript().get_by_text("Spelled right.").first.wait_for()
+        opened.idle()
+        opened.task("rename it")
+        opened.transcript().get_by_text("Renamed.").first.wait_for()
+        opened.idle()
+        assert all(opened.disk(name) == text for name, text in files.items()), "nothing is saved for the user"
+        opened.command("File: Save All Files")
+        until(lambda: "squareOf" in (opened.disk("use49.ts") or ""))
+        until(lambda: opened.disk("uses.ts") == USES.replace("areOf(", "areaOf(").replace("areaOf", "squareOf"))
+        for name, text in users.items():
+            until(lambda name=name, text=text: opened.disk(name) == text.replace("areaOf", "squareOf"))  # type: ignore[misc]
+
+
+def until(holds: Callable[[], bool]) -> None:
+    """Wait until something outside of the page holds."""
+    end = time.monotonic() + SECONDS
+    while not holds():
+        assert time.monotonic() < end
+        time.sleep(0.05)
 
 
 def _check_code_actions(asker: Asker) -> None:
