@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from codeagent_lsp.errors import AgentError
@@ -51,6 +51,15 @@ class BeforeAndAfter:
     staged: FileView
 
 
+@dataclass(slots=True)
+class _Found:
+    """Diagnostics of the user's own texts and of the staged ones; `late` are files of which too little is known."""
+
+    before: dict[str, tuple[Diagnostic, ...] | None] = field(default_factory=dict)
+    after: dict[str, tuple[Diagnostic, ...] | None] = field(default_factory=dict)
+    late: set[str] = field(default_factory=set)
+
+
 class EditDiagnostics:
     """What the changes of one run made worse and better. `servers` and `lint` are None where nothing can run."""
 
@@ -66,22 +75,31 @@ class EditDiagnostics:
         """Return the difference that a changeset makes, within `seconds`; `beside` are files that it does not change
         but may break, absolute paths.
 
-        The staged texts are checked first: a file without problems has no new ones, whatever it had before.
+        What changed comes first. Of each file, the staged text is checked first: one without problems has no new ones,
+        whatever it had before.
         """
         deadline = time.monotonic() + seconds
         every = [change for change in changeset if not change.empty]
         changed, more = every[:MAX_CHANGED], every[MAX_CHANGED:]
         texts = {change.path: (change.base or "", change.text or "") for change in changed}
         others = [path for path in beside if path not in texts][:MAX_BESIDE]
-        after = await self._checked(self._views.staged, [*_new(changed), *others], deadline)
-        had = [*_old(changed), *others]
-        needed = [path for path in had if after.get(path)]
-        before = await self._of_base(needed, deadline) if needed else {}
-        before = {**before, **await self._of_base([path for path in had if path not in needed], deadline)}
-        late = {path for path, found in after.items() if found is None} | {change.path for change in more}
-        late |= {path for path in needed if before.get(path) is None}
+        found = _Found()
+        await self._compare(found, _new(changed), _old(changed), deadline)
+        await self._compare(found, others, others, deadline)
+        rest = [path for path in (*_old(changed), *others) if path not in found.before]
+        found.before.update(await self._of_base(rest, deadline))
+        late = found.late | {change.path for change in more}
         late |= await asyncio.to_thread(_typed_in, self._views.base, changed)
-        return difference(_flat(before, late), _flat(after, late), texts, sorted(late), sorted(self._used))
+        before, after = _flat(found.before, late), _flat(found.after, late)
+        return difference(before, after, texts, sorted(late), sorted(self._used))
+
+    async def _compare(self, found: _Found, new: Sequence[str], old: Sequence[str], deadline: float) -> None:
+        """Check the staged texts of some files, and the user's own of those that have problems."""
+        found.after.update(await self._checked(self._views.staged, new, deadline))
+        needed = [path for path in old if found.after.get(path)]
+        found.before.update(await self._of_base(needed, deadline) if needed else {})
+        found.late |= {path for path in new if path in found.after and found.after[path] is None}
+        found.late |= {path for path in needed if found.before.get(path) is None}
 
     async def _of_base(self, paths: Sequence[str], deadline: float) -> Found:
         """Return the diagnostics of the user's own texts, from memory where they have not changed."""

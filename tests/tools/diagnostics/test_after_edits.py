@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 
@@ -18,10 +19,11 @@ from tests.tools.fakes import Bench
 
 
 class WordServer:
-    """Finds the word BAD as an error, in `.py` files; as slow as `seconds`."""
+    """Finds the word BAD as an error, in `.py` files; as slow as `seconds`, and without an end for `slow` ones."""
 
     def __init__(self) -> None:
         self.seconds = 0.0
+        self.slow: set[str] = set()
         self.asked: list[tuple[str, ...]] = []
 
     async def diagnostics(
@@ -29,7 +31,7 @@ class WordServer:
     ) -> dict[str, tuple[FoundDiagnostics, ...] | None]:
         self.asked.append(tuple(paths))
         checked = [path for path in paths if path.endswith(".py")]
-        if self.seconds > seconds:
+        if self.seconds > seconds or self.slow & {Path(path).name for path in paths}:
             await asyncio.sleep(max(seconds, 0))
             return dict.fromkeys(checked)
         await asyncio.sleep(self.seconds)
@@ -98,6 +100,19 @@ async def test_what_is_late_is_not_known_yet(bench: Bench, server: WordServer, m
     server.seconds = 0.0
     result = await bench.call("edit_file", path="a.py", old_str="y = 'BAD'", new_str="y = 'BAD 2'")
     assert "1 new" in result.text
+
+
+async def test_slow_files_beside_do_not_hide_what_changed(
+    bench: Bench, server: WordServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(after_edits, "SECONDS", 1.0)
+    server.slow.add("use.py")
+    bench.write("a.py", "def total(x):\n    return 'BAD old'\n")
+    bench.write("use.py", "from a import total\n")
+    result = await bench.call("edit_file", path="a.py", old_str="def total(x):", new_str="def total(BAD, x):")
+    told = result.text.splitlines()[-3:]
+    assert told[0] == "Diagnostics: 1 new:"
+    assert told[2] == "Diagnostics of use.py: not known yet."
 
 
 async def test_typing_meanwhile_makes_them_unknown(bench: Bench, server: WordServer) -> None:
