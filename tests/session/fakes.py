@@ -183,6 +183,10 @@ def _rest(loop: asyncio.AbstractEventLoop) -> None:
         time.sleep(0.0003)
 
 
+STORES: list[SessionStore] = []
+"""The stores of all worlds of a test, closed at its end: each holds files open."""
+
+
 def world(
     root: Path,
     *replies: ScriptedReply,
@@ -234,6 +238,7 @@ def world(
         knowledge=knowledge_in(own, root.parent, lambda: chosen.skills.paths, lambda: chosen.memory.enabled),
     )
     store = SessionStore(state or root.parent / "sessions", problems.append)
+    STORES.append(store)
     manager = SessionManager(store, services, [told.append, on_event])
     return World(root.resolve(), buffers, editor, user, inbox, store, manager, told, problems, models)
 
