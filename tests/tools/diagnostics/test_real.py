@@ -72,8 +72,9 @@ async def test_go(bench: TestBench) -> None:
 
 
 @pytest.mark.skipif(CARGO is None, reason="cargo is not installed")
-async def test_cargo(bench: TestBench) -> None:
+async def test_cargo(bench: TestBench, monkeypatch: pytest.MonkeyPatch) -> None:
     assert isinstance(bench.shell, CopyShell) and CARGO is not None
+    monkeypatch.setenv("PATH", f"{Path(CARGO).parent}{os.pathsep}{os.environ['PATH']}")
     bench.shell.path = f"{Path(CARGO).parent}:{bench.shell.path}"
     bench.put("Cargo.toml", '[package]\nname = "x"\nversion = "0.1.0"\nedition = "2021"\n')
     bench.put("src/main.rs", 'fn main() {\n    let a: i32 = "x";\n}\n')
