@@ -20,10 +20,11 @@ def create_server() -> CodeAgentServer:
 
 async def load(front: Front) -> Loaded:
     """Build the heavy part of a server. The import runs in a thread, so that the event loop is not blocked."""
-    for name in ("backend", "commands.commands"):
+    for name in ("backend", "commands.commands", "inline"):
         await asyncio.to_thread(import_module, f"codeagent_lsp.server.{name}")
     from codeagent_lsp.server.backend import Backend  # late: the start-up path must stay light
     from codeagent_lsp.server.commands.commands import Commands  # late, as above
+    from codeagent_lsp.server.inline import Inline  # late, as above
 
     backend = Backend(front)
-    return Loaded(backend, Commands(backend))
+    return Loaded(backend, Commands(backend), Inline(backend))

@@ -87,6 +87,11 @@ class ModelSettings:
         "Model for summaries and other small work: a name at the same server, `NAME@URL` at another, or `embedded`.",
         restricted=True,
     )
+    inline: str | None = _setting(
+        None,
+        "Model that completes code while you type, written as for `model.small`; empty for `model.name`.",
+        restricted=True,
+    )
     fallback: tuple[str, ...] = _setting(
         (),
         "Models, at most three, that take over in this order when one fails; written as for `model.small`.",
@@ -187,6 +192,21 @@ class EditsSettings:
         "auto",
         "`auto` tells the model and you which errors each edit makes and fixes, by language servers and linters.",
     )
+
+
+@dataclass(frozen=True)
+class InlineSettings:
+    """The settings `codeagent.inline.*`."""
+
+    enabled: bool | Auto = _setting(
+        "auto",
+        "Complete code while you type; `auto` does so where a model that fills in the middle is on this machine.",
+    )
+    debounce_ms: int = _setting(
+        150, "Pause in typing before a model is asked, in milliseconds.", minimum=0, maximum=5000
+    )
+    max_lines: int = _setting(10, "Most lines of one completion.", minimum=1, maximum=100)
+    next_edit: bool = _setting(True, "Offer to repeat your last edits where the same change is due.")
 
 
 @dataclass(frozen=True)
@@ -321,6 +341,7 @@ class Settings:
     budget: BudgetSettings = field(default_factory=BudgetSettings)
     context: ContextSettings = field(default_factory=ContextSettings)
     edits: EditsSettings = field(default_factory=EditsSettings)
+    inline: InlineSettings = field(default_factory=InlineSettings)
     permissions: PermissionsSettings = field(default_factory=PermissionsSettings)
     shell: ShellSettings = field(default_factory=ShellSettings)
     tools: ToolsSettings = field(default_factory=ToolsSettings)

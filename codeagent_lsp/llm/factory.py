@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
@@ -22,7 +22,13 @@ from codeagent_lsp.llm.facts import window_known
 from codeagent_lsp.llm.learned_facts import LearnedFacts
 from codeagent_lsp.llm.model import Model, ModelInfo, ToolCalling
 from codeagent_lsp.llm.providers import discovery
-from codeagent_lsp.llm.providers.embedded import CONTEXT_WINDOW, EmbeddedModel, engine_installed
+from codeagent_lsp.llm.providers.embedded import (
+    CONTEXT_WINDOW,
+    EmbeddedHost,
+    EmbeddedHosts,
+    EmbeddedModel,
+    engine_installed,
+)
 from codeagent_lsp.llm.providers.kinds import KINDS, kind_of
 from codeagent_lsp.llm.providers.llamacpp import LlamaCppModel
 from codeagent_lsp.llm.providers.scripted import load_script
@@ -35,13 +41,15 @@ _MOST_DESCRIBED = 200
 @dataclass(frozen=True)
 class Surroundings:
     """What the local machine offers: ports to look at, weights, embedded engine, None for the defaults; and how other
-    machines are reached.
+    machines are reached. `hosts` are the embedded models that run, with a slot that fills in if `fills`.
     """
 
     ports: Mapping[str, int] | None = None
     weights: Path | None = None
     embedded: bool | None = None
     network: NetworkSettings = NetworkSettings()
+    hosts: EmbeddedHosts = field(default_factory=EmbeddedHosts)
+    fills: bool = False
 
 
 async def open_model(settings: ModelSettings, state_dir: Path, *, around: Surroundings | None = None) -> Model:
@@ -62,8 +70,8 @@ async def list_models(settings: ModelSettings, *, around: Surroundings | None = 
     """Return the names of the models that the settings' server, or else this machine, offers."""
     around = around or Surroundings()
     names = [name for found in await _surveys(settings, around) for name in found.names]
-    local = not _home(settings) and _has_embedded(around)
-    return [*names, _weights(around).stem] if local else names
+    local = not home_of(settings) and has_embedded(around)
+    return [*names, weights_of(around).stem] if local else names
 
 
 async def describe_models(
@@ -74,22 +82,22 @@ async def describe_models(
     found = await _surveys(settings, around)
     wanted = [(each, name) for each in found for name in each.names][:_MOST_DESCRIBED]
     infos = await asyncio.gather(*(each.info(name, settings, state_dir) for each, name in wanted))
-    if not _home(settings) and _has_embedded(around):
+    if not home_of(settings) and has_embedded(around):
         facts = window_known(CONTEXT_WINDOW)
-        return [*infos, ModelInfo(_weights(around).stem, "embedded", facts=facts)]
+        return [*infos, ModelInfo(weights_of(around).stem, "embedded", facts=facts)]
     return list(infos)
 
 
-def _home(settings: ModelSettings) -> str:
+def home_of(settings: ModelSettings) -> str:
     """Return the address of the settings' server: as set, or the home of its kind; '' for one on this machine."""
     return settings.base_url or (KINDS[settings.provider].home if settings.provider in KINDS else "")
 
 
 async def _surveys(settings: ModelSettings, around: Surroundings) -> list[Survey]:
     """Return what the settings' server says, or else all servers on this machine; none of those that do not answer."""
-    home = _home(settings)
+    home = home_of(settings)
     found = [] if home else await discovery.find_servers(around.ports)
-    places = [_endpoint(settings, home, around)] if home else [each.where for each in found]
+    places = [endpoint_of(settings, home, around)] if home else [each.where for each in found]
     limits = _limits(settings, quick=True)
     asked = (survey(where, settings.provider, limits) for where in places)
     answers = await asyncio.gather(*asked, return_exceptions=True)
@@ -105,13 +113,13 @@ async def _backend(settings: ModelSettings, around: Surroundings, state_dir: Pat
             return load_script(Path(settings.name or ""))
         case "embedded":
             return _embedded(settings, around)
-    home = _home(settings)
+    home = home_of(settings)
     if not home:
         return await _discovered(settings, around, state_dir)
-    return await _server(settings, _endpoint(settings, home, around), state_dir)
+    return await _server(settings, endpoint_of(settings, home, around), state_dir)
 
 
-def _endpoint(settings: ModelSettings, url: str, around: Surroundings) -> Endpoint:
+def endpoint_of(settings: ModelSettings, url: str, around: Surroundings) -> Endpoint:
     """Return the address with the key of the settings, or the one that the environment has for a vendor's own."""
     kind = KINDS.get(kind_of(url))
     key = settings.api_key or (os.environ.get(kind.key) if kind and kind.key else None)
@@ -127,7 +135,7 @@ async def _discovered(settings: ModelSettings, around: Surroundings, state_dir: 
         found.sort(key=lambda server: settings.name not in server.models)
     if found:
         return await _server(settings, found[0].where, state_dir)
-    if settings.provider == "auto" and _has_embedded(around):
+    if settings.provider == "auto" and has_embedded(around):
         return _embedded(settings, around)
     raise ModelNotFound("model.not_found")
 
@@ -147,20 +155,27 @@ async def _server(settings: ModelSettings, where: Endpoint, state_dir: Path) -> 
 def _embedded(settings: ModelSettings, around: Surroundings) -> EmbeddedModel:
     if not engine_installed():
         raise ModelNotFound("model.local_missing")
-    path = _weights(around)
+    path = weights_of(around)
     if not path.is_file():
         raise ModelNotFound("model.weights_missing", path=path)
-    window = settings.context_window if isinstance(settings.context_window, int) else CONTEXT_WINDOW
     longest = settings.max_tokens if isinstance(settings.max_tokens, int) else None
-    return EmbeddedModel(path, context_window=window, limits=_limits(settings), max_tokens=longest)
+    return EmbeddedModel(embedded_host(settings, around), limits=_limits(settings), max_tokens=longest)
 
 
-def _has_embedded(around: Surroundings) -> bool:
+def embedded_host(settings: ModelSettings, around: Surroundings) -> EmbeddedHost:
+    """Return the host of the embedded model as the settings want it, taken: whoever gets it releases it."""
+    window = settings.context_window if isinstance(settings.context_window, int) else CONTEXT_WINDOW
+    return around.hosts.take(weights_of(around), window, fills=around.fills)
+
+
+def has_embedded(around: Surroundings) -> bool:
+    """Return whether the embedded model can run here."""
     present = around.weights.is_file() if around.weights else weights.installed()
     return (engine_installed() and present) if around.embedded is None else around.embedded
 
 
-def _weights(around: Surroundings) -> Path:
+def weights_of(around: Surroundings) -> Path:
+    """Return the path of the embedded model's weights, which need not be there."""
     return around.weights or weights.weights_path()
 
 

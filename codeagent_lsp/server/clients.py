@@ -24,6 +24,7 @@ class ClientPolicy:
     `creates`, `deletes`, `renames`: carries out that resource operation as LSP specifies it.
     `applies_edits`: does not say that it cannot; Kate can and says nothing. A client that says nothing and cannot
     answers with an error, which is reported as such.
+    `inline`: shows inline completions; `inline_registers`: lets us say later whether there are any.
     """
 
     name: str = ""
@@ -46,6 +47,9 @@ class ClientPolicy:
     input: bool = False
     diagnostics: bool = False
     lsp: bool = False
+    inline: bool = False
+    inline_registers: bool = False
+    inline_status: bool = False
 
 
 def policy_of(params: types.InitializeParams) -> ClientPolicy:
@@ -57,9 +61,9 @@ def policy_of(params: types.InitializeParams) -> ClientPolicy:
     operations = {str(getattr(kind, "value", kind)) for kind in (edits and edits.resource_operations) or ()}
     failure = str(getattr(edits and edits.failure_handling, "value", (edits and edits.failure_handling) or ""))
     watched = workspace.did_change_watched_files if workspace else None
-    window = capabilities.window
-    text_document = capabilities.text_document
+    window, text_document = capabilities.window, capabilities.text_document
     action = text_document.code_action if text_document else None
+    inline = text_document.inline_completion if text_document else None
     ours = _experimental(capabilities.experimental)
     versioned = bool(edits and edits.document_changes) or _is_neovim(name)
     operations = operations if versioned else set()  # `changes`, the older shape of an edit, cannot hold them
@@ -84,7 +88,16 @@ def policy_of(params: types.InitializeParams) -> ClientPolicy:
         input=bool(ours.get("input")),
         diagnostics=bool(ours.get("diagnostics")),
         lsp=ours.get("lsp") is True,
+        inline=inline is not None,
+        inline_registers=inline is not None and inline.dynamic_registration is True,
+        inline_status=ours.get("inlineStatus") is True,
     )
+
+
+def completes_always(params: types.InitializeParams) -> bool:
+    """Return whether inline completion has to be announced at once: such a client takes no later registration."""
+    policy = policy_of(params)
+    return policy.inline and not policy.inline_registers
 
 
 def real_encoding(params: types.InitializeParams, agreed: Encoding) -> Encoding:
@@ -101,7 +114,11 @@ def _experimental(value: Any) -> dict[str, Any]:
     ours = value.get(EXPERIMENTAL_KEY) if isinstance(value, dict) else getattr(value, EXPERIMENTAL_KEY, None)
     if isinstance(ours, dict):
         return ours
-    return {key: getattr(ours, key, None) for key in ("event", "input", "diagnostics", "lsp")} if ours else {}
+    return (
+        {key: getattr(ours, key, None) for key in ("event", "input", "diagnostics", "lsp", "inlineStatus")}
+        if ours
+        else {}
+    )
 
 
 def _is_neovim(name: str) -> bool:

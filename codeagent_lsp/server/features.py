@@ -29,6 +29,7 @@ def register(server: CodeAgentServer, load: Load) -> None:
     loader = Loader(front, load)
     _register_lifecycle(server, front, loader)
     _register_editing(server, front, loader)
+    _register_completion(server, loader)
     _register_files(server, front, loader)
     _register_commands(server, loader)
 
@@ -54,6 +55,7 @@ def _register_lifecycle(server: CodeAgentServer, front: Front, loader: Loader) -
     async def load() -> None:
         await loader.backend()
         server.language = front.language()
+        (await loader.loaded()).inline.refresh()
 
     server.on_started(load)
     server.on_close(loader.close)
@@ -81,6 +83,12 @@ def _register_editing(server: CodeAgentServer, front: Front, loader: Loader) -> 
     def lens(params: types.CodeLensParams) -> list[types.CodeLens]:
         backend = loader.ready()
         return lenses(backend.waiting(), params.text_document.uri) if backend is not None else []
+
+
+def _register_completion(server: CodeAgentServer, loader: Loader) -> None:
+    @server.feature(types.TEXT_DOCUMENT_INLINE_COMPLETION)
+    async def complete(params: types.InlineCompletionParams) -> types.InlineCompletionList | None:
+        return await (await loader.loaded()).inline.complete(params)
 
 
 def _register_files(server: CodeAgentServer, front: Front, loader: Loader) -> None:

@@ -46,6 +46,10 @@ class Front:
         root = [uris.to_path(workspace.root_uri)] if workspace.root_uri else []
         return [path for path in (named or root) if path is not None]
 
+    def completes(self) -> bool:
+        """Return whether inline completions are wanted, and the client shows such."""
+        return self.client.policy.inline and self.settings().inline.enabled is not False
+
     def begin(self, params: types.InitializeParams) -> None:
         """Store what `initialize` says of the client."""
         self.client.policy = policy_of(params)

@@ -12,14 +12,16 @@ from codeagent_lsp.server.front import Front
 if TYPE_CHECKING:
     from codeagent_lsp.server.backend import Backend
     from codeagent_lsp.server.commands.commands import Commands
+    from codeagent_lsp.server.inline import Inline
 
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """The heavy part: the parts of the server, and the commands over them."""
+    """The heavy part: the parts of the server, and over them the commands and the inline completions."""
 
     backend: Backend
     commands: Commands
+    inline: Inline
 
 
 Load = Callable[[Front], Awaitable[Loaded]]
@@ -45,12 +47,17 @@ class Loader:
 
     def ready(self) -> Backend | None:
         """Return the backend if it is loaded, for handlers that must answer at once; else None."""
-        task = self._loading
-        done = task is not None and task.done() and not task.cancelled() and task.exception() is None
-        return task.result().backend if task is not None and done else None
+        there = self._there()
+        return there.backend if there is not None else None
 
     async def close(self) -> None:
-        """Close the backend if it was loaded."""
-        backend = self.ready()
-        if backend is not None:
-            await backend.close()
+        """Close what was loaded."""
+        there = self._there()
+        if there is not None:
+            await there.inline.close()
+            await there.backend.close()
+
+    def _there(self) -> Loaded | None:
+        task = self._loading
+        done = task is not None and task.done() and not task.cancelled() and task.exception() is None
+        return task.result() if task is not None and done else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
@@ -16,17 +17,26 @@ from codeagent_lsp.fact_words import facts_data
 from codeagent_lsp.llm.model import Model
 
 if TYPE_CHECKING:
+    from codeagent_lsp.llm.factory import Surroundings
+    from codeagent_lsp.llm.fill.open_filler import Found
+    from codeagent_lsp.llm.providers.embedded import EmbeddedHosts
     from codeagent_lsp.server.settings import SettingsLink
 
-Wanted = tuple[ModelSettings, NetworkSettings]
+Wanted = tuple[ModelSettings, NetworkSettings, bool]
+"""The model, the way to it, and whether an embedded one fills in too."""
 
 
 class Models:
-    """The model of the settings, and those that agents ask for by name. At most one of the former is open."""
+    """The model of the settings, and those that agents ask for by name. At most one of the former is open.
 
-    def __init__(self, link: SettingsLink, state: Path) -> None:
+    `fills` says whether an embedded model gets a slot that fills in.
+    """
+
+    def __init__(self, link: SettingsLink, state: Path, fills: Callable[[], bool] = lambda: False) -> None:
         self._link = link
         self._state = state
+        self._fills = fills
+        self._hosts: EmbeddedHosts | None = None
         self._lock = asyncio.Lock()
         self._model: Model | None = None
         self._opened_with: Wanted | None = None
@@ -45,12 +55,9 @@ class Models:
     async def open_named(self, name: str) -> Model:
         """Return another model, kept until the settings change: a name at the same server, `NAME@URL`, `embedded`."""
         async with self._lock:
-            model, network = self._wanted()
-            wanted = named(model, name), network
-            for key, changed in (("model.name", wanted[0].name), ("model.baseUrl", wanted[0].base_url)):
-                theirs = model.name if key == "model.name" else model.base_url
-                if changed != theirs and (fixed := self._link.fixed(key)) is not None:
-                    raise ModelRejected(fixed.key, **fixed.values)
+            model, network, fills = self._wanted()
+            wanted = named(model, name), network, fills
+            self.check_named(model, wanted[0])
             known = self._named.get(name)
             if known is None or known[0] != wanted:
                 if known is not None:
@@ -58,18 +65,34 @@ class Models:
                 self._named[name] = known = wanted, await self._open(wanted)
             return known[1]
 
+    def check_named(self, model: ModelSettings, other: ModelSettings) -> None:
+        """Raise ModelRejected if the policy fixes the model or its server, and `other` is another one."""
+        for key, changed in (("model.name", other.name), ("model.baseUrl", other.base_url)):
+            theirs = model.name if key == "model.name" else model.base_url
+            if changed != theirs and (fixed := self._link.fixed(key)) is not None:
+                raise ModelRejected(fixed.key, **fixed.values)
+
+    async def open_filler(self) -> Found | None:
+        """Return what fills in by the settings, the caller's to close; None if nothing does. Raises ModelError."""
+        settings, network, fills = self._wanted()
+        other = named(settings, settings.inline) if settings.inline else settings
+        self.check_named(settings, other)
+        opener = await asyncio.to_thread(import_module, "codeagent_lsp.llm.fill.open_filler")
+        found: Found | None = await opener.open_filler(other, await self._around(network, fills=fills))
+        return found
+
     async def names(self) -> list[str]:
         """Return the names of the models that the endpoint offers."""
-        model, network = self._wanted()
+        model, network, _ = self._wanted()
         factory = await _factory()
-        names: list[str] = await factory.list_models(model, around=factory.Surroundings(network=network))
+        names: list[str] = await factory.list_models(model, around=await self._around(network))
         return names
 
     async def details(self) -> list[dict[str, Any]]:
         """Return the models with what is known of each, and of their answer forms; None for those never probed."""
-        settings, network = self._wanted()
+        settings, network, _ = self._wanted()
         factory, store = await _factory(), ProofStore(self._state)
-        infos = await factory.describe_models(settings, self._state, around=factory.Surroundings(network=network))
+        infos = await factory.describe_models(settings, self._state, around=await self._around(network))
         return [
             {
                 "name": info.name,
@@ -97,13 +120,20 @@ class Models:
         settings = self._link.settings
         if (refused := self._link.refusal) is not None:
             raise ModelRejected(refused.key, **refused.values)
-        return settings.model, settings.network
+        return settings.model, settings.network, self._fills()
 
     async def _open(self, wanted: Wanted) -> Model:
         factory = await _factory()
-        around = factory.Surroundings(network=wanted[1])
+        around = await self._around(wanted[1], fills=wanted[2])
         model: Model = await factory.open_model(wanted[0], self._state, around=around)
         return model
+
+    async def _around(self, network: NetworkSettings, *, fills: bool = False) -> Surroundings:
+        factory = await _factory()
+        if self._hosts is None:
+            self._hosts = factory.EmbeddedHosts()
+        around: Surroundings = factory.Surroundings(network=network, hosts=self._hosts, fills=fills)
+        return around
 
     async def _drop(self) -> None:
         model, self._model = self._model, None

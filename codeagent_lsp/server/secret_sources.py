@@ -32,7 +32,7 @@ def redactor_for(front: Front, state: Path) -> Redactor:
         return open_records(state, front.settings().trace, keys(), front.client.policy.name)
 
     redactor = Redactor(load, keys)
-    front.settings_link.on_change = redactor.settings_changed
+    front.settings_link.on_change.append(redactor.settings_changed)
     return redactor
 
 

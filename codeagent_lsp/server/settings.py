@@ -23,8 +23,8 @@ CONFIGURATION_SECONDS = 5.0
 
 
 class SettingsLink:
-    """The layers of one server's settings. `on_problem` gets each invalid value once, `on_change` is called after each
-    merge.
+    """The layers of one server's settings. `on_problem` gets each invalid value once, the functions of `on_change` are
+    called after each merge.
     """
 
     def __init__(
@@ -32,7 +32,7 @@ class SettingsLink:
         on_problem: Callable[[SettingError], None],
         environ: Mapping[str, str] | None = None,
     ) -> None:
-        self.on_change: Callable[[], None] = lambda: None
+        self.on_change: list[Callable[[], None]] = []
         self._on_problem = on_problem
         self._environ = environ
         self._initial: Mapping[str, Any] = {}
@@ -118,7 +118,8 @@ class SettingsLink:
             if str(problem) not in self._told:
                 self._told.add(str(problem))
                 self._on_problem(problem)
-        self.on_change()
+        for changed in self.on_change:
+            changed()
         return self._settings
 
 

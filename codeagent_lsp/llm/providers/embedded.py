@@ -18,13 +18,15 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from codeagent_lsp.errors import ModelNotFound, ModelUnreachable
-from codeagent_lsp.llm.endpoint import TimeLimits, endpoint
+from codeagent_lsp.llm.endpoint import Endpoint, TimeLimits, endpoint
 from codeagent_lsp.llm.facts import window_known
 from codeagent_lsp.llm.model import ModelInfo, ModelRequest, StreamItem
 from codeagent_lsp.llm.providers.llamacpp import LlamaCppModel
 from codeagent_lsp.llm.retry import RetryPolicy
 
 CONTEXT_WINDOW = 8192
+AGENT_SLOT = 0
+FILL_SLOT = 1
 START_SECONDS = 180.0
 STOP_SECONDS = 5.0
 
@@ -34,25 +36,88 @@ def engine_installed() -> bool:
     return find_spec("xllamacpp") is not None
 
 
+class EmbeddedHost:
+    """The child process of one file of weights, shared by those who took it; started when first needed, and again if it
+    died, stopped when the last has released it. With `fills` its server has a second slot, for filling in.
+    """
+
+    def __init__(self, weights: Path, context_window: int = CONTEXT_WINDOW, *, fills: bool = False) -> None:
+        self.weights = weights
+        self.context_window = context_window
+        self.fills = fills
+        self._users = 0
+        self._starting = asyncio.Lock()
+        self._child: _Child | None = None
+        self._where: Endpoint | None = None
+
+    def taken(self) -> EmbeddedHost:
+        """Return this host, which will not stop before it was released once more."""
+        self._users += 1
+        return self
+
+    async def ready(self) -> Endpoint:
+        """Start the child if needed; return where it is. Raises ModelNotFound or ModelUnreachable if it cannot run."""
+        async with self._starting:
+            if self._where and self._child and self._child.running:
+                return self._where
+            await self._stop()
+            self._check()
+            self._child = child = await _Child.start(self.weights, self.context_window, fills=self.fills)
+            self._where = endpoint(child.url, child.key)
+            return self._where
+
+    async def release(self) -> None:
+        """Give the host back; stop the child if nobody else has it."""
+        async with self._starting:
+            self._users -= 1
+            if self._users <= 0:
+                await self._stop()
+
+    def _check(self) -> None:
+        if not engine_installed():
+            raise ModelNotFound("model.local_missing")
+        if not self.weights.is_file():
+            raise ModelNotFound("model.weights_missing", path=self.weights)
+
+    async def _stop(self) -> None:
+        child, self._child, self._where = self._child, None, None
+        if child:
+            await child.stop()
+
+
+class EmbeddedHosts:
+    """The hosts of one program: whoever asks for the same weights, window and slots gets the same child."""
+
+    def __init__(self) -> None:
+        self._hosts: dict[tuple[Path, int, bool], EmbeddedHost] = {}
+
+    def take(self, weights: Path, context_window: int, *, fills: bool) -> EmbeddedHost:
+        """Return the host, taken once more."""
+        key = (weights, context_window, fills)
+        host = self._hosts.setdefault(key, EmbeddedHost(weights, context_window, fills=fills))
+        return host.taken()
+
+
 class EmbeddedModel:
-    """A `Model` over a child process, which is started when first needed, and again if it died."""
+    """A `Model` over a child process that is started when first needed; `host` is taken for it, and released by it."""
 
     def __init__(
         self,
-        weights: Path,
+        host: EmbeddedHost,
         *,
-        context_window: int = CONTEXT_WINDOW,
         limits: TimeLimits | None = None,
         policy: RetryPolicy | None = None,
         max_tokens: int | None = None,
     ) -> None:
-        self._weights = weights
-        self._info = ModelInfo(weights.stem, "embedded", facts=window_known(context_window), tool_calling="text")
+        self._host = host
+        self._info = ModelInfo(
+            host.weights.stem, "embedded", facts=window_known(host.context_window), tool_calling="text"
+        )
         self._limits = limits or TimeLimits()
         self._policy = policy
         self._max_tokens = max_tokens
-        self._starting = asyncio.Lock()
-        self._child: _Child | None = None
+        self._opening = asyncio.Lock()
+        self._where: Endpoint | None = None
         self._model: LlamaCppModel | None = None
 
     @property
@@ -72,42 +137,34 @@ class EmbeddedModel:
         return await (await self.ready()).count_tokens(text)
 
     async def close(self) -> None:
-        """Stop the child."""
-        async with self._starting:
-            await self._stop()
+        """Release the child."""
+        async with self._opening:
+            await self._drop()
+            await self._host.release()
 
     async def ready(self) -> LlamaCppModel:
         """Start the child if needed and return its model. Raises ModelNotFound or ModelUnreachable if it cannot run."""
-        async with self._starting:
-            if self._model and self._child and self._child.running:
+        async with self._opening:
+            where = await self._host.ready()
+            if self._model is not None and self._where is where:
                 return self._model
-            await self._stop()
-            self._check()
-            self._child = child = await _Child.start(self._weights, self._info.context_window or 0)
-            self._info = replace(self._info, url=child.url)
+            await self._drop()
+            self._where, self._info = where, replace(self._info, url=where.root)
             self._model = LlamaCppModel(
-                endpoint(child.url, child.key),
+                where,
                 self._info,
                 api_mode="completion",  # its chat endpoint lets a code fence pass that it hides from us
+                slot=AGENT_SLOT if self._host.fills else None,
                 limits=self._limits,
                 policy=self._policy,
                 max_tokens=self._max_tokens,
             )
             return self._model
 
-    def _check(self) -> None:
-        if not engine_installed():
-            raise ModelNotFound("model.local_missing")
-        if not self._weights.is_file():
-            raise ModelNotFound("model.weights_missing", path=self._weights)
-
-    async def _stop(self) -> None:
+    async def _drop(self) -> None:
         model, self._model = self._model, None
-        child, self._child = self._child, None
         if model:
             await model.close()
-        if child:
-            await child.stop()
 
 
 class _Child:
@@ -120,12 +177,12 @@ class _Child:
         self._alive = alive
 
     @classmethod
-    async def start(cls, weights: Path, context_window: int) -> _Child:
+    async def start(cls, weights: Path, context_window: int, *, fills: bool = False) -> _Child:
         """Start a child and wait until its server answers."""
         ready_read, ready_write = os.pipe()
         alive_read, alive_write = os.pipe()
         command = [sys.executable, "-P", "-m", "codeagent_lsp.llm.providers.embedded_server", "--model", str(weights)]
-        command += ["--n-ctx", str(context_window)]
+        command += ["--n-ctx", str(context_window), *(["--fills"] if fills else [])]
         command += ["--ready-fd", str(ready_write), "--alive-fd", str(alive_read)]
         try:
             process = await asyncio.create_subprocess_exec(

@@ -18,6 +18,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 PROMPT_CACHE_MIB = 256
+FILL_WINDOW = 2048
+"""Tokens for the slot that fills in, besides the window of the agent's."""
 READ_SECONDS = 10
 """Most seconds of silence inside a request. By default it is an hour, in which a few half-sent heads, without any key,
 would take all threads of the server."""
@@ -29,7 +31,7 @@ def main(arguments: list[str] | None = None) -> int:
     _leave_terminal()
     key = secrets.token_urlsafe(24)  # other users of this machine can reach loopback
     try:
-        server = start(options.model, n_ctx=options.n_ctx, threads=options.threads, key=key)
+        server = start(options.model, n_ctx=options.n_ctx, threads=options.threads, key=key, fills=options.fills)
         port = urlsplit(str(server.listening_address)).port
     except (ImportError, OSError, RuntimeError, ValueError) as error:
         _say(options.ready_fd, {"error": str(error)[:500] or type(error).__name__})
@@ -41,14 +43,19 @@ def main(arguments: list[str] | None = None) -> int:
     os._exit(0)  # an orderly shutdown of the server's threads is slower
 
 
-def start(model: str, *, n_ctx: int, threads: int, port: int = 0, key: str = "") -> Any:
-    """Start and return an `xllamacpp.Server` on loopback; port 0 takes a free one, a `key` is required of clients."""
+def start(model: str, *, n_ctx: int, threads: int, port: int = 0, key: str = "", fills: bool = False) -> Any:
+    """Start and return an `xllamacpp.Server` on loopback; port 0 takes a free one, a `key` is required of clients.
+
+    With `fills` it has two slots over one memory, so that neither loses the prompt that it has read to the other.
+    """
     xllamacpp = import_module("xllamacpp")
     params = xllamacpp.CommonParams()
     params.model.path = model
     params.model_alias = {os.path.basename(model).removesuffix(".gguf")}  # noqa: PTH119 - a name, not a path
-    params.n_ctx = n_ctx
-    params.n_parallel = 1
+    params.n_ctx = n_ctx + (FILL_WINDOW if fills else 0)
+    params.n_parallel = 2 if fills else 1
+    params.kv_unified = fills
+    params.cache_idle_slots = False  # by default a request to one slot empties the other
     params.cpuparams.n_threads = threads
     params.cpuparams_batch.n_threads = threads
     params.hostnames = ["127.0.0.1"]
@@ -68,6 +75,7 @@ def _parse(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--model", required=True)
     parser.add_argument("--n-ctx", type=int, default=8192)
     parser.add_argument("--threads", type=int, default=os.cpu_count() or 2)
+    parser.add_argument("--fills", action="store_true")
     parser.add_argument("--ready-fd", type=int, required=True)
     parser.add_argument("--alive-fd", type=int, required=True)
     return parser.parse_args(arguments)

@@ -36,7 +36,9 @@ class Props:
 
 
 class LlamaCppModel(OpenAIModel):
-    """A model on a llama.cpp server; `api_mode` chooses between its chat and its raw completion endpoint."""
+    """A model on a llama.cpp server; `api_mode` chooses between its chat and its raw completion endpoint, `slot` is the
+    one that is asked, None for any.
+    """
 
     def __init__(
         self,
@@ -44,12 +46,14 @@ class LlamaCppModel(OpenAIModel):
         info: ModelInfo,
         *,
         api_mode: Literal["chat", "completion"] = "chat",
+        slot: int | None = None,
         **options: Unpack[Options],
     ) -> None:
         longest = min(LONGEST_REPLY, (info.context_window or 4 * LONGEST_REPLY) // 4)
         options["max_tokens"] = options.get("max_tokens") or longest
         super().__init__(where, info, **options)
         self._api_mode = api_mode
+        self._place: dict[str, Any] = {} if slot is None else {"id_slot": slot}
 
     async def count_tokens(self, text: str) -> int:
         """Return the server's own count; an estimate when it does not answer, or for very long text."""
@@ -71,7 +75,7 @@ class LlamaCppModel(OpenAIModel):
 
     def _body(self, request: ModelRequest) -> dict[str, Any]:
         grammar = {"grammar": request.grammar} if request.grammar else {}
-        return {**super()._body(request), "cache_prompt": True, **grammar}
+        return {**super()._body(request), "cache_prompt": True, **self._place, **grammar}
 
     async def _exchange(self, request: ModelRequest) -> AsyncGenerator[StreamItem, None]:
         source = self._raw(request) if self._api_mode == "completion" else super()._exchange(request)
@@ -87,6 +91,7 @@ class LlamaCppModel(OpenAIModel):
             "cache_prompt": True,
             "temperature": request.temperature,
             "n_predict": request.max_tokens or self._max_tokens,
+            **self._place,
         }
         if request.stop:
             body["stop"] = list(request.stop)

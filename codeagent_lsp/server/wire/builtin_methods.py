@@ -12,7 +12,7 @@ from typing import Any, cast
 from lsprotocol import types
 from pygls.protocol import lsp_method
 
-from codeagent_lsp.server.clients import real_encoding
+from codeagent_lsp.server.clients import completes_always, real_encoding
 from codeagent_lsp.server.wire.phase import Phase
 from codeagent_lsp.server.wire.protocol_guard import GuardedProtocol
 from codeagent_lsp.workspace.text.document import Change, Document
@@ -33,6 +33,7 @@ class CodeAgentProtocol(GuardedProtocol):
         except BaseException:
             self.phase = Phase.FRESH
             raise
+        result.capabilities.inline_completion_provider = completes_always(params) or None
         agreed = result.capabilities.position_encoding or "utf-16"
         self._server.documents.encoding = real_encoding(params, cast(Encoding, getattr(agreed, "value", agreed)))
         self.phase = Phase.READY

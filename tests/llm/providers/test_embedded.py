@@ -18,7 +18,7 @@ from codeagent_lsp.errors import ModelError, ModelNotFound, ModelUnreachable
 from codeagent_lsp.llm import weights
 from codeagent_lsp.llm.factory import open_model
 from codeagent_lsp.llm.model import Model, ModelRequest
-from codeagent_lsp.llm.providers.embedded import EmbeddedModel, _Child, engine_installed
+from codeagent_lsp.llm.providers.embedded import EmbeddedHost, EmbeddedModel, _Child, engine_installed
 from codeagent_lsp.messages import Message, ToolSpec
 from tests.llm.support import TOOLS, collect
 
@@ -105,7 +105,7 @@ async def test_the_prompt_is_taken_from_the_cache(model: Model) -> None:
 @pytest.mark.slow
 @pytest.mark.model
 async def test_the_child_ends_with_the_model_and_comes_back_when_killed() -> None:
-    model = EmbeddedModel(weights.weights_path(), context_window=1024)
+    model = EmbeddedModel(EmbeddedHost(weights.weights_path(), 1024).taken())
     assert await model.count_tokens("hello world") == 2
     first = pid_of(model.info.url)
     os.kill(first, 9)
@@ -123,10 +123,10 @@ async def test_the_child_ends_with_the_model_and_comes_back_when_killed() -> Non
 def test_the_child_ends_when_its_parent_is_killed() -> None:
     program = (
         "import asyncio, os\n"
-        "from codeagent_lsp.llm.providers.embedded import EmbeddedModel\n"
+        "from codeagent_lsp.llm.providers.embedded import EmbeddedHost, EmbeddedModel\n"
         "from codeagent_lsp.llm.weights import weights_path\n"
         "async def main():\n"
-        "    model = EmbeddedModel(weights_path(), context_window=1024)\n"
+        "    model = EmbeddedModel(EmbeddedHost(weights_path(), 1024))\n"
         "    await model.ready()\n"
         "    print(model.info.url, flush=True)\n"
         "    await asyncio.sleep(60)\n"
@@ -146,7 +146,7 @@ def test_the_child_ends_when_its_parent_is_killed() -> None:
 async def test_a_file_that_is_no_model_is_told(tmp_path: Path) -> None:
     path = tmp_path / "bad.gguf"
     path.write_bytes(b"GGUF no")
-    model = EmbeddedModel(path)
+    model = EmbeddedModel(EmbeddedHost(path).taken())
     with pytest.raises(ModelError) as caught:
         await model.ready()
     assert isinstance(caught.value, ModelUnreachable | ModelNotFound)
@@ -165,7 +165,7 @@ async def test_nothing_is_loaded_from_the_folder_where_the_server_runs(
 
 
 async def test_weights_that_are_not_here_are_told(tmp_path: Path) -> None:
-    model = EmbeddedModel(tmp_path / "none.gguf")
+    model = EmbeddedModel(EmbeddedHost(tmp_path / "none.gguf").taken())
     with pytest.raises(ModelNotFound, match=r"model pull|codeagent-lsp\[local\]"):
         await model.count_tokens("x")
     await model.close()

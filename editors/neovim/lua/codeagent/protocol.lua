@@ -512,6 +512,12 @@ return {
       restricted = true,
     },
     {
+      key = "model.inline",
+      allowed = "text",
+      description = "Model that completes code while you type, written as for `model.small`; empty for `model.name`.",
+      restricted = true,
+    },
+    {
       key = "model.fallback",
       default = {},
       allowed = "list of texts",
@@ -651,6 +657,34 @@ return {
       default = "auto",
       allowed = "auto | off",
       description = "`auto` tells the model and you which errors each edit makes and fixes, by language servers and linters.",
+      restricted = false,
+    },
+    {
+      key = "inline.enabled",
+      default = "auto",
+      allowed = "true | false | auto",
+      description = "Complete code while you type; `auto` does so where a model that fills in the middle is on this machine.",
+      restricted = false,
+    },
+    {
+      key = "inline.debounceMs",
+      default = 150,
+      allowed = "whole number (0 … 5000)",
+      description = "Pause in typing before a model is asked, in milliseconds.",
+      restricted = false,
+    },
+    {
+      key = "inline.maxLines",
+      default = 10,
+      allowed = "whole number (1 … 100)",
+      description = "Most lines of one completion.",
+      restricted = false,
+    },
+    {
+      key = "inline.nextEdit",
+      default = true,
+      allowed = "true | false",
+      description = "Offer to repeat your last edits where the same change is due.",
       restricted = false,
     },
     {

@@ -1,0 +1,102 @@
+"""What pieces are taken from in a real workspace: open buffers, files that the index finds, and its definitions.
+
+Never of a file that may not be shown to a model. Not here: choosing pieces (`context.py`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from codeagent_lsp.errors import FileRefused, ToolFailed
+from codeagent_lsp.index import lexical
+from codeagent_lsp.index.answers import Answers
+from codeagent_lsp.index.view import View
+from codeagent_lsp.index.words import question
+from codeagent_lsp.inline.context import Material
+from codeagent_lsp.inline.place import Place
+from codeagent_lsp.workspace.files.file_view import FileView
+
+MOST_OPEN = 12
+MOST_FOUND = 8
+MOST_CHARS = 200_000
+"""Most characters of one text that are looked at."""
+INDEX_SECONDS = 0.15
+_LINES_ASKED = 10
+
+
+class ReadyIndex(Protocol):
+    """The index of a server, see `index/port.py`."""
+
+    async def ready(self, seconds: float) -> Answers: ...
+
+
+class WorkspaceSource:
+    """Reads through `view` (unsaved text over the disk) what `may_show` allows; `recent` are the open files, the last
+    changed first, as absolute paths.
+    """
+
+    def __init__(
+        self,
+        view: Callable[[], FileView],
+        index: ReadyIndex,
+        may_show: Callable[[str], bool],
+        recent: Callable[[], Sequence[str]],
+    ) -> None:
+        self._view = view
+        self._index = index
+        self._may_show = may_show
+        self._recent = recent
+
+    async def material(self, place: Place) -> Material:
+        """Return what pieces for `place` can be taken from; without the index while that is not there."""
+        files = self._view()
+        try:
+            answers: Answers | None = await self._index.ready(INDEX_SECONDS)
+        except ToolFailed:
+            answers = None
+        return await asyncio.to_thread(self._gathered, place, files, answers)
+
+    def _gathered(self, place: Place, files: FileView, answers: Answers | None) -> Material:
+        view = answers.view(files) if answers is not None else None
+        opened = [path for path in self._recent() if self._allowed(files, path)][:MOST_OPEN]
+        names = {files.roots.relative(path): path for path in opened}
+        for found in self._found(place, view) if view is not None else ():
+            path = next((full for root in files.roots.folders if files.exists(full := f"{root}/{found}")), None)
+            if path is not None and self._allowed(files, path):
+                names.setdefault(found, path)
+        texts = [(place.path, place.text)]
+        texts += [(name, text) for name, path in names.items() if name != place.path and (text := _text(files, path))]
+        shown = _Shown(view, lambda name: self._shows(files, name)) if view is not None else None
+        return Material(tuple(texts), shown)
+
+    def _found(self, place: Place, view: View) -> list[str]:
+        lines = place.text[: place.offset].splitlines()[-_LINES_ASKED:]
+        asked = question(" ".join([place.path, *lines]))
+        return [path for path, _ in lexical.matching(view, asked, MOST_FOUND)]
+
+    def _shows(self, files: FileView, name: str) -> bool:
+        return any(self._allowed(files, full) for root in files.roots.folders if files.exists(full := f"{root}/{name}"))
+
+    def _allowed(self, files: FileView, path: str) -> bool:
+        return self._may_show(path) and not files.is_ignored(path)
+
+
+class _Shown:
+    """The definitions of the index, but none of files that may not be shown."""
+
+    def __init__(self, view: View, shows: Callable[[str], bool]) -> None:
+        self._view = view
+        self._shows = shows
+        self.symbols = view.symbols
+
+    def defining(self, name: str) -> tuple[str, ...]:
+        return tuple(path for path in self._view.defining(name) if self._shows(path))
+
+
+def _text(files: FileView, path: str) -> str:
+    try:
+        return files.read(path).text[:MOST_CHARS]
+    except FileRefused:
+        return ""

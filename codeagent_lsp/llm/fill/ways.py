@@ -1,0 +1,123 @@
+"""The ways in which servers fill in the middle: where to ask, with what body, and the text in their answers.
+
+llama.cpp's `/infill`, Ollama's `/api/generate`, Mistral's `/v1/fim/completions`, `/v1/completions` with a suffix or the
+model's own tokens. Pure. Not here: sending (`http_filler.py`), which ways a server gets (`open_filler.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from codeagent_lsp.llm.endpoint import Endpoint
+from codeagent_lsp.llm.fill.filler import FillRequest
+from codeagent_lsp.llm.fill.fim_tokens import Family, harmless, prompt_of, tokens_of
+
+Body = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """One way of asking: `url` of an endpoint, `body` of a request for a model, `text` of an object of the answer, and
+    whether that object is the last.
+    """
+
+    name: str
+    url: Callable[[Endpoint], str]
+    body: Callable[[str, FillRequest], Body]
+    text: Callable[[Mapping[str, Any]], tuple[str, bool]]
+
+
+def infill(slot: int | None = None) -> Way:
+    """Return llama.cpp's own way, in the given slot of the server or in any."""
+
+    def body(_: str, request: FillRequest) -> Body:
+        pieces = [{"filename": piece.path, "text": harmless(piece.text)} for piece in request.pieces]
+        return {
+            "input_prefix": harmless(request.prefix),
+            "input_suffix": harmless(request.suffix),
+            "input_extra": pieces,
+            "prompt": "",
+            "n_predict": request.max_tokens,
+            "temperature": 0.0,
+            "cache_prompt": True,
+            "stream": True,
+            "stop": list(request.stop),
+            **({} if slot is None else {"id_slot": slot}),
+        }
+
+    return Way("infill", lambda where: f"{where.root}/infill", body, _llamacpp_text)
+
+
+def _ollama_suffix(model: str, request: FillRequest) -> Body:
+    return _ollama(model, request, {"prompt": with_comments(request), "suffix": harmless(request.suffix)})
+
+
+def _suffix(model: str, request: FillRequest) -> Body:
+    given = {"prompt": with_comments(request), "suffix": harmless(request.suffix)}
+    return {"model": model, **given, **_openai(request)}
+
+
+OLLAMA = Way("ollama", lambda where: f"{where.root}/api/generate", _ollama_suffix, lambda chunk: _ollama_text(chunk))
+SUFFIX = Way("suffix", lambda where: f"{where.api}/completions", _suffix, lambda chunk: _openai_text(chunk))
+MISTRAL = Way("mistral", lambda where: f"{where.api}/fim/completions", _suffix, lambda chunk: _openai_text(chunk))
+
+
+def by_tokens(family: Family) -> Way:
+    """Return the way of servers that complete any prompt: the model's own tokens are written into it."""
+
+    def body(model: str, request: FillRequest) -> Body:
+        stops = (*request.stop, *tokens_of(family))[:4]  # OpenAI's limit; the rest is cut from the answer
+        return {"model": model, "prompt": prompt_of(family, request), **_openai(request), "stop": list(stops)}
+
+    return Way("tokens", lambda where: f"{where.api}/completions", body, _openai_text)
+
+
+def ollama_by_tokens(family: Family) -> Way:
+    """Return the way of Ollama for a model whose template knows no suffix: its tokens, without the template."""
+
+    def body(model: str, request: FillRequest) -> Body:
+        return _ollama(model, request, {"prompt": prompt_of(family, request), "raw": True})
+
+    return Way("ollama-tokens", OLLAMA.url, body, _ollama_text)
+
+
+def with_comments(request: FillRequest) -> str:
+    """Return the prefix with the pieces before it as lines of comment, for servers that take no other files."""
+    lines = []
+    for piece in request.pieces:
+        lines.append(f"{request.comment} {piece.path}:")
+        lines += [f"{request.comment} {line}".rstrip() for line in piece.text.splitlines()]
+    return harmless("".join(f"{line}\n" for line in lines) + request.prefix)
+
+
+def _ollama(model: str, request: FillRequest, given: Body) -> Body:
+    options = {"num_predict": request.max_tokens, "temperature": 0, "stop": list(request.stop)}
+    return {"model": model, "stream": True, "options": options, **given}
+
+
+def _openai(request: FillRequest) -> Body:
+    stop = {"stop": list(request.stop[:4])} if request.stop else {}
+    return {"max_tokens": request.max_tokens, "temperature": 0, "stream": True, **stop}
+
+
+def _llamacpp_text(chunk: Mapping[str, Any]) -> tuple[str, bool]:
+    return _string(chunk.get("content")), bool(chunk.get("stop"))
+
+
+def _ollama_text(chunk: Mapping[str, Any]) -> tuple[str, bool]:
+    return _string(chunk.get("response")), bool(chunk.get("done"))
+
+
+def _openai_text(chunk: Mapping[str, Any]) -> tuple[str, bool]:
+    """Return the text of a completion's choice, of a stream's `delta` or of a whole `message`, as Mistral has them."""
+    choices = chunk.get("choices")
+    choice = choices[0] if isinstance(choices, list) and choices and isinstance(choices[0], Mapping) else {}
+    inner = choice.get("delta") or choice.get("message") or {}
+    inner_text = inner.get("content") if isinstance(inner, Mapping) else None
+    return _string(choice.get("text")) or _string(inner_text), bool(choice.get("finish_reason"))
+
+
+def _string(value: object) -> str:
+    return value if isinstance(value, str) else ""

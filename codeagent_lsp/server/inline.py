@@ -1,0 +1,166 @@
+"""Inline completion of a server: on or off as settings, client and models allow. Its heavy parts are imported late.
+
+Not here: answering (`inline_completions.py`), telling the client (`inline_capability.py`), next edits.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import TYPE_CHECKING, Protocol
+
+from lsprotocol import types
+
+from codeagent_lsp.background_tasks import BackgroundTasks
+from codeagent_lsp.errors import CodeAgentError, ModelError, UserError
+from codeagent_lsp.server.inline_capability import InlineCapability
+from codeagent_lsp.server.secret_sources import sanitizer_for
+from codeagent_lsp.texts import text
+
+if TYPE_CHECKING:
+    from codeagent_lsp.index.host import IndexHost
+    from codeagent_lsp.inline.completer import Options
+    from codeagent_lsp.llm.fill.filler import Filler
+    from codeagent_lsp.llm.fill.open_filler import Found
+    from codeagent_lsp.server.front import Front
+    from codeagent_lsp.server.inline_completions import InlineCompletions
+    from codeagent_lsp.server.models import Models
+    from codeagent_lsp.server.views import Views
+    from codeagent_lsp.session.redaction.redactor import Redactor
+
+LOOK_AGAIN_SECONDS = 30.0
+"""How long a machine without a model for it is left alone; then the next opened document looks again."""
+
+
+class Parts(Protocol):
+    """The parts of a server that completions need."""
+
+    front: Front
+    models: Models
+    views: Views
+    index: IndexHost
+    redactor: Redactor
+
+
+class Inline:
+    """The inline completions of one server, and whether there are any."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+        self._capability = InlineCapability(parts.front.client)
+        self._completions: InlineCompletions | None = None
+        self._wanted: object = None
+        self._looked = 0.0
+        self._lock = asyncio.Lock()
+        self._tasks = BackgroundTasks()
+        parts.front.settings_link.on_change.append(self.refresh)
+        self._unsubscribe = parts.front.server.documents.subscribe(lambda uri, document: self._look_again())
+
+    def refresh(self) -> None:
+        """Bring everything to the settings of now, in the background."""
+        self._tasks.start(self._refreshed())
+
+    async def complete(self, params: types.InlineCompletionParams) -> types.InlineCompletionList | None:
+        """Return the completion at a place; None for none."""
+        if self._completions is None:
+            return None
+        self._capability.tell("asking")
+        try:
+            return await self._completions.complete(params)
+        finally:
+            if self._wanted is not None:
+                self._capability.tell("ready")
+
+    async def close(self) -> None:
+        """End requests, and close the model."""
+        self._unsubscribe()
+        self._tasks.cancel()
+        async with self._lock:
+            await self._shut()
+
+    async def _refreshed(self) -> None:
+        async with self._lock:
+            settings = self._parts.front.settings()
+            wanted = (settings.inline.enabled, settings.model, settings.network)
+            if not self._parts.front.completes():
+                await self._shut()
+                self._capability.tell("off")
+                await self._capability.offer(offered=False)
+            elif self._wanted != wanted:
+                await self._shut()
+                await self._open(wanted, asked_for=settings.inline.enabled is True)
+
+    async def _open(self, wanted: object, *, asked_for: bool) -> None:
+        self._capability.tell("starting")
+        self._looked = time.monotonic()
+        try:
+            found = await self._parts.models.open_filler()
+        except CodeAgentError as error:
+            await self._none(self._words(error))
+            return
+        if found is None or not (asked_for or found.at_hand):
+            await self._none(self._why(found))
+            if found is not None:
+                await found.filler.close()
+            return
+        self._completions = await asyncio.to_thread(self._made, found.filler)
+        self._wanted = wanted
+        self._capability.tell("ready")
+        await self._capability.offer(offered=True)
+
+    async def _none(self, why: str) -> None:
+        self._capability.tell("unavailable", why)
+        await self._capability.offer(offered=False)
+
+    def _why(self, found: Found | None) -> str:
+        language = self._parts.front.language()
+        return text("inline.no_model" if found is None else "inline.not_asked", language)
+
+    def _made(self, filler: Filler) -> InlineCompletions:
+        from codeagent_lsp.inline.completer import Completer  # late: an idle server completes nothing
+        from codeagent_lsp.inline.workspace_source import WorkspaceSource  # late: the index is heavy
+        from codeagent_lsp.server.inline_completions import InlineCompletions, Texts  # late, as above
+        from codeagent_lsp.tools.permissions.may_read import may_read  # late, as above
+
+        front, views = self._parts.front, self._parts.views
+        sanitizer = sanitizer_for(front, self._parts.redactor)
+        clean = sanitizer.for_model().text
+        texts = Texts(
+            front.server.documents,
+            views.plain,
+            lambda view: may_read(front.settings().permissions, view.roots),
+            clean,
+        )
+
+        def may_show(path: str) -> bool:
+            return may_read(front.settings().permissions, views.plain().roots)(path)
+
+        source = WorkspaceSource(views.plain, self._parts.index, may_show, lambda: tuple(made.recent))
+        completer = Completer(filler, source.material, clean, self._failed)
+        made = InlineCompletions(texts, completer, self._options)
+        return made
+
+    def _options(self) -> Options:
+        from codeagent_lsp.inline.completer import Options  # late: as above
+
+        settings = self._parts.front.settings().inline
+        return Options(settings.debounce_ms / 1000, settings.max_lines)
+
+    def _failed(self, error: ModelError) -> None:
+        self._capability.tell("unavailable", self._words(error))
+
+    def _words(self, error: CodeAgentError) -> str:
+        return error.localized(self._parts.front.language()) if isinstance(error, UserError) else str(error)
+
+    def _look_again(self) -> None:
+        """A model may have been started since: look for it, but rarely."""
+        missing = self._completions is None and self._looked
+        if missing and time.monotonic() - self._looked > LOOK_AGAIN_SECONDS and self._parts.front.completes():
+            self._looked = time.monotonic()
+            self.refresh()
+
+    async def _shut(self) -> None:
+        completions, self._completions, self._wanted = self._completions, None, None
+        if completions is not None:
+            completions.close()
+            await completions.completer.close()

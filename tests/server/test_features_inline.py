@@ -1,0 +1,224 @@
+"""Inline completion as a stock editor meets it: offered or not, asked, ended, and nothing sent that must not be."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.inline.fill_server import FillServer, fill_server
+from tests.server.conftest import StartEditor
+from tests.server.stock_editor import STOCK, StockEditor
+
+METHOD = "textDocument/inlineCompletion"
+TEXT = "def add(a, b):\n    return \n"
+CURSOR = (1, 11)
+
+
+def capabilities(*, dynamic: bool = True) -> dict[str, Any]:
+    found = copy.deepcopy(STOCK)
+    found["textDocument"]["inlineCompletion"] = {"dynamicRegistration": dynamic}
+    found["experimental"] = {"codeagent": {"inlineStatus": True}}
+    return found
+
+
+@pytest.fixture
+def server() -> Iterator[FillServer]:
+    with fill_server(lambda path, body: ["a ", "+ b", "\n\n"]) as server:
+        yield server
+
+
+@pytest.fixture
+def editor(start: StartEditor, server: FillServer) -> StockEditor:
+    return begin(start, server)
+
+
+def begin(start: StartEditor, server: FillServer, /, *, dynamic: bool = True, **inline: Any) -> StockEditor:
+    """An editor that completes; it waits until the server has said so."""
+    settings = {"model": {"baseUrl": server.url}, "inline": {"debounceMs": 10, **inline}}
+    editor = start(capabilities=capabilities(dynamic=dynamic), settings=settings)
+    if inline.get("enabled") is not False:
+        state(editor, "ready")
+    return editor
+
+
+def state(editor: StockEditor, wanted: str) -> dict[str, Any]:
+    """Wait until the server tells this state."""
+
+    def told(message: dict[str, Any]) -> bool:
+        return message.get("method") == "codeagent/inlineStatus" and message["params"]["state"] == wanted
+
+    params: dict[str, Any] = editor.client.wait(told, 30.0)["params"]
+    return params
+
+
+def ask(uri: str, place: tuple[int, int] = CURSOR, kind: int = 2, **more: Any) -> dict[str, Any]:
+    at = {"line": place[0], "character": place[1]}
+    return {"textDocument": {"uri": uri}, "position": at, "context": {"triggerKind": kind, **more}}
+
+
+def test_a_completion_at_the_cursor(editor: StockEditor, server: FillServer, workspace: Path) -> None:
+    path = workspace / "x.py"
+    path.write_text("")
+    uri = editor.open(path, TEXT)
+    answer = editor.client.result(METHOD, ask(uri))
+    place = {"line": 1, "character": 11}
+    assert answer == {"items": [{"insertText": "a + b", "range": {"start": place, "end": place}}]}
+    assert server.bodies[0]["input_prefix"] == TEXT[:-1]
+    assert not path.read_text(), "nothing is written"
+
+
+def test_typing_along_needs_no_model(editor: StockEditor, server: FillServer, workspace: Path) -> None:
+    uri = editor.open(workspace / "x.py", TEXT)
+    editor.client.result(METHOD, ask(uri))
+    for number, char in enumerate("a + "):
+        editor.type(uri, (1, 11 + number), (1, 11 + number), char)
+        answer = editor.client.result(METHOD, ask(uri, (1, 12 + number)))
+        assert answer["items"][0]["insertText"] == "a + b"[number + 1 :]
+    assert len(server.asked) == 1
+
+
+def test_registered_only_where_a_model_is_at_hand(start: StartEditor, workspace: Path) -> None:
+    with fill_server(lambda path, body: ["x"], model="mystery-9b") as server:
+        settings = {"model": {"baseUrl": server.url}}
+        editor = start(capabilities=capabilities(), settings=settings)
+        assert "inline.enabled" in state(editor, "unavailable")["detail"]
+        assert "client/registerCapability" not in [message.get("method") for message in editor.client.messages]
+        uri = editor.open(workspace / "x.py", TEXT)
+        assert editor.client.result(METHOD, ask(uri)) is None
+        assert server.asked == []
+
+
+def test_a_model_of_an_unknown_name_is_asked_where_the_user_wants_it(start: StartEditor, workspace: Path) -> None:
+    with fill_server(lambda path, body: ["x\n"], model="mystery-9b") as server:
+        editor = begin(start, server, enabled=True)
+        uri = editor.open(workspace / "x.py", TEXT)
+        assert editor.client.result(METHOD, ask(uri))["items"][0]["insertText"] == "x"
+
+
+def test_switched_off_nothing_is_asked(start: StartEditor, server: FillServer, workspace: Path) -> None:
+    editor = begin(start, server, enabled=False)
+    state(editor, "off")
+    uri = editor.open(workspace / "x.py", TEXT)
+    assert editor.client.result(METHOD, ask(uri)) is None
+    assert server.asked == []
+
+
+def test_switched_off_and_on_again_while_it_runs(start: StartEditor, server: FillServer, workspace: Path) -> None:
+    registered: list[str] = []
+    answers = {
+        "client/registerCapability": lambda params: registered.append(params["registrations"][0]["method"]),
+        "client/unregisterCapability": lambda params: registered.append("-"),
+    }
+    settings = {"model": {"baseUrl": server.url}}
+    editor = start(capabilities=capabilities(), settings=settings, answers=answers)
+    state(editor, "ready")
+    editor.wait_until(lambda: registered == [METHOD])
+    configure = "workspace/didChangeConfiguration"
+    editor.client.notify(configure, {"settings": {"codeagent": {"inline": {"enabled": False}}}})
+    editor.wait_until(lambda: registered == [METHOD, "-"])
+    editor.client.notify(configure, {"settings": {"codeagent": {"inline": {"enabled": "auto"}}}})
+    editor.wait_until(lambda: registered == [METHOD, "-", METHOD])
+    uri = editor.open(workspace / "x.py", TEXT)
+    assert editor.client.result(METHOD, ask(uri))["items"]
+
+
+def test_a_client_that_takes_no_registration_is_told_at_once(
+    start: StartEditor, server: FillServer, workspace: Path
+) -> None:
+    editor = begin(start, server, dynamic=False)
+    assert editor.capabilities["inlineCompletionProvider"] is True
+    uri = editor.open(workspace / "x.py", TEXT)
+    assert editor.client.result(METHOD, ask(uri))["items"]
+
+
+def test_a_client_without_inline_completion_has_none_of_it(start: StartEditor, server: FillServer) -> None:
+    editor = start(settings={"model": {"baseUrl": server.url}, "inline": {"enabled": True}})
+    assert "inlineCompletionProvider" not in editor.capabilities
+    editor.command("codeagent.doctor")
+    assert not any(m.get("method") == "client/registerCapability" for m in editor.client.messages)
+
+
+@pytest.mark.parametrize("name", [".env", "secret.key", "kept/out.py", "../outside.py"])
+def test_files_that_are_never_sent(editor: StockEditor, server: FillServer, workspace: Path, name: str) -> None:
+    (workspace / ".codeagentignore").write_text("kept/\n")
+    path = workspace / name
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(TEXT)
+    uri = editor.open(path.resolve())
+    assert editor.client.result(METHOD, ask(uri)) is None
+    assert server.asked == []
+
+
+def test_nothing_beside_a_secret_and_none_is_sent(editor: StockEditor, server: FillServer, workspace: Path) -> None:
+    secret = "ghp_" + "a1B2" * 9
+    uri = editor.open(workspace / "x.py", f"token = '{secret}'\n# token {secret} \n{TEXT}")
+    assert editor.client.result(METHOD, ask(uri, (1, len(secret) + 9), kind=1)) is None
+    assert server.asked == []
+    assert editor.client.result(METHOD, ask(uri, (3, 11)))["items"]
+    assert secret not in str(server.bodies)
+
+
+def test_pieces_come_from_unsaved_texts_but_not_from_ignored_ones(
+    editor: StockEditor, server: FillServer, workspace: Path
+) -> None:
+    (workspace / ".codeagentignore").write_text("hidden.py\n")
+    piece = "def total(prices, taxes):\n    subtotal = sum(prices)\n    return subtotal + taxes\n"
+    editor.open(workspace / "other.py", piece)
+    editor.open(workspace / "hidden.py", piece.replace("subtotal", "hidden_total"))
+    here = "def total_of(prices, taxes):\n    subtotal = sum(prices)\n    return \n"
+    uri = editor.open(workspace / "x.py", here)
+    editor.client.result(METHOD, ask(uri, (2, 11)))
+    (body,) = server.bodies
+    assert [piece["filename"] for piece in body["input_extra"]] == ["other.py"]
+    assert "hidden" not in str(body)
+
+
+def test_an_answer_for_a_text_that_is_gone_is_none(start: StartEditor, workspace: Path) -> None:
+    with fill_server(lambda path, body: ["a ", "+ b", "\n"], pause=0.2) as server:
+        editor = begin(start, server)
+        uri = editor.open(workspace / "x.py", TEXT)
+        asked = editor.client.start(METHOD, ask(uri))
+        editor.wait_until(lambda: bool(server.asked))
+        editor.type(uri, (0, 0), (0, 0), "# new\n")
+        assert editor.client.response(asked)["result"] is None
+
+
+def test_a_cancelled_request_is_answered_at_once_and_ends(start: StartEditor, workspace: Path) -> None:
+    with fill_server(lambda path, body: ["word "] * 500, pause=0.02) as server:
+        editor = begin(start, server)
+        uri = editor.open(workspace / "x.py", TEXT)
+        asked = editor.client.start(METHOD, ask(uri))
+        editor.wait_until(lambda: bool(server.asked))
+        editor.client.notify("$/cancelRequest", {"id": asked})
+        assert editor.client.response(asked)["error"]["code"] == -32800
+        editor.wait_until(lambda: server.broken_off == 1)
+
+
+def test_the_entry_of_the_list_is_completed(editor: StockEditor, server: FillServer, workspace: Path) -> None:
+    uri = editor.open(workspace / "x.py", "def add(a, b):\n    ret\n")
+    span = {"start": {"line": 1, "character": 4}, "end": {"line": 1, "character": 7}}
+    chosen = {"range": span, "text": "return "}
+    (item,) = editor.client.result(METHOD, ask(uri, (1, 7), selectedCompletionInfo=chosen))["items"]
+    assert item == {"insertText": "return a + b", "range": span}
+    assert server.bodies[0]["input_prefix"].endswith("    return ")
+
+
+def test_positions_count_as_the_client_does(editor: StockEditor, server: FillServer, workspace: Path) -> None:
+    uri = editor.open(workspace / "x.py", "s = '𝔘𝔘é' + \n")
+    place = {"line": 0, "character": 14}
+    (item,) = editor.client.result(METHOD, ask(uri, (0, 14)))["items"]
+    assert item["range"] == {"start": place, "end": place}
+    assert server.bodies[0]["input_prefix"].endswith("é' + ")
+
+
+def test_a_server_that_is_gone_is_told_once_and_not_by_a_message(start: StartEditor, workspace: Path) -> None:
+    with fill_server(lambda path, body: ["a\n"]) as server:
+        editor = begin(start, server)
+    uri = editor.open(workspace / "x.py", TEXT)
+    assert editor.client.result(METHOD, ask(uri)) is None
+    assert state(editor, "unavailable")["detail"]
+    assert editor.notifications("window/showMessage") == []
