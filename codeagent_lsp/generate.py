@@ -143,6 +143,7 @@ def lua_mirror() -> str:
             "event": protocol.EVENT_METHOD,
             "input": protocol.INPUT_METHOD,
             "diagnostics": protocol.DIAGNOSTICS_METHOD,
+            "inlineStatus": protocol.INLINE_STATUS_METHOD,
             "lsp": protocol.LSP_METHOD,
         },
         "lent_methods": list(protocol.LENT_METHODS),
@@ -190,14 +191,17 @@ def _lent_methods() -> str:
     return "\n".join(textwrap.wrap(f"{names}.", 120, break_on_hyphens=False))
 
 
+_STATES = ", ".join(f"`{state}`" for state in protocol.INLINE_STATES)
+
 _METHODS = f"""\
-They are used only with a client that announces them:
-`experimental: {{"{protocol.EXPERIMENTAL_KEY}": {{"event": true, "input": true, "diagnostics": true, "lsp": true}}}}`.
+They are used only with a client that announces them: `experimental: {{"{protocol.EXPERIMENTAL_KEY}": {{"event": true,
+"input": true, "diagnostics": true, "lsp": true, "inlineStatus": true}}}}`.
 
 | method | the client gets a | params | answer |
 |---|---|---|---|
 | `{protocol.EVENT_METHOD}` | notification | one event, see below | – |
 | `{protocol.INPUT_METHOD}` | request | `requestId`, `title`, `prompt`, `secret?` | `{{"value": …}}` or null |
+| `{protocol.INLINE_STATUS_METHOD}` | notification | `state` (one of {_STATES}), `detail` | – |
 | `{protocol.DIAGNOSTICS_METHOD}` | request | `uri` | `Diagnostic[]`, `{{version?, diagnostics}}`, or null |
 | `{protocol.LSP_METHOD}` | request | `uri`, `method`, `params` | `[{{server, result, positionEncoding?}}]` or null |
 

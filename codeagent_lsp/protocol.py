@@ -16,6 +16,7 @@ INPUT_METHOD = "codeagent/input"
 DIAGNOSTICS_METHOD = "codeagent/diagnostics"
 LSP_METHOD = "codeagent/lsp"
 INLINE_STATUS_METHOD = "codeagent/inlineStatus"
+INLINE_STATES = ("off", "starting", "ready", "asking", "unavailable")
 EXPERIMENTAL_KEY = "codeagent"
 DOCUMENT_SCHEME = "codeagent"
 SECTION = "codeagent"

@@ -54,6 +54,7 @@ def typescript() -> str:
         f"export const INPUT_METHOD = {_json(protocol.INPUT_METHOD)};",
         f"export const DIAGNOSTICS_METHOD = {_json(protocol.DIAGNOSTICS_METHOD)};",
         f"export const LSP_METHOD = {_json(protocol.LSP_METHOD)};",
+        f"export const INLINE_STATUS_METHOD = {_json(protocol.INLINE_STATUS_METHOD)};",
         f"export const EXPERIMENTAL_KEY = {_json(protocol.EXPERIMENTAL_KEY)};",
         f"export const SECTION = {_json(protocol.SECTION)};",
         "",

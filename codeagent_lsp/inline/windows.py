@@ -21,8 +21,8 @@ class Budget:
     tokens: int
 
 
-SLOW = Budget(900, 240, 1100, 96)
-"""For a model on a processor: some 700 tokens, of which few change from key to key."""
+SLOW = Budget(900, 240, 700, 96)
+"""For a model on a processor: some 550 tokens, of which few change from key to key."""
 
 FAST = Budget(6000, 2000, 6000, 256)
 

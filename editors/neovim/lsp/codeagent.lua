@@ -5,6 +5,11 @@ return {
   cmd = client.start,
   root_dir = client.root_dir,
   handlers = require("codeagent.handlers").table(),
-  capabilities = { experimental = { codeagent = { event = true, input = true, diagnostics = true, lsp = true } } },
+  capabilities = {
+    textDocument = { inlineCompletion = { dynamicRegistration = true } },
+    experimental = {
+      codeagent = { event = true, input = true, diagnostics = true, lsp = true, inlineStatus = true },
+    },
+  },
   before_init = require("codeagent.handlers").before_init,
 }

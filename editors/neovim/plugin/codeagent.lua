@@ -16,5 +16,13 @@ end
 for _, name in ipairs({ "menu", "transcript", "review", "pending", "plan", "cancel", "undo" }) do
   vim.keymap.set("n", ("<Plug>(codeagent-%s)"):format(name), ("<Cmd>CodeAgent %s<CR>"):format(name))
 end
+for name, part in pairs({ ["accept"] = "all", ["accept-word"] = "word", ["accept-line"] = "line" }) do
+  vim.keymap.set("i", ("<Plug>(codeagent-inline-%s)"):format(name), function()
+    require("codeagent.inline").accept(part)
+  end)
+end
+for _, name in ipairs({ "dismiss", "trigger" }) do
+  vim.keymap.set("i", ("<Plug>(codeagent-inline-%s)"):format(name), function() require("codeagent.inline")[name]() end)
+end
 
 if type(vim.g.codeagent) == "table" and vim.g.codeagent.keymaps == true then require("codeagent.keymaps").make() end

@@ -151,6 +151,17 @@ for _, item in ipairs(require("codeagent.keymaps").SUGGESTED) do
   put(("  %-5s %-14s <Plug>(codeagent-%s)"):format(table.concat(item[1], " "), item[2], item[3]))
 end
 put("", "In visual mode `edit`, `explain`, `fix`, `refactor`, `document`, `test`, `run`", "and `ask` are about the selection.")
+put("", "Completion while you type                                   *codeagent-inline*", "")
+wrapped("Where the server completes (its setting `inline.enabled`), the rest of the line or block is shown at the cursor "
+  .. "in insert mode. `<Plug>(codeagent-inline-accept)` takes it, `-accept-word` and `-accept-line` take a part, "
+  .. "`-dismiss` hides it, `-trigger` asks now. No key is taken from you; to take it with <Tab>: >lua", "")
+put("")
+put("    vim.keymap.set(\"i\", \"<Tab>\", function()")
+put("      local visible = require(\"codeagent.inline\").visible()")
+put("      return visible and \"<Plug>(codeagent-inline-accept)\" or \"<Tab>\"")
+put("    end, { expr = true, remap = true })")
+put("    vim.keymap.set(\"i\", \"<M-Right>\", \"<Plug>(codeagent-inline-accept-word)\")", "<")
+wrapped("Neovim 0.12 shows completions itself, see |vim.lsp.inline_completion|; the same `<Plug>` names work there.", "")
 
 section("6. Options", "codeagent-options")
 put("Of this plugin, in `vim.g.codeagent`, or as the argument of *codeagent-setup*", "`require(\"codeagent\").setup()`, which need not be called: >lua", "")

@@ -9,6 +9,7 @@ import type { Prompts } from "./prompts";
 import { COMMANDS } from "./protocol";
 import type { Place, Review } from "./review/review";
 import type { ApiKey } from "./server/key";
+import { toggleInline } from "./server/configuration";
 import { offer } from "./server/locate";
 import { undoable, withChanges } from "./state";
 import type { Store } from "./store";
@@ -148,6 +149,7 @@ function serverCommands(parts: Parts): Record<string, Handler> {
     "codeagent.mode.set": (given) => pickers.mode(asObject(given)["mode"] as string | undefined),
     "codeagent.tools.list": () => pickers.tools(),
     "codeagent.approvals.list": () => pickers.approvals(),
+    "codeagent.inline.toggle": () => toggleInline(),
     "codeagent.index.rebuild": () => agent.call("codeagent.index.rebuild"),
     "codeagent.callGraph": () => {
       const editor = vscode.window.activeTextEditor;

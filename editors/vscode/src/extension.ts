@@ -9,6 +9,7 @@ import { own } from "./server/configuration";
 import { ApiKey } from "./server/key";
 import { type AnyEvent, condition, type State, undoable, withChanges, working } from "./state";
 import { Store } from "./store";
+import { InlineStatus } from "./views/inlineStatus";
 import { Reports } from "./views/reports";
 import { RunTree } from "./views/runTree";
 import { StatusBar } from "./views/statusBar";
@@ -25,6 +26,7 @@ export function activate(context: vscode.ExtensionContext): void {
     prompt: (title) => prompts.waitFor(title),
     input: (requestId, secret) => prompts.input(requestId, secret),
     shows: (uri) => shows(uri, transcript),
+    inline: (state) => inlineStatus.show(state),
   });
   const review: Review = new Review(agent, store);
   const respond = async (requestId: string, answer: string | readonly string[]): Promise<void> => {
@@ -43,8 +45,10 @@ export function activate(context: vscode.ExtensionContext): void {
     respond: (requestId, answer) => prompts.answer(requestId, [answer]),
   });
   const reports = new Reports();
+  const inlineStatus = new InlineStatus();
   context.subscriptions.push(
     reports,
+    inlineStatus,
     channel,
     store,
     agent,

@@ -4,6 +4,7 @@ export const EVENT_METHOD = "codeagent/event";
 export const INPUT_METHOD = "codeagent/input";
 export const DIAGNOSTICS_METHOD = "codeagent/diagnostics";
 export const LSP_METHOD = "codeagent/lsp";
+export const INLINE_STATUS_METHOD = "codeagent/inlineStatus";
 export const EXPERIMENTAL_KEY = "codeagent";
 export const SECTION = "codeagent";
 

@@ -84,6 +84,7 @@ function M.table()
     [protocol.methods.input] = input,
     [protocol.methods.diagnostics] = diagnostics,
     [protocol.methods.lsp] = function(...) return require("codeagent.servers").answer(...) end,
+    [protocol.methods.inlineStatus] = function(...) return require("codeagent.inline").told(...) end,
     ["window/showDocument"] = show_document,
     ["window/showMessageRequest"] = choose,
     ["window/showMessage"] = show_message,
@@ -100,6 +101,7 @@ function M.before_init(params, config)
   local given = vim.tbl_deep_extend("force", settings, params.initializationOptions or {})
   params.initializationOptions = next(given) and given or nil
   require("codeagent.reactions").begin()
+  require("codeagent.inline").begin()
 end
 
 return M

@@ -11,6 +11,7 @@ M.GROUPS = {
   { "CodeAgentFailed", "DiagnosticError", "Something that failed" },
   { "CodeAgentQuestion", "DiagnosticWarn", "Something that waits for you" },
   { "CodeAgentMuted", "Comment", "Details" },
+  { "CodeAgentSuggestion", "Comment", "A completion that you may take" },
   { "CodeAgentKey", "Special", "A key in a window's head" },
   { "CodeAgentReviewFile", "Directory", "A file's name in a review" },
   { "CodeAgentReviewHint", "NonText", "The keys at the hunk under the cursor" },

@@ -4,6 +4,7 @@ return {
     event = "codeagent/event",
     input = "codeagent/input",
     diagnostics = "codeagent/diagnostics",
+    inlineStatus = "codeagent/inlineStatus",
     lsp = "codeagent/lsp",
   },
   lent_methods = {

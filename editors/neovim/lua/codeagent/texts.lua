@@ -45,6 +45,12 @@ M.CATALOGUE = {
   ["told.no_messages"] = { "No messages yet.", "暂无消息。" },
   ["told.restarted"] = { "The server has been restarted.", "服务器已重新启动。" },
   ["told.restored"] = { "The session is back; {count} thing(s) wait for you: :CodeAgent pending", "会话已恢复；有 {count} 项等待处理：:CodeAgent pending" },
+  ["inline.on"] = { "Completion is switched on.", "补全已开启。" },
+  ["inline.off"] = { "Completion is off.", "补全已关闭。" },
+  ["inline.starting"] = { "Completion starts.", "补全正在启动。" },
+  ["inline.ready"] = { "Completion is on.", "补全已开启。" },
+  ["inline.asking"] = { "Completion is on.", "补全已开启。" },
+  ["inline.unavailable"] = { "There is no completion.", "无法补全。" },
   ["server.none"] = {
     "No codeagent-lsp was found. Install it with `pipx install codeagent-lsp` or `uv tool install codeagent-lsp`, "
       .. "or set vim.g.codeagent = { cmd = { \"…\" } }. See :checkhealth codeagent.",

@@ -17,8 +17,17 @@ import {
   State as ClientState,
   type StaticFeature,
 } from "vscode-languageclient/node";
-import { DIAGNOSTICS_METHOD, EVENT_METHOD, EXPERIMENTAL_KEY, INPUT_METHOD, LSP_METHOD, SECTION } from "../protocol";
+import {
+  DIAGNOSTICS_METHOD,
+  EVENT_METHOD,
+  EXPERIMENTAL_KEY,
+  INLINE_STATUS_METHOD,
+  INPUT_METHOD,
+  LSP_METHOD,
+  SECTION,
+} from "../protocol";
 import type { AnyEvent } from "../state";
+import type { InlineState } from "../views/inlineStatus";
 import { diagnosticsOf } from "./diagnostics";
 import { serverSection } from "./configuration";
 import type { Launch } from "./discover";
@@ -38,6 +47,8 @@ export interface Host {
   input(requestId: string, secret: boolean): Promise<void>;
   /** Whether a document of the server is shown in another way here. */
   shows(uri: string): boolean;
+  /** How inline completion stands. */
+  inline(state: InlineState): void;
   /** Whether this client is still in use; the end of one that is not is no crash. */
   isWanted(): boolean;
   /** The server is there, or gone for good. */
@@ -68,6 +79,7 @@ export function makeClient(
   const client = new Client(SECTION, "CodeAgent", server, options(channel, host));
   client.registerFeature(announcement());
   client.onNotification(EVENT_METHOD, (event: AnyEvent) => host.event(event));
+  client.onNotification(INLINE_STATUS_METHOD, (state: InlineState) => host.inline(state));
   client.onRequest(INPUT_METHOD, async (params: { requestId: string; secret?: boolean }) => {
     await host.input(params.requestId, params.secret === true);
     return null; // answered by `codeagent.respond`
@@ -90,7 +102,10 @@ export function makeClient(
     else vscode.window.setStatusBarMessage(`$(sparkle) ${plain(message)}`, NOTE_MS);
   });
   client.onDidChangeState(({ newState }) => {
-    if (newState === ClientState.Stopped) host.event({ type: "local_gone" });
+    if (newState === ClientState.Stopped) {
+      host.event({ type: "local_gone" });
+      host.inline({ state: "off", detail: "" });
+    }
     host.state(newState === ClientState.Running ? "ready" : newState === ClientState.Starting ? "starting" : "stopped");
   });
   return client;
@@ -128,7 +143,7 @@ function plain(message: string): string {
 function announcement(): StaticFeature {
   return {
     fillClientCapabilities: (capabilities: ClientCapabilities) => {
-      const ours = { event: true, input: true, diagnostics: true, lsp: true };
+      const ours = { event: true, input: true, diagnostics: true, lsp: true, inlineStatus: true };
       capabilities.experimental = { ...(capabilities.experimental as object), [EXPERIMENTAL_KEY]: ours };
     },
     initialize: () => undefined,

@@ -19,6 +19,15 @@ export function serverSection(): Record<string, unknown> {
   return section(found, vscode.workspace.isTrusted);
 }
 
+/** Switches inline completion off, or on as by default; where the workspace says something, there, else for the user. */
+export async function toggleInline(): Promise<void> {
+  const configuration = vscode.workspace.getConfiguration(SECTION);
+  const seen = configuration.inspect("inline.enabled");
+  const off = configuration.get("inline.enabled") === false;
+  const workspace = seen?.workspaceValue !== undefined;
+  await configuration.update("inline.enabled", off ? "auto" : false, workspace ? undefined : vscode.ConfigurationTarget.Global);
+}
+
 /** One setting of the extension itself or of the server. */
 export function own<T>(key: string, otherwise: T): T {
   return vscode.workspace.getConfiguration(SECTION).get<T>(key) ?? otherwise;
