@@ -119,3 +119,17 @@ def _repeated(counts: Mapping[str, int]) -> str:
     return "".join(
         [f"{word} " * (often if often < _MOST_PER_WORD else _MOST_PER_WORD) for word, often in counts.items()]
     )
+
+
+def files_with(tables: Tables, names: Sequence[str], limit: int) -> list[str]:
+    """Return files that have all of these names, and perhaps some that have only their parts; sorted by path."""
+    words = [word for name in names for word in ([as_word(name)] if as_word(name) else words_of(name))]
+    if not words:
+        return []
+    match = " AND ".join(f'text:"{word}"' for word in dict.fromkeys(words))
+    rows = tables.query(
+        "SELECT files.path FROM lexical JOIN files ON files.id = lexical.rowid"
+        " WHERE lexical MATCH ? ORDER BY files.path LIMIT ?",
+        (match, limit),
+    )
+    return [path for (path,) in rows]

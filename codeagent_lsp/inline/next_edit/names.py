@@ -1,0 +1,98 @@
+"""What a name in a syntax tree is used as, and whether it is bound where it stands. By the shape of the tree alone.
+
+Not here: which names changed (`renamings.py`).
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Literal
+
+from codeagent_lsp.inline.next_edit.parsed_text import ParsedText, nodes_of
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+Role = Literal["called", "member", "keyword", "imported", "type", "defined", "parameter", "plain"]
+
+
+_IMPORTS = re.compile(r"import|use_declaration|require|include|expression_statement|declaration|assignment|export")
+_FUNCTION = re.compile(r"function|method|lambda|arrow|closure|constructor|func_literal")
+CALLS = ("call", "call_expression", "new_expression", "macro_invocation", "method_invocation", "invocation_expression")
+_MEMBERS = (
+    "attribute", "member_expression", "selector_expression", "field_expression", "field_access", "method_invocation",
+    "member_access_expression", "scoped_identifier", "qualified_type", "nested_identifier",
+)  # fmt: skip
+
+
+def role_of(node: Node) -> Role:
+    """Return what a name is used as."""
+    parent = node.parent
+    if parent is None:
+        return "plain"
+    field = _field(parent, node)
+    if parent.type in ("keyword_argument", "named_argument") and field in ("name", None):
+        return "keyword" if parent.children[0] == node else "plain"
+    if has_above(node, ("import", "use_declaration", "export_clause"), 4):
+        return "imported"
+    if field == "name" and re.search(r"definition|declaration|_item$|_spec$|signature|declarator", parent.type):
+        return "plain" if re.search(r"variable|const|let|var_", parent.type) else "defined"
+    if parent.type in CALLS and field in ("function", "constructor", "macro", "name"):
+        return "called"
+    if parent.type in _MEMBERS and field in ("attribute", "property", "field", "name", None):
+        return "plain" if parent.children[0] == node else "member"
+    if node.type in ("type_identifier", "constant"):
+        return "type"
+    if has_above(node, ("parameter",), 3):
+        return "parameter"
+    return "plain"
+
+
+def function_of(node: Node) -> Node | None:
+    """Return the innermost function around a node; None at the top of the file."""
+    around = node.parent
+    while around is not None and not (_FUNCTION.search(around.type) and around.child_count > 2):
+        around = around.parent
+    return around
+
+
+def is_bound(text: ParsedText, node: Node, name: str) -> bool:
+    """Return whether a name is known at a node: bound before in its function, or imported or defined at the top."""
+    wanted = name.encode()
+    around = function_of(node)
+    line = text.data.rfind(b"\n", 0, node.start_byte)
+    if around is not None and _uses(around, wanted, around.start_byte, line):
+        return True
+    for top in text.root.children:
+        if top.start_byte <= node.start_byte < top.end_byte:
+            continue
+        if _IMPORTS.search(top.type) and _uses(top, wanted, top.start_byte, top.end_byte):
+            return True
+        named = top.child_by_field_name("name") or top.child_by_field_name("left")
+        if named is not None and named.text == wanted:
+            return True
+    return False
+
+
+def _uses(root: Node, name: bytes, start: int, end: int) -> bool:
+    found = (each for each in nodes_of(root, start, end) if not each.child_count and each.text == name)
+    return any(role_of(each) in ("plain", "parameter", "imported", "defined") for each in found)
+
+
+def has_above(node: Node, kinds: tuple[str, ...], most: int) -> bool:
+    """Return whether one of the next `most` nodes around a node is of such a kind."""
+    around = node.parent
+    for _ in range(most):
+        if around is None:
+            return False
+        if any(kind in around.type for kind in kinds):
+            return True
+        around = around.parent
+    return False
+
+
+def _field(parent: Node, node: Node) -> str | None:
+    for number, child in enumerate(parent.children):
+        if child == node:
+            return parent.field_name_for_child(number)
+    return None

@@ -1,0 +1,150 @@
+"""A name that was changed to another in two places: what the places are tells where it is due, too.
+
+A parameter or a local name is one inside its function only; of a called, imported or used name the places of the same
+role are. Not here: other changes (`rewrites.py`), places in files (`search.py`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from codeagent_lsp.inline.next_edit.examples import Example
+from codeagent_lsp.inline.next_edit.names import CALLS, Role, function_of, has_above, role_of
+from codeagent_lsp.inline.next_edit.parsed_text import ParsedText, nodes_of
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+_SELF = ("self", "this", "cls")
+SHORTEST = 3
+"""Letters of a name that is looked for in other files."""
+
+_NAME = re.compile(r"identifier$|^name$|^constant$|^word$")
+
+
+@dataclass(frozen=True)
+class Renaming:
+    """From `old` to `new` in places of these roles.
+
+    With `function`, only inside that function of the file `path`: the node's range in bytes of the text after the
+    examples. `of` is the function whose parameter it is, for keywords; a member's is due at these `objects` alone;
+    `only` is the file that it is due in; with `needs_gone` it is due only if nothing has the old name any more.
+    """
+
+    language: str
+    old: str
+    new: str
+    roles: frozenset[Role]
+    path: str = ""
+    function: tuple[int, int] | None = None
+    of: str = ""
+    only: str = ""
+    objects: frozenset[str] = frozenset()
+    needs_gone: bool = False
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The names that a text must have."""
+        return (self.old, self.of) if self.of else (self.old,)
+
+    @property
+    def title(self) -> str:
+        """The renaming in a line."""
+        return f"{self.old} → {self.new}"
+
+    def places(self, text: ParsedText) -> Iterator[tuple[Node, str]]:
+        """Yield the nodes of the name that it fits, with the new name."""
+        if text.language != self.language:
+            return
+        if self.only and text.path != self.only:
+            return
+        start, end = 0, len(text.data)
+        if self.function is not None:
+            if text.path != self.path:
+                return
+            start, end = self.function
+        old = self.old.encode()
+        for node in nodes_of(text.root, start, end):
+            if not node.child_count and node.text == old and _NAME.search(node.type) and self._fits(text, node):
+                yield node, self.new
+
+    def _fits(self, text: ParsedText, node: Node) -> bool:
+        role = role_of(node)
+        if role not in self.roles:
+            return False
+        if self.of:
+            return role == "keyword" and _callee(text, node) == self.of
+        return role != "member" or _object(text, node) in self.objects
+
+
+def renamings(one: Example, other: Example) -> list[Renaming]:
+    """Return the renamings of two examples: none, or that of the name, and that of the keyword for a parameter."""
+    mine, theirs = _changed(one), _changed(other)
+    if mine is None or theirs is None or mine[1:] != theirs[1:] or one.after.language != other.after.language:
+        return []
+    (node, old, new), second = mine, theirs[0]
+    roles: set[Role] = {role_of(node), role_of(second)}
+    language = one.after.language
+    if roles <= {"plain", "parameter"}:
+        return _local(one, other, (node, second), old, new)
+    if len(old) < SHORTEST or "keyword" in roles:
+        return []
+    if roles == {"imported", "called"} and one.after.path == other.after.path:
+        return [Renaming(language, old, new, frozenset(("called", "type", "imported")), only=one.after.path)]
+    if "defined" in roles:
+        spread: frozenset[Role] = frozenset(("called", "imported", "type"))
+        is_member = "member" in roles or _in_class(node if role_of(node) == "defined" else second)
+        if not is_member:
+            return [Renaming(language, old, new, spread, needs_gone=True)]
+        objects = frozenset((*_SELF, _object(one.after, node), _object(other.after, second)))
+        return [Renaming(language, old, new, frozenset(("member",)), objects=objects, needs_gone=True)]
+    return []
+
+
+def _local(one: Example, other: Example, nodes: tuple[Node, Node], old: str, new: str) -> list[Renaming]:
+    """Return the renaming inside the one function that both examples are in; and at calls, where it is a parameter."""
+    functions = [function_of(node) for node in nodes]
+    first = functions[0]
+    if one.after.path != other.after.path or first is None or functions[1] is None:
+        return []
+    if (first.start_byte, first.end_byte) != (functions[1].start_byte, functions[1].end_byte):
+        return []
+    language, place = one.after.language, (first.start_byte, first.end_byte)
+    inside = Renaming(language, old, new, frozenset(("plain", "parameter")), one.after.path, place)
+    name = first.child_by_field_name("name")
+    called = (name.text or b"").decode("utf-8", "replace") if name is not None else ""
+    if called and any(role_of(node) == "parameter" for node in nodes):
+        return [inside, Renaming(language, old, new, frozenset(("keyword",)), of=called)]
+    return [inside]
+
+
+def _changed(example: Example) -> tuple[Node, str, str] | None:
+    """Return the name's node after the change, and both names; None where more than a name has changed."""
+    if not example.pairs:
+        return None
+    old, new = example.pairs[0]
+    if old.child_count or new.child_count or not _NAME.search(old.type) or not _NAME.search(new.type):
+        return None
+    return new, example.before.of(old), example.after.of(new)
+
+
+def _in_class(node: Node) -> bool:
+    return has_above(node, ("class", "impl_item", "trait", "interface", "method_declaration"), 8)
+
+
+def _object(text: ParsedText, member: Node) -> str:
+    """Return the text of what a member is of; '' for a name that is no member."""
+    parent = member.parent
+    return text.of(parent.children[0]) if parent is not None and role_of(member) == "member" else ""
+
+
+def _callee(text: ParsedText, keyword: Node) -> str:
+    """Return the last name of what is called with a keyword."""
+    around = keyword.parent
+    while around is not None and around.type not in CALLS:
+        around = around.parent
+    called = around.child_by_field_name("function") if around is not None else None
+    return re.split(r"\W+", text.of(called))[-1] if called is not None else ""

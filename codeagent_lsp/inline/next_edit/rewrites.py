@@ -1,0 +1,354 @@
+"""A rewrite learned from two examples: what both have is literal, what differs is a hole, and every hole of the new
+side must be one of the old side.
+
+It fits a place only where the place, written by the rewrite's own old form, is the very same text. Not here: renamed
+names (`renamings.py`), places in files (`search.py`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from codeagent_lsp.inline.next_edit.examples import Example, Pair
+from codeagent_lsp.inline.next_edit.names import is_bound, role_of
+from codeagent_lsp.inline.next_edit.parsed_text import ParsedText, nodes_of
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+_PROSE = re.compile(r"comment|string|template|char_literal|text\b|heredoc")
+_LISTS = re.compile(r"argument|parameter|list|tuple|array|elements|import_specifiers|named_imports|literal_value")
+_BLOCKS = re.compile(r"block|body|suite|compound_statement|program|module$|source_file")
+_NAMES = re.compile(r"identifier|name|constant")
+_TOKEN = re.compile(r"\w+|[^\w\s]")
+_EVERYWHERE = frozenset(("self", "cls", "this", "super", "None", "str", "int", "bool", "string", "error", "err", "nil"))
+_KEYED = ("keyword_argument", "keyword_parameter", "default_parameter", "pair", "keyed_element")
+
+
+@dataclass(frozen=True)
+class Literal:
+    """A node that is the same in all examples."""
+
+    kind: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Inner:
+    """A node whose children differ in part."""
+
+    kind: str
+    children: tuple[Pattern, ...]
+
+
+@dataclass(frozen=True)
+class Hole:
+    """A node that differs, of the kinds that it has had."""
+
+    number: int
+    kinds: frozenset[str]
+
+
+@dataclass(frozen=True)
+class Rest:
+    """Some children of a list; `counts` are how many children such a list has had in all, none for any."""
+
+    number: int
+    counts: frozenset[int]
+
+
+Pattern = Literal | Inner | Hole | Rest
+Form = tuple[str | int, ...]
+"""Texts, and numbers of the holes between them."""
+
+
+@dataclass(frozen=True)
+class Rewrite:
+    """From `pattern`, written as `old`, to `new`; `words` are names that a text must have, `guard` are children that a
+    list must not have: it was rewritten already; `brings` are names that the new side uses and the old one does not,
+    `takes` those that only the old one has.
+    """
+
+    language: str
+    pattern: Pattern
+    old: Form
+    new: Form
+    words: tuple[str, ...]
+    guard: frozenset[str] = frozenset()
+    brings: tuple[str, ...] = ()
+    takes: tuple[str, ...] = ()
+
+    @property
+    def title(self) -> str:
+        """The rewrite in a line, holes as dots."""
+        return f"{_shown(self.old)} → {_shown(self.new)}"
+
+    def places(self, text: ParsedText) -> Iterator[tuple[Node, str]]:
+        """Yield the nodes that it fits, with their new texts."""
+        if text.language != self.language:
+            return
+        kind = self.pattern.kind if isinstance(self.pattern, Literal | Inner) else ""
+        for node in nodes_of(text.root):
+            if node.type == kind and (new := self.applied(text, node)) is not None and self._known(text, node):
+                yield node, new
+
+    def _known(self, text: ParsedText, node: Node) -> bool:
+        """Return whether the names that the rewrite brings are bound at a node, in its function or in the file, and an
+        import that it takes away is not used.
+        """
+        if "import" in node.type and any(_is_used(text, node, name) for name in self.takes):
+            return False
+        return all(is_bound(text, node, name) for name in self.brings)
+
+    def applied(self, text: ParsedText, node: Node) -> str | None:
+        """Return the new text of a node; None where the rewrite does not fit."""
+        bound: dict[int, str] = {}
+        if not _fits(self.pattern, node, text, bound, self.guard) or _written(self.old, bound) != text.of(node):
+            return None
+        return _written(self.new, bound)
+
+
+def learned(one: Example, other: Example) -> Rewrite | None:
+    """Return the rewrite of two examples by the smallest nodes that tell where it is due; None for none."""
+    if one.after.language != other.after.language:
+        return None
+    bare: Rewrite | None = None
+    for mine, theirs in _levels(one, other):
+        if _PROSE.search(mine.old.type):
+            return None
+        if _LISTS.search(mine.old.type) or _BLOCKS.search(mine.old.type) or not mine.old.child_count:
+            continue
+        sources = (one.before, other.before), (one.after, other.after)
+        found = _Learning(*sources).learn((mine.old, theirs.old), (mine.new, theirs.new))
+        if found is None or _rewrites_itself(found, one, mine.new):
+            continue
+        if bare is not None or isinstance(found.pattern, Inner):
+            return found
+        bare = found  # the same words both times: what is around them tells where they are meant
+    return bare
+
+
+def _levels(one: Example, other: Example) -> Iterator[tuple[Pair, Pair]]:
+    """Yield the pairs of both examples that are of the same kinds, each range once, the smallest first."""
+    seen = (0, 0)
+    for mine in one.pairs:
+        for theirs in other.pairs:
+            if mine.old.type == theirs.old.type and mine.new.type == theirs.new.type:
+                here = (mine.old.start_byte, mine.old.end_byte)
+                if here != seen:
+                    yield mine, theirs
+                seen = here
+                break
+
+
+def _rewrites_itself(found: Rewrite, example: Example, new: Node) -> bool:
+    """Return whether the rewrite fits its own result, so that it would be due there again."""
+    return any(found.applied(example.after, node) is not None for node in nodes_of(new))
+
+
+@dataclass
+class _Learning:
+    """Two examples side by side; `texts` are of the holes, in both."""
+
+    before: tuple[ParsedText, ParsedText]
+    after: tuple[ParsedText, ParsedText]
+    texts: dict[tuple[str, ...], int] = field(default_factory=dict)
+    guard: set[str] = field(default_factory=set)
+    words: list[str] = field(default_factory=list)
+
+    def learn(self, olds: tuple[Node, Node], news: tuple[Node, Node]) -> Rewrite | None:
+        """Return the rewrite of these nodes, if they are one and it tells where it is due."""
+        old_spans: list[tuple[int, int, int]] = []
+        new_spans: list[tuple[int, int, int]] = []
+        self.guard = self._added(olds[0], news[0]) & self._added(olds[1], news[1])
+        pattern = self._old(olds, old_spans)
+        if not isinstance(pattern, Literal | Inner) or not self._new(news, new_spans):
+            return None
+        old = _form(self.before[0], olds[0], old_spans)
+        new = _form(self.after[0], news[0], new_spans)
+        words = tuple(dict.fromkeys(self.words))
+        if not words or old == new or _outgrows(old, new):
+            return None
+        brings = tuple(sorted(_plain_names(news[0]) - _plain_names(olds[0])))
+        takes = tuple(sorted(set(_all_names(olds[0]) - _all_names(news[0]))))
+        return Rewrite(self.before[0].language, pattern, old, new, words, frozenset(self.guard), brings, takes)
+
+    def _added(self, old: Node, new: Node) -> set[str]:
+        """Return the keys of what the new side has in lists and the old side has not."""
+        had = {_key(node) for node in nodes_of(old)}
+        return {key for node in nodes_of(new) if node.type in _KEYED and (key := _key(node)) not in had}
+
+    def _old(self, nodes: Sequence[Node], spans: list[tuple[int, int, int]]) -> Pattern | None:
+        kinds, texts = {node.type for node in nodes}, self._texts(self.before, nodes)
+        if len(kinds) == 1 and len(set(texts)) == 1:
+            self.words += _names_in(self.before[0], nodes[0])
+            return Literal(nodes[0].type, texts[0])
+        if any(_BLOCKS.search(kind) for kind in kinds):
+            return None
+        counts = {node.child_count for node in nodes}
+        if len(kinds) == 1 and len(counts) == 1 and nodes[0].child_count and not _PROSE.search(nodes[0].type):
+            children = [self._old(each, spans) for each in zip(*(node.children for node in nodes), strict=True)]
+            return None if None in children else Inner(nodes[0].type, tuple(children))  # type: ignore[arg-type]
+        if len(kinds) == 1 and 0 not in counts and _LISTS.search(nodes[0].type):
+            return self._list(nodes, spans)
+        if not all(node.is_named for node in nodes):
+            return None
+        number = self.texts.setdefault(texts, len(self.texts))
+        spans.append((nodes[0].start_byte, nodes[0].end_byte, number))
+        return Hole(number, frozenset(kinds))
+
+    def _list(self, nodes: Sequence[Node], spans: list[tuple[int, int, int]]) -> Pattern:
+        head, tail = self._same_ends(self.before, nodes)
+        texts = tuple(_middle(text, node, head, tail) for text, node in zip(self.before, nodes, strict=True))
+        number = self.texts.setdefault(texts, len(self.texts))
+        spans.append((*_middle_range(nodes[0], head, tail), number))
+        first = [Literal(child.type, self.before[0].of(child)) for child in nodes[0].children[:head]]
+        last = [Literal(child.type, self.before[0].of(child)) for child in nodes[0].children[-tail:]] if tail else []
+        for child in (*nodes[0].children[:head], *(nodes[0].children[-tail:] if tail else ())):
+            self.words += _names_in(self.before[0], child)
+        counts = frozenset() if self.guard else frozenset(node.child_count for node in nodes)
+        return Inner(nodes[0].type, (*first, Rest(number, counts), *last))
+
+    def _new(self, nodes: Sequence[Node], spans: list[tuple[int, int, int]]) -> bool:
+        """Return whether the new nodes are made of literals and holes of the old side alone."""
+        texts = self._texts(self.after, nodes)
+        number = self.texts.get(texts)
+        if number is not None:
+            spans.append((nodes[0].start_byte, nodes[0].end_byte, number))
+            return True
+        if len(set(texts)) == 1:
+            return True
+        if len({node.type for node in nodes}) > 1 or not nodes[0].child_count:
+            return False
+        if len({node.child_count for node in nodes}) == 1:
+            return all(self._new(each, spans) for each in zip(*(node.children for node in nodes), strict=True))
+        head, tail = self._same_ends(self.after, nodes)
+        middles = tuple(_middle(text, node, head, tail) for text, node in zip(self.after, nodes, strict=True))
+        number = self.texts.get(middles)
+        if number is None:
+            return False
+        spans.append((*_middle_range(nodes[0], head, tail), number))
+        return True
+
+    def _same_ends(self, sources: tuple[ParsedText, ParsedText], nodes: Sequence[Node]) -> tuple[int, int]:
+        """Return how many children at both ends of lists are the same in both."""
+        texts = [[source.of(child) for child in node.children] for source, node in zip(sources, nodes, strict=True)]
+        shortest = min(map(len, texts))
+        head = next((n for n in range(shortest) if texts[0][n] != texts[1][n]), shortest)
+        tail = next((n for n in range(shortest - head) if texts[0][-1 - n] != texts[1][-1 - n]), shortest - head)
+        return head, tail
+
+    def _texts(self, sources: tuple[ParsedText, ParsedText], nodes: Sequence[Node]) -> tuple[str, ...]:
+        return tuple(source.of(node) for source, node in zip(sources, nodes, strict=True))
+
+
+def _fits(pattern: Pattern, node: Node, text: ParsedText, bound: dict[int, str], guard: frozenset[str]) -> bool:
+    """Return whether a node is of a pattern; what the holes are there is put into `bound`."""
+    match pattern:
+        case Literal(kind, wanted):
+            return node.type == kind and text.of(node) == wanted
+        case Hole(number, kinds):
+            return node.type in kinds and bound.setdefault(number, text.of(node)) == text.of(node)
+        case Inner(kind, children):
+            return node.type == kind and _children_fit(children, node, text, bound, guard)
+        case Rest():
+            return False
+
+
+def _children_fit(
+    wanted: tuple[Pattern, ...], node: Node, text: ParsedText, bound: dict[int, str], guard: frozenset[str]
+) -> bool:
+    there = node.children
+    rest = next((at for at, each in enumerate(wanted) if isinstance(each, Rest)), None)
+    if guard and any(_key(child) in guard for child in there):
+        return False
+    if rest is None:
+        return len(wanted) == len(there) and all(
+            _fits(each, child, text, bound, guard) for each, child in zip(wanted, there, strict=True)
+        )
+    hole = wanted[rest]
+    assert isinstance(hole, Rest)
+    tail = len(wanted) - rest - 1
+    if len(there) < rest + tail or (hole.counts and len(there) not in hole.counts):
+        return False
+    ends = [*zip(wanted[:rest], there[:rest], strict=True)]
+    ends += zip(wanted[rest + 1 :], there[len(there) - tail :], strict=True)
+    middle = _middle(text, node, rest, tail)
+    if not middle and hole.counts == frozenset():
+        return False  # what is put between commas needs something before it
+    return all(_fits(each, child, text, bound, guard) for each, child in ends) and (
+        bound.setdefault(hole.number, middle) == middle
+    )
+
+
+def _middle_range(node: Node, head: int, tail: int) -> tuple[int, int]:
+    """Return the bytes of a list's children but for so many at its ends."""
+    children = node.children
+    inner = children[head : len(children) - tail]
+    if inner:
+        return inner[0].start_byte, inner[-1].end_byte
+    at = children[head - 1].end_byte if head else node.start_byte
+    return at, at
+
+
+def _middle(text: ParsedText, node: Node, head: int, tail: int) -> str:
+    return text.between(*_middle_range(node, head, tail))
+
+
+def _form(text: ParsedText, node: Node, spans: list[tuple[int, int, int]]) -> Form:
+    parts: list[str | int] = []
+    at = node.start_byte
+    for start, end, number in sorted(spans):
+        parts += [text.between(at, start), number]
+        at = end
+    return (*parts, text.between(at, node.end_byte))
+
+
+def _outgrows(old: Form, new: Form) -> bool:
+    """Return whether the new side has so much more than the old one that the old one can hardly mean it."""
+    before, after = (len(_TOKEN.findall(" ".join(p for p in form if isinstance(p, str)))) for form in (old, new))
+    return after > 2 * before + 3
+
+
+def _written(form: Form, bound: Mapping[int, str]) -> str:
+    return "".join(bound.get(part, "") if isinstance(part, int) else part for part in form)
+
+
+def _shown(form: Form) -> str:
+    text = " ".join("".join("…" if isinstance(part, int) else part for part in form).split())
+    return text if len(text) <= 48 else f"{text[:47]}…"
+
+
+def _names_in(text: ParsedText, node: Node) -> list[str]:
+    """Return the names in a node that tell where a rewrite is due: not short ones, and none that every text has."""
+    leaves = (each for each in nodes_of(node) if not each.child_count and _NAMES.search(each.type))
+    return [name for leaf in leaves if len(name := text.of(leaf)) > 2 and name not in _EVERYWHERE]
+
+
+def _plain_names(node: Node) -> set[str]:
+    """Return the names in a node that have to be bound outside of it: no members, no keywords."""
+    leaves = (each for each in nodes_of(node) if not each.child_count and _NAMES.search(each.type))
+    free = (leaf for leaf in leaves if role_of(leaf) in ("plain", "called", "type"))
+    return {(leaf.text or b"").decode("utf-8", "replace") for leaf in free}
+
+
+def _all_names(node: Node) -> Counter[str]:
+    leaves = (each for each in nodes_of(node) if not each.child_count and _NAMES.search(each.type))
+    return Counter((leaf.text or b"").decode("utf-8", "replace") for leaf in leaves)
+
+
+def _is_used(text: ParsedText, place: Node, name: str) -> bool:
+    """Return whether a name is used outside of a place."""
+    wanted = name.encode()
+    found = (each for each in nodes_of(text.root) if not each.child_count and each.text == wanted)
+    return any(not place.start_byte <= each.start_byte < place.end_byte for each in found)
+
+
+def _key(node: Node) -> str:
+    """Return what names a child of a list: the name of a keyword, else its text."""
+    first = node.children[0] if node.type in _KEYED and node.children else node
+    return (first.text or b"").decode("utf-8", "replace")
