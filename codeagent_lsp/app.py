@@ -27,4 +27,5 @@ async def load(front: Front) -> Loaded:
     from codeagent_lsp.server.inline import Inline  # late, as above
 
     backend = Backend(front)
-    return Loaded(backend, Commands(backend), Inline(backend))
+    inline = Inline(backend)
+    return Loaded(backend, Commands(backend, inline.next_edits), inline)

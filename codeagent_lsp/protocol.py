@@ -146,6 +146,12 @@ COMMANDS: tuple[Command, ...] = (
         (_may("runId"), _may("stepId")),
     ),
     Command(
+        "codeagent.nextEdit.apply",
+        "Proposes the change that was made last where it is due as well.",
+        starts_run=True,
+    ),
+    Command("codeagent.nextEdit.dismiss", "Offers that change no more."),
+    Command(
         "codeagent.prove",
         "Runs the tests with and without the changes of a run, and proposes these again with the results.",
         (_needs("runId"),),

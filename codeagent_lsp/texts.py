@@ -581,6 +581,14 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
     "ended.stopped": ("Stopped without an answer.", "已停止，没有答案。"),
     "ended.rejected": ("Discarded.", "已放弃。"),
     "lens.changes": ("Agent: {count} changed file(s) ·", "代理：{count} 个已更改文件 ·"),
+    "lens.next_edit": ("{change}: {count} more place(s) ·", "{change}：还有 {count} 处 ·"),
+    "lens.next_edit_apply": ("Apply", "应用"),
+    "lens.next_edit_dismiss": ("Dismiss", "忽略"),
+    "next_edit.none": (
+        "There is no edit to repeat now. Make the same change in two places first.",
+        "当前没有可重复的编辑。请先在两处做相同的更改。",
+    ),
+    "next_edit.task": ("The same change: {change}", "相同的更改：{change}"),
     "lens.answer": ("Answer…", "回答…"),
     "lens.question": ("Agent asks: {title} ·", "代理提问：{title} ·"),
     "action.explain": ("Agent: Explain", "代理：解释"),
@@ -630,6 +638,7 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
     "title.document": ("Document", "添加文档"),
     "title.test": ("Add tests", "添加测试"),
     "title.runfile": ("Run", "运行"),
+    "title.nextedit_apply": ("Repeat the change", "重复更改"),
     "title.prove": ("Try the changes", "试验更改"),
     "title.minimize": ("Find the changes that matter", "找出必要的更改"),
     # --- the terminal

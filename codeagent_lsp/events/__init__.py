@@ -31,7 +31,7 @@ from codeagent_lsp.events.plans import (
 
 Mode = Literal["direct", "plan"]
 RunStatus = Literal["completed", "failed", "cancelled", "stopped", "rejected"]
-WITHOUT_TOOLS = ("runFile", "prove", "minimize")
+WITHOUT_TOOLS = ("runFile", "prove", "minimize", "nextEdit.apply")
 """The kinds of runs that call no tool, and need no server of tools."""
 Outcome = Literal["full", "partial", "none", "unknown"]
 

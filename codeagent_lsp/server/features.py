@@ -66,8 +66,7 @@ def _register_editing(server: CodeAgentServer, front: Front, loader: Loader) -> 
 
     @server.feature(types.TEXT_DOCUMENT_CODE_ACTION, options)
     def actions(params: types.CodeActionParams) -> Any:
-        backend = loader.ready()
-        waiting = backend.waiting() if backend is not None else ()
+        waiting = loader.waiting()
         document = server.documents.get(params.text_document.uri)
         whole = None
         if document is not None:
@@ -81,14 +80,17 @@ def _register_editing(server: CodeAgentServer, front: Front, loader: Loader) -> 
 
     @server.feature(types.TEXT_DOCUMENT_CODE_LENS)
     def lens(params: types.CodeLensParams) -> list[types.CodeLens]:
-        backend = loader.ready()
-        return lenses(backend.waiting(), params.text_document.uri) if backend is not None else []
+        return lenses(loader.waiting(), params.text_document.uri)
 
 
 def _register_completion(server: CodeAgentServer, loader: Loader) -> None:
     @server.feature(types.TEXT_DOCUMENT_INLINE_COMPLETION)
     async def complete(params: types.InlineCompletionParams) -> types.InlineCompletionList | None:
         return await (await loader.loaded()).inline.complete(params)
+
+    @server.feature("textDocument/copilotInlineEdit")
+    async def next_edit(params: Any) -> Any:
+        return (await loader.loaded()).inline.next_edit(_plain(params))
 
 
 def _register_files(server: CodeAgentServer, front: Front, loader: Loader) -> None:

@@ -7,26 +7,30 @@ from __future__ import annotations
 
 import asyncio
 import time
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from lsprotocol import types
 
 from codeagent_lsp.background_tasks import BackgroundTasks
 from codeagent_lsp.errors import CodeAgentError, ModelError, UserError
 from codeagent_lsp.server.inline_capability import InlineCapability
+from codeagent_lsp.server.next_edits import NextEdits
 from codeagent_lsp.server.secret_sources import sanitizer_for
 from codeagent_lsp.texts import text
 
 if TYPE_CHECKING:
     from codeagent_lsp.index.host import IndexHost
     from codeagent_lsp.inline.completer import Options
+    from codeagent_lsp.inline.next_edit.proposals import Proposed
     from codeagent_lsp.llm.fill.filler import Filler
     from codeagent_lsp.llm.fill.open_filler import Found
+    from codeagent_lsp.server.announcer import Announcer
     from codeagent_lsp.server.front import Front
     from codeagent_lsp.server.inline_completions import InlineCompletions
     from codeagent_lsp.server.models import Models
     from codeagent_lsp.server.views import Views
     from codeagent_lsp.session.redaction.redactor import Redactor
+    from codeagent_lsp.workspace.text.document import Document
 
 LOOK_AGAIN_SECONDS = 30.0
 """How long a machine without a model for it is left alone; then the next opened document looks again."""
@@ -39,6 +43,7 @@ class Parts(Protocol):
     models: Models
     views: Views
     index: IndexHost
+    announcer: Announcer
     redactor: Redactor
 
 
@@ -53,6 +58,7 @@ class Inline:
         self._looked = 0.0
         self._lock = asyncio.Lock()
         self._tasks = BackgroundTasks()
+        self.next_edits = NextEdits(parts)
         parts.front.settings_link.on_change.append(self.refresh)
         self._unsubscribe = parts.front.server.documents.subscribe(lambda uri, document: self._look_again())
 
@@ -61,7 +67,12 @@ class Inline:
         self._tasks.start(self._refreshed())
 
     async def complete(self, params: types.InlineCompletionParams) -> types.InlineCompletionList | None:
-        """Return the completion at a place; None for none."""
+        """Return the completion at a place: an edit that is due in its line, else the model's; None for none."""
+        document = self._parts.front.server.documents.get(params.text_document.uri)
+        due = self.next_edits.at_line(document, params.position.line) if document is not None else None
+        if document is not None and due is not None and "\n" not in due.old:
+            item = types.InlineCompletionItem(insert_text=due.new, range=self._range(document, due))
+            return types.InlineCompletionList([item])
         if self._completions is None:
             return None
         self._capability.tell("asking")
@@ -71,8 +82,27 @@ class Inline:
             if self._wanted is not None:
                 self._capability.tell("ready")
 
+    def next_edit(self, params: Any) -> dict[str, Any]:
+        """Return the answer to `textDocument/copilotInlineEdit`: the edit that is due nearest to the cursor."""
+        named = params.get("textDocument", {})
+        document = self._parts.front.server.documents.get(str(named.get("uri", "")))
+        version = named.get("version")
+        if document is None or (version is not None and version != document.version):
+            return {"edits": []}
+        due = self.next_edits.nearest(document, int(params.get("position", {}).get("line", 0)))
+        if due is None:
+            return {"edits": []}
+        place = self._range(document, due)
+        ends = {
+            name: {"line": at.line, "character": at.character}
+            for name, at in (("start", place.start), ("end", place.end))
+        }
+        about = {"uri": document.uri, "version": document.version}
+        return {"edits": [{"text": due.new, "range": ends, "textDocument": about}]}
+
     async def close(self) -> None:
         """End requests, and close the model."""
+        await self.next_edits.close()
         self._unsubscribe()
         self._tasks.cancel()
         async with self._lock:
@@ -145,6 +175,11 @@ class Inline:
 
         settings = self._parts.front.settings().inline
         return Options(settings.debounce_ms / 1000, settings.max_lines)
+
+    def _range(self, document: Document, due: Proposed) -> types.Range:
+        encoding = self._parts.front.server.documents.encoding
+        ends = [document.position(at, encoding) for at in (due.start, due.end)]
+        return types.Range(*(types.Position(at.line, at.character) for at in ends))
 
     def _failed(self, error: ModelError) -> None:
         self._capability.tell("unavailable", self._words(error))

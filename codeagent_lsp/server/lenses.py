@@ -15,14 +15,15 @@ QUESTION_LENGTH = 240
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """One thing that waits for the user. `uri` is the document it is about, None for none; `actions` are (title,
-    command, argument).
+    """One thing that waits for the user. `uri` is the document it is about, None for none, and `line` the line in it,
+    from 0; `actions` are (title, command, argument).
     """
 
     kind: str
     title: str
     uri: str | None
     actions: tuple[tuple[str, str, dict[str, Any]], ...]
+    line: int = 0
 
 
 def pending_changes(run_id: str, paths: tuple[str, ...], language: str) -> tuple[Waiting, ...]:
@@ -61,12 +62,12 @@ def pending_rollback(run_id: str, step_id: str, language: str) -> Waiting:
 
 
 def lenses(waiting: tuple[Waiting, ...], uri: str) -> list[types.CodeLens]:
-    """Return the lenses of a document, all on its first line; offers about no document are in every one."""
-    top = types.Range(types.Position(0, 0), types.Position(0, 0))
+    """Return the lenses of a document, most of them on its first line; offers about no document are in every one."""
     key = uris.key(uri)
     found = []
     for item in waiting:
         if item.uri is None or uris.key(item.uri) == key:
+            top = types.Range(types.Position(item.line, 0), types.Position(item.line, 0))
             for number, (title, command, argument) in enumerate(item.actions):
                 label = f"{item.title} {title}" if number == 0 else title
                 found.append(types.CodeLens(top, types.Command(title=label, command=command, arguments=[argument])))

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from codeagent_lsp.server.backend import Backend
     from codeagent_lsp.server.commands.commands import Commands
     from codeagent_lsp.server.inline import Inline
+    from codeagent_lsp.server.lenses import Waiting
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +50,11 @@ class Loader:
         """Return the backend if it is loaded, for handlers that must answer at once; else None."""
         there = self._there()
         return there.backend if there is not None else None
+
+    def waiting(self) -> tuple[Waiting, ...]:
+        """Return everything that waits for the user, for lenses and actions; nothing before the backend is loaded."""
+        there = self._there()
+        return (*there.backend.waiting(), *there.inline.next_edits.waiting()) if there is not None else ()
 
     async def close(self) -> None:
         """Close what was loaded."""

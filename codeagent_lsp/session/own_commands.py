@@ -51,6 +51,14 @@ async def install_own_skill(parts: RunParts, request: RunRequest) -> Ended:
     return "completed", parts.output.text("skills.declined") if installed is None else installed
 
 
+def stage_texts(parts: RunParts, request: RunRequest) -> Ended:
+    """Stage texts that were made without a model; the user decides about them as about all changes."""
+    parts.proposal.staging.write(
+        {file.path: new for file, new in request.rewritten}, [file for file, _ in request.rewritten]
+    )
+    return "completed", ""
+
+
 async def confirmed(parts: RunParts, command: str, level: str) -> bool:
     """Ask whether a command may run although it is not isolated, and how little is (`level`)."""
     output = parts.output

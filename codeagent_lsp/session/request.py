@@ -20,6 +20,7 @@ RunKind = Literal[
     "skills.install",
     "prove",
     "minimize",
+    "nextEdit.apply",
 ]
 
 Planning = Literal["auto", "always", "never"]
@@ -50,7 +51,8 @@ class Target:
 @dataclass(frozen=True, slots=True)
 class RunRequest:
     """One request of the user. `title` is a short line for progress; `diagnostics` are messages with line numbers;
-    `args` are for the program of a file run, or for the skill to install; `planning` None follows the settings.
+    `args` are for the program of a file run, or for the skill to install; `planning` None follows the settings;
+    `rewritten` are new texts that were made without a model, with the files as they were read.
     """
 
     kind: RunKind
@@ -60,6 +62,7 @@ class RunRequest:
     diagnostics: tuple[str, ...] = ()
     args: tuple[str, ...] = ()
     planning: Planning | None = None
+    rewritten: tuple[tuple[FileText, str], ...] = ()
 
     @property
     def instruction(self) -> str:

@@ -43,7 +43,7 @@ class History:
             return self.opened(path, text)
         if known.text == text:
             return self
-        at = next((n for n, (a, b) in enumerate(zip(text, known.text, strict=False)) if a != b), len(text))
+        at = _first_difference(text, known.text)
         return self._with(replace(known, text=text, at=at), first=True)
 
     def closed(self, path: str) -> History:
@@ -86,6 +86,18 @@ def _examples(edited: Edited) -> Iterator[Example]:
     before, after = parsed_text(edited.path, edited.base), parsed_text(edited.path, edited.text)
     if before is not None and after is not None:
         yield from examples(before, after)
+
+
+def _first_difference(one: str, other: str) -> int:
+    """Return the length of the common beginning, by comparing slices: this runs with every key."""
+    low, high = 0, min(len(one), len(other))
+    while low < high:
+        middle = (low + high + 1) // 2
+        if one[low:middle] == other[low:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low
 
 
 def _distance(example: Example, at: int) -> int:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from codeagent_lsp.inline.next_edit.examples import Example, Pair
-from codeagent_lsp.inline.next_edit.names import is_bound, role_of
+from codeagent_lsp.inline.next_edit.names import CALLS, has_above, is_bound, role_of
 from codeagent_lsp.inline.next_edit.parsed_text import ParsedText, nodes_of
 
 if TYPE_CHECKING:
@@ -195,7 +195,7 @@ class _Learning:
             return None if None in children else Inner(nodes[0].type, tuple(children))  # type: ignore[arg-type]
         if len(kinds) == 1 and 0 not in counts and _LISTS.search(nodes[0].type):
             return self._list(nodes, spans)
-        if not all(node.is_named for node in nodes):
+        if not all(node.is_named for node in nodes) or any(_must_be_known(node) for node in nodes):
             return None
         number = self.texts.setdefault(texts, len(self.texts))
         spans.append((nodes[0].start_byte, nodes[0].end_byte, number))
@@ -306,6 +306,16 @@ def _form(text: ParsedText, node: Node, spans: list[tuple[int, int, int]]) -> Fo
         parts += [text.between(at, start), number]
         at = end
     return (*parts, text.between(at, node.end_byte))
+
+
+def _must_be_known(node: Node) -> bool:
+    """Return whether a node says what is meant, so that another in its place is another thing: what is called, or any
+    part of an import.
+    """
+    parent = node.parent
+    if parent is not None and parent.type in CALLS and parent.child_by_field_name("function") == node:
+        return True
+    return has_above(node, ("import", "use_declaration", "include", "export_clause"), 8)
 
 
 def _outgrows(old: Form, new: Form) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 from lsprotocol import types
@@ -32,15 +33,18 @@ from codeagent_lsp.session.request import REWRITES, TRIALS, RunKind
 
 if TYPE_CHECKING:
     from codeagent_lsp.server.backend import Backend
+    from codeagent_lsp.server.next_edits import NextEdits
 
 
 class Commands:
     """All commands over one backend."""
 
-    def __init__(self, backend: Backend) -> None:
+    def __init__(self, backend: Backend, next_edits: NextEdits) -> None:
         self._backend = backend
+        self._next_edits = next_edits
         self._tasks = BackgroundTasks()
         self._table: Table = {
+            "codeagent.nextEdit.dismiss": lambda given: next_edits.dismiss(),
             **question_commands(backend),
             **ChangeCommands(backend, self._later).table(),
             **PlanCommands(backend, self._later).table(),
@@ -68,10 +72,12 @@ class Commands:
         backend = self._backend
         if (refused := backend.front.settings_link.refusal) is not None:
             raise refused
-        if kind not in (*REWRITES, *TRIALS, "runFile", "skills.install"):
+        rewritten = await self._next_edits.rewritten() if kind == "nextEdit.apply" else ()
+        if kind not in (*REWRITES, *TRIALS, "runFile", "skills.install", "nextEdit.apply"):
             backend.index.wanted()  # a run with tools will use it
         await backend.ready()  # the redactor must be loaded before anything of a run is stored
         request = run_request(kind, given, backend.documents, backend.views.plain(), backend.front.language())
+        request = replace(request, rewritten=rewritten)
         if kind in TRIALS:
             tried = backend.manager.runs.get(given["runId"])
             run_id = backend.manager.start(request, tried.session.session_id, tried.proposal)

@@ -191,6 +191,18 @@ return {
       },
     },
     {
+      name = "codeagent.nextEdit.apply",
+      summary = "Proposes the change that was made last where it is due as well.",
+      starts_run = true,
+      arguments = {},
+    },
+    {
+      name = "codeagent.nextEdit.dismiss",
+      summary = "Offers that change no more.",
+      starts_run = false,
+      arguments = {},
+    },
+    {
       name = "codeagent.prove",
       summary = "Runs the tests with and without the changes of a run, and proposes these again with the results.",
       starts_run = true,

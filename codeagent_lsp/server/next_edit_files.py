@@ -1,0 +1,66 @@
+"""The workspace as the next edit reads it: open buffers over the disk, what may be shown, and files by their words.
+
+Not here: what is looked for (`inline/next_edit/search.py`), when (`next_edits.py`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from codeagent_lsp.errors import AgentError, ToolFailed
+from codeagent_lsp.index import lexical
+from codeagent_lsp.inline.next_edit.projects import project_of
+
+if TYPE_CHECKING:
+    from codeagent_lsp.index.answers import Answers
+    from codeagent_lsp.index.host import IndexHost
+    from codeagent_lsp.workspace.files.file_view import FileText, FileView
+
+INDEX_SECONDS = 1.0
+
+
+@dataclass(frozen=True)
+class NextEditFiles:
+    """One state of the workspace. Paths are absolute; `may_read` says what may be shown without asking."""
+
+    view: FileView
+    index: IndexHost
+    may_read: Callable[[str], bool]
+
+    async def files_with(self, words: Sequence[str], limit: int) -> Sequence[str]:
+        """Return files that may have all words, by the index, and the open ones; without an index these alone."""
+        opened = [path for path in self.view.over_disk() if Path(path).is_absolute()]
+        try:
+            answers = await self.index.ready(INDEX_SECONDS)
+        except ToolFailed:
+            return opened
+        return [*opened, *await asyncio.to_thread(self._indexed, answers, words, limit)]
+
+    async def text(self, path: str) -> str | None:
+        """Return the text of a file inside the workspace that may be shown; None for others."""
+        found = await asyncio.to_thread(self.read, path)
+        return found.text if found is not None else None
+
+    def project(self, path: str) -> str:
+        """Return the project that a file belongs to."""
+        return project_of(path, lambda name: Path(name).is_file())
+
+    def read(self, path: str) -> FileText | None:
+        """Return a file that may be shown; None for others. Blocks."""
+        try:
+            inside = self.view.roots.root_of(path) is not None
+            if not inside or self.view.is_ignored(path) or not self.may_read(path):
+                return None
+            return self.view.read(path)
+        except AgentError:
+            return None
+
+    def _indexed(self, answers: Answers, words: Sequence[str], limit: int) -> list[str]:
+        found = lexical.files_with(answers.view(self.view), words, limit)
+        folders = self.view.roots.folders
+        places = ([f"{folder}/{name}" for folder in folders] for name in found)
+        return [next((path for path in each if self.view.exists(path)), each[0]) for each in places if each]

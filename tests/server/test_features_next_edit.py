@@ -1,0 +1,134 @@
+"""Next edits as a stock editor meets them: the same change made in two places is offered for the others, and reviewed."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.server.conftest import StartEditor
+from tests.server.stock_editor import StockEditor
+
+FIRST = "from lib import fetch\n\n\ndef one(a):\n    return fetch(a)\n\n\ndef two(b):\n    return fetch(b)\n\n\n"
+MORE = "def three(c):\n    return fetch(c)\n"
+OTHER = "from lib import fetch\n\nvalue = fetch(4)\n"
+LIB = "def fetch(x):\n    return x\n"
+
+
+@pytest.fixture
+def editor(start: StartEditor, workspace: Path) -> StockEditor:
+    (workspace / "a.py").write_text(FIRST + MORE)
+    (workspace / "other.py").write_text(OTHER)
+    (workspace / "lib.py").write_text(LIB)
+    return loaded(start())
+
+
+def loaded(editor: StockEditor) -> StockEditor:
+    """The editor once its server watches: users do not type in the first second."""
+    editor.command("codeagent.pending")
+    return editor
+
+
+def change(editor: StockEditor, uri: str) -> None:
+    """Add an argument to the first two calls, key by key."""
+    for line in (4, 8):
+        for number, char in enumerate(", retry=True"):
+            editor.type(uri, (line, 18 + number), (line, 18 + number), char)
+
+
+def lenses(editor: StockEditor, uri: str) -> list[dict[str, Any]]:
+    found = editor.client.result("textDocument/codeLens", {"textDocument": {"uri": uri}})
+    return [each for each in found or [] if each["command"]["command"].startswith("codeagent.nextEdit")]
+
+
+def offered(editor: StockEditor, uri: str) -> list[dict[str, Any]]:
+    """Wait until something is offered."""
+    end = time.monotonic() + 20
+    while not (found := lenses(editor, uri)):
+        assert time.monotonic() < end, "nothing is offered"
+        time.sleep(0.05)
+    return found
+
+
+def test_offered_at_its_line_and_applied_as_a_reviewed_change(editor: StockEditor, workspace: Path) -> None:
+    uri = editor.open(workspace / "a.py")
+    change(editor, uri)
+    apply, dismiss = offered(editor, uri)
+    assert apply["range"]["start"]["line"] == 12
+    assert apply["command"]["title"].startswith("fetch(…) → fetch(…, retry=True): 1 more place(s)")
+    assert dismiss["command"]["command"] == "codeagent.nextEdit.dismiss"
+    ended = editor.run("codeagent.nextEdit.apply")
+    assert ended, "the run ends"
+    assert any("retry" in str(prompt) or "Apply" in str(prompt) for prompt in editor.prompts), "the user was asked"
+    assert editor.text(workspace / "a.py").count("retry=True") == 3
+    assert (workspace / "a.py").read_text() == FIRST + MORE, "nothing is written to disk"
+
+
+def test_dismissed_it_is_offered_no_more(editor: StockEditor, workspace: Path) -> None:
+    uri = editor.open(workspace / "a.py")
+    change(editor, uri)
+    offered(editor, uri)
+    editor.command("codeagent.nextEdit.dismiss")
+    assert lenses(editor, uri) == []
+    editor.type(uri, (0, 0), (0, 0), "#\n")
+    time.sleep(1.5)
+    assert lenses(editor, uri) == []
+
+
+def test_one_edit_is_no_pattern(editor: StockEditor, workspace: Path) -> None:
+    uri = editor.open(workspace / "a.py")
+    editor.type(uri, (4, 18), (4, 18), ", retry=True")
+    time.sleep(1.5)
+    assert lenses(editor, uri) == []
+    assert "two places" in editor.refusal("codeagent.nextEdit.apply")
+
+
+def test_what_is_undone_is_no_pattern(editor: StockEditor, workspace: Path) -> None:
+    uri = editor.open(workspace / "a.py")
+    change(editor, uri)
+    offered(editor, uri)
+    editor.type(uri, (8, 18), (8, 30), "")
+    end = time.monotonic() + 10
+    while lenses(editor, uri):
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
+def test_switched_off_nothing_is_offered(start: StartEditor, workspace: Path) -> None:
+    (workspace / "a.py").write_text(FIRST + MORE)
+    editor = loaded(start(settings={"inline": {"nextEdit": False}}))
+    uri = editor.open(workspace / "a.py")
+    change(editor, uri)
+    time.sleep(1.5)
+    assert lenses(editor, uri) == []
+
+
+def test_a_change_made_in_two_files_is_offered_in_others(editor: StockEditor, workspace: Path) -> None:
+    for name in ("b.py", "c.py", "hidden.py"):
+        (workspace / name).write_text(OTHER)
+    (workspace / ".codeagentignore").write_text("hidden.py\n")
+    editor.client.notify("workspace/didChangeWatchedFiles", {"changes": []})
+    for name in ("other.py", "b.py"):
+        uri = editor.open(workspace / name)
+        editor.type(uri, (2, 15), (2, 15), ", retry=True")
+    third = editor.open(workspace / "c.py")
+    assert offered(editor, third)[0]["range"]["start"]["line"] == 2
+    editor.run("codeagent.nextEdit.apply")
+    assert editor.text(workspace / "c.py").endswith("fetch(4, retry=True)\n")
+    assert "retry" not in editor.text(workspace / "hidden.py")
+
+
+def test_the_request_of_other_clients_is_answered_in_their_shape(editor: StockEditor, workspace: Path) -> None:
+    uri = editor.open(workspace / "a.py")
+    change(editor, uri)
+    offered(editor, uri)
+    about = {"uri": uri, "version": editor.buffers[uri].version}
+    place = {"textDocument": about, "position": {"line": 8, "character": 0}, "context": {"triggerKind": 2}}
+    (edit,) = editor.client.result("textDocument/copilotInlineEdit", place)["edits"]
+    assert edit["text"] == "fetch(c, retry=True)"
+    assert edit["range"] == {"start": {"line": 12, "character": 11}, "end": {"line": 12, "character": 19}}
+    assert edit["textDocument"] == about
+    old = {**place, "textDocument": {**about, "version": 0}}
+    assert editor.client.result("textDocument/copilotInlineEdit", old) == {"edits": []}
