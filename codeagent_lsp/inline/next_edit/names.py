@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 Role = Literal["called", "member", "keyword", "imported", "type", "defined", "parameter", "plain"]
 
 
-_IMPORTS = re.compile(r"import|use_declaration|require|include|expression_statement|declaration|assignment|export")
+_DEFINED_DEPTH = 3
+_IMPORTS = re.compile(r"import|use_declaration|include|using")
 _FUNCTION = re.compile(r"function|method|lambda|arrow|closure|constructor|func_literal")
 CALLS = ("call", "call_expression", "new_expression", "macro_invocation", "method_invocation", "invocation_expression")
 _MEMBERS = (
@@ -66,11 +67,24 @@ def is_bound(text: ParsedText, node: Node, name: str) -> bool:
     for top in text.root.children:
         if top.start_byte <= node.start_byte < top.end_byte:
             continue
-        if _IMPORTS.search(top.type) and _uses(top, wanted, top.start_byte, top.end_byte):
+        if _IMPORTS.search(top.type):
+            if re.search(rb"\b%s\b" % re.escape(wanted), top.text or b""):
+                return True
+        elif _binds(top, wanted):
             return True
-        named = top.child_by_field_name("name") or top.child_by_field_name("left")
-        if named is not None and named.text == wanted:
-            return True
+    return False
+
+
+def _binds(top: Node, name: bytes) -> bool:
+    """Return whether a statement at the top of a file defines a name, or assigns to it."""
+    pending = [top]
+    for _ in range(_DEFINED_DEPTH):
+        for node in pending:
+            for field in ("name", "left"):
+                named = node.child_by_field_name(field)
+                if named is not None and named.text == name:
+                    return True
+        pending = [child for node in pending for child in node.named_children]
     return False
 
 

@@ -11,6 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from codeagent_lsp.inline.next_edit.examples import Example, Pair
@@ -226,13 +227,23 @@ class _Learning:
             return False
         if len({node.child_count for node in nodes}) == 1:
             return all(self._new(each, spans) for each in zip(*(node.children for node in nodes), strict=True))
-        head, tail = self._same_ends(self.after, nodes)
-        middles = tuple(_middle(text, node, head, tail) for text, node in zip(self.after, nodes, strict=True))
-        number = self.texts.get(middles)
-        if number is None:
-            return False
-        spans.append((*_middle_range(nodes[0], head, tail), number))
-        return True
+        return self._new_list(nodes, spans)
+
+    def _new_list(self, nodes: Sequence[Node], spans: list[tuple[int, int, int]]) -> bool:
+        """Return whether lists of different lengths are the same but for a hole of the old side."""
+        most = self._same_ends(self.after, nodes)
+        shortest = min(node.child_count for node in nodes)
+        for head in range(most[0], -1, -1):
+            for tail in range(min(self._same_tail(nodes), shortest - head), -1, -1):
+                middles = tuple(_middle(text, node, head, tail) for text, node in zip(self.after, nodes, strict=True))
+                if (number := self.texts.get(middles)) is not None:
+                    spans.append((*_middle_range(nodes[0], head, tail), number))
+                    return True
+        return False
+
+    def _same_tail(self, nodes: Sequence[Node]) -> int:
+        pairs = zip(*(reversed(node.children) for node in nodes), strict=False)
+        return sum(1 for _ in takewhile(lambda pair: len(set(self._texts(self.after, pair))) == 1, pairs))
 
     def _same_ends(self, sources: tuple[ParsedText, ParsedText], nodes: Sequence[Node]) -> tuple[int, int]:
         """Return how many children at both ends of lists are the same in both."""
