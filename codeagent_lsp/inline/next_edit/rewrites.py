@@ -117,7 +117,7 @@ def learned(one: Example, other: Example) -> Rewrite | None:
     """Return the rewrite of two examples by the smallest nodes that tell where it is due; None for none."""
     if one.after.language != other.after.language:
         return None
-    bare: Rewrite | None = None
+    bare = False
     for mine, theirs in _levels(one, other):
         if _PROSE.search(mine.old.type):
             return None
@@ -127,10 +127,14 @@ def learned(one: Example, other: Example) -> Rewrite | None:
         found = _Learning(*sources).learn((mine.old, theirs.old), (mine.new, theirs.new))
         if found is None or _rewrites_itself(found, one, mine.new):
             continue
-        if bare is not None or isinstance(found.pattern, Inner):
+        if bare or isinstance(found.pattern, Inner) or _at_top(mine.old):
             return found
-        bare = found  # the same words both times: what is around them tells where they are meant
-    return bare
+        bare = True  # the same words both times: what is around them tells where they are meant
+    return None
+
+
+def _at_top(node: Node) -> bool:
+    return node.parent is not None and node.parent.parent is None
 
 
 def _levels(one: Example, other: Example) -> Iterator[tuple[Pair, Pair]]:
@@ -172,7 +176,7 @@ class _Learning:
         old = _form(self.before[0], olds[0], old_spans)
         new = _form(self.after[0], news[0], new_spans)
         words = tuple(dict.fromkeys(self.words))
-        if not words or old == new or _outgrows(old, new):
+        if not words or old == new or _outgrows(old, new) or _breaks(old) or _breaks(new):
             return None
         brings = tuple(sorted(_plain_names(news[0]) - _plain_names(olds[0])))
         takes = tuple(sorted(set(_all_names(olds[0]) - _all_names(news[0]))))
@@ -327,6 +331,11 @@ def _must_be_known(node: Node) -> bool:
     if parent is not None and parent.type in CALLS and parent.child_by_field_name("function") == node:
         return True
     return has_above(node, ("import", "use_declaration", "include", "export_clause"), 8)
+
+
+def _breaks(form: Form) -> bool:
+    """Return whether a form goes over lines: their indentation is not the same everywhere."""
+    return any(isinstance(part, str) and "\n" in part for part in form)
 
 
 def _outgrows(old: Form, new: Form) -> bool:

@@ -181,7 +181,7 @@ async def test_changes_that_say_too_little(text: str, edits: list[tuple[str, str
 async def test_an_import_goes_with_its_uses() -> None:
     text = "from time import time\n\nprint(time())\n"
     found = await due(
-        {name: text for name in ("a.py", "b.py", "c.py")},
+        dict.fromkeys(("a.py", "b.py", "c.py"), text),
         ("a.py", "import time", "import monotonic"),
         ("b.py", "import time", "import monotonic"),
     )
