@@ -588,7 +588,6 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
         "There is no edit to repeat now. Make the same change in two places first.",
         "当前没有可重复的编辑。请先在两处做相同的更改。",
     ),
-    "next_edit.task": ("The same change: {change}", "相同的更改：{change}"),
     "lens.answer": ("Answer…", "回答…"),
     "lens.question": ("Agent asks: {title} ·", "代理提问：{title} ·"),
     "action.explain": ("Agent: Explain", "代理：解释"),

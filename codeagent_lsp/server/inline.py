@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from codeagent_lsp.inline.completer import Options
     from codeagent_lsp.inline.next_edit.proposals import Proposed
     from codeagent_lsp.llm.fill.filler import Filler
-    from codeagent_lsp.llm.fill.open_filler import Found
     from codeagent_lsp.server.announcer import Announcer
     from codeagent_lsp.server.front import Front
     from codeagent_lsp.server.inline_completions import InlineCompletions
@@ -129,7 +128,8 @@ class Inline:
             await self._none(self._words(error))
             return
         if found is None or not (asked_for or found.at_hand):
-            await self._none(self._why(found))
+            why = "inline.no_model" if found is None else "inline.not_asked"
+            await self._none(text(why, self._parts.front.language()))
             if found is not None:
                 await found.filler.close()
             return
@@ -141,10 +141,6 @@ class Inline:
     async def _none(self, why: str) -> None:
         self._capability.tell("unavailable", why)
         await self._capability.offer(offered=False)
-
-    def _why(self, found: Found | None) -> str:
-        language = self._parts.front.language()
-        return text("inline.no_model" if found is None else "inline.not_asked", language)
 
     def _made(self, filler: Filler) -> InlineCompletions:
         from codeagent_lsp.inline.completer import Completer  # late: an idle server completes nothing

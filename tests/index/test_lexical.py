@@ -13,6 +13,7 @@ from codeagent_lsp.index.lexical import (
     MAX_OTHER_CHARS,
     asked,
     document,
+    files_with,
     folder_and_stem,
     matching,
     rarity,
@@ -147,3 +148,19 @@ def test_any_question_is_answered(store: Store, text: str) -> None:
     for path, score in matching(store, question(text)):
         assert path in store.files()
         assert score > 0
+
+
+def test_files_that_have_all_of_the_names(store: Store) -> None:
+    texts = {
+        "a.py": "def load_user(name):\n    return fetchAll(name)\n",
+        "b.py": "load_user('x')\n",
+        "c.py": "user = load(fetch)\n",
+    }
+    put(store, texts)
+
+    assert files_with(store, ["load_user"], 9) == ["a.py", "b.py"]
+    assert files_with(store, ["load_user", "fetchAll"], 9) == ["a.py"]
+    assert "c.py" in files_with(store, ["load", "fetch"], 9), "by its parts a name may be in more files, never in fewer"
+    assert files_with(store, ["load_user"], 1) == ["a.py"]
+    assert files_with(store, [], 9) == []
+    assert files_with(store, ['"quoted" OR x'], 9) == []

@@ -51,7 +51,11 @@ def test_bad_arguments_are_named(editor: StockEditor, command: Command) -> None:
             assert all(choice in said for choice in argument.choices)
 
 
-@pytest.mark.parametrize("command", [item for item in COMMANDS if item.starts_run], ids=lambda item: item.name)
+@pytest.mark.parametrize(
+    "command",
+    [item for item in COMMANDS if item.starts_run and item.name != "codeagent.nextEdit.apply"],  # which needs edits
+    ids=lambda item: item.name,
+)
 def test_a_command_that_works_answers_at_once_with_its_run(editor: StockEditor, command: Command) -> None:
     uri = next(iter(editor.buffers))
     given = {argument.name: _sample(argument, uri) for argument in command.arguments if argument.required}

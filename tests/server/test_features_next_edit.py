@@ -1,4 +1,4 @@
-"""Next edits as a stock editor meets them: the same change made in two places is offered for the others, and reviewed."""
+"""Next edits as a stock editor meets them: a change made in two places is offered for the others, and reviewed."""
 
 from __future__ import annotations
 

@@ -17,6 +17,7 @@ Role = Literal["called", "member", "keyword", "imported", "type", "defined", "pa
 
 
 _DEFINED_DEPTH = 3
+_DECLARES = re.compile(r"assignment|declarator|declaration|^let|_spec$|for_|range_clause")
 _IMPORTS = re.compile(r"import|use_declaration|include|using")
 _FUNCTION = re.compile(r"function|method|lambda|arrow|closure|constructor|func_literal")
 CALLS = ("call", "call_expression", "new_expression", "macro_invocation", "method_invocation", "invocation_expression")
@@ -47,6 +48,17 @@ def role_of(node: Node) -> Role:
     if has_above(node, ("parameter",), 3):
         return "parameter"
     return "plain"
+
+
+def binds(name: Node) -> bool:
+    """Return whether a local name is bound here: a parameter, or what is assigned to or declared."""
+    if role_of(name) == "parameter":
+        return True
+    node, parent = name, name.parent
+    if parent is not None and parent.type in ("expression_list", "pattern_list", "tuple_pattern"):
+        node, parent = parent, parent.parent
+    field = _field(parent, node) if parent is not None else None
+    return parent is not None and field in ("left", "name", "pattern") and bool(_DECLARES.search(parent.type))
 
 
 def function_of(node: Node) -> Node | None:

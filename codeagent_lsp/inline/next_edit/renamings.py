@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from codeagent_lsp.inline.next_edit.examples import Example
-from codeagent_lsp.inline.next_edit.names import CALLS, Role, function_of, has_above, role_of
+from codeagent_lsp.inline.next_edit.names import CALLS, Role, binds, function_of, has_above, role_of
 from codeagent_lsp.inline.next_edit.parsed_text import ParsedText, nodes_of
 
 if TYPE_CHECKING:
@@ -112,6 +112,8 @@ def _local(one: Example, other: Example, nodes: tuple[Node, Node], old: str, new
         return []
     if (first.start_byte, first.end_byte) != (functions[1].start_byte, functions[1].end_byte):
         return []
+    if not any(binds(node) for node in nodes) or _still_bound(first, old):
+        return []  # only some of its uses were given another name
     language, place = one.after.language, (first.start_byte, first.end_byte)
     inside = Renaming(language, old, new, frozenset(("plain", "parameter")), one.after.path, place)
     name = first.child_by_field_name("name")
@@ -119,6 +121,12 @@ def _local(one: Example, other: Example, nodes: tuple[Node, Node], old: str, new
     if called and any(role_of(node) == "parameter" for node in nodes):
         return [inside, Renaming(language, old, new, frozenset(("keyword",)), of=called)]
     return [inside]
+
+
+def _still_bound(function: Node, name: str) -> bool:
+    wanted = name.encode()
+    leaves = (each for each in nodes_of(function) if not each.child_count and each.text == wanted)
+    return any(binds(each) for each in leaves)
 
 
 def _changed(example: Example) -> tuple[Node, str, str] | None:

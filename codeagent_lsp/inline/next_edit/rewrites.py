@@ -17,6 +17,18 @@ from typing import TYPE_CHECKING
 from codeagent_lsp.inline.next_edit.examples import Example, Pair
 from codeagent_lsp.inline.next_edit.names import CALLS, has_above, is_bound, role_of
 from codeagent_lsp.inline.next_edit.parsed_text import ParsedText, nodes_of
+from codeagent_lsp.inline.next_edit.patterns import (
+    KEYED,
+    Hole,
+    Inner,
+    Literal,
+    Pattern,
+    Rest,
+    fits,
+    key,
+    middle,
+    middle_range,
+)
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -27,42 +39,8 @@ _BLOCKS = re.compile(r"block|body|suite|compound_statement|program|module$|sourc
 _NAMES = re.compile(r"identifier|name|constant")
 _TOKEN = re.compile(r"\w+|[^\w\s]")
 _EVERYWHERE = frozenset(("self", "cls", "this", "super", "None", "str", "int", "bool", "string", "error", "err", "nil"))
-_KEYED = ("keyword_argument", "keyword_parameter", "default_parameter", "pair", "keyed_element")
 
 
-@dataclass(frozen=True)
-class Literal:
-    """A node that is the same in all examples."""
-
-    kind: str
-    text: str
-
-
-@dataclass(frozen=True)
-class Inner:
-    """A node whose children differ in part."""
-
-    kind: str
-    children: tuple[Pattern, ...]
-
-
-@dataclass(frozen=True)
-class Hole:
-    """A node that differs, of the kinds that it has had."""
-
-    number: int
-    kinds: frozenset[str]
-
-
-@dataclass(frozen=True)
-class Rest:
-    """Some children of a list; `counts` are how many children such a list has had in all, none for any."""
-
-    number: int
-    counts: frozenset[int]
-
-
-Pattern = Literal | Inner | Hole | Rest
 Form = tuple[str | int, ...]
 """Texts, and numbers of the holes between them."""
 
@@ -108,7 +86,7 @@ class Rewrite:
     def applied(self, text: ParsedText, node: Node) -> str | None:
         """Return the new text of a node; None where the rewrite does not fit."""
         bound: dict[int, str] = {}
-        if not _fits(self.pattern, node, text, bound, self.guard) or _written(self.old, bound) != text.of(node):
+        if not fits(self.pattern, node, text, bound, self.guard) or _written(self.old, bound) != text.of(node):
             return None
         return _written(self.new, bound)
 
@@ -184,8 +162,8 @@ class _Learning:
 
     def _added(self, old: Node, new: Node) -> set[str]:
         """Return the keys of what the new side has in lists and the old side has not."""
-        had = {_key(node) for node in nodes_of(old)}
-        return {key for node in nodes_of(new) if node.type in _KEYED and (key := _key(node)) not in had}
+        had = {key(node) for node in nodes_of(old)}
+        return {name for node in nodes_of(new) if node.type in KEYED and (name := key(node)) not in had}
 
     def _old(self, nodes: Sequence[Node], spans: list[tuple[int, int, int]]) -> Pattern | None:
         kinds, texts = {node.type for node in nodes}, self._texts(self.before, nodes)
@@ -208,9 +186,9 @@ class _Learning:
 
     def _list(self, nodes: Sequence[Node], spans: list[tuple[int, int, int]]) -> Pattern:
         head, tail = self._same_ends(self.before, nodes)
-        texts = tuple(_middle(text, node, head, tail) for text, node in zip(self.before, nodes, strict=True))
+        texts = tuple(middle(text, node, head, tail) for text, node in zip(self.before, nodes, strict=True))
         number = self.texts.setdefault(texts, len(self.texts))
-        spans.append((*_middle_range(nodes[0], head, tail), number))
+        spans.append((*middle_range(nodes[0], head, tail), number))
         first = [Literal(child.type, self.before[0].of(child)) for child in nodes[0].children[:head]]
         last = [Literal(child.type, self.before[0].of(child)) for child in nodes[0].children[-tail:]] if tail else []
         for child in (*nodes[0].children[:head], *(nodes[0].children[-tail:] if tail else ())):
@@ -239,9 +217,9 @@ class _Learning:
         shortest = min(node.child_count for node in nodes)
         for head in range(most[0], -1, -1):
             for tail in range(min(self._same_tail(nodes), shortest - head), -1, -1):
-                middles = tuple(_middle(text, node, head, tail) for text, node in zip(self.after, nodes, strict=True))
+                middles = tuple(middle(text, node, head, tail) for text, node in zip(self.after, nodes, strict=True))
                 if (number := self.texts.get(middles)) is not None:
-                    spans.append((*_middle_range(nodes[0], head, tail), number))
+                    spans.append((*middle_range(nodes[0], head, tail), number))
                     return True
         return False
 
@@ -259,59 +237,6 @@ class _Learning:
 
     def _texts(self, sources: tuple[ParsedText, ParsedText], nodes: Sequence[Node]) -> tuple[str, ...]:
         return tuple(source.of(node) for source, node in zip(sources, nodes, strict=True))
-
-
-def _fits(pattern: Pattern, node: Node, text: ParsedText, bound: dict[int, str], guard: frozenset[str]) -> bool:
-    """Return whether a node is of a pattern; what the holes are there is put into `bound`."""
-    match pattern:
-        case Literal(kind, wanted):
-            return node.type == kind and text.of(node) == wanted
-        case Hole(number, kinds):
-            return node.type in kinds and bound.setdefault(number, text.of(node)) == text.of(node)
-        case Inner(kind, children):
-            return node.type == kind and _children_fit(children, node, text, bound, guard)
-        case Rest():
-            return False
-
-
-def _children_fit(
-    wanted: tuple[Pattern, ...], node: Node, text: ParsedText, bound: dict[int, str], guard: frozenset[str]
-) -> bool:
-    there = node.children
-    rest = next((at for at, each in enumerate(wanted) if isinstance(each, Rest)), None)
-    if guard and any(_key(child) in guard for child in there):
-        return False
-    if rest is None:
-        return len(wanted) == len(there) and all(
-            _fits(each, child, text, bound, guard) for each, child in zip(wanted, there, strict=True)
-        )
-    hole = wanted[rest]
-    assert isinstance(hole, Rest)
-    tail = len(wanted) - rest - 1
-    if len(there) < rest + tail or (hole.counts and len(there) not in hole.counts):
-        return False
-    ends = [*zip(wanted[:rest], there[:rest], strict=True)]
-    ends += zip(wanted[rest + 1 :], there[len(there) - tail :], strict=True)
-    middle = _middle(text, node, rest, tail)
-    if not middle and hole.counts == frozenset():
-        return False  # what is put between commas needs something before it
-    return all(_fits(each, child, text, bound, guard) for each, child in ends) and (
-        bound.setdefault(hole.number, middle) == middle
-    )
-
-
-def _middle_range(node: Node, head: int, tail: int) -> tuple[int, int]:
-    """Return the bytes of a list's children but for so many at its ends."""
-    children = node.children
-    inner = children[head : len(children) - tail]
-    if inner:
-        return inner[0].start_byte, inner[-1].end_byte
-    at = children[head - 1].end_byte if head else node.start_byte
-    return at, at
-
-
-def _middle(text: ParsedText, node: Node, head: int, tail: int) -> str:
-    return text.between(*_middle_range(node, head, tail))
 
 
 def _form(text: ParsedText, node: Node, spans: list[tuple[int, int, int]]) -> Form:
@@ -376,9 +301,3 @@ def _is_used(text: ParsedText, place: Node, name: str) -> bool:
     wanted = name.encode()
     found = (each for each in nodes_of(text.root) if not each.child_count and each.text == wanted)
     return any(not place.start_byte <= each.start_byte < place.end_byte for each in found)
-
-
-def _key(node: Node) -> str:
-    """Return what names a child of a list: the name of a keyword, else its text."""
-    first = node.children[0] if node.type in _KEYED and node.children else node
-    return (first.text or b"").decode("utf-8", "replace")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -231,7 +232,7 @@ async def test_random_edits_never_overlap_and_are_due_once(seed: int) -> None:
     history = History().opened("a.py", text).noted("a.py", edited)
     found = (await search(history, files)).proposed
     ranges = sorted((each.start, each.end) for each in found)
-    assert all(one[1] <= other[0] for one, other in zip(ranges, ranges[1:], strict=False))
+    assert all(one[1] <= other[0] for one, other in pairwise(ranges))
     files.texts["a.py"] = after = applied(edited, found)
     again = (await search(history.noted("a.py", after), files)).proposed
     assert not {(each.old, each.new) for each in again} & {(each.old, each.new) for each in found}
