@@ -154,7 +154,7 @@ class _Learning:
         old = _form(self.before[0], olds[0], old_spans)
         new = _form(self.after[0], news[0], new_spans)
         words = tuple(dict.fromkeys(self.words))
-        if not words or old == new or _outgrows(old, new) or _breaks(old) or _breaks(new):
+        if len(words) < max(1, len(self.texts)) or old == new or _outgrows(old, new) or _breaks(old) or _breaks(new):
             return None
         brings = tuple(sorted(_plain_names(news[0]) - _plain_names(olds[0])))
         takes = tuple(sorted(set(_all_names(olds[0]) - _all_names(news[0]))))

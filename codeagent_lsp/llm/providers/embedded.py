@@ -49,6 +49,7 @@ class EmbeddedHost:
         self._starting = asyncio.Lock()
         self._child: _Child | None = None
         self._where: Endpoint | None = None
+        self._loading: asyncio.Task[Endpoint] | None = None
 
     def taken(self) -> EmbeddedHost:
         """Return this host, which will not stop before it was released once more."""
@@ -56,7 +57,29 @@ class EmbeddedHost:
         return self
 
     async def ready(self) -> Endpoint:
-        """Start the child if needed; return where it is. Raises ModelNotFound or ModelUnreachable if it cannot run."""
+        """Start the child if needed; return where it is. Raises ModelNotFound or ModelUnreachable if it cannot run.
+
+        Who does not wait any longer leaves it starting: the next key would begin it anew.
+        """
+        if self._loading is None or self._loading.done():
+            self._loading = asyncio.ensure_future(self._ready())
+            self._loading.add_done_callback(lambda done: done.cancelled() or done.exception())  # if nobody waits
+        return await asyncio.shield(self._loading)
+
+    async def release(self) -> None:
+        """Give the host back; stop the child if nobody else has it."""
+        self._users -= 1
+        if self._users > 0:
+            return
+        loading, self._loading = self._loading, None
+        if loading is not None:
+            loading.cancel()
+            await asyncio.gather(loading, return_exceptions=True)
+        async with self._starting:
+            if self._users <= 0:
+                await self._stop()
+
+    async def _ready(self) -> Endpoint:
         async with self._starting:
             if self._where and self._child and self._child.running:
                 return self._where
@@ -65,13 +88,6 @@ class EmbeddedHost:
             self._child = child = await _Child.start(self.weights, self.context_window, fills=self.fills)
             self._where = endpoint(child.url, child.key)
             return self._where
-
-    async def release(self) -> None:
-        """Give the host back; stop the child if nobody else has it."""
-        async with self._starting:
-            self._users -= 1
-            if self._users <= 0:
-                await self._stop()
 
     def _check(self) -> None:
         if not engine_installed():

@@ -15,7 +15,7 @@ from codeagent_lsp.llm.factory import Surroundings, open_model
 from codeagent_lsp.llm.fill.filler import Filler, FillRequest
 from codeagent_lsp.llm.fill.open_filler import open_filler
 from codeagent_lsp.llm.model import ModelRequest
-from codeagent_lsp.llm.providers.embedded import engine_installed
+from codeagent_lsp.llm.providers.embedded import EmbeddedHost, engine_installed
 from codeagent_lsp.messages import Message
 from tests.llm.support import TOOLS, collect
 
@@ -85,3 +85,13 @@ async def test_it_fills_in_and_ends_with_its_last_user(tmp_path: Path) -> None:
     await model.close()
     with pytest.raises(OSError):
         await asyncio.wait_for(asyncio.open_connection("127.0.0.1", int(model.info.url.rsplit(":", 1)[1])), 5)
+
+
+async def test_who_does_not_wait_for_the_start_does_not_end_it() -> None:
+    host = EmbeddedHost(weights.weights_path(), 1024, fills=True).taken()
+    for _ in range(3):
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(host.ready(), 0.05)
+    first = await host.ready()
+    assert await host.ready() is first
+    await host.release()
