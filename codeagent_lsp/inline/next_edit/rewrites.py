@@ -142,6 +142,7 @@ class _Learning:
     texts: dict[tuple[str, ...], int] = field(default_factory=dict)
     guard: set[str] = field(default_factory=set)
     words: list[str] = field(default_factory=list)
+    members: set[str] = field(default_factory=set)
 
     def learn(self, olds: tuple[Node, Node], news: tuple[Node, Node]) -> Rewrite | None:
         """Return the rewrite of these nodes, if they are one and it tells where it is due."""
@@ -154,7 +155,8 @@ class _Learning:
         old = _form(self.before[0], olds[0], old_spans)
         new = _form(self.after[0], news[0], new_spans)
         words = tuple(dict.fromkeys(self.words))
-        if len(words) < max(1, len(self.texts)) or old == new or _outgrows(old, new) or _breaks(old) or _breaks(new):
+        vague = all(word in self.members for word in words) and len(words) < max(1, len(self.texts))
+        if vague or old == new or _outgrows(old, new) or _breaks(old) or _breaks(new):
             return None
         brings = tuple(sorted(_plain_names(news[0]) - _plain_names(olds[0])))
         takes = tuple(sorted(set(_all_names(olds[0]) - _all_names(news[0]))))
@@ -168,7 +170,7 @@ class _Learning:
     def _old(self, nodes: Sequence[Node], spans: list[tuple[int, int, int]]) -> Pattern | None:
         kinds, texts = {node.type for node in nodes}, self._texts(self.before, nodes)
         if len(kinds) == 1 and len(set(texts)) == 1:
-            self.words += _names_in(self.before[0], nodes[0])
+            self._take_names(nodes[0])
             return Literal(nodes[0].type, texts[0])
         if any(_BLOCKS.search(kind) for kind in kinds):
             return None
@@ -184,6 +186,14 @@ class _Learning:
         spans.append((nodes[0].start_byte, nodes[0].end_byte, number))
         return Hole(number, frozenset(kinds))
 
+    def _take_names(self, node: Node) -> None:
+        """Note the names in a node; those of members say less, as other things have such, too."""
+        for leaf in _names_in(node):
+            name = self.before[0].of(leaf)
+            self.words.append(name)
+            if role_of(leaf) == "member":
+                self.members.add(name)
+
     def _list(self, nodes: Sequence[Node], spans: list[tuple[int, int, int]]) -> Pattern:
         head, tail = self._same_ends(self.before, nodes)
         texts = tuple(middle(text, node, head, tail) for text, node in zip(self.before, nodes, strict=True))
@@ -192,7 +202,7 @@ class _Learning:
         first = [Literal(child.type, self.before[0].of(child)) for child in nodes[0].children[:head]]
         last = [Literal(child.type, self.before[0].of(child)) for child in nodes[0].children[-tail:]] if tail else []
         for child in (*nodes[0].children[:head], *(nodes[0].children[-tail:] if tail else ())):
-            self.words += _names_in(self.before[0], child)
+            self._take_names(child)
         counts = frozenset() if self.guard else frozenset(node.child_count for node in nodes)
         return Inner(nodes[0].type, (*first, Rest(number, counts), *last))
 
@@ -278,10 +288,11 @@ def _shown(form: Form) -> str:
     return text if len(text) <= 48 else f"{text[:47]}…"
 
 
-def _names_in(text: ParsedText, node: Node) -> list[str]:
+def _names_in(node: Node) -> list[Node]:
     """Return the names in a node that tell where a rewrite is due: not short ones, and none that every text has."""
     leaves = (each for each in nodes_of(node) if not each.child_count and _NAMES.search(each.type))
-    return [name for leaf in leaves if len(name := text.of(leaf)) > 2 and name not in _EVERYWHERE]
+    texts = ((leaf, (leaf.text or b"").decode("utf-8", "replace")) for leaf in leaves)
+    return [leaf for leaf, name in texts if len(name) > 2 and name not in _EVERYWHERE]
 
 
 def _plain_names(node: Node) -> set[str]:

@@ -68,6 +68,26 @@ vim.o.statusline = " %f %m%= %{v:lua.require'codeagent'.statusline()} "
 """
 
 
+BEGUN = """def net(items):
+    return sum(price * count for price, count in items)
+
+
+def gross(items, tax):
+    return net(items) * (1 + tax)
+
+
+def weight(items):
+    return sum(grams * count for grams, count in items)
+
+"""
+
+TAKEN_BY_TAB = """
+vim.keymap.set("i", "<Tab>", function()
+  return require("codeagent.inline").visible() and "<Plug>(codeagent-inline-accept)" or "<Tab>"
+end, { expr = true, remap = true })
+"""
+
+
 class Film:
     """What a screen shows, frame by frame; a frame that is the same as the one before makes that one longer."""
 
@@ -89,9 +109,9 @@ class Film:
             time.sleep(0.05)
             self.take(0.14)
 
-    def until(self, what: str | Callable[[str], bool], *, stay: float = 1.5) -> None:
+    def until(self, what: str | Callable[[str], bool], *, stay: float = 1.5, seconds: float = 30) -> None:
         """Frames, five a second, until something is shown; that stays."""
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + seconds
         while True:
             shown = self._screen.text()
             if what in shown if isinstance(what, str) else what(shown):
@@ -135,6 +155,37 @@ def film_neovim(folder: Path) -> str:
     return draw(film.frames, columns=SIZE[0], rows=SIZE[1], title=title)
 
 
+def film_neovim_inline(folder: Path) -> str:
+    """Completion in the Neovim plugin by the embedded model: typed along, then taken by a key."""
+    init = prepare(folder, files={"prices.py": BEGUN}, script=[], settings={"model": {"provider": "embedded"}})
+    with init.open("a") as more:
+        more.write(INIT + TAKEN_BY_TAB)
+    variables = {**environment(folder / "home", folder / "state"), "TERM": "tmux-256color", "COLORTERM": "truecolor"}
+    variables["XDG_CACHE_HOME"] = str(Path.home() / ".cache")  # where the model is
+    command = ["sh", "-c", f"cd {folder / 'ws'} && exec {neovim()} --clean -u {init} prices.py"]
+    screen = Screen(folder, command, variables, size=(SIZE[0], 22))
+    try:
+        screen.wait("grams")
+        time.sleep(4)
+        film = Film(screen)
+        film.take(1)
+        screen.keys("G", "o")
+        film.typed("def total(items, tax, shipping):")
+        screen.keys("Enter")
+        film.until(lambda shown: "return" in shown.rpartition("shipping):")[2], stay=2, seconds=90)
+        film.typed("retu")
+        film.take(1.5)
+        screen.keys("Tab")
+        time.sleep(0.5)
+        film.take(3)
+        screen.keys("Escape", ":qa!", "Enter")
+    finally:
+        screen.close()
+    title = "Completion in the Neovim plugin: shown at the cursor, typed along, taken by Tab"
+    frames = [replace(frame, seconds=min(frame.seconds, 3)) for frame in film.frames]  # without waiting for the model
+    return draw(frames, columns=SIZE[0], rows=22, title=title)
+
+
 def shoot_emacs(folder: Path) -> str:
     """The question about a change in Emacs with eglot."""
     init = emacs.prepare(folder, "eglot", files={"prices.py": SOURCE}, script=SCRIPT[1:])
@@ -161,7 +212,11 @@ def shoot_emacs(folder: Path) -> str:
     return draw([frame], columns=90, rows=22, title="Emacs with eglot asks whether to apply the changes")
 
 
-PICTURES: dict[str, Callable[[Path], str]] = {"neovim": film_neovim, "emacs": shoot_emacs}
+PICTURES: dict[str, Callable[[Path], str]] = {
+    "neovim": film_neovim,
+    "neovim-inline": film_neovim_inline,
+    "emacs": shoot_emacs,
+}
 
 
 def main(folder: Path, names: list[str]) -> None:

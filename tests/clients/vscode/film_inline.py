@@ -6,6 +6,7 @@ made in two places and offered for the others. The real editor and the real mode
 
 from __future__ import annotations
 
+import os
 import sys
 import tempfile
 from pathlib import Path
@@ -42,6 +43,7 @@ GHOST = ".ghost-text-decoration, .ghost-text"
 def main(target: Path) -> None:
     """Play the scenario and write the file."""
     target.parent.mkdir(parents=True, exist_ok=True)
+    os.environ["XDG_CACHE_HOME"] = str(Path.home() / ".cache")  # the editor has a home of its own, without the model
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         extensions = support.install(support.package(folder), folder / "extensions")
@@ -78,7 +80,7 @@ def _complete(opened: Window, film: Film) -> None:
         page.keyboard.type(part)
         film.take(160)
     page.keyboard.press("Enter")
-    page.locator(GHOST).first.wait_for(timeout=90_000)
+    page.locator(GHOST).first.wait_for(timeout=60_000)
     page.wait_for_timeout(300)
     film.take(1800)
     for char in "retu":
