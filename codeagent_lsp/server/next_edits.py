@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from codeagent_lsp.workspace.files.file_view import FileText
     from codeagent_lsp.workspace.text.document import Document
 
-PAUSE_SECONDS = 0.4
+PAUSE_SECONDS = 0.15
 SEARCH_SECONDS = 3.0
 
 Rewritten = tuple[tuple["FileText", str], ...]
