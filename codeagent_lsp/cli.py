@@ -101,6 +101,13 @@ def _add_small(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     trace.add_argument("--run", metavar="ID", default="", dest="run_id", help="only this run")
     trace.add_argument("--last", type=_width, metavar="COUNT", help="only the last records")
     trace.set_defaults(run=_trace)
+    sessions = commands.add_parser("sessions", help="the runs of a folder: the last ones, or those with some words")
+    sessions.add_argument("action", choices=("list", "search"))
+    sessions.add_argument("query", nargs="?", default="", metavar="QUERY")
+    sessions.add_argument("--workspace", metavar="DIR", default=".")
+    sessions.add_argument("--limit", type=_width, metavar="N", default=20, help="at most so many (20)")
+    sessions.add_argument("--json", action="store_true")
+    sessions.set_defaults(run=_sessions)
     schema = commands.add_parser("schema", help="JSON Schemas, generated from the code")
     schema.add_argument("subject", choices=("settings", "events"))
     schema.set_defaults(run=_schema)
@@ -201,6 +208,12 @@ def _trace(options: argparse.Namespace) -> int:
     follow = options.action == "tail"
     last = options.last or (TAIL if follow else None)
     return show_trace(options.workspace, session=options.session, run=options.run_id, last=last, follow=follow)
+
+
+def _sessions(options: argparse.Namespace) -> int:
+    from codeagent_lsp.terminal.sessions import sessions_command
+
+    return sessions_command(options.action, options.query, options.workspace, options.limit, as_json=options.json)
 
 
 def _index(options: argparse.Namespace) -> int:

@@ -123,7 +123,25 @@ COMMANDS: tuple[Command, ...] = (
         "Stops a run within a second and keeps what was staged for a decision.",
         (_may("runId"),),
     ),
-    Command("codeagent.pending", "Open approvals and questions."),
+    Command(
+        "codeagent.enqueue",
+        "A task that begins when its session is free; `queued` says whether it waits.",
+        (_needs("task"), _may("mode", "string", "auto", "direct", "plan"), *_PLACE, _may("sessionId")),
+    ),
+    Command(
+        "codeagent.steer",
+        "Says something to a run at work; the model is given it with its next call.",
+        (_needs("runId"), _needs("text")),
+    ),
+    Command(
+        "codeagent.withdraw", "Takes back words that wait, by the `itemId` in `codeagent.pending`.", (_needs("itemId"),)
+    ),
+    Command(
+        "codeagent.runs",
+        "Lists the runs of this workspace, the newest first: state, step, tokens, cost.",
+        (_may("limit", "integer"),),
+    ),
+    Command("codeagent.pending", "Open approvals and questions, changes, paused plans, and words that wait."),
     Command(
         "codeagent.respond",
         "Answers an approval or a question; the first answer wins. Without an answer, the question is shown again.",
@@ -182,6 +200,11 @@ COMMANDS: tuple[Command, ...] = (
     Command("codeagent.session.new", "Starts a new session."),
     Command("codeagent.session.list", "Lists the sessions of this workspace."),
     Command("codeagent.session.resume", "Continues a session.", (_needs("sessionId"),)),
+    Command(
+        "codeagent.session.search",
+        "Finds runs by words in what was asked, said and changed.",
+        (_needs("query"), _may("limit", "integer")),
+    ),
     Command("codeagent.session.delete", "Deletes a session.", (_needs("sessionId"),)),
     Command(
         "codeagent.session.export",

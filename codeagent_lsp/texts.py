@@ -265,6 +265,23 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
         "Something went wrong inside the agent. The log has the details; your files are unchanged.",
         "代理内部出错。详情见日志；您的文件未受影响。",
     ),
+    "queue.waits": (
+        "Queued: {title}. It begins when the run before it is over.",
+        "已排队：{title}。前一个运行结束后开始。",
+    ),
+    "queue.held": ("{count} queued: {title}. Begin?", "{count} 个任务在排队：{title}。开始吗？"),
+    "queue.unknown": (
+        "{item} does not wait any more: it has begun, was heard, or was taken back.",
+        "{item} 已不在等待：它已开始、已被听取或已撤回。",
+    ),
+    "steer.ended": (
+        "“{title}” is over. Send the words as a task of their own.",
+        "“{title}”已结束。请把这些话作为新任务发送。",
+    ),
+    "steer.empty": ("Say something: the text is empty.", "请说点什么：内容为空。"),
+    "choice.later": ("Later", "稍后"),
+    "choice.start": ("Begin", "开始"),
+    "choice.leave_out": ("Leave out", "取消排队"),
     "run.limit": (
         "Stopped after {count} model calls without an answer. Raise agent.maxIterations, or split the task.",
         "调用模型 {count} 次后仍无答案，已停止。请增大 agent.maxIterations，或拆分任务。",
@@ -642,6 +659,10 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
     "title.minimize": ("Find the changes that matter", "找出必要的更改"),
     # --- the terminal
     "terminal.folder": ("{folder} is not a folder.", "{folder} 不是文件夹。"),
+    "terminal.query": (
+        "Say what to search for: codeagent-lsp sessions search WORDS",
+        "请给出要查找的内容：codeagent-lsp sessions search WORDS",
+    ),
     "terminal.no_task": ("The task is empty. Say what should be done.", "任务为空。请说明要做什么。"),
     "terminal.set": (
         "--set needs KEY=VALUE, for instance model.provider=openai, not {value}.",

@@ -17,6 +17,7 @@ DOCUMENTED = (
     "response_start",
     "response_end",
     "intent_classified",
+    "steer_delivered",
     "plan_created",
     "plan_completed",
     "plan_approved",

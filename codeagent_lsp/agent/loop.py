@@ -73,12 +73,18 @@ async def nothing() -> str:
     return ""
 
 
+def silence() -> tuple[Message, ...]:
+    """Return nothing, the default of `hear`."""
+    return ()
+
+
 class AgentLoop:
     """One run of the loop. `after_tools` is awaited after the calls of one reply; the text that it returns is sent to
     the model. `kept` gives the facts that a compaction keeps word for word. `handed_over` returns whether a tool passed
     the work on, which ends the loop. `allowed` names the tools that may be called now, None for all: the others are
     described to the model too, so that all prompts begin with the same bytes (prompt cache). `small` is a cheaper model
-    for summaries.
+    for summaries. `hear` returns what the user has said meanwhile, recorded already; an answer given before that was
+    heard does not end the loop.
     """
 
     def __init__(
@@ -94,8 +100,10 @@ class AgentLoop:
         handed_over: Callable[[], bool] = lambda: False,
         allowed: tuple[str, ...] | None = None,
         small: Model | None = None,
+        hear: Callable[[], tuple[Message, ...]] = silence,
     ) -> None:
         self._model = model
+        self._hear = hear
         self._small = small or model
         self._executor = executor
         self._history = history
@@ -142,7 +150,7 @@ class AgentLoop:
             unclear, self._unclear = self._unclear, reply.unclear
             if reply.problem and not (reply.unclear and unclear):
                 anomaly = self._refuse(reply) or anomaly
-            elif not calls and anomaly is None and self._is_answer(reply):
+            elif not calls and anomaly is None and self._is_answer(reply) and not self._heard():
                 return LoopResult("answered", reply.text)
             if anomaly is not None and self._stop_after(anomaly):
                 return LoopResult("anomaly", text)
@@ -150,6 +158,7 @@ class AgentLoop:
 
     async def _ask(self) -> tuple[Reply, Anomaly | None]:
         """Make one model call; repeat it while the server finds the prompt too long and it can be shortened."""
+        self._heard()
         tools = self._tools()
         await self._window.fit(tools)
         while True:
@@ -161,6 +170,15 @@ class AgentLoop:
                 continue
             self._window.told(tools, reply.usage.prompt_tokens)
             return reply, anomaly
+
+    def _heard(self) -> bool:
+        """Add what the user has said meanwhile; return whether there was something. The model may then begin anew."""
+        said = self._hear()
+        for message in said:
+            self._history.add_stored(message)
+        if said:
+            self._nudged = False
+        return bool(said)
 
     async def _stream(self, request: ModelRequest) -> tuple[Reply, Anomaly | None]:
         """Return the reply, emitting its text as it comes; stop early when it repeats itself."""

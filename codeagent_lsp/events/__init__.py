@@ -28,6 +28,7 @@ from codeagent_lsp.events.plans import (
     StepOutput,
     StepStarted,
 )
+from codeagent_lsp.events.queue import ItemWithdrawn, SteerDelivered, Steered, TaskQueued
 
 Mode = Literal["direct", "plan"]
 RunStatus = Literal["completed", "failed", "cancelled", "stopped", "rejected"]
@@ -42,16 +43,20 @@ __all__ = [
     "ExecutionCompleted",
     "ExecutionFailed",
     "ExecutionStarted",
+    "ItemWithdrawn",
     "PlanApproved",
     "PlanCompleted",
     "PlanCreated",
     "PlanModified",
     "PlanRejected",
     "ReplanWarning",
+    "SteerDelivered",
+    "Steered",
     "StepCompleted",
     "StepError",
     "StepOutput",
     "StepStarted",
+    "TaskQueued",
 ]
 
 
@@ -130,9 +135,12 @@ class Token(Event, name="token", transient=True):
 
 @dataclass(frozen=True, kw_only=True)
 class MessageAdded(Event, name="message", internal=True):
-    """A message that joined the conversation, as sent to the model; what a resumed session starts from."""
+    """A message that joined the conversation, as sent to the model; what a resumed session starts from. `item_id` is
+    that of the user's words to a run at work.
+    """
 
     message: Mapping[str, Any] = field(default_factory=dict)
+    item_id: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -62,6 +62,8 @@ class Announcer:
         if isinstance(event, events.RunStarted):
             self._kinds[event.run_id] = event.kind
             self._progress.begin(event.run_id, event.title)
+        if isinstance(event, events.TaskQueued) and event.task:
+            self.tell(text("queue.waits", self._client.language, title=event.title))
         if isinstance(event, events.ExecutionStarted):
             self._progress.resume(event.run_id)
         if self._client.policy.events and not event.internal:

@@ -24,13 +24,13 @@ from codeagent_lsp.server.secret_sources import redactor_for, sanitizer_for
 from codeagent_lsp.server.views import Views
 from codeagent_lsp.server.virtual_documents import VirtualDocuments
 from codeagent_lsp.server.waiting import waiting_items
+from codeagent_lsp.session.history.kept import kept_in
 from codeagent_lsp.session.inbox import Inbox
 from codeagent_lsp.session.manager import SessionManager
 from codeagent_lsp.session.memory.knowledge import knowledge_for
 from codeagent_lsp.session.memory.remembering import Remembering
 from codeagent_lsp.session.session_variables import session_variables
 from codeagent_lsp.session.shadows import SessionShadows
-from codeagent_lsp.session.store import SessionStore
 from codeagent_lsp.state import state_root, workspace_state
 from codeagent_lsp.tools.permissions.approvals import StandingApprovals
 from codeagent_lsp.tools.registry import builtin_registry
@@ -47,7 +47,7 @@ class Backend:
         self.state = workspace_state(front.folders())
         self._show(front)
         self._offer(front)
-        self.store = SessionStore(self.state / "sessions", self.announcer.store_failed, self.redactor.clean)
+        self.store, self.history = kept_in(self.state, self.announcer.store_failed, self.redactor.clean)
         self.remembering = Remembering(
             self.knowledge.memory, self.store, self.models.open, lambda: sanitizer_for(front, self.redactor)
         )
@@ -104,3 +104,4 @@ class Backend:
         await asyncio.gather(*(part.close() for part in parts))
         await self.redactor.close()
         await self.models.close()
+        self.history.close()

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from codeagent_lsp.messages import Usage
 from codeagent_lsp.session.deletion import SessionDeletion
+from codeagent_lsp.session.queue.task_queue import TaskQueue
 from codeagent_lsp.session.replay import replay
 from codeagent_lsp.session.request import RunRequest
 from codeagent_lsp.session.runs import Runs
@@ -28,10 +29,13 @@ if TYPE_CHECKING:
 
 
 class SessionManager:
-    """The sessions of one server by id, and its `runs`. The current session takes requests that name none."""
+    """The sessions of one server by id, its `runs`, and the `queue` of what waits for them. The current session takes
+    requests that name none.
+    """
 
     def __init__(self, store: SessionStore, services: Services, listeners: Iterable[Listener] = ()) -> None:
-        self.runs = Runs()
+        self.runs = Runs(lambda run: self.queue.ended(run))
+        self.queue = TaskQueue(self.runs, services, self._begin)
         self._store = store
         self._services = services
         self._listeners = tuple(listeners)
@@ -96,27 +100,31 @@ class SessionManager:
         """
         self._store.delete(session_id)
         session = self._sessions.pop(session_id, None)
+        if session is not None:
+            session.context.waiting.clear()
         working = self.runs.remove(tuple(session.context.runs) if session else ())
         if session is not None and session is self._current:
             self._current = None
         return self._deletion.start(session_id, working)
 
     def start(self, request: RunRequest, session_id: str | None = None, about: Proposal | None = None) -> str:
-        """Start a run and return its id once it is stored. SessionError if another process works with the session.
-        `about` are the changes of another run that this one tries.
+        """Start a run and return its id once it is stored; a task for a session that is busy waits in the queue.
+        SessionError if another process works with the session. `about` are the changes of another run that this one
+        tries.
         """
         session = self.session(session_id)
         session.claim()
-        record = RunRecord(uuid.uuid4().hex[:16], request.kind, request.title)
-        session.context.begin(record)
-        run = _run(session, record, self._services)
-        self.runs.add(run)
-        run.begin(request)
-        self.runs.start(run, run.execute(request, about))
-        return record.run_id
+        if self.queue.takes(session, request):
+            return self.queue.add(session, request)
+        return self._begin(session, request, uuid.uuid4().hex[:16], about)
+
+    def sessions(self) -> tuple[Session, ...]:
+        """Return the sessions that are in use."""
+        return tuple(self._sessions.values())
 
     async def close(self) -> None:
         """Cancel all runs, close the shells, and close the files; runs and deletions get a second each to end."""
+        self.queue.close()
         await self.runs.close()
         await self._deletion.close()
         if self._services.shells.screens is not None:
@@ -125,6 +133,15 @@ class SessionManager:
             await self._services.workspace.servers.close()
         await self._services.shells.shadows.close()
         self._store.close()
+
+    def _begin(self, session: Session, request: RunRequest, run_id: str, about: Proposal | None = None) -> str:
+        record = RunRecord(run_id, request.kind, request.title)
+        session.context.begin(record)
+        run = _run(session, record, self._services)
+        self.runs.add(run)
+        run.begin(request)
+        self.runs.start(run, run.execute(request, about))
+        return record.run_id
 
     def _opened(self, session_id: str) -> Session:
         approvals = Approvals(self._services.standing)

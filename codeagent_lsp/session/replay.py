@@ -70,6 +70,7 @@ def message_from_dict(data: Mapping[str, Any]) -> Message:
 
 
 def _absorb(session: Session, event: events.Event) -> None:
+    session.context.waiting.absorb(event)
     if isinstance(event, events.RunStarted):
         session.context.begin(RunRecord(event.run_id, event.kind, event.title))
         return

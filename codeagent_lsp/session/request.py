@@ -39,6 +39,15 @@ INSTRUCTIONS: dict[RunKind, str] = {
 }
 
 
+TITLE_LENGTH = 60
+
+
+def short_title(words: str) -> str:
+    """Return the words in one line of at most 60 characters, for progress and lists."""
+    line = " ".join(words.split())
+    return line if len(line) <= TITLE_LENGTH else line[: TITLE_LENGTH - 1] + "…"
+
+
 @dataclass(frozen=True, slots=True)
 class Target:
     """A range in a file: `start` and `end` are 0-based offsets in `file.text`, the text when the user asked."""

@@ -21,7 +21,13 @@ from codeagent_lsp.tools.asking import Question
 
 PLANNING_CALL = "create_plan"
 
-_TELLS_NO_MODE = (events.StatusChanged, events.UsageReported, events.IntentClassified, events.ContextCompacted)
+_TELLS_NO_MODE = (
+    events.StatusChanged,
+    events.UsageReported,
+    events.IntentClassified,
+    events.ContextCompacted,
+    events.SteerDelivered,
+)
 
 
 class RunOutput:

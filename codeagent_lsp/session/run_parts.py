@@ -44,6 +44,20 @@ def remember(parts: RunParts, message: Message) -> None:
     parts.output.emit(events.MessageAdded(message=message_to_dict(message)))
 
 
+def hear(parts: RunParts) -> tuple[Message, ...]:
+    """Return what the user has said to the run since it was asked last. The stored message has the item's id, so that
+    nothing is given to the model twice, whatever ends the process.
+    """
+    heard = []
+    for said in parts.session.context.waiting.said_to(parts.record.run_id):
+        message = Message("user", said.text)
+        parts.record.messages.append(message)
+        parts.output.emit(events.MessageAdded(message=message_to_dict(message), item_id=said.item_id))
+        parts.output.emit(events.SteerDelivered(item_id=said.item_id, text=said.text))
+        heard.append(message)
+    return tuple(heard)
+
+
 def window_of(model: Model) -> int:
     """Return the model's context window in tokens, or a default if it is unknown."""
     return model.info.context_window or DEFAULT_WINDOW

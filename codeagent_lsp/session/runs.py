@@ -6,7 +6,7 @@ Cancelling a run's task is the one way to stop it. Not here: sessions (`manager.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Iterable
+from collections.abc import Callable, Coroutine, Iterable
 from typing import TYPE_CHECKING, Any
 
 from codeagent_lsp.errors import SessionError
@@ -18,9 +18,10 @@ LEAVE_SECONDS = 1.0
 
 
 class Runs:
-    """The runs that are known to one server, the oldest first."""
+    """The runs that are known to one server, the oldest first. `on_end` is called with each run whose work is over."""
 
-    def __init__(self) -> None:
+    def __init__(self, on_end: Callable[[Run], None] = lambda run: None) -> None:
+        self._on_end = on_end
         self._runs: dict[str, Run] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
 
@@ -34,6 +35,7 @@ class Runs:
         def ended(task: asyncio.Task[None]) -> None:
             self._tasks.pop(run.record.run_id, None)
             run.abandon()
+            self._on_end(run)
 
         task = asyncio.get_running_loop().create_task(work, name=f"run {run.record.run_id}")
         self._tasks[run.record.run_id] = task

@@ -52,6 +52,7 @@ class Session:
         self.next_seq += 1
         if not event.transient:
             self._store.append(self.session_id, events.to_dict(stamped))
+        self.context.waiting.absorb(stamped)
         for listener in self._listeners:
             try:
                 listener(stamped)

@@ -19,6 +19,7 @@ from codeagent_lsp.messages import Message, Usage
 from codeagent_lsp.session.conversation.repo_maps import Overviews
 from codeagent_lsp.session.memory.background import Background
 from codeagent_lsp.session.proving.proof import ProposalProof
+from codeagent_lsp.session.queue.waiting_words import WaitingWords
 from codeagent_lsp.session.spending import total, usage_data
 from codeagent_lsp.tools.permissions.approvals import Approvals
 from codeagent_lsp.tools.plan.plan import Plan
@@ -105,7 +106,7 @@ class CodeAgentContext:
     """The state of one session. `conversation` has the messages of ended runs, `generation` counts how often a
     compaction replaced its beginning; `runs` are by id; `background` and `overviews` hold what was sent about the
     project's instructions, memory and code; `environment` is that of the latest run; `approvals` are the user's;
-    `windows_told` names the models whose assumed window was told.
+    `windows_told` names the models whose assumed window was told; `waiting` are words that wait.
     """
 
     conversation: list[Message] = field(default_factory=list)
@@ -118,6 +119,7 @@ class CodeAgentContext:
     environment: Environment = Environment(())
     approvals: Approvals = field(default_factory=Approvals)
     windows_told: set[str] = field(default_factory=set)
+    waiting: WaitingWords = field(default_factory=WaitingWords)
 
     @property
     def title(self) -> str:

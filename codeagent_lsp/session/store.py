@@ -123,6 +123,24 @@ class SessionStore:
         if handle is not None:
             os.close(handle)
 
+    def is_used_elsewhere(self, session_id: str) -> bool:
+        """Return whether another process works with a session."""
+        if session_id in self._files:
+            return False
+        try:
+            handle = os.open(self._path(session_id), os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+        except OSError:
+            return False
+        try:
+            fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        except OSError:
+            return False
+        finally:
+            os.close(handle)
+        return False
+
     def close(self) -> None:
         """Close all files."""
         for session_id in tuple(self._files):

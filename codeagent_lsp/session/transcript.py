@@ -25,6 +25,8 @@ def _block(event: events.Event) -> str:
     match event:
         case events.RunStarted():
             return f"\n## {_line(event.title or event.task)}\n\n{_quoted(event.task)}"
+        case events.Steered():
+            return f"\n{_quoted(event.text)}"
         case events.MessageAdded() if event.message.get("role") == "assistant":
             content = str(event.message.get("content", "")).strip()
             return f"\n{content}\n\n" if content else ""  # after a list of calls, it would join the last one

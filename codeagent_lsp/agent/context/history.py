@@ -51,6 +51,10 @@ class History:
     def append(self, message: Message) -> None:
         """Add a message."""
         self._on_append(message)
+        self.add_stored(message)
+
+    def add_stored(self, message: Message) -> None:
+        """Add a message that has been recorded already."""
         self._messages.append(message)
         self._call_ids.update(call.id for call in message.tool_calls)
 

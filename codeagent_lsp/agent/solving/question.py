@@ -26,13 +26,15 @@ from codeagent_lsp.messages import Message
 @dataclass(frozen=True, slots=True)
 class Situation:
     """The state before an attempt: what fails now (shortened), the failed attempts, and the forms whose answers could
-    not be used or were wrong. With a `suspect`, only the corrected text of this line is asked for.
+    not be used or were wrong. With a `suspect`, only the corrected text of this line is asked for. `said` is what the
+    user has added to the task.
     """
 
     failures: str = ""
     tried: tuple[Tried, ...] = ()
     refused: tuple[TextForm, ...] = ()
     suspect: str = ""
+    said: tuple[str, ...] = ()
 
 
 class Question(Protocol):
@@ -87,7 +89,7 @@ class FilesQuestion:
     def messages(self, material: Material, form: TextForm, situation: Situation) -> tuple[Message, ...]:
         """Return the files, what fails, the task, and the form to answer in."""
         return messages_for(
-            self.words,
+            "\n".join((self.words, *situation.said)),
             material,
             form,
             failures=situation.failures,
@@ -124,7 +126,7 @@ class SelectionQuestion:
     def messages(self, material: Material, form: TextForm, situation: Situation) -> tuple[Message, ...]:
         """Return the selection with the text around it, and what was wrong with the last answer."""
         failing = f"What fails now:\n{situation.failures}" if situation.failures else ""
-        parts = (prompt(self.request, self.limits), failing, *map(told, situation.tried))
+        parts = (prompt(self.request, self.limits), *situation.said, failing, *map(told, situation.tried))
         return Message("system", self.system), Message("user", "\n\n".join(filter(None, parts)))
 
     def grammar(self) -> str:

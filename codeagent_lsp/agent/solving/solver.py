@@ -74,6 +74,9 @@ class Workshop(Protocol):
     def diff(self, since: Changeset, limit: int) -> str:
         """Return the changes since an earlier state, at most `limit` characters."""
 
+    def heard(self) -> tuple[str, ...]:
+        """Return what the user has said since this was asked last."""
+
     def say(self, key: str, **values: object) -> None:
         """Report progress to the user, with a sentence of the catalogue (`texts.py`)."""
 
@@ -171,6 +174,7 @@ class Solver:
         self._question = question
         self._limits = limits
         self._emit = emit
+        self._said: tuple[str, ...] = ()
 
     async def solve(self, *, is_task: bool) -> Solution:
         """Work until the check agrees or the attempts are used up. Where `is_task` is false, an answer in words is
@@ -258,7 +262,8 @@ class Solver:
         begun = False
         while not begun:
             material = await self._workshop.gather(state.verdict, state.wanted, room, wide=number > 1)
-            situation = state.situation()
+            self._said = (*self._said, *self._workshop.heard())
+            situation = replace(state.situation(), said=self._said)
             form = question.form(material, situation)
             try:
                 for asks in _batches(self._asks(material, form, situation, state), limits.slots):

@@ -27,6 +27,7 @@ from codeagent_lsp.server.commands.mcp_commands import mcp_commands
 from codeagent_lsp.server.commands.model_commands import model_commands
 from codeagent_lsp.server.commands.plan_commands import PlanCommands
 from codeagent_lsp.server.commands.question_commands import question_commands
+from codeagent_lsp.server.commands.queue_commands import QueueCommands, started
 from codeagent_lsp.server.commands.session_commands import SessionCommands
 from codeagent_lsp.server.commands.tool_commands import ToolCommands
 from codeagent_lsp.session.request import REWRITES, TRIALS, RunKind
@@ -46,6 +47,7 @@ class Commands:
         self._table: Table = {
             "codeagent.nextEdit.dismiss": lambda given: next_edits.dismiss(),
             **question_commands(backend),
+            **QueueCommands(backend, self._enqueue).table(),
             **ChangeCommands(backend, self._later).table(),
             **PlanCommands(backend, self._later).table(),
             **SessionCommands(backend, self._later).table(),
@@ -68,7 +70,10 @@ class Commands:
         answer = self._table[name](given)
         return await answer if asyncio.iscoroutine(answer) else answer
 
-    async def _start(self, kind: RunKind, given: Arguments) -> dict[str, str]:
+    async def _enqueue(self, given: Arguments) -> dict[str, Any]:
+        return await self._start("run", given)
+
+    async def _start(self, kind: RunKind, given: Arguments) -> dict[str, Any]:
         backend = self._backend
         if (refused := backend.front.settings_link.refusal) is not None:
             raise refused
@@ -83,7 +88,7 @@ class Commands:
             run_id = backend.manager.start(request, tried.session.session_id, tried.proposal)
         else:
             run_id = backend.manager.start(request, given.get("sessionId"))
-        return {"runId": run_id, "sessionId": backend.manager.runs.get(run_id).session.session_id}
+        return started(backend.manager, run_id)
 
     def _later(self, work: Awaitable[Any]) -> None:
         self._tasks.start(self._finished(work))

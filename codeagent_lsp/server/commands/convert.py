@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from codeagent_lsp.errors import AgentError, UsageError
 from codeagent_lsp.index.enclosing import enclosing_symbol
-from codeagent_lsp.session.request import Planning, RunKind, RunRequest, Target
+from codeagent_lsp.session.request import Planning, RunKind, RunRequest, Target, short_title
 from codeagent_lsp.texts import text
 from codeagent_lsp.workspace.files import uris
 from codeagent_lsp.workspace.text.position import LineIndex, offset_at
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from codeagent_lsp.server.documents import Documents
     from codeagent_lsp.workspace.files.file_view import FileView
 
-TITLE_LENGTH = 60
 PLANNING: Mapping[str, Planning] = {"direct": "never", "plan": "always"}
 
 
@@ -37,8 +36,7 @@ def run_request(
 
 def title(kind: RunKind, words: str, target: Target | None, language: str) -> str:
     """Return a short title for progress and lists."""
-    first = " ".join(words.split())
-    short = first if len(first) <= TITLE_LENGTH else first[: TITLE_LENGTH - 1] + "…"
+    short = short_title(words)
     if kind == "run":
         return short
     name = kind.replace(".", "_").lower()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from codeagent_lsp.server.commands.arguments import Arguments, Table
+from codeagent_lsp.server.commands.queue_commands import waiting_words
 
 if TYPE_CHECKING:
     from codeagent_lsp.server.backend import Backend
@@ -24,7 +25,12 @@ def question_commands(backend: Backend) -> Table:
 
     return {
         "codeagent.cancel": lambda given: {"cancelled": list(backend.manager.runs.cancel(given.get("runId")))},
-        "codeagent.pending": lambda given: [*_questions(backend), *_changes(backend), *_plans(backend)],
+        "codeagent.pending": lambda given: [
+            *_questions(backend),
+            *_changes(backend),
+            *_plans(backend),
+            *waiting_words(backend.manager.sessions()),
+        ],
         "codeagent.respond": respond,
     }
 

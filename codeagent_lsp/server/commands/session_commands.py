@@ -13,11 +13,14 @@ from codeagent_lsp.server.announcer import transcript_name
 from codeagent_lsp.server.commands.arguments import Arguments, Later, Table
 from codeagent_lsp.server.plans import plan_name
 from codeagent_lsp.server.reviews import review_name
+from codeagent_lsp.session.history.listing import found_rows
 from codeagent_lsp.session.interrupted_questions import asked_again, lapsed, lapsed_line
 from codeagent_lsp.session.transcript import render
 
 if TYPE_CHECKING:
     from codeagent_lsp.server.backend import Backend
+
+FOUND, MOST_FOUND = 20, 200
 
 
 class SessionCommands:
@@ -34,6 +37,7 @@ class SessionCommands:
             "codeagent.session.new": self._new,
             "codeagent.session.list": lambda given: self._manager.list(),
             "codeagent.session.resume": self._resume,
+            "codeagent.session.search": self._search,
             "codeagent.session.delete": self._delete,
             "codeagent.session.export": self._export,
         }
@@ -47,8 +51,14 @@ class SessionCommands:
         if words := lapsed_line(session, self._backend.front.language()):
             self._backend.announcer.tell(words, types.MessageType.Warning)
         self._later(asked_again(session, self._backend.inbox, self._manager.start))
+        session.claim()
+        self._manager.queue.resumed(session)
         answer = {"sessionId": session.session_id, "title": session.context.title, "runs": len(session.context.runs)}
         return {**answer, "lapsed": lapsed(session)}
+
+    async def _search(self, given: Arguments) -> list[dict[str, Any]]:
+        limit = max(1, min(given.get("limit", FOUND), MOST_FOUND))
+        return found_rows(await asyncio.to_thread(self._backend.history.search, given["query"], limit))
 
     def _delete(self, given: Arguments) -> dict[str, bool]:
         session_id = given["sessionId"]
@@ -85,6 +95,7 @@ class SessionCommands:
     async def _forget_documents(self, session_id: str, run_ids: Iterable[str], deleted: asyncio.Task[None]) -> None:
         """Remove the virtual documents of a deleted session, once nothing is added to them any more."""
         await asyncio.wait((deleted,))
+        await asyncio.to_thread(self._backend.history.refresh)  # it forgets them, too
         documents = self._backend.own_documents
         documents.remove(transcript_name(session_id), _export_name(session_id))
         for run_id in run_ids:

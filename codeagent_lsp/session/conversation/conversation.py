@@ -26,7 +26,7 @@ from codeagent_lsp.session.conversation.tool_selection import ToolSelection, too
 from codeagent_lsp.session.plan.run_planner import RunPlanner
 from codeagent_lsp.session.replay import message_to_dict
 from codeagent_lsp.session.request import ANSWERS, Planning, RunRequest
-from codeagent_lsp.session.run_parts import RunParts, remember, reply_tokens, selection_of, window_of
+from codeagent_lsp.session.run_parts import RunParts, hear, remember, reply_tokens, selection_of, window_of
 from codeagent_lsp.session.state import Compacted
 from codeagent_lsp.session.toolbox import commands_line
 from codeagent_lsp.tools.context import ToolContext
@@ -135,6 +135,7 @@ class Conversation:
             lambda: planner.made,
             only,
             self._small,
+            partial(hear, self._parts),
         )
         return await loop.run()
 

@@ -20,7 +20,7 @@ from codeagent_lsp.errors import AgentError
 from codeagent_lsp.index.kinds import is_test
 from codeagent_lsp.messages import ToolCall, ToolResult
 from codeagent_lsp.session.request import Target
-from codeagent_lsp.session.run_parts import RunParts
+from codeagent_lsp.session.run_parts import RunParts, hear
 from codeagent_lsp.session.solving.change_checks import Checker, CheckPlan, LookingShell
 from codeagent_lsp.session.solving.gathering import Gatherer
 from codeagent_lsp.session.solving.name_changes import NameChanges
@@ -68,6 +68,10 @@ class _RunWorkshop:
         now = self.staged()
         changed = now.without([change.path for change in since if now.get(change.path) == change])
         return excerpt(changed.diff(self._parts.proposal.view.roots.relative), limit)
+
+    def heard(self) -> tuple[str, ...]:
+        """Return what the user has said to the run since this was asked last."""
+        return tuple(message.content for message in hear(self._parts))
 
     def say(self, key: str, **values: object) -> None:
         """Show the user a sentence of the catalogue as progress."""

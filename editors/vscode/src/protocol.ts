@@ -49,6 +49,10 @@ export const COMMANDS: readonly CommandInfo[] = [
   { name: "codeagent.test", startsRun: true, required: ["uri", "range"] },
   { name: "codeagent.runFile", startsRun: true, required: ["uri"] },
   { name: "codeagent.cancel", startsRun: false, required: [] },
+  { name: "codeagent.enqueue", startsRun: false, required: ["task"] },
+  { name: "codeagent.steer", startsRun: false, required: ["runId", "text"] },
+  { name: "codeagent.withdraw", startsRun: false, required: ["itemId"] },
+  { name: "codeagent.runs", startsRun: false, required: [] },
   { name: "codeagent.pending", startsRun: false, required: [] },
   { name: "codeagent.respond", startsRun: false, required: ["requestId"] },
   { name: "codeagent.review", startsRun: false, required: ["runId"] },
@@ -66,6 +70,7 @@ export const COMMANDS: readonly CommandInfo[] = [
   { name: "codeagent.session.new", startsRun: false, required: [] },
   { name: "codeagent.session.list", startsRun: false, required: [] },
   { name: "codeagent.session.resume", startsRun: false, required: ["sessionId"] },
+  { name: "codeagent.session.search", startsRun: false, required: ["query"] },
   { name: "codeagent.session.delete", startsRun: false, required: ["sessionId"] },
   { name: "codeagent.session.export", startsRun: false, required: [] },
   { name: "codeagent.skills.list", startsRun: false, required: [] },
@@ -287,6 +292,13 @@ export interface StepError extends EventBase {
   readonly step_id: string;
   readonly error: string;
   readonly step_number?: number;
+}
+
+/** The model has been given what the user said to the run. */
+export interface SteerDelivered extends EventBase {
+  readonly type: "steer_delivered";
+  readonly item_id: string;
+  readonly text: string;
 }
 
 /** The first event a client gets of a run. */
@@ -519,6 +531,7 @@ export type ServerEvent =
   | StepCompleted
   | StepOutput
   | StepError
+  | SteerDelivered
   | ResponseStart
   | ResponseEnd
   | RunCompleted

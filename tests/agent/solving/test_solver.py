@@ -34,6 +34,7 @@ class Bench:
         self.text = NOW
         self.drafts = ""
         self.said: list[str] = []
+        self.user: tuple[str, ...] = ()
         self.rooms: list[int] = []
         self.wanted: list[tuple[str, ...]] = []
         self.checks = 0
@@ -70,6 +71,10 @@ class Bench:
 
     def diff(self, since: Changeset, limit: int) -> str:
         return "a diff"
+
+    def heard(self) -> tuple[str, ...]:
+        now, self.user = self.user[:1], self.user[1:]
+        return now
 
     def say(self, key: str, **values: object) -> None:
         self.said.append(f"{key} {values['number']}/{values['of']} {values['failed']}")
@@ -325,3 +330,13 @@ async def test_the_request_fits_the_window(window: int) -> None:
     _, model = await solved(Bench(check), BOTH, limits=limits)
     assert (model.requests[0].max_tokens or 0) <= window // 2
     assert ModelInfo("m", "scripted").slots == 1
+
+
+async def test_what_the_user_adds_is_in_the_next_request_and_all_later_ones() -> None:
+    bench = Bench(check)
+    bench.user = ("", "Keep the names.")  # said between the first request and the second
+    _, model = await solved(bench, WORSE, WORSE, BOTH)
+    asked = [request.messages[-1].content.count("Keep the names.") for request in model.requests]
+    assert asked[0] == 0
+    assert set(asked[1:]) == {1}
+    assert len(asked) > 2

@@ -133,7 +133,7 @@ async def test_runs_side_by_side_lose_nothing_to_each_other(tmp_path: Path) -> N
     one = made.manager.start(RunRequest("run", "ONE", "ONE"), session_id)
     await until(lambda: made.of(events.ContextCompacted))
     made.models["model"] = ScriptedModel([*replies, say("second")], info=SMALL)
-    two = made.manager.start(RunRequest("run", "TWO", "TWO"), session_id)
+    two = made.manager.start(RunRequest("ask", "TWO", "TWO"), session_id)
     answers = {(await made.finished(run_id)).summary for run_id in (one, two)}
     session = made.manager.current()
     asked = [message.content for message in session.context.conversation if message.role == "user" and not message.name]

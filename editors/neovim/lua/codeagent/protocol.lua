@@ -141,8 +141,41 @@ return {
       arguments = { { name = "runId", kind = "string", required = false } },
     },
     {
+      name = "codeagent.enqueue",
+      summary = "A task that begins when its session is free; `queued` says whether it waits.",
+      starts_run = false,
+      arguments = {
+        { name = "task", kind = "string", required = true },
+        { name = "mode", kind = "string", required = false, choices = { "auto", "direct", "plan" } },
+        { name = "uri", kind = "uri", required = false },
+        { name = "range", kind = "range", required = false },
+        { name = "sessionId", kind = "string", required = false },
+      },
+    },
+    {
+      name = "codeagent.steer",
+      summary = "Says something to a run at work; the model is given it with its next call.",
+      starts_run = false,
+      arguments = {
+        { name = "runId", kind = "string", required = true },
+        { name = "text", kind = "string", required = true },
+      },
+    },
+    {
+      name = "codeagent.withdraw",
+      summary = "Takes back words that wait, by the `itemId` in `codeagent.pending`.",
+      starts_run = false,
+      arguments = { { name = "itemId", kind = "string", required = true } },
+    },
+    {
+      name = "codeagent.runs",
+      summary = "Lists the runs of this workspace, the newest first: state, step, tokens, cost.",
+      starts_run = false,
+      arguments = { { name = "limit", kind = "integer", required = false } },
+    },
+    {
       name = "codeagent.pending",
-      summary = "Open approvals and questions.",
+      summary = "Open approvals and questions, changes, paused plans, and words that wait.",
       starts_run = false,
       arguments = {},
     },
@@ -267,6 +300,15 @@ return {
       summary = "Continues a session.",
       starts_run = false,
       arguments = { { name = "sessionId", kind = "string", required = true } },
+    },
+    {
+      name = "codeagent.session.search",
+      summary = "Finds runs by words in what was asked, said and changed.",
+      starts_run = false,
+      arguments = {
+        { name = "query", kind = "string", required = true },
+        { name = "limit", kind = "integer", required = false },
+      },
     },
     {
       name = "codeagent.session.delete",
@@ -446,6 +488,7 @@ return {
     "status",
     "stderr",
     "stdout",
+    "steer_delivered",
     "step_completed",
     "step_error",
     "step_output",

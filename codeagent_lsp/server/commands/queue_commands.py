@@ -1,0 +1,89 @@
+"""The commands `codeagent.enqueue`, `steer`, `withdraw` and `runs`. Not here: the queue (`session/queue`)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable
+from typing import TYPE_CHECKING, Any
+
+from codeagent_lsp.server.commands.arguments import Arguments, Table
+from codeagent_lsp.session.history.listing import listed
+
+if TYPE_CHECKING:
+    from codeagent_lsp.server.backend import Backend
+    from codeagent_lsp.session.history.recorded_run import RecordedRun
+    from codeagent_lsp.session.manager import SessionManager
+    from codeagent_lsp.session.session import Session
+
+RUNS, MOST_RUNS = 50, 1000
+
+
+class QueueCommands:
+    """The handlers of these commands; `start` starts a run from a command's arguments."""
+
+    def __init__(self, backend: Backend, start: Callable[[Arguments], Awaitable[dict[str, Any]]]) -> None:
+        self._backend = backend
+        self._manager = backend.manager
+        self._start = start
+
+    def table(self) -> Table:
+        """Return the handlers by command name."""
+        return {
+            "codeagent.enqueue": self._enqueue,
+            "codeagent.steer": self._steer,
+            "codeagent.withdraw": self._withdraw,
+            "codeagent.runs": self._runs,
+        }
+
+    async def _enqueue(self, given: Arguments) -> dict[str, Any]:
+        answer = await self._start(given)
+        return {"queued": False, **answer}
+
+    def _steer(self, given: Arguments) -> dict[str, str]:
+        run = self._manager.runs.get(given["runId"])
+        return {"runId": given["runId"], "itemId": self._manager.queue.say(run, given["text"])}
+
+    def _withdraw(self, given: Arguments) -> dict[str, bool]:
+        self._manager.queue.withdraw(given["itemId"], self._manager.sessions())
+        return {"ok": True}
+
+    async def _runs(self, given: Arguments) -> list[dict[str, Any]]:
+        """Return the newest runs of the workspace; those of other processes as they were last recorded."""
+        limit = max(1, min(given.get("limit", RUNS), MOST_RUNS))
+        return [listed(run, self._state(run)) for run in await asyncio.to_thread(self._backend.history.runs, limit)]
+
+    def _state(self, run: RecordedRun) -> str:
+        """Return the state of a run that has no recorded end; '' for the recorded one."""
+        if run.status != "running":
+            return ""
+        if any(item.run_id == run.run_id for item in self._backend.inbox.open()):
+            return "waiting"
+        if run.run_id in self._manager.runs.active() or self._backend.store.is_used_elsewhere(run.session_id):
+            return "running"
+        return "interrupted"
+
+
+def started(manager: SessionManager, run_id: str) -> dict[str, Any]:
+    """Return the answer of a command that started a run, or queued it."""
+    for session in manager.sessions():
+        if run_id in session.context.waiting.tasks:
+            return {"runId": run_id, "sessionId": session.session_id, "queued": True}
+    return {"runId": run_id, "sessionId": manager.runs.get(run_id).session.session_id}
+
+
+def waiting_words(sessions: Iterable[Session]) -> list[dict[str, Any]]:
+    """Return the words that wait in these sessions, in the form of `codeagent.pending`."""
+    return [
+        item
+        for session in sessions
+        for item in (
+            *(
+                {"kind": "steer", "itemId": said.item_id, "runId": said.run_id, "title": said.text}
+                for said in session.context.waiting.said.values()
+            ),
+            *(
+                {"kind": "queued", "itemId": run_id, "runId": run_id, "title": task.title, "task": task.task}
+                for run_id, task in session.context.waiting.tasks.items()
+            ),
+        )
+    ]

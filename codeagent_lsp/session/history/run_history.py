@@ -1,0 +1,181 @@
+"""All recorded runs of a workspace, listed and searched by their words, in a database made from the session files.
+
+The files are the truth: before each answer what was written to them since is read, and what is gone is forgotten. They
+hold no secrets (`../redaction`), so neither does this. Blocking; called in threads. Not here: runs at work.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import astuple, dataclass
+from pathlib import Path
+from typing import Any
+
+from codeagent_lsp.index.database import Database
+from codeagent_lsp.session.history.query import excerpt, expressions, separated, shown
+from codeagent_lsp.session.history.recorded_run import COLUMNS, RecordedRun
+from codeagent_lsp.session.store import SUFFIX
+
+STAMP = "runs-1"
+RANKED = 2000
+"""So many of the newest runs with the words are compared with each other."""
+
+# ruff: noqa: S608  (the names of columns are our own)
+_NAMES = ", ".join(COLUMNS)
+_LIST = f"SELECT {_NAMES} FROM runs ORDER BY changed DESC, number DESC LIMIT ?"
+_ONE = f"SELECT {_NAMES} FROM runs WHERE number = ?"
+_KNOWN = f"SELECT {_NAMES} FROM runs WHERE session_id = ? AND run_id = ?"
+_ADD = f"INSERT INTO runs ({_NAMES}) VALUES ({', '.join('?' for _ in COLUMNS)})"
+_CHANGE = f"UPDATE runs SET {', '.join(f'{name} = ?' for name in COLUMNS)} WHERE number = ?"
+_MATCH = "SELECT rowid, bm25(words) FROM words WHERE words MATCH ? ORDER BY rowid DESC LIMIT ?"
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A run that a search found, with the words around what was found."""
+
+    run: RecordedRun
+    excerpt: str
+
+
+class RunHistory:
+    """The recorded runs in a folder of session files; `path` is the database's own file."""
+
+    def __init__(self, sessions: Path, path: Path) -> None:
+        self._sessions = sessions
+        self._database = Database(path, STAMP, _create)
+
+    def runs(self, limit: int) -> list[RecordedRun]:
+        """Return the runs that changed last, the newest first."""
+        self.refresh()
+        rows = self._database.rows(_LIST, (limit,))
+        return [RecordedRun(*row) for row in rows]
+
+    def search(self, query: str, limit: int) -> list[Found]:
+        """Return the runs that fit best, the best first: those with all words, else those with any."""
+        self.refresh()
+        for expression in expressions(query):
+            if runs := self._matching(expression, limit):
+                return [Found(run, excerpt(shown(run.text), query)) for run in runs]
+        return []
+
+    def refresh(self) -> None:
+        """Read what the session files have got since the last time, and forget those that are gone."""
+        known = {name: (size, offset) for name, size, offset in self._database.rows("SELECT * FROM files")}
+        present = {path.stem: path for path in self._sessions.glob(f"*{SUFFIX}")}
+        grown = {name: size for name, path in present.items() if (size := _size(path)) != known.get(name, (-1, 0))[0]}
+        gone = known.keys() - present.keys()
+        if not grown and not gone:
+            return
+        self._sessions.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with self._database.writing() as db:
+            if gone:
+                _forget(db, gone)
+            for name, size in grown.items():
+                _read(db, name, present[name], size)
+        if gone:
+            self._database.rows("PRAGMA wal_checkpoint(TRUNCATE)")
+
+    def close(self) -> None:
+        """Close the database."""
+        self._database.close()
+
+    def _matching(self, expression: str, limit: int) -> list[RecordedRun]:
+        """Return the best of the newest runs that fit."""
+        ranked = self._database.rows(_MATCH, (expression, RANKED))
+        best = [number for number, _ in sorted(ranked, key=lambda row: row[1])[:limit]]
+        return [RecordedRun(*row) for number in best for row in self._database.rows(_ONE, (number,))]
+
+
+def _create(db: sqlite3.Connection) -> None:
+    db.execute("CREATE TABLE files (session_id TEXT PRIMARY KEY, size INTEGER, offset INTEGER)")
+    db.execute(f"CREATE TABLE runs (number INTEGER PRIMARY KEY, {_NAMES}, UNIQUE (session_id, run_id))")
+    db.execute("CREATE INDEX runs_by_time ON runs (changed)")
+    db.execute(
+        "CREATE VIRTUAL TABLE words USING fts5 (text, content = 'runs', content_rowid = 'number', prefix = '3 4')"
+    )
+
+
+def _read(db: sqlite3.Connection, session_id: str, path: Path, size: int) -> None:
+    """Absorb the complete lines of a file that are new; a file that became shorter is read anew."""
+    row = db.execute("SELECT offset FROM files WHERE session_id = ?", (session_id,)).fetchone()
+    offset = row[0] if row else 0
+    if offset > size:
+        _forget(db, [session_id])
+        offset = 0
+    try:
+        with path.open("rb") as file:
+            file.seek(offset)
+            data = file.read(size - offset)
+    except OSError:  # deleted meanwhile
+        return
+    end = data.rfind(b"\n") + 1
+    changed: dict[str, RecordedRun] = {}
+    for record in _records(data[:end]):
+        with suppress(TypeError, ValueError, AttributeError):  # a damaged record says nothing
+            if run := _run_of(db, changed, session_id, record):
+                run.absorb(record)
+    for run in changed.values():
+        _keep(db, run)
+    values = (session_id, size if end == len(data) else -1, offset + end)
+    db.execute("INSERT OR REPLACE INTO files VALUES (?, ?, ?)", values)
+
+
+def _records(data: bytes) -> Iterable[Mapping[str, Any]]:
+    for line in data.split(b"\n"):
+        try:
+            record = json.loads(line.strip(b"\0"))
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(record, dict):
+            yield record
+
+
+def _run_of(
+    db: sqlite3.Connection, changed: dict[str, RecordedRun], session_id: str, record: Mapping[str, Any]
+) -> RecordedRun | None:
+    """Return the run that an event is about, if it is known or begins with it."""
+    run_id = str(record.get("run_id", ""))
+    if run_id in changed:
+        return changed[run_id]
+    row = db.execute(_KNOWN, (session_id, run_id)).fetchone()
+    if not run_id or (row is None and record.get("type") not in ("run_started", "task_queued")):
+        return None
+    found = RecordedRun(*row) if row else RecordedRun(run_id, session_id)
+    found.text = shown(found.text)
+    changed[run_id] = found
+    return found
+
+
+def _keep(db: sqlite3.Connection, run: RecordedRun) -> None:
+    run.text = separated(run.text)
+    where = (run.session_id, run.run_id)
+    row = db.execute("SELECT number, text FROM runs WHERE session_id = ? AND run_id = ?", where).fetchone()
+    if row:
+        db.execute("INSERT INTO words (words, rowid, text) VALUES ('delete', ?, ?)", row)
+        db.execute(_CHANGE, (*astuple(run), row[0]))
+        number = row[0]
+    else:
+        number = db.execute(_ADD, astuple(run)).lastrowid
+    db.execute("INSERT INTO words (rowid, text) VALUES (?, ?)", (number, run.text))
+
+
+def _forget(db: sqlite3.Connection, session_ids: Iterable[str]) -> None:
+    """Remove sessions, so that nothing of them is left in the file."""
+    db.execute("PRAGMA secure_delete = ON")
+    for session_id in session_ids:
+        rows = db.execute("SELECT number, text FROM runs WHERE session_id = ?", (session_id,)).fetchall()
+        db.executemany("INSERT INTO words (words, rowid, text) VALUES ('delete', ?, ?)", rows)
+        db.execute("DELETE FROM runs WHERE session_id = ?", (session_id,))
+        db.execute("DELETE FROM files WHERE session_id = ?", (session_id,))
+    db.execute("INSERT INTO words (words) VALUES ('optimize')")  # else its words stay in older parts of the index
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return -1

@@ -1,0 +1,169 @@
+"""Words for later: what is said to runs at work, and tasks that begin when their session is free.
+
+The next task begins by itself after a run that went well. After one that was cancelled or failed, and when a session is
+used again after the end of its process, the user is asked first. What was said to a run too late for it becomes a task.
+Not here: what waits, as a value (`waiting_words.py`), how a run hears it (`../run_parts.py`).
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from codeagent_lsp import events
+from codeagent_lsp.background_tasks import BackgroundTasks
+from codeagent_lsp.errors import AgentError, SessionError, UsageError
+from codeagent_lsp.session.request import RunRequest, Target, short_title
+from codeagent_lsp.texts import text
+from codeagent_lsp.tools.asking import Question
+from codeagent_lsp.workspace.files.file_view import NothingStaged
+
+if TYPE_CHECKING:
+    from codeagent_lsp.session.run import Run
+    from codeagent_lsp.session.runs import Runs
+    from codeagent_lsp.session.services import Services
+    from codeagent_lsp.session.session import Session
+
+QUEUED = ("run",)
+"""Kinds of runs that wait for their session; the others answer or rewrite a selection beside what is going on."""
+LONG = ("run", "test", "prove", "minimize")
+"""Kinds of runs that they wait for."""
+GOES_ON = ("completed", "stopped", "rejected")
+
+Begin = Callable[["Session", RunRequest, str], str]
+
+
+class TaskQueue:
+    """The words for later of all sessions of one server. `begin` starts a run with an id in a session."""
+
+    def __init__(self, runs: Runs, services: Services, begin: Begin) -> None:
+        self._runs = runs
+        self._services = services
+        self._begin = begin
+        self._held: set[str] = set()
+        self._asked: set[str] = set()
+        self._questions = BackgroundTasks()
+        self._closed = False
+
+    def takes(self, session: Session, request: RunRequest) -> bool:
+        """Return whether a request has to wait."""
+        return request.kind in QUEUED and self._is_busy(session)
+
+    def add(self, session: Session, request: RunRequest) -> str:
+        """Store a task and return the id of the run that it will be; it begins when the session is free."""
+        run_id = uuid.uuid4().hex[:16]
+        queued = events.TaskQueued(
+            task=request.task, title=request.title, planning=request.planning, place=_place(request.target)
+        )
+        session.emit(run_id, queued)
+        self._next(session)
+        return run_id
+
+    def say(self, run: Run, words: str) -> str:
+        """Store what the user says to a run at work and return its item id. SessionError if the run has ended."""
+        if not words.strip():
+            raise UsageError("steer.empty")
+        if self._runs.task(run.record.run_id) is None:
+            raise SessionError("steer.ended", title=run.record.title)
+        item_id = uuid.uuid4().hex[:16]
+        run.session.emit(run.record.run_id, events.Steered(item_id=item_id, text=words))
+        return item_id
+
+    def withdraw(self, item_id: str, sessions: Iterable[Session]) -> None:
+        """Take back an item. SessionError if it does not wait: it has begun, was heard, or is unknown."""
+        session = next((each for each in sessions if each.context.waiting.has(item_id)), None)
+        if session is None:
+            raise SessionError("queue.unknown", item=item_id)
+        waiting = session.context.waiting
+        run_id = waiting.said[item_id].run_id if item_id in waiting.said else item_id
+        session.emit(run_id, events.ItemWithdrawn(item_id=item_id))
+
+    def ended(self, run: Run) -> None:
+        """Go on after the end of a run."""
+        if self._closed:
+            return
+        if run.record.status not in GOES_ON and run.record.kind in LONG:
+            self._held.add(run.session.session_id)
+        self._leave_over(run.session)
+        self._next(run.session)
+
+    def resumed(self, session: Session) -> None:
+        """Ask whether the tasks of a session go on whose process had ended."""
+        if session.context.waiting.said or session.context.waiting.tasks:
+            self._held.add(session.session_id)
+            self._leave_over(session)
+            self._next(session)
+
+    def close(self) -> None:
+        """Begin nothing any more; what waits stays stored."""
+        self._closed = True
+        self._questions.cancel()
+
+    def _is_busy(self, session: Session) -> bool:
+        at_work = map(self._runs.get, self._runs.active())
+        return any(run.session is session and run.record.kind in LONG for run in at_work)
+
+    def _leave_over(self, session: Session) -> None:
+        """Make tasks of what was said to runs that have ended without hearing it."""
+        for said in tuple(session.context.waiting.said.values()):
+            if self._runs.task(said.run_id) is None:
+                session.emit(said.item_id, events.TaskQueued(task=said.text, title=short_title(said.text)))
+
+    def _next(self, session: Session) -> None:
+        """Begin the oldest task if the session is free; ask first if it is held."""
+        tasks = session.context.waiting.tasks
+        if self._closed or not tasks or self._is_busy(session):
+            return
+        if session.session_id in self._held:
+            if session.session_id not in self._asked:
+                self._questions.start(self._ask(session))
+            return
+        run_id, queued = next(iter(tasks.items()))
+        self._begin(session, self._request(queued), run_id)
+
+    async def _ask(self, session: Session) -> None:
+        """Ask whether the waiting tasks go on; without an answer they stay."""
+        self._asked.add(session.session_id)
+        language, tasks = self._services.user.language(), session.context.waiting.tasks
+        first = next(iter(tasks))
+        later, start, drop = (text(f"choice.{name}", language) for name in ("later", "start", "leave_out"))
+        title = text("queue.held", language, count=len(tasks), title=tasks[first].title)
+        detail = "\n".join(f"- {queued.title}" for queued in tasks.values())
+        question = Question("question", title, (later, start, drop), detail)
+        try:
+            answer = await self._services.user.inbox.ask(first, question, lambda event: session.emit(first, event))
+        finally:
+            self._asked.discard(session.session_id)
+        if answer == (start,):
+            self._held.discard(session.session_id)
+            self._next(session)
+        elif answer == (drop,):
+            self._held.discard(session.session_id)
+            for run_id in tuple(tasks):
+                session.emit(run_id, events.ItemWithdrawn(item_id=run_id))
+
+    def _request(self, queued: events.TaskQueued) -> RunRequest:
+        target = self._target(queued.place) if queued.place else None
+        planning = queued.planning if queued.planning in ("auto", "always", "never") else None
+        return RunRequest("run", queued.task, queued.title, target, planning=planning)  # type: ignore[arg-type]
+
+    def _target(self, place: Mapping[str, Any]) -> Target | None:
+        """Return what was selected, where it is now; None if it is not there any more, or not in one place."""
+        try:
+            file = self._services.workspace.view(NothingStaged()).read(str(place["path"]))
+        except AgentError:
+            return None
+        start, selected = int(place["start"]), str(place["selected"])
+        if not file.text.startswith(selected, start):
+            if file.text.count(selected) != 1:
+                return None
+            start = file.text.index(selected)
+        return Target(file, start, start + len(selected))
+
+
+def _place(target: Target | None) -> dict[str, Any] | None:
+    if target is None:
+        return None
+    selected = target.file.text[target.start : target.end]
+    return {"path": target.file.path, "start": target.start, "end": target.end, "selected": selected}

@@ -1,0 +1,55 @@
+"""The commands `codeagent-lsp sessions list|search [QUERY]`: the recorded runs of a folder as lines or as JSON.
+
+Not here: reading them (`session/history`).
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from codeagent_lsp.session.history.kept import history_in
+from codeagent_lsp.session.history.listing import found_rows, listed
+from codeagent_lsp.state import workspace_state
+from codeagent_lsp.terminal.index_place import say
+from codeagent_lsp.terminal.locales import user_locale
+from codeagent_lsp.terminal.safe import one_line
+from codeagent_lsp.texts import choose_language, text
+
+DONE, NOTHING, USAGE = 0, 1, 2  # exit codes
+
+
+def sessions_command(action: str, query: str, workspace: str, limit: int, *, as_json: bool) -> int:
+    """List or search the runs of a folder; return the exit code: 1 if there are none, 2 for a bad argument."""
+    language = choose_language("auto", user_locale())
+    folder = Path(workspace)
+    if not folder.is_dir():
+        return _refuse(text("terminal.folder", language, folder=workspace))
+    if action == "search" and not query.strip():
+        return _refuse(text("terminal.query", language))
+    history = history_in(workspace_state([str(folder.resolve())]))
+    try:
+        rows = found_rows(history.search(query, limit)) if action == "search" else [*map(listed, history.runs(limit))]
+    finally:
+        history.close()
+    if as_json:
+        say(json.dumps(rows, ensure_ascii=False, indent=2))
+    else:
+        for row in rows:
+            say(_lines(row))
+    return DONE if rows else NOTHING
+
+
+def _lines(row: Mapping[str, Any]) -> str:
+    when = time.strftime("%Y-%m-%d %H:%M", time.localtime(row.get("modified", 0)))
+    head = f"{when}  {row['sessionId']}  {row['state']:<11}  {one_line(row.get('title', ''))}"
+    return f"{head}\n    {one_line(row['excerpt'])}" if row.get("excerpt") else head
+
+
+def _refuse(words: str) -> int:
+    sys.stderr.write(f"codeagent-lsp: {words}\n")
+    return USAGE

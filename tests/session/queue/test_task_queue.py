@@ -1,0 +1,192 @@
+"""Words for later: tasks begin one after the other, words reach the next call, nothing is lost or repeated."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from pathlib import Path
+
+import pytest
+
+from codeagent_lsp import events
+from codeagent_lsp.errors import SessionError, UsageError
+from codeagent_lsp.llm.providers.scripted import ScriptedModel, ScriptedReply
+from codeagent_lsp.session.request import RunRequest, Target
+from codeagent_lsp.texts import text
+from tests.session.fakes import World, call, calls, say, until, world
+
+SLOW = ScriptedReply("Done.", delay=0.2)
+
+
+def start(made: World, task: str) -> str:
+    return made.manager.start(RunRequest("run", task, task))
+
+
+def spoken(made: World) -> list[str]:
+    """What the user said, as the conversation of the session has it."""
+    said = made.manager.current().context.conversation
+    return [message.content for message in said if message.role == "user" and not message.name]
+
+
+def heard(model: ScriptedModel, words: str) -> list[int]:
+    """The numbers of the requests that have these words."""
+    return [
+        number
+        for number, request in enumerate(model.requests)
+        if any(words in message.content for message in request.messages)
+    ]
+
+
+# --- tasks
+
+
+async def test_a_task_waits_for_its_session(tmp_path: Path) -> None:
+    made = world(tmp_path / "w", SLOW, say("two"), say("three"))
+    one, two, three = (start(made, task) for task in ("one", "two", "three"))
+    waiting = made.manager.current().context.waiting
+    assert list(waiting.tasks) == [two, three]
+    assert made.manager.runs.active() == (one,)
+    for run_id in (one, two, three):
+        await until(lambda run_id=run_id: run_id not in waiting.tasks)  # type: ignore[misc]
+        await made.finished(run_id)
+    assert spoken(made) == ["one", "two", "three"]
+
+
+async def test_other_kinds_do_not_wait(tmp_path: Path) -> None:
+    made = world(tmp_path / "w", SLOW, say("answer"))
+    start(made, "one")
+    run_id = made.manager.start(RunRequest("ask", "why?", "why?"))
+    assert run_id in made.manager.runs.active()
+    await made.finished(run_id)
+
+
+async def test_another_session_is_free(tmp_path: Path) -> None:
+    made = world(tmp_path / "w", SLOW, SLOW)
+    one = start(made, "one")
+    made.manager.new()
+    two = start(made, "two")
+    assert set(made.manager.runs.active()) == {one, two}
+
+
+async def test_a_task_is_taken_back(tmp_path: Path) -> None:
+    made = world(tmp_path / "w", SLOW)
+    one, two = start(made, "one"), start(made, "two")
+    made.manager.queue.withdraw(two, made.manager.sessions())
+    await made.finished(one)
+    assert made.manager.runs.active() == ()
+    assert spoken(made) == ["one"]
+    with pytest.raises(SessionError):
+        made.manager.queue.withdraw(two, made.manager.sessions())
+
+
+@pytest.mark.parametrize(("says", "begins"), [("start", True), ("leave_out", False), ("later", False)])
+async def test_after_a_cancelled_run_the_user_is_asked(tmp_path: Path, says: str, begins: bool) -> None:
+    made = world(tmp_path / "w", SLOW, say("two"), says=[text(f"choice.{says}", "en")])
+    one, two = start(made, "one"), start(made, "two")
+    made.manager.runs.cancel(one)
+    await until(lambda: made.user.shown and not made.inbox.open())
+    await asyncio.sleep(0.01)
+    assert (two in made.manager.runs.active() or "two" in spoken(made)) == begins
+    assert (two in made.manager.current().context.waiting.tasks) == (says == "later")
+
+
+async def test_what_was_selected_is_found_again(tmp_path: Path) -> None:
+    made = world(tmp_path / "w", SLOW, say("two"))
+    path = made.open("a.py", "x = 1\ny = 2\n")
+    start(made, "one")
+    file = made.read(path)
+    run_id = made.manager.start(RunRequest("run", "two", "two", Target(file, 6, 11)))
+    made.open("a.py", "# above\nx = 1\ny = 2\n")
+    await until(lambda: run_id in made.manager.runs.active())
+    await made.finished(run_id)
+    model = made.models["model"]
+    assert isinstance(model, ScriptedModel)
+    assert "3-3" in model.requests[-1].messages[-1].content or "line 3" in model.requests[-1].messages[-1].content
+
+
+@pytest.mark.parametrize("now", ["", "y = 2\ny = 2\n", "nothing of it\n"])
+async def test_what_is_not_there_any_more_is_left_out(tmp_path: Path, now: str) -> None:
+    made = world(tmp_path / "w", SLOW, say("two"))
+    path = made.open("a.py", "x = 1\ny = 2\n")
+    start(made, "one")
+    run_id = made.manager.start(RunRequest("run", "two", "two", Target(made.read(path), 6, 11)))
+    made.open("a.py", now)
+    await until(lambda: run_id in made.manager.runs.active())
+    assert (await made.finished(run_id)).status == "completed"
+
+
+# --- words to a run at work
+
+
+async def test_words_reach_the_next_call_once(tmp_path: Path) -> None:
+    model = ScriptedModel([ScriptedReply("", (call("list_dir"),), delay=0.05), say("Done.")])
+    made = world(tmp_path / "w")
+    made.models["model"] = model
+    run_id = start(made, "one")
+    await until(lambda: len(model.requests) == 1)
+    made.manager.queue.say(made.manager.runs.get(run_id), "and mind the gap")
+    await made.finished(run_id)
+    assert heard(model, "mind the gap") == [1]
+    assert spoken(made) == ["one", "and mind the gap"]
+    (told,) = made.of(events.SteerDelivered)
+    assert (told.run_id, told.text) == (run_id, "and mind the gap")  # type: ignore[attr-defined]
+
+
+async def test_an_answer_that_had_not_heard_is_not_the_end(tmp_path: Path) -> None:
+    model = ScriptedModel([ScriptedReply("Too early.", delay=0.1), say("Now.")])
+    made = world(tmp_path / "w")
+    made.models["model"] = model
+    run_id = start(made, "what is this?")
+    await until(lambda: len(model.requests) == 1)
+    made.manager.queue.say(made.manager.runs.get(run_id), "in one word")
+    done = await made.finished(run_id)
+    assert (done.summary, heard(model, "in one word")) == ("Now.", [1])
+
+
+async def test_words_that_come_too_late_are_a_task_of_their_own(tmp_path: Path) -> None:
+    made = world(tmp_path / "w", calls(call("write_file", path="a.py", content="1\n")), say(), say(), deadline=20)
+    run_id = start(made, "write it")
+    await until(lambda: made.inbox.open())
+    item = made.manager.queue.say(made.manager.runs.get(run_id), "what did you do?")
+    made.inbox.respond(made.inbox.open()[0].request_id, (text("choice.apply", "en"),))
+    await made.finished(run_id)
+    await made.finished(item)
+    assert spoken(made) == ["write it", "what did you do?"]
+
+
+async def test_words_are_refused_in_words(tmp_path: Path) -> None:
+    made = world(tmp_path / "w", say())
+    run_id = start(made, "one")
+    await made.finished(run_id)
+    run = made.manager.runs.get(run_id)
+    with pytest.raises(SessionError, match="is over"):
+        made.manager.queue.say(run, "too late")
+    with pytest.raises(UsageError):
+        made.manager.queue.say(run, " \n")
+
+
+@pytest.mark.parametrize("moments", [40, pytest.param(1000, marks=pytest.mark.slow)])
+async def test_words_of_any_moment_are_heard_by_the_next_call(tmp_path: Path, moments: int) -> None:
+    """Whenever something is said to a run: the next call has it, and all later ones; the conversation has it once."""
+    rng, seen = random.Random(7), set()
+    for number in range(moments):
+        looks = [ScriptedReply("", (call("list_dir", path=path),), delay=0.001) for path in (".", "./")]
+        model = ScriptedModel([*looks, *[ScriptedReply("Done.", delay=0.001)] * 4])
+        made = world(tmp_path / "w", state=tmp_path / f"s{number}")
+        made.models["model"] = model
+        run_id = start(made, "one")
+        enough = rng.randrange(14)
+        await until(lambda made=made, enough=enough: len(made.events) >= enough or not made.manager.runs.active())  # type: ignore[misc]
+        await asyncio.sleep(rng.choice((0, 0, 0.0005, 0.0015)))
+        before = len(model.requests)
+        try:
+            made.manager.queue.say(made.manager.runs.get(run_id), "WORD")
+        except SessionError:  # it had ended
+            before = -1
+        await until(lambda made=made: not made.manager.runs.active())  # type: ignore[misc]
+        seen.add(before)
+        found = heard(model, "WORD")
+        assert found == ([] if before < 0 else list(range(before, len(model.requests)))), (number, before, found)
+        assert spoken(made).count("WORD") == (before >= 0)
+        made.store.close()
+    assert seen >= set(range(4 if moments == 1000 else 3)), f"these moments do not tell: {seen}"
