@@ -201,6 +201,21 @@ COMMANDS: tuple[Command, ...] = (
     Command("codeagent.session.list", "Lists the sessions of this workspace."),
     Command("codeagent.session.resume", "Continues a session.", (_needs("sessionId"),)),
     Command(
+        "codeagent.session.rewind",
+        "Goes back to before a run: takes back what it and all later runs of its session changed, said, or both; what "
+        "was typed since stays. `preview` only tells what that is. `codeagent.undo` with the new run's id undoes it.",
+        (
+            _needs("runId"),
+            _may("what", "string", "changes", "talk", "both"),
+            _may("preview", "boolean"),
+        ),
+    ),
+    Command(
+        "codeagent.session.fork",
+        "Starts a new session with the conversation as it was before a run, or as it is now.",
+        (_may("runId"), _may("sessionId")),
+    ),
+    Command(
         "codeagent.session.search",
         "Finds runs by words in what was asked, said and changed.",
         (_needs("query"), _may("limit", "integer")),

@@ -278,6 +278,26 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
         "“{title}” is over. Send the words as a task of their own.",
         "“{title}”已结束。请把这些话作为新任务发送。",
     ),
+    "rewind.busy": (
+        "The session is at work. Wait for its end or cancel it, then go back.",
+        "会话正在运行。请等待其结束或取消后再回退。",
+    ),
+    "rewind.inside": (
+        "A rewind (“{title}”) lies between. Undo it first.",
+        "中间有一次回退（“{title}”）。请先撤销它。",
+    ),
+    "rewind.both": (
+        "Back to before “{title}”: {count} runs taken back, {files} files as they were.",
+        "已回到“{title}”之前：撤回 {count} 个运行，恢复 {files} 个文件。",
+    ),
+    "rewind.changes": (
+        "The changes of {count} runs are taken back in {files} files ({title}).",
+        "已在 {files} 个文件中撤回 {count} 个运行的更改（{title}）。",
+    ),
+    "rewind.talk": (
+        "The talk of {count} runs is taken back ({title}); {files} files changed.",
+        "已撤回 {count} 个运行的对话（{title}）；更改了 {files} 个文件。",
+    ),
     "steer.empty": ("Say something: the text is empty.", "请说点什么：内容为空。"),
     "choice.later": ("Later", "稍后"),
     "choice.start": ("Begin", "开始"),
@@ -656,6 +676,7 @@ _CATALOGUE: dict[str, tuple[str, str]] = {
     "title.runfile": ("Run", "运行"),
     "title.nextedit_apply": ("Repeat the change", "重复更改"),
     "title.prove": ("Try the changes", "试验更改"),
+    "title.session_rewind": ("Back to before “{title}”", "回到“{title}”之前"),
     "title.minimize": ("Find the changes that matter", "找出必要的更改"),
     # --- the terminal
     "terminal.folder": ("{folder} is not a folder.", "{folder} 不是文件夹。"),

@@ -18,6 +18,8 @@ DOCUMENTED = (
     "response_end",
     "intent_classified",
     "steer_delivered",
+    "session_rewound",
+    "session_restored",
     "plan_created",
     "plan_completed",
     "plan_approved",

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
 from codeagent_lsp.events.base import Event
+from codeagent_lsp.events.changes import ChangesApplied, ChangesDiscarded, ChangesProposed, FileChanged, Outcome
 from codeagent_lsp.events.plans import (
     AwaitingApproval,
     ExecutionCancelled,
@@ -29,27 +30,35 @@ from codeagent_lsp.events.plans import (
     StepStarted,
 )
 from codeagent_lsp.events.queue import ItemWithdrawn, SteerDelivered, Steered, TaskQueued
+from codeagent_lsp.events.rewind import SessionForked, SessionRestored, SessionRewound
 
 Mode = Literal["direct", "plan"]
 RunStatus = Literal["completed", "failed", "cancelled", "stopped", "rejected"]
-WITHOUT_TOOLS = ("runFile", "prove", "minimize", "nextEdit.apply")
+WITHOUT_TOOLS = ("runFile", "prove", "minimize", "nextEdit.apply", "session.rewind")
 """The kinds of runs that call no tool, and need no server of tools."""
-Outcome = Literal["full", "partial", "none", "unknown"]
 
 __all__ = [
     "AwaitingApproval",
+    "ChangesApplied",
+    "ChangesDiscarded",
+    "ChangesProposed",
     "Event",
     "ExecutionCancelled",
     "ExecutionCompleted",
     "ExecutionFailed",
     "ExecutionStarted",
+    "FileChanged",
     "ItemWithdrawn",
+    "Outcome",
     "PlanApproved",
     "PlanCompleted",
     "PlanCreated",
     "PlanModified",
     "PlanRejected",
     "ReplanWarning",
+    "SessionForked",
+    "SessionRestored",
+    "SessionRewound",
     "SteerDelivered",
     "Steered",
     "StepCompleted",
@@ -307,52 +316,6 @@ class QuestionAnswered(Event, name="question_answered"):
 
     request_id: str = ""
     answer: str | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class FileChanged(Event, name="file_change"):
-    """A file of the run's changeset has changed; `change` is the staged state, None when it was taken back."""
-
-    path: str = ""
-    change: Mapping[str, Any] | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class ChangesProposed(Event, name="changes_proposed"):
-    """A changeset is ready for the user's decision. `proof` is what was tried on it: `tests`, `diagnostics`, `minimal`,
-    each with the `digest` of the state it ran on, and whether it is `outdated`; `words` are sentences for the user.
-    """
-
-    summary: str = ""
-    files_changed: tuple[str, ...] = ()
-    added: int = 0
-    removed: int = 0
-    proof: Mapping[str, Any] | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class ChangesApplied(Event, name="changes_applied"):
-    """What the buffers now hold; `conflicts` name the hunks that were left out as `name:line`.
-
-    `reason` is what the editor said to a change that it did not make; `step_id` is the step that changed it, and
-    `steps` those that an undo took back (none: all of the run).
-    """
-
-    outcome: Outcome = "full"
-    files_changed: tuple[str, ...] = ()
-    conflicts: tuple[str, ...] = ()
-    reason: str | None = None
-    undo: bool = False
-    applied: tuple[Mapping[str, Any], ...] = ()
-    step_id: str | None = None
-    steps: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, kw_only=True)
-class ChangesDiscarded(Event, name="changes_discarded"):
-    """The user did not want these changes."""
-
-    files_changed: tuple[str, ...] = ()
 
 
 EVENT_TYPES: dict[str, type[Event]] = {cls.type: cls for cls in Event.__subclasses__()}

@@ -58,7 +58,12 @@ class Reviews:
         self._announcer.tell_outcome(await run.proposal.apply(files, hunks))
 
     async def undo(self, run: Run, steps: tuple[str, ...] | None = None) -> None:
-        """Undo a run, or some steps of its plan, and show the outcome."""
+        """Undo a run, or some steps of its plan, and show the outcome; of a rewind, all that it took back."""
+        if run.record.kind == "session.rewind":
+            from codeagent_lsp.session.rewind.rewinding import undo_rewind  # late: with the parts of a run
+
+            await undo_rewind(run, self._manager().runs)
+            return
         self._announcer.tell_outcome(await run.proposal.undo(steps), undo=True)
 
     async def roll_back(self, run: Run, step_id: str) -> None:

@@ -10,11 +10,14 @@ import uuid
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+from codeagent_lsp import events
+from codeagent_lsp.errors import SessionError
 from codeagent_lsp.messages import Usage
 from codeagent_lsp.session.deletion import SessionDeletion
 from codeagent_lsp.session.queue.task_queue import TaskQueue
-from codeagent_lsp.session.replay import replay
+from codeagent_lsp.session.replay import message_to_dict, replay
 from codeagent_lsp.session.request import RunRequest
+from codeagent_lsp.session.rewind.retelling import conversation_before
 from codeagent_lsp.session.runs import Runs
 from codeagent_lsp.session.services import Services
 from codeagent_lsp.session.session import Listener, Session
@@ -24,7 +27,7 @@ from codeagent_lsp.session.store import SessionStore
 from codeagent_lsp.tools.permissions.approvals import Approvals
 
 if TYPE_CHECKING:
-    from codeagent_lsp.session.proposal import Proposal
+    from codeagent_lsp.session.own_runs import OwnWork
     from codeagent_lsp.session.run import Run
 
 
@@ -59,6 +62,23 @@ class SessionManager:
         if session_id is None:
             return self.current()
         return self._sessions.get(session_id) or self.resume(session_id)
+
+    def fork(self, session_id: str | None, run_id: str | None) -> Session:
+        """Create a session that begins with the conversation of another, as it was before a run (None: as it is now),
+        and make it the current one. SessionError for an unknown run or session.
+        """
+        source = self.session(session_id)
+        if run_id is not None and run_id not in source.context.runs:
+            raise SessionError("run.unknown", run=run_id)
+        messages = conversation_before(source, run_id)
+        forked = events.SessionForked(
+            source=source.session_id, title=source.context.title, messages=tuple(map(message_to_dict, messages))
+        )
+        made = self.new()
+        made.emit("", forked)
+        made.context.conversation.extend(messages)
+        made.context.origin = source.context.title
+        return made
 
     def viewed(self, session_id: str) -> Session:
         """Return the session with that id to read its state; one that is not in use is loaded and not kept."""
@@ -107,16 +127,15 @@ class SessionManager:
             self._current = None
         return self._deletion.start(session_id, working)
 
-    def start(self, request: RunRequest, session_id: str | None = None, about: Proposal | None = None) -> str:
+    def start(self, request: RunRequest, session_id: str | None = None, work: OwnWork | None = None) -> str:
         """Start a run and return its id once it is stored; a task for a session that is busy waits in the queue.
-        SessionError if another process works with the session. `about` are the changes of another run that this one
-        tries.
+        SessionError if another process works with the session. `work` is that of a run about other runs.
         """
         session = self.session(session_id)
         session.claim()
         if self.queue.takes(session, request):
             return self.queue.add(session, request)
-        return self._begin(session, request, uuid.uuid4().hex[:16], about)
+        return self._begin(session, request, uuid.uuid4().hex[:16], work)
 
     def sessions(self) -> tuple[Session, ...]:
         """Return the sessions that are in use."""
@@ -134,13 +153,13 @@ class SessionManager:
         await self._services.shells.shadows.close()
         self._store.close()
 
-    def _begin(self, session: Session, request: RunRequest, run_id: str, about: Proposal | None = None) -> str:
+    def _begin(self, session: Session, request: RunRequest, run_id: str, work: OwnWork | None = None) -> str:
         record = RunRecord(run_id, request.kind, request.title)
         session.context.begin(record)
         run = _run(session, record, self._services)
         self.runs.add(run)
         run.begin(request)
-        self.runs.start(run, run.execute(request, about))
+        self.runs.start(run, run.execute(request, work))
         return record.run_id
 
     def _opened(self, session_id: str) -> Session:
@@ -151,7 +170,7 @@ class SessionManager:
 def _stored(store: SessionStore, session_id: str) -> tuple[str, Usage]:
     """Return the title of a stored session and what it used."""
     records = list(store.load(session_id))
-    titles = (record.get("title", "") for record in records if record.get("type") == "run_started")
+    titles = (record.get("title", "") for record in records if record.get("type") in ("run_started", "session_forked"))
     return next(filter(None, titles), ""), total(map(usage_in, records))
 
 

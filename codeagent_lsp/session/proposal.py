@@ -7,6 +7,7 @@ buffers (the editor), the words of the questions (`change_questions.py`).
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable, Mapping
 from typing import Any
 
@@ -14,9 +15,10 @@ from codeagent_lsp import events
 from codeagent_lsp.errors import FileRefused, SessionError
 from codeagent_lsp.session.change_questions import ChangeQuestions
 from codeagent_lsp.session.proving.proofs import Proofs
+from codeagent_lsp.session.rewind.rewinds import AppliedPart
 from codeagent_lsp.session.run_output import RunOutput
 from codeagent_lsp.session.services import Services, UserPorts
-from codeagent_lsp.session.state import AppliedPart, RunRecord
+from codeagent_lsp.session.state import RunRecord
 from codeagent_lsp.tools.context import Tally
 from codeagent_lsp.tools.diagnostics.difference import Difference
 from codeagent_lsp.workspace.changes.changeset import Changeset, FileChange
@@ -118,18 +120,23 @@ class Proposal:
         return ""
 
     async def apply(
-        self, files: frozenset[str] | None = None, hunks: Mapping[str, frozenset[int]] | None = None
+        self,
+        files: frozenset[str] | None = None,
+        hunks: Mapping[str, frozenset[int]] | None = None,
+        may_lose: frozenset[str] | None = None,
     ) -> Applied:
         """Apply the staged changes, or a part of them, to the buffers; the user has agreed. SessionError if there are
         none.
 
-        `files` are paths, `hunks` 0-based hunk numbers by path, here and in `discard`.
+        `files` are paths, `hunks` 0-based hunk numbers by path, here and in `discard`; `may_lose` are deleted files
+        whose unsaved text is our own (None: the user is asked about unsaved text).
         """
         async with self._applying:
             chosen, rest = self.changeset.split(files, hunks)
             if not chosen:
                 raise SessionError("changes.none")
-            may_lose = await self.questions.ask_about_unsaved(chosen)
+            if may_lose is None:
+                may_lose = await self.questions.ask_about_unsaved(chosen)
             self.outcome = "unknown"  # stays if this is interrupted or fails
             applied = await self._services.workspace.editor.apply(chosen, self.record.title, may_lose)
             self._note_applied(applied, undo=False)
@@ -197,7 +204,7 @@ class Proposal:
 
     def _note_applied(self, applied: Applied, *, undo: bool, steps: tuple[str, ...] = ()) -> None:
         if applied.done and not undo:
-            self.record.applied.append(AppliedPart(applied.done, self.record.step_id))
+            self.record.applied.append(AppliedPart(applied.done, self.record.step_id, time.time()))
         self.outcome = applied.outcome
         name = self.view.roots.relative
         conflicts = tuple(f"{name(conflict.path)}:{conflict.line}" for conflict in applied.conflicts)

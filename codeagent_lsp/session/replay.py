@@ -5,7 +5,7 @@ Staged changes are restored from `file_change` events alone; invalid records are
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -13,18 +13,23 @@ from codeagent_lsp import events
 from codeagent_lsp.agent.context.history import History
 from codeagent_lsp.messages import Image, Message, ToolCall
 from codeagent_lsp.session.proving.proof import proof_from
+from codeagent_lsp.session.rewind.rewinds import AppliedPart, silenced_in
 from codeagent_lsp.session.session import Session
 from codeagent_lsp.session.spending import usage_of
-from codeagent_lsp.session.state import AppliedPart, Compacted, RunRecord, StepMark
+from codeagent_lsp.session.state import Compacted, RunRecord, StepMark
 from codeagent_lsp.tools.plan.plan import Plan
 from codeagent_lsp.tools.plan.plan_document import PlanDocument
 from codeagent_lsp.tools.plan.plan_steps import PlanSteps
 from codeagent_lsp.workspace.changes.changeset import Changeset, FileChange
 
 
-def replay(session: Session, records: Iterable[Mapping[str, Any]]) -> None:
-    """Fill `session` from stored events; invalid ones are skipped. Runs without an end count as interrupted."""
+def replay(session: Session, records: Sequence[Mapping[str, Any]], silenced: frozenset[str] | None = None) -> None:
+    """Fill `session` from stored events; invalid ones are skipped. Runs without an end count as interrupted. The talk
+    of the runs `silenced` is left out (None: that of the runs that were rewound).
+    """
+    quiet = silenced_in(records) if silenced is None else silenced
     for record in records:
+        session.context.rewinds.silenced = quiet  # from the beginning, so that nothing is built on what was taken back
         try:
             event = events.from_dict(record)
             session.next_seq = max(session.next_seq, event.seq + 1)
@@ -77,6 +82,14 @@ def _absorb(session: Session, event: events.Event) -> None:
     if isinstance(event, events.StateChanged):
         session.context.restore(event)
         return
+    if isinstance(event, events.SessionForked):
+        session.context.conversation.extend(map(message_from_dict, event.messages))
+        session.context.origin = event.title
+        return
+    if isinstance(event, events.SessionRewound):
+        session.context.rewinds.take(event, session.context.runs)
+    if isinstance(event, events.SessionRestored):
+        session.context.rewinds.give_back(event.run_id, session.context.runs)
     run = session.context.runs.get(event.run_id)
     if run is None:
         return
@@ -165,4 +178,4 @@ def _apply(run: RunRecord, event: events.ChangesApplied) -> None:
         if event.outcome in ("full", "partial"):
             run.applied[:] = [part for part in run.applied if event.steps and part.step_id not in event.steps]
     elif done:
-        run.applied.append(AppliedPart(done, event.step_id or ""))
+        run.applied.append(AppliedPart(done, event.step_id or "", event.ts))

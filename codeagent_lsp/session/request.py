@@ -21,6 +21,7 @@ RunKind = Literal[
     "prove",
     "minimize",
     "nextEdit.apply",
+    "session.rewind",
 ]
 
 Planning = Literal["auto", "always", "never"]

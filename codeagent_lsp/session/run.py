@@ -18,7 +18,7 @@ from codeagent_lsp.errors import BudgetSpent, CodeAgentError, ErrorCode, UsageEr
 from codeagent_lsp.llm.model import Model
 from codeagent_lsp.session.conversation.conversation import Conversation
 from codeagent_lsp.session.conversation.intent_gate import IntentGate
-from codeagent_lsp.session.own_runs import own_run
+from codeagent_lsp.session.own_runs import OwnWork, own_run
 from codeagent_lsp.session.plan.execution import PlanRun
 from codeagent_lsp.session.plan.plan_state import PlanState
 from codeagent_lsp.session.plan.run_planner import RunPlanner
@@ -74,9 +74,9 @@ class Run:
         if self.record.status == "running":
             self._finish("cancelled", self._output.text("run.cancelled"), None)
 
-    async def execute(self, request: RunRequest, about: Proposal | None = None) -> None:
-        """Do the work and let the user decide about the changes; every ending emits `run_completed`. `about` are the
-        changes of another run, which a run of the kinds `TRIALS` tries.
+    async def execute(self, request: RunRequest, work: OwnWork | None = None) -> None:
+        """Do the work and let the user decide about the changes; every ending emits `run_completed`. `work` is that
+        of a run about other runs.
 
         The mode is emitted as soon as it is known: with planning `auto`, by the model's first output.
         """
@@ -84,7 +84,7 @@ class Run:
         planning = _planning(request, gate)
         if planning != "auto":
             self._output.begin("plan" if planning == "always" else "direct")
-        await self._to_its_end(lambda: self._work(request, gate, about))
+        await self._to_its_end(lambda: self._work(request, gate, work))
 
     def resume(self) -> None:
         """Set the run to running again after its end, to go on with its plan; `work_on` does the work."""
@@ -122,11 +122,9 @@ class Run:
         except BudgetSpent as spent:
             return "stopped", self._output.explain(spent)
 
-    async def _work(
-        self, request: RunRequest, gate: IntentGate, about: Proposal | None
-    ) -> tuple[events.RunStatus, str]:
+    async def _work(self, request: RunRequest, gate: IntentGate, work: OwnWork | None) -> tuple[events.RunStatus, str]:
         request = await _in_words(request, self._output)
-        if (ended := await own_run(self._parts, request, about)) is not None:
+        if (ended := await own_run(self._parts, request, work)) is not None:
             return ended
         model = await self._parts.models.main()
         if request.kind in REWRITES and request.target is not None:

@@ -38,7 +38,7 @@ class Session:
         todos = TodoList(on_change=self._todos_changed)
         self.context = CodeAgentContext(todos=todos, approvals=approvals or Approvals())
         self.next_seq = 1
-        self._store = store
+        self.store = store
         self._listeners = tuple(listeners)
         self._clock = clock
 
@@ -51,7 +51,7 @@ class Session:
         )
         self.next_seq += 1
         if not event.transient:
-            self._store.append(self.session_id, events.to_dict(stamped))
+            self.store.append(self.session_id, events.to_dict(stamped))
         self.context.waiting.absorb(stamped)
         for listener in self._listeners:
             try:
@@ -64,7 +64,7 @@ class Session:
 
         Runs that another process left open are closed then, in the file as in the state.
         """
-        self._store.claim(self.session_id)
+        self.store.claim(self.session_id)
         for record in self.context.runs.values():
             if record.torn:
                 self._close(record)

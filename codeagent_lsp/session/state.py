@@ -20,20 +20,13 @@ from codeagent_lsp.session.conversation.repo_maps import Overviews
 from codeagent_lsp.session.memory.background import Background
 from codeagent_lsp.session.proving.proof import ProposalProof
 from codeagent_lsp.session.queue.waiting_words import WaitingWords
+from codeagent_lsp.session.rewind.rewinds import AppliedPart, Rewinds
 from codeagent_lsp.session.spending import total, usage_data
 from codeagent_lsp.tools.permissions.approvals import Approvals
 from codeagent_lsp.tools.plan.plan import Plan
 from codeagent_lsp.tools.plan.plan_document import PlanDocument
 from codeagent_lsp.tools.todos.todo_list import TodoList, render
 from codeagent_lsp.workspace.changes.changeset import Changeset
-
-
-@dataclass(frozen=True, slots=True)
-class AppliedPart:
-    """Changes applied to the user's buffers, and the id of the plan's step that made them ('' without a plan)."""
-
-    changeset: Changeset
-    step_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +99,8 @@ class CodeAgentContext:
     """The state of one session. `conversation` has the messages of ended runs, `generation` counts how often a
     compaction replaced its beginning; `runs` are by id; `background` and `overviews` hold what was sent about the
     project's instructions, memory and code; `environment` is that of the latest run; `approvals` are the user's;
-    `windows_told` names the models whose assumed window was told; `waiting` are words that wait.
+    `windows_told` names the models whose assumed window was told; `waiting` are words that wait; `rewinds` are those
+    that stand; `origin` is the title of the session that this one began from.
     """
 
     conversation: list[Message] = field(default_factory=list)
@@ -120,11 +114,13 @@ class CodeAgentContext:
     approvals: Approvals = field(default_factory=Approvals)
     windows_told: set[str] = field(default_factory=set)
     waiting: WaitingWords = field(default_factory=WaitingWords)
+    rewinds: Rewinds = field(default_factory=Rewinds)
+    origin: str = ""
 
     @property
     def title(self) -> str:
-        """Return the title of the first run that has one; '' if none has."""
-        return next((run.title for run in self.runs.values() if run.title), "")
+        """Return the title of the first run that has one, else of the session that this one began from."""
+        return next((run.title for run in self.runs.values() if run.title), self.origin)
 
     @property
     def usage(self) -> Usage:
@@ -145,6 +141,8 @@ class CodeAgentContext:
         Its compaction is kept, unless another run has replaced the same messages meanwhile.
         """
         compacted, record.compacted = record.compacted, None
+        if record.run_id in self.rewinds.silenced:
+            return
         if compacted is not None and compacted.generation == self.generation:
             later = self.conversation[compacted.base :]
             self.conversation = [*compacted.messages, *record.messages[compacted.own :], *later]

@@ -54,6 +54,11 @@ def _block(event: events.Event) -> str:
             return ""
         case events.RunCompleted():
             return f"\n*{event.status}{': ' + event.summary if event.summary else ''}*\n\n"
+        case events.SessionForked():
+            said = (message for message in event.messages if message.get("role") == "user" and not message.get("name"))
+            return "".join(_quoted(str(message.get("content", ""))) for message in said)
+        case events.SessionRestored():
+            return "\n*Undone*\n\n"
     return _plan_block(event)
 
 

@@ -195,9 +195,8 @@ async def main() -> None:
     parser.add_argument("--url")
     parser.add_argument("--name")
     options = parser.parse_args()
-    settings = (
-        ModelSettings(base_url=options.url, name=options.name) if options.url else ModelSettings(provider="embedded")
-    )
+    embedded = ModelSettings(provider="embedded", timeout_seconds=300)  # others' long prompts are read slowly here
+    settings = ModelSettings(base_url=options.url, name=options.name) if options.url else embedded
     found = await open_filler(settings, Surroundings(fills=True))
     assert found is not None, "no model that fills in"
     with tempfile.TemporaryDirectory() as folder:

@@ -104,14 +104,17 @@ def _wait(url: str) -> None:
             time.sleep(0.2)
 
 
-def do_task(start: StartEditor, workspace: Path, form: str, **model: Any) -> None:
-    """Let the agent repair a function, and look at the user's buffer."""
+def do_task(start: StartEditor, workspace: Path, form: str, tries: int = 1, **model: Any) -> None:
+    """Let the agent repair a function, and look at the user's buffer; a model of few parameters may need more tries."""
     (workspace / "calc.py").write_text("def add(a, b):\n    return a - b\n")
     (workspace / "test_calc.py").write_text("from calc import add\n\nassert add(1, 2) == 3\n")
     editor = start(settings={"model": {"timeoutSeconds": 600, **model}, "agent": {"answerForm": form}})
     editor.open(workspace / "calc.py")
-    end = editor.run("codeagent.run", RUN_SECONDS, task="In calc.py, make add add instead of subtract.")
-    assert "return a + b" in editor.text(workspace / "calc.py"), end
+    for _ in range(tries):
+        end = editor.run("codeagent.run", RUN_SECONDS, task="In calc.py, make add add instead of subtract.")
+        if "return a + b" in editor.text(workspace / "calc.py"):
+            return
+    raise AssertionError(end)
 
 
 @pytest.mark.parametrize("provider", ["openai", "anthropic", "responses"])
@@ -121,7 +124,7 @@ def test_parallel_calls_and_reasoning_through_litellm(
     fake = proxy.scripted
     fake.play_next(*TASK)
     name = "scripted-without-responses" if provider == "responses" else "scripted"
-    known = {"baseUrl": proxy.url, "apiKey": litellm_proxy.KEY, "toolCalling": "native"}
+    known: dict[str, Any] = {"baseUrl": proxy.url, "apiKey": litellm_proxy.KEY, "toolCalling": "native"}
     do_task(start, workspace, "tools", provider=provider, name=name, effort="high", **known)
     assert [told for told in fake.refusals if "prompt_cache_key" not in told] == []
     last = fake.bodies[-1]["messages"]
@@ -137,8 +140,8 @@ def test_parallel_calls_and_reasoning_through_litellm(
 def test_real_weights_behind_litellm(
     provider: str, proxy: Proxy, engine: str, start: StartEditor, workspace: Path
 ) -> None:
-    known = {"baseUrl": proxy.url, "apiKey": litellm_proxy.KEY, "toolCalling": "native"}
-    do_task(start, workspace, "whole", provider=provider, name="local", **known)
+    known: dict[str, Any] = {"baseUrl": proxy.url, "apiKey": litellm_proxy.KEY, "toolCalling": "native"}
+    do_task(start, workspace, "whole", tries=3, provider=provider, name="local", **known)
 
 
 @real
@@ -148,4 +151,4 @@ def test_real_weights_behind_litellm(
 def test_llama_cpp_s_own_messages_and_responses(
     provider: str, form: str, engine: str, start: StartEditor, workspace: Path
 ) -> None:
-    do_task(start, workspace, form, provider=provider, name="local", baseUrl=engine, apiKey=KEY)
+    do_task(start, workspace, form, tries=3, provider=provider, name="local", baseUrl=engine, apiKey=KEY)

@@ -13,8 +13,9 @@ from codeagent_lsp.llm.model import ModelInfo
 from codeagent_lsp.llm.providers.scripted import ScriptedModel
 from codeagent_lsp.session.conversation.focusing import Focusing
 from codeagent_lsp.session.replay import replay
+from codeagent_lsp.session.rewind.rewinds import AppliedPart
 from codeagent_lsp.session.session import Session
-from codeagent_lsp.session.state import AppliedPart, RunRecord
+from codeagent_lsp.session.state import RunRecord
 from codeagent_lsp.session.store import SessionStore
 from codeagent_lsp.tools.todos.todo_list import Todo
 from codeagent_lsp.workspace.changes.changeset import Changeset, FileChange

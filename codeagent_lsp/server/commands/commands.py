@@ -28,6 +28,7 @@ from codeagent_lsp.server.commands.model_commands import model_commands
 from codeagent_lsp.server.commands.plan_commands import PlanCommands
 from codeagent_lsp.server.commands.question_commands import question_commands
 from codeagent_lsp.server.commands.queue_commands import QueueCommands, started
+from codeagent_lsp.server.commands.rewind_commands import RewindCommands
 from codeagent_lsp.server.commands.session_commands import SessionCommands
 from codeagent_lsp.server.commands.tool_commands import ToolCommands
 from codeagent_lsp.session.request import REWRITES, TRIALS, RunKind
@@ -51,6 +52,7 @@ class Commands:
             **ChangeCommands(backend, self._later).table(),
             **PlanCommands(backend, self._later).table(),
             **SessionCommands(backend, self._later).table(),
+            **RewindCommands(backend).table(),
             **ToolCommands(backend).table(),
             **model_commands(backend),
             **index_commands(backend),
@@ -85,7 +87,9 @@ class Commands:
         request = replace(request, rewritten=rewritten)
         if kind in TRIALS:
             tried = backend.manager.runs.get(given["runId"])
-            run_id = backend.manager.start(request, tried.session.session_id, tried.proposal)
+            from codeagent_lsp.session.own_runs import trial  # late: with the parts of a run
+
+            run_id = backend.manager.start(request, tried.session.session_id, trial(kind, tried.proposal))
         else:
             run_id = backend.manager.start(request, given.get("sessionId"))
         return started(backend.manager, run_id)

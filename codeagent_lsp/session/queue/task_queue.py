@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 QUEUED = ("run",)
 """Kinds of runs that wait for their session; the others answer or rewrite a selection beside what is going on."""
-LONG = ("run", "test", "prove", "minimize")
+LONG = ("run", "test", "prove", "minimize", "session.rewind")
 """Kinds of runs that they wait for."""
 GOES_ON = ("completed", "stopped", "rejected")
 

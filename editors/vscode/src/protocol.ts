@@ -70,6 +70,8 @@ export const COMMANDS: readonly CommandInfo[] = [
   { name: "codeagent.session.new", startsRun: false, required: [] },
   { name: "codeagent.session.list", startsRun: false, required: [] },
   { name: "codeagent.session.resume", startsRun: false, required: ["sessionId"] },
+  { name: "codeagent.session.rewind", startsRun: false, required: ["runId"] },
+  { name: "codeagent.session.fork", startsRun: false, required: [] },
   { name: "codeagent.session.search", startsRun: false, required: ["query"] },
   { name: "codeagent.session.delete", startsRun: false, required: ["sessionId"] },
   { name: "codeagent.session.export", startsRun: false, required: [] },
@@ -170,6 +172,42 @@ export interface EventBase {
   readonly run_id: string;
   readonly seq: number;
   readonly ts: number;
+}
+
+/** A file of the run's changeset has changed; `change` is the staged state, None when it was taken back. */
+export interface FileChanged extends EventBase {
+  readonly type: "file_change";
+  readonly path: string;
+  readonly change?: Readonly<Record<string, unknown>>;
+}
+
+/** A changeset is ready for the user's decision. `proof` is what was tried on it: `tests`, `diagnostics`, `minimal`, each with the `digest` of the state it ran on, and whether it is `outdated`; `words` are sentences for the user. */
+export interface ChangesProposed extends EventBase {
+  readonly type: "changes_proposed";
+  readonly summary: string;
+  readonly files_changed: readonly string[];
+  readonly added: number;
+  readonly removed: number;
+  readonly proof?: Readonly<Record<string, unknown>>;
+}
+
+/** What the buffers now hold; `conflicts` name the hunks that were left out as `name:line`. `reason` is what the editor said to a change that it did not make; `step_id` is the step that changed it, and `steps` those that an undo took back (none: all of the run). */
+export interface ChangesApplied extends EventBase {
+  readonly type: "changes_applied";
+  readonly outcome: "full" | "partial" | "none" | "unknown";
+  readonly files_changed: readonly string[];
+  readonly conflicts: readonly string[];
+  readonly reason?: string;
+  readonly undo: boolean;
+  readonly applied: readonly Readonly<Record<string, unknown>>[];
+  readonly step_id?: string;
+  readonly steps: readonly string[];
+}
+
+/** The user did not want these changes. */
+export interface ChangesDiscarded extends EventBase {
+  readonly type: "changes_discarded";
+  readonly files_changed: readonly string[];
 }
 
 /** A plan: its goal and steps `{step_id, title, description, expected_tools, state, error?}`. */
@@ -299,6 +337,20 @@ export interface SteerDelivered extends EventBase {
   readonly type: "steer_delivered";
   readonly item_id: string;
   readonly text: string;
+}
+
+/** The run of this event took back what the runs `gone` changed, said, or both. `staged` is what of their changes was still undecided, by run; `conflicts` name places as `name:line` that were changed since and stay. */
+export interface SessionRewound extends EventBase {
+  readonly type: "session_rewound";
+  readonly what: "changes" | "talk" | "both";
+  readonly gone: readonly string[];
+  readonly conflicts: readonly string[];
+  readonly staged: Readonly<Record<string, unknown>>;
+}
+
+/** The rewind by the run of this event was undone. */
+export interface SessionRestored extends EventBase {
+  readonly type: "session_restored";
 }
 
 /** The first event a client gets of a run. */
@@ -479,43 +531,11 @@ export interface QuestionAnswered extends EventBase {
   readonly answer?: string;
 }
 
-/** A file of the run's changeset has changed; `change` is the staged state, None when it was taken back. */
-export interface FileChanged extends EventBase {
-  readonly type: "file_change";
-  readonly path: string;
-  readonly change?: Readonly<Record<string, unknown>>;
-}
-
-/** A changeset is ready for the user's decision. `proof` is what was tried on it: `tests`, `diagnostics`, `minimal`, each with the `digest` of the state it ran on, and whether it is `outdated`; `words` are sentences for the user. */
-export interface ChangesProposed extends EventBase {
-  readonly type: "changes_proposed";
-  readonly summary: string;
-  readonly files_changed: readonly string[];
-  readonly added: number;
-  readonly removed: number;
-  readonly proof?: Readonly<Record<string, unknown>>;
-}
-
-/** What the buffers now hold; `conflicts` name the hunks that were left out as `name:line`. `reason` is what the editor said to a change that it did not make; `step_id` is the step that changed it, and `steps` those that an undo took back (none: all of the run). */
-export interface ChangesApplied extends EventBase {
-  readonly type: "changes_applied";
-  readonly outcome: "full" | "partial" | "none" | "unknown";
-  readonly files_changed: readonly string[];
-  readonly conflicts: readonly string[];
-  readonly reason?: string;
-  readonly undo: boolean;
-  readonly applied: readonly Readonly<Record<string, unknown>>[];
-  readonly step_id?: string;
-  readonly steps: readonly string[];
-}
-
-/** The user did not want these changes. */
-export interface ChangesDiscarded extends EventBase {
-  readonly type: "changes_discarded";
-  readonly files_changed: readonly string[];
-}
-
 export type ServerEvent =
+  | FileChanged
+  | ChangesProposed
+  | ChangesApplied
+  | ChangesDiscarded
   | PlanCreated
   | PlanCompleted
   | PlanApproved
@@ -532,6 +552,8 @@ export type ServerEvent =
   | StepOutput
   | StepError
   | SteerDelivered
+  | SessionRewound
+  | SessionRestored
   | ResponseStart
   | ResponseEnd
   | RunCompleted
@@ -553,8 +575,4 @@ export type ServerEvent =
   | ApprovalRequested
   | ApprovalResolved
   | QuestionAsked
-  | QuestionAnswered
-  | FileChanged
-  | ChangesProposed
-  | ChangesApplied
-  | ChangesDiscarded;
+  | QuestionAnswered;

@@ -11,6 +11,7 @@ import pytest
 from codeagent_lsp import events
 from codeagent_lsp.config import ShellSettings
 from codeagent_lsp.errors import SessionError
+from codeagent_lsp.session.own_runs import trial
 from codeagent_lsp.session.proposal import Proposal
 from codeagent_lsp.session.proving.proof import MinimalProof, ProposalProof
 from codeagent_lsp.session.request import TRIALS, RunKind, RunRequest
@@ -59,7 +60,7 @@ async def proposed(made: World, files: Mapping[str, str], changed: Mapping[str, 
 
 
 async def tried(made: World, kind: RunKind, proposal: Proposal) -> events.RunCompleted:
-    run_id = made.manager.start(RunRequest(kind, "", kind), about=proposal)
+    run_id = made.manager.start(RunRequest(kind, "", kind), work=trial(kind, proposal))
     if (task := made.manager.runs.task(run_id)) is not None:
         await asyncio.wait_for(task, 300)
     return made.completed(run_id)
@@ -134,7 +135,7 @@ async def test_what_is_cancelled_leaves_no_proof_and_all_changes(tmp_path: Path)
     slow = "import time\n\n\ndef test_slow() -> None:\n    time.sleep(120)\n"
     files = {"cart.py": "a = 1\n", "test_cart.py": slow, "pyproject.toml": PROJECT}
     proposal = await proposed(made, files, {"cart.py": "a = 2\n"})
-    run_id = made.manager.start(RunRequest("prove", "", "prove"), about=proposal)
+    run_id = made.manager.start(RunRequest("prove", "", "prove"), work=trial("prove", proposal))
     await asyncio.sleep(3)
     task = made.manager.runs.task(run_id)
     assert task is not None, "tests are running"

@@ -302,6 +302,30 @@ return {
       arguments = { { name = "sessionId", kind = "string", required = true } },
     },
     {
+      name = "codeagent.session.rewind",
+      summary = "Goes back to before a run: takes back what it and all later runs of its session changed, said, or both; what was typed since stays. `preview` only tells what that is. `codeagent.undo` with the new run's id undoes it.",
+      starts_run = false,
+      arguments = {
+        { name = "runId", kind = "string", required = true },
+        {
+          name = "what",
+          kind = "string",
+          required = false,
+          choices = { "changes", "talk", "both" },
+        },
+        { name = "preview", kind = "boolean", required = false },
+      },
+    },
+    {
+      name = "codeagent.session.fork",
+      summary = "Starts a new session with the conversation as it was before a run, or as it is now.",
+      starts_run = false,
+      arguments = {
+        { name = "runId", kind = "string", required = false },
+        { name = "sessionId", kind = "string", required = false },
+      },
+    },
+    {
       name = "codeagent.session.search",
       summary = "Finds runs by words in what was asked, said and changed.",
       starts_run = false,
@@ -484,6 +508,8 @@ return {
     "response_end",
     "response_start",
     "run_completed",
+    "session_restored",
+    "session_rewound",
     "started",
     "status",
     "stderr",

@@ -1,0 +1,57 @@
+"""The events of a run's changes: staged, proposed, applied, discarded. Not here: all other events (`__init__.py`)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from codeagent_lsp.events.base import Event
+
+Outcome = Literal["full", "partial", "none", "unknown"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class FileChanged(Event, name="file_change"):
+    """A file of the run's changeset has changed; `change` is the staged state, None when it was taken back."""
+
+    path: str = ""
+    change: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChangesProposed(Event, name="changes_proposed"):
+    """A changeset is ready for the user's decision. `proof` is what was tried on it: `tests`, `diagnostics`, `minimal`,
+    each with the `digest` of the state it ran on, and whether it is `outdated`; `words` are sentences for the user.
+    """
+
+    summary: str = ""
+    files_changed: tuple[str, ...] = ()
+    added: int = 0
+    removed: int = 0
+    proof: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChangesApplied(Event, name="changes_applied"):
+    """What the buffers now hold; `conflicts` name the hunks that were left out as `name:line`.
+
+    `reason` is what the editor said to a change that it did not make; `step_id` is the step that changed it, and
+    `steps` those that an undo took back (none: all of the run).
+    """
+
+    outcome: Outcome = "full"
+    files_changed: tuple[str, ...] = ()
+    conflicts: tuple[str, ...] = ()
+    reason: str | None = None
+    undo: bool = False
+    applied: tuple[Mapping[str, Any], ...] = ()
+    step_id: str | None = None
+    steps: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChangesDiscarded(Event, name="changes_discarded"):
+    """The user did not want these changes."""
+
+    files_changed: tuple[str, ...] = ()

@@ -1,0 +1,77 @@
+"""The commands `codeagent.session.rewind` and `codeagent.session.fork`. Not here: going back (`session/rewind`)."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+from codeagent_lsp.server.commands.arguments import Arguments, Table
+from codeagent_lsp.session.request import RunRequest
+from codeagent_lsp.texts import text
+from codeagent_lsp.workspace.changes.changeset import Changeset, FileChange
+
+if TYPE_CHECKING:
+    from codeagent_lsp.server.backend import Backend
+    from codeagent_lsp.session.rewind.earlier_texts import EarlierTexts
+    from codeagent_lsp.session.session import Session
+
+
+class RewindCommands:
+    """The handlers of these commands."""
+
+    def __init__(self, backend: Backend) -> None:
+        self._backend = backend
+        self._manager = backend.manager
+
+    def table(self) -> Table:
+        """Return the handlers by command name."""
+        return {"codeagent.session.rewind": self._rewind, "codeagent.session.fork": self._fork}
+
+    async def _rewind(self, given: Arguments) -> dict[str, Any]:
+        """Start the rewind as a run, or tell what it would do."""
+        await self._backend.ready()
+        from codeagent_lsp.session.own_runs import going_back  # late: with the parts of a run
+        from codeagent_lsp.session.rewind.rewinding import check  # late, as above
+
+        run_id, what = given["runId"], given.get("what", "both")
+        session = self._manager.runs.get(run_id).session
+        gone = check(session, run_id, self._manager.runs)
+        if given.get("preview"):
+            return await self._preview(session, gone, what)
+        subject = session.context.runs[run_id].title
+        title = text("title.session_rewind", self._backend.front.language(), title=subject)
+        work = going_back(gone, what, self._manager.runs)
+        started = self._manager.start(RunRequest("session.rewind", subject, title), session.session_id, work)
+        return {"runId": started, "sessionId": session.session_id, "runs": list(gone)}
+
+    async def _preview(self, session: Session, gone: tuple[str, ...], what: str) -> dict[str, Any]:
+        from codeagent_lsp.session.rewind.rewinding import planned  # late: with the parts of a run
+
+        runs = [{"runId": name, "title": session.context.runs[name].title} for name in gone]
+        answer: dict[str, Any] = {"runs": runs, "files": [], "diff": "", "conflicts": []}
+        if what == "talk":
+            return answer
+        view = self._backend.views.plain()
+        earlier = await asyncio.to_thread(planned, session, gone, view)
+        relative = view.roots.relative
+        conflicts = [f"{relative(each.path)}:{each.line}" for each in earlier.conflicts]
+        changes = _changes(earlier)
+        files = [*map(relative, changes.paths)]
+        return {**answer, "files": files, "diff": changes.diff(relative), "conflicts": conflicts}
+
+    def _fork(self, given: Arguments) -> dict[str, str]:
+        run_id = given.get("runId")
+        source = given.get("sessionId") or (self._manager.runs.get(run_id).session.session_id if run_id else None)
+        made = self._manager.fork(source, run_id)
+        return {"sessionId": made.session_id, "title": made.context.title}
+
+
+def _changes(earlier: EarlierTexts) -> Changeset:
+    """Return what would be changed, for showing it."""
+    moves, changed = earlier.moves(), earlier.changed()
+    return Changeset(
+        tuple(
+            FileChange(path, earlier.read(moves.get(path, path)), earlier.text(path), None, moves.get(path))
+            for path in dict.fromkeys((*moves, *changed))
+        )
+    )

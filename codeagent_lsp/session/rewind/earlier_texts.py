@@ -1,0 +1,77 @@
+"""The texts that files had before some applied changes, with what was typed since kept. Pure.
+
+Not here: which changes are taken back (`rewinding.py`), how texts reach the buffers (`../proposal.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from codeagent_lsp.workspace.changes.changeset import Changeset, Current, FileChange, HunkConflict
+
+Read = Callable[[str], str | None]
+
+
+@dataclass(slots=True)
+class EarlierTexts:
+    """Files by path as they will be: `texts` (None: no such file), and where moved ones come from. `conflicts` are
+    places that were changed since in the same lines; the user's text stays there.
+    """
+
+    read: Read
+    texts: dict[str, str | None] = field(default_factory=dict)
+    origins: dict[str, str] = field(default_factory=dict)
+    conflicts: list[HunkConflict] = field(default_factory=list)
+
+    def text(self, path: str) -> str | None:
+        """Return the text that a file will have."""
+        if path not in self.texts:
+            self.texts[path] = self.read(path)
+        return self.texts[path]
+
+    def take_back(self, applied: Changeset) -> None:
+        """Take back changes that were applied, newest first."""
+        for change in applied.inverse():
+            source = change.moved_from or change.path
+            rebased = Changeset((change,)).rebase({source: Current(self.text(source))})
+            self.conflicts.extend(rebased.conflicts)
+            for made in rebased.changeset:
+                self._make(made)
+
+    def moves(self) -> dict[str, str]:
+        """Return the path that each file has now which will be at another one, by that other path."""
+        return {
+            path: origin
+            for path, origin in self.origins.items()
+            if self.texts.get(path) is not None
+            and self.texts.get(origin) is None
+            and self.read(origin) is not None
+            and self.read(path) is None
+        }
+
+    def changed(self) -> dict[str, str | None]:
+        """Return the new texts of all files that will be different; of moved ones only those that change as well."""
+        moved = self.moves()
+        left = set(moved.values())
+        return {
+            path: text
+            for path, text in self.texts.items()
+            if path not in left and text != self.read(moved.get(path, path))
+        }
+
+    def _make(self, change: FileChange) -> None:
+        if change.moved_from is not None:
+            self.texts[change.moved_from] = None
+            origin = self.origins.pop(change.moved_from, change.moved_from)
+            if origin != change.path:
+                self.origins[change.path] = origin
+        self.texts[change.path] = change.text
+
+
+def earlier_texts(applied: Iterable[Changeset], read: Read) -> EarlierTexts:
+    """Return the texts before these changes, which were applied in this order; `read` returns the present ones."""
+    result = EarlierTexts(read)
+    for changeset in reversed(tuple(applied)):
+        result.take_back(changeset)
+    return result

@@ -1,0 +1,158 @@
+"""Goes back to before a run: what it and all later runs of the session changed, said, or both.
+
+It is a run itself, so that it is shown, recorded, and undone as any other. What the user typed since stays. Not here:
+the texts (`earlier_texts.py`), the bookkeeping (`rewinds.py`), the conversation of a rewound session (`retelling.py`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any, Protocol
+
+from codeagent_lsp import events
+from codeagent_lsp.agent.context.history import note
+from codeagent_lsp.errors import FileRefused, SessionError
+from codeagent_lsp.events.rewind import What
+from codeagent_lsp.session.rewind.earlier_texts import EarlierTexts, earlier_texts
+from codeagent_lsp.session.rewind.retelling import retell
+from codeagent_lsp.session.rewind.rewinds import staged_data, staged_from
+from codeagent_lsp.session.run_parts import RunParts, remember
+from codeagent_lsp.workspace.changes.changeset import Changeset
+
+if TYPE_CHECKING:
+    from codeagent_lsp.session.own_commands import Ended
+    from codeagent_lsp.session.proposal import Proposal
+    from codeagent_lsp.session.session import Session
+    from codeagent_lsp.session.state import RunRecord
+    from codeagent_lsp.workspace.files.file_view import FileView
+
+TAKEN_BACK = "The user took back what was changed for: {titles}. Read files again before you go on."
+
+
+class OneRun(Protocol):
+    """A run of a session."""
+
+    @property
+    def session(self) -> Session: ...
+
+    @property
+    def record(self) -> RunRecord: ...
+
+    @property
+    def proposal(self) -> Proposal: ...
+
+
+class Runs(Protocol):
+    """The runs of a server, and which of them are at work."""
+
+    def get(self, run_id: str) -> OneRun: ...
+
+    def active(self) -> tuple[str, ...]: ...
+
+
+def runs_since(session: Session, run_id: str) -> tuple[str, ...]:
+    """Return a run and all later ones of its session, without those that were taken back before."""
+    names = list(session.context.runs)
+    since = names[names.index(run_id) :]
+    inside = {name for rewind in session.context.rewinds.standing.values() for name in rewind.event.gone}
+    return tuple(name for name in since if name not in inside or name == run_id)
+
+
+def check(session: Session, run_id: str, runs: Runs) -> tuple[str, ...]:
+    """Return the runs to take back. SessionError while the session is at work, and for a run inside of a rewind."""
+    if any(runs.get(name).session is session for name in runs.active()):
+        raise SessionError("rewind.busy")
+    if run_id not in session.context.runs:
+        raise SessionError("run.unknown", run=run_id)
+    gone = runs_since(session, run_id)
+    for rewind_id, rewind in session.context.rewinds.standing.items():
+        if run_id in rewind.event.gone or (rewind_id in gone and not _is_within(rewind.event.gone, session, run_id)):
+            raise SessionError("rewind.inside", title=session.context.runs[rewind_id].title)
+    return gone
+
+
+def planned(session: Session, gone: tuple[str, ...], view: FileView) -> EarlierTexts:
+    """Return the texts before these runs. A rewind among them counts for nothing, with all that it took back."""
+    parts = [
+        part
+        for run_id in gone
+        if run_id not in session.context.rewinds.standing
+        for part in session.context.runs[run_id].applied
+    ]
+    parts.sort(key=lambda part: part.ts)
+    return earlier_texts((part.changeset for part in parts), lambda path: _text(view, path))
+
+
+async def rewind(parts: RunParts, gone: tuple[str, ...], what: What, runs: Runs) -> Ended:
+    """Take back these runs; the work of a run of the kind `session.rewind`."""
+    session, output, titles = parts.session, parts.output, _titles(parts.session, gone)
+    conflicts: tuple[str, ...] = ()
+    staged: dict[str, Any] = {}
+    if what != "talk":
+        conflicts = await _take_back_changes(parts, gone)
+        for run_id in gone:
+            proposal = runs.get(run_id).proposal
+            if proposal.changeset:
+                staged[run_id] = staged_data(proposal.changeset)
+                proposal.staging.reset(Changeset())
+    event = events.SessionRewound(run_id=parts.record.run_id, what=what, gone=gone, conflicts=conflicts, staged=staged)
+    output.emit(event)
+    session.context.rewinds.take(event, session.context.runs)
+    if what == "changes":
+        remember(parts, note(TAKEN_BACK.format(titles=titles)))
+    else:
+        await asyncio.to_thread(retell, session)
+    files = len({path for part in parts.record.applied for path in part.changeset.paths})
+    return "completed", output.text(f"rewind.{what}", count=len(gone), files=files, title=titles)
+
+
+async def undo_rewind(run: OneRun, runs: Runs) -> None:
+    """Undo a rewind: its runs have again what it took from them. SessionError if the session is at work."""
+    session, rewind_id = run.session, run.record.run_id
+    known = session.context.rewinds.standing.get(rewind_id)
+    if known is None:
+        raise SessionError("undo.nothing")
+    if any(runs.get(name).session is session for name in runs.active()):
+        raise SessionError("rewind.busy")
+    if run.record.applied:
+        applied = await run.proposal.undo()
+        if applied.outcome not in ("full", "partial"):
+            return
+    session.emit(rewind_id, events.SessionRestored())
+    session.context.rewinds.give_back(rewind_id, session.context.runs)
+    for run_id, data in known.event.staged.items():
+        runs.get(run_id).proposal.staging.reset(staged_from(data))
+    if known.event.what != "changes":
+        await asyncio.to_thread(retell, session)
+
+
+async def _take_back_changes(parts: RunParts, gone: tuple[str, ...]) -> tuple[str, ...]:
+    """Bring the earlier texts into the buffers; return the places that conflict with what was typed since."""
+    view, proposal = parts.proposal.view, parts.proposal
+    earlier = await asyncio.to_thread(planned, parts.session, gone, view)
+    changed, moves = earlier.changed(), earlier.moves()
+    if changed or moves:
+        read = [file for path in {*changed, *moves.values()} if (file := view.base(path)) is not None]
+        sources = {file.path: file for file in read}
+        proposal.staging.stage(changed, {path: sources[origin] for path, origin in moves.items()}, read)
+        created = frozenset(path for path, text in changed.items() if text is None)  # with nothing typed since
+        await proposal.apply(may_lose=created)
+    return tuple(f"{view.roots.relative(each.path)}:{each.line}" for each in earlier.conflicts)
+
+
+def _is_within(inner: tuple[str, ...], session: Session, run_id: str) -> bool:
+    names = list(session.context.runs)
+    return all(names.index(name) >= names.index(run_id) for name in inner if name in names)
+
+
+def _titles(session: Session, gone: tuple[str, ...]) -> str:
+    titles = [session.context.runs[run_id].title for run_id in gone]
+    return "; ".join(titles[:3]) + (" …" if len(titles) > 3 else "")
+
+
+def _text(view: FileView, path: str) -> str | None:
+    try:
+        file = view.base(path)
+    except FileRefused:
+        return None
+    return None if file is None else file.text

@@ -1,0 +1,95 @@
+"""What the rewinds of a session took back, so that they can be undone: a value that is changed by events alone.
+
+Not here: doing it (`rewinding.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from codeagent_lsp import events
+from codeagent_lsp.workspace.changes.changeset import Changeset, FileChange
+
+
+@dataclass(frozen=True, slots=True)
+class AppliedPart:
+    """Changes applied to the user's buffers, the id of the plan's step that made them ('' without a plan), and when
+    (seconds since the epoch).
+    """
+
+    changeset: Changeset
+    step_id: str = ""
+    ts: float = field(default=0.0, compare=False)
+
+
+class Changed(Protocol):
+    """A run, with what it has applied."""
+
+    applied: list[AppliedPart]
+
+
+@dataclass(frozen=True, slots=True)
+class Rewind:
+    """One rewind: its event, and what it took from the runs that it took back."""
+
+    event: events.SessionRewound
+    taken: Mapping[str, tuple[AppliedPart, ...]]
+
+
+@dataclass(slots=True)
+class Rewinds:
+    """The rewinds that stand, by the id of the run that each was. `silenced` are the runs whose talk is taken back."""
+
+    standing: dict[str, Rewind] = field(default_factory=dict)
+    silenced: frozenset[str] = frozenset()
+
+    def take(self, event: events.SessionRewound, runs: Mapping[str, Changed]) -> None:
+        """Take from the runs of a rewind what it has taken back."""
+        taken: dict[str, tuple[AppliedPart, ...]] = {}
+        for run_id in event.gone if event.what != "talk" else ():
+            if run := runs.get(run_id):
+                taken[run_id] = tuple(run.applied)
+                run.applied.clear()
+        self.standing[event.run_id] = Rewind(event, taken)
+        self._silence()
+
+    def give_back(self, rewind_id: str, runs: Mapping[str, Changed]) -> None:
+        """Give the runs back what a rewind took from them; what was staged comes back by events of its own."""
+        rewind = self.standing.pop(rewind_id, None)
+        for run_id, parts in rewind.taken.items() if rewind is not None else ():
+            if run := runs.get(run_id):
+                run.applied.extend(parts)
+        self._silence()
+
+    def _silence(self) -> None:
+        self.silenced = _silenced(rewind.event for rewind in self.standing.values())
+
+
+def silenced_in(records: Iterable[Mapping[str, Any]]) -> frozenset[str]:
+    """Return the runs whose talk is taken back after all of these stored events."""
+    standing: dict[str, events.SessionRewound] = {}
+    for record in records:
+        if record.get("type") not in (events.SessionRewound.type, events.SessionRestored.type):
+            continue
+        event = events.from_dict(record)
+        if isinstance(event, events.SessionRewound):
+            standing[event.run_id] = event
+        else:
+            standing.pop(event.run_id, None)
+    return _silenced(standing.values())
+
+
+def staged_data(changeset: Changeset) -> list[dict[str, Any]]:
+    """Return staged changes as an event stores them."""
+    return [change.to_dict() for change in changeset]
+
+
+def staged_from(data: Iterable[Mapping[str, Any]]) -> Changeset:
+    """Return the changes that `staged_data` stored."""
+    return Changeset(tuple(map(FileChange.from_dict, data)))
+
+
+def _silenced(rewinds: Iterable[events.SessionRewound]) -> frozenset[str]:
+    return frozenset(run_id for event in rewinds if event.what != "changes" for run_id in event.gone)

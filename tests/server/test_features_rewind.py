@@ -1,0 +1,83 @@
+"""Going back in a stock editor: a preview, the rewind as a run, its undoing, and a session from before a run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.server.stock_editor import StockEditor
+
+EDIT = {"path": "a.py", "old_string": "x = 1", "new_string": "x = 2"}
+SCRIPT: list[dict[str, Any]] = [
+    {
+        "tool_calls": [
+            {"name": "edit_file", "arguments": {"path": "a.py", "old_string": "x = 1", "new_string": "x = 2"}}
+        ]
+    },
+    {"text": "Done."},
+    {"tool_calls": [{"name": "write_file", "arguments": {"path": "b.py", "content": "new\n"}}]},
+    {"text": "Done."},
+    {"text": "After."},
+]
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    folder = tmp_path / "ws"
+    folder.mkdir()
+    (folder / "a.py").write_text("x = 1\n\n\ny = 1\n")
+    return folder
+
+
+def titles(editor: StockEditor) -> list[str]:
+    return [row["title"] for row in editor.command("codeagent.session.list")]
+
+
+def test_back_and_undone(place: Path, tmp_path: Path) -> None:
+    with StockEditor(place, tmp_path / "state", script=SCRIPT, settings={"edits": {"apply": "auto"}}) as editor:
+        uri = editor.open(place / "a.py")
+        first = editor.command("codeagent.run", task="change x")["runId"]
+        editor.ended(first)
+        editor.run("codeagent.run", task="add b")
+        editor.type(uri, (2, 0), (2, 0), "typed = True\n")
+        told = editor.command("codeagent.session.rewind", runId=first, preview=True)
+        assert [run["title"] for run in told["runs"]] == ["change x", "add b"]
+        assert set(told["files"]) == {"a.py", "b.py"}
+        assert "+x = 1" in told["diff"] and "-x = 2" in told["diff"]
+        assert editor.text(place / "a.py") == "x = 2\n\ntyped = True\n\ny = 1\n", "a preview changes nothing"
+        back = editor.command("codeagent.session.rewind", runId=first)
+        editor.ended(back["runId"])
+        assert "2 files as they were" in editor.told("2 runs taken back")
+        assert editor.text(place / "a.py") == "x = 1\n\ntyped = True\n\ny = 1\n"
+        assert (place / "a.py").read_text() == "x = 1\n\n\ny = 1\n", "nothing is written to the disk by us"
+        assert "Undo it first" in editor.refusal("codeagent.session.rewind", {"runId": first})
+        editor.command("codeagent.undo", runId=back["runId"])
+        for _ in range(100):
+            if editor.text(place / "a.py").startswith("x = 2"):
+                break
+            editor.command("codeagent.pending")
+        assert editor.text(place / "a.py") == "x = 2\n\ntyped = True\n\ny = 1\n"
+
+
+def test_a_session_from_before_a_run(place: Path, tmp_path: Path) -> None:
+    with StockEditor(place, tmp_path / "state", script=SCRIPT, settings={"edits": {"apply": "auto"}}) as editor:
+        first = editor.command("codeagent.run", task="change x")
+        editor.ended(first["runId"])
+        second = editor.command("codeagent.run", task="add b")
+        editor.ended(second["runId"])
+        forked = editor.command("codeagent.session.fork", runId=second["runId"])
+        assert forked["sessionId"] != first["sessionId"]
+        third = editor.command("codeagent.run", task="another way")
+        assert third["sessionId"] == forked["sessionId"]
+        editor.ended(third["runId"])
+        markdown = editor.command("codeagent.session.export")["markdown"]
+        assert "change x" in markdown and "add b" not in markdown
+        assert "change x" in titles(editor)
+
+
+def test_wrong_runs_are_refused(place: Path, tmp_path: Path) -> None:
+    with StockEditor(place, tmp_path / "state", script=SCRIPT) as editor:
+        for name in ("codeagent.session.rewind", "codeagent.session.fork"):
+            assert "nobody" in editor.refusal(name, {"runId": "nobody"})
