@@ -17,6 +17,7 @@ const NOT_OURS = "NOT_FOUND"; // the code of a session that is gone or open in a
 interface Started {
   readonly runId: string;
   readonly sessionId: string;
+  readonly queued?: boolean;
 }
 
 export type ServerState = "starting" | "ready" | "stopped" | "failed" | "absent";
@@ -69,7 +70,8 @@ export class Agent implements vscode.Disposable {
   async run(command: string, argument: object, title: string): Promise<void> {
     const started = await this.begin(command, argument, this.store.state.sessionId);
     if (!started) return;
-    const { runId, sessionId } = started;
+    const { runId, sessionId, queued } = started;
+    if (queued) return this.store.dispatch({ type: "local_queued", run_id: runId, title }); // the server tells of it
     this.store.dispatch({ type: "local_request", run_id: runId, session_id: sessionId, title });
     await this.remember(sessionId);
   }

@@ -13,6 +13,7 @@ import { toggleInline } from "./server/configuration";
 import { offer } from "./server/locate";
 import { undoable, withChanges } from "./state";
 import type { Store } from "./store";
+import { Together } from "./together";
 import type { Reports } from "./views/reports";
 import type { StepPlace } from "./views/runTree";
 import type { Transcript } from "./views/transcript";
@@ -34,7 +35,7 @@ type Handler = (argument?: unknown) => Promise<unknown> | unknown;
 
 /** Registers every command of the server and of the extension. */
 export function registerCommands(parts: Parts): vscode.Disposable {
-  const own = { ...runCommands(parts), ...decisionCommands(parts), ...serverCommands(parts) };
+  const own = { ...runCommands(parts), ...decisionCommands(parts), ...togetherCommands(parts), ...serverCommands(parts) };
   const passed = COMMANDS.filter(({ name }) => !(name in own)).map(
     ({ name }) => [name, (argument) => parts.agent.call(name, argument as object | undefined)] as [string, Handler],
   );
@@ -134,6 +135,18 @@ function decisionCommands({ agent, store, prompts, review }: Parts): Record<stri
     "codeagent.plan.retryStep": step("retryStep"),
     "codeagent.plan.skipStep": step("skipStep"),
     "codeagent.plan.rollback": step("rollback"),
+  };
+}
+
+function togetherCommands({ agent, store }: Parts): Record<string, Handler> {
+  const together = new Together(agent, store);
+  const word = (given: unknown, key: string): string | undefined => asObject(given)[key] as string | undefined;
+  return {
+    "codeagent.steer": (given) => together.steer(word(given, "runId"), word(given, "text")),
+    "codeagent.runs": () => together.runs(),
+    "codeagent.session.search": (given) => together.search(word(given, "query")),
+    "codeagent.session.rewind": (given) => together.rewind(word(given, "runId")),
+    "codeagent.session.fork": (given) => together.fork(word(given, "runId")),
   };
 }
 

@@ -28,6 +28,7 @@ export class Pickers {
     await pick(vscode.l10n.t("CodeAgent"), [
       ...(now === "waiting" ? [item("bell-dot", vscode.l10n.t("Answer…"), "codeagent.pending")] : []),
       ...(Object.values(state.runs).some((run) => run.status === "running") ? [item("debug-stop", vscode.l10n.t("Stop"), "codeagent.cancel")] : []),
+      ...(now === "working" || now === "waiting" ? [item("comment", vscode.l10n.t("Say Something to the Run…"), "codeagent.steer")] : []),
       ...(withChanges(state) ? [item("diff-multiple", vscode.l10n.t("Review Changes"), "codeagent.review")] : []),
       ...(undoable(state) ? [item("history", vscode.l10n.t("Undo Last Run"), "codeagent.undo")] : []),
       line(vscode.l10n.t("Work")),
@@ -36,6 +37,7 @@ export class Pickers {
       item("output", vscode.l10n.t("Show Transcript"), "codeagent.transcript.show"),
       line(vscode.l10n.t("Choose")),
       item("history", vscode.l10n.t("Sessions…"), "codeagent.session.list"),
+      item("list-unordered", vscode.l10n.t("Runs…"), "codeagent.runs"),
       item("server", vscode.l10n.t("Choose Model…"), "codeagent.model.list"),
       item("shield", vscode.l10n.t("Choose Permission Mode…"), "codeagent.mode.set"),
       line(vscode.l10n.t("Server")),

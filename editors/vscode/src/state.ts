@@ -65,6 +65,8 @@ export type Block =
       readonly undo: boolean;
       readonly reason?: string | undefined;
     }
+  /** What the user said to the run while it worked, once the model has it. */
+  | { readonly kind: "said"; readonly text: string }
   | { readonly kind: "discarded"; readonly files: readonly string[] }
   | { readonly kind: "ended"; readonly status: RunStatus; readonly summary: string; readonly error?: string | undefined };
 
@@ -108,11 +110,14 @@ export interface State {
   /** The open ones, oldest first. */
   readonly questions: readonly Question[];
   readonly sessionId?: string | undefined;
+  /** Titles of runs that have not begun. */
+  readonly queued: Readonly<Record<string, string>>;
 }
 
 /** What this editor knows of itself: what the user asked for, a restored change, the end of the server. */
 export type LocalEvent =
   | { readonly type: "local_request"; readonly run_id: string; readonly session_id: string; readonly title: string }
+  | { readonly type: "local_queued"; readonly run_id: string; readonly title: string }
   | { readonly type: "local_gone" }
   | { readonly type: "local_session"; readonly session_id: string }
   | { readonly type: "local_restored"; readonly run_id: string; readonly session_id: string; readonly title: string; readonly files: readonly FileState[]; readonly added: number; readonly removed: number }
@@ -123,7 +128,7 @@ export type AnyEvent = ServerEvent | LocalEvent;
 /** What a user sees of everything in one word. */
 export type Condition = "waiting" | "working" | "error" | "idle";
 
-export const INITIAL: State = { runs: {}, order: [], questions: [] };
+export const INITIAL: State = { runs: {}, order: [], questions: [], queued: {} };
 
 /** The state after `event`. Events that are not known change nothing. */
 export function reduce(state: State, event: AnyEvent): State {
@@ -134,12 +139,14 @@ export function reduce(state: State, event: AnyEvent): State {
       return { ...state, sessionId: event.session_id };
     case "local_restored":
       return restored(state, event);
+    case "local_queued":
+      return { ...state, queued: { ...state.queued, [event.run_id]: event.title } };
     case "local_clear":
       return { ...INITIAL, sessionId: state.sessionId };
   }
   if (!event.run_id) return state;
   const known = state.runs[event.run_id];
-  const before = known ?? newRun(event.run_id, event.session_id);
+  const before = known ?? { ...newRun(event.run_id, event.session_id), title: state.queued[event.run_id] ?? "" };
   const after = event.type === "local_request" ? { ...before, title: event.title } : change(before, event);
   if (after === undefined) return state;
   return {
@@ -147,6 +154,7 @@ export function reduce(state: State, event: AnyEvent): State {
     order: known ? state.order : [...state.order, event.run_id],
     questions: event.type === "local_request" ? state.questions : questions(state.questions, event, after),
     sessionId: after.sessionId || state.sessionId,
+    queued: state.queued,
   };
 }
 
@@ -370,6 +378,8 @@ function ofDecisions(run: Run, event: ServerEvent): Run | undefined {
       const applied = undo ? run.applied && !(came && (event.steps?.length ?? 0) === 0) : run.applied || came;
       return say({ ...run, applied }, { kind: "applied", files, outcome, conflicts, undo, reason });
     }
+    case "steer_delivered":
+      return say(run, { kind: "said", text: event.text });
     case "changes_discarded":
       return say(run, { kind: "discarded", files: event.files_changed });
   }

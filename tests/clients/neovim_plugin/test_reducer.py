@@ -81,7 +81,13 @@ def test_every_event_that_is_sent_is_known_and_unknown_ones_do_no_harm() -> None
         """
     )
     assert found["same"]
-    known_to_need_nothing = {"response_end", "intent_classified", "tool_enabled"}
+    known_to_need_nothing = {
+        "response_end",
+        "intent_classified",
+        "tool_enabled",
+        "session_rewound",  # told by what the run applies, and by its end
+        "session_restored",
+    }
     assert set(lists(found["ignored"])) <= known_to_need_nothing
 
 

@@ -161,6 +161,7 @@ end
 ---@param started fun(run_id: string)?
 function M.run(name, arguments, title, started)
   M.call(name, arguments, function(result, client)
+    if result.queued then return end -- the server has said so, and tells when it begins
     store.dispatch({
       type = "local_request",
       run_id = result.runId,

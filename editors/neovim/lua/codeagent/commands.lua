@@ -100,6 +100,18 @@ local function decide(command)
   end
 end
 
+--- Says something to what is at work: to the newest run, if there are several.
+local function steer(words)
+  local state, run_id = store.state(), nil
+  for _, id in ipairs(state.order) do
+    if state.runs[id].status == "running" then run_id = id end
+  end
+  if not run_id then return notify.tell(texts.get("told.no_runs")) end
+  with_words(words, "ask.steer", function(said)
+    client.call("steer", { runId = run_id, text = said })
+  end)
+end
+
 local function sessions(words)
   local pickers = require("codeagent.pickers")
   local sub, id = words:match("^(%S*)%s*(%S*)$")
@@ -152,6 +164,16 @@ M.SUBS = {
     help = "Runs the file as it is in the buffer, in the shadow workspace, and shows what it prints." },
   { name = "cancel", args = "", run = cancel,
     help = "Stops what is at work within a second. Changes made so far wait for your decision." },
+  { name = "steer", args = "{words}", run = steer,
+    help = "Says something to the agent while it works; it hears it with its next step." },
+  { name = "runs", args = "", run = lazy("runs", "list"),
+    help = "Lists all runs. For one you can say something to it, stop it, leave it out, go back to before it." },
+  { name = "search", args = "{words}", run = function(words) with_words(words, "ask.search", lazy("runs", "search")) end,
+    help = "Finds runs by words in what was asked, said and changed." },
+  { name = "back", args = "[run]", run = choice("runs", "back"),
+    help = "Goes back to before a run: what it and all later runs changed and said; what you typed stays." },
+  { name = "fork", args = "[run]", run = choice("runs", "fork"),
+    help = "Begins a new session with the talk as it was before a run." },
   { name = "pending", args = "", run = lazy("pickers", "pending"),
     help = "Asks whatever waits for you: questions, approvals, changes." },
   { name = "review", args = "", run = lazy("review", "pick"), help = "Shows the changes that wait, see |codeagent-review|." },

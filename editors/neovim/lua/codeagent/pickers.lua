@@ -88,12 +88,20 @@ local function answer(item)
   end)
 end
 
+--- Takes back words that wait, if the user says so.
+local function withdraw(item)
+  pick({ "no", "leave_out" }, "pick.which", function(key) return texts.get("pick." .. key) end, function(key)
+    if key == "leave_out" then client.call("withdraw", { itemId = item.itemId }) end
+  end)
+end
+
 --- Everything that waits: questions first, then changes. One is opened at once, several are listed.
 function M.pending()
   if prompts.ask_now() then return end
   client.call("pending", {}, function(list)
     local function open(item)
       if item.kind == "changes" then return require("codeagent.review").open(item.runId) end
+      if item.itemId then return withdraw(item) end
       answer(item)
     end
     if #list == 0 then return notify.tell(texts.get("told.nothing")) end

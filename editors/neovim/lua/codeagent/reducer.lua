@@ -339,6 +339,10 @@ function on.changes_applied(run, event)
   })
 end
 
+function on.steer_delivered(run, event)
+  return say(run, { kind = "said", text = event.text or "" })
+end
+
 function on.changes_discarded(run, event)
   return say(with(run, { revision = run.revision + 1 }), { kind = "discarded", files = same_files(event) })
 end
@@ -411,6 +415,7 @@ function M.reduce(state, event)
   local known = state.runs[event.run_id]
   local run = change(known or new_run(event), event)
   if event.client_id then run = with(run, { client_id = event.client_id }) end
+  if run.session_id == "" and event.session_id then run = with(run, { session_id = event.session_id }) end
   return with(state, {
     runs = with(state.runs, { [event.run_id] = run }),
     order = known and state.order or appended(state.order, event.run_id),

@@ -120,6 +120,15 @@ function draw.applied(block)
   return signed("!", table.concat(said, " · "), "CodeAgentFailed")
 end
 
+function draw.said(block)
+  local lines, marks = {}, {}
+  for _, line in ipairs(M.lines(block.text)) do
+    lines[#lines + 1] = "> " .. line
+    marks[#marks + 1] = { line = #lines - 1, from = 0, to = -1, group = "CodeAgentQuestion" }
+  end
+  return lines, marks
+end
+
 function draw.discarded(block)
   return signed("✗", texts.get("transcript.discarded", { files = names(block.files) }), "CodeAgentMuted", true)
 end

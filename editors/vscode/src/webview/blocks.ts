@@ -50,6 +50,8 @@ function still(block: Exclude<Block, { kind: "text" | "output" | "plan" }>, cont
       return tool(block);
     case "note":
       return element("p", "note", block.text);
+    case "said":
+      return element("blockquote", "said", block.text);
     case "error":
       return element("p", "problem", block.text);
     case "command":

@@ -1,0 +1,112 @@
+--- The runs of the workspace: the list, the search, and what can be done with one. Not here: starting runs.
+
+local client = require("codeagent.client")
+local notify = require("codeagent.notify")
+local store = require("codeagent.store")
+local texts = require("codeagent.texts")
+
+local M = {}
+
+local AT_WORK = { running = true, waiting = true }
+local UNDONE = { running = true, waiting = true, queued = true, withdrawn = true }
+
+local function pick(items, prompt, words, use)
+  vim.ui.select(items, { prompt = prompt, kind = "codeagent", format_item = words }, function(item)
+    if item then use(item) end
+  end)
+end
+
+local function line(row)
+  local state = texts.get("run." .. row.state)
+  local said = row.excerpt and ("\u{2003}" .. row.excerpt) or ""
+  return ("%-11s %s%s%s"):format(state, row.title, row.step and (" \u{2013} " .. row.step) or "", said)
+end
+
+local function resume_then(row, work)
+  if row.sessionId == store.state().session_id then return work() end
+  client.call("session.resume", { sessionId = row.sessionId }, work)
+end
+
+--- What can be done with a run: words, and what they do.
+local function choices(row)
+  local function item(key, run) return { words = texts.get(key), run = run } end
+  if AT_WORK[row.state] then
+    return {
+      item("pick.steer", function()
+        vim.ui.input({ prompt = texts.get("ask.steer") }, function(said)
+          if said and said:match("%S") then client.call("steer", { runId = row.runId, text = said }) end
+        end)
+      end),
+      item("pick.stop", function() client.call("cancel", { runId = row.runId }) end),
+    }
+  end
+  if row.state == "queued" then
+    return { item("pick.leave_out", function() client.call("withdraw", { itemId = row.runId }) end) }
+  end
+  return {
+    item("pick.go_on", function() require("codeagent.pickers").resume(row.sessionId) end),
+    item("pick.back", function() resume_then(row, function() M.back(row.runId) end) end),
+    item("pick.fork", function() resume_then(row, function() M.fork(row.runId) end) end),
+  }
+end
+
+local function show(rows, prompt, empty)
+  if #rows == 0 then return notify.tell(texts.get(empty)) end
+  pick(rows, texts.get(prompt), line, function(row)
+    pick(choices(row), row.title, function(item) return item.words end, function(item) item.run() end)
+  end)
+end
+
+--- Lists the runs, the newest first.
+function M.list()
+  client.call("runs", {}, function(rows) show(rows, "pick.runs", "told.no_runs_yet") end)
+end
+
+--- Finds runs by words.
+---@param words string
+function M.search(words)
+  client.call("session.search", { query = words }, function(rows) show(rows, "pick.runs", "told.not_found") end)
+end
+
+--- Calls `use` with the id of a run of this session that has ended: the one given, else the chosen one.
+local function with_run(run_id, use)
+  if run_id then return use(run_id) end
+  client.call("runs", {}, function(rows)
+    local here = vim.tbl_filter(function(row)
+      return row.sessionId == store.state().session_id and not UNDONE[row.state]
+    end, rows)
+    if #here == 0 then return notify.tell(texts.get("told.no_runs_yet")) end
+    pick(here, texts.get("pick.which"), line, function(row) use(row.runId) end)
+  end)
+end
+
+--- Goes back to before a run, after saying what that takes back.
+---@param run_id string?
+function M.back(run_id)
+  with_run(run_id, function(id)
+    client.call("session.rewind", { runId = id, preview = true }, function(told)
+      local files = #told.files > 0 and table.concat(told.files, ", ") or texts.get("pick.no_files")
+      local items = {
+        { what = "both", words = texts.get("pick.both", { files = files }) },
+        { what = "changes", words = texts.get("pick.changes", { files = files }) },
+        { what = "talk", words = texts.get("pick.talk") },
+      }
+      local prompt = texts.get("pick.before", { title = told.runs[1].title, count = #told.runs })
+      pick(items, prompt, function(item) return item.words end, function(item)
+        client.call("session.rewind", { runId = id, what = item.what })
+      end)
+    end)
+  end)
+end
+
+--- Begins a session with the talk as it was before a run.
+---@param run_id string?
+function M.fork(run_id)
+  with_run(run_id, function(id)
+    client.call("session.fork", { runId = id }, function(made)
+      notify.tell(texts.get("told.resumed", { title = made.title }))
+    end)
+  end)
+end
+
+return M

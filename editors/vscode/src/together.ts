@@ -1,0 +1,176 @@
+/**
+ * Runs together: words to a run at work, the list of runs and what can be done with each, the search over them.
+ * Not here: starting runs (`commands.ts`), what is asked about changes (`review`).
+ */
+import * as vscode from "vscode";
+import type { Agent } from "./agent";
+import type { Store } from "./store";
+
+/** A run as `codeagent.runs` and `codeagent.session.search` list it. */
+interface Row {
+  readonly runId: string;
+  readonly sessionId: string;
+  readonly title: string;
+  readonly state: string;
+  readonly step?: string;
+  readonly modified?: number;
+  readonly cost?: number;
+  readonly excerpt?: string;
+}
+
+interface Choice extends vscode.QuickPickItem {
+  readonly run: () => unknown;
+}
+
+const ICONS: Readonly<Record<string, string>> = {
+  running: "sync",
+  waiting: "bell-dot",
+  queued: "watch",
+  completed: "check",
+  failed: "error",
+};
+
+export class Together {
+  constructor(
+    private readonly agent: Agent,
+    private readonly store: Store,
+  ) {}
+
+  /** Says something to a run at work: the given one, the only one, or one that is chosen. */
+  async steer(runId?: string, text?: string): Promise<void> {
+    const { state } = this.store;
+    const working = Object.values(state.runs).filter((run) => run.status === "running");
+    const one = working.length === 1 ? working[0]?.runId : undefined;
+    const chosen = runId ?? one ?? (await this.which(working.map(({ runId: id, title }) => ({ id, title }))));
+    if (chosen === undefined) {
+      if (working.length === 0) void vscode.window.showInformationMessage(vscode.l10n.t("Nothing is at work. Start a task instead."));
+      return;
+    }
+    const title = vscode.l10n.t("Say to the agent");
+    const words = text ?? (await vscode.window.showInputBox({ title, ignoreFocusOut: true }));
+    if (words?.trim()) await this.agent.call("codeagent.steer", { runId: chosen, text: words });
+  }
+
+  /** The runs of the workspace; choosing one offers what can be done with it. */
+  async runs(): Promise<void> {
+    const rows = (await this.agent.call<Row[]>("codeagent.runs")) ?? [];
+    if (rows.length === 0) return void vscode.window.showInformationMessage(vscode.l10n.t("No runs yet."));
+    await pick(vscode.l10n.t("Runs…"), rows.map((row) => this.item(row, () => this.offer(row))));
+  }
+
+  /** Finds runs by words; choosing one goes on with its session. */
+  async search(given?: string): Promise<void> {
+    const title = vscode.l10n.t("Search Sessions…");
+    const query = given ?? (await vscode.window.showInputBox({ title, ignoreFocusOut: true }));
+    if (!query?.trim()) return;
+    const rows = (await this.agent.call<Row[]>("codeagent.session.search", { query })) ?? [];
+    if (rows.length === 0) return void vscode.window.showInformationMessage(vscode.l10n.t("Nothing found for “{0}”.", query));
+    await pick(title, rows.map((row) => this.item(row, () => this.offer(row))));
+  }
+
+  /** Goes back to before a run, after showing what that takes back. */
+  async rewind(runId?: string): Promise<void> {
+    const chosen = runId ?? (await this.ended());
+    if (chosen === undefined) return;
+    const told = await this.agent.call<{ runs: Row[]; files: string[]; conflicts: string[] }>("codeagent.session.rewind", {
+      runId: chosen,
+      preview: true,
+    });
+    if (!told) return;
+    const back = (what: string) => (): unknown => this.agent.call("codeagent.session.rewind", { runId: chosen, what });
+    const runs = told.runs.map((run) => run.title).join("; ");
+    const files = told.files.join(", ");
+    const stay = told.conflicts.length ? vscode.l10n.t("Changed since and kept: {0}", told.conflicts.join(", ")) : "";
+    const changes = told.files.length ? [files, stay].filter(Boolean).join(" · ") : vscode.l10n.t("No files");
+    await pick(vscode.l10n.t("Go back to before “{0}”", told.runs[0]?.title ?? ""), [
+      { label: vscode.l10n.t("Changes and talk"), description: runs, detail: changes, run: back("both") },
+      { label: vscode.l10n.t("Changes only"), detail: changes, run: back("changes") },
+      { label: vscode.l10n.t("Talk only"), description: runs, run: back("talk") },
+    ]);
+  }
+
+  /** Begins a session with the talk as it was before a run. */
+  async fork(runId?: string): Promise<void> {
+    const chosen = runId ?? (await this.ended());
+    if (chosen === undefined) return;
+    const made = await this.agent.call<{ sessionId: string }>("codeagent.session.fork", { runId: chosen });
+    if (made) await this.enter(made.sessionId);
+  }
+
+  private async offer(row: Row): Promise<void> {
+    const can: Choice[] = [];
+    if (row.state === "running" || row.state === "waiting") {
+      can.push({ label: vscode.l10n.t("Say Something to It…"), run: () => this.steer(row.runId) });
+      can.push({ label: vscode.l10n.t("Stop"), run: () => this.agent.call("codeagent.cancel", { runId: row.runId }) });
+    } else if (row.state === "queued") {
+      can.push({ label: vscode.l10n.t("Leave It Out"), run: () => this.agent.call("codeagent.withdraw", { itemId: row.runId }) });
+    } else {
+      can.push({ label: vscode.l10n.t("Go On with Its Session"), run: () => this.resume(row.sessionId) });
+      can.push({ label: vscode.l10n.t("Go Back to Before It…"), run: () => this.inSession(row, () => this.rewind(row.runId)) });
+      can.push({ label: vscode.l10n.t("New Session from Before It"), run: () => this.inSession(row, () => this.fork(row.runId)) });
+    }
+    await pick(row.title, can);
+  }
+
+  private item(row: Row, run: () => unknown): Choice {
+    const parts = [STATES[row.state]?.() ?? row.state, row.step, when(row.modified), row.cost === undefined ? "" : `$${row.cost.toFixed(3)}`];
+    return {
+      label: `$(${ICONS[row.state] ?? "circle-outline"}) ${row.title}`,
+      description: parts.filter(Boolean).join(" · "),
+      ...(row.excerpt ? { detail: row.excerpt } : {}),
+      run,
+    };
+  }
+
+  /** A run of this session that has ended, chosen by the user; the newest first. */
+  private async ended(): Promise<string | undefined> {
+    const rows = (await this.agent.call<Row[]>("codeagent.runs")) ?? [];
+    const here = rows.filter((row) => row.sessionId === this.store.state.sessionId && !["running", "waiting", "queued", "withdrawn"].includes(row.state));
+    if (here.length === 0) void vscode.window.showInformationMessage(vscode.l10n.t("This session has no run that has ended."));
+    return here.length ? this.which(here.map(({ runId: id, title }) => ({ id, title }))) : undefined;
+  }
+
+  private async which(runs: readonly { id: string; title: string }[]): Promise<string | undefined> {
+    if (runs.length === 0) return undefined;
+    const items = runs.map(({ id, title }) => ({ label: title, id }));
+    return (await vscode.window.showQuickPick(items, { title: vscode.l10n.t("Which run?") }))?.id;
+  }
+
+  private async inSession(row: Row, work: () => Promise<void>): Promise<void> {
+    if (row.sessionId !== this.store.state.sessionId) await this.resume(row.sessionId);
+    await work();
+  }
+
+  private async resume(sessionId: string): Promise<void> {
+    await this.agent.call("codeagent.session.resume", { sessionId });
+    await this.enter(sessionId);
+  }
+
+  private async enter(sessionId: string): Promise<void> {
+    this.store.dispatch({ type: "local_clear" });
+    this.store.dispatch({ type: "local_session", session_id: sessionId });
+    await this.agent.remember(sessionId);
+  }
+}
+
+const STATES: Readonly<Record<string, () => string>> = {
+  running: () => vscode.l10n.t("at work"),
+  waiting: () => vscode.l10n.t("waits for you"),
+  queued: () => vscode.l10n.t("queued"),
+  completed: () => vscode.l10n.t("done"),
+  failed: () => vscode.l10n.t("failed"),
+  stopped: () => vscode.l10n.t("stopped"),
+  cancelled: () => vscode.l10n.t("cancelled"),
+  rejected: () => vscode.l10n.t("discarded"),
+  interrupted: () => vscode.l10n.t("interrupted"),
+  withdrawn: () => vscode.l10n.t("left out"),
+};
+
+async function pick(title: string, items: readonly Choice[]): Promise<void> {
+  const chosen = await vscode.window.showQuickPick(items, { title, matchOnDescription: true, matchOnDetail: true });
+  await chosen?.run();
+}
+
+function when(seconds: number | undefined): string {
+  return seconds === undefined ? "" : new Date(seconds * 1000).toLocaleString(vscode.env.language);
+}

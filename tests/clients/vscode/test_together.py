@@ -1,0 +1,50 @@
+"""In a real VS Code: words to a run at work, a queued task, the list of runs, the search, going back."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.clients.vscode.support import window
+from tests.clients.vscode.test_runs import buffer, call, edit, until
+
+pytestmark = [pytest.mark.slow, pytest.mark.vscode]
+
+SOURCE = "def one():\n    return 1\n"
+
+
+def test_words_to_a_run_and_a_task_that_waits(tmp_path: Path, extensions: Path) -> None:
+    look = {"tool_calls": [call("list_dir", path=".")], "delay": 30}
+    script = [look, {"text": "Short.", "expect": "and be brief"}, {"text": "Next.", "expect": "the next thing"}]
+    with window(tmp_path, extensions, files={"a.py": SOURCE}, script=script) as opened:
+        opened.task("look around")
+        opened.wait_status("working")
+        opened.command("CodeAgent: Say Something to the Run…")
+        opened.answer("and be brief")
+        opened.task("the next thing")
+        opened.idle()
+        until(lambda: "and be brief" in opened.transcript().locator("blockquote.said").first.inner_text(), "not shown")
+        until(lambda: "Next." in opened.transcript().locator("body").inner_text(), "no transcript of the second")
+        opened.command("CodeAgent: Runs…")
+        rows = opened.page.locator(".quick-input-list .monaco-list-row")
+        until(lambda: rows.count() == 2, "not two runs")
+        assert all("done" in row for row in rows.all_inner_texts())
+
+
+def test_found_and_gone_back_to_before(tmp_path: Path, extensions: Path) -> None:
+    script = [{"tool_calls": [edit("return 1", "return 10")]}, {"text": "Changed."}]
+    with window(
+        tmp_path, extensions, files={"a.py": SOURCE}, script=script, settings={"codeagent.edits.apply": "auto"}
+    ) as opened:
+        opened.open("a.py")
+        opened.task("change the number")
+        opened.page.locator(".view-line").filter(has_text="return 10").first.wait_for()
+        opened.idle()
+        opened.command("CodeAgent: Search Sessions…")
+        opened.answer("number")
+        opened.pick("change the number")
+        opened.pick("Go Back to Before It…")
+        opened.pick("Changes and talk")
+        opened.page.locator(".view-line").filter(has_text="return 10").first.wait_for(state="detached")
+        assert buffer(opened) == SOURCE
