@@ -130,8 +130,8 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command(
         "codeagent.steer",
-        "Says something to a run at work; the model is given it with its next call.",
-        (_needs("runId"), _needs("text")),
+        "Says something to a run at work; the model is given it with its next call. Without `text` the user is asked.",
+        (_needs("runId"), _may("text")),
     ),
     Command(
         "codeagent.withdraw", "Takes back words that wait, by the `itemId` in `codeagent.pending`.", (_needs("itemId"),)

@@ -16,7 +16,7 @@ QUESTION_LENGTH = 240
 @dataclass(frozen=True, slots=True)
 class Waiting:
     """One thing that waits for the user. `uri` is the document it is about, None for none, and `line` the line in it,
-    from 0; `actions` are (title, command, argument).
+    from 0; `actions` are (title, command, argument). `lens` is false for what is offered as code actions alone.
     """
 
     kind: str
@@ -24,6 +24,17 @@ class Waiting:
     uri: str | None
     actions: tuple[tuple[str, str, dict[str, Any]], ...]
     line: int = 0
+    lens: bool = True
+
+
+def at_work(run_id: str, title: str, language: str) -> Waiting:
+    """Return the offers for a run at work: to say something to it, and to stop it."""
+    argument = {"runId": run_id}
+    offers = (
+        (text("lens.steer", language), "codeagent.steer", argument),
+        (text("lens.stop", language), "codeagent.cancel", argument),
+    )
+    return Waiting("run", text("lens.run", language, title=title), None, offers, lens=False)
 
 
 def pending_changes(run_id: str, paths: tuple[str, ...], language: str) -> tuple[Waiting, ...]:
@@ -66,7 +77,7 @@ def lenses(waiting: tuple[Waiting, ...], uri: str) -> list[types.CodeLens]:
     key = uris.key(uri)
     found = []
     for item in waiting:
-        if item.uri is None or uris.key(item.uri) == key:
+        if item.lens and (item.uri is None or uris.key(item.uri) == key):
             top = types.Range(types.Position(item.line, 0), types.Position(item.line, 0))
             for number, (title, command, argument) in enumerate(item.actions):
                 label = f"{item.title} {title}" if number == 0 else title

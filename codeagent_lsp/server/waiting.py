@@ -1,4 +1,4 @@
-"""Lists what waits for the user: open questions, staged changes, paused plans. From memory only.
+"""Lists what waits for the user: open questions, staged changes, runs at work, paused plans. From memory only.
 
 Not here: how it is offered (`lenses.py`, `actions.py`).
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 from codeagent_lsp.server.lenses import (
     QUESTION_LENGTH,
     Waiting,
+    at_work,
     pending_changes,
     pending_plan,
     pending_question,
@@ -30,6 +31,8 @@ def waiting_items(inbox: Inbox, manager: SessionManager, language: str) -> tuple
     for run in manager.runs.all():
         if run.proposal.changeset:
             items.extend(pending_changes(run.record.run_id, run.proposal.changeset.paths, language))
+    for run_id in manager.runs.active():
+        items.append(at_work(run_id, manager.runs.get(run_id).record.title, language))
     return (*items, *_waiting_plan(manager, language))
 
 

@@ -100,3 +100,24 @@ def test_a_deleted_session_is_not_found(place: Path, tmp_path: Path) -> None:
         (found,) = editor.command("codeagent.session.search", query="needle")
         editor.command("codeagent.session.delete", sessionId=found["sessionId"])
         assert editor.command("codeagent.session.search", query="needle") == []
+
+
+def test_a_stock_editor_says_something_by_a_code_action(place: Path, tmp_path: Path) -> None:
+    """The action asks; where a prompt cannot take text, the answer is written into a document and saved."""
+    script = [LOOK, {**LOOK, "delay": 4}, {"text": "Done.", "expect": "be brief"}]
+    with StockEditor(place, tmp_path / "state", script=script) as editor:
+        uri = editor.open(place / "a.py")
+        run_id = editor.command("codeagent.run", task="look around")["runId"]
+        span = {"start": {"line": 0, "character": 0}, "end": {"line": 0, "character": 1}}
+        about = {"textDocument": {"uri": uri}, "range": span, "context": {"diagnostics": []}}
+        found = editor.client.result("textDocument/codeAction", about)
+        (action,) = (item for item in found if "Say something" in item["title"])
+        assert "look around" in action["title"]
+        lenses = editor.client.result("textDocument/codeLens", {"textDocument": {"uri": uri}})
+        assert lenses == [], "no lens comes and goes in every file while a run works"
+        order = action["command"]
+        editor.command(order["command"], **order["arguments"][0])
+        (question,) = (item for item in editor.command("codeagent.pending") if item["kind"] == "question")
+        editor.command("codeagent.respond", requestId=question["requestId"], answer="be brief")
+        assert "be brief" not in editor.ended(run_id)["message"]
+        assert "expected" not in editor.command("codeagent.session.export")["markdown"]

@@ -20,6 +20,6 @@ async def test_a_lens_allows_nothing_that_it_does_not_show(title: str, offered: 
     question = Question("approval", title, CHOICES)
     item = OpenQuestion("id", "run", question, asyncio.get_running_loop().create_future())
     inbox = SimpleNamespace(open=lambda: (item,))
-    manager = SimpleNamespace(runs=SimpleNamespace(all=tuple))
+    manager = SimpleNamespace(runs=SimpleNamespace(all=tuple, active=tuple))
     (waiting,) = waiting_items(cast(Any, inbox), cast(Any, manager), "en")
     assert [title for title, _, _ in waiting.actions] == list(CHOICES[:offered])

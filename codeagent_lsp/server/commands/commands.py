@@ -48,7 +48,7 @@ class Commands:
         self._table: Table = {
             "codeagent.nextEdit.dismiss": lambda given: next_edits.dismiss(),
             **question_commands(backend),
-            **QueueCommands(backend, self._enqueue).table(),
+            **QueueCommands(backend, self._enqueue, self._later).table(),
             **ChangeCommands(backend, self._later).table(),
             **PlanCommands(backend, self._later).table(),
             **SessionCommands(backend, self._later).table(),

@@ -6,25 +6,31 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
-from codeagent_lsp.server.commands.arguments import Arguments, Table
+from codeagent_lsp.server.commands.arguments import Arguments, Later, Table
 from codeagent_lsp.session.history.listing import listed
+from codeagent_lsp.texts import text
+from codeagent_lsp.tools.asking import Question
 
 if TYPE_CHECKING:
     from codeagent_lsp.server.backend import Backend
     from codeagent_lsp.session.history.recorded_run import RecordedRun
     from codeagent_lsp.session.manager import SessionManager
+    from codeagent_lsp.session.run import Run
     from codeagent_lsp.session.session import Session
 
 RUNS, MOST_RUNS = 50, 1000
 
 
 class QueueCommands:
-    """The handlers of these commands; `start` starts a run from a command's arguments."""
+    """The handlers of these commands; `start` starts a run from a command's arguments, `later` runs work after the
+    answer.
+    """
 
-    def __init__(self, backend: Backend, start: Callable[[Arguments], Awaitable[dict[str, Any]]]) -> None:
+    def __init__(self, backend: Backend, start: Callable[[Arguments], Awaitable[dict[str, Any]]], later: Later) -> None:
         self._backend = backend
         self._manager = backend.manager
         self._start = start
+        self._later = later
 
     def table(self) -> Table:
         """Return the handlers by command name."""
@@ -41,7 +47,19 @@ class QueueCommands:
 
     def _steer(self, given: Arguments) -> dict[str, str]:
         run = self._manager.runs.get(given["runId"])
-        return {"runId": given["runId"], "itemId": self._manager.queue.say(run, given["text"])}
+        if "text" in given:
+            return {"runId": given["runId"], "itemId": self._manager.queue.say(run, given["text"])}
+        self._manager.queue.check(run)
+        self._later(self._ask_what(run))
+        return {"runId": given["runId"]}
+
+    async def _ask_what(self, run: Run) -> None:
+        """Ask the user for the words, in an editor that has no input of its own."""
+        run_id, language = run.record.run_id, self._backend.front.language()
+        question = Question("question", text("ask.steer", language, title=run.record.title))
+        answer = await self._backend.inbox.ask(run_id, question, lambda event: run.session.emit(run_id, event))
+        if answer:
+            self._manager.queue.say(run, answer[0])
 
     def _withdraw(self, given: Arguments) -> dict[str, bool]:
         self._manager.queue.withdraw(given["itemId"], self._manager.sessions())

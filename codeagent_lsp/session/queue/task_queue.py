@@ -64,11 +64,15 @@ class TaskQueue:
         """Store what the user says to a run at work and return its item id. SessionError if the run has ended."""
         if not words.strip():
             raise UsageError("steer.empty")
-        if self._runs.task(run.record.run_id) is None:
-            raise SessionError("steer.ended", title=run.record.title)
+        self.check(run)
         item_id = uuid.uuid4().hex[:16]
         run.session.emit(run.record.run_id, events.Steered(item_id=item_id, text=words))
         return item_id
+
+    def check(self, run: Run) -> None:
+        """Raise SessionError if a run has ended, so that it cannot hear anything any more."""
+        if self._runs.task(run.record.run_id) is None:
+            raise SessionError("steer.ended", title=run.record.title)
 
     def withdraw(self, item_id: str, sessions: Iterable[Session]) -> None:
         """Take back an item. SessionError if it does not wait: it has begun, was heard, or is unknown."""

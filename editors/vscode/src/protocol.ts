@@ -50,7 +50,7 @@ export const COMMANDS: readonly CommandInfo[] = [
   { name: "codeagent.runFile", startsRun: true, required: ["uri"] },
   { name: "codeagent.cancel", startsRun: false, required: [] },
   { name: "codeagent.enqueue", startsRun: false, required: ["task"] },
-  { name: "codeagent.steer", startsRun: false, required: ["runId", "text"] },
+  { name: "codeagent.steer", startsRun: false, required: ["runId"] },
   { name: "codeagent.withdraw", startsRun: false, required: ["itemId"] },
   { name: "codeagent.runs", startsRun: false, required: [] },
   { name: "codeagent.pending", startsRun: false, required: [] },

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,7 +16,7 @@ SOURCE = "def one():\n    return 1\n"
 
 
 def test_words_to_a_run_and_a_task_that_waits(tmp_path: Path, extensions: Path) -> None:
-    look = {"tool_calls": [call("list_dir", path=".")], "delay": 30}
+    look: dict[str, Any] = {"tool_calls": [call("list_dir", path=".")], "delay": 30}
     script = [look, {"text": "Short.", "expect": "and be brief"}, {"text": "Next.", "expect": "the next thing"}]
     with window(tmp_path, extensions, files={"a.py": SOURCE}, script=script) as opened:
         opened.task("look around")
@@ -33,7 +34,7 @@ def test_words_to_a_run_and_a_task_that_waits(tmp_path: Path, extensions: Path) 
 
 
 def test_found_and_gone_back_to_before(tmp_path: Path, extensions: Path) -> None:
-    script = [{"tool_calls": [edit("return 1", "return 10")]}, {"text": "Changed."}]
+    script: list[dict[str, Any]] = [{"tool_calls": [edit("return 1", "return 10")]}, {"text": "Changed."}]
     with window(
         tmp_path, extensions, files={"a.py": SOURCE}, script=script, settings={"codeagent.edits.apply": "auto"}
     ) as opened:

@@ -154,11 +154,11 @@ return {
     },
     {
       name = "codeagent.steer",
-      summary = "Says something to a run at work; the model is given it with its next call.",
+      summary = "Says something to a run at work; the model is given it with its next call. Without `text` the user is asked.",
       starts_run = false,
       arguments = {
         { name = "runId", kind = "string", required = true },
-        { name = "text", kind = "string", required = true },
+        { name = "text", kind = "string", required = false },
       },
     },
     {
